@@ -1,0 +1,406 @@
+//! What a kind is: a value. Built-in kinds and custom resources differ in their values, not in the code they go through.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource};
+use kubewright_store::{Name, Revision};
+use schemars::JsonSchema;
+
+use super::behaviour::Behaviour;
+use super::rules::{Rules, convert};
+use crate::schema::Schema;
+use crate::table::Columns;
+
+/// A resource that the server serves in one version.
+pub struct Kind {
+    /// API group; empty for core.
+    pub group: String,
+    /// API version within the group.
+    pub version: String,
+    /// CamelCase name, as in `kind:`.
+    pub kind: String,
+    /// The `kind:` of a list of it.
+    pub list_kind: String,
+    /// Lower-case plural, as in URLs.
+    pub plural: String,
+    /// Lower-case singular.
+    pub singular: String,
+    /// Abbreviations for kubectl.
+    pub short_names: Vec<String>,
+    /// Groups of kinds that kubectl lists together.
+    pub categories: Vec<String>,
+    /// Whether its objects live in namespaces.
+    pub scope: Scope,
+    /// What can be done with it.
+    pub verbs: Verbs,
+    /// What is served below an object.
+    pub subresources: Vec<Subresource>,
+    /// The collection of the store that holds its objects. Versions of one resource share it.
+    pub collection: Name,
+    /// The columns of its table.
+    pub columns: Columns,
+    /// Its own functions.
+    pub rules: Rules,
+    /// How the engine treats its objects.
+    pub behaviour: Behaviour,
+    /// What only custom resources have.
+    pub custom: Option<Custom>,
+    schema: LazySchema,
+}
+
+/// What a [`Kind`] that came from a CustomResourceDefinition has beyond a built-in one.
+#[derive(Clone, Debug, Default)]
+pub struct Custom {
+    /// The name of its CustomResourceDefinition.
+    pub definition: String,
+    /// The version its objects are stored in.
+    pub storage_version: String,
+    /// The warning that goes with every answer, when the version is deprecated.
+    pub deprecation: Option<String>,
+    /// JSON paths of the fields that field selectors may name (without the leading dot, such as `spec.color`).
+    pub selectable_fields: Vec<String>,
+    /// Objects written up to this revision may lack defaults of the schema, and get them when they are read. Zero
+    /// where the schema has none.
+    pub defaults_since: Revision,
+    /// The revision at which it was first served: a watch cannot begin before.
+    pub served_since: Revision,
+}
+
+/// Namespaced or cluster-wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Objects live in namespaces.
+    Namespaced,
+    /// Objects belong to the cluster.
+    Cluster,
+}
+
+/// The verbs that discovery tells of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verbs {
+    /// All eight.
+    All,
+    /// All but `deletecollection`.
+    WithoutDeleteCollection,
+    /// `create`: nothing is stored, the answer is computed.
+    CreateOnly,
+}
+
+impl Verbs {
+    /// The verbs in discovery's order (alphabetical).
+    #[must_use]
+    pub fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::All => &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+            Self::WithoutDeleteCollection => &["create", "delete", "get", "list", "patch", "update", "watch"],
+            Self::CreateOnly => &["create"],
+        }
+    }
+}
+
+/// What is served below an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subresource {
+    /// `status`.
+    Status,
+    /// `scale` of a built-in kind: `spec.replicas`, `status.replicas` and `spec.selector`.
+    Scale,
+    /// `scale` of a custom resource.
+    CustomScale(ScalePaths),
+    /// `binding` of a pod.
+    Binding,
+    /// `eviction` of a pod.
+    Eviction,
+    /// `ephemeralcontainers` of a pod.
+    EphemeralContainers,
+    /// `resize` of a pod.
+    Resize,
+    /// `token` of a service account.
+    Token,
+    /// `finalize` of a namespace.
+    Finalize,
+    /// `approval` of a certificate signing request.
+    Approval,
+}
+
+impl Subresource {
+    /// Its name in URLs and discovery.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Scale | Self::CustomScale(_) => "scale",
+            Self::Binding => "binding",
+            Self::Eviction => "eviction",
+            Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Resize => "resize",
+            Self::Token => "token",
+            Self::Finalize => "finalize",
+            Self::Approval => "approval",
+        }
+    }
+
+    /// Its verbs in discovery's order.
+    #[must_use]
+    pub fn verbs(&self) -> &'static [&'static str] {
+        match self {
+            Self::Binding | Self::Eviction | Self::Token => &["create"],
+            Self::Finalize => &["update"],
+            _ => &["get", "patch", "update"],
+        }
+    }
+
+    /// Group, version and kind of its body, where that is not the parent's.
+    #[must_use]
+    pub fn body_kind(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        match self {
+            Self::Scale | Self::CustomScale(_) => Some(("autoscaling", "v1", "Scale")),
+            Self::Binding => Some(("", "v1", "Binding")),
+            Self::Eviction => Some(("policy", "v1", "Eviction")),
+            Self::Token => Some(("authentication.k8s.io", "v1", "TokenRequest")),
+            _ => None,
+        }
+    }
+}
+
+/// Where a scale subresource finds its numbers: JSON paths with a leading dot, as in a CustomResourceDefinition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// Wanted replicas, such as `.spec.replicas`.
+    pub spec_replicas: String,
+    /// Seen replicas, such as `.status.replicas`.
+    pub status_replicas: String,
+    /// A label selector as text, such as `.status.selector`.
+    pub label_selector: Option<String>,
+}
+
+impl Kind {
+    /// Assembles a kind of a CustomResourceDefinition.
+    #[must_use]
+    pub fn custom(parts: CustomParts) -> Self {
+        let collection = Name::from(format!("{}/{}", parts.group, parts.plural));
+        let schema = OnceLock::new();
+        let _ = schema.set(Arc::new(parts.schema));
+        Self {
+            collection,
+            group: parts.group,
+            version: parts.version,
+            kind: parts.kind,
+            list_kind: parts.list_kind,
+            plural: parts.plural,
+            singular: parts.singular,
+            short_names: parts.short_names,
+            categories: parts.categories,
+            scope: parts.scope,
+            verbs: Verbs::All,
+            subresources: parts.subresources,
+            columns: parts.columns,
+            rules: Rules::custom(),
+            behaviour: Behaviour::custom(),
+            custom: Some(parts.custom),
+            schema: LazySchema {
+                made: schema,
+                make: || unreachable!("a custom kind is made with its schema"),
+            },
+        }
+    }
+
+    /// Its schema, made at first use.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<Schema> {
+        self.schema.made.get_or_init(|| Arc::new((self.schema.make)()))
+    }
+
+    /// `group/version`, or the version alone for core.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// `plural.group`, or the plural alone for core: how messages name a resource.
+    #[must_use]
+    pub fn group_resource(&self) -> String {
+        if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
+    }
+
+    /// `Kind.group`, or the kind alone for core: how messages of validation name a kind.
+    #[must_use]
+    pub fn group_kind(&self) -> String {
+        if self.group.is_empty() { self.kind.clone() } else { format!("{}.{}", self.kind, self.group) }
+    }
+
+    /// Whether objects are stored as this version has them.
+    #[must_use]
+    pub fn is_storage(&self) -> bool {
+        self.api_version() == self.storage_api_version()
+    }
+
+    /// The `apiVersion` that its objects are stored with.
+    #[must_use]
+    pub fn storage_api_version(&self) -> String {
+        match &self.custom {
+            Some(custom) => format!("{}/{}", self.group, custom.storage_version),
+            None => convert::storage_api_version(&self.group, &self.plural)
+                .map_or_else(|| self.api_version(), str::to_owned),
+        }
+    }
+
+    /// The group that its objects belong to at heart: that of the version they are stored in (an Event of
+    /// `events.k8s.io` is one of the core group). Messages of validation name it.
+    #[must_use]
+    pub fn own_group(&self) -> &str {
+        match convert::storage_api_version(&self.group, &self.plural) {
+            Some(version) if self.custom.is_none() => version.split_once('/').map_or("", |(group, _)| group),
+            _ => &self.group,
+        }
+    }
+
+    /// Whether its objects live in namespaces.
+    #[must_use]
+    pub fn namespaced(&self) -> bool {
+        self.scope == Scope::Namespaced
+    }
+
+    /// The subresource of that name, when it is served.
+    #[must_use]
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|served| served.name() == name)
+    }
+
+    /// Whether status is written apart from the rest.
+    #[must_use]
+    pub fn has_status(&self) -> bool {
+        self.subresources.contains(&Subresource::Status)
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.api_version(), self.kind)
+    }
+}
+
+/// The parts of a custom [`Kind`].
+pub struct CustomParts {
+    /// See [`Kind::group`].
+    pub group: String,
+    /// See [`Kind::version`].
+    pub version: String,
+    /// See [`Kind::kind`].
+    pub kind: String,
+    /// See [`Kind::list_kind`].
+    pub list_kind: String,
+    /// See [`Kind::plural`].
+    pub plural: String,
+    /// See [`Kind::singular`].
+    pub singular: String,
+    /// See [`Kind::short_names`].
+    pub short_names: Vec<String>,
+    /// See [`Kind::categories`].
+    pub categories: Vec<String>,
+    /// See [`Kind::scope`].
+    pub scope: Scope,
+    /// See [`Kind::subresources`].
+    pub subresources: Vec<Subresource>,
+    /// See [`Kind::columns`].
+    pub columns: Columns,
+    /// See [`Kind::schema`].
+    pub schema: Schema,
+    /// See [`Kind::custom`].
+    pub custom: Custom,
+}
+
+struct LazySchema {
+    made: OnceLock<Arc<Schema>>,
+    make: fn() -> Schema,
+}
+
+/// A line of the table of built-in kinds, which becomes a [`Kind`].
+pub struct BuiltIn(Kind);
+
+/// Starts a line of the table from the type that k8s-openapi has for it.
+pub fn built_in<T>() -> BuiltIn
+where
+    T: Resource + JsonSchema,
+    T::Scope: KnownScope,
+{
+    let plural = T::URL_PATH_SEGMENT;
+    let owner = if plural == "events" { "" } else { T::GROUP };
+    BuiltIn(Kind {
+        group: T::GROUP.to_owned(),
+        version: T::VERSION.to_owned(),
+        kind: T::KIND.to_owned(),
+        list_kind: format!("{}List", T::KIND),
+        plural: plural.to_owned(),
+        singular: T::KIND.to_ascii_lowercase(),
+        short_names: Vec::new(),
+        categories: Vec::new(),
+        scope: T::Scope::SCOPE,
+        verbs: Verbs::All,
+        subresources: Vec::new(),
+        collection: Name::from(format!("{owner}/{plural}")),
+        columns: Columns::built_in(T::GROUP, T::VERSION, plural),
+        rules: Rules::built_in(T::GROUP, T::VERSION, plural),
+        behaviour: Behaviour::built_in(T::GROUP, plural),
+        custom: None,
+        schema: LazySchema { made: OnceLock::new(), make: Schema::built_in::<T> },
+    })
+}
+
+impl BuiltIn {
+    /// With these short names.
+    #[must_use]
+    pub fn short(mut self, names: &[&str]) -> Self {
+        self.0.short_names = names.iter().map(ToString::to_string).collect();
+        self
+    }
+
+    /// In this category.
+    #[must_use]
+    pub fn category(mut self, name: &str) -> Self {
+        self.0.categories = vec![name.to_owned()];
+        self
+    }
+
+    /// With these subresources.
+    #[must_use]
+    pub fn with(mut self, subresources: &[Subresource]) -> Self {
+        self.0.subresources = subresources.to_vec();
+        self
+    }
+
+    /// It can be created, and nothing is stored.
+    #[must_use]
+    pub fn create_only(mut self) -> Self {
+        self.0.verbs = Verbs::CreateOnly;
+        self
+    }
+
+    /// It has no `deletecollection`.
+    #[must_use]
+    pub fn without_delete_collection(mut self) -> Self {
+        self.0.verbs = Verbs::WithoutDeleteCollection;
+        self
+    }
+
+    /// The finished kind.
+    #[must_use]
+    pub fn finish(self) -> Kind {
+        self.0
+    }
+}
+
+/// The scopes of k8s-openapi's types as values.
+pub trait KnownScope {
+    /// The value.
+    const SCOPE: Scope;
+}
+
+impl KnownScope for NamespaceResourceScope {
+    const SCOPE: Scope = Scope::Namespaced;
+}
+
+impl KnownScope for ClusterResourceScope {
+    const SCOPE: Scope = Scope::Cluster;
+}

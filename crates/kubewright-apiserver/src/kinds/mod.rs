@@ -1,0 +1,60 @@
+//! Kinds as data: what a kind is ([`Kind`]), the table of built-in ones, and the functions that are their own
+//! ([`rules`]). No code outside this folder names a particular kind.
+
+mod behaviour;
+mod built_in;
+mod kind;
+pub mod rules;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+pub use behaviour::{Behaviour, Role};
+pub use built_in::table;
+pub use kind::{
+    BuiltIn, Custom, CustomParts, Kind, KnownScope, ScalePaths, Scope, Subresource, Verbs, built_in,
+};
+
+/// All kinds that are served at one moment: an immutable value, replaced when a CustomResourceDefinition changes.
+#[derive(Clone, Debug, Default)]
+pub struct Kinds {
+    ordered: Vec<Arc<Kind>>,
+    by_path: BTreeMap<(String, String, String), Arc<Kind>>,
+}
+
+impl Kinds {
+    /// The built-in kinds.
+    #[must_use]
+    pub fn built_in() -> Self {
+        static BUILT_IN: LazyLock<Kinds> =
+            LazyLock::new(|| Kinds::of(table().into_iter().map(|line| Arc::new(line.finish()))));
+        BUILT_IN.clone()
+    }
+
+    /// These kinds, in this order.
+    #[must_use]
+    pub fn of(kinds: impl IntoIterator<Item = Arc<Kind>>) -> Self {
+        let ordered: Vec<_> = kinds.into_iter().collect();
+        let by_path = ordered
+            .iter()
+            .map(|kind| ((kind.group.clone(), kind.version.clone(), kind.plural.clone()), Arc::clone(kind)))
+            .collect();
+        Self { ordered, by_path }
+    }
+
+    /// The kind served at `group/version/plural`.
+    #[must_use]
+    pub fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
+        self.by_path.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+    }
+
+    /// All kinds: built-in ones in discovery's order, then custom ones as they came.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.ordered.iter()
+    }
+
+    /// The kinds of a group and version, in discovery's order.
+    pub fn in_version<'a>(&'a self, group: &'a str, version: &'a str) -> impl Iterator<Item = &'a Arc<Kind>> {
+        self.ordered.iter().filter(move |kind| kind.group == group && kind.version == version)
+    }
+}

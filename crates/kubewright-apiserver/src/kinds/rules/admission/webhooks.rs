@@ -1,0 +1,177 @@
+//! Configurations of admission webhooks.
+
+use serde_json::{Value, json};
+
+use super::super::at::At;
+use super::super::errors::Errors;
+use super::super::{Generation, Rules, fill, text};
+use super::matching;
+use crate::FieldError;
+
+const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
+
+/// The rules of validating configurations.
+pub(crate) fn validating() -> Rules {
+    Rules {
+        default: |object| fill::each(object, "webhooks", default),
+        generation: Generation::Content,
+        validate: |object| check(object, false),
+        validate_update: |new, _| check(new, false),
+        ..Rules::none()
+    }
+}
+
+/// The rules of mutating configurations.
+pub(crate) fn mutating() -> Rules {
+    Rules {
+        default: |object| {
+            fill::each(object, "webhooks", |hook| {
+                default(hook);
+                fill::absent(hook, "reinvocationPolicy", "Never");
+            });
+        },
+        generation: Generation::Content,
+        validate: |object| check(object, true),
+        validate_update: |new, _| check(new, true),
+        ..Rules::none()
+    }
+}
+
+fn default(hook: &mut Value) {
+    fill::absent(hook, "failurePolicy", "Fail");
+    matching::default(hook);
+    matching::default_rules(hook, "rules");
+    fill::absent(hook, "timeoutSeconds", 10);
+    if let Some(service) = fill::reach(hook, &["clientConfig", "service"]) {
+        fill::absent(service, "port", 443);
+    }
+}
+
+fn check(object: &Value, mutating: bool) -> Vec<FieldError> {
+    Errors::of(|errors| {
+        let hooks = At::root(object).get("webhooks");
+        for hook in hooks.items() {
+            check_hook(&hook, mutating, errors);
+            check_versions(&hook.get("admissionReviewVersions"), errors);
+        }
+        errors.unique(&hooks, "name");
+    })
+}
+
+fn check_hook(hook: &At<'_>, mutating: bool, errors: &mut Errors) {
+    check_name(&hook.get("name"), errors);
+    for rule in hook.get("rules").items() {
+        matching::check_rule(&rule, errors);
+    }
+    errors.maybe_one_of(&hook.get("failurePolicy"), &["Fail", "Ignore"]);
+    errors.maybe_one_of(&hook.get("matchPolicy"), &matching::POLICIES);
+    let effects = hook.get("sideEffects");
+    if effects.is_set() {
+        errors.one_of(&effects, &["None", "NoneOnDryRun"]);
+    } else {
+        errors.required(&effects, "must specify one of None, NoneOnDryRun");
+    }
+    let timeout = hook.get("timeoutSeconds");
+    if timeout.number().is_some_and(|seconds| !(1..=30).contains(&seconds)) {
+        errors.invalid(&timeout, "the timeout value must be between 1 and 30 seconds");
+    }
+    matching::check_selectors(hook, errors);
+    if mutating {
+        errors.maybe_one_of(&hook.get("reinvocationPolicy"), &["IfNeeded", "Never"]);
+    }
+    let client = hook.get("clientConfig");
+    let (url, service) = (client.get("url"), client.get("service"));
+    match (url.is_set(), service.is_set()) {
+        (true, false) => check_url(&url, errors),
+        (false, true) => check_service(&service, errors),
+        _ => errors.required(&client, "exactly one of url or service is required"),
+    }
+    matching::check_conditions(&hook.get("matchConditions"), errors);
+}
+
+fn check_name(name: &At<'_>, errors: &mut Errors) {
+    if !errors.need(name) {
+        return;
+    }
+    let wrong = text::subdomain(name.text());
+    if !wrong.is_empty() {
+        errors.invalid(name, wrong.join(","));
+    } else if name.text().split('.').count() < 3 {
+        errors.invalid(name, "should be a domain with at least three segments separated by dots");
+    }
+}
+
+fn check_versions(versions: &At<'_>, errors: &mut Errors) {
+    if versions.is_empty() {
+        errors.required(versions, "must specify one of v1, v1beta1");
+        return;
+    }
+    let mut seen = Vec::new();
+    for version in versions.items() {
+        if seen.contains(&version.text()) {
+            errors.invalid(&version, "duplicate version");
+            continue;
+        }
+        seen.push(version.text());
+        errors.text(&version, text::label_1035);
+    }
+    if !seen.iter().any(|version| VERSIONS.contains(version)) {
+        errors.invalid(versions, "must include at least one of v1, v1beta1");
+    }
+}
+
+/// An address of a webhook outside of the cluster (`apiserver/pkg/util/webhook.ValidateWebhookURL`).
+fn check_url(url: &At<'_>, errors: &mut Errors) {
+    const FORM: &str = "; desired format: https://host[/path]";
+    let (scheme, rest) = url.text().split_once("://").unwrap_or(("", url.text()));
+    let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority = if scheme.is_empty() { "" } else { rest.split('/').next().unwrap_or_default() };
+    let (user, host) = authority.split_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
+    if scheme != "https" {
+        errors.invalid_as(url, scheme, format!("'https' is the only allowed URL scheme{FORM}"));
+    }
+    if host.is_empty() {
+        errors.invalid_as(url, host, format!("host must be specified{FORM}"));
+    }
+    let unwanted = [
+        (user.unwrap_or_default(), "user information is not permitted in the URL"),
+        (fragment, "fragments are not permitted in the URL"),
+        (query, "query parameters are not permitted in the URL"),
+    ];
+    for (part, detail) in unwanted.into_iter().filter(|(part, _)| !part.is_empty()) {
+        errors.invalid_as(url, part, detail);
+    }
+}
+
+fn check_service(service: &At<'_>, errors: &mut Errors) {
+    for field in ["name", "namespace"] {
+        errors.need(&service.get(field));
+    }
+    let port = service.get("port");
+    if !port.number().is_some_and(|port| (1..=65535).contains(&port)) {
+        let number = port.number().map_or(json!(0), |number| json!(number));
+        errors.invalid_as(&port, number, "port is not valid: must be between 1 and 65535, inclusive");
+    }
+    let path = service.get("path");
+    match path.text() {
+        "" | "/" => {}
+        "//" => errors.invalid(&path, "segment[0] may not be empty"),
+        whole => {
+            if !whole.starts_with('/') {
+                errors.invalid(&path, "must start with a '/'");
+            }
+            let inner = whole.get(1..).unwrap_or_default();
+            let inner = inner.strip_suffix('/').unwrap_or(inner);
+            for (index, step) in inner.split('/').enumerate() {
+                if step.is_empty() {
+                    errors.invalid(&path, format!("segment[{index}] may not be empty"));
+                } else {
+                    for message in text::subdomain(step) {
+                        errors.invalid(&path, format!("segment[{index}]: {message}"));
+                    }
+                }
+            }
+        }
+    }
+}

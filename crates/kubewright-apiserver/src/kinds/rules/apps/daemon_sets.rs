@@ -1,0 +1,134 @@
+//! Daemon sets.
+
+use serde_json::{Value, json};
+
+use super::super::at::{At, same};
+use super::super::errors::Errors;
+use super::super::pods::{default_template, template};
+use super::super::{Generation, Rules, fill, percent, selector};
+use super::check_collisions;
+use crate::FieldError;
+
+/// Counts the templates; a field of its own in old versions of the API.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+const COUNTS: [&str; 9] = [
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+    "observedGeneration",
+    "updatedNumberScheduled",
+    "numberAvailable",
+    "numberUnavailable",
+    "collisionCount",
+];
+
+pub(crate) fn rules() -> Rules {
+    Rules {
+        default,
+        prepare_create: |object| {
+            fill::set(object, "status", json!({}));
+            default_status(object);
+            count_template(object, 1);
+        },
+        prepare_update,
+        generation: Generation::Content,
+        validate: |object| Errors::of(|errors| check(&At::root(object).get("spec"), errors)),
+        validate_update: |new, old| {
+            Errors::of(|errors| {
+                let (new, old) = (At::root(new).get("spec"), At::root(old).get("spec"));
+                errors.immutable(&new.get("selector"), &old.get("selector"));
+                check(&new, errors);
+            })
+        },
+        validate_status: |new, old| {
+            Errors::of(|errors| {
+                for field in COUNTS {
+                    errors.non_negative(&At::root(new).get("status").get(field));
+                }
+                check_collisions(new, old, errors);
+            })
+        },
+        ..Rules::none()
+    }
+}
+
+fn default(object: &mut Value) {
+    default_status(object);
+    let Some(spec) = fill::object(object, "spec") else { return };
+    default_template(spec, "template");
+    if let Some(strategy) = fill::object(spec, "updateStrategy") {
+        fill::blank(strategy, "type", "RollingUpdate");
+        if strategy["type"] == "RollingUpdate"
+            && let Some(rolling) = fill::object(strategy, "rollingUpdate")
+        {
+            fill::absent(rolling, "maxUnavailable", 1);
+            fill::absent(rolling, "maxSurge", 0);
+        }
+    }
+    fill::absent(spec, "revisionHistoryLimit", 10);
+}
+
+fn default_status(object: &mut Value) {
+    if let Some(status) = fill::object(object, "status") {
+        for field in &COUNTS[..4] {
+            fill::absent(status, field, 0);
+        }
+    }
+}
+
+fn prepare_update(new: &mut Value, old: &Value) {
+    let before =
+        old["metadata"]["annotations"][TEMPLATE_GENERATION].as_str().and_then(|text| text.parse().ok());
+    let before: i64 = before.unwrap_or(1);
+    let changed = !same(&new["spec"]["template"], &old["spec"]["template"]);
+    count_template(new, before.saturating_add(i64::from(changed)));
+}
+
+fn count_template(object: &mut Value, count: i64) {
+    if let Some(annotations) =
+        fill::object(object, "metadata").and_then(|metadata| fill::map(metadata, "annotations"))
+    {
+        annotations.insert(TEMPLATE_GENERATION.to_owned(), count.to_string().into());
+    }
+}
+
+fn check(spec: &At<'_>, errors: &mut Errors) {
+    let (wanted, pods) = (spec.get("selector"), spec.get("template"));
+    selector::check(&wanted, errors);
+    template::check_selected(&pods, &wanted, errors);
+    if wanted.is_set() && selector::is_everything(&wanted) {
+        errors.invalid(&wanted, "empty selector is invalid for daemonset");
+    }
+    template::check(&pods, errors);
+    template::check_lasting(&pods, "DaemonSet", errors);
+    errors.non_negative(&spec.get("minReadySeconds"));
+    check_strategy(&spec.get("updateStrategy"), errors);
+    errors.non_negative(&spec.get("revisionHistoryLimit"));
+}
+
+fn check_strategy(strategy: &At<'_>, errors: &mut Errors) {
+    let rolling = strategy.get("rollingUpdate");
+    match strategy.get("type").text() {
+        "OnDelete" => {}
+        "RollingUpdate" if rolling.is_set() => check_rolling(&rolling, errors),
+        "RollingUpdate" => errors.required(&rolling, ""),
+        kind => {
+            let error = FieldError::not_supported(&strategy.path, kind, ["RollingUpdate", "OnDelete"]);
+            errors.push(error.printed(format!("{{\"Type\":{kind:?},\"RollingUpdate\":{}}}", rolling.value)));
+        }
+    }
+}
+
+fn check_rolling(rolling: &At<'_>, errors: &mut Errors) {
+    let (unavailable, surge) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
+    for check in [percent::check, percent::check_at_most_all] {
+        check(&unavailable, errors);
+        check(&surge, errors);
+    }
+    match (percent::amount(&unavailable) != 0, percent::amount(&surge) != 0) {
+        (true, true) => errors.invalid(&surge, "may not be set when maxUnavailable is non-zero"),
+        (false, false) => errors.required(&unavailable, "cannot be 0 when maxSurge is 0"),
+        _ => {}
+    }
+}

@@ -1,0 +1,197 @@
+//! Stateful sets.
+
+use serde_json::{Value, json};
+
+use super::super::at::{At, same};
+use super::super::errors::Errors;
+use super::super::pods::{default_template, template};
+use super::super::storage::claims;
+use super::super::{Generation, NameRule, Rules, fill, percent, selector, text};
+use super::{check_collisions, check_counts, check_selector};
+use crate::FieldError;
+
+/// What may change.
+const MUTABLE: [&str; 7] = [
+    "replicas",
+    "template",
+    "updateStrategy",
+    "minReadySeconds",
+    "ordinals",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+];
+
+pub(crate) fn rules() -> Rules {
+    Rules {
+        default,
+        prepare_create: |object| fill::set(object, "status", json!({"replicas": 0, "availableReplicas": 0})),
+        generation: Generation::Content,
+        name: NameRule::Label,
+        validate: |object| {
+            Errors::of(|errors| {
+                let spec = At::root(object).get("spec");
+                check(&spec, true, errors);
+            })
+        },
+        validate_update,
+        validate_status,
+        ..Rules::none()
+    }
+}
+
+fn default(object: &mut Value) {
+    if let Some(status) = fill::object(object, "status") {
+        fill::absent(status, "replicas", 0);
+        fill::absent(status, "availableReplicas", 0);
+    }
+    let Some(spec) = fill::object(object, "spec") else { return };
+    default_template(spec, "template");
+    fill::each(spec, "volumeClaimTemplates", |claim| {
+        fill::set(claim, "apiVersion", "v1");
+        fill::set(claim, "kind", "PersistentVolumeClaim");
+        fill::object(claim, "metadata");
+        claims::default(claim);
+    });
+    fill::blank(spec, "podManagementPolicy", "OrderedReady");
+    if let Some(strategy) = fill::object(spec, "updateStrategy") {
+        default_strategy(strategy);
+    }
+    if let Some(policy) = fill::object(spec, "persistentVolumeClaimRetentionPolicy") {
+        fill::blank(policy, "whenDeleted", "Retain");
+        fill::blank(policy, "whenScaled", "Retain");
+    }
+    fill::absent(spec, "replicas", 1);
+    fill::absent(spec, "revisionHistoryLimit", 10);
+}
+
+fn default_strategy(strategy: &mut Value) {
+    if At::root(strategy).get("type").is_empty() {
+        fill::set(strategy, "type", "RollingUpdate");
+        fill::object(strategy, "rollingUpdate");
+    }
+    if strategy["type"] == "RollingUpdate"
+        && let Some(rolling) = fill::present(strategy, "rollingUpdate")
+    {
+        fill::absent(rolling, "partition", 0);
+    }
+}
+
+/// Checks the spec; what can never change is only checked when it is `new`.
+fn check(spec: &At<'_>, new: bool, errors: &mut Errors) {
+    let policy = spec.get("podManagementPolicy");
+    if errors.need(&policy) && !matches!(policy.text(), "OrderedReady" | "Parallel") {
+        errors.invalid(&policy, "must be 'OrderedReady' or 'Parallel'");
+    }
+    check_strategy(&spec.get("updateStrategy"), errors);
+    for when in ["whenDeleted", "whenScaled"] {
+        let policy = spec.dig(&["persistentVolumeClaimRetentionPolicy", when]);
+        errors.one_of(&policy, &["Retain", "Delete"]);
+    }
+    if new {
+        for claim in spec.get("volumeClaimTemplates").items() {
+            claims::check_spec(&claim.get("spec"), errors);
+        }
+    }
+    errors.non_negative(&spec.get("replicas"));
+    errors.non_negative(&spec.get("minReadySeconds"));
+    errors.non_negative(&spec.dig(&["ordinals", "start"]));
+    if new {
+        errors.maybe_text(&spec.get("serviceName"), text::label);
+    }
+    let wanted = spec.get("selector");
+    if check_selector(&wanted, "statefulset", errors) {
+        check_template(spec, &wanted, errors);
+    } else {
+        errors.invalid(&wanted, "");
+    }
+    template::check_lasting(&spec.get("template"), "StatefulSet", errors);
+}
+
+fn check_strategy(strategy: &At<'_>, errors: &mut Errors) {
+    let rolling = strategy.get("rollingUpdate");
+    match strategy.get("type").text() {
+        "" => errors.required(strategy, ""),
+        "OnDelete" if rolling.is_set() => {
+            errors.invalid(&rolling, "only allowed for updateStrategy 'RollingUpdate'");
+        }
+        "OnDelete" => {}
+        "RollingUpdate" => {
+            errors.non_negative(&rolling.get("partition"));
+            let unavailable = rolling.get("maxUnavailable");
+            if unavailable.is_set() {
+                percent::check(&unavailable, errors);
+                if percent::amount(&unavailable) == 0 {
+                    errors.invalid(&unavailable, "cannot be 0");
+                }
+                percent::check_at_most_all(&unavailable, errors);
+            }
+        }
+        kind => {
+            let error =
+                FieldError::invalid(&strategy.path, Value::Null, "must be 'RollingUpdate' or 'OnDelete'");
+            errors.push(error.printed(format!("{{\"Type\":{kind:?},\"RollingUpdate\":{}}}", rolling.value)));
+        }
+    }
+}
+
+/// The template with the volumes that the claims will make.
+fn check_template(spec: &At<'_>, wanted: &At<'_>, errors: &mut Errors) {
+    let pods = spec.get("template");
+    if !wanted.is_set() || !selector::is_everything(wanted) {
+        template::check_selected(&pods, wanted, errors);
+    }
+    let made: Vec<&str> = spec
+        .get("volumeClaimTemplates")
+        .items()
+        .map(|claim| claim.value["metadata"]["name"].as_str().unwrap_or_default())
+        .collect();
+    let mut whole = pods.value.clone();
+    if let Some(inner) = fill::present(&mut whole, "spec") {
+        fill::remove(inner, "hostname");
+        fill::remove(inner, "subdomain");
+        let own = inner.get("volumes").and_then(Value::as_array).cloned().unwrap_or_default();
+        let mut volumes: Vec<Value> = made
+            .iter()
+            .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}))
+            .collect();
+        volumes.extend(own.into_iter().filter(|volume| !made.iter().any(|name| volume["name"] == **name)));
+        if !volumes.is_empty() {
+            fill::set(inner, "volumes", volumes);
+        }
+    }
+    template::check(&At::named(&pods.path, &whole), errors);
+}
+
+fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    Errors::of(|errors| {
+        let (new, old) = (At::root(new).get("spec"), At::root(old).get("spec"));
+        check(&new, false, errors);
+        let fixed = |spec: &At<'_>| {
+            let mut spec = spec.value.clone();
+            for field in MUTABLE {
+                fill::remove(&mut spec, field);
+            }
+            spec
+        };
+        if !same(&fixed(&new), &fixed(&old)) {
+            errors.forbidden(&new, "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden");
+        }
+    })
+}
+
+fn validate_status(new: &Value, old: &Value) -> Vec<FieldError> {
+    Errors::of(|errors| {
+        let parts = ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
+        let fields = [
+            "replicas",
+            "readyReplicas",
+            "currentReplicas",
+            "updatedReplicas",
+            "availableReplicas",
+            "observedGeneration",
+            "collisionCount",
+        ];
+        check_counts(&At::root(new).get("status"), &fields, &parts, "status.readyReplicas", errors);
+        check_collisions(new, old, errors);
+    })
+}

@@ -1,0 +1,161 @@
+//! Horizontal pod autoscalers in both of their versions (`pkg/apis/autoscaling/validation`). They are stored as `v2`,
+//! and checked in that form.
+
+mod metrics;
+
+use serde_json::{Value, json};
+
+use super::at::At;
+use super::errors::Errors;
+use super::{Rules, convert, fill, resources, text};
+use crate::FieldError;
+
+const STATUS: fn(&mut Value) =
+    |object| fill::set(object, "status", json!({"currentReplicas": 0, "desiredReplicas": 0}));
+
+/// The rules of `autoscaling/v2`.
+pub(super) fn rules() -> Rules {
+    Rules {
+        default: |object| {
+            default_status(object);
+            default_v2(object);
+        },
+        prepare_create: |object| {
+            fill::set(object, "status", json!({"desiredReplicas": 0, "currentMetrics": null}));
+        },
+        validate: |object| Errors::of(|errors| check(&At::root(object).get("spec"), errors)),
+        validate_update: |new, _| Errors::of(|errors| check(&At::root(new).get("spec"), errors)),
+        validate_status: |new, _| check_status(new),
+        ..Rules::none()
+    }
+}
+
+/// The rules of `autoscaling/v1`.
+pub(super) fn rules_v1() -> Rules {
+    Rules {
+        default: |object| {
+            default_status(object);
+            if let Some(spec) = fill::object(object, "spec") {
+                fill::absent(spec, "minReplicas", 1);
+            }
+        },
+        prepare_create: STATUS,
+        validate: check_v1,
+        validate_update: |new, _| check_v1(new),
+        validate_status: |new, _| check_status(new),
+        ..Rules::none()
+    }
+}
+
+fn default_status(object: &mut Value) {
+    if let Some(status) = fill::object(object, "status") {
+        fill::absent(status, "desiredReplicas", 0);
+    }
+}
+
+fn check_v1(object: &Value) -> Vec<FieldError> {
+    let mut stored = object.clone();
+    convert::to_storage("autoscaling", "v1", "horizontalpodautoscalers", &mut stored);
+    Errors::of(|errors| check(&At::root(&stored).get("spec"), errors))
+}
+
+fn check_status(object: &Value) -> Vec<FieldError> {
+    Errors::of(|errors| {
+        for field in ["currentReplicas", "desiredReplicas"] {
+            errors.non_negative(&At::root(object).get("status").get(field));
+        }
+    })
+}
+
+fn default_v2(object: &mut Value) {
+    let Some(spec) = fill::object(object, "spec") else { return };
+    fill::absent(spec, "minReplicas", 1);
+    if At::root(spec).get("metrics").is_empty() {
+        let target = json!({"type": "Utilization", "averageUtilization": 80});
+        fill::set(
+            spec,
+            "metrics",
+            json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]),
+        );
+    }
+    fill::each(spec, "metrics", metrics::default);
+    let Some(behavior) = fill::present(spec, "behavior") else { return };
+    let policy = |kind: &str, value: i32| json!({"type": kind, "value": value, "periodSeconds": 15});
+    if let Some(up) = fill::object(behavior, "scaleUp") {
+        fill::absent(up, "stabilizationWindowSeconds", 0);
+        default_rules(up, json!([policy("Pods", 4), policy("Percent", 100)]));
+    }
+    if let Some(down) = fill::object(behavior, "scaleDown") {
+        default_rules(down, json!([policy("Percent", 100)]));
+    }
+}
+
+fn default_rules(rules: &mut Value, policies: Value) {
+    fill::absent(rules, "selectPolicy", "Max");
+    fill::absent(rules, "policies", policies);
+    fill::canonical(rules, "tolerance");
+}
+
+fn check(spec: &At<'_>, errors: &mut Errors) {
+    let (least, most) = (spec.get("minReplicas"), spec.get("maxReplicas"));
+    if least.number().is_some_and(|least| least < 1) {
+        errors.invalid(&least, "must be greater than or equal to 1");
+    }
+    let number = most.number().unwrap_or_default();
+    if number == 0 {
+        errors.required(&most, "must be set and greater than 0");
+    } else if number < 0 {
+        errors.invalid(&most, "must be greater than or equal to 1");
+    }
+    if least.number().is_some_and(|least| number < least) {
+        errors.invalid_as(&most, number, "must be greater than or equal to `minReplicas`");
+    }
+    check_reference(&spec.get("scaleTargetRef"), errors);
+    for metric in spec.get("metrics").items() {
+        metrics::check(&metric, errors);
+    }
+    for direction in ["scaleUp", "scaleDown"] {
+        let rules = spec.dig(&["behavior", direction]);
+        if rules.is_set() {
+            check_rules(&rules, errors);
+        }
+    }
+}
+
+/// A reference to an object of some version.
+fn check_reference(reference: &At<'_>, errors: &mut Errors) {
+    errors.need_text(&reference.get("kind"), text::path_segment);
+    errors.need_text(&reference.get("name"), text::path_segment);
+    let version = reference.get("apiVersion");
+    if version.text().matches('/').count() > 1 {
+        errors.invalid(&version, format!("unexpected GroupVersion string: {}", version.text()));
+    }
+}
+
+fn check_rules(rules: &At<'_>, errors: &mut Errors) {
+    let window = rules.get("stabilizationWindowSeconds");
+    match window.number() {
+        Some(seconds) if seconds < 0 => errors.invalid(&window, "must be greater than or equal to zero"),
+        Some(seconds) if seconds > 3600 => errors.invalid(&window, "must be less than or equal to 3600"),
+        _ => {}
+    }
+    errors.maybe_one_of(&rules.get("selectPolicy"), &["Disabled", "Max", "Min"]);
+    let policies = rules.get("policies");
+    if policies.is_empty() {
+        errors.required(&policies, "must specify at least one Policy");
+    }
+    for policy in policies.items() {
+        errors.one_of(&policy.get("type"), &["Percent", "Pods"]);
+        for field in ["value", "periodSeconds"] {
+            let at = policy.get(field);
+            let number = at.number().unwrap_or_default();
+            if number <= 0 {
+                errors.invalid_as(&at, number, "must be greater than zero");
+            }
+            if field == "periodSeconds" && number > 1800 {
+                errors.invalid(&at, "must be less than or equal to 1800");
+            }
+        }
+    }
+    resources::non_negative(&rules.get("tolerance"), errors);
+}

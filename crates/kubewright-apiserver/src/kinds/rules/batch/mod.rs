@@ -1,0 +1,9 @@
+//! The group `batch`: jobs and cron jobs (`pkg/apis/batch/validation`, `pkg/registry/batch`).
+
+mod cron_jobs;
+mod failure;
+mod jobs;
+mod schedule;
+
+pub(super) use cron_jobs::rules as cron_jobs;
+pub(super) use jobs::rules as jobs;

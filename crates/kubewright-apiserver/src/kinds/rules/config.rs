@@ -1,0 +1,168 @@
+//! Configuration that pods read: config maps and secrets.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::at::At;
+use super::errors::Errors;
+use super::{Again, Rules, fill, text};
+use crate::FieldError;
+
+/// How many bytes of data there may be.
+const LIMIT: usize = 1024 * 1024;
+const FROZEN: &str = "field is immutable when `immutable` is set";
+
+/// The rules of config maps.
+pub(super) fn config_maps() -> Rules {
+    Rules {
+        again: Again::Object,
+        validate: |map| Errors::of(|errors| check_map(&At::root(map), errors)),
+        validate_update: |new, old| {
+            Errors::of(|errors| check_frozen(new, old, &["data", "binaryData"], errors))
+        },
+        ..Rules::none()
+    }
+}
+
+/// The rules of secrets.
+pub(super) fn secrets() -> Rules {
+    Rules {
+        default: |secret| {
+            take_plain_data(secret);
+            fill::blank(secret, "type", "Opaque");
+        },
+        prepare_update: |new, old| {
+            // A replacement may leave the type out.
+            if new["type"] == "Opaque" && At::root(old).get("type").text() == "Opaque" {
+                fill::keep(new, old, "type");
+            }
+        },
+        again: Again::Object,
+        validate: |secret| Errors::of(|errors| check_secret(&At::root(secret), errors)),
+        validate_update: |new, old| {
+            Errors::of(|errors| {
+                errors.immutable(&At::root(new).get("type"), &At::root(old).get("type"));
+                check_frozen(new, old, &["data"], errors);
+            })
+        },
+        ..Rules::none()
+    }
+}
+
+/// `stringData` is only a way of writing: its entries become entries of `data`.
+fn take_plain_data(secret: &mut Value) {
+    let plain = secret.as_object_mut().and_then(|fields| fields.remove("stringData"));
+    let Some(Value::Object(plain)) = plain else { return };
+    if plain.is_empty() {
+        return;
+    }
+    if let Some(data) = fill::map(secret, "data") {
+        for (key, value) in plain {
+            let bytes = value.as_str().unwrap_or_default();
+            data.insert(key, STANDARD.encode(bytes).into());
+        }
+    }
+}
+
+fn check_frozen(new: &Value, old: &Value, data: &[&str], errors: &mut Errors) {
+    if old.get("immutable") != Some(&Value::Bool(true)) {
+        return;
+    }
+    let (new, old) = (At::root(new), At::root(old));
+    if !new.get("immutable").is_true() {
+        errors.forbidden(&new.get("immutable"), FROZEN);
+    }
+    for field in data {
+        let (now, then) = (new.get(field), old.get(field));
+        if !now.same_or_empty(&then) {
+            errors.forbidden(&now, FROZEN);
+        }
+    }
+}
+
+/// How many bytes a base64 text stands for.
+fn decoded(text: &str) -> usize {
+    (text.len() - text.bytes().filter(|byte| *byte == b'=').count()) * 3 / 4
+}
+
+fn check_map(map: &At<'_>, errors: &mut Errors) {
+    let (data, binary) = (map.get("data"), map.get("binaryData"));
+    let mut size = 0;
+    for (key, entry) in data.entries() {
+        for message in text::config_key(key) {
+            errors.invalid_as(&entry, key, message);
+        }
+        if binary.get(key).is_set() {
+            errors.invalid_as(&entry, key, "duplicate of key present in binaryData");
+        }
+        size += entry.text().len();
+    }
+    for (key, entry) in binary.entries() {
+        for message in text::config_key(key) {
+            errors.invalid_as(&entry, key, message);
+        }
+        size += decoded(entry.text());
+    }
+    if size > LIMIT {
+        errors.push(FieldError::too_long("", LIMIT));
+    }
+}
+
+fn check_secret(secret: &At<'_>, errors: &mut Errors) {
+    let data = secret.get("data");
+    let mut size = 0;
+    for (key, entry) in data.entries() {
+        for message in text::config_key(key) {
+            errors.invalid_as(&entry, key, message);
+        }
+        size += decoded(entry.text());
+    }
+    if size > LIMIT {
+        errors.push(FieldError::too_long("data", LIMIT));
+    }
+    check_type(secret, &data, errors);
+}
+
+/// What a type promises to hold.
+fn check_type(secret: &At<'_>, data: &At<'_>, errors: &mut Errors) {
+    let mut need = |key: &str| {
+        if !data.entry(key).is_set() {
+            errors.required(&data.entry(key), "");
+        }
+    };
+    match secret.get("type").text() {
+        "kubernetes.io/service-account-token" => {
+            let account =
+                secret.dig(&["metadata", "annotations"]).entry("kubernetes.io/service-account.name");
+            errors.need(&account);
+        }
+        "kubernetes.io/dockercfg" => check_docker(&data.entry(".dockercfg"), errors),
+        "kubernetes.io/dockerconfigjson" => check_docker(&data.entry(".dockerconfigjson"), errors),
+        "kubernetes.io/basic-auth" if !data.get("username").is_set() && !data.get("password").is_set() => {
+            need("username");
+            need("password");
+        }
+        "kubernetes.io/ssh-auth" => {
+            errors.need(&data.entry("ssh-privatekey"));
+        }
+        "kubernetes.io/tls" => {
+            need("tls.crt");
+            need("tls.key");
+        }
+        _ => {}
+    }
+}
+
+fn check_docker(entry: &At<'_>, errors: &mut Errors) {
+    if !entry.is_set() {
+        errors.required(entry, "");
+        return;
+    }
+    let bytes = STANDARD.decode(entry.text()).unwrap_or_default();
+    if serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes).is_err() {
+        let why =
+            if bytes.is_empty() { "unexpected end of JSON input" } else { "invalid character in JSON input" };
+        errors.invalid_as(entry, "<secret contents redacted>", why);
+    }
+}

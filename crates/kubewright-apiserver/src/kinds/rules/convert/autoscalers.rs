@@ -1,0 +1,285 @@
+//! Horizontal pod autoscalers: `autoscaling/v1` knows one metric, the share of cpu, as a field of its own. All else is
+//! kept in annotations (`pkg/apis/autoscaling/v1/conversion.go`).
+
+use serde_json::{Map, Value, json};
+
+use super::super::fill;
+
+const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
+const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
+const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
+const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
+/// What a target or a current value says, and the end of its name in `v1`.
+const AMOUNTS: [(&str, &str); 3] =
+    [("averageUtilization", "AverageUtilization"), ("averageValue", "AverageValue"), ("value", "Value")];
+
+/// From `v1` to `v2`.
+pub(super) fn to_v2(object: &mut Value) {
+    fill::set(object, "apiVersion", "autoscaling/v2");
+    let mut read =
+        |key: &str| take_annotation(object, key).and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let (metrics, current, conditions, behavior) =
+        (read(METRICS), read(CURRENT), read(CONDITIONS), read(BEHAVIOR));
+    if let Some(spec) = fill::present(object, "spec") {
+        let mut all: Vec<Value> =
+            list(metrics).into_iter().map(|metric| rename_metric(metric, "target", false)).collect();
+        if let Some(share) = take(spec, "targetCPUUtilizationPercentage") {
+            all.push(cpu(&json!({"type": "Utilization", "averageUtilization": share}), "target"));
+        }
+        if all.is_empty() {
+            all.push(cpu(&json!({"type": "Utilization", "averageUtilization": 80}), "target"));
+        }
+        fill::set(spec, "metrics", all);
+        if let Some(behavior) = behavior.filter(Value::is_object) {
+            fill::set(spec, "behavior", recase(behavior, false));
+        }
+    }
+    if let Some(status) = fill::present(object, "status") {
+        let share = take(status, "currentCPUUtilizationPercentage");
+        let mut all: Vec<Value> =
+            list(current).into_iter().map(|metric| rename_metric(metric, "current", false)).collect();
+        if let (true, Some(share)) = (all.is_empty(), share) {
+            all.push(cpu(&json!({"averageUtilization": share}), "current"));
+        }
+        if !all.is_empty() {
+            fill::set(status, "currentMetrics", all);
+        }
+        if let Some(conditions) = conditions.filter(Value::is_array) {
+            fill::set(status, "conditions", conditions);
+        }
+    }
+}
+
+/// From `v2` to `v1`.
+pub(super) fn from_v2(object: &mut Value) {
+    fill::set(object, "apiVersion", "autoscaling/v1");
+    let mut notes: Vec<(&str, Value)> = Vec::new();
+    if let Some(spec) = fill::present(object, "spec") {
+        let (shares, others): (Vec<Value>, Vec<Value>) =
+            list(take(spec, "metrics")).into_iter().partition(|metric| cpu_share(metric, "target").is_some());
+        if let Some(share) = shares.first().and_then(|metric| cpu_share(metric, "target")) {
+            fill::set(spec, "targetCPUUtilizationPercentage", share.clone());
+        }
+        if !others.is_empty() {
+            let others: Vec<Value> =
+                others.into_iter().map(|metric| rename_metric(metric, "target", true)).collect();
+            notes.push((METRICS, others.into()));
+        }
+        if let Some(behavior) = take(spec, "behavior") {
+            notes.push((BEHAVIOR, recase(behavior, true)));
+        }
+    }
+    if let Some(status) = fill::present(object, "status") {
+        let current = list(take(status, "currentMetrics"));
+        if let Some(share) = current.iter().find_map(|metric| cpu_share(metric, "current")) {
+            fill::set(status, "currentCPUUtilizationPercentage", share.clone());
+        }
+        if !current.is_empty() {
+            let current: Vec<Value> =
+                current.into_iter().map(|metric| rename_metric(metric, "current", true)).collect();
+            notes.push((CURRENT, current.into()));
+        }
+        if let Some(conditions) =
+            take(status, "conditions").filter(|all| all.as_array().is_some_and(|all| !all.is_empty()))
+        {
+            notes.push((CONDITIONS, conditions));
+        }
+    }
+    if notes.is_empty() {
+        return;
+    }
+    if let Some(annotations) =
+        fill::object(object, "metadata").and_then(|metadata| fill::map(metadata, "annotations"))
+    {
+        for (key, value) in notes {
+            annotations.insert(key.to_owned(), value.to_string().into());
+        }
+    }
+}
+
+fn take(parent: &mut Value, key: &str) -> Option<Value> {
+    parent.as_object_mut()?.remove(key).filter(|value| !value.is_null())
+}
+
+fn list(value: Option<Value>) -> Vec<Value> {
+    match value {
+        Some(Value::Array(items)) => items,
+        _ => Vec::new(),
+    }
+}
+
+/// Removes an annotation, and the annotations with the last of them.
+fn take_annotation(object: &mut Value, key: &str) -> Option<String> {
+    let metadata = fill::present(object, "metadata")?;
+    let annotations = fill::present(metadata, "annotations")?;
+    let text = take(annotations, key)?.as_str()?.to_owned();
+    if annotations.as_object().is_some_and(Map::is_empty) {
+        fill::remove(metadata, "annotations");
+    }
+    Some(text)
+}
+
+fn cpu(amount: &Value, role: &str) -> Value {
+    json!({"type": "Resource", "resource": {"name": "cpu", role: amount}})
+}
+
+fn cpu_share<'a>(metric: &'a Value, role: &str) -> Option<&'a Value> {
+    let resource = &metric["resource"];
+    let is_cpu = metric["type"] == "Resource" && resource["name"] == "cpu";
+    resource.get(role)?.get("averageUtilization").filter(|share| is_cpu && !share.is_null())
+}
+
+/// One metric, from `v2` to the form that annotations have (`flat`) or back. `role` is `target` or `current`.
+fn rename_metric(metric: Value, role: &str, flat: bool) -> Value {
+    let Value::Object(fields) = metric else { return metric };
+    let renamed = fields.into_iter().map(|(kind, source)| {
+        let source = match source {
+            Value::Object(source) if flat => Value::Object(flatten(source, &kind, role)),
+            Value::Object(source) => Value::Object(unflatten(source, &kind, role)),
+            other => other,
+        };
+        (kind, source)
+    });
+    Value::Object(renamed.collect())
+}
+
+/// What `v1` calls an amount: objects tell the average without a prefix.
+fn flat_name(kind: &str, role: &str, (amount, end): (&str, &str)) -> String {
+    if kind == "object" && amount == "averageValue" { amount.to_owned() } else { format!("{role}{end}") }
+}
+
+fn selector_name(kind: &str) -> &'static str {
+    if kind == "external" { "metricSelector" } else { "selector" }
+}
+
+fn flatten(mut source: Map<String, Value>, kind: &str, role: &str) -> Map<String, Value> {
+    if let Some(Value::Object(mut amounts)) = source.remove(role) {
+        for amount in AMOUNTS {
+            if let Some(value) = amounts.remove(amount.0) {
+                source.insert(flat_name(kind, role, amount), value);
+            }
+        }
+    }
+    if let Some(Value::Object(mut identifier)) = source.remove("metric") {
+        for (from, to) in [("name", "metricName"), ("selector", selector_name(kind))] {
+            if let Some(value) = identifier.remove(from) {
+                source.insert(to.to_owned(), value);
+            }
+        }
+    }
+    if let Some(described) = source.remove("describedObject") {
+        source.insert("target".to_owned(), described);
+    }
+    source
+}
+
+fn unflatten(mut source: Map<String, Value>, kind: &str, role: &str) -> Map<String, Value> {
+    if kind == "object"
+        && let Some(described) = source.remove("target")
+    {
+        source.insert("describedObject".to_owned(), described);
+    }
+    let mut identifier = Map::new();
+    for (from, to) in [("metricName", "name"), (selector_name(kind), "selector")] {
+        if let Some(value) = source.remove(from) {
+            identifier.insert(to.to_owned(), value);
+        }
+    }
+    if !identifier.is_empty() {
+        source.insert("metric".to_owned(), identifier.into());
+    }
+    let mut amounts = Map::new();
+    for amount in AMOUNTS {
+        if let Some(value) = source.remove(&flat_name(kind, role, amount)) {
+            amounts.insert(amount.0.to_owned(), value);
+        }
+    }
+    if role == "target" {
+        let kind = ["averageUtilization", "value"].iter().find(|amount| amounts.contains_key(**amount));
+        let kind = match kind {
+            Some(&"averageUtilization") => "Utilization",
+            Some(_) if !amounts.contains_key("averageValue") => "Value",
+            _ => "AverageValue",
+        };
+        amounts.insert("type".to_owned(), kind.into());
+    }
+    if !amounts.is_empty() {
+        source.insert(role.to_owned(), amounts.into());
+    }
+    source
+}
+
+/// The names of fields with a capital first letter (as Go writes its own structs) or a small one.
+fn recase(value: Value, upper: bool) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| {
+                let mut letters = key.chars();
+                let first = letters
+                    .next()
+                    .map(|first| if upper { first.to_ascii_uppercase() } else { first.to_ascii_lowercase() });
+                (first.into_iter().chain(letters).collect::<String>(), recase(value, upper))
+            })
+            .collect::<Map<String, Value>>()
+            .into(),
+        Value::Array(items) => items.into_iter().map(|item| recase(item, upper)).collect::<Vec<_>>().into(),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_share_of_cpu_is_a_field_of_v1() {
+        let mut object = json!({"apiVersion": "autoscaling/v1", "spec": {"maxReplicas": 3, "targetCPUUtilizationPercentage": 50}});
+        let before = object.clone();
+        to_v2(&mut object);
+        assert_eq!(object["apiVersion"], "autoscaling/v2");
+        assert_eq!(
+            object["spec"]["metrics"],
+            json!([{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}])
+        );
+        from_v2(&mut object);
+        assert_eq!(object, before);
+    }
+
+    #[test]
+    fn what_v1_has_no_field_for_goes_through_annotations_and_comes_back() {
+        let mut object = json!({
+            "apiVersion": "autoscaling/v2",
+            "metadata": {"name": "a", "annotations": {"own": "x"}},
+            "spec": {
+                "maxReplicas": 3,
+                "metrics": [
+                    {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}},
+                    {"type": "Object", "object": {"describedObject": {"kind": "Service", "name": "s"}, "metric": {"name": "hits"}, "target": {"type": "Value", "value": "5"}}},
+                    {"type": "External", "external": {"metric": {"name": "queue", "selector": {"matchLabels": {"a": "b"}}}, "target": {"type": "AverageValue", "averageValue": "30"}}},
+                    {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
+                ],
+                "behavior": {"scaleUp": {"selectPolicy": "Max", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]}}
+            },
+            "status": {
+                "currentMetrics": [{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 10, "averageValue": "10m"}}}],
+                "conditions": [{"type": "AbleToScale", "status": "True"}]
+            }
+        });
+        let before = object.clone();
+        from_v2(&mut object);
+        assert_eq!(object["spec"]["targetCPUUtilizationPercentage"], 50);
+        assert_eq!(object["status"]["currentCPUUtilizationPercentage"], 10);
+        assert!(object["spec"].get("metrics").is_none() && object["spec"].get("behavior").is_none());
+        assert!(
+            object["metadata"]["annotations"][METRICS]
+                .as_str()
+                .is_some_and(|text| text.contains("targetAverageValue"))
+        );
+        to_v2(&mut object);
+        assert_eq!(object, before);
+    }
+}

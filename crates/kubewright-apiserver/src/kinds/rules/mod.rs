@@ -1,0 +1,227 @@
+//! The functions that are a kind's own: defaults, preparation, validation. All pure, on JSON values.
+//!
+//! [`Rules::built_in`] is the table. A family of kinds has one file; what they share is in `at` (a place in an
+//! object), `errors` (checks), `fill` (defaults), `text`, `quantity`, `percent` and `selector`. The rules are those of
+//! kube-apiserver v1.36: `pkg/apis/*/v1/defaults.go`, `pkg/registry/*/*/strategy.go`, `pkg/apis/*/validation`.
+//!
+//! No function here panics on any JSON, whether it fits the schema or not: what has an unexpected type is skipped.
+
+mod admission;
+mod apps;
+mod at;
+mod autoscaling;
+mod batch;
+mod config;
+pub mod convert;
+mod coordination;
+mod errors;
+mod events;
+mod fill;
+mod limits;
+pub mod metadata;
+pub mod namespaces;
+mod networking;
+mod nodes;
+mod percent;
+pub mod pods;
+mod policy;
+mod quantity;
+mod rbac;
+mod resources;
+mod reviews;
+mod selector;
+pub mod services;
+mod storage;
+mod table;
+pub(crate) mod text;
+
+use serde_json::Value;
+
+use crate::field::FieldError;
+
+/// What a kind does beyond its schema. The engine calls these in the order in which they stand here.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    /// Fills in what the client left out (after decoding, before admission; also on every update).
+    pub default: fn(&mut Value),
+    /// Makes an object ready to be created: server-owned fields are set or dropped (a pod's phase becomes Pending).
+    pub prepare_create: fn(&mut Value),
+    /// Makes a replacement ready: server-owned fields are carried over from the old object. Arguments: new, old.
+    pub prepare_update: fn(&mut Value, &Value),
+    /// How `metadata.generation` counts.
+    pub generation: Generation,
+    /// What `metadata.name` must look like.
+    pub name: NameRule,
+    /// What an update checks as if the object were new.
+    pub again: Again,
+    /// Whether finalizers without a domain are refused (built-in kinds) or only warned of (custom ones).
+    pub strict_finalizers: bool,
+    /// What is wrong with an object, beyond metadata and schema.
+    pub validate: fn(&Value) -> Vec<FieldError>,
+    /// What is wrong with an object that replaces another, beyond metadata, schema and what [`Rules::again`] finds.
+    /// Arguments: new, old.
+    pub validate_update: fn(&Value, &Value) -> Vec<FieldError>,
+    /// What is wrong with a new status (a write to `/status`, after everything else was carried over from the old
+    /// object), beyond metadata and schema. Arguments: new, old.
+    pub validate_status: fn(&Value, &Value) -> Vec<FieldError>,
+}
+
+/// What an update checks as if the object were new, before it looks at the change. Kinds differ in that, and each
+/// finding is told as often as it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// Nothing: the checks of the change are all.
+    Nothing,
+    /// The metadata.
+    Metadata,
+    /// The whole object.
+    Object,
+}
+
+/// How `metadata.generation` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generation {
+    /// There is none.
+    None,
+    /// It stays 1.
+    Fixed,
+    /// A change outside of metadata and status raises it.
+    Content,
+    /// A change of annotations raises it too.
+    ContentAndAnnotations,
+    /// A change of labels raises it too.
+    ContentAndLabels,
+}
+
+impl Generation {
+    /// Whether new objects start at generation 1.
+    #[must_use]
+    pub fn counts(self) -> bool {
+        self != Self::None
+    }
+
+    /// Whether replacing `old` by `new` raises it.
+    #[must_use]
+    pub fn raised(self, new: &Value, old: &Value) -> bool {
+        match self {
+            Self::None | Self::Fixed => false,
+            Self::Content => !same_content(new, old),
+            Self::ContentAndAnnotations => !same_content(new, old) || !metadata::same_annotations(new, old),
+            Self::ContentAndLabels => {
+                let labels = |object: &Value| object.pointer("/metadata/labels").cloned().unwrap_or_default();
+                !same_content(new, old) || labels(new) != labels(old)
+            }
+        }
+    }
+}
+
+fn same_content(new: &Value, old: &Value) -> bool {
+    let rest = |object: &Value| {
+        let mut object = object.clone();
+        for key in ["metadata", "status"] {
+            fill::remove(&mut object, key);
+        }
+        object
+    };
+    at::same(&rest(new), &rest(old))
+}
+
+/// What a name must look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRule {
+    /// A DNS subdomain (RFC 1123): most kinds.
+    Subdomain,
+    /// A DNS label (RFC 1123): namespaces, services, stateful sets.
+    Label,
+    /// Anything that fits in one segment of a path: RBAC.
+    PathSegment,
+}
+
+impl Rules {
+    /// Rules that ask for nothing.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            default: |_| {},
+            prepare_create: |_| {},
+            prepare_update: |_, _| {},
+            generation: Generation::None,
+            name: NameRule::Subdomain,
+            again: Again::Nothing,
+            strict_finalizers: true,
+            validate: |_| Vec::new(),
+            validate_update: |_, _| Vec::new(),
+            validate_status: |_, _| Vec::new(),
+        }
+    }
+
+    /// The rules of a custom resource: its schema says all else.
+    #[must_use]
+    pub fn custom() -> Self {
+        Self { generation: Generation::Content, strict_finalizers: false, ..Self::none() }
+    }
+
+    /// The rules of a built-in kind; those of a kind that is not known here ask for nothing.
+    #[must_use]
+    pub fn built_in(group: &str, version: &str, plural: &str) -> Self {
+        table::of(group, version, plural)
+    }
+
+    /// All that is wrong with a new object but its schema: metadata first (`rest.BeforeCreate`).
+    #[must_use]
+    pub fn errors_on_create(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
+        let mut errors = self.metadata(object, namespaced);
+        errors.extend((self.validate)(object));
+        errors
+    }
+
+    /// All that is wrong with a replacement but its schema (`rest.BeforeUpdate`): metadata is checked by the generic
+    /// part and again by the kind, and each finding is told as often as it is found.
+    #[must_use]
+    pub fn errors_on_update(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
+        let mut errors = self.metadata_on_update(new, old, namespaced);
+        match self.again {
+            Again::Nothing => {}
+            Again::Metadata => errors.extend(self.metadata(new, namespaced)),
+            Again::Object => errors.extend(self.errors_on_create(new, namespaced)),
+        }
+        errors.extend((self.validate_update)(new, old));
+        errors
+    }
+
+    /// All that is wrong with a write to `/status` but the schema.
+    #[must_use]
+    pub fn errors_on_status(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
+        let mut errors = self.metadata_on_update(new, old, namespaced);
+        errors.extend((self.validate_status)(new, old));
+        errors
+    }
+
+    /// What a good object is warned of.
+    #[must_use]
+    pub fn warnings(&self, object: &Value) -> Vec<String> {
+        if self.strict_finalizers { Vec::new() } else { metadata::finalizer_warnings(object) }
+    }
+
+    fn metadata(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
+        let mut errors = metadata::validate(object, self.name, namespaced);
+        errors.extend(self.finalizers(object));
+        errors
+    }
+
+    fn metadata_on_update(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
+        let mut errors = metadata::validate(new, NameRule::PathSegment, namespaced);
+        for _ in 0..2 {
+            errors.extend(metadata::validate_update(new, old));
+        }
+        errors.extend(self.finalizers(new));
+        errors
+    }
+
+    fn finalizers(&self, object: &Value) -> Vec<FieldError> {
+        if self.strict_finalizers { metadata::validate_finalizers(object) } else { Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Nodes.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::at::At;
+use super::errors::Errors;
+use super::pods::EFFECTS;
+use super::{Again, Rules, fill, resources, text};
+use crate::FieldError;
+
+/// What a node tells of its machine; the names are there before the kubelet fills them in.
+const INFO: [&str; 10] = [
+    "machineID",
+    "systemUUID",
+    "bootID",
+    "kernelVersion",
+    "osImage",
+    "containerRuntimeVersion",
+    "kubeletVersion",
+    "kubeProxyVersion",
+    "operatingSystem",
+    "architecture",
+];
+
+pub(super) fn rules() -> Rules {
+    Rules {
+        default,
+        again: Again::Object,
+        validate: |node| Errors::of(|errors| check(&At::root(node), errors)),
+        validate_update: |new, old| Errors::of(|errors| check_change(&At::root(new), &At::root(old), errors)),
+        validate_status: |new, _| Errors::of(|errors| check_resources(&At::root(new), errors)),
+        ..Rules::none()
+    }
+}
+
+fn default(node: &mut Value) {
+    fill::object(node, "spec");
+    let Some(status) = fill::object(node, "status") else { return };
+    fill::canonical_map(status, "capacity");
+    fill::canonical_map(status, "allocatable");
+    if let Some(capacity) = status.get("capacity").filter(|capacity| capacity.is_object()).cloned() {
+        fill::absent(status, "allocatable", capacity);
+    }
+    let endpoint =
+        fill::object(status, "daemonEndpoints").and_then(|ends| fill::object(ends, "kubeletEndpoint"));
+    if let Some(endpoint) = endpoint {
+        fill::absent(endpoint, "Port", 0);
+    }
+    if let Some(info) = fill::object(status, "nodeInfo") {
+        for field in INFO {
+            fill::absent(info, field, "");
+        }
+    }
+    let Some(spec) = fill::present(node, "spec") else { return };
+    // A single range and the list of ranges say the same.
+    let single = At::root(spec).get("podCIDR").text().to_owned();
+    let first = spec.get("podCIDRs").and_then(|ranges| ranges.get(0)).cloned();
+    match first {
+        None if !single.is_empty() => fill::set(spec, "podCIDRs", json!([single])),
+        Some(first) if single.is_empty() => fill::set(spec, "podCIDR", first),
+        _ => {}
+    }
+}
+
+fn check(node: &At<'_>, errors: &mut Errors) {
+    let spec = node.get("spec");
+    // Kubernetes says `metadata.taints`.
+    check_taints(&At { path: "metadata.taints".to_owned(), ..spec.get("taints") }, errors);
+    check_resources(node, errors);
+    let ranges = spec.get("podCIDRs");
+    for range in ranges.items() {
+        errors.text(&range, text::cidr);
+    }
+    let families: Vec<bool> = ranges.items().map(|range| range.text().contains(':')).collect();
+    if families.len() > 2 || (families.len() == 2 && families[0] == families[1]) {
+        errors.invalid(&ranges, "may specify no more than one CIDR for each IP family");
+    }
+}
+
+fn check_taints(taints: &At<'_>, errors: &mut Errors) {
+    let mut seen = BTreeSet::new();
+    for taint in taints.items() {
+        let (key, value, effect) = (taint.get("key"), taint.get("value"), taint.get("effect"));
+        errors.text(&key, text::label_key);
+        let wrong = text::label_value(value.text());
+        if !wrong.is_empty() {
+            errors.invalid(&value, wrong.join(";"));
+        }
+        errors.need_one_of(&effect, &EFFECTS);
+        if !seen.insert((effect.text(), key.text())) {
+            let printed = format!(
+                "{{\"Key\":{:?},\"Value\":{:?},\"Effect\":{:?},\"TimeAdded\":{}}}",
+                key.text(),
+                value.text(),
+                effect.text(),
+                taint.get("timeAdded").value
+            );
+            let error = FieldError::duplicate(&taint.path, Value::Null).printed(printed);
+            errors.push(FieldError {
+                detail: "taints must be unique by key and effect pair".to_owned(),
+                ..error
+            });
+        }
+    }
+}
+
+fn check_resources(node: &At<'_>, errors: &mut Errors) {
+    for list in ["capacity", "allocatable"] {
+        for (name, amount) in node.dig(&["status", list]).entries() {
+            resources::amount(name, &At { path: format!("status.{list}.{name}"), ..amount }, errors);
+        }
+    }
+}
+
+fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
+    let (spec, before) = (new.get("spec"), old.get("spec"));
+    check_resources(new, errors);
+    if !before.get("podCIDRs").is_empty() && !spec.get("podCIDRs").same(&before.get("podCIDRs")) {
+        errors.forbidden(
+            &spec.get("podCIDRs"),
+            "node updates may not change podCIDR except from \"\" to valid",
+        );
+    }
+    let id = before.get("providerID");
+    if !id.is_empty() && id.text() != spec.get("providerID").text() {
+        errors.forbidden(
+            &spec.get("providerID"),
+            "node updates may not change providerID except from \"\" to valid",
+        );
+    }
+    check_taints(&At { path: "metadata.taints".to_owned(), ..spec.get("taints") }, errors);
+}

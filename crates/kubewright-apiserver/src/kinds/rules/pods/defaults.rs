@@ -1,0 +1,217 @@
+//! Defaults of pods and of everything that holds a pod (`pkg/apis/core/v1/defaults.go`, and what
+//! `pkg/apis/core/v1/conversion.go` evens out).
+
+use serde_json::{Map, Value, json};
+
+use super::super::fill;
+
+const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+
+/// The defaults of a pod: those of its spec, and those that only real pods have.
+pub(crate) fn pod(object: &mut Value) {
+    fill::object(object, "status");
+    let Some(spec) = fill::object(object, "spec") else { return };
+    pod_spec(spec);
+    for key in ["containers", "initContainers"] {
+        fill::each(spec, key, |container| {
+            if let Some(resources) = fill::present(container, "resources") {
+                requests_from_limits(resources);
+            }
+        });
+    }
+    fill::absent(spec, "enableServiceLinks", true);
+    if spec.get("hostNetwork") == Some(&Value::Bool(true)) {
+        for key in ["containers", "initContainers"] {
+            fill::each(spec, key, |container| fill::each(container, "ports", host_port));
+        }
+    }
+}
+
+/// The defaults of a `PodTemplateSpec` at `key`, which is made when it is not there.
+pub(crate) fn template(parent: &mut Value, key: &str) {
+    if let Some(template) = fill::object(parent, key) {
+        fill::object(template, "metadata");
+        if let Some(spec) = fill::object(template, "spec") {
+            pod_spec(spec);
+        }
+    }
+}
+
+/// The defaults of a `PodSpec`.
+pub(crate) fn pod_spec(spec: &mut Value) {
+    fill::blank(spec, "dnsPolicy", "ClusterFirst");
+    fill::blank(spec, "restartPolicy", "Always");
+    fill::object(spec, "securityContext");
+    fill::absent(spec, "terminationGracePeriodSeconds", 30);
+    if spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < 0) {
+        fill::set(spec, "terminationGracePeriodSeconds", 1);
+    }
+    fill::blank(spec, "schedulerName", "default-scheduler");
+    service_account(spec);
+    fill::canonical_map(spec, "overhead");
+    if let Some(whole) = fill::present(spec, "resources") {
+        quantities(whole);
+    }
+    for key in CONTAINERS {
+        fill::each(spec, key, container);
+    }
+    fill::each(spec, "volumes", super::volumes::default);
+}
+
+/// `serviceAccount` is the old name of `serviceAccountName`: both are told.
+fn service_account(spec: &mut Value) {
+    let named = |spec: &Value, key: &str| {
+        spec.get(key).and_then(Value::as_str).filter(|name| !name.is_empty()).map(ToOwned::to_owned)
+    };
+    if let Some(name) = named(spec, "serviceAccountName").or_else(|| named(spec, "serviceAccount")) {
+        fill::set(spec, "serviceAccountName", name.as_str());
+        fill::set(spec, "serviceAccount", name);
+    } else {
+        fill::remove(spec, "serviceAccount");
+    }
+}
+
+fn container(container: &mut Value) {
+    if !container.is_object() {
+        return;
+    }
+    if let Some(resources) = fill::object(container, "resources") {
+        quantities(resources);
+    }
+    let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
+    let policy = pull_policy(image);
+    fill::blank(container, "imagePullPolicy", policy);
+    fill::blank(container, "terminationMessagePath", "/dev/termination-log");
+    fill::blank(container, "terminationMessagePolicy", "File");
+    fill::each(container, "ports", |port| fill::blank(port, "protocol", "TCP"));
+    fill::each(container, "env", |variable| {
+        if let Some(field) = fill::reach(variable, &["valueFrom", "fieldRef"]) {
+            fill::blank(field, "apiVersion", "v1");
+        }
+        if let Some(resource) = fill::reach(variable, &["valueFrom", "resourceFieldRef"]) {
+            divisor(resource);
+        }
+        if let Some(file) = fill::reach(variable, &["valueFrom", "fileKeyRef"]) {
+            fill::absent(file, "optional", false);
+        }
+    });
+    for key in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if let Some(probe) = fill::present(container, key) {
+            self::probe(probe);
+        }
+    }
+    for key in ["postStart", "preStop"] {
+        if let Some(http) = fill::reach(container, &["lifecycle", key, "httpGet"]) {
+            http_get(http);
+        }
+    }
+}
+
+/// A `resourceFieldRef` always shows its divisor.
+pub(super) fn divisor(resource: &mut Value) {
+    fill::absent(resource, "divisor", "0");
+    fill::canonical(resource, "divisor");
+}
+
+fn probe(probe: &mut Value) {
+    fill::zero(probe, "timeoutSeconds", 1);
+    fill::zero(probe, "periodSeconds", 10);
+    fill::zero(probe, "successThreshold", 1);
+    fill::zero(probe, "failureThreshold", 3);
+    if let Some(http) = fill::present(probe, "httpGet") {
+        http_get(http);
+    }
+    if let Some(grpc) = fill::present(probe, "grpc") {
+        fill::absent(grpc, "service", "");
+    }
+}
+
+fn http_get(http: &mut Value) {
+    fill::blank(http, "path", "/");
+    fill::blank(http, "scheme", "HTTP");
+}
+
+fn host_port(port: &mut Value) {
+    if let Some(number) = port.get("containerPort").and_then(Value::as_i64) {
+        fill::zero(port, "hostPort", number);
+    }
+}
+
+fn quantities(resources: &mut Value) {
+    fill::canonical_map(resources, "limits");
+    fill::canonical_map(resources, "requests");
+}
+
+/// What is limited and not asked for is asked for up to the limit.
+fn requests_from_limits(resources: &mut Value) {
+    let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned() else { return };
+    if let Some(requests) = fill::map(resources, "requests") {
+        merge(requests, limits);
+    }
+}
+
+/// Adds the entries that are missing.
+pub(crate) fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
+    for (key, value) in from {
+        into.entry(key).or_insert(value);
+    }
+}
+
+/// Images without a tag or digest, and those tagged `latest`, are pulled every time.
+pub(super) fn pull_policy(image: &str) -> &'static str {
+    let (name, digest) = image.split_once('@').map_or((image, false), |(name, _)| (name, true));
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let (repository, tag) = last.split_once(':').unwrap_or((last, if digest { "" } else { "latest" }));
+    let well_formed = !repository.is_empty()
+        && repository.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-'));
+    if well_formed && tag == "latest" { "Always" } else { "IfNotPresent" }
+}
+
+/// The quality of service class of a pod (`pkg/apis/core/v1/helper/qos.ComputePodQOS`): Guaranteed when cpu and memory
+/// of every container are limited to what it asks for, BestEffort when nothing is asked for or limited.
+pub(crate) fn qos_class(pod: &Value) -> &'static str {
+    let spec = &pod["spec"];
+    let lists: Vec<&Value> = if spec["resources"].is_object() {
+        vec![&spec["resources"]]
+    } else {
+        ["containers", "initContainers"]
+            .iter()
+            .filter_map(|key| spec[*key].as_array())
+            .flatten()
+            .map(|container| &container["resources"])
+            .collect()
+    };
+    let amount = |resources: &Value, list: &str, name: &str| {
+        super::super::quantity::Quantity::of(&resources[list][name]).filter(|amount| amount.sign().is_gt())
+    };
+    let mut guaranteed = !lists.is_empty();
+    let mut best_effort = true;
+    for resources in lists {
+        for name in ["cpu", "memory"] {
+            let (limit, request) = (amount(resources, "limits", name), amount(resources, "requests", name));
+            best_effort &= limit.is_none() && request.is_none();
+            guaranteed &= limit.is_some() && request.is_none_or(|request| Some(request) == limit);
+        }
+    }
+    match (best_effort, guaranteed) {
+        (true, _) => "BestEffort",
+        (_, true) => "Guaranteed",
+        _ => "Burstable",
+    }
+}
+
+/// The status of a new pod.
+pub(super) fn status(pod: &Value) -> Value {
+    let mut status = json!({"phase": "Pending", "qosClass": qos_class(pod)});
+    if pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
+        status["conditions"] = json!([{
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": null,
+            "lastTransitionTime": null,
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates"
+        }]);
+    }
+    status
+}

@@ -1,0 +1,157 @@
+//! Security contexts of pods and containers.
+
+use serde_json::Value;
+
+use super::super::at::At;
+use super::super::errors::Errors;
+use super::paths::check_descending;
+use crate::FieldError;
+
+const LARGEST_ID: i64 = i32::MAX as i64;
+const PROFILES: [&str; 3] = ["Localhost", "RuntimeDefault", "Unconfined"];
+/// The fields of a container's security context as Go names them in errors, with their names in JSON.
+const GO_FIELDS: [(&str, &str); 12] = [
+    ("Capabilities", "capabilities"),
+    ("Privileged", "privileged"),
+    ("SELinuxOptions", "seLinuxOptions"),
+    ("WindowsOptions", "windowsOptions"),
+    ("RunAsUser", "runAsUser"),
+    ("RunAsGroup", "runAsGroup"),
+    ("RunAsNonRoot", "runAsNonRoot"),
+    ("ReadOnlyRootFilesystem", "readOnlyRootFilesystem"),
+    ("AllowPrivilegeEscalation", "allowPrivilegeEscalation"),
+    ("ProcMount", "procMount"),
+    ("SeccompProfile", "seccompProfile"),
+    ("AppArmorProfile", "appArmorProfile"),
+];
+
+/// A container's security context (`ValidateSecurityContext`). Privileged containers are allowed, as in a cluster
+/// started with `--allow-privileged`.
+pub(super) fn check_container(context: &At<'_>, host_users: bool, errors: &mut Errors) {
+    if !context.is_set() {
+        return;
+    }
+    check_ids(context, errors);
+    let mount = context.get("procMount");
+    errors.maybe_one_of(&mount, &["Default", "Unmasked"]);
+    if host_users && mount.text() == "Unmasked" {
+        errors.invalid(&mount, "`hostUsers` must be false to use `Unmasked`");
+    }
+    check_seccomp(&context.get("seccompProfile"), errors);
+    if context.get("allowPrivilegeEscalation").value == &Value::Bool(false) {
+        if context.get("privileged").is_true() {
+            contradiction(context, "`privileged` to true", errors);
+        }
+        for capability in context.dig(&["capabilities", "add"]).items() {
+            if capability.text() == "CAP_SYS_ADMIN" {
+                contradiction(context, "`capabilities.Add` CAP_SYS_ADMIN", errors);
+            }
+        }
+    }
+    check_app_armor(&context.get("appArmorProfile"), errors);
+}
+
+fn contradiction(context: &At<'_>, with: &str, errors: &mut Errors) {
+    let detail = format!("cannot set `allowPrivilegeEscalation` to false and {with}");
+    let fields: Vec<String> =
+        GO_FIELDS.iter().map(|(go, json)| format!("\"{go}\":{}", context.get(json).value)).collect();
+    let error = FieldError::invalid(&context.path, Value::Null, detail);
+    errors.push(error.printed(format!("{{{}}}", fields.join(","))));
+}
+
+/// A pod's security context (`validatePodSpecSecurityContext`).
+pub(super) fn check_pod(spec: &At<'_>, errors: &mut Errors) {
+    let context = spec.get("securityContext");
+    if !context.is_set() {
+        return;
+    }
+    errors.within(&context.get("fsGroup"), 0, LARGEST_ID);
+    check_ids(&context, errors);
+    for group in context.get("supplementalGroups").items() {
+        errors.within(&group, 0, LARGEST_ID);
+    }
+    let share =
+        At { path: format!("{}.shareProcessNamespace", context.path), ..spec.get("shareProcessNamespace") };
+    if share.is_true() && spec.get("hostPID").is_true() {
+        errors.invalid(&share, "ShareProcessNamespace and HostPID cannot both be enabled");
+    }
+    check_sysctls(&context.get("sysctls"), errors);
+    errors.maybe_one_of(&context.get("fsGroupChangePolicy"), &["Always", "OnRootMismatch"]);
+    check_seccomp(&context.get("seccompProfile"), errors);
+    check_app_armor(&context.get("appArmorProfile"), errors);
+    errors.maybe_one_of(&context.get("supplementalGroupsPolicy"), &["Merge", "Strict"]);
+    errors.maybe_one_of(&context.get("seLinuxChangePolicy"), &["MountOption", "Recursive"]);
+}
+
+fn check_ids(context: &At<'_>, errors: &mut Errors) {
+    errors.within(&context.get("runAsUser"), 0, LARGEST_ID);
+    errors.within(&context.get("runAsGroup"), 0, LARGEST_ID);
+}
+
+fn check_sysctls(list: &At<'_>, errors: &mut Errors) {
+    errors.unique(list, "name");
+    for name in list.items().map(|sysctl| sysctl.get("name")) {
+        if errors.need(&name) && !is_sysctl(name.text()) {
+            let pattern = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
+            errors.invalid(&name, format!("must have at most 253 characters and match regex {pattern}"));
+        }
+    }
+}
+
+fn is_sysctl(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    name.len() <= 253 && name.split(['.', '/']).all(|part| {
+        let bytes = part.as_bytes();
+        matches!((bytes.first(), bytes.last()), (Some(&first), Some(&last)) if plain(first) && plain(last))
+            && bytes.iter().all(|&byte| plain(byte) || byte == b'-' || byte == b'_')
+    })
+}
+
+fn check_seccomp(profile: &At<'_>, errors: &mut Errors) {
+    if !profile.is_set() {
+        return;
+    }
+    let (kind, file) = (profile.get("type"), profile.get("localhostProfile"));
+    if kind.is_empty() {
+        errors.required(&kind, "type is required when seccompProfile is set");
+    } else {
+        errors.one_of(&kind, &PROFILES);
+    }
+    match (kind.text() == "Localhost", file.is_set()) {
+        (true, false) => errors.required(&file, "must be set when seccomp type is Localhost"),
+        (true, true) => check_descending(&file, errors),
+        (false, true) => {
+            let error = FieldError::invalid(
+                &file.path,
+                Value::Null,
+                "can only be set when seccomp type is Localhost",
+            );
+            errors.push(
+                error.printed(format!("{{\"Type\":{},\"LocalhostProfile\":{}}}", kind.value, file.value)),
+            );
+        }
+        (false, false) => {}
+    }
+}
+
+fn check_app_armor(profile: &At<'_>, errors: &mut Errors) {
+    if !profile.is_set() {
+        return;
+    }
+    let (kind, file) = (profile.get("type"), profile.get("localhostProfile"));
+    match kind.text() {
+        "" => errors.required(&kind, "type is required when appArmorProfile is set"),
+        "Localhost" if file.text().is_empty() => {
+            errors.required(&file, "must be set when AppArmor type is Localhost");
+        }
+        "Localhost" if file.text() != file.text().trim() => {
+            errors.invalid(&file, "must not be padded with whitespace");
+        }
+        "Localhost" if file.text().len() > 4095 => errors.push(FieldError::too_long(&file.path, 4095)),
+        "Localhost" => {}
+        "RuntimeDefault" | "Unconfined" if file.is_set() => {
+            errors.invalid(&file, "can only be set when AppArmor type is Localhost");
+        }
+        _ => errors.one_of(&kind, &PROFILES),
+    }
+}

@@ -1,0 +1,164 @@
+//! What may change in a pod (`ValidatePodUpdate` and the subresources of a pod).
+
+use serde_json::Value;
+
+use super::super::at::{At, same};
+use super::super::errors::Errors;
+use super::super::{fill, text};
+use super::{annotations, check_pod, scheduling};
+use crate::FieldError;
+
+const CHANGEABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/// What is wrong with a changed pod.
+pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
+    Errors::of(|errors| {
+        let (new, old) = (At::root(new), At::root(old));
+        check_pod(&new, errors);
+        let annotations = ["metadata", "annotations"];
+        annotations::check_update(&new.dig(&annotations), &old.dig(&annotations), errors);
+        let (spec, before) = (new.get("spec"), old.get("spec"));
+        for list in ["containers", "initContainers"] {
+            if spec.get(list).len() != before.get(list).len() {
+                errors.forbidden(&spec.get(list), "pod updates may not add or remove containers");
+                return;
+            }
+        }
+        check_spec(&spec, &before, errors);
+    })
+}
+
+fn check_spec(spec: &At<'_>, before: &At<'_>, errors: &mut Errors) {
+    let (deadline, old_deadline) = (spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"));
+    match (deadline.number(), old_deadline.number()) {
+        (Some(new), Some(old)) if new > old => {
+            errors.invalid(&deadline, "must be less than or equal to previous value");
+            return;
+        }
+        (None, Some(_)) => errors.invalid(&deadline, "must not update from a positive integer to nil value"),
+        _ => {}
+    }
+    check_tolerations(&spec.get("tolerations"), &before.get("tolerations"), errors);
+    check_gates(&spec.get("schedulingGates"), &before.get("schedulingGates"), errors);
+    let mut rest = spec.value.clone();
+    for key in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
+        fill::keep(&mut rest, before.value, key);
+    }
+    for key in ["containers", "initContainers"] {
+        let old = before.get(key);
+        let mut images = old.items().map(|container| container.get("image").value.clone());
+        fill::each(&mut rest, key, |container| {
+            if let Some(image) = images.next() {
+                fill::set(container, "image", image);
+            }
+        });
+    }
+    if !before.get("schedulingGates").is_empty() {
+        fill::keep(&mut rest, before.value, "nodeSelector");
+        fill::keep(&mut rest, before.value, "affinity");
+    }
+    if !same(&rest, before.value) {
+        errors.forbidden(spec, format!("{CHANGEABLE}\n"));
+    }
+}
+
+/// Tolerations may be added; of an old one only the seconds may change.
+fn check_tolerations(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
+    let lasting = |toleration: &Value| {
+        let mut toleration = toleration.clone();
+        fill::remove(&mut toleration, "tolerationSeconds");
+        toleration
+    };
+    let kept = old.items().all(|old| new.items().any(|new| same(&lasting(old.value), &lasting(new.value))));
+    if kept {
+        scheduling::check_tolerations(new, errors);
+    } else {
+        errors.forbidden(new, "existing toleration can not be modified except its tolerationSeconds");
+    }
+}
+
+fn check_gates(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
+    for gate in new.items() {
+        let name = gate.get("name");
+        if !old.items().any(|old| old.get("name").text() == name.text()) {
+            let detail = format!("only deletion is allowed, but found new scheduling gate '{}'", name.text());
+            errors.forbidden(&name, detail);
+        }
+    }
+}
+
+/// What is wrong with a write to `pods/ephemeralcontainers`: old ones stay as they are
+/// (`ValidatePodEphemeralContainersUpdate`).
+#[must_use]
+pub fn validate_ephemeral_containers(new: &Value, old: &Value) -> Vec<FieldError> {
+    Errors::of(|errors| {
+        let (new, old) = (At::root(new), At::root(old));
+        check_pod(&new, errors);
+        let list = new.dig(&["spec", "ephemeralContainers"]);
+        for before in old.dig(&["spec", "ephemeralContainers"]).items() {
+            let name = before.get("name").text();
+            match list.items().find(|container| container.get("name").text() == name) {
+                None => {
+                    errors.forbidden(
+                        &list,
+                        format!("existing ephemeral containers {name:?} may not be removed\n"),
+                    );
+                }
+                Some(now) if !now.same(&before) => {
+                    errors.forbidden(
+                        &list,
+                        format!("existing ephemeral containers {name:?} may not be changed\n"),
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+    })
+}
+
+/// What is wrong with a `Binding` (`ValidatePodBinding`).
+#[must_use]
+pub fn validate_binding(binding: &Value) -> Vec<FieldError> {
+    Errors::of(|errors| {
+        let target = At::root(binding).get("target");
+        if !matches!(target.get("kind").text(), "" | "Node") {
+            errors.not_supported(&target.get("kind"), &["Node", "<empty>"]);
+        }
+        errors.need(&target.get("name"));
+    })
+}
+
+/// What is wrong with a pod's new status (`ValidatePodStatusUpdate`).
+pub(super) fn validate_status(new: &Value, old: &Value) -> Vec<FieldError> {
+    Errors::of(|errors| {
+        let (status, before) = (At::root(new).get("status"), At::root(old).get("status"));
+        for condition in status.get("conditions").items() {
+            if !matches!(condition.get("type").text(), "PodScheduled" | "Ready" | "Initialized") {
+                errors.text(
+                    &At { path: format!("{}.Type", condition.path), ..condition.get("type") },
+                    text::label_key,
+                );
+            }
+        }
+        let nominated = status.get("nominatedNodeName");
+        if nominated.text() != before.get("nominatedNodeName").text() {
+            errors.maybe_text(&nominated, text::subdomain);
+        }
+        if status.get("qosClass").text() != before.get("qosClass").text() {
+            errors.invalid_text(&status.get("qosClass"), "field is immutable");
+        }
+        for key in ["podIPs", "hostIPs"] {
+            check_ips(&status.get(key), errors);
+        }
+    })
+}
+
+fn check_ips(list: &At<'_>, errors: &mut Errors) {
+    for item in list.items() {
+        errors.text(&At { path: item.path.clone(), ..item.get("ip") }, text::ip);
+    }
+    let families: Vec<bool> = list.items().map(|item| item.get("ip").text().contains(':')).collect();
+    if families.len() > 2 || (families.len() == 2 && families[0] == families[1]) {
+        errors.invalid(list, "may specify no more than one IP for each IP family");
+    }
+}

@@ -1,0 +1,366 @@
+//! The volumes of a pod: defaults, and that each has exactly one good source (`ValidateVolumes`).
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::super::at::At;
+use super::super::errors::Errors;
+use super::super::quantity::Quantity;
+use super::super::storage::claims;
+use super::super::{fill, text};
+use super::paths::{check_descending, check_mode, check_no_backsteps, check_not_reserved};
+use super::{defaults, env, projected};
+
+type Check = fn(&At<'_>, &mut Errors);
+
+/// The kinds of volumes in Kubernetes' order: the field, what errors call it inside (two differ), and its check.
+const SOURCES: [(&str, &str, Check); 30] = [
+    ("emptyDir", "emptyDir", check_empty_dir),
+    ("hostPath", "hostPath", check_host_path),
+    ("gitRepo", "gitRepo", check_git_repo),
+    ("gcePersistentDisk", "persistentDisk", |at, errors| check_disk(at, "pdName", errors)),
+    ("awsElasticBlockStore", "awsElasticBlockStore", |at, errors| check_disk(at, "volumeID", errors)),
+    ("secret", "secret", |at, errors| check_keys(at, "secretName", errors)),
+    ("nfs", "nfs", check_nfs),
+    ("iscsi", "iscsi", check_iscsi),
+    ("glusterfs", "glusterfs", |at, errors| need_all(at, &["endpoints", "path"], errors)),
+    ("flocker", "flocker", check_flocker),
+    ("persistentVolumeClaim", "persistentVolumeClaim", |at, errors| need_all(at, &["claimName"], errors)),
+    ("rbd", "rbd", |at, errors| need_all(at, &["monitors", "image"], errors)),
+    ("cinder", "cinder", |at, errors| need_with_secret(at, "volumeID", errors)),
+    ("cephfs", "cephfs", |at, errors| need_all(at, &["monitors"], errors)),
+    ("quobyte", "quobyte", |at, errors| need_all(at, &["registry", "volume"], errors)),
+    ("downwardAPI", "downwardAPI", check_downward_api),
+    ("fc", "fc", check_fibre_channel),
+    ("flexVolume", "flexVolume", |at, errors| need_all(at, &["driver"], errors)),
+    ("configMap", "configMap", |at, errors| check_keys(at, "name", errors)),
+    ("azureFile", "azureFile", |at, errors| need_all(at, &["secretName", "shareName"], errors)),
+    ("vsphereVolume", "vsphereVolume", |at, errors| need_all(at, &["volumePath"], errors)),
+    ("photonPersistentDisk", "photonPersistentDisk", |at, errors| need_all(at, &["pdID"], errors)),
+    ("portworxVolume", "portworxVolume", |at, errors| need_all(at, &["volumeID"], errors)),
+    ("azureDisk", "azureDisk", check_azure_disk),
+    ("storageos", "storageos", |at, errors| need_with_secret(at, "volumeName", errors)),
+    ("projected", "projected", projected::check),
+    ("scaleIO", "scaleIO", |at, errors| need_all(at, &["gateway", "system", "volumeName"], errors)),
+    ("csi", "csi", check_csi),
+    ("ephemeral", "ephemeral", check_ephemeral),
+    ("image", "image", |at, errors| {
+        errors.need_one_of(&at.get("pullPolicy"), &["Always", "IfNotPresent", "Never"]);
+    }),
+];
+
+/// The defaults of one volume.
+pub(super) fn default(volume: &mut Value) {
+    let Some(fields) = volume.as_object() else { return };
+    let has_source = SOURCES.iter().any(|(key, ..)| fields.get(*key).is_some_and(|source| !source.is_null()));
+    if !has_source {
+        fill::object(volume, "emptyDir");
+    }
+    if let Some(empty) = fill::present(volume, "emptyDir") {
+        fill::canonical(empty, "sizeLimit");
+    }
+    if let Some(path) = fill::present(volume, "hostPath") {
+        fill::absent(path, "type", "");
+    }
+    for key in ["secret", "configMap", "downwardAPI", "projected"] {
+        if let Some(source) = fill::present(volume, key) {
+            fill::absent(source, "defaultMode", 0o644);
+            fill::each(source, "items", default_item);
+        }
+    }
+    if let Some(projected) = fill::present(volume, "projected") {
+        fill::each(projected, "sources", default_projection);
+    }
+    if let Some(template) = fill::reach(volume, &["ephemeral", "volumeClaimTemplate"]) {
+        fill::object(template, "metadata");
+        claims::default_spec(template);
+    }
+    if let Some(image) = fill::present(volume, "image") {
+        let policy =
+            defaults::pull_policy(image.get("reference").and_then(Value::as_str).unwrap_or_default());
+        fill::blank(image, "pullPolicy", policy);
+    }
+    default_old_kinds(volume);
+}
+
+fn default_item(item: &mut Value) {
+    if let Some(field) = fill::present(item, "fieldRef") {
+        fill::blank(field, "apiVersion", "v1");
+    }
+    if let Some(resource) = fill::present(item, "resourceFieldRef") {
+        defaults::divisor(resource);
+    }
+}
+
+fn default_projection(source: &mut Value) {
+    if let Some(api) = fill::present(source, "downwardAPI") {
+        fill::each(api, "items", default_item);
+    }
+    if let Some(token) = fill::present(source, "serviceAccountToken") {
+        fill::absent(token, "expirationSeconds", 3600);
+    }
+}
+
+fn default_old_kinds(volume: &mut Value) {
+    if let Some(iscsi) = fill::present(volume, "iscsi") {
+        fill::blank(iscsi, "iscsiInterface", "default");
+    }
+    if let Some(rbd) = fill::present(volume, "rbd") {
+        for (key, value) in [("pool", "rbd"), ("user", "admin"), ("keyring", "/etc/ceph/keyring")] {
+            fill::blank(rbd, key, value);
+        }
+    }
+    if let Some(disk) = fill::present(volume, "azureDisk") {
+        for (key, value) in [("cachingMode", "ReadWrite"), ("fsType", "ext4"), ("kind", "Shared")] {
+            fill::absent(disk, key, value);
+        }
+        fill::absent(disk, "readOnly", false);
+    }
+    if let Some(scale_io) = fill::present(volume, "scaleIO") {
+        fill::blank(scale_io, "storageMode", "ThinProvisioned");
+        fill::blank(scale_io, "fsType", "xfs");
+    }
+}
+
+/// Checks the volumes. Returns the good ones, by name: what mounts may refer to. `pod` is the pod's name, or empty in
+/// a template.
+pub(super) fn check<'a>(volumes: &At<'a>, pod: &str, errors: &mut Errors) -> Vec<(&'a str, At<'a>)> {
+    let made: Vec<String> = volumes
+        .items()
+        .filter(|volume| !pod.is_empty() && volume.get("ephemeral").is_set())
+        .map(|volume| format!("{pod}-{}", volume.get("name").text()))
+        .collect();
+    let mut good: Vec<(&str, At<'_>)> = Vec::new();
+    for volume in volumes.items() {
+        let before = errors.count();
+        check_source(&volume, errors);
+        let name = volume.get("name");
+        errors.need_text(&name, text::label);
+        if good.iter().any(|(other, _)| *other == name.text()) {
+            errors.duplicate(&name);
+        }
+        if errors.count() == before {
+            good.push((name.text(), volume.clone()));
+        }
+        let claim = volume.dig(&["persistentVolumeClaim", "claimName"]);
+        if made.iter().any(|made| made == claim.text()) {
+            errors.invalid(&claim, "must not reference a PVC that gets created for an ephemeral volume");
+        }
+    }
+    good
+}
+
+fn check_source(volume: &At<'_>, errors: &mut Errors) {
+    let mut given = SOURCES.iter().filter(|(key, ..)| volume.get(key).is_set());
+    let Some((key, inside, check)) = given.next() else {
+        errors.required(volume, "must specify a volume type");
+        return;
+    };
+    check(&At { path: format!("{}.{inside}", volume.path), ..volume.get(key) }, errors);
+    for (key, ..) in given {
+        errors.forbidden(&volume.get(key), "may not specify more than 1 volume type");
+    }
+}
+
+/// Checks a source that persistent volumes share with the volumes of pods, by the name of its field.
+pub(crate) fn check_kind(kind: &str, source: &At<'_>, errors: &mut Errors) {
+    if let Some((.., check)) = SOURCES.iter().find(|(key, ..)| *key == kind) {
+        check(source, errors);
+    }
+}
+
+fn need_all(at: &At<'_>, fields: &[&str], errors: &mut Errors) {
+    for field in fields {
+        errors.need(&at.get(field));
+    }
+}
+
+fn need_with_secret(at: &At<'_>, field: &str, errors: &mut Errors) {
+    errors.need(&at.get(field));
+    let secret = at.get("secretRef");
+    if secret.is_set() {
+        errors.need(&secret.get("name"));
+    }
+}
+
+fn check_empty_dir(at: &At<'_>, errors: &mut Errors) {
+    let limit = at.get("sizeLimit");
+    if Quantity::of(limit.value).is_some_and(|limit| limit.sign().is_lt()) {
+        errors.forbidden(&limit, "SizeLimit field must be a valid resource quantity");
+    }
+}
+
+fn check_host_path(at: &At<'_>, errors: &mut Errors) {
+    if errors.need(&at.get("path")) {
+        check_no_backsteps(&at.get("path"), errors);
+        let types = [
+            "",
+            "BlockDevice",
+            "CharDevice",
+            "Directory",
+            "DirectoryOrCreate",
+            "File",
+            "FileOrCreate",
+            "Socket",
+        ];
+        errors.maybe_one_of(&at.get("type"), &types);
+    }
+}
+
+fn check_git_repo(at: &At<'_>, errors: &mut Errors) {
+    errors.need(&at.get("repository"));
+    check_descending(&at.get("directory"), errors);
+}
+
+fn check_disk(at: &At<'_>, id: &str, errors: &mut Errors) {
+    errors.need(&at.get(id));
+    if at.get("partition").number().is_some_and(|partition| !(0..=255).contains(&partition)) {
+        errors.invalid(&at.get("partition"), "must be between 0 and 255, inclusive");
+    }
+}
+
+/// A Secret or ConfigMap as files.
+fn check_keys(at: &At<'_>, name: &str, errors: &mut Errors) {
+    errors.need(&at.get(name));
+    check_mode(&at.get("defaultMode"), errors);
+    for item in at.get("items").items() {
+        check_key_to_path(&item, errors);
+    }
+}
+
+/// One key as a file (`validateKeyToPath`).
+pub(super) fn check_key_to_path(item: &At<'_>, errors: &mut Errors) {
+    errors.need(&item.get("key"));
+    errors.need(&item.get("path"));
+    check_not_reserved(&item.get("path"), errors);
+    check_mode(&item.get("mode"), errors);
+}
+
+fn check_nfs(at: &At<'_>, errors: &mut Errors) {
+    need_all(at, &["server", "path"], errors);
+    if !at.get("path").text().starts_with('/') {
+        errors.invalid_text(&at.get("path"), "must be an absolute path");
+    }
+}
+
+fn check_iscsi(at: &At<'_>, errors: &mut Errors) {
+    errors.need(&at.get("targetPortal"));
+    let iqn = at.get("iqn");
+    if errors.need(&iqn) && !["iqn", "eui", "naa"].iter().any(|start| iqn.text().starts_with(start)) {
+        errors.invalid(&iqn, "must be valid format starting with iqn, eui, or naa");
+    }
+    errors.within(&at.get("lun"), 0, 255);
+    let secured = at.get("chapAuthDiscovery").is_true() || at.get("chapAuthSession").is_true();
+    if secured && !at.get("secretRef").is_set() {
+        errors.required(&at.get("secretRef"), "");
+    }
+}
+
+fn check_flocker(at: &At<'_>, errors: &mut Errors) {
+    let (name, uuid) = (at.get("datasetName"), at.get("datasetUUID"));
+    match (name.is_empty(), uuid.is_empty()) {
+        (true, true) => errors.required(at, "one of datasetName and datasetUUID is required"),
+        (false, false) => {
+            errors.invalid_as(
+                at,
+                "resource",
+                "datasetName and datasetUUID can not be specified simultaneously",
+            );
+        }
+        _ => {}
+    }
+    if name.text().contains('/') {
+        errors.invalid(&name, "must not contain '/'");
+    }
+}
+
+/// Items of the downward API: the errors name the volume and not the item.
+fn check_downward_api(at: &At<'_>, errors: &mut Errors) {
+    check_mode(&at.get("defaultMode"), errors);
+    for item in at.get("items").items() {
+        check_downward_item(&At { path: at.path.clone(), ..item }, errors);
+    }
+}
+
+/// One file of a downward API volume (`validateDownwardAPIVolumeFile`).
+pub(super) fn check_downward_item(item: &At<'_>, errors: &mut Errors) {
+    errors.need(&item.get("path"));
+    check_not_reserved(&item.get("path"), errors);
+    let (field, resource) = (item.get("fieldRef"), item.get("resourceFieldRef"));
+    if field.is_set() {
+        env::check_field(&field, &env::VOLUME_FIELDS, errors);
+        if resource.is_set() {
+            errors.invalid_as(
+                item,
+                "resource",
+                "fieldRef and resourceFieldRef can not be specified simultaneously",
+            );
+        }
+    } else if resource.is_set() {
+        env::check_resource(&resource, true, errors);
+    } else {
+        errors.required(item, "one of fieldRef and resourceFieldRef is required");
+    }
+    check_mode(&item.get("mode"), errors);
+}
+
+fn check_fibre_channel(at: &At<'_>, errors: &mut Errors) {
+    let (targets, ids, lun) = (at.get("targetWWNs"), at.get("wwids"), at.get("lun"));
+    if targets.is_empty() && ids.is_empty() {
+        errors.required(&targets, "must specify either targetWWNs or wwids, but not both");
+    }
+    if !targets.is_empty() && !ids.is_empty() {
+        errors.invalid(&targets, "targetWWNs and wwids can not be specified simultaneously");
+    }
+    if !targets.is_empty() {
+        if !lun.is_set() {
+            errors.required(&lun, "lun is required if targetWWNs is specified");
+        }
+        errors.within(&lun, 0, 255);
+    }
+}
+
+fn check_azure_disk(at: &At<'_>, errors: &mut Errors) {
+    need_all(at, &["diskName", "diskURI"], errors);
+    errors.maybe_one_of(&at.get("cachingMode"), &["None", "ReadOnly", "ReadWrite"]);
+    errors.maybe_one_of(&at.get("kind"), &["Dedicated", "Managed", "Shared"]);
+}
+
+fn check_csi(at: &At<'_>, errors: &mut Errors) {
+    check_driver_name(&at.get("driver"), errors);
+    let secret = at.get("nodePublishSecretRef");
+    if secret.is_set() {
+        errors.need(&secret.get("name"));
+    }
+}
+
+/// The name of a CSI driver (`ValidateCSIDriverName`).
+pub(crate) fn check_driver_name(driver: &At<'_>, errors: &mut Errors) {
+    if !errors.need(driver) {
+        return;
+    }
+    if driver.text().len() > 63 {
+        errors.push(crate::FieldError::too_long(&driver.path, 63));
+    }
+    for message in text::subdomain(&driver.text().to_lowercase()) {
+        errors.invalid(driver, message);
+    }
+}
+
+fn check_ephemeral(at: &At<'_>, errors: &mut Errors) {
+    let template = at.get("volumeClaimTemplate");
+    if !template.is_set() {
+        errors.required(&template, "");
+        return;
+    }
+    let metadata = template.get("metadata");
+    super::super::metadata::check_annotations(&metadata.get("annotations"), errors);
+    super::super::selector::check_labels(&metadata.get("labels"), errors);
+    let others: BTreeSet<&str> =
+        metadata.value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+    for field in others.into_iter().filter(|field| !matches!(*field, "annotations" | "labels")) {
+        errors.forbidden(&metadata.get(field), "cannot be set");
+    }
+    claims::check_spec(&template.get("spec"), errors);
+}

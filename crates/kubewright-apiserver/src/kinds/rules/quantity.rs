@@ -1,0 +1,294 @@
+//! Quantities such as `250m`, `1.5Gi` or `2e3` (`k8s.io/apimachinery/pkg/api/resource`): parsing, comparing, and the
+//! one canonical way of writing each.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+/// An amount, exact to the nano unit. What is smaller is rounded away from zero; what is larger than a 64-bit number
+/// becomes the largest one, as in Kubernetes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quantity {
+    nanos: i128,
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    BinarySi,
+    DecimalSi,
+    DecimalExponent,
+}
+
+const UNIT: i128 = 1_000_000_000;
+const LARGEST: i128 = i64::MAX as i128 * UNIT;
+/// How many digits of a number matter: more are cut before the point (the amount is over the largest) and rounded
+/// behind it.
+const DIGITS: usize = 30;
+
+impl Quantity {
+    /// Nothing.
+    pub(crate) const ZERO: Self = Self { nanos: 0, format: Format::DecimalSi };
+
+    /// Reads a quantity: a signed decimal number and a suffix (`n u m k M G T P E`, `Ki` to `Ei`, or `e` and a number).
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (negative, rest) = match text.as_bytes().first()? {
+            b'-' => (true, &text[1..]),
+            b'+' => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, suffix) = rest.split_at(end);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
+            return None;
+        }
+        let (scale, format) = Scale::of(suffix)?;
+        let nanos = scale.nanos(whole.trim_start_matches('0'), fraction);
+        Some(Self { nanos: if negative { -nanos } else { nanos }, format })
+    }
+
+    /// The quantity that a JSON value holds: a text, or a bare number.
+    pub(crate) fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Self::parse(text),
+            Value::Number(number) => Self::parse(&number.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Below, at, or above zero.
+    pub(crate) fn sign(self) -> Ordering {
+        self.nanos.cmp(&0)
+    }
+
+    /// Whether it is a whole number.
+    pub(crate) fn is_whole(self) -> bool {
+        self.nanos % UNIT == 0
+    }
+
+    /// Whether it is a whole number of times another, which is not nothing.
+    pub(crate) fn is_multiple_of(self, unit: Self) -> bool {
+        unit.nanos != 0 && self.nanos % unit.nanos == 0
+    }
+}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nanos.cmp(&other.nanos)
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+impl std::fmt::Display for Quantity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.nanos == 0 {
+            return f.write_str("0");
+        }
+        let small = self.nanos.abs() < 1024 * UNIT;
+        if self.format == Format::BinarySi && !small {
+            let (mantissa, power) = factor_out(divide_up(self.nanos, UNIT), 1024, 6);
+            let suffix = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"][power];
+            return write!(f, "{mantissa}{suffix}");
+        }
+        let (mantissa, power) = factor_out(self.nanos, 1000, 9);
+        if self.format == Format::DecimalExponent {
+            let exponent = 3 * i64::try_from(power).unwrap_or_default() - 9;
+            return if exponent == 0 { write!(f, "{mantissa}") } else { write!(f, "{mantissa}e{exponent}") };
+        }
+        let suffix = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"][power];
+        write!(f, "{mantissa}{suffix}")
+    }
+}
+
+/// The canonical text of a JSON value that holds a quantity; nothing when it holds none.
+pub(crate) fn canonical(value: &Value) -> Option<String> {
+    Quantity::of(value).map(|quantity| quantity.to_string())
+}
+
+/// Divides by `base` as often as that leaves no rest, at most `limit` times.
+fn factor_out(mut amount: i128, base: i128, limit: usize) -> (i128, usize) {
+    let mut power = 0;
+    while power < limit && amount != 0 && amount % base == 0 {
+        amount /= base;
+        power += 1;
+    }
+    (amount, power)
+}
+
+/// Division that rounds away from zero.
+fn divide_up(amount: i128, by: i128) -> i128 {
+    let quotient = amount / by;
+    if amount % by == 0 { quotient } else { quotient + amount.signum() }
+}
+
+enum Scale {
+    /// A power of 1024.
+    Binary(u32),
+    /// A power of 10.
+    Decimal(i64),
+}
+
+impl Scale {
+    fn of(suffix: &str) -> Option<(Self, Format)> {
+        let decimal = |power| Some((Self::Decimal(power), Format::DecimalSi));
+        let binary = |power| Some((Self::Binary(power), Format::BinarySi));
+        match suffix {
+            "n" => decimal(-9),
+            "u" => decimal(-6),
+            "m" => decimal(-3),
+            "" => decimal(0),
+            "k" => decimal(3),
+            "M" => decimal(6),
+            "G" => decimal(9),
+            "T" => decimal(12),
+            "P" => decimal(15),
+            "E" => decimal(18),
+            "Ki" => binary(1),
+            "Mi" => binary(2),
+            "Gi" => binary(3),
+            "Ti" => binary(4),
+            "Pi" => binary(5),
+            "Ei" => binary(6),
+            _ => {
+                let exponent = suffix.strip_prefix(['e', 'E'])?;
+                let power: i32 = exponent.parse().ok()?;
+                Some((Self::Decimal(power.into()), Format::DecimalExponent))
+            }
+        }
+    }
+
+    /// The amount in nano units of a number, given by the digits before and behind its point.
+    fn nanos(&self, whole: &str, fraction: &str) -> i128 {
+        match *self {
+            Self::Decimal(power) => decimal_nanos(whole, fraction, power),
+            Self::Binary(power) => {
+                let factor = 1024_i128.pow(power);
+                if whole.len() > 19 {
+                    return LARGEST;
+                }
+                let whole: i128 = whole.parse().unwrap_or_default();
+                // More than 19 digits behind the point would not fit the product.
+                let kept = &fraction[..fraction.len().min(19)];
+                let numerator: i128 = kept.parse().unwrap_or_default();
+                let scale = 10_i128.pow(u32::try_from(kept.len()).unwrap_or_default());
+                let behind = numerator.checked_mul(factor).map_or(0, |amount| {
+                    let units = amount / scale;
+                    let rest = amount % scale;
+                    units.saturating_mul(UNIT).saturating_add(divide_up(rest.saturating_mul(UNIT), scale))
+                });
+                whole.saturating_mul(factor).saturating_mul(UNIT).saturating_add(behind).min(LARGEST)
+            }
+        }
+    }
+}
+
+/// `whole.fraction × 10^power` in nano units.
+fn decimal_nanos(whole: &str, fraction: &str, power: i64) -> i128 {
+    let digits = format!("{whole}{fraction}");
+    let digits = digits.trim_start_matches('0');
+    if digits.is_empty() {
+        return 0;
+    }
+    // The amount is `digits × 10^shift` nano units.
+    let behind = i64::try_from(fraction.len()).unwrap_or(i64::MAX);
+    let shift = (power + 9).saturating_sub(behind);
+    let length = i64::try_from(digits.len()).unwrap_or(i64::MAX);
+    let magnitude = length.saturating_add(shift);
+    if magnitude > 29 {
+        return LARGEST;
+    }
+    if magnitude <= 0 {
+        return 1;
+    }
+    if shift >= 0 {
+        let amount: i128 = digits.parse().unwrap_or(LARGEST);
+        return amount.saturating_mul(10_i128.pow(u32::try_from(shift).unwrap_or_default())).min(LARGEST);
+    }
+    let (kept, cut) = digits.split_at(usize::try_from(magnitude).unwrap_or(DIGITS).min(digits.len()));
+    let amount: i128 = kept.parse().unwrap_or(LARGEST);
+    let rest = cut.bytes().any(|digit| digit != b'0');
+    (amount + i128::from(rest)).min(LARGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn written(text: &str) -> String {
+        Quantity::parse(text).map_or_else(|| "bad".to_owned(), |quantity| quantity.to_string())
+    }
+
+    #[test]
+    fn a_quantity_has_one_canonical_form() {
+        for (given, canonical) in [
+            ("1000m", "1"),
+            ("0.5Gi", "512Mi"),
+            ("1024Ki", "1Mi"),
+            ("0.1", "100m"),
+            ("100m", "100m"),
+            ("1.5", "1500m"),
+            ("1e3", "1e3"),
+            ("12E2", "1200"),
+            ("1024", "1024"),
+            ("1000", "1k"),
+            ("0.5Ki", "512"),
+            ("-1Gi", "-1Gi"),
+            ("0", "0"),
+            ("00.0Mi", "0"),
+            ("1500Mi", "1500Mi"),
+            ("0.0000000001", "1n"),
+            ("5E", "5E"),
+            ("99999999999999999999", "9223372036854775807"),
+            ("1e400", "9223372036854775807"),
+            ("9Ei", "9223372036854775807"),
+            ("+5", "5"),
+            (".5", "500m"),
+            ("1.", "1"),
+        ] {
+            assert_eq!(written(given), canonical, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_quantity_is_refused() {
+        for bad in ["", "-", "x", "1.2.3", "1 Gi", "1gi", "Gi", "1e", "1ee3", "--1", "1.5KiB"] {
+            assert_eq!(written(bad), "bad", "{bad}");
+        }
+    }
+
+    #[test]
+    fn quantities_of_different_suffixes_compare_by_amount() {
+        let parse = |text| Quantity::parse(text).map(|quantity| quantity.nanos);
+        assert!(parse("1Gi") > parse("1G"));
+        assert_eq!(parse("2"), parse("2000m"));
+    }
+
+    proptest! {
+        #[test]
+        fn writing_a_quantity_twice_changes_nothing(text in "[+-]?[0-9]{1,25}(\\.[0-9]{0,25})?(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|e-?[0-9]{1,3})?") {
+            let once = written(&text);
+            prop_assert_eq!(written(&once), once);
+        }
+
+        #[test]
+        fn any_text_is_read_without_a_panic(text in ".{0,40}") {
+            let _ = Quantity::parse(&text);
+        }
+    }
+}

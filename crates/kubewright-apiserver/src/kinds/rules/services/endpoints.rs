@@ -1,0 +1,58 @@
+//! Endpoints, the older list of a service's addresses.
+
+use serde_json::Value;
+
+use super::super::at::{At, same};
+use super::super::errors::Errors;
+use super::super::{Again, Rules, fill, text};
+use super::{PROTOCOLS, addresses};
+
+pub(crate) fn rules() -> Rules {
+    Rules {
+        default,
+        again: Again::Metadata,
+        validate: |endpoints| Errors::of(|errors| check(&At::root(endpoints).get("subsets"), errors)),
+        validate_update: |new, old| {
+            // What was stored stays acceptable.
+            if same(&new["subsets"], &old["subsets"]) {
+                return Vec::new();
+            }
+            Errors::of(|errors| check(&At::root(new).get("subsets"), errors))
+        },
+        ..Rules::none()
+    }
+}
+
+fn default(endpoints: &mut Value) {
+    fill::each(endpoints, "subsets", |subset| {
+        fill::each(subset, "ports", |port| fill::blank(port, "protocol", "TCP"));
+    });
+}
+
+fn check(subsets: &At<'_>, errors: &mut Errors) {
+    for subset in subsets.items() {
+        let lists = ["addresses", "notReadyAddresses"].map(|field| subset.get(field));
+        if lists.iter().all(super::super::at::At::is_empty) {
+            errors.required(&subset, "must specify `addresses` or `notReadyAddresses`");
+        }
+        for address in lists.iter().flat_map(At::items) {
+            let ip = address.get("ip");
+            errors.text(&ip, text::ip);
+            errors.maybe_text(&address.get("hostname"), text::label);
+            errors.maybe_text(&address.get("nodeName"), text::subdomain);
+            addresses::check_endpoint_ip(&ip, errors);
+        }
+        let ports = subset.get("ports");
+        for port in ports.items() {
+            if ports.len() > 1 {
+                errors.need(&port.get("name"));
+            }
+            errors.maybe_text(&port.get("name"), text::label);
+            errors.port(&port.get("port"));
+            errors.need_one_of(&port.get("protocol"), &PROTOCOLS);
+            if port.get("appProtocol").is_set() {
+                errors.text(&port.get("appProtocol"), text::label_key);
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Services and their endpoints (`pkg/apis/core/validation`, `pkg/apis/discovery/validation`).
+
+mod addresses;
+mod change;
+mod endpoints;
+mod service;
+mod slices;
+
+use serde_json::Value;
+
+use super::at::At;
+use super::errors::Errors;
+use crate::FieldError;
+
+pub(super) use endpoints::rules as endpoints;
+pub(super) use service::rules;
+pub(super) use slices::rules as endpoint_slices;
+
+/// What is wrong with the cluster addresses of a service, whose server chooses them only where nothing is
+/// (`ValidateServiceClusterIPsRelatedFields`).
+#[must_use]
+pub fn validate_cluster_ips(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    Errors::of(|errors| {
+        let spec = At::root(new).get("spec");
+        addresses::check_cluster_ips(&spec, errors);
+        if let Some(old) = old {
+            change::check_cluster_ips(&spec, &At::root(old).get("spec"), errors);
+        }
+    })
+}
+
+const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];

@@ -1,0 +1,157 @@
+//! Persistent volume claims, alone and as templates of other kinds.
+
+use serde_json::{Value, json};
+
+use super::super::at::{At, same};
+use super::super::errors::Errors;
+use super::super::quantity::Quantity;
+use super::super::{Again, Rules, fill, resources, selector, text};
+use super::{VOLUME_MODES, check_access_modes};
+use crate::FieldError;
+
+pub(crate) fn rules() -> Rules {
+    Rules {
+        default,
+        prepare_create: |claim| fill::set(claim, "status", json!({"phase": "Pending"})),
+        again: Again::Object,
+        validate: |claim| Errors::of(|errors| check_spec(&At::root(claim).get("spec"), errors)),
+        validate_update: |new, old| Errors::of(|errors| check_change(&At::root(new), &At::root(old), errors)),
+        validate_status: |new, _| {
+            Errors::of(|errors| {
+                for (_, amount) in At::root(new).dig(&["status", "capacity"]).entries() {
+                    if Quantity::of(amount.value).is_some_and(|amount| amount.sign().is_lt()) {
+                        errors.invalid(&amount, "must be a valid resource quantity");
+                    }
+                }
+            })
+        },
+        ..Rules::none()
+    }
+}
+
+/// The defaults of a claim.
+pub(crate) fn default(claim: &mut Value) {
+    default_spec(claim);
+    if let Some(status) = fill::object(claim, "status") {
+        fill::blank(status, "phase", "Pending");
+        fill::canonical_map(status, "capacity");
+        fill::canonical_map(status, "allocatedResources");
+    }
+}
+
+/// The defaults of the spec of a claim or of a template of one.
+pub(crate) fn default_spec(claim: &mut Value) {
+    let Some(spec) = fill::object(claim, "spec") else { return };
+    if let Some(resources) = fill::object(spec, "resources") {
+        fill::canonical_map(resources, "limits");
+        fill::canonical_map(resources, "requests");
+    }
+    fill::absent(spec, "volumeMode", "Filesystem");
+    one_source(spec);
+}
+
+/// `dataSource` and `dataSourceRef` say the same, as long as no namespace is named
+/// (`pkg/registry/core/persistentvolumeclaim.NormalizeDataSources`).
+fn one_source(spec: &mut Value) {
+    let (old, new) = (spec.get("dataSource").cloned(), spec.get("dataSourceRef").cloned());
+    let there = |source: &Option<Value>| source.as_ref().is_some_and(Value::is_object);
+    match (there(&old), there(&new)) {
+        (true, false) => fill::set(spec, "dataSourceRef", old),
+        (false, true) if At::root(spec).dig(&["dataSourceRef", "namespace"]).is_empty() => {
+            fill::set(spec, "dataSource", new);
+        }
+        _ => {}
+    }
+}
+
+/// Checks the spec of a claim (`ValidatePersistentVolumeClaimSpec`).
+pub(crate) fn check_spec(spec: &At<'_>, errors: &mut Errors) {
+    check_access_modes(&spec.get("accessModes"), "at least 1 access mode is required", errors);
+    selector::check(&spec.get("selector"), errors);
+    let size = spec.dig(&["resources", "requests", "storage"]);
+    let size = At { path: format!("{}.resources[storage]", spec.path), ..size };
+    if size.is_set() {
+        resources::positive(&size, errors);
+    } else {
+        errors.required(&size, "");
+    }
+    for field in ["storageClassName", "volumeAttributesClassName"] {
+        errors.maybe_text(&spec.get(field), text::subdomain);
+    }
+    errors.maybe_one_of(&spec.get("volumeMode"), &VOLUME_MODES);
+    check_sources(spec, errors);
+}
+
+fn check_sources(spec: &At<'_>, errors: &mut Errors) {
+    let (old, new) = (spec.get("dataSource"), spec.get("dataSourceRef"));
+    for source in [&old, &new].into_iter().filter(|source| source.is_set()) {
+        let (group, kind) = (source.get("apiGroup"), source.get("kind"));
+        errors.need(&source.get("name"));
+        errors.need(&kind);
+        if group.is_empty() && kind.text() != "PersistentVolumeClaim" {
+            let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+            errors.invalid_as(source, kind.text(), detail);
+        }
+        errors.maybe_text(&group, text::subdomain);
+    }
+    errors.maybe_text(&new.get("namespace"), text::label);
+    if !old.is_set() || !new.is_set() {
+        return;
+    }
+    let place = format!("{}.dataSource", spec.path);
+    if !new.get("namespace").is_empty() {
+        errors.invalid_as(spec, place, "may not be specified when dataSourceRef.namespace is specified");
+    } else if !["apiGroup", "kind", "name"].iter().all(|field| old.get(field).same(&new.get(field))) {
+        errors.invalid_as(spec, place, "must match dataSourceRef");
+    }
+}
+
+/// A bound claim may ask for more; all else stays (`ValidatePersistentVolumeClaimUpdate`).
+fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
+    let (spec, before) = (new.get("spec"), old.get("spec"));
+    let mut kept = before.value.clone();
+    let mut carry = |field: &str| fill::keep(&mut kept, spec.value, field);
+    if before.get("volumeName").is_empty() {
+        carry("volumeName");
+    }
+    if !before.get("storageClassName").is_set() {
+        carry("storageClassName");
+    }
+    let bound = new.dig(&["status", "phase"]).text() == "Bound";
+    let size = |spec: &At<'_>| Quantity::of(spec.dig(&["resources", "requests", "storage"]).value);
+    if bound {
+        carry("volumeAttributesClassName");
+        let now = spec.dig(&["resources", "requests", "storage"]);
+        if let Some(requests) = fill::reach(&mut kept, &["resources", "requests"]) {
+            fill::set(requests, "storage", now.value.clone());
+        }
+    }
+    if !same(&kept, spec.value) {
+        errors.forbidden(
+            &spec,
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n",
+        );
+    }
+    if let (Some(now), Some(then)) = (size(&spec), size(&before))
+        && now < then
+    {
+        let real = Quantity::of(old.dig(&["status", "capacity", "storage"]).value).unwrap_or(Quantity::ZERO);
+        if now <= real {
+            let place = spec.dig(&["resources", "requests", "storage"]);
+            errors.forbidden(&place, "field can not be less than status.capacity");
+        }
+    }
+    let mode = At { path: "volumeMode".to_owned(), ..spec.get("volumeMode") };
+    errors.immutable(&mode, &before.get("volumeMode"));
+    let class = spec.get("volumeAttributesClassName");
+    if !class.same(&before.get("volumeAttributesClassName"))
+        && old.dig(&["status", "currentVolumeAttributesClassName"]).is_set()
+        && class.is_empty()
+    {
+        let to = if class.is_set() { "empty string" } else { "nil" };
+        errors.push(FieldError::forbidden(
+            &class.path,
+            format!("update to {to} is forbidden when status.currentVolumeAttributesClassName is not nil"),
+        ));
+    }
+}

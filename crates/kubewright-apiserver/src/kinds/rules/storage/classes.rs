@@ -1,0 +1,111 @@
+//! Storage classes and volume attributes classes.
+
+use serde_json::Value;
+
+use super::super::at::At;
+use super::super::errors::Errors;
+use super::super::{Again, Rules, fill, text};
+use crate::FieldError;
+
+/// How many parameters there may be, and how large all of them together.
+const PARAMETERS: usize = 512;
+const PARAMETERS_SIZE: usize = 256 * 1024;
+
+pub(crate) fn rules() -> Rules {
+    Rules {
+        default: |class| {
+            fill::absent(class, "reclaimPolicy", "Delete");
+            fill::absent(class, "volumeBindingMode", "Immediate");
+        },
+        again: Again::Object,
+        validate: |class| Errors::of(|errors| check(&At::root(class), errors)),
+        validate_update: |new, old| {
+            immutable(new, old, &["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"])
+        },
+        ..Rules::none()
+    }
+}
+
+/// The rules of volume attributes classes.
+pub(crate) fn attributes_classes() -> Rules {
+    Rules {
+        validate: |class| {
+            Errors::of(|errors| {
+                let class = At::root(class);
+                super::super::pods::volumes::check_driver_name(&class.get("driverName"), errors);
+                check_parameters(&class.get("parameters"), errors);
+                if class.get("parameters").is_empty() {
+                    errors.required(&class.get("parameters"), "must contain at least one key/value pair");
+                }
+            })
+        },
+        validate_update: |new, old| immutable(new, old, &["driverName", "parameters"]),
+        again: Again::Metadata,
+        ..Rules::none()
+    }
+}
+
+fn immutable(new: &Value, old: &Value, fields: &[&str]) -> Vec<FieldError> {
+    Errors::of(|errors| {
+        for field in fields {
+            errors.immutable(&At::root(new).get(field), &At::root(old).get(field));
+        }
+    })
+}
+
+fn check(class: &At<'_>, errors: &mut Errors) {
+    let provisioner = class.get("provisioner");
+    if errors.need(&provisioner) {
+        for message in text::label_key(&provisioner.text().to_lowercase()) {
+            errors.invalid_as(&provisioner, provisioner.text().to_lowercase(), message);
+        }
+    }
+    check_parameters(&class.get("parameters"), errors);
+    let policy = class.get("reclaimPolicy");
+    if !policy.is_empty() {
+        errors.one_of(&policy, &["Delete", "Retain"]);
+    }
+    let mode = class.get("volumeBindingMode");
+    if mode.is_set() {
+        errors.one_of(&mode, &["Immediate", "WaitForFirstConsumer"]);
+    } else {
+        errors.required(&mode, "");
+    }
+    for term in class.get("allowedTopologies").items() {
+        check_topology(&term, errors);
+    }
+}
+
+fn check_parameters(parameters: &At<'_>, errors: &mut Errors) {
+    if parameters.len() > PARAMETERS {
+        errors.push(FieldError::too_long(&parameters.path, PARAMETERS));
+        return;
+    }
+    let mut size = 0;
+    for (key, value) in parameters.entries() {
+        if key.is_empty() {
+            errors.invalid_as(parameters, key, "field can not be empty.");
+        }
+        size += key.len() + value.text().len();
+    }
+    if size > PARAMETERS_SIZE {
+        errors.push(FieldError::too_long(&parameters.path, PARAMETERS_SIZE));
+    }
+}
+
+fn check_topology(term: &At<'_>, errors: &mut Errors) {
+    let expressions = term.get("matchLabelExpressions");
+    errors.unique(&expressions, "key");
+    for expression in expressions.items() {
+        let values = expression.get("values");
+        errors.need(&values);
+        let mut seen = Vec::new();
+        for value in values.items() {
+            if seen.contains(&value.text()) {
+                errors.duplicate(&value);
+            }
+            seen.push(value.text());
+        }
+        errors.text(&expression.get("key"), text::label_key);
+    }
+}

@@ -1,0 +1,177 @@
+//! Persistent volumes.
+
+use serde_json::{Value, json};
+
+use super::super::at::At;
+use super::super::errors::Errors;
+use super::super::pods::{check_node_selector, volumes};
+use super::super::{Again, Rules, fill, resources, text};
+use super::{VOLUME_MODES, check_access_modes};
+use crate::FieldError;
+
+/// The fields that say where the bytes are, in Kubernetes' order.
+const SOURCES: [&str; 22] = [
+    "hostPath",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "flocker",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "cephfs",
+    "iscsi",
+    "cinder",
+    "fc",
+    "flexVolume",
+    "azureFile",
+    "vsphereVolume",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "azureDisk",
+    "scaleIO",
+    "local",
+    "storageos",
+    "csi",
+];
+
+pub(crate) fn rules() -> Rules {
+    Rules {
+        default,
+        prepare_create: |volume| fill::set(volume, "status", json!({"phase": "Pending"})),
+        again: Again::Object,
+        validate: |volume| Errors::of(|errors| check(&At::root(volume).get("spec"), errors)),
+        validate_update: |new, old| {
+            Errors::of(|errors| {
+                let (new, old) = (At::root(new).get("spec"), At::root(old).get("spec"));
+                check(&new, errors);
+                check_change(&new, &old, errors);
+            })
+        },
+        ..Rules::none()
+    }
+}
+
+fn default(volume: &mut Value) {
+    if let Some(status) = fill::object(volume, "status") {
+        fill::blank(status, "phase", "Pending");
+    }
+    let Some(spec) = fill::object(volume, "spec") else { return };
+    fill::blank(spec, "persistentVolumeReclaimPolicy", "Retain");
+    fill::absent(spec, "volumeMode", "Filesystem");
+    fill::canonical_map(spec, "capacity");
+    if let Some(path) = fill::present(spec, "hostPath") {
+        fill::absent(path, "type", "");
+    }
+    if let Some(claim) = fill::present(spec, "claimRef")
+        && claim.get("name").is_some_and(Value::is_string)
+    {
+        fill::blank(claim, "kind", "PersistentVolumeClaim");
+        fill::blank(claim, "apiVersion", "v1");
+    }
+}
+
+fn check(spec: &At<'_>, errors: &mut Errors) {
+    check_access_modes(&spec.get("accessModes"), "", errors);
+    let capacity = spec.get("capacity");
+    errors.need(&capacity);
+    if !capacity.get("storage").is_set() || capacity.len() > 1 {
+        errors.push(FieldError::not_supported(&capacity.path, capacity.value.clone(), ["storage"]));
+    }
+    for (_, amount) in capacity.entries() {
+        resources::positive(&amount, errors);
+    }
+    let policy = spec.get("persistentVolumeReclaimPolicy");
+    if !policy.is_empty() {
+        errors.one_of(&policy, &["Delete", "Recycle", "Retain"]);
+    }
+    check_affinity(&spec.get("nodeAffinity"), errors);
+    check_source(spec, errors);
+    if spec.dig(&["hostPath", "path"]).text() == "/" && policy.text() == "Recycle" {
+        errors.forbidden(&policy, "may not be 'recycle' for a hostPath mount of '/'");
+    }
+    errors.maybe_text(&spec.get("storageClassName"), text::subdomain);
+    errors.maybe_one_of(&spec.get("volumeMode"), &VOLUME_MODES);
+    let class = spec.get("volumeAttributesClassName");
+    if class.is_set() {
+        if class.is_empty() {
+            errors.required(&class, "an empty string is disallowed");
+        }
+        errors.maybe_text(&class, text::subdomain);
+        if !spec.get("csi").is_set() {
+            errors.required(&spec.get("csi"), "has to be specified when using volumeAttributesClassName");
+        }
+    }
+}
+
+fn check_affinity(affinity: &At<'_>, errors: &mut Errors) {
+    if !affinity.is_set() {
+        return;
+    }
+    let required = affinity.get("required");
+    if required.is_set() {
+        check_node_selector(&required, errors);
+    } else {
+        errors.required(&required, "must specify required node constraints");
+    }
+}
+
+fn check_source(spec: &At<'_>, errors: &mut Errors) {
+    let mut given = SOURCES.iter().map(|key| (*key, spec.get(key))).filter(|(_, source)| source.is_set());
+    let Some((kind, source)) = given.next() else {
+        errors.required(spec, "must specify a volume type");
+        return;
+    };
+    match kind {
+        "local" => {
+            if errors.need(&source.get("path"))
+                && source.get("path").text().split('/').any(|part| part == "..")
+            {
+                errors.invalid(&source.get("path"), "must not contain '..'");
+            }
+            if !spec.dig(&["nodeAffinity", "required"]).is_set() {
+                errors.required(&spec.get("nodeAffinity"), "Local volume requires node affinity");
+            }
+        }
+        "csi" => {
+            volumes::check_driver_name(&source.get("driver"), errors);
+            errors.need(&source.get("volumeHandle"));
+        }
+        _ => volumes::check_kind(kind, &source, errors),
+    }
+    for (_, other) in given {
+        errors.forbidden(&other, "may not specify more than 1 volume type");
+    }
+}
+
+fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
+    // The secret for resizing may be added later.
+    let sources = |spec: &At<'_>, with_secret: bool| -> Vec<Value> {
+        SOURCES
+            .iter()
+            .map(|key| {
+                let mut source = spec.get(key).value.clone();
+                if !with_secret {
+                    fill::remove(&mut source, "controllerExpandSecretRef");
+                }
+                source
+            })
+            .collect()
+    };
+    let had = old.dig(&["csi", "controllerExpandSecretRef"]).is_set();
+    if sources(new, had) != sources(old, had) {
+        let place = format!("{}.persistentvolumesource", new.path);
+        errors
+            .push(FieldError::forbidden(place, "spec.persistentvolumesource is immutable after creation\n"));
+    }
+    let mode = At { path: "volumeMode".to_owned(), ..new.get("volumeMode") };
+    errors.immutable(&mode, &old.get("volumeMode"));
+    let affinity = At { path: "nodeAffinity".to_owned(), ..new.get("nodeAffinity") };
+    if old.get("nodeAffinity").is_set() {
+        errors.immutable(&affinity, &old.get("nodeAffinity"));
+    }
+    let class = new.get("volumeAttributesClassName");
+    if old.get("volumeAttributesClassName").is_set() && !class.is_set() {
+        errors.forbidden(&class, "update from non-nil value to nil is forbidden");
+    }
+}

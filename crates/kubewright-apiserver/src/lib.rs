@@ -1,0 +1,17 @@
+//! The Kubernetes API server as a tower service.
+//!
+//! A request goes through the rooms in this order: [`authn`] (who is it), [`authz`] (may they), [`registry`] (the object
+//! engine, which asks the [`kinds`] entry, its [`schema`], [`patch`] and [`admission`]) and the store; [`watch`] streams
+//! what was committed; [`table`], [`discovery`] and [`openapi`] are other views of the same kinds. [`http`] is the
+//! edge: the service itself, and the TLS listener around it.
+
+pub mod error;
+pub mod field;
+pub mod jsonpath;
+pub mod kinds;
+pub mod schema;
+pub mod selector;
+pub mod table;
+
+pub use error::ApiError;
+pub use field::FieldError;

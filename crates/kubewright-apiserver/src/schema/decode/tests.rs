@@ -1,0 +1,199 @@
+use k8s_openapi::api::{apps, autoscaling, coordination, core};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use schemars::JsonSchema;
+use serde_json::{Value, json};
+
+use super::super::Schema;
+
+fn decoded<T: JsonSchema>(mut object: Value) -> Result<(Value, Vec<String>), String> {
+    let unknown = Schema::built_in::<T>().decode(&mut object)?;
+    Ok((object, unknown))
+}
+
+fn kept<T: JsonSchema>(object: Value) -> Value {
+    decoded::<T>(object).unwrap().0
+}
+
+fn error<T: JsonSchema>(object: Value) -> String {
+    decoded::<T>(object).unwrap_err()
+}
+
+#[test]
+fn unknown_fields_are_removed_and_told_by_their_path() {
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "lables": {}}, "other": 1,
+        "spec": {"containers": [{"name": "c", "foo": 1, "resources": {"limits": {"cpu": 1}, "x": 1}}]}});
+    let (object, unknown) = decoded::<core::v1::Pod>(pod).unwrap();
+    assert_eq!(
+        unknown,
+        ["metadata.lables", "other", "spec.containers[0].foo", "spec.containers[0].resources.x"]
+    );
+    assert_eq!(
+        object,
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+            "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}})
+    );
+}
+
+#[test]
+fn wrong_types_are_told_in_the_words_of_go() {
+    let prefix = "json: cannot unmarshal";
+    assert_eq!(
+        error::<core::v1::ConfigMap>(json!({"data": "x"})),
+        format!("{prefix} string into Go struct field ConfigMap.data of type map[string]string")
+    );
+    assert_eq!(
+        error::<core::v1::ConfigMap>(json!({"data": {"a": 1}})),
+        format!("{prefix} number into Go struct field ConfigMap.data of type string")
+    );
+    assert_eq!(
+        error::<apps::v1::Deployment>(json!({"spec": {"replicas": "three"}})),
+        format!("{prefix} string into Go struct field DeploymentSpec.spec.replicas of type int32")
+    );
+    assert_eq!(
+        error::<apps::v1::Deployment>(json!({"spec": {"replicas": 1.5}})),
+        format!("{prefix} number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32")
+    );
+    assert_eq!(
+        error::<apps::v1::Deployment>(json!({"spec": {"replicas": 3_000_000_000_u32}})),
+        format!("{prefix} number 3000000000 into Go struct field DeploymentSpec.spec.replicas of type int32")
+    );
+    assert_eq!(
+        error::<core::v1::Pod>(json!({"spec": {"hostNetwork": "true"}})),
+        format!("{prefix} string into Go struct field PodSpec.spec.hostNetwork of type bool")
+    );
+    assert_eq!(
+        error::<core::v1::Pod>(json!({"metadata": {"labels": {"a": 5}}})),
+        format!("{prefix} number into Go struct field ObjectMeta.metadata.labels of type string")
+    );
+    assert_eq!(
+        error::<core::v1::Pod>(json!({"spec": {"containers": {"name": "c"}}})),
+        format!("{prefix} object into Go struct field PodSpec.spec.containers of type []v1.Container")
+    );
+    assert_eq!(
+        error::<apps::v1::Deployment>(
+            json!({"spec": {"template": {"spec": {"containers": [{"ports": [{"containerPort": "http"}]}]}}}})
+        ),
+        format!(
+            "{prefix} string into Go struct field ContainerPort.spec.template.spec.containers.ports.containerPort of type int32"
+        )
+    );
+    assert_eq!(
+        error::<core::v1::Pod>(json!({"spec": []})),
+        format!("{prefix} array into Go struct field Pod.spec of type v1.PodSpec")
+    );
+    assert_eq!(error::<core::v1::Pod>(json!([])), format!("{prefix} array into Go value of type v1.Pod"));
+    assert_eq!(
+        error::<core::v1::Service>(json!({"spec": {"ports": [{"targetPort": true}]}})),
+        format!("{prefix} bool into Go struct field ServicePort.spec.ports.targetPort of type int32")
+    );
+}
+
+#[test]
+fn null_is_as_good_as_absent() {
+    let pod = json!({"metadata": {"name": "a", "creationTimestamp": null, "labels": {"x": null}},
+        "spec": {"nodeName": null, "containers": [{"name": "c", "args": ["a", null]}, null]}, "status": null});
+    assert_eq!(
+        kept::<core::v1::Pod>(pod),
+        json!({"metadata": {"name": "a", "labels": {"x": ""}}, "spec": {"containers": [{"name": "c", "args": ["a", ""]}, {}]}})
+    );
+}
+
+#[test]
+fn empty_optional_lists_and_maps_are_absent_too() {
+    let pod = json!({"metadata": {"name": "a", "labels": {}, "finalizers": []},
+        "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}], "nodeSelector": {}}});
+    assert_eq!(
+        kept::<core::v1::Pod>(pod),
+        json!({"metadata": {"name": "a"}, "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}]}})
+    );
+}
+
+#[test]
+fn quantities_are_text_or_numbers_and_become_canonical() {
+    let pod = |cpu: Value| json!({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}});
+    for (given, written) in
+        [(json!("0.5"), "500m"), (json!(2), "2"), (json!(0.1), "100m"), (json!("1Gi"), "1Gi")]
+    {
+        assert_eq!(kept::<core::v1::Pod>(pod(given)), pod(written.into()));
+    }
+    let why = error::<core::v1::Pod>(pod(json!("lots")));
+    assert_eq!(
+        why,
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    );
+    assert_eq!(error::<core::v1::Pod>(pod(json!(true))), why);
+}
+
+#[test]
+fn times_are_checked_and_written_in_utc() {
+    let named = |time: &str| json!({"metadata": {"deletionTimestamp": time}});
+    assert_eq!(
+        kept::<core::v1::ConfigMap>(named("2024-01-01T02:00:00+02:00")),
+        named("2024-01-01T00:00:00Z")
+    );
+    assert_eq!(
+        error::<core::v1::ConfigMap>(named("x")),
+        r#"parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006""#
+    );
+    let lease = |time: &str| json!({"spec": {"renewTime": time}});
+    assert_eq!(
+        kept::<coordination::v1::Lease>(lease("2024-01-01T00:00:00.000001Z")),
+        lease("2024-01-01T00:00:00.000001Z")
+    );
+    assert!(
+        error::<coordination::v1::Lease>(lease("2024-01-01T00:00:00Z"))
+            .ends_with(r#"cannot parse "Z" as ".000000""#)
+    );
+}
+
+#[test]
+fn bytes_are_base64() {
+    let secret = |text: &str| json!({"data": {"a": text}});
+    assert_eq!(kept::<core::v1::Secret>(secret("aGk=")), secret("aGk="));
+    assert_eq!(error::<core::v1::Secret>(secret("***")), "illegal base64 data at input byte 0");
+}
+
+#[test]
+fn ports_are_numbers_or_names() {
+    let service = |port: Value| json!({"spec": {"ports": [{"targetPort": port}]}});
+    for port in [json!(80), json!("http")] {
+        assert_eq!(kept::<core::v1::Service>(service(port.clone())), service(port));
+    }
+}
+
+#[test]
+fn the_schemas_of_definitions_keep_what_they_are_made_of() {
+    let schema = json!({"type": "object", "properties": {
+        "a": {"type": "array", "items": {"type": "string"}, "default": [null, {"x": []}]},
+        "b": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "c": {"type": "object", "additionalProperties": true, "x-kubernetes-preserve-unknown-fields": true}}});
+    let definition = |schema: Value| json!({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]}});
+    assert_eq!(kept::<CustomResourceDefinition>(definition(schema.clone())), definition(schema));
+    let bad = definition(json!({"properties": {"a": {"additionalProperties": "x"}}}));
+    assert_eq!(error::<CustomResourceDefinition>(bad), "boolean or JSON schema expected");
+    let (_, unknown) = decoded::<CustomResourceDefinition>(definition(json!({"typ": "object"}))).unwrap();
+    assert_eq!(unknown, ["spec.versions[0].schema.openAPIV3Schema.typ"]);
+}
+
+#[test]
+fn raw_values_are_left_alone() {
+    let revision = json!({"data": {"spec": {"a": null, "b": []}}, "metadata": {"managedFields": [{"fieldsV1": {"f:a": {}}}]}});
+    assert_eq!(kept::<apps::v1::ControllerRevision>(revision.clone()), revision);
+}
+
+#[test]
+fn deep_and_wide_objects_are_read() {
+    let mut deep = json!({"type": "object"});
+    for _ in 0..60 {
+        deep = json!({"properties": {"a": deep}});
+    }
+    let definition = json!({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": deep}}]}});
+    assert_eq!(kept::<CustomResourceDefinition>(definition.clone()), definition);
+    let wide: serde_json::Map<String, Value> =
+        (0..100_000).map(|key| (format!("k{key}"), "v".into())).collect();
+    let map = json!({"data": wide});
+    assert_eq!(kept::<core::v1::ConfigMap>(map.clone()), map);
+    let (object, unknown) =
+        decoded::<autoscaling::v1::HorizontalPodAutoscaler>(json!({"spec": map["data"]})).unwrap();
+    assert_eq!((object, unknown.len()), (json!({"spec": {}}), 100_000));
+}

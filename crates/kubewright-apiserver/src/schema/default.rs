@@ -1,0 +1,134 @@
+//! Defaults (`apiextensions-apiserver/pkg/apiserver/schema/defaulting`).
+
+use serde_json::Value;
+
+use super::node::{Additional, Node};
+
+/// Removes the nulls that no schema allows and no default replaces, as Kubernetes does with custom resources before it
+/// sets defaults. Where nothing is said of a value, it stays.
+pub(super) fn drop_nulls(node: &Node, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, value| match node.field(name) {
+                Some(field) if value.is_null() => field.nullable || field.default.is_some(),
+                _ => true,
+            });
+            for (name, value) in fields {
+                if let Some(field) = node.field(name) {
+                    drop_nulls(field, value);
+                }
+            }
+        }
+        Value::Array(list) => {
+            if let Some(items) = &node.items {
+                list.iter_mut().for_each(|one| drop_nulls(items, one));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Whether a node or one below it has a default.
+pub(super) fn any(node: &Node) -> bool {
+    let values = match &node.additional {
+        Additional::Of(values) => Some(values),
+        _ => None,
+    };
+    node.default.is_some()
+        || node.properties.values().any(|field| any(field))
+        || node.items.iter().chain(values).any(|inner| any(inner))
+}
+
+/// Sets the defaults of fields that are absent (or null, where that is no value) in objects that are there.
+pub(super) fn set(node: &Node, value: &mut Value) {
+    let node = node.target();
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in &node.properties {
+                if let Some(default) = &field.default
+                    && fields.get(&**name).is_none_or(|value| value.is_null() && !field.nullable)
+                {
+                    fields.insert(name.to_string(), default.clone());
+                }
+            }
+            for (name, value) in fields {
+                match (node.properties.get(name.as_str()), &node.additional) {
+                    (Some(field), _) => set(field, value),
+                    (None, Additional::Of(values)) => element(values, value),
+                    _ => {}
+                }
+            }
+        }
+        Value::Array(list) => {
+            if let Some(items) = &node.items {
+                list.iter_mut().for_each(|one| element(items, one));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn element(node: &Node, value: &mut Value) {
+    if value.is_null() && !node.nullable {
+        *value = node.default.clone().unwrap_or_default();
+    }
+    set(node, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::structural;
+    use super::*;
+
+    fn defaulted(schema: &Value, mut object: Value) -> Value {
+        let node = structural::node(schema);
+        drop_nulls(&node, &mut object);
+        set(&node, &mut object);
+        object
+    }
+
+    fn schema() -> Value {
+        json!({"type": "object", "properties": {
+            "text": {"type": "string", "default": "d"},
+            "list": {"type": "array", "items": {"type": "string"}, "default": ["x"]},
+            "inner": {"type": "object", "default": {}, "properties": {
+                "a": {"type": "string", "default": "i"}, "b": {"type": "string"}}},
+            "absent": {"type": "object", "properties": {"a": {"type": "string", "default": "i"}}},
+            "items": {"type": "array", "items": {"type": "object", "properties": {
+                "proto": {"type": "string", "default": "TCP"}}}},
+            "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {
+                "v": {"type": "integer", "default": 1}}}},
+            "nullable": {"type": "string", "nullable": true, "default": "nd"},
+            "plain": {"type": "string"}}})
+    }
+
+    #[test]
+    fn defaults_fill_what_is_absent() {
+        assert_eq!(
+            defaulted(&schema(), json!({})),
+            json!({"text": "d", "list": ["x"], "inner": {"a": "i"}, "nullable": "nd"})
+        );
+    }
+
+    #[test]
+    fn what_is_there_stays_and_what_is_in_it_gets_defaults() {
+        let given = json!({"text": "", "list": [], "inner": {"b": "x"}, "absent": {}, "items": [{}, {"proto": "UDP"}],
+            "map": {"k": {}, "l": {"v": 2}}});
+        assert_eq!(
+            defaulted(&schema(), given),
+            json!({"text": "", "list": [], "inner": {"a": "i", "b": "x"}, "absent": {"a": "i"},
+                "items": [{"proto": "TCP"}, {"proto": "UDP"}], "map": {"k": {"v": 1}, "l": {"v": 2}}, "nullable": "nd"})
+        );
+    }
+
+    #[test]
+    fn null_is_a_value_only_where_it_is_allowed() {
+        let given = json!({"text": null, "nullable": null, "plain": null, "inner": null, "unknown": null});
+        assert_eq!(
+            defaulted(&schema(), given),
+            json!({"text": "d", "list": ["x"], "inner": {"a": "i"}, "nullable": null, "unknown": null})
+        );
+    }
+}

@@ -1,0 +1,236 @@
+//! The validation of definitions (`pkg/apis/apiextensions/validation/validation.go`), all but their schemas.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::super::names::{label_1035, subdomain};
+use super::history::{approval, stored_versions, unchanged};
+use super::parts::{columns, deprecation, resource_names, scale};
+use super::path::Path;
+use super::{flag, list, part, schema, selectable, text, texts};
+use crate::field::FieldError;
+
+/// What is wrong with a definition, beyond its metadata; `old` is the one that it replaces.
+///
+/// Messages name the places where the internal version has things: what all versions have in common stands in
+/// `spec.validation`, `spec.subresources` and so on, as in kube-apiserver.
+#[must_use]
+pub fn validate(definition: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let nothing = Value::Null;
+    let spec = definition.get("spec").unwrap_or(&nothing);
+    let mut errors = Vec::new();
+    if old.is_none() {
+        own_name(definition, spec, &mut errors);
+    }
+    group_and_scope(spec, &mut errors);
+    let common = Common::of(spec);
+    schemas_are_there(spec, &mut errors);
+    defaults_need_pruning(spec, &mut errors);
+    each_version(spec, &common, &mut errors);
+    versions_together(spec, &mut errors);
+    let path = Path::root("spec");
+    let names = path.child("names");
+    let asked = spec.get("names").unwrap_or(&nothing);
+    for name in ["plural", "singular", "kind", "listKind"] {
+        if text(asked, name).is_empty() {
+            errors.push(FieldError::required(names.child(name), ""));
+        }
+    }
+    resource_names(asked, &names, &mut errors);
+    common_parts(spec, &common, &mut errors);
+    conversion(spec, &mut errors);
+    if let Some(old) = old {
+        unchanged(spec, old, &mut errors);
+    }
+    let status = Path::root("status");
+    resource_names(&definition["status"]["acceptedNames"], &status.child("acceptedNames"), &mut errors);
+    stored_versions(definition, old, &mut errors);
+    approval(definition, old, &mut errors);
+    if flag(spec, "preserveUnknownFields")
+        && !old.is_some_and(|old| flag(&old["spec"], "preserveUnknownFields"))
+    {
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+        errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
+    }
+    errors
+}
+
+fn own_name(definition: &Value, spec: &Value, errors: &mut Vec<FieldError>) {
+    let name = text(&definition["metadata"], "name");
+    let (plural, group) = (spec.get("names").map_or("", |names| text(names, "plural")), text(spec, "group"));
+    if !name.is_empty() && name != format!("{plural}.{group}") {
+        errors.push(FieldError::invalid(
+            "metadata.name",
+            name,
+            r#"must be spec.names.plural+"."+spec.group"#,
+        ));
+    }
+}
+
+fn group_and_scope(spec: &Value, errors: &mut Vec<FieldError>) {
+    let group = text(spec, "group");
+    if group.is_empty() {
+        errors.push(FieldError::required("spec.group", ""));
+    } else if let Some(why) = subdomain(group) {
+        errors.push(FieldError::invalid("spec.group", group, why));
+    } else if !group.contains('.') {
+        errors.push(FieldError::invalid("spec.group", group, "should be a domain with at least one dot"));
+    }
+    one_of(text(spec, "scope"), &["Cluster", "Namespaced"], "spec.scope", errors);
+}
+
+fn one_of(value: &str, allowed: &[&str], field: &str, errors: &mut Vec<FieldError>) {
+    if value.is_empty() {
+        errors.push(FieldError::required(field, ""));
+    } else if !allowed.contains(&value) {
+        errors.push(FieldError::not_supported(field, value, allowed.iter().copied()));
+    }
+}
+
+/// What all versions have in common.
+struct Common<'a> {
+    schema: Option<&'a Value>,
+    subresources: Option<&'a Value>,
+    columns: Option<&'a Value>,
+    selectable: Option<&'a Value>,
+}
+
+impl<'a> Common<'a> {
+    fn of(spec: &'a Value) -> Self {
+        let same = |key: &str| {
+            let mut all = list(spec, "versions").map(|version| part(version, key));
+            let first = all.next().flatten()?;
+            all.all(|other| other == Some(first)).then_some(first)
+        };
+        Self {
+            schema: same("schema"),
+            subresources: same("subresources"),
+            columns: same("additionalPrinterColumns"),
+            selectable: same("selectableFields"),
+        }
+    }
+}
+
+fn schemas_are_there(spec: &Value, errors: &mut Vec<FieldError>) {
+    for (index, version) in list(spec, "versions").enumerate() {
+        if version["schema"].get("openAPIV3Schema").is_none() {
+            errors.push(FieldError::required(format!("spec.versions[{index}].schema.openAPIV3Schema"), ""));
+        }
+    }
+}
+
+fn defaults_need_pruning(spec: &Value, errors: &mut Vec<FieldError>) {
+    let defaults = |version: &Value| {
+        schema::any(&version["schema"]["openAPIV3Schema"], &|one| part(one, "default").is_some())
+    };
+    if flag(spec, "preserveUnknownFields") && list(spec, "versions").any(defaults) {
+        let detail = "must be false in order to use defaults in the schema";
+        errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
+    }
+}
+
+fn each_version(spec: &Value, common: &Common<'_>, errors: &mut Vec<FieldError>) {
+    let spec_path = Path::root("spec");
+    let all = spec_path.child("versions");
+    for (index, version) in list(spec, "versions").enumerate() {
+        let path = all.index(index);
+        if let Some(why) = label_1035(text(version, "name")) {
+            errors.push(FieldError::invalid(path.child("name"), text(version, "name"), why));
+        }
+        deprecation(version, &path, errors);
+        if let (None, Some(schema)) = (common.schema, part(version, "schema")) {
+            let status = version["subresources"].get("status").is_some();
+            schema::validate(schema, status, &path.child("schema"), errors);
+        }
+        if let (None, Some(subresources)) = (common.subresources, part(version, "subresources")) {
+            scale(subresources, &path.child("subresources"), errors);
+        }
+        if common.columns.is_none() {
+            columns(version.get("additionalPrinterColumns"), &path.child("additionalPrinterColumns"), errors);
+        }
+        if let (None, Some(fields)) = (common.selectable, part(version, "selectableFields")) {
+            selectable::validate(
+                fields,
+                &version["schema"]["openAPIV3Schema"],
+                &path.child("selectableFields"),
+                errors,
+            );
+        }
+    }
+}
+
+fn common_parts(spec: &Value, common: &Common<'_>, errors: &mut Vec<FieldError>) {
+    let path = Path::root("spec");
+    if let Some(schema) = common.schema {
+        let status = list(spec, "versions").any(|version| version["subresources"].get("status").is_some());
+        schema::validate(schema, status, &path.child("validation"), errors);
+    }
+    if let Some(subresources) = common.subresources {
+        scale(subresources, &path.child("subresources"), errors);
+    }
+    columns(common.columns, &path.child("additionalPrinterColumns"), errors);
+    if let Some(fields) = common.selectable {
+        for schema in list(spec, "versions").map(|version| &version["schema"]["openAPIV3Schema"]).take(1) {
+            selectable::validate(fields, schema, &path.child("selectableFields"), errors);
+        }
+    }
+}
+
+fn versions_together(spec: &Value, errors: &mut Vec<FieldError>) {
+    let all = spec.get("versions").cloned().unwrap_or_default();
+    let names: Vec<&str> = list(spec, "versions").map(|version| text(version, "name")).collect();
+    if names.iter().collect::<BTreeSet<_>>().len() != names.len() {
+        errors.push(FieldError::invalid("spec.versions", all.clone(), "must contain unique version names"));
+    }
+    if list(spec, "versions").filter(|version| flag(version, "storage")).count() != 1 {
+        let detail = "must have exactly one version marked as storage version";
+        errors.push(FieldError::invalid("spec.versions", all, detail));
+    }
+}
+
+/// Conversion webhooks are checked as far as Kubernetes asks for their parts, and then refused: there are none here yet.
+fn conversion(spec: &Value, errors: &mut Vec<FieldError>) {
+    let Some(conversion) = part(spec, "conversion") else { return };
+    let strategy = text(conversion, "strategy");
+    if strategy == "Webhook" && flag(spec, "preserveUnknownFields") {
+        let detail = "must be None if spec.preserveUnknownFields is true";
+        errors.push(FieldError::invalid("spec.conversion.strategy", strategy, detail));
+    }
+    one_of(strategy, &["None", "Webhook"], "spec.conversion.strategy", errors);
+    let webhook = part(conversion, "webhook");
+    let client = webhook.and_then(|webhook| part(webhook, "clientConfig"));
+    let reviews = webhook.map(|webhook| texts(webhook, "conversionReviewVersions")).unwrap_or_default();
+    if strategy != "Webhook" {
+        let detail = "should not be set when strategy is not set to Webhook";
+        if client.is_some() {
+            errors.push(FieldError::forbidden("spec.conversion.webhookClientConfig", detail));
+        }
+        if !reviews.is_empty() {
+            errors.push(FieldError::forbidden("spec.conversion.conversionReviewVersions", detail));
+        }
+        return;
+    }
+    let before = errors.len();
+    match client {
+        None => {
+            let detail = "required when strategy is set to Webhook";
+            errors.push(FieldError::required("spec.conversion.webhookClientConfig", detail));
+        }
+        Some(client) if part(client, "url").is_some() == part(client, "service").is_some() => {
+            let detail = "exactly one of url or service is required";
+            errors.push(FieldError::required("spec.conversion.webhookClientConfig", detail));
+        }
+        Some(_) => {}
+    }
+    if reviews.is_empty() {
+        errors.push(FieldError::required("spec.conversion.conversionReviewVersions", ""));
+    } else if !reviews.iter().any(|version| version == "v1" || version == "v1beta1") {
+        let detail = "must include at least one of v1, v1beta1";
+        errors.push(FieldError::invalid("spec.conversion.conversionReviewVersions", reviews, detail));
+    }
+    if errors.len() == before {
+        let detail = "conversion webhooks are not supported by this server; use the strategy None";
+        errors.push(FieldError::forbidden("spec.conversion.strategy", detail));
+    }
+}

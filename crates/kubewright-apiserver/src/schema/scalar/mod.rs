@@ -1,0 +1,8 @@
+//! Values that JSON writes as text, as Go reads and writes them.
+
+mod binary;
+pub mod quantity;
+mod time;
+
+pub(super) use binary::canonical as base64;
+pub(super) use time::{Precision, canonical as time};

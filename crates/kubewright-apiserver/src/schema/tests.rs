@@ -1,0 +1,247 @@
+//! Promises of schemas as a whole, over schemas and objects of all kinds.
+
+use k8s_openapi::api::{apps, core};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+/// Any JSON, with names that schemas and resources use.
+pub(super) fn json() -> impl Strategy<Value = Value> {
+    let name = prop_oneof![
+        4 => prop::sample::select(vec![
+            "a", "b", "c", "type", "properties", "items", "additionalProperties", "required", "default", "enum", "anyOf",
+            "allOf", "not", "pattern", "format", "spec", "metadata", "status", "names", "versions", "schema",
+            "openAPIV3Schema", "conditions", "kind", "group", "labels", "x-kubernetes-list-type", "x-kubernetes-list-map-keys",
+            "template", "containers", "replicas", "acceptedNames", "storedVersions", "subresources", "scale",
+        ]).prop_map(str::to_owned),
+        1 => ".{0,4}",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (-1e300..1e300).prop_map(Value::from),
+        (0..5_i64).prop_map(Value::from),
+        prop::sample::select(vec!["object", "array", "string", "integer", "map", "set", "v1", "x", ""])
+            .prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(6, 48, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map(name.clone(), inner, 0..6)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// A structural schema.
+pub(super) fn schema() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!({"type": "string"})),
+        Just(json!({"type": "string", "default": "d"})),
+        Just(json!({"type": "string", "nullable": true, "maxLength": 3, "pattern": "^[a-z]*$"})),
+        Just(json!({"type": "string", "format": "date-time", "enum": ["2024-01-01T00:00:00Z", "x"]})),
+        Just(json!({"type": "integer", "format": "int32", "minimum": 0, "multipleOf": 2})),
+        Just(json!({"type": "number", "maximum": 1.5, "exclusiveMaximum": true, "default": 0})),
+        Just(json!({"type": "boolean"})),
+        Just(json!({"x-kubernetes-int-or-string": true})),
+        Just(json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})),
+        Just(
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-embedded-resource": true})
+        ),
+        Just(
+            json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "maxItems": 2})
+        ),
+        Just(
+            json!({"type": "array", "items": {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}},
+            "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a"]})
+        ),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        let field = prop::sample::select(vec!["a", "b", "c", "spec"]).prop_map(str::to_owned);
+        prop_oneof![
+            inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
+            inner.clone().prop_map(|values| json!({"type": "object", "additionalProperties": values})),
+            (prop::collection::btree_map(field, inner, 1..4), any::<bool>()).prop_map(
+                |(fields, demanding)| {
+                    let mut schema = json!({"type": "object", "properties": fields});
+                    if demanding {
+                        schema["required"] = json!(["a"]);
+                        schema["anyOf"] = json!([{"required": ["b"]}, {"not": {"minProperties": 2}}]);
+                    }
+                    schema
+                }
+            ),
+        ]
+    })
+}
+
+fn custom() -> impl Strategy<Value = Schema> {
+    schema().prop_map(|spec| Schema::custom(&json!({"type": "object", "properties": {"spec": spec}})))
+}
+
+/// All paths to values that the schema names (or maps name).
+fn declared(node: &Node, value: &Value, path: &str, paths: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, one) in fields {
+                if let Some(field) = node.field(name) {
+                    let path = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
+                    paths.push(path.clone());
+                    declared(field, one, &path, paths);
+                }
+            }
+        }
+        Value::Array(list) => {
+            for (index, one) in list.iter().enumerate() {
+                if let Some(items) = &node.items {
+                    declared(items, one, &format!("{path}/{index}"), paths);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+proptest! {
+    #[test]
+    fn decoding_twice_is_decoding_once(schema in custom(), mut object in json()) {
+        if schema.decode(&mut object).is_ok() {
+            let once = object.clone();
+            prop_assert_eq!(schema.decode(&mut object), Ok(Vec::new()));
+            prop_assert_eq!(object, once);
+        }
+    }
+
+    #[test]
+    fn decoding_a_built_in_kind_twice_is_decoding_it_once(mut object in json()) {
+        let schema = Schema::built_in::<apps::v1::Deployment>();
+        if schema.decode(&mut object).is_ok() {
+            let once = object.clone();
+            prop_assert_eq!(schema.decode(&mut object), Ok(Vec::new()));
+            prop_assert_eq!(object, once);
+        }
+    }
+
+    #[test]
+    fn pruning_keeps_declared_fields(schema in custom(), spec in json()) {
+        let given = json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a"}, "spec": spec});
+        let mut pruned = given.clone();
+        if schema.decode(&mut pruned).is_ok() {
+            let mut paths = Vec::new();
+            declared(schema.root(), &given, "", &mut paths);
+            for path in paths.iter().filter(|path| !path.contains("/metadata")) {
+                prop_assert!(pruned.pointer(path).is_some(), "{} is gone from {}", path, given);
+            }
+            prop_assert_eq!(&pruned["metadata"], &given["metadata"]);
+        }
+    }
+
+    #[test]
+    fn defaulting_twice_is_defaulting_once(schema in custom(), mut object in json()) {
+        schema.default(&mut object);
+        let once = object.clone();
+        schema.default(&mut object);
+        prop_assert_eq!(object, once);
+    }
+
+    #[test]
+    fn any_object_can_be_validated(schema in custom(), mut object in json(), old in json()) {
+        schema.default(&mut object);
+        let _ = schema.validate(&object, Some(&old));
+        let _ = Schema::built_in::<core::v1::Pod>().unsupported_values(&object, &[]);
+    }
+
+    #[test]
+    fn an_unchanged_object_is_never_refused(schema in custom(), spec in json()) {
+        let object = json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a"}, "spec": spec});
+        let mut relabelled = object.clone();
+        relabelled["metadata"]["labels"] = json!({"a": "b"});
+        let told: Vec<_> = schema.validate(&relabelled, Some(&object)).into_iter().filter(|one| !one.field.contains("apiVersion") && !one.field.contains("kind")).collect();
+        prop_assert_eq!(told, Vec::new());
+    }
+}
+
+#[test]
+fn a_built_in_kind_refers_to_its_components() {
+    let mut components = BTreeMap::new();
+    let schema = Schema::built_in::<apps::v1::Deployment>().openapi(&mut components);
+    assert_eq!(schema, json!({"$ref": "#/components/schemas/io.k8s.api.apps.v1.Deployment"}));
+    let deployment = &components["io.k8s.api.apps.v1.Deployment"];
+    assert_eq!(
+        deployment["x-kubernetes-group-version-kind"],
+        json!([{"group": "apps", "version": "v1", "kind": "Deployment"}])
+    );
+    let spec = &deployment["properties"]["spec"];
+    assert_eq!(spec["allOf"], json!([{"$ref": "#/components/schemas/io.k8s.api.apps.v1.DeploymentSpec"}]));
+    assert!(spec["description"].is_string());
+    let containers = &components["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
+    assert_eq!(containers["x-kubernetes-list-map-keys"], json!(["name"]));
+    assert_eq!(containers["items"], json!({"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}));
+    assert_eq!(components["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]["default"], "TCP");
+    for (name, component) in &components {
+        let text = component.to_string();
+        for reference in text.split("#/components/schemas/").skip(1) {
+            let target = reference.split('"').next().unwrap_or_default();
+            assert!(components.contains_key(target), "{name} refers to {target}, which is not there");
+        }
+    }
+}
+
+#[test]
+fn components_that_are_there_are_left_alone() {
+    let mut components = BTreeMap::from([("io.k8s.api.core.v1.PodSpec".to_owned(), json!({"mine": true}))]);
+    let _ = Schema::built_in::<core::v1::Pod>().openapi(&mut components);
+    assert_eq!(components["io.k8s.api.core.v1.PodSpec"], json!({"mine": true}));
+    assert!(components.contains_key("io.k8s.api.core.v1.PodStatus"));
+    assert!(!components.contains_key("io.k8s.api.core.v1.Container"), "only the spec refers to it");
+}
+
+#[test]
+fn a_custom_kind_is_told_as_its_author_wrote_it() {
+    let source = json!({"type": "object", "description": "A thing.", "properties": {"spec": {"type": "object",
+        "description": "What is wanted.", "x-kubernetes-validations": [{"rule": "true"}]}}});
+    let mut components = BTreeMap::new();
+    let schema = Schema::custom(&source).openapi(&mut components);
+    assert_eq!(schema["description"], "A thing.");
+    assert_eq!(schema["properties"]["spec"], source["properties"]["spec"]);
+    assert_eq!(schema["properties"]["apiVersion"]["type"], "string");
+    let metadata = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+    assert_eq!(schema["properties"]["metadata"]["allOf"], json!([{"$ref": metadata}]));
+    assert!(components.contains_key("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+}
+
+#[test]
+fn defaults_of_built_in_kinds_are_set_where_the_parent_is_there() {
+    let schema = Schema::built_in::<core::v1::Service>();
+    let mut service = json!({"spec": {"ports": [{"port": 80}, {"port": 53, "protocol": "UDP"}]}});
+    schema.default(&mut service);
+    assert_eq!(
+        service,
+        json!({"spec": {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]}})
+    );
+    let mut empty = json!({"metadata": {"name": "a"}});
+    schema.default(&mut empty);
+    assert_eq!(empty, json!({"metadata": {"name": "a"}}));
+}
+
+#[test]
+fn values_that_are_none_of_the_allowed_are_told() {
+    let schema = Schema::built_in::<core::v1::Pod>();
+    let pod = json!({"spec": {"restartPolicy": "Sometimes", "containers": [{"imagePullPolicy": "Never"}, {"imagePullPolicy": "x"}]},
+        "status": {"phase": "Odd"}});
+    let found = schema.unsupported_values(&pod, &[]);
+    let told: Vec<_> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            r#"spec.containers[1].imagePullPolicy: Unsupported value: "x": supported values: "Always", "IfNotPresent", "Never""#,
+            r#"spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "Never", "OnFailure""#,
+        ]
+    );
+    assert_eq!(schema.unsupported_values(&pod, &found[..1]), found[1..], "what is told is not told again");
+    assert_eq!(schema.validate(&pod, None), Vec::new());
+}

@@ -1,0 +1,338 @@
+//! Field selectors: the language of the query parameter (`k8s.io/apimachinery/pkg/fields/selector.go`), and the
+//! fields that each kind lets itself be selected by (`pkg/apis/*/v1/conversion.go`, `pkg/registry/*/*/strategy.go`).
+
+use serde_json::Value;
+
+use crate::jsonpath::Path;
+use crate::kinds::{Kind, Scope};
+
+/// Which fields an object must have. All terms must hold; without any, all objects are selected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSelector(Vec<Term>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Term {
+    field: String,
+    equal: bool,
+    value: String,
+}
+
+impl FieldSelector {
+    /// Reads `a=b,c!=d` (`\` before a comma, an equals sign or a backslash takes it as it is) for a kind. Fields come
+    /// out under the names of [`supported_fields`].
+    ///
+    /// # Errors
+    /// What is wrong with the text, or the field that the kind does not support, in Kubernetes' words.
+    pub fn parse(text: &str, kind: &Kind) -> Result<Self, String> {
+        let mut terms = Vec::new();
+        let mut parts = split_terms(text);
+        parts.sort_unstable();
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            let (field, equal, value) = split_term(part)
+                .ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
+            terms.push((field, equal, unescape(value)?));
+        }
+        let supported = supported_fields(kind);
+        let known = |(field, equal, value): (&str, bool, String)| {
+            let name = canonical(kind, field);
+            match supported.iter().any(|one| one == name) {
+                true => Ok(Term { field: name.to_owned(), equal, value }),
+                false => Err(unsupported(kind, field)),
+            }
+        };
+        terms.into_iter().map(known).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether all objects are selected, whatever their fields.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether an object whose fields `field` tells is selected; a field that it does not have is empty.
+    pub fn matches(&self, field: impl Fn(&str) -> Option<String>) -> bool {
+        self.0.iter().all(|term| (field(&term.field).unwrap_or_default() == term.value) == term.equal)
+    }
+
+    /// The one value that a field must have, when the selector asks for one.
+    #[must_use]
+    pub fn exact(&self, field: &str) -> Option<&str> {
+        self.0.iter().find(|term| term.equal && term.field == field).map(|term| term.value.as_str())
+    }
+}
+
+/// The terms between the commas; escapes are still in them.
+fn split_terms(text: &str) -> Vec<&str> {
+    let mut terms = Vec::new();
+    let (mut start, mut escaped) = (0, false);
+    for (index, character) in text.char_indices() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            ',' => {
+                terms.push(&text[start..index]);
+                start = index + 1;
+            }
+            _ => {}
+        }
+    }
+    terms.push(&text[start..]);
+    terms
+}
+
+/// Field, operator and value, split at the first operator.
+fn split_term(term: &str) -> Option<(&str, bool, &str)> {
+    let at = term.char_indices().map(|(at, _)| at).find(|at| {
+        let rest = &term[*at..];
+        rest.starts_with("!=") || rest.starts_with('=')
+    })?;
+    let (field, rest) = term.split_at(at);
+    let (equal, value) = match rest.strip_prefix("!=") {
+        Some(value) => (false, value),
+        None => (true, rest.strip_prefix("==").or(rest.strip_prefix('='))?),
+    };
+    Some((field, equal, value))
+}
+
+fn unescape(text: &str) -> Result<String, String> {
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some(escaped @ ('\\' | ',' | '=')) => plain.push(escaped),
+                other => {
+                    let sequence: String = std::iter::once('\\').chain(other).collect();
+                    return Err(format!("invalid field selector: invalid escape sequence: {sequence}"));
+                }
+            },
+            ',' | '=' => {
+                let number = u32::from(character);
+                return Err(format!("invalid field selector: unescaped character in value: {number}"));
+            }
+            _ => plain.push(character),
+        }
+    }
+    Ok(plain)
+}
+
+const NAME: &str = "metadata.name";
+const NAMESPACE: &str = "metadata.namespace";
+
+/// The fields that a built-in kind supports beyond name and namespace.
+fn built_in_fields(group: &str, kind: &str) -> Option<&'static [&'static str]> {
+    Some(match (group, kind) {
+        ("", "Pod") => &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.podIPs",
+            "status.nominatedNodeName",
+        ],
+        ("", "Node") => &["spec.unschedulable"],
+        ("", "ReplicationController") => &["status.replicas"],
+        ("", "Namespace") => &["status.phase"],
+        ("", "Secret") => &["type"],
+        ("", "Service") => &["spec.clusterIP", "spec.type"],
+        ("", "Event") | ("events.k8s.io", "Event") => &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+        ("batch", "Job") => &["status.successful"],
+        ("certificates.k8s.io", "CertificateSigningRequest") => &["spec.signerName"],
+        _ => return None,
+    })
+}
+
+/// The fields that a kind's objects can be selected by.
+#[must_use]
+pub fn supported_fields(kind: &Kind) -> Vec<String> {
+    let own = built_in_fields(&kind.group, &kind.kind);
+    let generic = kind.custom.is_none() && own.is_none();
+    let namespace = (kind.scope == Scope::Namespaced || generic).then_some(NAMESPACE);
+    let mut fields: Vec<String> = std::iter::once(NAME)
+        .chain(namespace)
+        .chain(own.into_iter().flatten().copied())
+        .map(Into::into)
+        .collect();
+    fields.extend(kind.custom.iter().flat_map(|custom| custom.selectable_fields.iter().cloned()));
+    fields
+}
+
+/// The name in [`supported_fields`] of what a client calls a field; empty where the client may not call it so.
+fn canonical<'a>(kind: &Kind, field: &'a str) -> &'a str {
+    match (kind.group.as_str(), kind.kind.as_str(), field) {
+        ("", "Pod", "spec.host") => "spec.nodeName",
+        ("events.k8s.io", "Event", field) => match field {
+            "regarding.kind" => "involvedObject.kind",
+            "regarding.namespace" => "involvedObject.namespace",
+            "regarding.name" => "involvedObject.name",
+            "regarding.uid" => "involvedObject.uid",
+            "regarding.apiVersion" => "involvedObject.apiVersion",
+            "regarding.resourceVersion" => "involvedObject.resourceVersion",
+            "regarding.fieldPath" => "involvedObject.fieldPath",
+            "reportingController" => "reportingComponent",
+            "reason" | "type" | NAME | NAMESPACE => field,
+            _ => "",
+        },
+        _ => field,
+    }
+}
+
+fn unsupported(kind: &Kind, field: &str) -> String {
+    if kind.group == "batch" && kind.kind == "Job" {
+        return format!("field label {field:?} not supported for Job");
+    }
+    if kind.custom.is_some() || built_in_fields(&kind.group, &kind.kind).is_some() {
+        return format!("field label not supported: {field}");
+    }
+    format!("{field:?} is not a known field selector: only {NAME:?}, {NAMESPACE:?}")
+}
+
+/// The text of one of the [`supported_fields`] of an object of a kind; empty where the object does not have it.
+#[must_use]
+pub fn field_value(kind: &Kind, object: &Value, field: &str) -> String {
+    let at = |path: &str| {
+        let path = Path::parse(&format!(".{path}")).ok()?;
+        path.find(object).first().map(|value| shown(value))
+    };
+    let or = |path: &str, default: &str| at(path).or_else(|| Some(default.to_owned()));
+    let first_of = |paths: &[&str]| paths.iter().filter_map(|path| at(path)).find(|text| !text.is_empty());
+    let value = match (kind.kind.as_str(), field) {
+        _ if kind.custom.is_some() => at(field),
+        ("Pod", "spec.hostNetwork") | ("Node", "spec.unschedulable") => or(field, "false"),
+        ("Pod", "status.podIP") => at("status.podIPs[0].ip"),
+        ("Pod", "status.podIPs") => None,
+        ("ReplicationController", "status.replicas") => or(field, "0"),
+        ("Job", "status.successful") => or("status.succeeded", "0"),
+        ("Event", "reportingComponent") => first_of(&REPORTING),
+        ("Event", "source") => {
+            first_of(&["source.component", "deprecatedSource.component"]).or_else(|| first_of(&REPORTING))
+        }
+        ("Event", _) if field.starts_with("involvedObject.") => {
+            first_of(&[field, &field.replacen("involvedObject", "regarding", 1)])
+        }
+        _ => at(field),
+    };
+    value.unwrap_or_default()
+}
+
+/// Where an event says who reports it: in the core group, in `events.k8s.io`.
+const REPORTING: [&str; 2] = ["reportingComponent", "reportingController"];
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::kinds::Kinds;
+
+    fn kind(group: &str, version: &str, plural: &str) -> std::sync::Arc<Kind> {
+        std::sync::Arc::clone(Kinds::built_in().get(group, version, plural).expect("a kind"))
+    }
+
+    fn selects(kind: &Kind, selector: &str, object: &Value) -> bool {
+        let selector = FieldSelector::parse(selector, kind).expect("a selector");
+        selector.matches(|field| Some(field_value(kind, object, field)))
+    }
+
+    #[test]
+    fn terms_compare_fields_of_the_object() {
+        let pods = kind("", "v1", "pods");
+        let pod =
+            json!({"metadata": {"name": "a"}, "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}});
+        for (selector, expected) in [
+            ("", true),
+            ("metadata.name=a", true),
+            ("metadata.name==a,status.phase!=Pending", true),
+            ("spec.nodeName=", false),
+            ("spec.host=n1", true),
+            ("spec.hostNetwork=false", true),
+            ("status.podIP=", true),
+            (",metadata.name=a,", true),
+        ] {
+            assert_eq!(selects(&pods, selector, &pod), expected, "{selector}");
+        }
+    }
+
+    #[test]
+    fn the_exact_name_is_known() {
+        let pods = kind("", "v1", "pods");
+        let exact = |text: &str| {
+            FieldSelector::parse(text, &pods).expect("a selector").exact("metadata.name").map(str::to_owned)
+        };
+        assert_eq!(exact("metadata.name=a,status.phase=x"), Some("a".to_owned()));
+        assert_eq!(exact("metadata.name!=a"), None);
+    }
+
+    #[test]
+    fn escapes_are_taken_as_they_are() {
+        let secrets = kind("", "v1", "secrets");
+        assert!(selects(&secrets, r"type=a\,b\=c\\", &json!({"type": r"a,b=c\"})));
+        let refused = |text: &str| FieldSelector::parse(text, &secrets).expect_err("must be refused");
+        assert_eq!(refused(r"type=a\x"), r"invalid field selector: invalid escape sequence: \x");
+        assert_eq!(refused("type=a\\"), "invalid field selector: invalid escape sequence: \\");
+        assert_eq!(refused("type=a=b"), "invalid field selector: unescaped character in value: 61");
+    }
+
+    #[test]
+    fn mistakes_are_told_in_the_words_of_kubernetes() {
+        let refused =
+            |kind: &Kind, text: &str| FieldSelector::parse(text, kind).expect_err("must be refused");
+        let secrets = kind("", "v1", "secrets");
+        assert_eq!(refused(&secrets, "data.x=y"), "field label not supported: data.x");
+        assert_eq!(
+            refused(&secrets, "metadata.name in (a,b)"),
+            "invalid selector: 'metadata.name in (a,b)'; can't understand 'b)'"
+        );
+        assert_eq!(
+            refused(&secrets, "metadata.name"),
+            "invalid selector: 'metadata.name'; can't understand 'metadata.name'"
+        );
+        assert_eq!(
+            refused(&kind("apps", "v1", "deployments"), "spec.replicas=1"),
+            "\"spec.replicas\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+        );
+        assert_eq!(
+            refused(&kind("batch", "v1", "jobs"), "spec.x=1"),
+            "field label \"spec.x\" not supported for Job"
+        );
+        assert_eq!(
+            refused(&kind("", "v1", "nodes"), "metadata.namespace=a"),
+            "field label not supported: metadata.namespace"
+        );
+    }
+
+    #[test]
+    fn events_of_both_groups_are_selected_by_the_same_fields() {
+        let (core, events) = (kind("", "v1", "events"), kind("events.k8s.io", "v1", "events"));
+        let event = json!({"involvedObject": {"kind": "Pod"}, "reportingComponent": "kubelet"});
+        assert!(selects(&core, "involvedObject.kind=Pod,source=kubelet", &event));
+        assert!(selects(&events, "regarding.kind=Pod,reportingController=kubelet", &event));
+        assert!(FieldSelector::parse("regarding.kind=Pod", &core).is_err());
+        assert!(FieldSelector::parse("involvedObject.kind=Pod", &events).is_err());
+        let same = json!({"regarding": {"kind": "Pod"}, "reportingController": "kubelet"});
+        assert!(selects(&core, "involvedObject.kind=Pod,source=kubelet", &same));
+    }
+}

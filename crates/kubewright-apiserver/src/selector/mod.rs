@@ -1,0 +1,9 @@
+//! Which objects a list or a watch asks for: label selectors ([`LabelSelector`]) and field selectors
+//! ([`FieldSelector`]).
+
+mod fields;
+mod labels;
+mod parse;
+
+pub use fields::{FieldSelector, field_value, supported_fields};
+pub use labels::LabelSelector;
