@@ -5,6 +5,8 @@
 //! what was committed; [`table`], [`discovery`] and [`openapi`] are other views of the same kinds. [`http`] is the
 //! edge: the service itself, and the TLS listener around it.
 
+pub mod authn;
+pub mod authz;
 pub mod error;
 pub mod field;
 pub mod jsonpath;

@@ -1,0 +1,143 @@
+//! What a service account's token says, and whether it still holds
+//! (`k8s.io/kubernetes/pkg/serviceaccount/claims.go`).
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::user::{CREDENTIAL_ID, User};
+use super::{Lookup, TokenError, read};
+
+/// Who issues the tokens of service accounts; also the audience of a token that names none.
+pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+
+/// How far clocks may be apart.
+const LEEWAY_SECONDS: i64 = 60;
+
+const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
+const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
+const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
+const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
+
+/// The claims of a token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Claims {
+    pub(crate) aud: Vec<String>,
+    pub(crate) exp: i64,
+    pub(crate) iat: i64,
+    pub(crate) iss: String,
+    pub(crate) jti: String,
+    #[serde(rename = "kubernetes.io")]
+    pub(crate) kubernetes: Bound,
+    pub(crate) nbf: i64,
+    pub(crate) sub: String,
+}
+
+/// The account that a token speaks for, and the objects that it lives and dies with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Bound {
+    pub(crate) namespace: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pod: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) secret: Option<Reference>,
+    pub(crate) serviceaccount: Reference,
+}
+
+/// One object in its one life. The uid of a node that was not there when the token was made is empty.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Reference {
+    pub(crate) name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) uid: String,
+}
+
+/// Of a stored object, what tells one life from the next.
+#[derive(Deserialize)]
+struct Life {
+    metadata: LifeMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LifeMetadata {
+    uid: String,
+    deletion_timestamp: Option<Timestamp>,
+}
+
+/// Kinds of objects that a token can be bound to, with the store's collections.
+const ACCOUNT: (&str, &str) = ("service account", "/serviceaccounts");
+const POD: (&str, &str) = ("pod", "/pods");
+const SECRET: (&str, &str) = ("secret", "/secrets");
+const NODE: (&str, &str) = ("node", "/nodes");
+
+impl Claims {
+    /// The user that these claims speak for at a time.
+    ///
+    /// # Errors
+    /// When they are out of time, or when an object that they are bound to has gone or is another one now.
+    pub(crate) fn user(&self, now: Timestamp, lookup: Lookup<'_>) -> Result<User, TokenError> {
+        if now.as_second() > self.exp.saturating_add(LEEWAY_SECONDS) {
+            return Err(TokenError::Expired);
+        }
+        if now.as_second().saturating_add(LEEWAY_SECONDS) < self.nbf {
+            return Err(TokenError::NotYetValid);
+        }
+        let bound = &self.kubernetes;
+        let namespaced = |name: &str| format!("{}/{name}", bound.namespace);
+        let account = &bound.serviceaccount;
+        alive(ACCOUNT, &namespaced(&account.name), account, now, lookup)?;
+        if let Some(secret) = &bound.secret {
+            alive(SECRET, &namespaced(&secret.name), secret, now, lookup)?;
+        }
+        if let Some(pod) = &bound.pod {
+            alive(POD, &namespaced(&pod.name), pod, now, lookup)?;
+        } else if let Some(node) = &bound.node {
+            alive(NODE, &node.name, node, now, lookup)?;
+        }
+        Ok(self.to_user())
+    }
+
+    fn to_user(&self) -> User {
+        let bound = &self.kubernetes;
+        let account = &bound.serviceaccount;
+        let mut user = User::service_account(&bound.namespace, &account.name, &account.uid);
+        let mut tell = |key: &str, value: &str| {
+            if !value.is_empty() {
+                user.extra.insert(key.to_owned(), vec![value.to_owned()]);
+            }
+        };
+        tell(CREDENTIAL_ID, &format!("JTI={}", self.jti));
+        if let Some(pod) = &bound.pod {
+            tell(POD_NAME, &pod.name);
+            tell(POD_UID, &pod.uid);
+        }
+        if let Some(node) = &bound.node {
+            tell(NODE_NAME, &node.name);
+            tell(NODE_UID, &node.uid);
+        }
+        user
+    }
+}
+
+/// An object must be the one that the token was made for, and not be past its deletion.
+fn alive(
+    (kind, collection): (&'static str, &str),
+    key: &str,
+    reference: &Reference,
+    now: Timestamp,
+    lookup: Lookup<'_>,
+) -> Result<(), TokenError> {
+    let Some(life) = read::<Life>(lookup, collection, key) else {
+        return Err(TokenError::Gone { kind, key: key.to_owned() });
+    };
+    let dead_since = life.metadata.deletion_timestamp.map(Timestamp::as_second);
+    if dead_since.is_some_and(|since| since < now.as_second() - LEEWAY_SECONDS) {
+        return Err(TokenError::Gone { kind, key: key.to_owned() });
+    }
+    if life.metadata.uid != reference.uid {
+        return Err(TokenError::Replaced { kind, key: key.to_owned() });
+    }
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! Tokens for service accounts: `create` on the `token` subresource
+//! (`k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage/token.go`).
+
+use http::StatusCode;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::service_account::{Bound, Claims, ISSUER, Reference};
+use super::user::service_account_name;
+use super::{Authenticator, Lookup, decode, read, whole_second};
+use crate::authz::null_is_default;
+use crate::error::ApiError;
+use crate::field::FieldError;
+
+const GROUP: &str = "authentication.k8s.io";
+const KIND: &str = "TokenRequest";
+const DEFAULT_SECONDS: i64 = 3600;
+const MIN_SECONDS: i64 = 600;
+const MAX_SECONDS: i64 = 1 << 32;
+
+#[derive(Deserialize)]
+struct TokenRequest {
+    #[serde(default, deserialize_with = "null_is_default")]
+    metadata: RequestMetadata,
+    #[serde(default, deserialize_with = "null_is_default")]
+    spec: TokenRequestSpec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RequestMetadata {
+    name: Option<String>,
+    namespace: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct TokenRequestSpec {
+    #[serde(deserialize_with = "null_is_default")]
+    audiences: Vec<String>,
+    expiration_seconds: Option<i64>,
+    bound_object_ref: Option<BoundObject>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+struct BoundObject {
+    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    kind: String,
+    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    api_version: String,
+    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    name: String,
+    #[serde(deserialize_with = "null_is_default", skip_serializing_if = "String::is_empty")]
+    uid: String,
+}
+
+/// The service account that a token is for, and any object that one is bound to.
+#[derive(Deserialize)]
+struct Object {
+    metadata: ObjectMetadata,
+    #[serde(default, deserialize_with = "null_is_default")]
+    spec: PodSpec,
+}
+
+#[derive(Deserialize)]
+struct ObjectMetadata {
+    name: String,
+    #[serde(default)]
+    namespace: String,
+    #[serde(default)]
+    uid: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PodSpec {
+    #[serde(deserialize_with = "null_is_default")]
+    service_account_name: String,
+    #[serde(deserialize_with = "null_is_default")]
+    node_name: String,
+}
+
+impl Authenticator {
+    /// Answers a TokenRequest (`body`) for a stored service account: the request with its defaults and, in its status,
+    /// the token.
+    ///
+    /// # Errors
+    /// 400 when the body is of another shape, or names an object that a token cannot be bound to; 422 when it breaks the
+    /// rules; 404 when the bound object is not there; 409 when that has another uid; 500 when the machine cannot sign.
+    pub fn issue_token(&self, account: &Value, body: &Value, lookup: Lookup<'_>) -> Result<Value, ApiError> {
+        let request: TokenRequest = decode(KIND, body)?;
+        let account: Object = decode("ServiceAccount", account)?;
+        match_metadata(&request.metadata, &account.metadata)?;
+        let seconds = request.spec.expiration_seconds.unwrap_or(DEFAULT_SECONDS);
+        check_seconds(seconds)?;
+        let audiences = match request.spec.audiences {
+            none if none.is_empty() => vec![ISSUER.to_owned()],
+            some => some,
+        };
+        let reference = request.spec.bound_object_ref;
+        let now = whole_second(self.now());
+        let claims = Claims {
+            aud: audiences.clone(),
+            exp: now.as_second() + seconds,
+            iat: now.as_second(),
+            iss: ISSUER.to_owned(),
+            jti: self.world.dice.uid(),
+            kubernetes: bind(&account, reference.as_ref(), lookup)?,
+            nbf: now.as_second(),
+            sub: service_account_name(&account.metadata.namespace, &account.metadata.name),
+        };
+        let token = self.key.sign(&claims).map_err(|error| ApiError::internal(&error.to_string()))?;
+        let expires =
+            Timestamp::from_second(claims.exp).map_err(|error| ApiError::internal(&error.to_string()))?;
+        Ok(json!({
+            "kind": KIND,
+            "apiVersion": format!("{GROUP}/v1"),
+            "metadata": {
+                "name": account.metadata.name,
+                "namespace": account.metadata.namespace,
+                "creationTimestamp": now.to_string(),
+            },
+            "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference},
+            "status": {"token": token, "expirationTimestamp": expires.to_string()},
+        }))
+    }
+}
+
+/// Name and namespace may be left out of the body, but not be others than the account's.
+fn match_metadata(request: &RequestMetadata, account: &ObjectMetadata) -> Result<(), ApiError> {
+    for (field, asked, is) in
+        [("name", &request.name, &account.name), ("namespace", &request.namespace, &account.namespace)]
+    {
+        if let Some(asked) = asked.as_ref().filter(|asked| !asked.is_empty() && *asked != is) {
+            let why = format!("must match the service account {field} if specified");
+            let error = FieldError::invalid(format!("metadata.{field}"), asked.clone(), why);
+            return Err(ApiError::invalid_of(GROUP, KIND, &account.name, &[error]));
+        }
+    }
+    Ok(())
+}
+
+fn check_seconds(seconds: i64) -> Result<(), ApiError> {
+    let why = match seconds {
+        ..MIN_SECONDS => "may not specify a duration less than 10 minutes",
+        MIN_SECONDS..=MAX_SECONDS => return Ok(()),
+        _ => "may not specify a duration larger than 2^32 seconds",
+    };
+    let error = FieldError::invalid("spec.expirationSeconds", seconds, why);
+    Err(ApiError::invalid_of(GROUP, KIND, "", &[error]))
+}
+
+/// What the token is bound to: always its account, and the pod (with its node), node or secret asked for.
+fn bind(account: &Object, reference: Option<&BoundObject>, lookup: Lookup<'_>) -> Result<Bound, ApiError> {
+    let ObjectMetadata { name, namespace, uid } = &account.metadata;
+    let mut bound = Bound {
+        namespace: namespace.clone(),
+        node: None,
+        pod: None,
+        secret: None,
+        serviceaccount: Reference { name: name.clone(), uid: uid.clone() },
+    };
+    let Some(asked) = reference else { return Ok(bound) };
+    let find = |collection: &str, resource: &str, key: &str| {
+        read::<Object>(lookup, collection, key)
+            .ok_or_else(|| ApiError::not_found_in("", resource, &asked.name))
+    };
+    let (group, version) = asked.api_version.split_once('/').unwrap_or(("", &asked.api_version));
+    let object = match (group, asked.kind.as_str()) {
+        ("", "Pod") => find("/pods", "pods", &format!("{namespace}/{}", asked.name))?,
+        ("", "Secret") => find("/secrets", "secrets", &format!("{namespace}/{}", asked.name))?,
+        ("", "Node") => find("/nodes", "nodes", &asked.name)?,
+        (group, kind) => {
+            let of = format!("{group}/{version}, Kind={kind}");
+            return Err(ApiError::bad_request(format!("cannot bind token to object of type {of}")));
+        }
+    };
+    if asked.kind == "Pod" && object.spec.service_account_name != *name {
+        return Err(ApiError::bad_request(format!(
+            "cannot bind token for serviceaccount {name:?} to pod running with different serviceaccount name."
+        )));
+    }
+    if !asked.uid.is_empty() && asked.uid != object.metadata.uid {
+        return Err(other_uid(asked));
+    }
+    let found = Reference { name: object.metadata.name, uid: object.metadata.uid };
+    match asked.kind.as_str() {
+        "Pod" => {
+            bound.node = node_of(&object.spec, lookup);
+            bound.pod = Some(found);
+        }
+        "Secret" => bound.secret = Some(found),
+        _ => bound.node = Some(found),
+    }
+    Ok(bound)
+}
+
+/// The node that a pod is on, if any; without a uid when the node itself is not there.
+fn node_of(pod: &PodSpec, lookup: Lookup<'_>) -> Option<Reference> {
+    let name = Some(pod.node_name.clone()).filter(|name| !name.is_empty())?;
+    let uid = read::<Object>(lookup, "/nodes", &name).map(|node| node.metadata.uid).unwrap_or_default();
+    Some(Reference { name, uid })
+}
+
+fn other_uid(asked: &BoundObject) -> ApiError {
+    ApiError::new(
+        StatusCode::CONFLICT,
+        "Conflict",
+        format!(
+            "Operation cannot be fulfilled on {} {:?}: the UID in the bound object reference ({}) does not match the \
+             UID in record. The object might have been deleted and then recreated",
+            asked.kind, asked.name, asked.uid
+        ),
+    )
+    .with_details(json!({"name": asked.name, "kind": asked.kind}))
+}

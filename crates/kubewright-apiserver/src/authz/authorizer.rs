@@ -1,0 +1,213 @@
+//! The edge between decisions and the store: RBAC objects are compiled when they have changed, not when they are asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use kubewright_store::{Name, Revision, Snapshot};
+use serde::Deserialize;
+
+use super::objects::{Binding, Role};
+use super::rbac::Objects;
+use super::{Attributes, Decision, Rbac};
+use crate::authn::User;
+
+const CLUSTER_ROLES: &str = "rbac.authorization.k8s.io/clusterroles";
+const ROLES: &str = "rbac.authorization.k8s.io/roles";
+const CLUSTER_BINDINGS: &str = "rbac.authorization.k8s.io/clusterrolebindings";
+const BINDINGS: &str = "rbac.authorization.k8s.io/rolebindings";
+
+/// Decides by the RBAC objects of the store; keeps them compiled for as long as none of them changes.
+#[derive(Debug, Default)]
+pub struct Authorizer {
+    compiled: ArcSwap<Compiled>,
+}
+
+#[derive(Debug, Default)]
+struct Compiled {
+    cluster_roles: Arc<Parsed<Role>>,
+    roles: Arc<Parsed<Role>>,
+    cluster_bindings: Arc<Parsed<Binding>>,
+    bindings: Arc<Parsed<Binding>>,
+    rbac: Arc<Rbac>,
+}
+
+/// A collection as it was after its last change.
+#[derive(Debug)]
+struct Parsed<K> {
+    modified: Revision,
+    objects: BTreeMap<Name, (Revision, Arc<K>)>,
+}
+
+impl Authorizer {
+    /// May `user` do that, by the roles of this moment?
+    #[must_use]
+    pub fn authorize<T>(&self, snapshot: &Snapshot<T>, user: &User, what: &Attributes<'_>) -> Decision {
+        self.rbac(snapshot).authorize(user, what)
+    }
+
+    /// The roles and bindings of this moment. As long as none of them changes, this is four comparisons of numbers; after
+    /// a change only the changed objects are parsed.
+    #[must_use]
+    pub fn rbac<T>(&self, snapshot: &Snapshot<T>) -> Arc<Rbac> {
+        let known = self.compiled.load();
+        if known.is_of(snapshot) {
+            return Arc::clone(&known.rbac);
+        }
+        let compiled = known.renewed(snapshot);
+        let rbac = Arc::clone(&compiled.rbac);
+        self.compiled.store(Arc::new(compiled));
+        rbac
+    }
+}
+
+impl Compiled {
+    fn is_of<T>(&self, snapshot: &Snapshot<T>) -> bool {
+        self.cluster_roles.modified == snapshot.modified(CLUSTER_ROLES)
+            && self.roles.modified == snapshot.modified(ROLES)
+            && self.cluster_bindings.modified == snapshot.modified(CLUSTER_BINDINGS)
+            && self.bindings.modified == snapshot.modified(BINDINGS)
+    }
+
+    fn renewed<T>(&self, snapshot: &Snapshot<T>) -> Self {
+        let cluster_roles = renew(&self.cluster_roles, snapshot, CLUSTER_ROLES);
+        let roles = renew(&self.roles, snapshot, ROLES);
+        let cluster_bindings = renew(&self.cluster_bindings, snapshot, CLUSTER_BINDINGS);
+        let bindings = renew(&self.bindings, snapshot, BINDINGS);
+        let rbac = Rbac::compile(Objects {
+            cluster_roles: cluster_roles.all(),
+            roles: roles.all(),
+            cluster_bindings: cluster_bindings.all(),
+            bindings: bindings.all(),
+        });
+        Self { cluster_roles, roles, cluster_bindings, bindings, rbac: Arc::new(rbac) }
+    }
+}
+
+impl<K> Parsed<K> {
+    fn all(&self) -> Vec<Arc<K>> {
+        self.objects.values().map(|(_, object)| Arc::clone(object)).collect()
+    }
+}
+
+impl<K> Default for Parsed<K> {
+    fn default() -> Self {
+        Self { modified: Revision(0), objects: BTreeMap::new() }
+    }
+}
+
+/// The collection as it is in the snapshot; what has not changed since `known` is not parsed again.
+fn renew<K, T>(known: &Arc<Parsed<K>>, snapshot: &Snapshot<T>, collection: &str) -> Arc<Parsed<K>>
+where
+    K: for<'de> Deserialize<'de>,
+{
+    let modified = snapshot.modified(collection);
+    if known.modified == modified {
+        return Arc::clone(known);
+    }
+    let mut objects = BTreeMap::new();
+    for entry in snapshot.range(collection, "", None) {
+        let parsed = match known.objects.get(&entry.key) {
+            Some((revision, object)) if *revision == entry.revision => Arc::clone(object),
+            _ => match serde_json::from_slice(&entry.bytes) {
+                Ok(object) => Arc::new(object),
+                Err(error) => {
+                    tracing::warn!(collection, key = %entry.key, %error, "an RBAC object that cannot be read grants nothing");
+                    continue;
+                }
+            },
+        };
+        objects.insert(Arc::clone(&entry.key), (entry.revision, parsed));
+    }
+    Arc::new(Parsed { modified, objects })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use kubewright_store::{Change, Draft, Expect, Memory, Store};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn put(store: &Memory<()>, collection: &str, key: &str, expect: Expect, object: &Value) -> Revision {
+        let draft = Draft { bytes: object.to_string().into_bytes(), revision_at: None, tag: Arc::new(()) };
+        let done = store.commit(&collection.into(), &key.into(), expect, Change::Put(draft)).now_or_never();
+        done.expect("memory does not wait").expect("nobody else writes").revision
+    }
+
+    /// `get` on pods in `ns`, for `alice`.
+    fn may_get_pods(authorizer: &Authorizer, store: &Memory<()>) -> bool {
+        let what = Attributes { verb: "get", resource: "pods", namespace: "ns", ..Attributes::default() };
+        authorizer.authorize(&store.snapshot(), &User::new("alice", ["g"]), &what).allowed
+    }
+
+    fn role(namespace: &str, verb: &str) -> Value {
+        json!({"metadata": {"name": "r", "namespace": namespace},
+            "rules": [{"verbs": [verb], "apiGroups": [""], "resources": ["pods"]}]})
+    }
+
+    fn binding(namespace: &str, kind: &str, user: &str) -> Value {
+        json!({"metadata": {"name": "b", "namespace": namespace}, "roleRef": {"kind": kind, "name": "r"},
+            "subjects": [{"kind": "User", "name": user}]})
+    }
+
+    #[test]
+    fn a_change_of_a_role_or_binding_shows_in_the_next_decision() {
+        for (roles, bindings, kind, namespace, key) in [
+            (CLUSTER_ROLES, CLUSTER_BINDINGS, "ClusterRole", "", "r"),
+            (CLUSTER_ROLES, BINDINGS, "ClusterRole", "ns", "ns/b"),
+            (ROLES, BINDINGS, "Role", "ns", "ns/r"),
+        ] {
+            let store = Memory::new();
+            let authorizer = Authorizer::default();
+            let may = || may_get_pods(&authorizer, &store);
+            assert!(!may());
+            let made = put(&store, roles, key, Expect::Absent, &role(namespace, "get"));
+            assert!(!may());
+            let bound = put(&store, bindings, key, Expect::Absent, &binding(namespace, kind, "alice"));
+            assert!(may());
+            let bound = put(&store, bindings, key, Expect::At(bound), &binding(namespace, kind, "bob"));
+            assert!(!may());
+            put(&store, bindings, key, Expect::At(bound), &binding(namespace, kind, "alice"));
+            assert!(may());
+            put(&store, roles, key, Expect::At(made), &role(namespace, "list"));
+            assert!(!may());
+        }
+    }
+
+    #[test]
+    fn nothing_is_compiled_while_no_role_changes() {
+        let store = Memory::new();
+        let authorizer = Authorizer::default();
+        put(&store, ROLES, "ns/r", Expect::Absent, &json!({"metadata": {"name": "r", "namespace": "ns"}}));
+        let before = authorizer.rbac(&store.snapshot());
+        put(&store, "/pods", "ns/p", Expect::Absent, &json!({}));
+        assert!(Arc::ptr_eq(&before, &authorizer.rbac(&store.snapshot())));
+        put(&store, ROLES, "ns/s", Expect::Absent, &json!({"metadata": {"name": "s", "namespace": "ns"}}));
+        assert!(!Arc::ptr_eq(&before, &authorizer.rbac(&store.snapshot())));
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_grants_nothing_and_hides_no_other() {
+        let store = Memory::new();
+        put(&store, CLUSTER_BINDINGS, "a", Expect::Absent, &json!({"metadata": 7}));
+        put(
+            &store,
+            CLUSTER_BINDINGS,
+            "b",
+            Expect::Absent,
+            &json!({"metadata": {"name": "b"},
+            "roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": [{"kind": "Group", "name": "g"}]}),
+        );
+        put(
+            &store,
+            CLUSTER_ROLES,
+            "r",
+            Expect::Absent,
+            &json!({"metadata": {"name": "r"},
+            "rules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]}),
+        );
+        assert!(may_get_pods(&Authorizer::default(), &store));
+    }
+}

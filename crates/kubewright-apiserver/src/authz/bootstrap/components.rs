@@ -1,0 +1,167 @@
+//! The cluster roles of the components of a cluster: nodes, scheduler, controller manager, signers.
+//! Facts of Kubernetes v1.36 (`bootstrappolicy/policy.go`).
+
+use super::{EVENTS, RoleFacts, named, on};
+
+pub(super) const COMPONENTS: &[RoleFacts] = &[
+    (
+        "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+        &[on("create", "certificates.k8s.io", "certificatesigningrequests/nodeclient")],
+    ),
+    (
+        "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient",
+        &[on("create", "certificates.k8s.io", "certificatesigningrequests/selfnodeclient")],
+    ),
+    (
+        "system:certificates.k8s.io:kube-apiserver-client-approver",
+        &[named("approve", "certificates.k8s.io", "signers", "kubernetes.io/kube-apiserver-client")],
+    ),
+    (
+        "system:certificates.k8s.io:kube-apiserver-client-kubelet-approver",
+        &[named("approve", "certificates.k8s.io", "signers", "kubernetes.io/kube-apiserver-client-kubelet")],
+    ),
+    (
+        "system:certificates.k8s.io:kubelet-serving-approver",
+        &[named("approve", "certificates.k8s.io", "signers", "kubernetes.io/kubelet-serving")],
+    ),
+    (
+        "system:certificates.k8s.io:legacy-unknown-approver",
+        &[named("approve", "certificates.k8s.io", "signers", "kubernetes.io/legacy-unknown")],
+    ),
+    (
+        "system:heapster",
+        &[
+            on("get list watch", "core", "events namespaces nodes pods"),
+            on("get list watch", "extensions", "deployments"),
+        ],
+    ),
+    ("system:kube-aggregator", &[on("get list watch", "core", "endpoints services")]),
+    (
+        "system:kube-controller-manager",
+        &[
+            EVENTS,
+            on("create", "coordination.k8s.io", "leases"),
+            named("get update", "coordination.k8s.io", "leases", "kube-controller-manager"),
+            on("create", "core", "secrets serviceaccounts"),
+            on("delete", "core", "secrets"),
+            on("get", "core", "configmaps namespaces secrets serviceaccounts"),
+            on("update", "core", "secrets serviceaccounts"),
+            on("create", "authentication.k8s.io", "tokenreviews"),
+            on("create", "authorization.k8s.io", "subjectaccessreviews"),
+            on("list watch", "*", "*"),
+            on("create", "core", "serviceaccounts/token"),
+        ],
+    ),
+    ("system:kube-dns", &[on("list watch", "core", "endpoints services")]),
+    (
+        "system:kube-scheduler",
+        &[
+            EVENTS,
+            on("create", "coordination.k8s.io", "leases"),
+            named("get list update watch", "coordination.k8s.io", "leases", "kube-scheduler"),
+            on(
+                "create delete deletecollection get list patch update watch",
+                "coordination.k8s.io",
+                "leasecandidates",
+            ),
+            on("get list watch", "core", "nodes"),
+            on("delete get list watch", "core", "pods"),
+            on("create", "core", "bindings pods/binding"),
+            on("patch update", "core", "pods/status"),
+            on("get list watch", "core", "replicationcontrollers services"),
+            on("get list watch", "apps extensions", "replicasets"),
+            on("get list watch", "apps", "statefulsets"),
+            on("get list watch", "policy", "poddisruptionbudgets"),
+            on("get list watch", "core", "persistentvolumeclaims persistentvolumes"),
+            on("create", "authentication.k8s.io", "tokenreviews"),
+            on("create", "authorization.k8s.io", "subjectaccessreviews"),
+            on("get list watch", "storage.k8s.io", "csinodes"),
+            on("get list watch", "storage.k8s.io", "volumeattachments"),
+            on("get list watch", "core", "namespaces"),
+            on("get list watch", "storage.k8s.io", "csidrivers"),
+            on("get list watch", "storage.k8s.io", "csistoragecapacities"),
+            on("get list watch", "resource.k8s.io", "deviceclasses"),
+            on("get list patch update watch", "resource.k8s.io", "resourceclaims"),
+            on("get list patch update watch", "resource.k8s.io", "resourceclaims/status"),
+            on("update", "core", "pods/finalizers"),
+            on("get list watch", "resource.k8s.io", "resourceslices"),
+            on("create delete", "resource.k8s.io", "resourceclaims"),
+            on("patch update", "resource.k8s.io", "resourceclaims/binding"),
+        ],
+    ),
+    (
+        "system:kubelet-api-admin",
+        &[
+            on("get list watch", "core", "nodes"),
+            on("proxy", "core", "nodes"),
+            on("*", "core", "nodes/log nodes/metrics nodes/proxy nodes/stats"),
+            on("*", "core", "nodes/configz nodes/healthz nodes/pods"),
+        ],
+    ),
+    (
+        "system:node",
+        &[
+            on("create", "authentication.k8s.io", "tokenreviews"),
+            on("create", "authorization.k8s.io", "localsubjectaccessreviews subjectaccessreviews"),
+            on("get list watch", "core", "services"),
+            on("create get list watch", "core", "nodes"),
+            on("patch update", "core", "nodes/status"),
+            on("patch update", "core", "nodes"),
+            EVENTS,
+            on("get list watch", "core", "pods"),
+            on("create delete", "core", "pods"),
+            on("patch update", "core", "pods/status"),
+            on("create", "core", "pods/eviction"),
+            on("get list watch", "core", "configmaps secrets"),
+            on("get", "core", "persistentvolumeclaims persistentvolumes"),
+            on("get", "core", "endpoints"),
+            on("create get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+            on("create delete get patch update", "coordination.k8s.io", "leases"),
+            on("get", "storage.k8s.io", "volumeattachments"),
+            on("create", "core", "serviceaccounts/token"),
+            on("get patch update", "core", "persistentvolumeclaims/status"),
+            on("get list watch", "storage.k8s.io", "csidrivers"),
+            on("create delete get patch update", "storage.k8s.io", "csinodes"),
+            on("get list watch", "node.k8s.io", "runtimeclasses"),
+            on("get", "resource.k8s.io", "resourceclaims"),
+            on("deletecollection", "resource.k8s.io", "resourceslices"),
+            on("get", "core", "serviceaccounts"),
+        ],
+    ),
+    (
+        "system:node-bootstrapper",
+        &[on("create get list watch", "certificates.k8s.io", "certificatesigningrequests")],
+    ),
+    (
+        "system:node-problem-detector",
+        &[on("get", "core", "nodes"), on("patch", "core", "nodes/status"), EVENTS],
+    ),
+    (
+        "system:node-proxier",
+        &[
+            on("list watch", "core", "endpoints services"),
+            on("get list watch", "core", "nodes"),
+            EVENTS,
+            on("list watch", "networking.k8s.io", "servicecidrs"),
+            on("list watch", "discovery.k8s.io", "endpointslices"),
+        ],
+    ),
+    (
+        "system:persistent-volume-provisioner",
+        &[
+            on("create delete get list watch", "core", "persistentvolumes"),
+            on("get list update watch", "core", "persistentvolumeclaims"),
+            on("get list watch", "storage.k8s.io", "storageclasses"),
+            on("watch", "core", "events"),
+            EVENTS,
+        ],
+    ),
+    (
+        "system:volume-scheduler",
+        &[
+            on("get list patch update watch", "core", "persistentvolumes"),
+            on("get list watch", "storage.k8s.io", "storageclasses"),
+            on("get list patch update watch", "core", "persistentvolumeclaims"),
+        ],
+    ),
+];

@@ -1,0 +1,299 @@
+//! Questions about decisions: the reviews of `authorization.k8s.io`
+//! (`k8s.io/kubernetes/pkg/registry/authorization` and `pkg/apis/authorization/validation`).
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::rbac::aggregate;
+use super::{Action, Attributes, Decision, Rbac, null_is_default};
+use crate::authn::{SYSTEM_MASTERS, User, decode};
+use crate::error::ApiError;
+use crate::field::FieldError;
+
+const GROUP: &str = "authorization.k8s.io";
+
+#[derive(Deserialize)]
+struct Review {
+    #[serde(default, deserialize_with = "null_is_default")]
+    metadata: serde_json::Map<String, Value>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    spec: Spec,
+}
+
+/// The specs of all access reviews: one about oneself has no subject.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Spec {
+    resource_attributes: Option<ResourceAttributes>,
+    non_resource_attributes: Option<PathAttributes>,
+    #[serde(deserialize_with = "null_is_default")]
+    user: String,
+    #[serde(deserialize_with = "null_is_default")]
+    uid: String,
+    #[serde(deserialize_with = "null_is_default")]
+    groups: Vec<String>,
+    #[serde(deserialize_with = "null_is_default")]
+    extra: BTreeMap<String, Vec<String>>,
+    #[serde(deserialize_with = "null_is_default")]
+    namespace: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ResourceAttributes {
+    #[serde(deserialize_with = "null_is_default")]
+    namespace: String,
+    #[serde(deserialize_with = "null_is_default")]
+    verb: String,
+    #[serde(deserialize_with = "null_is_default")]
+    group: String,
+    #[serde(deserialize_with = "null_is_default")]
+    version: String,
+    #[serde(deserialize_with = "null_is_default")]
+    resource: String,
+    #[serde(deserialize_with = "null_is_default")]
+    subresource: String,
+    #[serde(deserialize_with = "null_is_default")]
+    name: String,
+    field_selector: Option<SelectorAttributes>,
+    label_selector: Option<SelectorAttributes>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PathAttributes {
+    #[serde(deserialize_with = "null_is_default")]
+    path: String,
+    #[serde(deserialize_with = "null_is_default")]
+    verb: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct SelectorAttributes {
+    #[serde(deserialize_with = "null_is_default")]
+    raw_selector: String,
+    #[serde(deserialize_with = "null_is_default")]
+    requirements: Vec<Value>,
+}
+
+/// Answers a review of `authorization.k8s.io/v1`, named by its plural; `namespace` is that of the URL (empty outside of
+/// one), `user` asks. The answer is the body with a status; a review of one's own rules is answered with the rules alone.
+///
+/// # Errors
+/// 400 when the body is of another shape, 422 when it breaks the rules, 404 for a plural that is no review.
+pub fn handle(
+    rbac: &Rbac,
+    user: &User,
+    plural: &str,
+    namespace: &str,
+    body: &Value,
+) -> Result<Value, ApiError> {
+    match plural {
+        "subjectaccessreviews" => {
+            let review: Review = decode("SubjectAccessReview", body)?;
+            let mut errors = spec_errors(&review.spec);
+            errors.extend(subject_errors(&review.spec));
+            errors.extend(metadata_errors(&review.metadata, ""));
+            access(rbac, &review.spec.subject(), &review.spec, &errors, body)
+        }
+        "selfsubjectaccessreviews" => {
+            let review: Review = decode("SelfSubjectAccessReview", body)?;
+            let mut errors = spec_errors(&review.spec);
+            errors.extend(metadata_errors(&review.metadata, ""));
+            access(rbac, user, &review.spec, &errors, body)
+        }
+        "localsubjectaccessreviews" => local(rbac, namespace, body),
+        "selfsubjectrulesreviews" => rules(rbac, user, body),
+        _ => Err(ApiError::no_such_resource()),
+    }
+}
+
+fn local(rbac: &Rbac, namespace: &str, body: &Value) -> Result<Value, ApiError> {
+    let review: Review = decode("LocalSubjectAccessReview", body)?;
+    let named = review.metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
+    if !named.is_empty() && named != namespace {
+        return Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    let mut errors = spec_errors(&review.spec);
+    errors.extend(subject_errors(&review.spec));
+    errors.extend(metadata_errors(&review.metadata, "namespace"));
+    if let Some(asked) = review.spec.resource_attributes.as_ref().filter(|asked| asked.namespace != namespace)
+    {
+        let field = "spec.resourceAttributes.namespace";
+        errors.push(FieldError::invalid(field, asked.namespace.clone(), "must match metadata.namespace"));
+    }
+    if let Some(path) = &review.spec.non_resource_attributes {
+        let why = "disallowed on this kind of request";
+        errors.push(FieldError::invalid("spec.nonResourceAttributes", path.shown(), why));
+    }
+    let mut body = body.clone();
+    if let Some(metadata) =
+        body.as_object_mut().map(|body| body.entry("metadata").or_insert_with(|| json!({})))
+    {
+        metadata["namespace"] = namespace.into();
+    }
+    access(rbac, &review.spec.subject(), &review.spec, &errors, &body)
+}
+
+/// Decides and puts the decision into the body's status.
+fn access(
+    rbac: &Rbac,
+    user: &User,
+    spec: &Spec,
+    errors: &[FieldError],
+    body: &Value,
+) -> Result<Value, ApiError> {
+    if !errors.is_empty() {
+        return Err(ApiError::invalid_of(GROUP, "", "", errors));
+    }
+    let decision = match (&spec.resource_attributes, &spec.non_resource_attributes) {
+        (Some(what), _) => rbac.authorize(user, &what.attributes()),
+        (None, Some(_)) if user.is_in(SYSTEM_MASTERS) => Decision { allowed: true, reason: String::new() },
+        (None, Some(what)) => rbac.decide(user, "", &Action::Path { verb: &what.verb, path: &what.path }),
+        (None, None) => Decision { allowed: false, reason: String::new() },
+    };
+    let mut status = json!({"allowed": decision.allowed});
+    if !decision.reason.is_empty() {
+        status["reason"] = decision.reason.into();
+    }
+    let mut answer = body.clone();
+    if let Some(answer) = answer.as_object_mut() {
+        answer.insert("status".to_owned(), status);
+    }
+    Ok(answer)
+}
+
+/// All rules that the asker holds in a namespace.
+fn rules(rbac: &Rbac, user: &User, body: &Value) -> Result<Value, ApiError> {
+    let review: Review = decode("SelfSubjectRulesReview", body)?;
+    if review.spec.namespace.is_empty() {
+        return Err(ApiError::bad_request("no namespace on request"));
+    }
+    let (held, missing) = rbac.rules_for(user, &review.spec.namespace);
+    let of_resources = held.iter().filter(|rule| !rule.resources.is_empty()).map(|rule| {
+        let mut rule = (*rule).clone();
+        rule.non_resource_urls.clear();
+        json!(rule)
+    });
+    let of_paths = held
+        .iter()
+        .filter(|rule| !rule.non_resource_urls.is_empty())
+        .map(|rule| json!({"verbs": rule.verbs, "nonResourceURLs": rule.non_resource_urls}));
+    let mut status = json!({
+        "resourceRules": of_resources.collect::<Vec<_>>(),
+        "nonResourceRules": of_paths.collect::<Vec<_>>(),
+        "incomplete": false,
+    });
+    if !missing.is_empty() {
+        status["evaluationError"] = aggregate(missing.iter().map(|role| role.describe("")).collect()).into();
+    }
+    Ok(json!({
+        "kind": "SelfSubjectRulesReview",
+        "apiVersion": format!("{GROUP}/v1"),
+        "metadata": {},
+        "spec": {},
+        "status": status,
+    }))
+}
+
+fn spec_errors(spec: &Spec) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    match (&spec.resource_attributes, &spec.non_resource_attributes) {
+        (Some(_), Some(path)) => {
+            let why = "cannot be specified in combination with resourceAttributes";
+            errors.push(FieldError::invalid("spec.nonResourceAttributes", path.shown(), why));
+        }
+        (None, None) => {
+            let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            errors.push(FieldError::invalid("spec.resourceAttributes", Value::Null, why));
+        }
+        _ => {}
+    }
+    if let Some(what) = &spec.resource_attributes {
+        for (field, selector) in
+            [("fieldSelector", &what.field_selector), ("labelSelector", &what.label_selector)]
+        {
+            errors.extend(selector.iter().filter_map(|selector| selector.error(field)));
+        }
+    }
+    errors
+}
+
+fn subject_errors(spec: &Spec) -> Option<FieldError> {
+    (spec.user.is_empty() && spec.groups.is_empty())
+        .then(|| FieldError::invalid("spec.user", "", "at least one of user or group must be specified"))
+}
+
+/// A review is not stored, so it has no metadata but, for a local one, its namespace.
+fn metadata_errors(metadata: &serde_json::Map<String, Value>, but: &str) -> Option<FieldError> {
+    let nothing = |value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    };
+    let empty = metadata.iter().all(|(key, value)| key == "managedFields" || key == but || nothing(value));
+    let why =
+        if but.is_empty() { "must be empty".to_owned() } else { format!("must be empty except for {but}") };
+    (!empty).then(|| FieldError::invalid("metadata", metadata.clone(), why))
+}
+
+impl Spec {
+    fn subject(&self) -> User {
+        User {
+            name: self.user.clone(),
+            uid: self.uid.clone(),
+            groups: self.groups.clone(),
+            extra: self.extra.iter().map(|(key, values)| (key.to_lowercase(), values.clone())).collect(),
+        }
+    }
+}
+
+impl ResourceAttributes {
+    fn attributes(&self) -> Attributes<'_> {
+        Attributes {
+            verb: &self.verb,
+            group: &self.group,
+            version: if self.version.is_empty() { "*" } else { &self.version },
+            resource: &self.resource,
+            subresource: &self.subresource,
+            namespace: &self.namespace,
+            name: &self.name,
+            path: "",
+        }
+    }
+}
+
+impl PathAttributes {
+    /// As messages show it: the internal type has no names for JSON.
+    fn shown(&self) -> Value {
+        json!({"Path": self.path, "Verb": self.verb})
+    }
+}
+
+impl SelectorAttributes {
+    fn error(&self, field: &str) -> Option<FieldError> {
+        let path = format!("spec.resourceAttributes.{field}");
+        match (self.raw_selector.is_empty(), self.requirements.is_empty()) {
+            (false, false) => Some(FieldError::invalid(
+                format!("{path}.rawSelector"),
+                self.raw_selector.clone(),
+                "may not specified at the same time as requirements",
+            )),
+            (true, true) => Some(FieldError::required(
+                format!("{path}.requirements"),
+                format!("when {path} is specified, requirements or rawSelector is required"),
+            )),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

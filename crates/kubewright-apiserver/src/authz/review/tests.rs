@@ -1,0 +1,152 @@
+use http::StatusCode;
+use serde_json::json;
+
+use super::*;
+
+/// `alice` may `get` and `list` configmaps in `ns`, and `get` the path `/x`.
+fn rbac() -> Rbac {
+    let alice = json!([{"kind": "User", "name": "alice"}]);
+    Rbac::of_objects(&[
+        json!({"kind": "Role", "metadata": {"name": "r", "namespace": "ns"},
+            "rules": [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}]}),
+        json!({"kind": "RoleBinding", "metadata": {"name": "r", "namespace": "ns"},
+            "roleRef": {"kind": "Role", "name": "r"}, "subjects": alice}),
+        json!({"kind": "ClusterRole", "metadata": {"name": "paths"},
+            "rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]}),
+        json!({"kind": "ClusterRoleBinding", "metadata": {"name": "paths"},
+            "roleRef": {"kind": "ClusterRole", "name": "paths"}, "subjects": alice}),
+    ])
+}
+
+fn ask(plural: &str, namespace: &str, body: &Value) -> Result<Value, ApiError> {
+    handle(&rbac(), &User::new("alice", ["g"]), plural, namespace, body)
+}
+
+fn refusal(plural: &str, namespace: &str, body: &Value) -> (u16, String) {
+    let error = ask(plural, namespace, body).unwrap_err();
+    (error.code.as_u16(), error.message)
+}
+
+#[test]
+fn the_status_tells_the_decision_and_its_reason() {
+    let body = json!({"kind": "SubjectAccessReview", "spec": {"user": "alice",
+        "resourceAttributes": {"namespace": "ns", "verb": "get", "resource": "configmaps", "name": "x"}}});
+    let answer = ask("subjectaccessreviews", "", &body).unwrap();
+    assert_eq!(
+        answer["status"],
+        json!({"allowed": true, "reason": r#"RBAC: allowed by RoleBinding "r/ns" of Role "r" to User "alice""#})
+    );
+    assert_eq!(answer["spec"], body["spec"]);
+
+    let denied = json!({"spec": {"user": "bob", "resourceAttributes": {"namespace": "ns", "verb": "get"}}});
+    assert_eq!(ask("subjectaccessreviews", "", &denied).unwrap()["status"], json!({"allowed": false}));
+    let master = json!({"spec": {"groups": ["system:masters"], "nonResourceAttributes": {"verb": "get", "path": "/z"}}});
+    assert_eq!(ask("subjectaccessreviews", "", &master).unwrap()["status"], json!({"allowed": true}));
+}
+
+#[test]
+fn a_self_review_is_about_the_asker_whatever_the_body_says() {
+    let of = |spec: Value| {
+        ask("selfsubjectaccessreviews", "", &json!({"spec": spec})).unwrap()["status"]["allowed"].clone()
+    };
+    let list = json!({"namespace": "ns", "verb": "list", "resource": "configmaps"});
+    assert_eq!(of(json!({"resourceAttributes": list})), true);
+    assert_eq!(of(json!({"resourceAttributes": list, "user": "bob"})), true);
+    assert_eq!(of(json!({"nonResourceAttributes": {"verb": "get", "path": "/x"}})), true);
+    assert_eq!(of(json!({"nonResourceAttributes": {"verb": "get", "path": ""}})), false);
+}
+
+#[test]
+fn a_local_review_is_about_its_namespace() {
+    let body = |metadata: Value, namespace: &str| {
+        json!({"metadata": metadata, "spec": {"user": "alice",
+            "resourceAttributes": {"namespace": namespace, "verb": "list", "resource": "configmaps"}}})
+    };
+    for metadata in [json!({"namespace": "ns"}), json!({})] {
+        let answer = ask("localsubjectaccessreviews", "ns", &body(metadata, "ns")).unwrap();
+        assert_eq!(
+            (&answer["status"]["allowed"], &answer["metadata"]["namespace"]),
+            (&json!(true), &json!("ns"))
+        );
+    }
+    assert_eq!(
+        refusal("localsubjectaccessreviews", "ns", &body(json!({}), "other")),
+        (
+            422,
+            ".authorization.k8s.io \"\" is invalid: spec.resourceAttributes.namespace: Invalid value: \"other\": must \
+             match metadata.namespace"
+                .to_owned()
+        )
+    );
+    assert_eq!(refusal("localsubjectaccessreviews", "ns", &body(json!({"namespace": "other"}), "ns")).0, 400);
+}
+
+#[test]
+fn a_review_needs_one_question_about_somebody_and_no_metadata() {
+    let invalid = |spec: Value| refusal("subjectaccessreviews", "", &json!({"spec": spec})).1;
+    assert_eq!(
+        invalid(
+            json!({"user": "x", "resourceAttributes": {"verb": "get"}, "nonResourceAttributes": {"verb": "get"}})
+        ),
+        ".authorization.k8s.io \"\" is invalid: spec.nonResourceAttributes: Invalid value: \
+         {\"Path\":\"\",\"Verb\":\"get\"}: cannot be specified in combination with resourceAttributes"
+    );
+    assert_eq!(
+        invalid(json!({"resourceAttributes": {"verb": "get"}})),
+        ".authorization.k8s.io \"\" is invalid: spec.user: Invalid value: \"\": at least one of user or group must be \
+         specified"
+    );
+    assert_eq!(
+        refusal("selfsubjectaccessreviews", "", &json!({"spec": {}})).1,
+        ".authorization.k8s.io \"\" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of \
+         nonResourceAttributes or resourceAttributes must be specified"
+    );
+    let named = json!({"metadata": {"name": "n"}, "spec": {"resourceAttributes": {"verb": "get"}}});
+    assert_eq!(
+        refusal("selfsubjectaccessreviews", "", &named).1,
+        ".authorization.k8s.io \"\" is invalid: metadata: Invalid value: {\"name\":\"n\"}: must be empty"
+    );
+    let managed = json!({"metadata": {"managedFields": [{}], "creationTimestamp": null}, "spec": {"resourceAttributes": {}}});
+    assert!(ask("selfsubjectaccessreviews", "", &managed).is_ok());
+}
+
+#[test]
+fn selectors_are_raw_or_requirements_not_both_and_not_neither() {
+    let of = |selector: Value| {
+        let spec = json!({"resourceAttributes": {"verb": "list", "labelSelector": selector}});
+        ask("selfsubjectaccessreviews", "", &json!({"spec": spec})).map(|_| ()).map_err(|error| error.code)
+    };
+    assert_eq!(of(json!({"rawSelector": "a=b"})), Ok(()));
+    assert_eq!(of(json!({"requirements": [{"key": "a", "operator": "Exists"}]})), Ok(()));
+    assert_eq!(of(json!({})), Err(StatusCode::UNPROCESSABLE_ENTITY));
+    assert_eq!(of(json!({"rawSelector": "a", "requirements": [{}]})), Err(StatusCode::UNPROCESSABLE_ENTITY));
+}
+
+#[test]
+fn a_rules_review_lists_what_the_asker_holds_in_a_namespace() {
+    let answer = ask("selfsubjectrulesreviews", "", &json!({"spec": {"namespace": "ns"}})).unwrap();
+    assert_eq!(
+        answer["status"],
+        json!({
+            "resourceRules": [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}],
+            "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/x"]}],
+            "incomplete": false,
+        })
+    );
+    assert_eq!(refusal("selfsubjectrulesreviews", "", &json!({"spec": {}})).0, 400);
+}
+
+#[test]
+fn a_body_of_another_shape_is_refused() {
+    for body in [json!([]), json!("x"), json!({"spec": 1}), json!({"spec": {"groups": "g"}}), json!([{}])] {
+        for plural in [
+            "subjectaccessreviews",
+            "selfsubjectaccessreviews",
+            "localsubjectaccessreviews",
+            "selfsubjectrulesreviews",
+        ] {
+            assert_eq!(refusal(plural, "ns", &body).0, 400, "{plural} {body}");
+        }
+    }
+    assert_eq!(refusal("nonsense", "", &json!({})).0, 404);
+}
