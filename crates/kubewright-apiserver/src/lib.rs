@@ -7,10 +7,13 @@
 
 pub mod authn;
 pub mod authz;
+pub mod discovery;
 pub mod error;
 pub mod field;
 pub mod jsonpath;
 pub mod kinds;
+pub mod openapi;
+pub mod patch;
 pub mod schema;
 pub mod selector;
 pub mod table;
