@@ -5,18 +5,23 @@
 //! what was committed; [`table`], [`discovery`] and [`openapi`] are other views of the same kinds. [`http`] is the
 //! edge: the service itself, and the TLS listener around it.
 
+pub mod admission;
 pub mod authn;
 pub mod authz;
+pub mod bootstrap;
 pub mod discovery;
 pub mod error;
 pub mod field;
+pub mod http;
 pub mod jsonpath;
 pub mod kinds;
 pub mod openapi;
 pub mod patch;
+pub mod registry;
 pub mod schema;
 pub mod selector;
 pub mod table;
+pub mod watch;
 
 pub use error::ApiError;
 pub use field::FieldError;

@@ -1,0 +1,50 @@
+//! NamespaceLifecycle: nothing is created in a namespace that is missing or terminating, and some are not deleted
+//! (`k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle`).
+
+use serde_json::{Value, json};
+
+use super::Operation;
+use crate::error::ApiError;
+use crate::kinds::Role;
+use crate::registry::{Call, Registry, object};
+
+/// The namespaces that cannot be deleted.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+pub(super) fn admit(registry: &Registry, call: Call<'_>, operation: &Operation<'_>) -> Result<(), ApiError> {
+    match operation {
+        Operation::Create(object) if call.kind.namespaced() => must_be_alive(registry, call, object),
+        Operation::Delete(_)
+            if call.kind.behaviour.role == Role::Namespace && IMMORTAL.contains(&call.name) =>
+        {
+            Err(ApiError::forbidden("", "namespaces", call.name, "this namespace may not be deleted"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn must_be_alive(registry: &Registry, call: Call<'_>, object: &Value) -> Result<(), ApiError> {
+    let kinds = registry.kinds();
+    let Some(namespaces) = kinds.iter().find(|kind| kind.behaviour.role == Role::Namespace) else {
+        return Ok(());
+    };
+    let Some(entry) = registry.snapshot().get(&namespaces.collection, call.namespace).cloned() else {
+        return Err(ApiError::not_found(namespaces, call.namespace));
+    };
+    if entry.tag.field("status.phase").as_deref() != Some("Terminating") {
+        return Ok(());
+    }
+    let why = format!(
+        "unable to create new content in namespace {} because it is being terminated",
+        call.namespace
+    );
+    let mut error = ApiError::forbidden(&call.kind.group, &call.kind.plural, object::name(object), &why);
+    if let Some(details) = &mut error.details {
+        details["causes"] = json!([{
+            "reason": "NamespaceTerminating",
+            "message": format!("namespace {} is being terminated", call.namespace),
+            "field": "metadata.namespace"
+        }]);
+    }
+    Err(error)
+}

@@ -1,0 +1,306 @@
+//! The control plane's certificate authority: made at start, kept in memory.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use kubewright_world::World;
+use pem::Pem;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
+    IsCa, KeyPair, KeyUsagePurpose, SerialNumber,
+};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use time::OffsetDateTime;
+
+use super::subject;
+
+/// How long the authority and its serving certificates are good: as long as kubeadm's authority.
+const LIFETIME: SignedDuration = SignedDuration::from_hours(10 * 365 * 24);
+
+/// How far the clock of who checks a certificate may be behind.
+const SKEW: SignedDuration = SignedDuration::from_mins(5);
+
+/// Issues the certificates of one control plane: its server's, and those that its clients show.
+///
+/// Times and serial numbers are the [`World`]'s; keys come from the machine's entropy whatever the world is (they show
+/// in no answer of the API), and are ECDSA P-256, which takes well under a millisecond to make.
+pub struct Authority {
+    world: World,
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    not_after: Timestamp,
+}
+
+/// A certificate and the key that it is for.
+pub struct Credentials {
+    certificate: CertificateDer<'static>,
+    key: KeyPair,
+}
+
+/// Why a certificate cannot be issued.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorityError {
+    /// A serving certificate for a name that is none.
+    #[error("{0:?} is neither a DNS name nor an IP address")]
+    Name(String),
+    /// A client certificate without a user.
+    #[error("a client certificate needs the name of a user")]
+    NoUser,
+    /// The world's clock shows a time that a certificate cannot express.
+    #[error("{0} cannot be written into a certificate")]
+    Time(Timestamp),
+    /// A key or a signature could not be made.
+    #[error("cannot make a certificate: {0}")]
+    Crypto(#[from] rcgen::Error),
+}
+
+impl Authority {
+    /// A new authority with a key of its own.
+    ///
+    /// # Errors
+    /// When the machine gives no entropy, or the world's clock is far off.
+    pub fn new(world: &World) -> Result<Self, AuthorityError> {
+        let now = world.clock.now();
+        let not_after = now.saturating_add(LIFETIME).unwrap_or(Timestamp::MAX);
+        let mut params = params(world, now, not_after)?;
+        params.distinguished_name.push(DnType::CommonName, "kubewright-ca");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages =
+            vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+        Ok(Self { world: world.clone(), issuer, not_after })
+    }
+
+    /// The authority's own certificate, for `certificate-authority-data` and `ca.crt`.
+    #[must_use]
+    pub fn ca_pem(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// The authority's own certificate.
+    #[must_use]
+    pub fn ca_der(&self) -> &CertificateDer<'static> {
+        self.issuer.der()
+    }
+
+    /// The world whose clock says whether a certificate is good.
+    pub(super) fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// A certificate for a server that is reached under these DNS names and IP addresses, good as long as the authority.
+    ///
+    /// # Errors
+    /// When a name is neither, or a key cannot be made.
+    pub fn serving_certificate(&self, names: &[&str]) -> Result<Credentials, AuthorityError> {
+        let mut params = params(&self.world, self.world.clock.now(), self.not_after)?;
+        for name in names {
+            let bad = |_| AuthorityError::Name((*name).to_owned());
+            params
+                .subject_alt_names
+                .extend(CertificateParams::new([(*name).to_owned()]).map_err(bad)?.subject_alt_names);
+        }
+        params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?.der().clone();
+        Ok(Credentials { certificate, key })
+    }
+
+    /// A certificate with which a client says that it is `user` and a member of `groups`
+    /// (`k8s.io/apiserver/pkg/authentication/request/x509`: the common name and the organizations). It is good for `ttl`,
+    /// or as long as the authority if that is shorter.
+    ///
+    /// # Errors
+    /// When `user` is empty, or a key cannot be made.
+    pub fn client_certificate(
+        &self,
+        user: &str,
+        groups: &[&str],
+        ttl: Duration,
+    ) -> Result<Credentials, AuthorityError> {
+        if user.is_empty() {
+            return Err(AuthorityError::NoUser);
+        }
+        let now = self.world.clock.now();
+        let ttl = SignedDuration::try_from(ttl).unwrap_or(SignedDuration::MAX);
+        let not_after = now.saturating_add(ttl).map_or(self.not_after, |end| end.min(self.not_after));
+        let mut params = params(&self.world, now, not_after)?;
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        params.use_authority_key_identifier_extension = true;
+        let key = KeyPair::generate()?;
+        let nameless = params.signed_by(&key, &self.issuer)?;
+        let certificate = subject::rename(nameless.der(), &subject::of(user, groups), self.issuer.key())?;
+        Ok(Credentials { certificate: certificate.into(), key })
+    }
+}
+
+impl Credentials {
+    /// The certificate, for `client-certificate-data`.
+    #[must_use]
+    pub fn certificate_pem(&self) -> String {
+        pem::encode(&Pem::new("CERTIFICATE", self.certificate.to_vec()))
+    }
+
+    /// The key in PKCS #8, for `client-key-data`.
+    #[must_use]
+    pub fn key_pem(&self) -> String {
+        self.key.serialize_pem()
+    }
+
+    /// The certificate.
+    #[must_use]
+    pub fn certificate_der(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// The key.
+    #[must_use]
+    pub fn key_der(&self) -> PrivatePkcs8KeyDer<'static> {
+        PrivatePkcs8KeyDer::from(self.key.serialize_der())
+    }
+}
+
+/// What all certificates have in common: no name, a random serial number, digital signatures.
+fn params(world: &World, now: Timestamp, not_after: Timestamp) -> Result<CertificateParams, AuthorityError> {
+    let mut serial = [0; 16];
+    world.dice.fill(&mut serial);
+    // A serial number is positive (RFC 5280, 4.1.2.2), and its first byte is not 0.
+    serial[0] = serial[0] & 0x7f | 0x40;
+
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.serial_number = Some(SerialNumber::from_slice(&serial));
+    params.not_before = calendar(now.saturating_sub(SKEW).unwrap_or(now))?;
+    params.not_after = calendar(not_after)?;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    Ok(params)
+}
+
+/// The time as rcgen wants it.
+fn calendar(time: Timestamp) -> Result<OffsetDateTime, AuthorityError> {
+    OffsetDateTime::from_unix_timestamp(time.as_second()).map_err(|_| AuthorityError::Time(time))
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority").field("not_after", &self.not_after).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kubewright_world::SIMULATION_START;
+    use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn parse(der: &[u8]) -> X509Certificate<'_> {
+        X509Certificate::from_der(der).expect("a certificate").1
+    }
+
+    fn authority() -> Authority {
+        Authority::new(&World::simulated(7)).expect("an authority")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_certificate_says_who_its_bearer_is_and_until_when() {
+        let authority = authority();
+        let groups = ["system:masters", "team-ü", "three"];
+        let issued = authority.client_certificate("system:admin", &groups, HOUR).expect("a certificate");
+        let certificate = parse(issued.certificate_der());
+
+        let subject = certificate.subject();
+        let names: Vec<_> = subject.iter_common_name().map(|name| name.as_str().expect("text")).collect();
+        assert_eq!(names, ["system:admin"]);
+        let found: Vec<_> = subject.iter_organization().map(|group| group.as_str().expect("text")).collect();
+        assert_eq!(found, groups);
+        let start = SIMULATION_START.as_second();
+        assert_eq!(certificate.validity().not_before.timestamp(), start - SKEW.as_secs());
+        assert_eq!(certificate.validity().not_after.timestamp(), start + 3600);
+        let usage = certificate.extended_key_usage().expect("readable").expect("present").value;
+        assert!(usage.client_auth && !usage.server_auth);
+        assert!(!certificate.is_ca());
+        certificate
+            .verify_signature(Some(parse(authority.ca_der()).public_key()))
+            .expect("signed by the authority");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_certificate_is_never_good_for_longer_than_its_authority() {
+        let authority = authority();
+        let end = parse(authority.ca_der()).validity().not_after.timestamp();
+        assert_eq!(end, (SIMULATION_START + LIFETIME).as_second());
+        let issued = authority.client_certificate("a", &[], Duration::MAX).expect("a certificate");
+        assert_eq!(parse(issued.certificate_der()).validity().not_after.timestamp(), end);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_serving_certificate_is_for_the_names_and_addresses_asked_for() {
+        let authority = authority();
+        let issued =
+            authority.serving_certificate(&["localhost", "127.0.0.1", "::1"]).expect("a certificate");
+        let certificate = parse(issued.certificate_der());
+        let names = certificate.subject_alternative_name().expect("readable").expect("present").value;
+        let expected = [
+            GeneralName::DNSName("localhost"),
+            GeneralName::IPAddress(&[127, 0, 0, 1]),
+            GeneralName::IPAddress(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+        ];
+        assert_eq!(names.general_names, expected);
+        let usage = certificate.extended_key_usage().expect("readable").expect("present").value;
+        assert!(usage.server_auth && !usage.client_auth);
+        certificate
+            .verify_signature(Some(parse(authority.ca_der()).public_key()))
+            .expect("signed by the authority");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_makes_no_sense_is_refused() {
+        let authority = authority();
+        let error = authority.serving_certificate(&["fuß"]).expect_err("not a DNS name");
+        assert_eq!(error.to_string(), "\"fuß\" is neither a DNS name nor an IP address");
+        assert!(matches!(authority.client_certificate("", &["g"], HOUR), Err(AuthorityError::NoUser)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_same_seed_gives_the_same_serial_numbers() {
+        let serials = || {
+            let authority = authority();
+            let issued = authority.client_certificate("a", &[], HOUR).expect("a certificate");
+            [authority.ca_der(), issued.certificate_der()].map(|der| parse(der).raw_serial().to_vec())
+        };
+        let [ca, client] = serials();
+        assert_ne!(ca, client);
+        assert_eq!([ca, client], serials());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pem_and_der_are_the_same_things() {
+        let authority = authority();
+        let issued = authority.client_certificate("a", &[], HOUR).expect("a certificate");
+        let contents = |text: String| {
+            let parsed = pem::parse(text).expect("PEM");
+            (parsed.tag().to_owned(), parsed.into_contents())
+        };
+        assert_eq!(contents(authority.ca_pem()), ("CERTIFICATE".to_owned(), authority.ca_der().to_vec()));
+        assert_eq!(
+            contents(issued.certificate_pem()),
+            ("CERTIFICATE".to_owned(), issued.certificate_der().to_vec())
+        );
+        assert_eq!(
+            contents(issued.key_pem()),
+            ("PRIVATE KEY".to_owned(), issued.key_der().secret_pkcs8_der().to_vec())
+        );
+        assert!(!format!("{authority:?} {issued:?}").contains("BEGIN"), "no secrets in logs");
+    }
+}

@@ -1,0 +1,172 @@
+//! The life of one connection: handshake, requests, end.
+
+use std::fmt::Display;
+use std::io;
+use std::pin::{Pin, pin};
+
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use super::listener::{Limits, RemoteAddress, Service};
+use super::tls::HTTP_2;
+use crate::authn::PeerCertificate;
+
+/// What all connections of a listener share.
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub(super) tls: TlsAcceptor,
+    pub(super) limits: Limits,
+    pub(super) shutdown: CancellationToken,
+}
+
+/// What Go's server says to a client that speaks HTTP where TLS is meant (`net/http/server.go`).
+const NOT_TLS: &[u8] = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+
+/// Serves one connection to its end. What goes wrong on it is the client's business, and told at debug level.
+pub(super) async fn serve<S: Service>(
+    stream: TcpStream,
+    remote: RemoteAddress,
+    service: S,
+    settings: Settings,
+) {
+    let handshake = timeout(settings.limits.handshake, handshake(stream, &settings.tls));
+    let shaken = tokio::select! {
+        biased;
+        () = settings.shutdown.cancelled() => return,
+        shaken = handshake => shaken,
+    };
+    match shaken {
+        Ok(Ok(Some(stream))) => serve_requests(stream, remote, service, settings).await,
+        Ok(Ok(None)) => tracing::debug!(remote = %remote.0, "plain HTTP on the TLS port"),
+        Ok(Err(error)) => tracing::debug!(remote = %remote.0, %error, "no TLS handshake"),
+        Err(_) => tracing::debug!(remote = %remote.0, "no TLS handshake in time"),
+    }
+}
+
+/// Makes the connection a TLS one; `None` when the client speaks plain HTTP (and was told).
+async fn handshake(mut stream: TcpStream, tls: &TlsAcceptor) -> io::Result<Option<TlsStream<TcpStream>>> {
+    stream.set_nodelay(true)?;
+    // A TLS record starts with its type, a control character; a request of HTTP with a method, in capitals.
+    let mut first = [0];
+    stream.peek(&mut first).await?;
+    if first[0].is_ascii_uppercase() {
+        // Reading the request first: closing a socket with unread bytes would reset it before the answer is read.
+        let mut request = [0; 4096];
+        let _ = stream.read(&mut request).await?;
+        stream.write_all(NOT_TLS).await?;
+        stream.shutdown().await?;
+        return Ok(None);
+    }
+    let stream = tls.accept(stream).await?;
+    // Nothing answers the last message of the handshake, and a client that leaves Nagle's algorithm on (hyper's connector
+    // does) sends its first request only when that message is acknowledged: at once, not after the usual 40 ms.
+    #[cfg(target_os = "linux")]
+    stream.get_ref().0.set_quickack(true)?;
+    Ok(Some(stream))
+}
+
+/// Serves the requests of a connection with the protocol that the handshake agreed on.
+async fn serve_requests<S: Service>(
+    stream: TlsStream<TcpStream>,
+    remote: RemoteAddress,
+    service: S,
+    settings: Settings,
+) {
+    let Settings { limits, shutdown, .. } = settings;
+    let (_, session) = stream.get_ref();
+    let http_2 = session.alpn_protocol() == Some(HTTP_2);
+    let certificate = session
+        .peer_certificates()
+        .and_then(|chain| chain.first())
+        .map(|certificate| PeerCertificate(certificate.to_vec()));
+
+    let asked = CancellationToken::new();
+    let service = {
+        let asked = asked.clone();
+        service_fn(move |mut request: http::Request<Incoming>| {
+            asked.cancel();
+            request.extensions_mut().insert(remote);
+            if let Some(certificate) = &certificate {
+                request.extensions_mut().insert(certificate.clone());
+            }
+            service.clone().oneshot(request)
+        })
+    };
+    let io = TokioIo::new(stream);
+    if http_2 {
+        let connection = http2_builder(&limits).serve_connection(io, service);
+        let finish = http2::Connection::graceful_shutdown;
+        let served = tokio::select! {
+            biased;
+            () = silence(&asked, &limits) => return tracing::debug!(remote = %remote.0, "no request in time"),
+            served = drive(connection, finish, &shutdown) => served,
+        };
+        report(remote, served);
+    } else {
+        let connection = http1_builder(&limits).serve_connection(io, service).with_upgrades();
+        report(remote, drive(connection, http1::UpgradeableConnection::graceful_shutdown, &shutdown).await);
+    }
+}
+
+/// The smallest buffer that hyper takes.
+const MIN_BUFFER: usize = 8 << 10;
+
+fn http1_builder(limits: &Limits) -> http1::Builder {
+    // One limit for what is read (a head must fit) and what is to be written.
+    let buffer = limits.head_bytes.saturating_add(limits.send_ahead).max(MIN_BUFFER);
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.request_head)
+        .max_headers(limits.headers)
+        .max_header_size(limits.head_bytes)
+        .max_buf_size(buffer);
+    builder
+}
+
+fn http2_builder(limits: &Limits) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
+        .max_send_buf_size(limits.send_ahead)
+        .keep_alive_interval(limits.ping_after)
+        .keep_alive_timeout(limits.ping_answer);
+    builder
+}
+
+/// Ends when the time for the first request has passed without one. (HTTP/1.1 has hyper's own timer for that; HTTP/2
+/// has none, not even for the connection's preface.)
+async fn silence(asked: &CancellationToken, limits: &Limits) {
+    if timeout(limits.request_head, asked.cancelled()).await.is_ok() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Drives a connection to its end. When the listener is to stop, `finish` lets it end after the requests in flight.
+async fn drive<C: Future>(connection: C, finish: fn(Pin<&mut C>), shutdown: &CancellationToken) -> C::Output {
+    let mut connection = pin!(connection);
+    tokio::select! {
+        biased;
+        () = shutdown.cancelled() => {}
+        ended = connection.as_mut() => return ended,
+    }
+    finish(connection.as_mut());
+    connection.await
+}
+
+fn report(remote: RemoteAddress, served: Result<(), impl Display>) {
+    if let Err(error) = served {
+        tracing::debug!(remote = %remote.0, %error, "a connection ended with an error");
+    }
+}

@@ -1,0 +1,218 @@
+//! From a request for objects to a call of the engine, and back to a response.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use http_body::Body;
+
+use super::body::{self, Decoded};
+use super::negotiate::{BodyEncoding, Wanted, media_type};
+use super::protobuf::ObjectType;
+use super::request::{Query, Target};
+use super::respond::{self, ResponseBody};
+use super::service::{ApiServer, Incoming};
+use super::shape::{IncludeObject, Shaper};
+use super::subresources;
+use crate::error::ApiError;
+use crate::field::FieldError;
+use crate::kinds::{Kind, Subresource, Verbs};
+use crate::patch::Patch;
+use crate::registry::{Call, DeleteOptions, ListOptions, Part, WriteOptions, Written, unrecognized};
+use crate::watch;
+use std::sync::Arc;
+
+/// A request whose body has been read.
+pub(super) struct Asked<'a> {
+    pub server: &'a ApiServer,
+    pub call: Call<'a>,
+    pub verb: &'a str,
+    pub query: &'a Query,
+    pub headers: &'a http::HeaderMap,
+    pub body: Bytes,
+    pub wanted: Wanted,
+}
+
+pub(super) async fn answer<B>(
+    server: &ApiServer,
+    incoming: Incoming<B>,
+    verb: &str,
+    target: &Target,
+) -> Result<Response<ResponseBody>, ApiError>
+where
+    B: Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let kind = find(server, target)?;
+    let wanted = Wanted::object(&incoming.parts.headers)?;
+    let outcome = answer_for(server, &kind, incoming, verb, target, wanted).await;
+    let Some(warning) = kind.custom.as_ref().and_then(|custom| custom.deprecation.clone()) else {
+        return outcome;
+    };
+    // A deprecated version warns of itself on failures too.
+    let mut response = outcome.unwrap_or_else(|error| respond::failure(&error, wanted.encoding));
+    respond::warn(&mut response, &[warning]);
+    Ok(response)
+}
+
+async fn answer_for<B>(
+    server: &ApiServer,
+    kind: &Arc<Kind>,
+    incoming: Incoming<B>,
+    verb: &str,
+    target: &Target,
+    wanted: Wanted,
+) -> Result<Response<ResponseBody>, ApiError>
+where
+    B: Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let body = match verb {
+        "get" | "list" | "watch" => Bytes::new(),
+        _ => body::collect(incoming.body).await?,
+    };
+    let call = Call { kind, namespace: &target.namespace, name: &target.name, user: &incoming.user };
+    let headers = &incoming.parts.headers;
+    let asked = Asked { server, call, verb, query: &incoming.query, headers, body, wanted };
+    if !target.subresource.is_empty() {
+        subresources::answer(&asked, &target.subresource).await
+    } else if kind.verbs == Verbs::CreateOnly {
+        subresources::review(&asked).await
+    } else {
+        objects(&asked).await
+    }
+}
+
+/// The kind that a target names, where it is in the right place.
+fn find(server: &ApiServer, target: &Target) -> Result<Arc<Kind>, ApiError> {
+    let kinds = server.registry().kinds();
+    let Some(kind) = kinds.get(&target.group, &target.version, &target.resource) else {
+        let built_in = kinds.in_version(&target.group, &target.version).any(|kind| kind.custom.is_none());
+        return Err(if built_in { ApiError::no_such_resource() } else { ApiError::no_such_path() });
+    };
+    let in_place = if kind.namespaced() {
+        !target.namespace.is_empty() || target.name.is_empty()
+    } else {
+        target.namespace.is_empty()
+    };
+    match (in_place, &kind.custom) {
+        (true, _) => Ok(Arc::clone(kind)),
+        (false, None) => Err(ApiError::no_such_resource()),
+        (false, Some(_)) => Err(ApiError::no_such_path()),
+    }
+}
+
+async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
+    let (registry, call) = (asked.server.registry(), asked.call);
+    let named = !call.name.is_empty();
+    let everywhere = call.kind.namespaced() && call.namespace.is_empty();
+    match asked.verb {
+        "get" => {
+            let bytes = registry.get(call, asked.query.text("resourceVersion"))?;
+            Ok(respond::json(StatusCode::OK, asked.shaper()?.object(bytes), asked.wanted.encoding))
+        }
+        "list" => {
+            let list = registry.list(call, &ListOptions::read(asked.query, call.kind)?)?;
+            Ok(respond::json(StatusCode::OK, asked.shaper()?.list(&list), asked.wanted.encoding))
+        }
+        "watch" => {
+            let options = ListOptions::read(asked.query, call.kind)?.for_name(call)?;
+            let ended = asked.server.shutdown().clone();
+            Ok(respond::stream(watch::open(registry, call, &options, asked.shaper()?, ended)?))
+        }
+        "create" if !named && !everywhere => {
+            let options = WriteOptions::read(asked.query, "CreateOptions")?;
+            asked.written(registry.create(call, asked.decoded()?, options).await?)
+        }
+        "update" if named => {
+            let options = WriteOptions::read(asked.query, "UpdateOptions")?;
+            asked.written(registry.update(call, Part::Main, asked.decoded()?, options).await?)
+        }
+        "patch" if named => {
+            let options = WriteOptions::of_patch(asked.query, media_type(asked.headers))?;
+            asked.written(registry.patch(call, Part::Main, asked.patch()?, options).await?)
+        }
+        "delete" => asked.written(registry.delete(call, &asked.delete_options()?).await?),
+        "deletecollection" if call.kind.verbs == Verbs::All && !everywhere => {
+            let list = ListOptions::read(asked.query, call.kind)?;
+            asked.written(registry.delete_collection(call, &list, &asked.delete_options()?).await?)
+        }
+        _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+impl Asked<'_> {
+    /// The answer to a write.
+    pub(super) fn written(&self, written: Written) -> Result<Response<ResponseBody>, ApiError> {
+        let bytes = match written.bytes.starts_with(b"{\"apiVersion\":\"v1\",\"details\"") {
+            true => written.bytes,
+            false => self.shaper()?.object(written.bytes),
+        };
+        let mut response = respond::json(written.code, bytes, self.wanted.encoding);
+        respond::warn(&mut response, &written.warnings);
+        Ok(response)
+    }
+
+    /// The body as an object.
+    pub(super) fn decoded(&self) -> Result<Decoded, ApiError> {
+        let kind = self.call.kind;
+        let built_in = kind.custom.is_none();
+        self.decoded_as(built_in.then(|| ObjectType::of(&kind.group, &kind.version, &kind.kind)).flatten())
+    }
+
+    /// The body of a subresource as an object.
+    pub(super) fn decoded_of(&self, subresource: &Subresource) -> Result<Decoded, ApiError> {
+        match subresource.body_kind() {
+            Some((group, version, kind)) => self.decoded_as(ObjectType::of(group, version, kind)),
+            None => self.decoded(),
+        }
+    }
+
+    fn decoded_as(&self, protobuf: Option<ObjectType<'_>>) -> Result<Decoded, ApiError> {
+        match BodyEncoding::of(self.headers, protobuf)? {
+            BodyEncoding::Text(encoding) => body::decode(&self.body, encoding).map_err(|reason| {
+                unrecognized(self.call.kind, &format!("{reason} ({})", body::excerpt(&self.body)))
+            }),
+            BodyEncoding::Protobuf(object) => match object.decode(&self.body) {
+                Ok(value) => Ok(Decoded { value, duplicates: Vec::new() }),
+                Err(mistake) => Err(object.refuse(&mistake, &self.body)),
+            },
+        }
+    }
+
+    /// The body as a patch.
+    pub(super) fn patch(&self) -> Result<Patch, ApiError> {
+        let kind = self.call.kind;
+        let schema = kind.custom.is_none().then(|| kind.schema());
+        Patch::parse(media_type(self.headers), &self.body, schema)
+    }
+
+    fn delete_options(&self) -> Result<DeleteOptions, ApiError> {
+        if self.body.is_empty() {
+            return DeleteOptions::read(self.query, None);
+        }
+        let value =
+            match BodyEncoding::of(self.headers, ObjectType::of("meta.k8s.io", "v1", "DeleteOptions"))? {
+                BodyEncoding::Text(encoding) => body::decode(&self.body, encoding)
+                    .map(|decoded| decoded.value)
+                    .map_err(|reason| format!("couldn't get version/kind; json parse error: {reason}")),
+                BodyEncoding::Protobuf(object) => {
+                    object.decode(&self.body).map_err(|mistake| mistake.to_string())
+                }
+            };
+        DeleteOptions::read(self.query, Some(&value.map_err(ApiError::bad_request)?))
+    }
+
+    fn shaper(&self) -> Result<Shaper, ApiError> {
+        let include = match self.query.text("includeObject") {
+            "" | "Metadata" => IncludeObject::Metadata,
+            "Object" => IncludeObject::Object,
+            "None" => IncludeObject::None,
+            other => {
+                let error =
+                    FieldError::not_supported("includeObject", other, ["Metadata", "None", "Object", ""]);
+                return Err(ApiError::invalid_of("meta.k8s.io", "TableOptions", "", &[error]));
+            }
+        };
+        let now = self.server.registry().world().clock.now();
+        Ok(Shaper::new(self.call.kind, self.wanted.shape, include, now))
+    }
+}

@@ -1,0 +1,181 @@
+//! Request bodies of `application/vnd.kubernetes.protobuf`, as Go clients send built-in kinds: decoded into the JSON value
+//! that the same client would have sent as JSON. From there on both go the same way.
+//!
+//! A body is four bytes of magic and a `runtime.Unknown`, an envelope with the type of the object and its message
+//! (`k8s.io/apimachinery/pkg/runtime/serializer/protobuf`). Custom resources have no messages.
+//!
+//! **Zero values.** Go writes a field that is no pointer even when it was never set, as zero, and a pointer only when it
+//! was set. So `replicas: 0` has to stay and `schedulerName: ""` must not stand in the way of its default. What tells them
+//! apart are the tags of Go's types, which the table carries: a zero is dropped where Go's JSON encoder drops it.
+//! Messages stay even when they are empty (`emptyDir: {}`), as Go's JSON encoder keeps structs.
+
+mod table;
+mod transcode;
+mod wire;
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use self::table::Message;
+use self::wire::Reader;
+use super::body::excerpt;
+use crate::error::ApiError;
+
+/// The media type.
+pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
+
+const MAGIC: [u8; 4] = *b"k8s\0";
+
+/// The group of the types that every API group has.
+const META: &str = "meta.k8s.io";
+
+/// A type of object that can be a protobuf body.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectType<'a> {
+    group: &'a str,
+    version: &'a str,
+    kind: &'a str,
+    message: &'static Message,
+}
+
+/// Why a body cannot be decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// It is no envelope.
+    Envelope(String),
+    /// Its object is of another type.
+    OtherType {
+        /// Of the object.
+        api_version: String,
+        /// Of the object.
+        kind: String,
+        /// What is expected, as `apiVersion, kind`.
+        expected: String,
+    },
+    /// Its object does not make sense.
+    Object(String),
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Envelope(reason) | Self::Object(reason) => f.write_str(reason),
+            Self::OtherType { api_version, kind, expected } => write!(
+                f,
+                "the API version and kind in the data ({api_version}, {kind}) do not match the expected ones ({expected})"
+            ),
+        }
+    }
+}
+
+impl<'a> ObjectType<'a> {
+    /// The built-in type of that group, version and kind; the options of requests are in the group `meta.k8s.io`.
+    /// `None` where Kubernetes has no message for it.
+    #[must_use]
+    pub fn of(group: &'a str, version: &'a str, kind: &'a str) -> Option<Self> {
+        let package = if group.is_empty() { "core" } else { group.split('.').next().unwrap_or_default() };
+        let message = Message::named(&format!("{package}/{version}.{kind}"))?;
+        Some(Self { group, version, kind, message })
+    }
+
+    /// The object in a body, with its apiVersion and kind; those that the envelope leaves out are this type's.
+    ///
+    /// # Errors
+    /// What is wrong, in the words of Kubernetes.
+    pub fn decode(&self, body: &[u8]) -> Result<Value, Mistake> {
+        let envelope = Envelope::open(body).map_err(Mistake::Envelope)?;
+        let own = self.api_version();
+        let api_version = if envelope.api_version.is_empty() { own.clone() } else { envelope.api_version };
+        let kind = if envelope.kind.is_empty() { self.kind.to_owned() } else { envelope.kind };
+        if kind != self.kind || (api_version != own && self.group != META) {
+            return Err(Mistake::OtherType { api_version, kind, expected: format!("{own}, {}", self.kind) });
+        }
+        let mut object = Map::new();
+        transcode::message(self.message, envelope.raw, &mut object, transcode::LEVELS)
+            .map_err(Mistake::Object)?;
+        object.insert("apiVersion".to_owned(), api_version.into());
+        object.insert("kind".to_owned(), kind.into());
+        Ok(Value::Object(object))
+    }
+
+    /// The answer to a body that should be an object of this type: a 400
+    /// (`k8s.io/apiserver/pkg/endpoints/handlers/rest.go`, `transformDecodeError`).
+    #[must_use]
+    pub fn refuse(&self, mistake: &Mistake, body: &[u8]) -> ApiError {
+        let Self { version, kind, .. } = self;
+        ApiError::bad_request(match mistake {
+            Mistake::Envelope(reason) => {
+                format!(
+                    "the object provided is unrecognized (must be of type {kind}): {reason} ({})",
+                    excerpt(body)
+                )
+            }
+            Mistake::OtherType { .. } => mistake.to_string(),
+            Mistake::Object(reason) => {
+                format!("{kind} in version {version:?} cannot be handled as a {kind}: {reason}")
+            }
+        })
+    }
+
+    fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+}
+
+/// A `runtime.Unknown`.
+#[derive(Default)]
+struct Envelope<'a> {
+    api_version: String,
+    kind: String,
+    raw: &'a [u8],
+}
+
+impl<'a> Envelope<'a> {
+    fn open(body: &'a [u8]) -> wire::Result<Self> {
+        let message = match body.strip_prefix(&MAGIC) {
+            _ if body.is_empty() => return Err("empty data".to_owned()),
+            None => {
+                return Err(format!(
+                    "provided data does not appear to be a protobuf message, expected prefix [{}]",
+                    MAGIC.map(|byte| byte.to_string()).join(" ")
+                ));
+            }
+            Some([]) => return Err("empty body".to_owned()),
+            Some(message) => message,
+        };
+        let mut envelope = Self::default();
+        let mut reader = Reader::new(message);
+        while let Some((number, wire)) = reader.field()? {
+            match number {
+                1 => envelope.read_type(wire.bytes("TypeMeta")?)?,
+                2 => envelope.raw = wire.bytes("Raw")?,
+                _ => {}
+            }
+        }
+        Ok(envelope)
+    }
+
+    fn read_type(&mut self, bytes: &[u8]) -> wire::Result<()> {
+        let mut reader = Reader::new(bytes);
+        while let Some((number, wire)) = reader.field()? {
+            match number {
+                1 => self.api_version = wire.text("APIVersion")?,
+                2 => self.kind = wire.text("Kind")?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod encoder;
+#[cfg(test)]
+mod maker;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! The table of messages, `messages.txt`: which number is which field, and what JSON makes of it. The fields of a message
+//! are read when the message is first used.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{LazyLock, OnceLock};
+
+const TABLE: &str = include_str!("messages.txt");
+
+static MESSAGES: LazyLock<BTreeMap<&'static str, Message>> = LazyLock::new(|| {
+    let sections = TABLE.split("\n[").skip(1).filter_map(|section| section.split_once(']'));
+    sections
+        .map(|(name, lines)| (name, Message { name, lines: lines.trim(), fields: OnceLock::new() }))
+        .collect()
+});
+
+/// A message: the fields of a type.
+pub(super) struct Message {
+    /// `apps/v1.Deployment`.
+    name: &'static str,
+    lines: &'static str,
+    fields: OnceLock<Box<[Field]>>,
+}
+
+/// A field of a message.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) number: u32,
+    /// As JSON names it.
+    pub(super) name: &'static str,
+    pub(super) form: Form,
+}
+
+/// What a field is in JSON.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Form {
+    One {
+        of: Type,
+        /// Whether JSON has a zero of a scalar: where it is a pointer in Go or is not left out when it is empty.
+        keeps_zero: bool,
+    },
+    List(Type),
+    /// From text.
+    Map(Type),
+    /// The fields of the message are fields of the message around it.
+    Inlined(&'static Message),
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Type {
+    Text,
+    Bool,
+    Int32,
+    Int64,
+    Double,
+    /// Base64 in JSON.
+    Bytes,
+    /// `metav1.Time`: a message of seconds and nanoseconds, RFC 3339 in JSON.
+    Time,
+    /// `metav1.MicroTime`.
+    MicroTime,
+    /// `resource.Quantity`: a message around its text.
+    Quantity,
+    /// `intstr.IntOrString`: a message of which kind it is, the number and the text.
+    IntOrString,
+    /// JSON as bytes in a message: `RawExtension`, `FieldsV1`, and `JSON` of schemas.
+    Json,
+    /// A message around a list of texts, which is a plain list in JSON: the `ExtraValue` of reviews.
+    Texts,
+    /// `JSONSchemaPropsOr…`: a schema or what [`Other`] says.
+    SchemaOr(Other),
+    Message(&'static Message),
+}
+
+/// What may stand in place of a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Other {
+    Bool,
+    Schemas,
+    Texts,
+}
+
+impl Message {
+    /// The message of that name, such as `apps/v1.Deployment`.
+    pub(super) fn named(name: &str) -> Option<&'static Self> {
+        MESSAGES.get(name)
+    }
+
+    /// Its fields by number.
+    pub(super) fn fields(&self) -> &[Field] {
+        self.fields.get_or_init(|| self.lines.lines().filter_map(|line| self.parse(line)).collect())
+    }
+
+    /// The field of that number.
+    pub(super) fn field(&self, number: u32) -> Option<&Field> {
+        let fields = self.fields();
+        fields.binary_search_by_key(&number, |field| field.number).ok().map(|index| &fields[index])
+    }
+
+    /// The field that a line of the table stands for. A test has all lines understood.
+    fn parse(&self, line: &'static str) -> Option<Field> {
+        let mut words = line.split(' ');
+        let (number, name, kind) = (words.next()?, words.next()?, words.next()?);
+        let form = if name == "." {
+            Form::Inlined(self.message(kind)?)
+        } else if let Some(items) = kind.strip_prefix("[]") {
+            Form::List(self.kind(items)?)
+        } else if let Some(values) = kind.strip_prefix("{}") {
+            Form::Map(self.kind(values)?)
+        } else if let Some(scalar) = kind.strip_suffix('!') {
+            Form::One { of: self.kind(scalar)?, keeps_zero: true }
+        } else {
+            let of = self.kind(kind)?;
+            Form::One { of, keeps_zero: !of.is_scalar() }
+        };
+        Some(Field { number: number.parse().ok()?, name, form })
+    }
+
+    fn kind(&self, name: &str) -> Option<Type> {
+        Some(match name {
+            "string" => Type::Text,
+            "bool" => Type::Bool,
+            "int32" => Type::Int32,
+            "int64" => Type::Int64,
+            "double" => Type::Double,
+            "bytes" => Type::Bytes,
+            "time" => Type::Time,
+            "microtime" => Type::MicroTime,
+            "quantity" => Type::Quantity,
+            "intstr" => Type::IntOrString,
+            "json" => Type::Json,
+            "strings" => Type::Texts,
+            "schema-or-bool" => Type::SchemaOr(Other::Bool),
+            "schema-or-list" => Type::SchemaOr(Other::Schemas),
+            "schema-or-strings" => Type::SchemaOr(Other::Texts),
+            name => Type::Message(self.message(name)?),
+        })
+    }
+
+    /// The message of that name, of the same package when it says none.
+    fn message(&self, name: &str) -> Option<&'static Self> {
+        if name.contains('.') {
+            return Self::named(name);
+        }
+        let (package, _) = self.name.split_once('.')?;
+        Self::named(&format!("{package}.{name}"))
+    }
+}
+
+/// Its name: what it holds may hold itself.
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Type {
+    fn is_scalar(self) -> bool {
+        matches!(self, Self::Text | Self::Bool | Self::Int32 | Self::Int64 | Self::Double | Self::Bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_understood() {
+        assert!(MESSAGES.len() > 400);
+        for message in MESSAGES.values() {
+            let fields = message.fields();
+            assert_eq!(fields.len(), message.lines.lines().count(), "{}", message.name);
+            assert!(fields.is_sorted_by(|one, next| one.number < next.number), "{}", message.name);
+        }
+    }
+
+    #[test]
+    fn a_pointer_keeps_its_zero_and_a_plain_field_does_not() {
+        let keeps = |message: &str, number| {
+            let field = Message::named(message).unwrap().field(number).unwrap();
+            matches!(field.form, Form::One { keeps_zero: true, .. })
+        };
+        assert!(keeps("apps/v1.DeploymentSpec", 1), "replicas");
+        assert!(!keeps("apps/v1.DeploymentSpec", 5), "minReadySeconds");
+        assert!(!keeps("core/v1.PodSpec", 19), "schedulerName");
+        assert!(keeps("core/v1.Container", 1), "name");
+    }
+}

@@ -1,0 +1,303 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::encoder::{self, delimited, integer};
+use super::maker::Maker;
+use super::table::{Field, Form, Message, Type};
+use super::{MAGIC, Mistake, ObjectType};
+use crate::kinds::Kinds;
+use crate::schema::{Additional, Node};
+
+fn type_of(group: &'static str, version: &'static str, kind: &'static str) -> ObjectType<'static> {
+    ObjectType::of(group, version, kind).unwrap()
+}
+
+fn config_map() -> ObjectType<'static> {
+    type_of("", "v1", "ConfigMap")
+}
+
+/// What an object becomes on its way through protobuf.
+fn there_and_back(of: ObjectType<'_>, mut object: Value) -> Result<Value, Mistake> {
+    object["apiVersion"] = of.api_version().into();
+    object["kind"] = of.kind.into();
+    of.decode(&encoder::body(of.message, &object))
+}
+
+/// What the raw bytes of a message become.
+fn raw(of: ObjectType<'_>, bytes: &[u8]) -> Result<Value, Mistake> {
+    of.decode(&[&MAGIC, &encoder::envelope(b"", bytes)[..]].concat())
+}
+
+#[test]
+fn a_zero_that_was_set_stays_and_one_that_was_not_is_gone() {
+    let deployment = type_of("apps", "v1", "Deployment");
+    let given = json!({"spec": {"replicas": 0, "template": {"spec": {"containers": [{"name": "a"}]}}}});
+    let decoded = there_and_back(deployment, given).unwrap();
+    assert_eq!(decoded["spec"]["replicas"], 0);
+    assert_eq!(decoded["spec"].get("minReadySeconds"), None);
+    assert_eq!(decoded["spec"].get("progressDeadlineSeconds"), None);
+    let pod = &decoded["spec"]["template"]["spec"];
+    assert_eq!(pod.get("schedulerName"), None, "{pod}");
+    assert_eq!(pod["containers"], json!([{"name": "a"}]));
+}
+
+#[test]
+fn an_empty_message_says_something() {
+    let given = json!({"spec": {"volumes": [{"name": "a", "emptyDir": {}}], "containers": []}});
+    let decoded = there_and_back(type_of("", "v1", "Pod"), given).unwrap();
+    assert_eq!(decoded["spec"]["volumes"], json!([{"name": "a", "emptyDir": {}}]));
+}
+
+#[test]
+fn types_with_a_json_form_of_their_own_have_it() {
+    for (of, given) in [
+        (
+            type_of("", "v1", "Event"),
+            json!({"metadata": {"creationTimestamp": "2024-02-29T12:00:00Z"}, "eventTime": "2024-02-29T12:00:00.000001Z"}),
+        ),
+        (
+            type_of("", "v1", "Service"),
+            json!({"spec": {"ports": [{"port": 1, "targetPort": "http"}, {"port": 2, "targetPort": 0}]}}),
+        ),
+        (type_of("", "v1", "Secret"), json!({"data": {"a": "AAEC/w==", "b": ""}, "immutable": false})),
+        (type_of("", "v1", "ResourceQuota"), json!({"spec": {"hard": {"cpu": "100m"}}})),
+        (
+            type_of("apps", "v1", "ControllerRevision"),
+            json!({"data": {"a": [1, null, {"b": "c"}]}, "revision": 0}),
+        ),
+        (
+            type_of("authorization.k8s.io", "v1", "SubjectAccessReview"),
+            json!({"spec": {"extra": {"a": ["b", "c"], "d": []}}, "status": {"allowed": false}}),
+        ),
+        (
+            type_of("", "v1", "ServiceAccount"),
+            json!({"metadata": {"managedFields": [{"fieldsV1": {"f:metadata": {".": {}}}, "time": "0001-01-01T00:00:01Z"}]}}),
+        ),
+    ] {
+        let decoded = there_and_back(of, given.clone()).unwrap();
+        for (name, value) in given.as_object().unwrap() {
+            assert_eq!(&decoded[name], value, "{}", of.kind);
+        }
+    }
+}
+
+#[test]
+fn schemas_and_what_may_stand_for_them_are_told_apart() {
+    let schema = json!({
+        "$ref": "x",
+        "additionalProperties": false,
+        "default": {"a": 1},
+        "dependencies": {"a": ["b"], "c": {"type": "string"}},
+        "enum": [1, null, "a"],
+        "items": {"type": "string", "x-kubernetes-int-or-string": true},
+        "maximum": 10,
+        "minimum": 0.5,
+        "properties": {"p": {"additionalProperties": {"type": "string"}}, "q": {"items": [{}, {"nullable": true}]}},
+    });
+    let version = json!({"name": "v1", "schema": {"openAPIV3Schema": schema}});
+    let definition = type_of("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    let decoded = there_and_back(definition, json!({"spec": {"versions": [version]}})).unwrap();
+    assert_eq!(decoded["spec"]["versions"][0]["schema"]["openAPIV3Schema"], schema);
+}
+
+#[test]
+fn the_envelope_says_the_type_and_may_leave_it_out() {
+    assert_eq!(raw(config_map(), b""), Ok(json!({"apiVersion": "v1", "kind": "ConfigMap"})));
+    let of_type = [delimited(1, b"v1"), delimited(2, b"Secret")].concat();
+    let other = config_map().decode(&[&MAGIC, &encoder::envelope(&of_type, b"")[..]].concat()).unwrap_err();
+    assert!(
+        other.to_string().contains("(v1, Secret)") && other.to_string().contains("(v1, ConfigMap)"),
+        "{other}"
+    );
+}
+
+#[test]
+fn the_options_of_a_deletion_come_in_any_group_and_version() {
+    let options = type_of("meta.k8s.io", "v1", "DeleteOptions");
+    let of_type = [delimited(1, b"apps/v1"), delimited(2, b"DeleteOptions")].concat();
+    let body = [&MAGIC, &encoder::envelope(&of_type, &integer(1, 0))[..]].concat();
+    assert_eq!(options.decode(&body).unwrap()["gracePeriodSeconds"], 0);
+}
+
+#[test]
+fn what_comes_twice_is_merged_or_replaced_as_protobuf_has_it() {
+    let twice = [
+        delimited(1, &delimited(1, b"a")),
+        delimited(1, &delimited(3, b"b")),
+        delimited(1, &delimited(1, b"c")),
+        delimited(1, &delimited(3, b"")),
+    ];
+    assert_eq!(raw(config_map(), &twice.concat()).unwrap()["metadata"], json!({"name": "c"}));
+}
+
+#[test]
+fn numbers_may_be_packed_and_negative() {
+    let pod = type_of("", "v1", "Pod");
+    let packed = delimited(4, &[7, 0xac, 0x02]);
+    let context = [packed, integer(4, -1)].concat();
+    let decoded = raw(pod, &delimited(2, &delimited(14, &context))).unwrap();
+    assert_eq!(decoded["spec"]["securityContext"]["supplementalGroups"], json!([7, 300, -1]));
+}
+
+#[test]
+fn unknown_fields_are_skipped() {
+    let bytes = [integer(99, 1), delimited(98, b"x"), delimited(1, &delimited(1, b"a"))].concat();
+    assert_eq!(raw(config_map(), &bytes).unwrap()["metadata"], json!({"name": "a"}));
+}
+
+#[test]
+fn a_body_that_is_no_envelope_is_told_what_it_should_be() {
+    let expected = "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]";
+    for (body, told) in [
+        (&b""[..], "empty data"),
+        (b"{}", expected),
+        (b"k8s", expected),
+        (b"k8s\0", "empty body"),
+        (b"k8s\0\n", "unexpected EOF"),
+    ] {
+        assert_eq!(config_map().decode(body), Err(Mistake::Envelope(told.to_owned())));
+    }
+    let refused = config_map().refuse(&Mistake::Envelope("unexpected EOF".to_owned()), b"k8s\0\n");
+    assert_eq!(
+        refused.message,
+        "the object provided is unrecognized (must be of type ConfigMap): unexpected EOF (6b3873000a)"
+    );
+}
+
+#[test]
+fn an_object_that_makes_no_sense_is_told_why() {
+    let wrong = raw(config_map(), &integer(1, 1)).unwrap_err();
+    assert_eq!(
+        config_map().refuse(&wrong, b"").message,
+        "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: proto: wrong wireType = 0 for field metadata"
+    );
+    let event = type_of("", "v1", "Event");
+    let late = delimited(1, &delimited(8, &integer(1, i64::MAX)));
+    assert_eq!(
+        raw(event, &late),
+        Err(Mistake::Object("Time.MarshalJSON: year outside of range [0,9999]".to_owned()))
+    );
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    let definition = type_of("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    let nested = |depth| {
+        let schema = (0..depth).fold(Vec::new(), |inner, _| delimited(28, &inner));
+        raw(definition, &delimited(2, &delimited(7, &delimited(4, &delimited(1, &schema)))))
+    };
+    let refused = Err(Mistake::Object("recursion limit exceeded".to_owned()));
+    let deepest = (0..200).take_while(|depth| nested(*depth).is_ok()).last().unwrap();
+    let text = nested(deepest).unwrap().to_string();
+    assert!(serde_json::from_str::<Value>(&text).is_ok(), "what is accepted can be read again");
+    assert!(deepest > 100);
+    assert_eq!((nested(deepest + 1), nested(20_000)), (refused.clone(), refused.clone()));
+
+    let revision = type_of("apps", "v1", "ControllerRevision");
+    let inlined = |depth: usize| {
+        let json = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        raw(revision, &delimited(2, &delimited(1, json.as_bytes())))
+    };
+    assert!(inlined(126).is_ok());
+    assert_eq!(inlined(127), refused);
+    assert!(inlined(10_000).unwrap_err().to_string().contains("recursion limit"));
+}
+
+/// All that is written of a message is a field of the schema: else strict validation would refuse what a client cannot
+/// have meant.
+#[test]
+fn every_field_of_the_table_is_a_field_of_its_kind() {
+    fn check(message: &'static Message, node: &Node, seen: &mut Vec<*const Message>) {
+        if seen.contains(&std::ptr::from_ref(message)) {
+            return;
+        }
+        seen.push(message);
+        fields(message, node.target(), seen);
+    }
+    fn fields(message: &'static Message, node: &Node, seen: &mut Vec<*const Message>) {
+        for Field { name, form, .. } in message.fields() {
+            let of = match *form {
+                Form::Inlined(inner) => {
+                    fields(inner, node, seen);
+                    continue;
+                }
+                Form::One { of, .. } | Form::List(of) | Form::Map(of) => of,
+            };
+            let field = node.properties.get(*name).unwrap_or_else(|| panic!("{:?}.{name}", node.name));
+            let values = match (&field.items, &field.additional) {
+                (Some(items), _) => items,
+                (None, Additional::Of(values)) => values,
+                _ => field,
+            };
+            if let Type::Message(inner) = of {
+                check(inner, values, seen);
+            }
+        }
+    }
+    let kinds = Kinds::built_in();
+    for kind in kinds.iter() {
+        let of = ObjectType::of(&kind.group, &kind.version, &kind.kind)
+            .unwrap_or_else(|| panic!("no message for {kind:?}"));
+        check(of.message, kind.schema().root(), &mut Vec::new());
+        for (group, version, kind) in
+            kind.subresources.iter().filter_map(crate::kinds::Subresource::body_kind)
+        {
+            assert!(ObjectType::of(group, version, kind).is_some(), "no message for {kind}");
+        }
+    }
+}
+
+const KINDS: [(&str, &str, &str); 12] = [
+    ("", "v1", "ConfigMap"),
+    ("", "v1", "Secret"),
+    ("", "v1", "Event"),
+    ("", "v1", "Service"),
+    ("", "v1", "Pod"),
+    ("", "v1", "PersistentVolume"),
+    ("apps", "v1", "Deployment"),
+    ("authorization.k8s.io", "v1", "SelfSubjectAccessReview"),
+    ("authorization.k8s.io", "v1", "SubjectAccessReview"),
+    ("coordination.k8s.io", "v1", "Lease"),
+    ("meta.k8s.io", "v1", "DeleteOptions"),
+    ("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn an_object_is_the_same_after_its_way_through_protobuf(
+        which in 0..KINDS.len(),
+        bytes in prop::collection::vec(any::<u8>(), 0..3000),
+    ) {
+        let (group, version, kind) = KINDS[which];
+        let of = type_of(group, version, kind);
+        let mut object = Value::Object(Maker::new(&bytes).object(of.message, 8));
+        object["apiVersion"] = of.api_version().into();
+        object["kind"] = kind.into();
+        prop_assert_eq!(there_and_back(of, object.clone()), Ok(object));
+    }
+
+    #[test]
+    fn any_bytes_have_an_answer(
+        which in 0..KINDS.len(),
+        noise in prop::collection::vec(any::<u8>(), 0..200),
+        cut in any::<prop::sample::Index>(),
+        seed in prop::collection::vec(any::<u8>(), 0..500),
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..5),
+    ) {
+        let (group, version, kind) = KINDS[which];
+        let of = type_of(group, version, kind);
+        let _ = of.decode(&noise);
+        let _ = raw(of, &noise);
+        let object = Value::Object(Maker::new(&seed).object(of.message, 5));
+        let mut body = encoder::body(of.message, &object);
+        for (place, byte) in flips {
+            let place = place.index(body.len());
+            body[place] = byte;
+        }
+        let _ = of.decode(&body);
+        body.truncate(cut.index(body.len()));
+        let _ = of.decode(&body);
+    }
+}

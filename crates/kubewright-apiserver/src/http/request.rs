@@ -1,0 +1,214 @@
+//! What a request asks for: the place and the options, read from its URL.
+//!
+//! The grammar is that of `k8s.io/apiserver/pkg/endpoints/request/requestinfo.go`.
+
+use percent_encoding::percent_decode_str;
+
+use crate::error::ApiError;
+
+/// The place of the API that a URL names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    /// API group; empty for core.
+    pub group: String,
+    /// API version.
+    pub version: String,
+    /// Namespace; empty for cluster-wide requests.
+    pub namespace: String,
+    /// Plural of the resource.
+    pub resource: String,
+    /// Object; empty for the whole resource.
+    pub name: String,
+    /// Subresource; empty for the object itself.
+    pub subresource: String,
+    /// Whether the path itself asks for a watch (`/api/v1/watch/…`, the old way of asking).
+    pub watch: bool,
+}
+
+/// What a path is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// Objects of the API.
+    Resource(Target),
+    /// Anything else: discovery, health, OpenAPI; the segments between the slashes.
+    Other(Vec<String>),
+}
+
+impl Path {
+    /// Reads a URL path.
+    ///
+    /// # Errors
+    /// 400 for a segment that is not UTF-8 or that would leave its place (`.`, `..` or a slash, percent-encoded or not).
+    pub fn parse(path: &str) -> Result<Self, ApiError> {
+        let segments = path
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .map(segment)
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(target(&segments).map_or(Self::Other(segments), Self::Resource))
+    }
+}
+
+fn segment(raw: &str) -> Result<String, ApiError> {
+    let refuse = || ApiError::bad_request(format!("invalid path segment {raw:?}"));
+    let segment = percent_decode_str(raw).decode_utf8().map_err(|_| refuse())?;
+    if matches!(&*segment, "." | "..") || segment.contains(['/', '\0']) {
+        return Err(refuse());
+    }
+    Ok(segment.into_owned())
+}
+
+/// The place that segments name, when they name objects.
+fn target(segments: &[String]) -> Option<Target> {
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let (group, version, mut rest) = match segments.as_slice() {
+        ["api", version, rest @ ..] => ("", *version, rest),
+        ["apis", group, version, rest @ ..] => (*group, *version, rest),
+        _ => return None,
+    };
+    let watch = matches!(rest, ["watch", _, ..]);
+    if watch {
+        rest = &rest[1..];
+    }
+    let mut namespace = "";
+    if let ["namespaces", inside, more @ ..] = rest
+        && !matches!(more, [] | ["status" | "finalize"])
+    {
+        namespace = inside;
+        rest = more;
+    }
+    let (resource, name, subresource) = match rest {
+        [resource] => (*resource, "", ""),
+        [resource, name] => (*resource, *name, ""),
+        [resource, name, subresource] => (*resource, *name, *subresource),
+        _ => return None,
+    };
+    Some(Target {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        namespace: namespace.to_owned(),
+        resource: resource.to_owned(),
+        name: name.to_owned(),
+        subresource: subresource.to_owned(),
+        watch,
+    })
+}
+
+/// The parameters after the `?`.
+#[derive(Clone, Debug, Default)]
+pub struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads a query string; a missing one has no parameters.
+    #[must_use]
+    pub fn parse(query: Option<&str>) -> Self {
+        Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect())
+    }
+
+    /// The first value of a parameter.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The first value of a parameter; empty when it is not given.
+    #[must_use]
+    pub fn text(&self, name: &str) -> &str {
+        self.get(name).unwrap_or_default()
+    }
+
+    /// All values of a parameter.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A yes or no as Go's conversion reads it: absent, `0` and `false` (in any case) are no, all else is yes
+    /// (`k8s.io/apimachinery/pkg/runtime/converter`, `Convert_Slice_string_To_bool`).
+    #[must_use]
+    pub fn flag(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
+    }
+
+    /// A whole number, when it is given.
+    ///
+    /// # Errors
+    /// 400 in the words of Go's `strconv`.
+    pub fn number(&self, name: &str) -> Result<Option<i64>, ApiError> {
+        match self.get(name) {
+            None | Some("") => Ok(None),
+            Some(text) => text.parse().map(Some).map_err(|_| {
+                ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(path: &str) -> Target {
+        match Path::parse(path) {
+            Ok(Path::Resource(target)) => target,
+            other => panic!("{path} is no resource: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_path_names_group_version_namespace_resource_name_and_subresource() {
+        let target = resource("/apis/apps/v1/namespaces/default/deployments/web/scale");
+        assert_eq!(
+            (
+                &*target.group,
+                &*target.version,
+                &*target.namespace,
+                &*target.resource,
+                &*target.name,
+                &*target.subresource
+            ),
+            ("apps", "v1", "default", "deployments", "web", "scale")
+        );
+    }
+
+    #[test]
+    fn a_namespace_is_an_object_and_a_place() {
+        assert_eq!(resource("/api/v1/namespaces/a").name, "a");
+        assert_eq!(resource("/api/v1/namespaces/a/finalize").subresource, "finalize");
+        assert_eq!(resource("/api/v1/namespaces/a/pods").namespace, "a");
+        assert_eq!(resource("/api/v1/namespaces").resource, "namespaces");
+    }
+
+    #[test]
+    fn a_path_may_ask_for_a_watch() {
+        let target = resource("/api/v1/watch/namespaces/default/secrets/b");
+        assert_eq!(
+            (target.watch, &*target.namespace, &*target.resource, &*target.name),
+            (true, "default", "secrets", "b")
+        );
+        assert!(!resource("/api/v1/namespaces/watch/secrets").watch);
+    }
+
+    #[test]
+    fn other_paths_are_segments() {
+        for path in ["/", "/healthz", "/api", "/api/v1", "/apis/apps/v1", "/openapi/v3/apis/apps/v1"] {
+            assert!(matches!(Path::parse(path), Ok(Path::Other(_))), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_segment_cannot_leave_its_place() {
+        for path in
+            ["/api/v1/namespaces/../secrets", "/api/v1/pods/%2e%2e", "/api/v1/pods/a%2Fb", "/api/v1/pods/%ff"]
+        {
+            assert!(Path::parse(path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn queries_may_start_with_an_ampersand() {
+        let query = Query::parse(Some("&limit=500&watch=true&labelSelector=a%3Db"));
+        assert_eq!(query.number("limit"), Ok(Some(500)));
+        assert!(query.flag("watch"));
+        assert_eq!(query.text("labelSelector"), "a=b");
+    }
+}

@@ -1,0 +1,92 @@
+//! Binding: a pod gets its node (`k8s.io/kubernetes/pkg/registry/core/pod/storage`, `BindingREST`).
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::update::precondition_failed;
+use super::{Call, Part, Registry, Written, object};
+use crate::error::ApiError;
+use crate::kinds::rules::pods;
+
+impl Registry {
+    /// Binds the pod that `call` names as a `Binding` says.
+    ///
+    /// # Errors
+    /// 400 for a binding of another pod; 404; 409 for a pod that is bound, being deleted or not ready for it, or when a
+    /// precondition does not hold; 500 (as in Kubernetes) for a target that is no node.
+    pub async fn bind(&self, call: Call<'_>, binding: &Value, dry_run: bool) -> Result<Written, ApiError> {
+        let name = object::name(binding);
+        if !name.is_empty() && name != call.name {
+            return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
+        }
+        refuse(binding)?;
+        let now = object::time(self.world.clock.now());
+        let edit = |pod: &mut Value| {
+            check_preconditions(call, binding, pod)?;
+            bind(pod, call.name, binding, &now).map_err(|why| conflict(call.name, &why))
+        };
+        self.edit(call, Part::Trusted, dry_run, &edit).await?;
+        let status =
+            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+        Ok(Written { code: StatusCode::CREATED, bytes: status.to_string().into(), warnings: Vec::new() })
+    }
+}
+
+/// A binding that is no good: its mistakes are told as they are, and not as an invalid object.
+fn refuse(binding: &Value) -> Result<(), ApiError> {
+    let errors: Vec<String> = pods::validate_binding(binding).iter().map(ToString::to_string).collect();
+    match errors.as_slice() {
+        [] => Ok(()),
+        [one] => Err(ApiError::unexplained(one)),
+        many => Err(ApiError::unexplained(format!("[{}]", many.join(", ")))),
+    }
+}
+
+fn check_preconditions(call: Call<'_>, binding: &Value, pod: &Value) -> Result<(), ApiError> {
+    let asked = [
+        ("UID", object::uid(binding), object::uid(pod)),
+        ("ResourceVersion", object::resource_version(binding), object::resource_version(pod)),
+    ];
+    for (what, given, current) in asked {
+        if !given.is_empty() && given != current {
+            return Err(precondition_failed(call, what, given, current));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the pod one of the node, with the annotations of the binding.
+fn bind(pod: &mut Value, name: &str, binding: &Value, now: &Value) -> Result<(), String> {
+    if object::is_deleting(pod) {
+        return Err(format!("pod {name} is being deleted, cannot be assigned to a host"));
+    }
+    if let Some(bound) = pod["spec"]["nodeName"].as_str().filter(|bound| !bound.is_empty()) {
+        return Err(format!("pod {name} is already assigned to node {bound:?}"));
+    }
+    if pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
+        return Err(format!("pod {name} has non-empty .spec.schedulingGates"));
+    }
+    object::member_mut(pod, "spec").insert("nodeName".into(), binding["target"]["name"].clone());
+    if let Some(annotations) = binding["metadata"]["annotations"].as_object().filter(|all| !all.is_empty()) {
+        let all = object::meta_mut(pod).entry("annotations").or_insert_with(|| json!({}));
+        object::as_map(all).extend(annotations.clone());
+    }
+    let conditions = object::member_mut(pod, "status").entry("conditions").or_insert_with(|| json!([]));
+    if let Value::Array(conditions) = conditions {
+        conditions.retain(|condition| condition["type"] != "PodScheduled");
+        conditions.push(json!({
+            "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now
+        }));
+    }
+    Ok(())
+}
+
+fn conflict(name: &str, why: &str) -> ApiError {
+    const RESOURCE: &str = "pods/binding";
+    ApiError::new(
+        StatusCode::CONFLICT,
+        "Conflict",
+        format!("Operation cannot be fulfilled on {RESOURCE} {name:?}: {why}"),
+    )
+    .with_details(json!({"name": name, "kind": RESOURCE}))
+}

@@ -1,0 +1,162 @@
+//! Create.
+
+use http::StatusCode;
+use kubewright_store::{Change, Expect};
+use serde_json::Value;
+
+use super::{Call, Registry, WriteOptions, Written, body, encode, key, object, scale};
+use crate::admission::{self, Operation};
+use crate::error::ApiError;
+use crate::field::FieldError;
+use crate::http::body::Decoded;
+
+/// How often a generated name is tried (`k8s.io/apiserver/pkg/registry/generic/registry`, `maxNameGenerationCreateAttempts`).
+const NAME_ATTEMPTS: usize = 8;
+/// The letters that are appended to `generateName`.
+const SUFFIX_LENGTH: usize = 5;
+/// The most of `generateName` that is kept, so that the whole is a DNS label.
+const GENERATED_BASE: usize = 63 - SUFFIX_LENGTH;
+
+impl Registry {
+    /// Creates an object from a request's body. `call.name` is empty, or (create on update) the name that it must have.
+    ///
+    /// # Errors
+    /// What the body, the rules of the kind, admission, or an object of that name have against it.
+    pub async fn create(
+        &self,
+        call: Call<'_>,
+        decoded: Decoded,
+        options: WriteOptions,
+    ) -> Result<Written, ApiError> {
+        let mut warnings = Vec::new();
+        let mut draft = body::object_of(call.kind, decoded, options.validation, &mut warnings)?;
+        self.begin(call, &mut draft)?;
+        let generates =
+            object::name(&draft).is_empty() && !object::meta_text(&draft, "generateName").is_empty();
+        let mut attempts = if generates { NAME_ATTEMPTS } else { 1 };
+        let bytes = loop {
+            attempts -= 1;
+            let mut object = if attempts == 0 { std::mem::take(&mut draft) } else { draft.clone() };
+            if generates {
+                self.generate_name(&mut object);
+            }
+            match self.create_object(call, object, options, &mut warnings).await {
+                Err(error) if attempts > 0 && error.reason == "AlreadyExists" => {}
+                outcome => break outcome?,
+            }
+        };
+        Ok(Written { code: StatusCode::CREATED, bytes, warnings })
+    }
+
+    /// The parts of metadata that only the server sets, and the place.
+    fn begin(&self, call: Call<'_>, draft: &mut Value) -> Result<(), ApiError> {
+        if !object::resource_version(draft).is_empty() {
+            return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
+        }
+        place(call, draft)?;
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"] {
+            object::set_meta(draft, field, None);
+        }
+        let now = object::time(self.world.clock.now());
+        object::set_meta(draft, "creationTimestamp", Some(now));
+        object::set_meta(draft, "uid", Some(self.world.dice.uid().into()));
+        object::set_meta(draft, "generation", call.kind.rules.generation.counts().then(|| 1.into()));
+        Ok(())
+    }
+
+    fn generate_name(&self, object: &mut Value) {
+        let mut base = object::meta_text(object, "generateName").to_owned();
+        if base.len() > GENERATED_BASE {
+            let cut = (0..=GENERATED_BASE).rev().find(|at| base.is_char_boundary(*at)).unwrap_or(0);
+            base.truncate(cut);
+        }
+        let name = base + &self.world.dice.suffix(SUFFIX_LENGTH);
+        object::set_meta(object, "name", Some(name.into()));
+    }
+
+    async fn create_object(
+        &self,
+        call: Call<'_>,
+        mut object: Value,
+        options: WriteOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<bytes::Bytes, ApiError> {
+        let kind = call.kind;
+        if kind.has_status() && !kind.behaviour.born_with_status {
+            object::as_map(&mut object).remove("status");
+        }
+        body::default(kind, &mut object);
+        (kind.rules.prepare_create)(&mut object);
+        admission::admit(self, call, Operation::Create(&mut object))?;
+        let _allocation = self.allocate(kind, &mut object, None).await?;
+        let name = object::name(&object).to_owned();
+        let errors = self.errors_of_new(call, &object);
+        if !errors.is_empty() {
+            return Err(ApiError::invalid(kind, &name, &errors));
+        }
+        warnings.extend(kind.rules.warnings(&object));
+        warnings.extend(self.warnings_of_definition(kind, &object, None));
+        let key = key(call.namespace, &name);
+        if options.dry_run {
+            let there = self.snapshot().get(&kind.collection, &key).is_some();
+            return if there {
+                Err(ApiError::already_exists(kind, &name))
+            } else {
+                Ok(encode::bytes(kind, &object))
+            };
+        }
+        let change = Change::Put(encode::draft(kind, object));
+        let entry = self
+            .store
+            .commit(&kind.collection, &key, Expect::Absent, change)
+            .await
+            .map_err(|_| ApiError::already_exists(kind, &name))?;
+        self.definition_changed(kind, &name).await;
+        Ok(encode::object(kind, &entry))
+    }
+
+    fn errors_of_new(&self, call: Call<'_>, object: &Value) -> Vec<FieldError> {
+        let kind = call.kind;
+        let mut errors = kind.rules.errors_on_create(object, kind.namespaced());
+        errors.extend(kind.schema().validate(object, None));
+        errors.extend(scale::errors(kind, object));
+        let more = kind.schema().unsupported_values(object, &errors);
+        errors.extend(more);
+        errors.extend(self.errors_of_definition(kind, object, None));
+        errors
+    }
+}
+
+/// 400: the object says that it belongs elsewhere.
+fn elsewhere() -> ApiError {
+    ApiError::bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request",
+    )
+}
+
+/// The object belongs where the URL says: its namespace and name are the URL's, or are not given. (An object of the
+/// cluster may say `default`, as in `k8s.io/apiserver/pkg/registry/rest/meta.go`.)
+pub(super) fn place(call: Call<'_>, draft: &mut Value) -> Result<(), ApiError> {
+    let given = object::namespace(draft);
+    if call.kind.namespaced() {
+        if !given.is_empty() && given != call.namespace {
+            return Err(elsewhere());
+        }
+        object::set_meta(draft, "namespace", Some(call.namespace.into()));
+    } else if matches!(given, "" | "default") {
+        object::set_meta(draft, "namespace", None);
+    } else {
+        return Err(elsewhere());
+    }
+    let given = object::name(draft);
+    if !call.name.is_empty() {
+        if !given.is_empty() && given != call.name {
+            return Err(ApiError::bad_request(format!(
+                "the name of the object ({given}) does not match the name on the URL ({})",
+                call.name
+            )));
+        }
+        object::set_meta(draft, "name", Some(call.name.into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! CustomResourceDefinitions come into force: what the rest of the cluster sees of a change of one, at once and with no
+//! controller. The rules of a definition are in [`crate::schema::definition`].
+
+use std::sync::Arc;
+
+use kubewright_store::{Change, Expect, Name, Revision};
+use serde_json::{Value, json};
+
+use super::{Call, DeleteOptions, ListOptions, Registry, encode, object};
+use crate::authn::User;
+use crate::field::FieldError;
+use crate::kinds::{Kind, Kinds, Role};
+use crate::schema::definition;
+
+/// The finalizer that holds a definition until its objects are gone.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// No object is known to have all defaults.
+const ALWAYS: Revision = Revision(u64::MAX);
+
+impl Registry {
+    /// What is wrong with a definition; nothing for other kinds.
+    pub(super) fn errors_of_definition(
+        &self,
+        kind: &Kind,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Vec<FieldError> {
+        if is_definition(kind) { definition::validate(object, old) } else { Vec::new() }
+    }
+
+    /// What a definition asks for that is not enforced; nothing for other kinds.
+    pub(super) fn warnings_of_definition(
+        &self,
+        kind: &Kind,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Vec<String> {
+        if is_definition(kind) { definition::warnings(object, old) } else { Vec::new() }
+    }
+
+    /// Serves what the stored definitions say.
+    pub(super) fn reload_definitions(&self) {
+        let snapshot = self.snapshot();
+        let built_in = Kinds::built_in();
+        let Some(definitions) = built_in.iter().find(|kind| is_definition(kind)).cloned() else { return };
+        let custom: Vec<Arc<Kind>> = snapshot
+            .range(&definitions.collection, "", None)
+            .flat_map(|entry| self.served(&encode::value(&definitions, entry), Revision(0)))
+            .map(Arc::new)
+            .collect();
+        self.kinds.store(Arc::new(Kinds::of(built_in.iter().cloned().chain(custom))));
+    }
+
+    /// After a commit of a definition: its status is brought up to date, its kinds are served or are no longer, and a
+    /// definition that is being deleted takes its objects with it. Nothing for other kinds.
+    pub(super) async fn definition_changed(&self, kind: &Arc<Kind>, name: &str) {
+        if !is_definition(kind) {
+            return;
+        }
+        let _turn = self.defining.lock().await;
+        let key: Name = name.into();
+        while let Some(entry) = self.snapshot().get(&kind.collection, &key).cloned() {
+            let current = encode::value(kind, &entry);
+            let mut next = current.clone();
+            definition::status(&mut next, &self.others(name), self.world.clock.now());
+            if object::is_deleting(&next) {
+                terminate(&mut next, self.world.clock.now());
+            }
+            if next == current {
+                break;
+            }
+            let change = Change::Put(encode::draft(kind, next));
+            if self.store.commit(&kind.collection, &key, Expect::At(entry.revision), change).await.is_ok() {
+                break;
+            }
+        }
+        self.serve(kind, name);
+        if let Some(entry) = self.snapshot().get(&kind.collection, &key).cloned()
+            && object::is_deleting(&encode::value(kind, &entry))
+        {
+            self.delete_objects_of(kind, name).await;
+        }
+    }
+
+    /// The kinds that other definitions (and the server itself) make.
+    fn others(&self, name: &str) -> Kinds {
+        Kinds::of(self.kinds().iter().filter(|kind| !made_by(kind, name)).cloned())
+    }
+
+    /// Swaps the kinds that the definition `name` makes; a kind that does not change keeps its place.
+    fn serve(&self, definitions: &Kind, name: &str) {
+        let entry = self.snapshot().get(&definitions.collection, name).cloned();
+        let now = self.store.revision();
+        let made =
+            entry.map(|entry| self.served(&encode::value(definitions, &entry), now)).unwrap_or_default();
+        let kept: Vec<Arc<Kind>> = self.others(name).iter().cloned().collect();
+        self.kinds.store(Arc::new(Kinds::of(kept.into_iter().chain(made.into_iter().map(Arc::new)))));
+    }
+
+    /// The kinds that a definition makes, once its names are accepted; where none were made before, they are `new`
+    /// at this revision.
+    fn served(&self, definition: &Value, new: Revision) -> Vec<Kind> {
+        if !condition(definition, "Established") {
+            return Vec::new();
+        }
+        let one_version =
+            definition["spec"]["versions"].as_array().is_some_and(|versions| versions.len() == 1);
+        let before = self.kinds();
+        let made_before = before.iter().find(|kind| made_by(kind, object::name(definition)));
+        let served_since =
+            made_before.and_then(|kind| kind.custom.as_ref()).map_or(new, |custom| custom.served_since);
+        let mut made = definition::kinds(definition);
+        for custom in made.iter_mut().filter_map(|kind| kind.custom.as_mut()) {
+            custom.served_since = served_since;
+        }
+        for kind in made.iter_mut().filter(|kind| kind.schema().has_defaults()) {
+            let known = before.get(&kind.group, &kind.version, &kind.plural);
+            let same = known.filter(|known| known.schema().is_same(kind.schema()));
+            let since = same.and_then(|same| same.custom.as_ref()).map(|custom| custom.defaults_since);
+            let Some(custom) = &mut kind.custom else { continue };
+            custom.defaults_since = match since {
+                // Through which version an object was written is not seen of it: it may lack the defaults of the others.
+                _ if !one_version => ALWAYS,
+                Some(since) if since != ALWAYS => since,
+                _ => self.store.revision(),
+            };
+        }
+        made
+    }
+
+    async fn delete_objects_of(&self, definitions: &Arc<Kind>, name: &str) {
+        let user = User::new("system:apiserver", ["system:masters"]);
+        if let Some(kind) = self.kinds().iter().find(|kind| made_by(kind, name)).cloned() {
+            let call = Call { kind: &kind, namespace: "", name: "", user: &user };
+            let all = self.list(call, &ListOptions::default()).map(|list| list.entries).unwrap_or_default();
+            for entry in all {
+                let object = encode::value(&kind, &entry);
+                let (namespace, name) = (object::namespace(&object), object::name(&object));
+                // Gone meanwhile, or held by a finalizer: both are fine, the last one to go finishes the definition.
+                let _ =
+                    Box::pin(self.delete(Call { namespace, name, ..call }, &DeleteOptions::default())).await;
+            }
+        }
+        self.finish_definition(definitions, name).await;
+    }
+
+    /// After an object has gone: a definition that was only waiting for it goes too.
+    pub(super) async fn object_gone(&self, kind: &Kind) {
+        let Some(custom) = &kind.custom else { return };
+        let kinds = self.kinds();
+        if let Some(definitions) = kinds.iter().find(|kind| is_definition(kind)) {
+            self.finish_definition(definitions, &custom.definition).await;
+        }
+    }
+
+    /// Lets a terminating definition go when none of its objects is left.
+    async fn finish_definition(&self, definitions: &Arc<Kind>, name: &str) {
+        let key: Name = name.into();
+        let snapshot = self.snapshot();
+        let Some(entry) = snapshot.get(&definitions.collection, &key) else { return };
+        let mut next = encode::value(definitions, entry);
+        let left = self.kinds().iter().any(|kind| made_by(kind, name) && snapshot.len(&kind.collection) > 0);
+        if !object::is_deleting(&next) || left {
+            return;
+        }
+        object::remove_finalizer(&mut next, CLEANUP);
+        let goes = super::update::is_finished(definitions, &next);
+        let draft = encode::draft(definitions, next);
+        let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
+        let outcome =
+            self.store.commit(&definitions.collection, &key, Expect::At(entry.revision), change).await;
+        if outcome.is_ok() {
+            self.serve(definitions, name);
+        }
+    }
+}
+
+fn is_definition(kind: &Kind) -> bool {
+    kind.behaviour.role == Role::Definition
+}
+
+fn made_by(kind: &Kind, definition: &str) -> bool {
+    kind.custom.as_ref().is_some_and(|custom| custom.definition == definition)
+}
+
+fn condition(object: &Value, name: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array();
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition["type"] == name && condition["status"] == "True")
+}
+
+/// A definition that is asked to go waits until its objects are gone
+/// (`apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go`, `Delete`).
+pub(super) fn begin_termination(definition: &mut Value, now: jiff::Timestamp) {
+    object::add_finalizer(definition, CLEANUP);
+    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    set_terminating(definition, "InstanceDeletionPending", message, now);
+}
+
+/// Its objects are being deleted (`apiextensions-apiserver/pkg/controller/finalizer`).
+fn terminate(definition: &mut Value, now: jiff::Timestamp) {
+    set_terminating(definition, "InstanceDeletionInProgress", "CustomResource deletion is in progress", now);
+}
+
+fn set_terminating(definition: &mut Value, reason: &str, message: &str, now: jiff::Timestamp) {
+    let status = object::member_mut(definition, "status");
+    let conditions = status.entry("conditions").or_insert_with(|| json!([]));
+    let Value::Array(conditions) = conditions else { return };
+    match conditions.iter_mut().find(|condition| condition["type"] == "Terminating") {
+        Some(condition) => {
+            condition["reason"] = reason.into();
+            condition["message"] = message.into();
+        }
+        None => conditions.push(json!({
+            "type": "Terminating",
+            "status": "True",
+            "lastTransitionTime": object::time(now),
+            "reason": reason,
+            "message": message
+        })),
+    }
+}

@@ -1,0 +1,241 @@
+//! Delete, of one object or of many (`k8s.io/apiserver/pkg/registry/rest/delete.go`).
+
+use bytes::{BufMut, BytesMut};
+use http::StatusCode;
+use jiff::{Timestamp, ToSpan};
+use kubewright_store::{Change, Entry, Expect};
+use serde_json::{Value, json};
+
+use super::update::{is_finished, modified};
+use super::{
+    Call, DeleteOptions, ListOptions, Propagation, Registry, Summary, Written, definitions, encode, object,
+};
+use crate::admission::{self, Operation};
+use crate::error::ApiError;
+use crate::kinds::Role;
+
+/// The grace period of a pod that does not say.
+const DEFAULT_GRACE: i64 = 30;
+
+impl Registry {
+    /// Deletes an object: at once, or, where finalizers or a grace period hold it, by marking it.
+    ///
+    /// # Errors
+    /// 404; 409 when a precondition does not hold; 403 when admission refuses.
+    pub async fn delete(&self, call: Call<'_>, options: &DeleteOptions) -> Result<Written, ApiError> {
+        loop {
+            let entry = self.entry(call)?;
+            let current = encode::value(call.kind, &entry);
+            check_preconditions(call, &current, options)?;
+            admission::admit(self, call, Operation::Delete(&current))?;
+            let Deletion { object: next, goes } = self.deletion(call, &current, options);
+            if options.dry_run || (!goes && next == current) {
+                return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes));
+            }
+            if let Some(entry) = self.commit_deletion(call, &entry, &next, goes).await {
+                return Ok(answer(call, &next, encode::object(call.kind, &entry), goes));
+            }
+            if options.resource_version.is_some() {
+                return Err(modified(call));
+            }
+        }
+    }
+
+    async fn commit_deletion(
+        &self,
+        call: Call<'_>,
+        entry: &Entry<Summary>,
+        next: &Value,
+        goes: bool,
+    ) -> Option<std::sync::Arc<Entry<Summary>>> {
+        let draft = encode::draft(call.kind, next.clone());
+        let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
+        let expect = Expect::At(entry.revision);
+        let entry = self.store.commit(&call.kind.collection, &call.key(), expect, change).await.ok()?;
+        if goes {
+            self.object_gone(call.kind).await;
+        }
+        self.definition_changed(call.kind, call.name).await;
+        Some(entry)
+    }
+
+    /// What a deletion makes of an object. Only pods end gracefully; what else nothing holds goes as it is, unmarked
+    /// (`k8s.io/apiserver/pkg/registry/generic/registry/store.go`, `Delete`).
+    fn deletion(&self, call: Call<'_>, current: &Value, options: &DeleteOptions) -> Deletion {
+        let now = self.world.clock.now();
+        let role = call.kind.behaviour.role;
+        let asked_before = object::is_deleting(current);
+        let mut next = current.clone();
+        if role == Role::Namespace && object::holds_content(current) {
+            if !asked_before {
+                set_propagation(call, &mut next, current, options);
+                object::set_meta(&mut next, "deletionTimestamp", Some(object::time(now)));
+                object::member_mut(&mut next, "status").insert("phase".into(), "Terminating".into());
+            }
+            return Deletion { object: next, goes: false };
+        }
+        if role == Role::Definition && !asked_before {
+            object::set_meta(&mut next, "deletionTimestamp", Some(object::time(now)));
+            definitions::begin_termination(&mut next, now);
+            return Deletion { object: next, goes: false };
+        }
+        set_propagation(call, &mut next, current, options);
+        if role == Role::Pod {
+            grant_grace(&mut next, current, options.grace_seconds, now);
+            let goes = is_finished(call.kind, &next);
+            return Deletion { object: next, goes };
+        }
+        let held = object::finalizers(&next).next().is_some();
+        if held && !asked_before {
+            mark(&mut next, 0, now);
+        }
+        Deletion { object: next, goes: !held }
+    }
+
+    /// Deletes all objects that selectors name; the answer is the list of them.
+    ///
+    /// # Errors
+    /// As [`Registry::delete`]; what is gone meanwhile is no error.
+    pub async fn delete_collection(
+        &self,
+        call: Call<'_>,
+        list: &ListOptions,
+        options: &DeleteOptions,
+    ) -> Result<Written, ApiError> {
+        let found = self.list(call, list)?;
+        let mut bytes = BytesMut::new();
+        bytes.put_slice(found.head().as_bytes());
+        for (at, entry) in found.entries.iter().enumerate() {
+            if at > 0 {
+                bytes.put_u8(b',');
+            }
+            encode::write_item(&mut bytes, call.kind, entry);
+            let object = encode::value(call.kind, entry);
+            let (namespace, name) = (object::namespace(&object), object::name(&object));
+            match self.delete(Call { namespace, name, ..call }, options).await {
+                Err(error) if error.code != StatusCode::NOT_FOUND => return Err(error),
+                _ => {}
+            }
+        }
+        bytes.put_slice(b"]}");
+        Ok(Written { code: StatusCode::OK, bytes: bytes.freeze(), warnings: Vec::new() })
+    }
+}
+
+/// What a deletion makes of an object.
+struct Deletion {
+    /// The object: marked where it stays for a while.
+    object: Value,
+    /// Whether it goes at once.
+    goes: bool,
+}
+
+/// Notes in an object's finalizers what becomes of its dependents.
+fn set_propagation(call: Call<'_>, next: &mut Value, current: &Value, options: &DeleteOptions) {
+    let propagation = options.propagation.unwrap_or_else(|| default_propagation(call, current));
+    for (finalizer, wanted) in
+        [(object::ORPHAN, Propagation::Orphan), (object::FOREGROUND, Propagation::Foreground)]
+    {
+        if propagation == wanted {
+            object::add_finalizer(next, finalizer);
+        } else if options.propagation.is_some() {
+            object::remove_finalizer(next, finalizer);
+        }
+    }
+}
+
+/// Marks an object as deleted in so many seconds; that is a new generation of it.
+fn mark(next: &mut Value, grace: i64, now: Timestamp) {
+    let at = now.checked_add(grace.seconds()).unwrap_or(now);
+    object::set_meta(next, "deletionTimestamp", Some(object::time(at)));
+    object::set_meta(next, "deletionGracePeriodSeconds", Some(grace.into()));
+    let generation = object::generation(next);
+    if generation > 0 {
+        object::set_meta(next, "generation", Some((generation + 1).into()));
+    }
+}
+
+/// Gives a pod its time to end. Asked again, the time only gets shorter, and not by itself
+/// (`k8s.io/apiserver/pkg/registry/rest/delete.go`, `BeforeDelete`).
+fn grant_grace(next: &mut Value, current: &Value, asked: Option<i64>, now: Timestamp) {
+    if !object::is_deleting(current) {
+        return mark(next, pod_grace(current, asked), now);
+    }
+    let before = current["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+    let Some(asked) = asked.map(at_least_one).filter(|asked| *asked < before) else { return };
+    let at = object::meta_text(current, "deletionTimestamp").parse::<Timestamp>().unwrap_or(now);
+    let sooner = at.checked_sub((before - asked).seconds()).unwrap_or(now);
+    object::set_meta(next, "deletionTimestamp", Some(object::time(sooner)));
+    object::set_meta(next, "deletionGracePeriodSeconds", Some(asked.into()));
+}
+
+/// A negative period is the shortest that is one.
+fn at_least_one(seconds: i64) -> i64 {
+    if seconds < 0 { 1 } else { seconds }
+}
+
+/// What a deletion does to dependents when it does not say: an earlier wish stands, else the kind's default.
+fn default_propagation(call: Call<'_>, current: &Value) -> Propagation {
+    let asked = |finalizer| object::finalizers(current).any(|one| one == finalizer);
+    if asked(object::ORPHAN) {
+        Propagation::Orphan
+    } else if asked(object::FOREGROUND) {
+        Propagation::Foreground
+    } else if call.kind.behaviour.orphans_by_default {
+        Propagation::Orphan
+    } else {
+        Propagation::Background
+    }
+}
+
+/// How many seconds a pod has to end: none where no node runs it (`pkg/registry/core/pod/strategy.go`, `CheckGracefulDelete`).
+fn pod_grace(pod: &Value, asked: Option<i64>) -> i64 {
+    let runs = pod["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
+    let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+    if !runs || ended {
+        return 0;
+    }
+    at_least_one(
+        asked.or_else(|| pod["spec"]["terminationGracePeriodSeconds"].as_i64()).unwrap_or(DEFAULT_GRACE),
+    )
+}
+
+fn check_preconditions(call: Call<'_>, current: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
+    let uid = object::uid(current);
+    if let Some(given) = options.uid.as_deref().filter(|given| *given != uid) {
+        return Err(ApiError::conflict(
+            call.kind,
+            call.name,
+            &format!(
+                "the UID in the precondition ({given}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+            ),
+        ));
+    }
+    let version = object::resource_version(current);
+    if let Some(given) = options.resource_version.as_deref().filter(|given| *given != version) {
+        return Err(ApiError::conflict(
+            call.kind,
+            call.name,
+            &format!(
+                "the ResourceVersion in the precondition ({given}) does not match the ResourceVersion in record ({version}). The object might have been modified"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The object where it is still there or its kind answers so, else a Status.
+fn answer(call: Call<'_>, next: &Value, bytes: bytes::Bytes, goes: bool) -> Written {
+    let bytes = if !goes || call.kind.behaviour.deletion_answers_object {
+        bytes
+    } else {
+        let mut details = json!({"name": call.name, "kind": call.kind.plural, "uid": object::uid(next)});
+        if !call.kind.group.is_empty() {
+            details["group"] = call.kind.group.clone().into();
+        }
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+            .to_string()
+            .into()
+    };
+    Written { code: StatusCode::OK, bytes, warnings: Vec::new() }
+}

@@ -1,0 +1,213 @@
+//! Objects as bytes. An object is serialised once, when it is committed; GET, LIST and every watcher share the bytes.
+//!
+//! Stored bytes begin with `kind`, `apiVersion` and `metadata`, in this order, as kube-apiserver writes them. So an item of
+//! a list (which has no kind of its own for built-in kinds) and another served version are found by cutting the head off.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use kubewright_store::{Draft, Entry};
+use serde_json::{Map, Value};
+
+use super::summary::Summary;
+use crate::kinds::{Kind, rules::convert};
+
+/// The value of a stored entry in the version of `kind`.
+#[must_use]
+pub fn value(kind: &Kind, entry: &Entry<Summary>) -> Value {
+    let mut value: Value = serde_json::from_slice(&entry.bytes).unwrap_or_default();
+    if kind.custom.is_some() {
+        set_type(kind, &mut value);
+        if lacks_defaults(kind, entry) {
+            kind.schema().default(&mut value);
+        }
+    } else if !kind.is_storage() {
+        convert::from_storage(&kind.group, &kind.version, &kind.plural, &mut value);
+        set_type(kind, &mut value);
+    }
+    value
+}
+
+/// Whether an object may have been written under another schema, whose defaults were not today's.
+fn lacks_defaults(kind: &Kind, entry: &Entry<Summary>) -> bool {
+    kind.custom.as_ref().is_some_and(|custom| entry.revision <= custom.defaults_since)
+}
+
+/// Sets `kind` and `apiVersion` to those of `kind`.
+pub fn set_type(kind: &Kind, value: &mut Value) {
+    if let Value::Object(map) = value {
+        map.insert("kind".into(), kind.kind.clone().into());
+        map.insert("apiVersion".into(), kind.api_version().into());
+    }
+}
+
+/// What is committed for an object that is given in the version of `kind`.
+#[must_use]
+pub fn draft(kind: &Kind, mut object: Value) -> Draft<Summary> {
+    if !kind.is_storage() {
+        convert::to_storage(&kind.group, &kind.version, &kind.plural, &mut object);
+    }
+    let tag = Arc::new(Summary::of(kind, &object));
+    super::object::set_meta(&mut object, "resourceVersion", Some(String::new().into()));
+    let mut bytes = Vec::with_capacity(1024);
+    bytes.extend_from_slice(head(&kind.kind, &kind.storage_api_version()).as_bytes());
+    let revision_at = write_rest(&mut bytes, &object);
+    Draft { bytes, revision_at, tag }
+}
+
+/// An object's bytes as they would be stored and served, with the resource version it has (none for one never stored).
+#[must_use]
+pub fn bytes(kind: &Kind, object: &Value) -> Bytes {
+    let mut bytes = Vec::with_capacity(1024);
+    bytes.extend_from_slice(head(&kind.kind, &kind.api_version()).as_bytes());
+    write_rest(&mut bytes, object);
+    bytes.into()
+}
+
+/// An entry's bytes as the object is served in the version of `kind`.
+#[must_use]
+pub fn object(kind: &Kind, entry: &Entry<Summary>) -> Bytes {
+    if kind.custom.is_none() && kind.is_storage() {
+        return entry.bytes.clone();
+    }
+    if kind.custom.is_none() || lacks_defaults(kind, entry) {
+        return bytes(kind, &value(kind, entry));
+    }
+    // Objects stay stored in the version that was the storage version when they were written.
+    let head = head(&kind.kind, &kind.api_version());
+    if entry.bytes.starts_with(head.as_bytes()) {
+        entry.bytes.clone()
+    } else {
+        with_head(&head, body(&entry.bytes))
+    }
+}
+
+/// An entry's bytes as an item of a list: built-in kinds leave `kind` and `apiVersion` to the list.
+pub fn write_item(out: &mut BytesMut, kind: &Kind, entry: &Entry<Summary>) {
+    if kind.custom.is_some() {
+        out.put(object(kind, entry));
+    } else if kind.is_storage() {
+        out.put_u8(b'{');
+        out.put_slice(body(&entry.bytes));
+    } else {
+        out.put_u8(b'{');
+        out.put_slice(body(&bytes(kind, &value(kind, entry))));
+    }
+}
+
+/// `{"kind":…,"apiVersion":…,`: how stored bytes begin.
+fn head(kind: &str, api_version: &str) -> String {
+    format!("{{\"kind\":{},\"apiVersion\":{},", Value::from(kind), Value::from(api_version))
+}
+
+fn with_head(head: &str, body: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(head.len() + body.len());
+    bytes.put_slice(head.as_bytes());
+    bytes.put_slice(body);
+    bytes.freeze()
+}
+
+/// What follows the head: `"metadata":{…`. Names of kinds and versions hold no comma, so the second comma ends the head.
+fn body(bytes: &[u8]) -> &[u8] {
+    let mut commas = bytes.iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(at, _)| at);
+    match (commas.next(), commas.next()) {
+        (Some(_), Some(second)) => &bytes[second + 1..],
+        _ => bytes,
+    }
+}
+
+/// Writes `"metadata":{…},…}`; returns where an empty resource version stands.
+fn write_rest(out: &mut Vec<u8>, object: &Value) -> Option<usize> {
+    let empty = Map::new();
+    let members = object.as_object().unwrap_or(&empty);
+    let mut revision_at = None;
+    out.extend_from_slice(b"\"metadata\":{");
+    for (at, (key, value)) in object["metadata"].as_object().unwrap_or(&empty).iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write_value(out, &Value::from(key.as_str()));
+        out.push(b':');
+        if key == "resourceVersion" && value == "" {
+            revision_at = Some(out.len() + 1);
+        }
+        write_value(out, value);
+    }
+    out.push(b'}');
+    for (key, value) in members {
+        if !matches!(key.as_str(), "kind" | "apiVersion" | "metadata") {
+            out.push(b',');
+            write_value(out, &Value::from(key.as_str()));
+            out.push(b':');
+            write_value(out, value);
+        }
+    }
+    out.push(b'}');
+    revision_at
+}
+
+fn write_value(out: &mut Vec<u8>, value: &Value) {
+    // A JSON value has text keys, and a vector takes all that is written: this cannot fail.
+    let _ = serde_json::to_writer(out, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use kubewright_store::{Expect, Memory, Name, Store};
+    use serde_json::json;
+
+    use super::*;
+    use crate::kinds::Kinds;
+
+    async fn stored(kind: &Kind, object: Value) -> Arc<Entry<Summary>> {
+        let store = Memory::new();
+        let change = kubewright_store::Change::Put(draft(kind, object));
+        store
+            .commit(&kind.collection, &Name::from("a"), Expect::Absent, change)
+            .await
+            .expect("an empty store")
+    }
+
+    #[tokio::test]
+    async fn stored_bytes_carry_their_own_version_and_begin_with_their_type() {
+        let kinds = Kinds::built_in();
+        let kind = kinds.get("", "v1", "configmaps").expect("a built-in kind");
+        // Text in the object that looks like the place of the version is not taken for it.
+        let decoy = json!({"resourceVersion": ""}).to_string();
+        let entry = stored(kind, json!({"metadata": {"name": "a"}, "data": {"a": decoy}})).await;
+        assert!(entry.bytes.starts_with(
+            br#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"1"}"#
+        ));
+        assert_eq!(value(kind, &entry)["data"]["a"], decoy);
+    }
+
+    #[tokio::test]
+    async fn items_of_built_in_lists_leave_their_type_to_the_list() {
+        let kinds = Kinds::built_in();
+        let kind = kinds.get("apps", "v1", "deployments").expect("a built-in kind");
+        let entry = stored(kind, json!({"metadata": {"name": "a"}, "spec": {"replicas": 1}})).await;
+        let mut item = BytesMut::new();
+        write_item(&mut item, kind, &entry);
+        let item: Value = serde_json::from_slice(&item).expect("JSON");
+        assert_eq!(item, json!({"metadata": {"name": "a", "resourceVersion": "1"}, "spec": {"replicas": 1}}));
+    }
+
+    #[tokio::test]
+    async fn a_resource_of_two_versions_is_stored_once_and_served_as_both() {
+        let kinds = Kinds::built_in();
+        let (old, new) = (kinds.get("", "v1", "events"), kinds.get("events.k8s.io", "v1", "events"));
+        let (old, new) = (old.expect("a built-in kind"), new.expect("a built-in kind"));
+        let event = json!({
+            "kind": "Event", "apiVersion": "events.k8s.io/v1", "metadata": {"name": "a"},
+            "note": "hello", "regarding": {"name": "web"}
+        });
+        let entry = stored(new, event).await;
+        let (as_old, as_new): (Value, Value) = (
+            serde_json::from_slice(&object(old, &entry)).expect("JSON"),
+            serde_json::from_slice(&object(new, &entry)).expect("JSON"),
+        );
+        assert_eq!((&as_old["apiVersion"], &as_old["message"]), (&json!("v1"), &json!("hello")));
+        assert_eq!(as_old["involvedObject"]["name"], "web");
+        assert_eq!((&as_new["apiVersion"], &as_new["note"]), (&json!("events.k8s.io/v1"), &json!("hello")));
+    }
+}

@@ -1,0 +1,147 @@
+//! The object engine: one way through create, read, update, patch and delete for every kind, built-in or custom.
+//!
+//! A kind is only asked for its data and its pure functions ([`crate::kinds`]); what is done with an object stands here,
+//! one file for each verb.
+
+mod allocate;
+mod bind;
+mod body;
+mod create;
+mod definitions;
+mod delete;
+pub mod encode;
+pub mod object;
+mod options;
+mod read;
+mod scale;
+mod summary;
+mod update;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http::StatusCode;
+use kubewright_store::{Entry, Name, Snapshot, Store};
+use kubewright_world::World;
+
+pub use allocate::API_SERVER;
+pub use body::{FieldValidation, unrecognized};
+pub use options::{DeleteOptions, ListOptions, Propagation, VersionMatch, WriteOptions};
+pub use read::List;
+pub(crate) use read::too_old;
+pub use scale::paths as scale_paths;
+pub use summary::Summary;
+pub use update::{Member, Part};
+
+use crate::authn::User;
+use crate::authz::Authorizer;
+use crate::error::ApiError;
+use crate::kinds::{Kind, Kinds};
+
+/// The objects of a cluster and the rules for changing them.
+pub struct Registry {
+    world: World,
+    store: Arc<dyn Store<Summary>>,
+    kinds: ArcSwap<Kinds>,
+    authorizer: Authorizer,
+    /// Held while something that is unique in the cluster (a cluster IP, a node port) is chosen and committed.
+    allocating: tokio::sync::Mutex<()>,
+    /// Held while a definition, and with it the set of kinds, changes.
+    defining: tokio::sync::Mutex<()>,
+}
+
+/// One object (or, with an empty name, one place) of a kind, and who asks.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// The kind, in the version asked for.
+    pub kind: &'a Arc<Kind>,
+    /// Empty for cluster-wide kinds, and for all namespaces.
+    pub namespace: &'a str,
+    /// Empty where no single object is meant.
+    pub name: &'a str,
+    /// Who asks.
+    pub user: &'a User,
+}
+
+impl Call<'_> {
+    /// The key of the object in its collection.
+    fn key(&self) -> Name {
+        key(self.namespace, self.name)
+    }
+}
+
+/// The key of an object: `namespace/name`, or the name alone.
+fn key(namespace: &str, name: &str) -> Name {
+    if namespace.is_empty() { name.into() } else { format!("{namespace}/{name}").into() }
+}
+
+/// What a write gives back.
+#[derive(Debug)]
+pub struct Written {
+    /// 201 for what was created, else 200.
+    pub code: StatusCode,
+    /// The object, or a Status.
+    pub bytes: Bytes,
+    /// Texts for `Warning` headers.
+    pub warnings: Vec<String>,
+}
+
+impl Registry {
+    /// Over a store, with the built-in kinds and those that the stored definitions make.
+    #[must_use]
+    pub fn new(world: World, store: Arc<dyn Store<Summary>>) -> Self {
+        let registry = Self {
+            world,
+            store,
+            kinds: ArcSwap::from_pointee(Kinds::built_in()),
+            authorizer: Authorizer::default(),
+            allocating: tokio::sync::Mutex::new(()),
+            defining: tokio::sync::Mutex::new(()),
+        };
+        registry.reload_definitions();
+        registry
+    }
+
+    /// The kinds that are served now.
+    #[must_use]
+    pub fn kinds(&self) -> Arc<Kinds> {
+        self.kinds.load_full()
+    }
+
+    /// The objects as they are now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot<Summary> {
+        self.store.snapshot()
+    }
+
+    /// The store behind the objects.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store<Summary>> {
+        &self.store
+    }
+
+    /// Who may do what.
+    #[must_use]
+    pub fn authorizer(&self) -> &Authorizer {
+        &self.authorizer
+    }
+
+    /// The clock and the dice.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The stored object.
+    ///
+    /// # Errors
+    /// 404.
+    pub(crate) fn entry(&self, call: Call<'_>) -> Result<Arc<Entry<Summary>>, ApiError> {
+        self.store
+            .snapshot()
+            .get(&call.kind.collection, &call.key())
+            .cloned()
+            .ok_or_else(|| ApiError::not_found(call.kind, call.name))
+    }
+}

@@ -1,0 +1,356 @@
+//! The options of requests (`k8s.io/apimachinery/pkg/apis/meta/v1`: ListOptions, CreateOptions, DeleteOptions, …).
+
+use std::time::Duration;
+
+use kubewright_store::Revision;
+use serde_json::Value;
+
+use super::Call;
+use super::body::FieldValidation;
+use crate::error::ApiError;
+use crate::field::FieldError;
+use crate::http::request::Query;
+use crate::kinds::Kind;
+use crate::kinds::rules::metadata;
+use crate::patch;
+use crate::selector::{FieldSelector, LabelSelector};
+
+/// How a list relates to the resource version that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionMatch {
+    /// At this version or a later one.
+    NotOlderThan,
+    /// At exactly this version.
+    Exact,
+}
+
+/// What is listed, watched, or deleted together.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    /// Objects with these labels.
+    pub labels: LabelSelector,
+    /// Objects with these fields.
+    pub fields: FieldSelector,
+    /// The most items of one answer; 0 for all.
+    pub limit: usize,
+    /// Where the next answer goes on.
+    pub continue_token: Option<String>,
+    /// The version named; `Revision(0)` is "any".
+    pub resource_version: Option<Revision>,
+    /// How the version is meant.
+    pub version_match: Option<VersionMatch>,
+    /// A stream of changes instead of a list.
+    pub watch: bool,
+    /// The watch may send bookmarks.
+    pub bookmarks: bool,
+    /// The watch begins with what is there.
+    pub initial_events: Option<bool>,
+    /// How long the watch lasts.
+    pub timeout: Option<Duration>,
+}
+
+impl ListOptions {
+    /// Reads them from a query.
+    ///
+    /// # Errors
+    /// 400 for what cannot be read, 422 for combinations that make no sense.
+    pub fn read(query: &Query, kind: &Kind) -> Result<Self, ApiError> {
+        let labels = LabelSelector::parse(query.text("labelSelector")).map_err(ApiError::bad_request)?;
+        let fields =
+            FieldSelector::parse(query.text("fieldSelector"), kind).map_err(ApiError::bad_request)?;
+        let watch = query.flag("watch");
+        let options = Self {
+            labels,
+            fields,
+            limit: usize::try_from(query.number("limit")?.unwrap_or(0)).unwrap_or(0),
+            continue_token: query.get("continue").filter(|token| !token.is_empty()).map(str::to_owned),
+            resource_version: version(query.text("resourceVersion"), watch)?,
+            version_match: version_match(query.text("resourceVersionMatch"))?,
+            watch,
+            bookmarks: query.flag("allowWatchBookmarks"),
+            initial_events: query.get("sendInitialEvents").map(|_| query.flag("sendInitialEvents")),
+            timeout: query
+                .number("timeoutSeconds")?
+                .and_then(|seconds| u64::try_from(seconds).ok())
+                .map(Duration::from_secs),
+        };
+        options.check()?;
+        Ok(options)
+    }
+
+    /// The same for the one object that a path names, where it names one.
+    ///
+    /// # Errors
+    /// 400 for a field selector that is there too.
+    pub fn for_name(self, call: Call<'_>) -> Result<Self, ApiError> {
+        if call.name.is_empty() {
+            return Ok(self);
+        }
+        if !self.fields.is_everything() {
+            return Err(ApiError::bad_request("fieldSelector metadata.name doesn't match requested name"));
+        }
+        let fields = FieldSelector::parse(&format!("metadata.name={}", call.name), call.kind)
+            .map_err(ApiError::bad_request)?;
+        Ok(Self { watch: true, fields, ..self })
+    }
+
+    /// The rules of `k8s.io/apimachinery/pkg/apis/meta/internalversion/validation`.
+    fn check(&self) -> Result<(), ApiError> {
+        let mut errors = Vec::new();
+        let field = "resourceVersionMatch";
+        if self.watch {
+            match (self.initial_events, self.version_match) {
+                (None, Some(_)) => errors.push(FieldError::forbidden(
+                    field,
+                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+                )),
+                (Some(_), None) => errors.push(FieldError::forbidden(
+                    field,
+                    "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+                )),
+                (Some(_), Some(VersionMatch::Exact)) => {
+                    errors.push(FieldError::not_supported(field, "Exact", ["NotOlderThan"]));
+                }
+                _ => {}
+            }
+        } else {
+            if self.version_match.is_some() {
+                if self.resource_version.is_none() {
+                    errors.push(FieldError::forbidden(
+                        field,
+                        "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                    ));
+                }
+                if self.continue_token.is_some() {
+                    errors.push(FieldError::forbidden(
+                        field,
+                        "resourceVersionMatch is forbidden when continue is provided",
+                    ));
+                }
+            }
+            if self.version_match == Some(VersionMatch::Exact) && self.resource_version == Some(Revision(0)) {
+                errors.push(FieldError::forbidden(
+                    field,
+                    "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+                ));
+            }
+            if self.initial_events.is_some() {
+                errors.push(FieldError::forbidden(
+                    "sendInitialEvents",
+                    "sendInitialEvents is forbidden for list",
+                ));
+            }
+        }
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(ApiError::invalid_of("meta.k8s.io", "ListOptions", "", &errors))
+        }
+    }
+}
+
+fn version(text: &str, watch: bool) -> Result<Option<Revision>, ApiError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let complaint = || format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+    match text.parse() {
+        Ok(number) => Ok(Some(Revision(number))),
+        Err(_) if watch => Err(ApiError::unexplained(complaint())),
+        Err(_) => Err(ApiError::bad_request(format!("invalid resource version {text:?}: {}", complaint()))),
+    }
+}
+
+fn version_match(text: &str) -> Result<Option<VersionMatch>, ApiError> {
+    match text {
+        "" => Ok(None),
+        "NotOlderThan" => Ok(Some(VersionMatch::NotOlderThan)),
+        "Exact" => Ok(Some(VersionMatch::Exact)),
+        other => Err(ApiError::invalid_of(
+            "meta.k8s.io",
+            "ListOptions",
+            "",
+            &[FieldError::not_supported("resourceVersionMatch", other, ["Exact", "NotOlderThan", ""])],
+        )),
+    }
+}
+
+/// How something is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WriteOptions {
+    /// All is done but the commit.
+    pub dry_run: bool,
+    /// What becomes of fields that the kind does not have.
+    pub validation: FieldValidation,
+}
+
+impl WriteOptions {
+    /// Reads them from a query; `kind` names them in errors (`CreateOptions`, `UpdateOptions`).
+    ///
+    /// # Errors
+    /// 422 for unknown values.
+    pub fn read(query: &Query, kind: &str) -> Result<Self, ApiError> {
+        Self::checked(query, kind, Vec::new())
+    }
+
+    /// Reads those of a patch of that content type.
+    ///
+    /// # Errors
+    /// 422 for unknown values, and for `force` of a patch that is not server-side apply.
+    pub fn of_patch(query: &Query, media_type: &str) -> Result<Self, ApiError> {
+        let mut errors = Vec::new();
+        if media_type != patch::APPLY && query.get("force").is_some() {
+            errors.push(FieldError::forbidden("force", "may not be specified for non-apply patch"));
+        }
+        Self::checked(query, "PatchOptions", errors)
+    }
+
+    fn checked(query: &Query, kind: &str, mut errors: Vec<FieldError>) -> Result<Self, ApiError> {
+        let dry_run = dry_run(query.all("dryRun"), &mut errors);
+        let validation = match query.text("fieldValidation") {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                errors.push(FieldError::not_supported(
+                    "fieldValidation",
+                    other,
+                    ["", "Ignore", "Strict", "Warn"],
+                ));
+                FieldValidation::Warn
+            }
+        };
+        errors.extend(metadata::validate_field_manager(query.text("fieldManager")));
+        if errors.is_empty() {
+            Ok(Self { dry_run, validation })
+        } else {
+            Err(ApiError::invalid_of("meta.k8s.io", kind, "", &errors))
+        }
+    }
+}
+
+fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {
+    let values: Vec<&str> = values.collect();
+    if values.iter().any(|value| *value != "All") {
+        errors.push(FieldError::not_supported("dryRun", Value::from(values.clone()), ["All"]));
+    }
+    !values.is_empty()
+}
+
+/// What becomes of the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They live on, without an owner.
+    Orphan,
+    /// They go afterwards.
+    Background,
+    /// They go first.
+    Foreground,
+}
+
+/// How something is deleted.
+#[derive(Clone, Debug, Default)]
+pub struct DeleteOptions {
+    /// All is done but the commit.
+    pub dry_run: bool,
+    /// Seconds that the object may take to end by itself.
+    pub grace_seconds: Option<i64>,
+    /// What becomes of the dependents.
+    pub propagation: Option<Propagation>,
+    /// The uid that the object must have.
+    pub uid: Option<String>,
+    /// The resource version that the object must have.
+    pub resource_version: Option<String>,
+}
+
+impl DeleteOptions {
+    /// Reads them from the body of a DELETE, or, where it has none, from the query.
+    ///
+    /// # Errors
+    /// 400 for what cannot be read, 422 for values that make no sense.
+    pub fn read(query: &Query, body: Option<&Value>) -> Result<Self, ApiError> {
+        let mut errors = Vec::new();
+        let (mut options, policy, orphan) = match body {
+            Some(body) => Self::of_body(body, &mut errors)?,
+            None => Self::of_query(query, &mut errors)?,
+        };
+        if orphan.is_some() && !policy.is_empty() {
+            errors.push(FieldError::invalid(
+                "propagationPolicy",
+                policy.clone(),
+                "orphanDependents and deletionPropagation cannot be both set",
+            ));
+        }
+        options.propagation = match (policy.as_str(), orphan) {
+            ("", None) => None,
+            ("", Some(true)) | ("Orphan", _) => Some(Propagation::Orphan),
+            ("", Some(false)) | ("Background", _) => Some(Propagation::Background),
+            ("Foreground", _) => Some(Propagation::Foreground),
+            (other, _) => {
+                errors.push(FieldError::not_supported(
+                    "propagationPolicy",
+                    other,
+                    ["Foreground", "Background", "Orphan", "nil"],
+                ));
+                None
+            }
+        };
+        if errors.is_empty() {
+            Ok(options)
+        } else {
+            Err(ApiError::invalid_of("meta.k8s.io", "DeleteOptions", "", &errors))
+        }
+    }
+
+    fn of_query(
+        query: &Query,
+        errors: &mut Vec<FieldError>,
+    ) -> Result<(Self, String, Option<bool>), ApiError> {
+        let options = Self {
+            dry_run: dry_run(query.all("dryRun"), errors),
+            grace_seconds: query.number("gracePeriodSeconds")?,
+            ..Self::default()
+        };
+        let orphan = query.get("orphanDependents").map(|_| query.flag("orphanDependents"));
+        Ok((options, query.text("propagationPolicy").to_owned(), orphan))
+    }
+
+    fn of_body(body: &Value, errors: &mut Vec<FieldError>) -> Result<(Self, String, Option<bool>), ApiError> {
+        if let Some(kind) = body["kind"].as_str().filter(|kind| !matches!(*kind, "" | "DeleteOptions")) {
+            let version = body["apiVersion"].as_str().unwrap_or_default();
+            return Err(ApiError::bad_request(format!(
+                "no kind {kind:?} is registered for version {version:?} in scheme \"meta.k8s.io\""
+            )));
+        }
+        let wrong = |field: &str| {
+            ApiError::bad_request(format!(
+                "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: json: cannot unmarshal into Go struct field DeleteOptions.{field}"
+            ))
+        };
+        let text = |value: &Value, field: &str| match value {
+            Value::Null => Ok(None),
+            Value::String(text) => Ok(Some(text.clone())),
+            _ => Err(wrong(field)),
+        };
+        let grace_seconds = match &body["gracePeriodSeconds"] {
+            Value::Null => None,
+            number => Some(number.as_i64().ok_or_else(|| wrong("gracePeriodSeconds"))?),
+        };
+        let dry_runs: Vec<&str> = match &body["dryRun"] {
+            Value::Null => Vec::new(),
+            list => {
+                list.as_array().ok_or_else(|| wrong("dryRun"))?.iter().filter_map(Value::as_str).collect()
+            }
+        };
+        let preconditions = &body["preconditions"];
+        let options = Self {
+            dry_run: dry_run(dry_runs.into_iter(), errors),
+            grace_seconds,
+            propagation: None,
+            uid: text(&preconditions["uid"], "preconditions.uid")?,
+            resource_version: text(&preconditions["resourceVersion"], "preconditions.resourceVersion")?,
+        };
+        let policy = text(&body["propagationPolicy"], "propagationPolicy")?.unwrap_or_default();
+        Ok((options, policy, body["orphanDependents"].as_bool()))
+    }
+}

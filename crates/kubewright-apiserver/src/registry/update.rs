@@ -1,0 +1,373 @@
+//! Update and patch: both are "read the current object, make the next one of it, compare and swap".
+
+use http::StatusCode;
+use kubewright_store::{Change, Entry, Expect, Revision};
+use serde_json::Value;
+
+use super::{Call, Registry, Summary, WriteOptions, Written, body, create, encode, object, scale};
+use crate::admission::{self, Operation};
+use crate::authz::{Attributes, forbidden};
+use crate::error::ApiError;
+use crate::field::FieldError;
+use crate::http::body::Decoded;
+use crate::kinds::rules::{Generation, namespaces, pods};
+use crate::kinds::{Kind, Role};
+use crate::patch::Patch;
+
+/// The part of an object that a write may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All but status (where status is a subresource).
+    Main,
+    /// `status` alone.
+    Status,
+    /// One member alone: what the smaller subresources change.
+    Member(Member),
+    /// Whatever the server itself has changed, such as the node of a pod that is bound.
+    Trusted,
+}
+
+/// The one member of an object that a smaller subresource changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Member {
+    /// `status.conditions` of a certificate signing request.
+    Approval,
+    /// `spec.finalizers` of a namespace.
+    Finalizers,
+    /// `spec.ephemeralContainers` of a pod.
+    EphemeralContainers,
+    /// `spec.containers` of a pod.
+    Containers,
+}
+
+impl Member {
+    /// The two steps of its path.
+    fn path(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Approval => ("status", "conditions"),
+            Self::Finalizers => ("spec", "finalizers"),
+            Self::EphemeralContainers => ("spec", "ephemeralContainers"),
+            Self::Containers => ("spec", "containers"),
+        }
+    }
+
+    /// What is wrong with a change of it.
+    fn errors(self, next: &Value, current: &Value) -> Vec<FieldError> {
+        match self {
+            Self::Finalizers => namespaces::validate_finalize(next),
+            Self::EphemeralContainers => pods::validate_ephemeral_containers(next, current),
+            Self::Approval | Self::Containers => Vec::new(),
+        }
+    }
+}
+
+/// How the next object comes from the current one.
+enum Step<'a> {
+    /// The client sent it whole.
+    Replace { object: Value, warnings: Vec<String> },
+    /// The client sent a change.
+    Patch { patch: Patch, options: WriteOptions },
+    /// The server changes one thing.
+    Edit(&'a (dyn Fn(&mut Value) -> Result<(), ApiError> + Send + Sync)),
+}
+
+impl Registry {
+    /// Replaces an object (or a part) by what a request's body says. Kinds that allow it are created when they are missing.
+    ///
+    /// # Errors
+    /// 404, 409 when the body names another resource version or uid than the current, and all that [`Registry::create`] has.
+    pub async fn update(
+        &self,
+        call: Call<'_>,
+        part: Part,
+        decoded: Decoded,
+        options: WriteOptions,
+    ) -> Result<Written, ApiError> {
+        if call.kind.behaviour.create_on_update
+            && part == Part::Main
+            && self.snapshot().get(&call.kind.collection, &call.key()).is_none()
+        {
+            return self.create_by_update(call, decoded, options).await;
+        }
+        let mut warnings = Vec::new();
+        let mut object = body::object_of(call.kind, decoded, options.validation, &mut warnings)?;
+        create::place(call, &mut object)?;
+        self.swap(call, part, &Step::Replace { object, warnings }, options.dry_run).await
+    }
+
+    async fn create_by_update(
+        &self,
+        call: Call<'_>,
+        mut decoded: Decoded,
+        options: WriteOptions,
+    ) -> Result<Written, ApiError> {
+        let uid = object::uid(&decoded.value).to_owned();
+        if !uid.is_empty() {
+            return Err(precondition_failed(call, "UID", &uid, ""));
+        }
+        self.may_create(call)?;
+        object::set_meta(&mut decoded.value, "resourceVersion", None);
+        self.create(call, decoded, options).await
+    }
+
+    /// Who creates by an update needs the right to create, too
+    /// (`k8s.io/apiserver/pkg/endpoints/handlers/update.go`, `withAuthorization`).
+    fn may_create(&self, call: Call<'_>) -> Result<(), ApiError> {
+        let what = Attributes {
+            verb: "create",
+            group: &call.kind.group,
+            version: &call.kind.version,
+            resource: &call.kind.plural,
+            namespace: call.namespace,
+            name: call.name,
+            ..Attributes::default()
+        };
+        let decision = self.authorizer.rbac(&self.snapshot()).authorize(call.user, &what);
+        if decision.allowed { Ok(()) } else { Err(forbidden(call.user, &what, &decision.reason)) }
+    }
+
+    /// Changes an object (or a part) by a patch.
+    ///
+    /// # Errors
+    /// As [`Registry::update`], and what the patch itself has.
+    pub async fn patch(
+        &self,
+        call: Call<'_>,
+        part: Part,
+        patch: Patch,
+        options: WriteOptions,
+    ) -> Result<Written, ApiError> {
+        self.swap(call, part, &Step::Patch { patch, options }, options.dry_run).await
+    }
+
+    /// Changes the current object by a function of the server's own.
+    ///
+    /// # Errors
+    /// 404, and what the function or the rules of the kind have against it.
+    pub async fn edit(
+        &self,
+        call: Call<'_>,
+        part: Part,
+        dry_run: bool,
+        edit: &(dyn Fn(&mut Value) -> Result<(), ApiError> + Send + Sync),
+    ) -> Result<Written, ApiError> {
+        self.swap(call, part, &Step::Edit(edit), dry_run).await
+    }
+
+    async fn swap(
+        &self,
+        call: Call<'_>,
+        part: Part,
+        step: &Step<'_>,
+        dry_run: bool,
+    ) -> Result<Written, ApiError> {
+        loop {
+            let entry = self.entry(call)?;
+            let current = encode::value(call.kind, &entry);
+            let (mut next, mut warnings) = step.next(call.kind, &current)?;
+            let conditional = check_version(call, &current, &next, matches!(step, Step::Replace { .. }))?;
+            self.prepare(call, part, &mut next, &current)?;
+            let _allocation = self.allocate(call.kind, &mut next, Some(&current)).await?;
+            self.check(call, part, &next, &current)?;
+            warnings.extend(call.kind.rules.warnings(&next));
+            warnings.extend(self.warnings_of_definition(call.kind, &next, Some(&current)));
+            raise_generation(call.kind, part, &mut next, &current);
+            if next == current {
+                return Ok(Written {
+                    code: StatusCode::OK,
+                    bytes: encode::object(call.kind, &entry),
+                    warnings,
+                });
+            }
+            if dry_run {
+                return Ok(Written {
+                    code: StatusCode::OK,
+                    bytes: encode::bytes(call.kind, &next),
+                    warnings,
+                });
+            }
+            match self.commit_next(call, &entry, next).await {
+                Some(bytes) => return Ok(Written { code: StatusCode::OK, bytes, warnings }),
+                None if conditional => return Err(modified(call)),
+                None => {}
+            }
+        }
+    }
+
+    /// Commits what an object becomes; an object that was only waiting for its last finalizer goes instead.
+    /// `None` when somebody was faster.
+    async fn commit_next(&self, call: Call<'_>, entry: &Entry<Summary>, next: Value) -> Option<bytes::Bytes> {
+        let kind = call.kind;
+        let goes = is_finished(kind, &next);
+        let draft = encode::draft(kind, next);
+        let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
+        let expect = Expect::At(entry.revision);
+        let entry = self.store.commit(&kind.collection, &call.key(), expect, change).await.ok()?;
+        if goes {
+            self.object_gone(kind).await;
+        }
+        self.definition_changed(kind, call.name).await;
+        Some(encode::object(kind, &entry))
+    }
+
+    /// What the server owns is carried over; what the part does not hold stays as it is.
+    fn prepare(&self, call: Call<'_>, part: Part, next: &mut Value, current: &Value) -> Result<(), ApiError> {
+        let kind = call.kind;
+        match part {
+            Part::Main => {
+                carry_metadata(next, current);
+                body::default(kind, next);
+                if kind.has_status() {
+                    object::copy_member(next, current, "status");
+                }
+                (kind.rules.prepare_update)(next, current);
+                admission::admit(self, call, Operation::Update(next, current))?;
+            }
+            Part::Status => {
+                body::default(kind, next);
+                let written = std::mem::replace(next, current.clone());
+                object::copy_member(next, &written, "status");
+                for field in kind.behaviour.metadata_of_status_writes {
+                    object::copy_meta(next, &written, field);
+                }
+            }
+            Part::Trusted => {}
+            Part::Member(member) => {
+                body::default(kind, next);
+                let written = std::mem::replace(next, current.clone());
+                let (outer, inner) = member.path();
+                let target = object::member_mut(next, outer);
+                match written[outer].get(inner) {
+                    Some(value) => drop(target.insert(inner.to_owned(), value.clone())),
+                    None => drop(target.remove(inner)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, call: Call<'_>, part: Part, next: &Value, current: &Value) -> Result<(), ApiError> {
+        let kind = call.kind;
+        let mut errors: Vec<FieldError> = match part {
+            Part::Main => kind.rules.errors_on_update(next, current, kind.namespaced()),
+            Part::Status => kind.rules.errors_on_status(next, current, kind.namespaced()),
+            Part::Member(member) => member.errors(next, current),
+            Part::Trusted => return Ok(()),
+        };
+        errors.extend(kind.schema().validate(next, Some(current)));
+        errors.extend(scale::errors(kind, next));
+        let more = kind.schema().unsupported_values(next, &errors);
+        errors.extend(more);
+        if part == Part::Main {
+            errors.extend(self.errors_of_definition(kind, next, Some(current)));
+        }
+        if errors.is_empty() { Ok(()) } else { Err(ApiError::invalid(kind, call.name, &errors)) }
+    }
+}
+
+impl Step<'_> {
+    fn next(&self, kind: &Kind, current: &Value) -> Result<(Value, Vec<String>), ApiError> {
+        match self {
+            Self::Replace { object, warnings } => Ok((object.clone(), warnings.clone())),
+            Self::Edit(edit) => {
+                let mut next = current.clone();
+                edit(&mut next)?;
+                Ok((next, Vec::new()))
+            }
+            Self::Patch { patch, options } => {
+                let mut warnings = Vec::new();
+                let next = body::patched(kind, patch, current, options.validation, &mut warnings)?;
+                Ok((next, warnings))
+            }
+        }
+    }
+}
+
+/// The version and uid that a write names must be the current ones. Returns whether it named a version.
+fn check_version(call: Call<'_>, current: &Value, next: &Value, replace: bool) -> Result<bool, ApiError> {
+    let given = object::resource_version(next);
+    let uid = object::uid(next);
+    if replace && !uid.is_empty() && uid != object::uid(current) {
+        return Err(precondition_failed(call, "UID", uid, object::uid(current)));
+    }
+    if given.is_empty() || given == "0" {
+        if replace && call.kind.behaviour.conditional_update {
+            let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
+            return Err(ApiError::invalid_of(&call.kind.group, &call.kind.plural, call.name, &[error]));
+        }
+        return Ok(false);
+    }
+    let Ok(version) = given.parse::<u64>() else {
+        return Err(ApiError::unexplained(format!("strconv.ParseUint: parsing {given:?}: invalid syntax")));
+    };
+    let newest = object::resource_version(current).parse::<u64>().unwrap_or_default();
+    if Revision(version) == Revision(newest) { Ok(replace) } else { Err(modified(call)) }
+}
+
+/// 409: somebody else has changed the object.
+pub(super) fn modified(call: Call<'_>) -> ApiError {
+    ApiError::conflict(
+        call.kind,
+        call.name,
+        "the object has been modified; please apply your changes to the latest version and try again",
+    )
+}
+
+/// 409: a precondition does not hold, in the words of the storage layer (`k8s.io/apiserver/pkg/storage/errors.go`).
+pub(super) fn precondition_failed(call: Call<'_>, what: &str, given: &str, current: &str) -> ApiError {
+    let path = format!("/registry/{}/{}", storage_prefix(call.kind), call.key());
+    ApiError::conflict(
+        call.kind,
+        call.name,
+        &format!(
+            "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {what} in precondition: {given}, {what} in object meta: {current}"
+        ),
+    )
+}
+
+/// Where kube-apiserver would keep objects of a kind (`pkg/kubeapiserver/default_storage_factory_builder.go`).
+fn storage_prefix(kind: &Kind) -> String {
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        ("", "services") => "services/specs".to_owned(),
+        ("", "endpoints") => "services/endpoints".to_owned(),
+        ("", "nodes") => "minions".to_owned(),
+        ("", "replicationcontrollers") => "controllers".to_owned(),
+        ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+        (group @ "apiextensions.k8s.io", plural) => format!("{group}/{plural}"),
+        (group, plural) if kind.custom.is_some() => format!("{group}/{plural}"),
+        (_, plural) => plural.to_owned(),
+    }
+}
+
+/// What only the server sets in metadata. A uid that the client gives stays, to be compared.
+fn carry_metadata(next: &mut Value, current: &Value) {
+    for field in ["creationTimestamp", "resourceVersion", "generation", "selfLink", "managedFields"] {
+        object::copy_meta(next, current, field);
+    }
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName"] {
+        if next["metadata"].get(field).is_none_or(Value::is_null) {
+            object::copy_meta(next, current, field);
+        }
+    }
+}
+
+fn raise_generation(kind: &Kind, part: Part, next: &mut Value, current: &Value) {
+    // Where status is not written apart, it is content like any other.
+    let raised = |status_counts: bool| {
+        kind.rules.generation.raised(next, current)
+            || (status_counts
+                && kind.rules.generation == Generation::Content
+                && next.get("status") != current.get("status"))
+    };
+    if !matches!(part, Part::Status | Part::Trusted) && raised(!kind.has_status()) {
+        object::set_meta(next, "generation", Some((object::generation(current) + 1).into()));
+    }
+}
+
+/// Whether a deletion has nothing left to wait for.
+pub(super) fn is_finished(kind: &Kind, object: &Value) -> bool {
+    object::is_deleting(object)
+        && object::finalizers(object).next().is_none()
+        && object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
+        && !(kind.behaviour.role == Role::Namespace && object::holds_content(object))
+}

@@ -1,0 +1,209 @@
+//! Watches: a stream of JSON lines, one for each event of a collection that a selector names.
+//!
+//! A watch is a snapshot (where initial events are wanted) and then a cursor from the snapshot's revision on: no event is
+//! lost or seen twice. It holds no buffer of its own: the cursor goes on when the client reads. A client that is too slow
+//! for the store's ring is told `410 Gone` and the stream ends.
+
+mod selection;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use futures::stream::{self, Stream};
+use kubewright_store::{Cursor, Event, Gone, Revision};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::ApiError;
+use crate::http::shape::Shaper;
+use crate::registry::{Call, ListOptions, Registry, Summary, encode, too_old};
+use selection::Selection;
+
+/// How long a watch lasts when the client does not say (kube-apiserver's `--min-request-timeout`; it takes up to twice as
+/// long, at random, which spreads the reconnects of a large cluster).
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
+/// How often a watch that allows bookmarks gets one, when there is something to say.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// Events that are written to the client in one piece.
+const BATCH: NonZeroUsize = NonZeroUsize::new(128).expect("it is not zero");
+/// The annotation of the bookmark that ends the initial events.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// Opens a watch.
+///
+/// # Errors
+/// 504 for a version that is not there yet. A version that is no longer kept is an event of the stream, as in Kubernetes.
+pub fn open(
+    registry: &Registry,
+    call: Call<'_>,
+    options: &ListOptions,
+    shaper: Shaper,
+    ended: CancellationToken,
+) -> Result<impl Stream<Item = Bytes> + Send + use<>, ApiError> {
+    let from_now = options.resource_version.is_none_or(|version| version == Revision(0));
+    let initial = options.initial_events.unwrap_or(from_now);
+    if let Some(asked) = options.resource_version {
+        registry.not_in_the_future(asked)?;
+    }
+    let selection = Selection::new(call, options);
+    let mut lines = Lines { shaper, out: BytesMut::new() };
+    let snapshot = registry.snapshot();
+    let after =
+        if initial || from_now { snapshot.revision() } else { options.resource_version.unwrap_or_default() };
+    if initial {
+        for entry in snapshot.range(&call.kind.collection, &selection.prefix, None) {
+            if selection.matches(entry) {
+                lines.event("ADDED", encode::object(call.kind, entry));
+            }
+        }
+        if options.bookmarks {
+            lines.bookmark(after, true);
+        }
+    }
+    let cursor = match call.kind.custom.as_ref().map(|custom| custom.served_since) {
+        // The history of a kind begins with its definition, as the watch cache of kube-apiserver does.
+        Some(oldest) if after < oldest => Err(Gone { asked: after, oldest, newest: snapshot.revision() }),
+        _ => registry.store().watch(&call.kind.collection, after),
+    };
+    let now = Instant::now();
+    let state = Watch {
+        selection,
+        cursor: match cursor {
+            Ok(cursor) => Some(cursor),
+            Err(gone) => {
+                lines.error(&too_old(&gone));
+                None
+            }
+        },
+        lines,
+        told: after,
+        bookmark: options.bookmarks.then(|| now + BOOKMARK_INTERVAL),
+        deadline: now + options.timeout.unwrap_or(DEFAULT_TIMEOUT),
+        ended,
+    };
+    Ok(stream::unfold(state, Watch::next))
+}
+
+struct Watch {
+    selection: Selection,
+    /// `None` when the stream ends after what is still to be written.
+    cursor: Option<Cursor<Summary>>,
+    lines: Lines,
+    /// The version that the client knows of.
+    told: Revision,
+    /// When the next bookmark is due.
+    bookmark: Option<Instant>,
+    deadline: Instant,
+    ended: CancellationToken,
+}
+
+enum Step {
+    Events(Vec<Arc<Event<Summary>>>),
+    Bookmark,
+    End,
+}
+
+impl Watch {
+    async fn next(mut self) -> Option<(Bytes, Self)> {
+        loop {
+            if let Some(bytes) = self.lines.take() {
+                return Some((bytes, self));
+            }
+            match self.step().await? {
+                Step::Events(events) => {
+                    for event in events {
+                        self.told = event.entry.revision;
+                        self.selection.show(&event, &mut self.lines);
+                    }
+                }
+                Step::Bookmark => self.bookmark(),
+                Step::End => return None,
+            }
+        }
+    }
+
+    /// Waits for what comes next; `None` at the end.
+    async fn step(&mut self) -> Option<Step> {
+        let cursor = self.cursor.as_mut()?;
+        let bookmark = self.bookmark;
+        let due = async {
+            match bookmark {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let events = tokio::select! {
+            biased;
+            () = self.ended.cancelled() => return Some(Step::End),
+            events = cursor.next_batch(BATCH) => events,
+            () = tokio::time::sleep_until(self.deadline) => return Some(Step::End),
+            () = due => return Some(Step::Bookmark),
+        };
+        match events {
+            Ok(events) if events.is_empty() => Some(Step::End),
+            Ok(events) => Some(Step::Events(events)),
+            Err(gone) => {
+                self.lines.error(&too_old(&gone));
+                self.cursor = None;
+                Some(Step::Events(Vec::new()))
+            }
+        }
+    }
+
+    fn bookmark(&mut self) {
+        self.bookmark = Some(Instant::now() + BOOKMARK_INTERVAL);
+        let position = self.cursor.as_ref().map_or(self.told, Cursor::position);
+        if position > self.told {
+            self.told = position;
+            self.lines.bookmark(position, false);
+        }
+    }
+}
+
+/// The lines that are still to be written.
+struct Lines {
+    shaper: Shaper,
+    out: BytesMut,
+}
+
+impl Lines {
+    fn event(&mut self, what: &str, object: Bytes) {
+        let object = self.shaper.event(object);
+        self.line(what, &object);
+    }
+
+    fn bookmark(&mut self, at: Revision, initial_events_end: bool) {
+        let mut metadata = json!({"resourceVersion": at.0.to_string()});
+        if initial_events_end {
+            metadata["annotations"] = json!({INITIAL_EVENTS_END: "true"});
+        }
+        let object = self.shaper.bookmark(&metadata);
+        self.line("BOOKMARK", &object);
+    }
+
+    fn error(&mut self, error: &ApiError) {
+        self.line("ERROR", error.to_status().to_string().as_bytes());
+    }
+
+    fn line(&mut self, what: &str, object: &[u8]) {
+        self.out.reserve(object.len() + 48);
+        self.out.put_slice(b"{\"type\":\"");
+        self.out.put_slice(what.as_bytes());
+        self.out.put_slice(b"\",\"object\":");
+        self.out.put_slice(object);
+        self.out.put_slice(b"}\n");
+    }
+
+    fn take(&mut self) -> Option<Bytes> {
+        (!self.out.is_empty()).then(|| self.out.split().freeze())
+    }
+}
+
+/// The object of an event whose entry no longer carries what the client has to see: `value` under another version.
+fn under_version(mut value: Value, version: Revision) -> Value {
+    crate::registry::object::set_meta(&mut value, "resourceVersion", Some(version.0.to_string().into()));
+    value
+}

@@ -1,0 +1,238 @@
+//! CustomResourceDefinitions: served at once, checked by their schema, removed with their objects.
+
+mod support;
+
+use http::Method;
+use serde_json::{Value, json};
+use support::Api;
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const BOXES: &str = "/apis/example.com/v1/namespaces/default/boxes";
+
+fn definition() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "boxes.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "boxes", "kind": "Box", "shortNames": ["bx"]},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "subresources": {"status": {}, "scale": {
+                    "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"
+                }},
+                "additionalPrinterColumns": [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}],
+                "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "required": ["spec"],
+                    "properties": {
+                        "spec": {
+                            "type": "object",
+                            "required": ["size"],
+                            "properties": {
+                                "size": {"type": "integer", "minimum": 1},
+                                "color": {"type": "string", "default": "red"}
+                            }
+                        },
+                        "status": {"type": "object", "properties": {"size": {"type": "integer"}}}
+                    }
+                }}
+            }]
+        }
+    })
+}
+
+fn a_box(name: &str, size: i64) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": name}, "spec": {"size": size}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_is_served_as_soon_as_it_is_created() {
+    let api = Api::start().await;
+    api.get(BOXES).await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    let made = api.get(&format!("{DEFINITIONS}/boxes.example.com")).await.expect(200);
+    let conditions = made["status"]["conditions"].as_array().unwrap();
+    for name in ["NamesAccepted", "Established"] {
+        assert!(conditions.iter().any(|one| one["type"] == name && one["status"] == "True"), "{made}");
+    }
+    assert_eq!(api.get(BOXES).await.expect(200)["kind"], "BoxList");
+    let resources = api.get("/apis/example.com/v1").await.expect(200);
+    assert_eq!(resources["resources"][0]["name"], "boxes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_defaulted_pruned_and_checked_by_the_schema() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    let mut object = a_box("a", 2);
+    object["spec"]["nope"] = 1.into();
+    let made = api.post(BOXES, object).await.expect(201);
+    assert_eq!(made["spec"], json!({"size": 2, "color": "red"}));
+    assert_eq!(made["metadata"]["generation"], 1);
+    let message = api.post(BOXES, a_box("b", 0)).await.refused(422, "Invalid");
+    assert!(
+        message
+            .contains("spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"),
+        "{message}"
+    );
+    let message = api.post(BOXES, json!({"metadata": {"name": "c"}})).await.refused(422, "Invalid");
+    assert!(message.contains("spec: Required value"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_custom_status_and_scale_are_subresources() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    let mut object = a_box("a", 2);
+    object["status"] = json!({"size": 9});
+    assert!(api.post(BOXES, object).await.expect(201).get("status").is_none());
+    let path = format!("{BOXES}/a");
+    let body = json!({"spec": {"size": 7}, "status": {"size": 2}});
+    let status = api.patch(&format!("{path}/status"), "merge", body).await.expect(200);
+    assert_eq!((&status["spec"]["size"], &status["status"]["size"]), (&json!(2), &json!(2)));
+    assert_eq!(status["metadata"]["generation"], 1);
+    let scale =
+        api.patch(&format!("{path}/scale"), "merge", json!({"spec": {"replicas": 5}})).await.expect(200);
+    assert_eq!((&scale["spec"]["replicas"], &scale["status"]["replicas"]), (&json!(5), &json!(2)));
+    assert_eq!(api.get(&path).await.expect(200)["metadata"]["generation"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn columns_make_the_table() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    api.post(BOXES, a_box("a", 2)).await.expect(201);
+    let accept = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
+    let table = api.send(Method::GET, BOXES, &accept, "").await.expect(200);
+    let columns: Vec<&str> = table["columnDefinitions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(columns, ["Name", "Size"]);
+    assert_eq!(table["rows"][0]["cells"], json!(["a", 2]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleting_a_definition_deletes_its_objects_and_ends_its_kind() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    api.post(BOXES, a_box("a", 2)).await.expect(201);
+    let mut watch = api.watch(&format!("{BOXES}?watch=true")).await;
+    watch.expect("ADDED", "a").await;
+    api.delete(&format!("{DEFINITIONS}/boxes.example.com")).await.expect(200);
+    watch.expect("DELETED", "a").await;
+    api.get(&format!("{DEFINITIONS}/boxes.example.com")).await.refused(404, "NotFound");
+    assert_eq!(api.get(BOXES).await.bytes, "404 page not found\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_waits_for_the_finalizers_of_its_objects() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    let mut object = a_box("a", 2);
+    object["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    api.post(BOXES, object).await.expect(201);
+    let path = format!("{DEFINITIONS}/boxes.example.com");
+    api.delete(&path).await.expect(200);
+    let held = api.get(&path).await.expect(200);
+    assert_eq!(held["metadata"]["finalizers"], json!(["customresourcecleanup.apiextensions.k8s.io"]));
+    api.patch(&format!("{BOXES}/a"), "merge", json!({"metadata": {"finalizers": null}})).await.expect(200);
+    api.get(&path).await.refused(404, "NotFound");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_schema_change_holds_for_the_next_write() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    let path = format!("{DEFINITIONS}/boxes.example.com");
+    let patch = json!([{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size/minimum", "value": 5}]);
+    api.patch(&path, "json", patch).await.expect(200);
+    api.post(BOXES, a_box("a", 2)).await.refused(422, "Invalid");
+    api.post(BOXES, a_box("a", 5)).await.expect(201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_is_not_structural_is_refused() {
+    let api = Api::start().await;
+    let mut bad = definition();
+    bad["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = json!({"properties": {}});
+    let message = api.post(DEFINITIONS, bad).await.refused(422, "Invalid");
+    assert!(message.contains("Required value: must not be empty for specified object fields"), "{message}");
+    let mut bad = definition();
+    bad["metadata"]["name"] = "boxes".into();
+    api.post(DEFINITIONS, bad).await.refused(422, "Invalid");
+}
+
+fn change_of(schema_path: &str, value: &Value) -> Value {
+    json!([{"op": "add", "path": format!("/spec/versions/0/schema/openAPIV3Schema/properties/{schema_path}"), "value": value}])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_default_that_comes_later_is_seen_on_objects_of_before() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    let before = api.post(BOXES, a_box("a", 1)).await.expect(201);
+    let change = change_of("spec/properties/late", &json!({"type": "string", "default": "late"}));
+    api.patch(&format!("{DEFINITIONS}/boxes.example.com"), "json", change).await.expect(200);
+    let after = api.get(&format!("{BOXES}/a")).await.expect(200);
+    assert_eq!(after["spec"]["late"], "late");
+    assert_eq!(after["metadata"], before["metadata"], "it is not written for that");
+    assert_eq!(api.get(BOXES).await.expect(200)["items"][0], after);
+    // Who takes it away from the schema takes it away from the objects too, as nothing of it was stored.
+    let gone = json!([{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/late"}]);
+    api.patch(&format!("{DEFINITIONS}/boxes.example.com"), "json", gone).await.expect(200);
+    assert_eq!(api.get(&format!("{BOXES}/a")).await.expect(200), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_stored_in_an_older_version_is_served_and_changed_in_the_newer() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    api.post(BOXES, a_box("a", 1)).await.expect(201);
+    let mut definition = api.get(&format!("{DEFINITIONS}/boxes.example.com")).await.expect(200);
+    let mut newer = definition["spec"]["versions"][0].clone();
+    newer["name"] = "v2".into();
+    definition["spec"]["versions"][0]["storage"] = false.into();
+    definition["spec"]["versions"].as_array_mut().unwrap().push(newer);
+    api.put(&format!("{DEFINITIONS}/boxes.example.com"), definition).await.expect(200);
+    let newer = BOXES.replace("/v1/", "/v2/");
+    let seen = api.get(&format!("{newer}/a")).await.expect(200);
+    assert_eq!(seen["apiVersion"], "example.com/v2");
+    let changed = api.patch(&format!("{newer}/a"), "merge", json!({"spec": {"size": 2}})).await.expect(200);
+    assert_eq!((&changed["apiVersion"], &changed["spec"]["size"]), (&json!("example.com/v2"), &json!(2)));
+    assert_eq!(api.get(&format!("{BOXES}/a")).await.expect(200)["apiVersion"], "example.com/v1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deprecated_version_warns_on_failures_too() {
+    let api = Api::start().await;
+    let mut definition = definition();
+    definition["spec"]["versions"][0]["deprecated"] = true.into();
+    api.post(DEFINITIONS, definition).await.expect(201);
+    let answer = api.get(&format!("{BOXES}/nope")).await;
+    assert!(answer.headers["warning"].to_str().unwrap().contains("example.com/v1 Box is deprecated"));
+    answer.refused(404, "NotFound");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_history_of_a_kind_begins_with_its_definition() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    let list = api.get(BOXES).await.expect(200);
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap();
+    api.post(BOXES, a_box("a", 1)).await.expect(201);
+    let mut old = api.watch(&format!("{BOXES}?watch=true&resourceVersion=1")).await;
+    let event = old.next().await.unwrap();
+    assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
+    assert!(old.next().await.is_none());
+    // A change of the definition takes nothing from the history.
+    let change = change_of("spec/properties/more", &json!({"type": "string"}));
+    api.patch(&format!("{DEFINITIONS}/boxes.example.com"), "json", change).await.expect(200);
+    let mut since = api.watch(&format!("{BOXES}?watch=true&resourceVersion={version}")).await;
+    since.expect("ADDED", "a").await;
+}

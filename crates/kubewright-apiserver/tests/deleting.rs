@@ -1,0 +1,156 @@
+//! What a deletion leaves of an object, and what it answers.
+
+mod support;
+
+use http::Method;
+use serde_json::{Value, json};
+use support::Api;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+fn is_marked(object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    metadata.get("deletionTimestamp").is_some() || metadata.get("deletionGracePeriodSeconds").is_some()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nothing_holds_goes_unmarked() {
+    let api = Api::start().await;
+    let mut watch = api.watch(&format!("{ACCOUNTS}?watch=true&fieldSelector=metadata.name%3Da")).await;
+    api.post(ACCOUNTS, json!({"metadata": {"name": "a"}})).await.expect(201);
+    let answer = api.delete(&format!("{ACCOUNTS}/a")).await.expect(200);
+    assert_eq!(answer["kind"], "ServiceAccount");
+    watch.expect("ADDED", "a").await;
+    let last = watch.expect("DELETED", "a").await;
+    assert!(!is_marked(&answer) && !is_marked(&last), "{answer} {last}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_finalizer_holds_is_marked_once_and_is_a_new_generation() {
+    let api = Api::start().await;
+    let deployment = json!({
+        "metadata": {"name": "a", "finalizers": ["example.com/hold"]},
+        "spec": {
+            "selector": {"matchLabels": {"app": "a"}},
+            "template": {
+                "metadata": {"labels": {"app": "a"}},
+                "spec": {"containers": [{"name": "c", "image": "nginx"}]}
+            }
+        }
+    });
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    api.post(deployments, deployment).await.expect(201);
+    let marked = api.delete(&format!("{deployments}/a")).await.expect(200);
+    assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], 0);
+    assert_eq!(marked["metadata"]["generation"], 2);
+    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    assert_eq!(api.delete(&format!("{deployments}/a")).await.expect(200), marked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_is_marked_without_a_grace_period_and_goes_with_its_last_finalizer() {
+    let api = Api::start().await;
+    api.post("/api/v1/namespaces", json!({"metadata": {"name": "a"}})).await.expect(201);
+    let marked = api.delete("/api/v1/namespaces/a").await.expect(200);
+    assert!(marked["metadata"]["deletionTimestamp"].is_string());
+    assert!(marked["metadata"].get("deletionGracePeriodSeconds").is_none(), "{marked}");
+    assert_eq!(marked["status"]["phase"], "Terminating");
+    let refused = json!({"metadata": {"name": "a"}, "spec": {"finalizers": ["bare"]}});
+    let message = api.put("/api/v1/namespaces/a/finalize", refused).await.refused(422, "Invalid");
+    assert!(message.contains("spec.finalizers[0]"), "{message}");
+    let empty = json!({"metadata": {"name": "a"}, "spec": {"finalizers": []}});
+    api.put("/api/v1/namespaces/a/finalize", empty).await.expect(200);
+    api.get("/api/v1/namespaces/a").await.refused(404, "NotFound");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_spec_finalizers_of_other_kinds_hold_nothing() {
+    let api = Api::start().await;
+    let definition = json!({
+        "metadata": {"name": "jobs.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "jobs", "kind": "Job"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "x-kubernetes-preserve-unknown-fields": true
+            }}}]
+        }
+    });
+    api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await.expect(201);
+    let jobs = "/apis/example.com/v1/namespaces/default/jobs";
+    let job = json!({
+        "apiVersion": "example.com/v1", "kind": "Job",
+        "metadata": {"name": "a", "finalizers": ["example.com/hold"]}, "spec": {"finalizers": ["mine"]}
+    });
+    api.post(jobs, job).await.expect(201);
+    api.delete(&format!("{jobs}/a")).await.expect(200);
+    api.patch(&format!("{jobs}/a"), "merge", json!({"metadata": {"finalizers": null}})).await.expect(200);
+    api.get(&format!("{jobs}/a")).await.refused(404, "NotFound");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pods_time_to_end_only_gets_shorter_when_asked_again() {
+    let api = Api::start().await;
+    let pod = json!({
+        "metadata": {"name": "a"},
+        "spec": {"nodeName": "n", "terminationGracePeriodSeconds": 100, "containers": [{"name": "c", "image": "nginx"}]}
+    });
+    api.post("/api/v1/namespaces/default/serviceaccounts", json!({"metadata": {"name": "default"}})).await;
+    api.post(PODS, pod).await.expect(201);
+    let first = api.delete(&format!("{PODS}/a")).await.expect(200);
+    assert_eq!(first["metadata"]["deletionTimestamp"], "2026-01-01T00:01:40Z");
+    assert_eq!(api.delete(&format!("{PODS}/a")).await.expect(200), first, "not shorter by itself");
+    assert_eq!(
+        api.delete(&format!("{PODS}/a?gracePeriodSeconds=500")).await.expect(200),
+        first,
+        "and not longer"
+    );
+    tokio::time::advance(std::time::Duration::from_secs(10)).await;
+    let sooner = api.delete(&format!("{PODS}/a?gracePeriodSeconds=20")).await.expect(200);
+    assert_eq!(
+        sooner["metadata"]["deletionTimestamp"], "2026-01-01T00:00:20Z",
+        "counted from the first request"
+    );
+    assert_eq!(sooner["metadata"]["generation"], first["metadata"]["generation"]);
+    api.delete(&format!("{PODS}/a?gracePeriodSeconds=0")).await.expect(200);
+    api.get(&format!("{PODS}/a")).await.refused(404, "NotFound");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_goes_says_so_in_its_conditions() {
+    let api = Api::start().await;
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let definition = json!({
+        "metadata": {"name": "boxes.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "boxes", "kind": "Box"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]
+        }
+    });
+    api.post(definitions, definition).await.expect(201);
+    let marked = api.delete(&format!("{definitions}/boxes.example.com")).await.expect(200);
+    let last =
+        marked["status"]["conditions"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
+    assert_eq!(
+        (&last["type"], &last["reason"]),
+        (&json!("Terminating"), &json!("InstanceDeletionPending")),
+        "{marked}"
+    );
+    api.get(&format!("{definitions}/boxes.example.com")).await.refused(404, "NotFound");
+}
+
+#[tokio::test(start_paused = true)]
+async fn options_that_make_no_sense_are_told() {
+    let api = Api::start().await;
+    api.post(MAPS, json!({"metadata": {"name": "a"}})).await.expect(201);
+    let message = api.delete(&format!("{MAPS}/a?propagationPolicy=Sideways")).await.refused(422, "Invalid");
+    assert_eq!(
+        message,
+        "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"Sideways\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
+    );
+    let pod = json!({"apiVersion": "v1", "kind": "Pod"}).to_string();
+    let message = api.send(Method::DELETE, &format!("{MAPS}/a"), &[], pod).await.refused(400, "BadRequest");
+    assert!(message.starts_with("no kind \"Pod\" is registered for version \"v1\" in scheme"), "{message}");
+    api.get(&format!("{MAPS}/a")).await.expect(200);
+}

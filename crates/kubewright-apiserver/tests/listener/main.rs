@@ -1,0 +1,7 @@
+//! The HTTPS listener over real sockets on the loopback: what it serves, what it refuses, how it ends.
+
+mod client;
+mod end;
+mod refuse;
+mod serve;
+mod server;

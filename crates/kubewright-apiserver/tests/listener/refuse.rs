@@ -1,0 +1,218 @@
+//! What the listener refuses, and that this costs nobody else anything.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use http::{HeaderValue, StatusCode};
+use http_body_util::BodyExt;
+use kubewright_apiserver::http::authority::{Authority, Credentials};
+use kubewright_apiserver::http::listener::{Limits, Listener};
+use kubewright_world::World;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+
+use super::client::get;
+use super::server::Server;
+
+const HOUR: Duration = Duration::from_secs(3600);
+const SOON: Duration = Duration::from_millis(100);
+
+/// The server is well: it answers a new client.
+async fn is_well(server: &Server) {
+    assert!(server.http2().await.send_request(get("/who")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_a_clear_and_early_error() {
+    let taken = Listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let error = Listener::bind(taken.local_addr()).await.unwrap_err();
+    assert_eq!(error.source.kind(), std::io::ErrorKind::AddrInUse);
+    let expected = format!("cannot listen on {}: another program listens there already", taken.local_addr());
+    assert_eq!(error.to_string(), expected);
+}
+
+#[tokio::test]
+async fn a_certificate_signed_by_a_stranger_fails_the_handshake() {
+    let server = Server::start().await;
+    let stranger = Authority::new(&World::real()).unwrap();
+    let forged = stranger.client_certificate("admin", &["system:masters"], HOUR).unwrap();
+    assert!(!is_let_in(&server, Some(&forged)).await);
+    is_well(&server).await;
+}
+
+#[tokio::test]
+async fn a_serving_certificate_is_no_client_certificate() {
+    let server = Server::start().await;
+    let serving = server.authority.serving_certificate(&["localhost"]).unwrap();
+    assert!(!is_let_in(&server, Some(&serving)).await);
+}
+
+#[tokio::test]
+async fn a_certificate_is_good_until_it_expires_by_the_worlds_clock() {
+    let server = Server::start_with(&World::simulated(1), Limits::default()).await;
+    let short = server.authority.client_certificate("admin", &[], HOUR).unwrap();
+    assert!(is_let_in(&server, Some(&short)).await);
+    tokio::time::pause();
+    tokio::time::advance(HOUR + Duration::from_secs(1)).await;
+    tokio::time::resume();
+    assert!(!is_let_in(&server, Some(&short)).await);
+    assert!(is_let_in(&server, None).await);
+}
+
+/// Whether a request is answered to who shows this certificate. (With TLS 1.3 a client learns that it was refused only
+/// after its own part of the handshake.)
+async fn is_let_in(server: &Server, shown: Option<&Credentials>) -> bool {
+    let Ok(mut stream) = server.tls("http/1.1", shown).await else { return false };
+    if stream.write_all(b"GET /who HTTP/1.1\r\nhost: localhost\r\n\r\n").await.is_err() {
+        return false;
+    }
+    matches!(stream.read(&mut [0; 64]).await, Ok(1..))
+}
+
+#[tokio::test]
+async fn oversized_heads_are_answered_with_431() {
+    let server = Server::start().await;
+    let mut long = get("/who");
+    long.headers_mut().insert("x-long", HeaderValue::from_str(&"x".repeat(70_000)).unwrap());
+    let answer = server.http1().await.send_request(long.clone()).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+    let answer = server.http2().await.send_request(long).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+
+    let mut stream = server.tls("http/1.1", None).await.unwrap();
+    stream.write_all(format!("GET /{} HTTP/1.1\r\n", "x".repeat(70_000)).as_bytes()).await.unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 4"), "{answer:?}");
+
+    let mut many = get("/who");
+    for _ in 0..200 {
+        many.headers_mut().append("x-many", HeaderValue::from_static("1"));
+    }
+    let answer = server.http1().await.send_request(many).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+}
+
+#[tokio::test]
+async fn a_long_token_and_many_groups_to_impersonate_fit() {
+    let server = Server::start().await;
+    let mut big = get("/who");
+    big.headers_mut().insert("authorization", HeaderValue::from_str(&"x".repeat(16_000)).unwrap());
+    for _ in 0..100 {
+        big.headers_mut()
+            .append("impersonate-group", HeaderValue::from_static("system:serviceaccounts:some-namespace"));
+    }
+    assert_eq!(server.http1().await.send_request(big.clone()).await.unwrap().status(), StatusCode::OK);
+    assert_eq!(server.http2().await.send_request(big).await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn plain_http_on_the_port_is_told_so() {
+    let server = Server::start().await;
+    let mut plain = TcpStream::connect(server.address).await.unwrap();
+    plain.write_all(b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    plain.read_to_string(&mut answer).await.unwrap();
+    assert_eq!(answer, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
+    is_well(&server).await;
+}
+
+#[tokio::test]
+async fn rubbish_and_clients_that_leave_at_once_do_no_harm() {
+    let server = Server::start().await;
+    for rubbish in [&b"\x16\x03\x01\xff\xff\x00"[..], b"\x00\x00\x00", b"\xff", b"SSH-2.0-x\r\n", b""] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(rubbish).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+        drop(TcpStream::connect(server.address).await.unwrap());
+    }
+    is_well(&server).await;
+}
+
+#[tokio::test]
+async fn a_client_that_never_finishes_its_handshake_blocks_nobody() {
+    let server = Server::start().await;
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(b"\x16\x03\x01").await.unwrap();
+        silent.push(stream);
+    }
+    is_well(&server).await;
+}
+
+/// The server ends this connection, and not only after one of the default limits.
+async fn is_cut_off(mut stream: impl AsyncRead + Unpin) {
+    let mut rest = Vec::new();
+    let _ = tokio::time::timeout(SOON * 50, stream.read_to_end(&mut rest)).await.expect("it is cut off");
+}
+
+#[tokio::test]
+async fn a_handshake_that_takes_too_long_is_cut_off() {
+    let server = Server::start_with(&World::real(), Limits { handshake: SOON, ..Limits::default() }).await;
+    for sent in [&b""[..], b"\x16\x03\x01"] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(sent).await.unwrap();
+        is_cut_off(stream).await;
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_takes_too_long_is_cut_off_but_a_watch_may_be_quiet() {
+    let server = Server::start_with(&World::real(), Limits { request_head: SOON, ..Limits::default() }).await;
+    let (mut http1, mut http2) = (server.http1().await, server.http2().await);
+    let mut watches =
+        [http1.send_request(get("/watch")).await.unwrap(), http2.send_request(get("/watch")).await.unwrap()];
+
+    for (alpn, sent) in
+        [("http/1.1", &b""[..]), ("http/1.1", b"GET /who HT"), ("h2", b""), ("h2", b"PRI * HTTP/2.0\r\n")]
+    {
+        let mut stream = server.tls(alpn, None).await.unwrap();
+        stream.write_all(sent).await.unwrap();
+        is_cut_off(stream).await;
+    }
+    for watch in &mut watches {
+        assert_eq!(watch.frame().await.unwrap().unwrap().into_data().unwrap(), "ADDED\n");
+    }
+    server.shutdown.cancel();
+    for watch in watches {
+        assert!(watch.collect().await.unwrap().to_bytes().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_stops_reading_costs_little_and_is_dropped() {
+    let limits = Limits { ping_after: SOON, ping_answer: SOON, ..Limits::default() };
+    let mut server = Server::start_with(&World::real(), limits).await;
+    // A client whose system takes little, that allows the server any amount, asks, and never reads an answer.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(64 << 10).unwrap();
+    let connected = socket.connect(server.address).await.unwrap();
+    let mut stream = server.tls_on(connected, "h2", None).await.unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
+    // SETTINGS: an initial window of 2^31 - 1 bytes; WINDOW_UPDATE: as much for the connection.
+    stream.write_all(b"\0\0\x06\x04\0\0\0\0\0\0\x04\x7f\xff\xff\xff").await.unwrap();
+    stream.write_all(b"\0\0\x04\x08\0\0\0\0\0\x7f\xff\0\0").await.unwrap();
+    // HEADERS, the last of stream 1: GET, https, a path and an authority.
+    stream.write_all(b"\0\0\x15\x01\x05\0\0\0\x01\x82\x87\x04\x06/flood\x01\x09localhost").await.unwrap();
+
+    let ended = tokio::time::timeout(SOON * 100, server.ended.recv()).await.expect("it is dropped");
+    assert_eq!(ended.unwrap(), "/flood");
+    let flooded = server.service.flooded.load(Ordering::Relaxed);
+    // Most of it is in the send buffer of the server's system, which takes 4 MiB at most.
+    assert!(flooded < 8 << 20, "{flooded} bytes");
+    is_well(&server).await;
+}
+
+#[tokio::test]
+async fn a_cancelled_watch_ends_in_the_service() {
+    let mut server = Server::start().await;
+    let (mut http1, mut http2) = (server.http1().await, server.http2().await);
+    for watch in
+        [http1.send_request(get("/flood")).await.unwrap(), http2.send_request(get("/flood")).await.unwrap()]
+    {
+        drop(watch);
+        assert_eq!(server.ended.recv().await.unwrap(), "/flood");
+    }
+}

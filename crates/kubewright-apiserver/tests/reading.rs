@@ -1,0 +1,156 @@
+//! Lists and watches.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::Api;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+fn map(name: &str, color: &str) -> Value {
+    json!({"metadata": {"name": name, "labels": {"color": color}}})
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    list["items"].as_array().unwrap().iter().map(|item| item["metadata"]["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_in_pages_is_one_consistent_whole() {
+    let api = Api::start().await;
+    for name in ["a", "b", "c", "d", "e"] {
+        api.post(MAPS, map(name, "red")).await.expect(201);
+    }
+    let first = api.get(&format!("{MAPS}?limit=2")).await.expect(200);
+    assert_eq!((names(&first), &first["metadata"]["remainingItemCount"]), (vec!["a", "b"], &json!(3)));
+    api.delete(&format!("{MAPS}/d")).await.expect(200);
+    api.post(MAPS, map("cc", "red")).await.expect(201);
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let rest = api.get(&format!("{MAPS}?limit=9&continue={token}")).await.expect(200);
+    assert_eq!(names(&rest), ["c", "d", "e"]);
+    assert_eq!(rest["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn selectors_pick_by_label_and_by_field() {
+    let api = Api::start().await;
+    for (name, color) in [("a", "red"), ("b", "blue"), ("c", "red")] {
+        api.post(MAPS, map(name, color)).await.expect(201);
+    }
+    let list = api.get(&format!("{MAPS}?labelSelector=color%3Dred")).await.expect(200);
+    assert_eq!(names(&list), ["a", "c"]);
+    let list = api.get(&format!("{MAPS}?fieldSelector=metadata.name%3Db")).await.expect(200);
+    assert_eq!(names(&list), ["b"]);
+    api.get(&format!("{MAPS}?fieldSelector=nope%3Db")).await.refused(400, "BadRequest");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_from_a_list_sees_what_came_after_it_once() {
+    let api = Api::start().await;
+    api.post(MAPS, map("a", "red")).await.expect(201);
+    let list = api.get(MAPS).await.expect(200);
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap();
+    api.post(MAPS, map("b", "red")).await.expect(201);
+    let mut watch = api.watch(&format!("{MAPS}?watch=true&resourceVersion={version}")).await;
+    watch.expect("ADDED", "b").await;
+    api.patch(&format!("{MAPS}/a"), "merge", json!({"data": {"x": "1"}})).await.expect(200);
+    let seen = watch.expect("MODIFIED", "a").await;
+    api.delete(&format!("{MAPS}/a")).await.expect(200);
+    let gone = watch.expect("DELETED", "a").await;
+    let version =
+        |object: &Value| object["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap();
+    assert!(version(&gone) > version(&seen));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_leaves_a_selector_is_deleted_for_its_watcher() {
+    let api = Api::start().await;
+    let mut watch = api.watch(&format!("{MAPS}?watch=true&labelSelector=color%3Dred")).await;
+    api.post(MAPS, map("a", "red")).await.expect(201);
+    watch.expect("ADDED", "a").await;
+    api.patch(&format!("{MAPS}/a"), "merge", json!({"metadata": {"labels": {"color": "blue"}}}))
+        .await
+        .expect(200);
+    let last = watch.expect("DELETED", "a").await;
+    assert_eq!(last["metadata"]["labels"]["color"], "red");
+    api.patch(&format!("{MAPS}/a"), "merge", json!({"metadata": {"labels": {"color": "red"}}}))
+        .await
+        .expect(200);
+    watch.expect("ADDED", "a").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streaming_list_ends_its_initial_events_with_a_bookmark() {
+    let api = Api::start().await;
+    api.post(MAPS, map("a", "red")).await.expect(201);
+    let query =
+        "watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan";
+    let mut watch = api.watch(&format!("{MAPS}?{query}")).await;
+    watch.expect("ADDED", "a").await;
+    let bookmark = watch.next().await.unwrap();
+    assert_eq!(bookmark["type"], "BOOKMARK");
+    assert_eq!(bookmark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watcher_that_is_too_slow_is_told_gone_and_the_stream_ends() {
+    let api = Api::start().await;
+    api.post(MAPS, map("a", "red")).await.expect(201);
+    let mut watch = api.watch(&format!("{MAPS}?watch=true")).await;
+    watch.expect("ADDED", "a").await;
+    for count in 0..5000 {
+        let patch = json!({"data": {"count": count.to_string()}});
+        api.patch(&format!("{MAPS}/a"), "merge", patch).await.expect(200);
+    }
+    let event = watch.next().await.unwrap();
+    assert_eq!((event["type"].as_str(), &event["object"]["code"]), (Some("ERROR"), &json!(410)));
+    assert!(watch.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_ends_watches() {
+    let api = Api::start().await;
+    let mut watch = api.watch(&format!("{MAPS}?watch=true")).await;
+    api.shutdown.cancel();
+    let before = tokio::time::Instant::now();
+    assert!(watch.next().await.is_none());
+    assert_eq!(before.elapsed().as_secs(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_lasts_as_long_as_it_asks() {
+    let api = Api::start().await;
+    let mut watch = api.watch(&format!("{MAPS}?watch=true&timeoutSeconds=5")).await;
+    let before = tokio::time::Instant::now();
+    assert!(watch.next().await.is_none());
+    assert_eq!(before.elapsed().as_secs(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_old_path_of_a_watch_names_one_object() {
+    let api = Api::start().await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let mut watch = api.watch("/api/v1/watch/namespaces/default/configmaps/b").await;
+    for name in ["a", "b"] {
+        api.post(maps, json!({"metadata": {"name": name}})).await.expect(201);
+    }
+    watch.expect("ADDED", "b").await;
+    assert!(watch.next().await.is_none());
+    api.delete("/api/v1/watch/namespaces/default/configmaps/b").await.refused(405, "MethodNotAllowed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wrong_with_a_continue_token_or_a_body_is_told() {
+    let api = Api::start().await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let message = api.get(&format!("{maps}?limit=1&continue=garbage")).await.refused(400, "BadRequest");
+    assert_eq!(
+        message,
+        "invalid continue token: continue key is not valid: invalid character '\\u0081' looking for beginning of value"
+    );
+    let message = api.post(maps, json!([])).await.refused(400, "BadRequest");
+    assert!(
+        message.contains("json: cannot unmarshal array into Go value") && message.ends_with("(5b5d)"),
+        "{message}"
+    );
+}

@@ -1,0 +1,140 @@
+//! What is served below an object: scale, binding, ephemeral containers.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::Api;
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const BOXES: &str = "/apis/example.com/v1/namespaces/default/boxes";
+
+async fn with_a_pod() -> Api {
+    let api = Api::start().await;
+    api.post("/api/v1/namespaces/default/serviceaccounts", json!({"metadata": {"name": "default"}})).await;
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}});
+    api.post(PODS, pod).await.expect(201);
+    api
+}
+
+fn binding(metadata: &Value, target: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_binding_gives_a_pod_its_node_and_its_annotations_once() {
+    let api = with_a_pod().await;
+    let place = format!("{PODS}/a/binding");
+    let node = json!({"kind": "Node", "name": "n"});
+    let other = json!({"name": "a", "uid": "other"});
+    let message = api.post(&place, binding(&other, &node)).await.refused(409, "Conflict");
+    assert!(
+        message.contains("Key: /registry/pods/default/a") && message.contains("UID in precondition: other"),
+        "{message}"
+    );
+    for (target, why) in [
+        (json!({}), "target.name: Required value"),
+        (
+            json!({"kind": "Moon", "name": "n"}),
+            "target.kind: Unsupported value: \"Moon\": supported values: \"Node\", \"<empty>\"",
+        ),
+    ] {
+        let answer = api.post(&place, binding(&json!({"name": "a"}), &target)).await.expect(500);
+        assert_eq!(answer["message"], why);
+    }
+    let good = binding(&json!({"name": "a", "annotations": {"x": "y"}}), &node);
+    api.post(&place, good.clone()).await.expect(201);
+    let pod = api.get(&format!("{PODS}/a")).await.expect(200);
+    assert_eq!((&pod["spec"]["nodeName"], &pod["metadata"]["annotations"]["x"]), (&json!("n"), &json!("y")));
+    let message = api.post(&place, good).await.refused(409, "Conflict");
+    assert_eq!(
+        message,
+        "Operation cannot be fulfilled on pods/binding \"a\": pod a is already assigned to node \"n\""
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn ephemeral_containers_get_defaults_and_stay() {
+    let api = with_a_pod().await;
+    let place = format!("{PODS}/a/ephemeralcontainers");
+    let add = json!({"spec": {"ephemeralContainers": [{"name": "dbg", "image": "busybox", "targetContainerName": "c"}]}});
+    let pod = api.patch(&place, "strategic-merge", add).await.expect(200);
+    let added = &pod["spec"]["ephemeralContainers"][0];
+    assert_eq!(
+        (&added["imagePullPolicy"], &added["terminationMessagePolicy"]),
+        (&json!("Always"), &json!("File"))
+    );
+    let message = api
+        .patch(&place, "merge", json!({"spec": {"ephemeralContainers": []}}))
+        .await
+        .refused(422, "Invalid");
+    assert!(message.contains("existing ephemeral containers \"dbg\" may not be removed"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scale_is_a_scale_of_the_object_in_the_url() {
+    let api = Api::start().await;
+    let deployment = json!({
+        "metadata": {"name": "a"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "a"}},
+            "template": {
+                "metadata": {"labels": {"app": "a"}},
+                "spec": {"containers": [{"name": "c", "image": "nginx"}]}
+            }
+        }
+    });
+    api.post(DEPLOYMENTS, deployment).await.expect(201);
+    let place = format!("{DEPLOYMENTS}/a/scale");
+    let foreign = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}});
+    let message = api.put(&place, foreign).await.refused(400, "BadRequest");
+    assert!(message.starts_with("Deployment in version \"v1\" cannot be handled as a Scale"), "{message}");
+    let scale =
+        |name: &str, replicas: Value| json!({"metadata": {"name": name}, "spec": {"replicas": replicas}});
+    api.put(&place, scale("b", 2.into())).await.refused(400, "BadRequest");
+    api.put(&place, scale("a", "two".into())).await.refused(400, "BadRequest");
+    let message =
+        api.patch(&place, "merge", json!({"spec": {"replicas": "two"}})).await.refused(422, "Invalid");
+    assert!(
+        message
+            .ends_with("cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32"),
+        "{message}"
+    );
+    assert_eq!(api.put(&place, scale("a", 2.into())).await.expect(200)["spec"]["replicas"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_numbers_of_a_custom_scale_are_checked_where_they_stand() {
+    let api = Api::start().await;
+    let definition = json!({
+        "metadata": {"name": "boxes.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "boxes", "kind": "Box"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "subresources": {"scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "properties": {"size": {"type": "integer"}}}
+                }}}
+            }]
+        }
+    });
+    api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await.expect(201);
+    let a_box = |name: &str, spec: Value| {
+        json!({
+            "apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": name}, "spec": spec
+        })
+    };
+    api.post(BOXES, a_box("a", json!({"size": 1}))).await.expect(201);
+    api.post(BOXES, a_box("b", json!({}))).await.expect(201);
+    let words =
+        "Box.example.com \"a\" is invalid: .spec.size: Invalid value: -1: should be a non-negative integer";
+    let change = json!({"spec": {"replicas": -1}});
+    assert_eq!(api.patch(&format!("{BOXES}/a/scale"), "merge", change).await.refused(422, "Invalid"), words);
+    let change = json!({"spec": {"size": -1}});
+    assert_eq!(api.patch(&format!("{BOXES}/a"), "merge", change).await.refused(422, "Invalid"), words);
+    let message = api.get(&format!("{BOXES}/b/scale")).await.refused(500, "InternalError");
+    assert_eq!(message, "Internal error occurred: the spec replicas field \".spec.size\" does not exist");
+    let set =
+        api.patch(&format!("{BOXES}/b/scale"), "merge", json!({"spec": {"replicas": 3}})).await.expect(200);
+    assert_eq!(set["spec"]["replicas"], 3);
+}

@@ -1,0 +1,154 @@
+//! A server in this process, spoken to as a client would, without a socket.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use kubewright_apiserver::authn::{Authenticator, User};
+use kubewright_apiserver::bootstrap::bootstrap;
+use kubewright_apiserver::http::{ApiServer, Config, ResponseBody};
+use kubewright_apiserver::registry::Registry;
+use kubewright_store::Memory;
+use kubewright_world::World;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+pub struct Api {
+    pub server: ApiServer,
+    pub shutdown: CancellationToken,
+    user: User,
+}
+
+pub struct Answer {
+    pub code: StatusCode,
+    pub headers: HeaderMap,
+    pub bytes: Bytes,
+    pub body: Value,
+}
+
+impl Answer {
+    #[track_caller]
+    pub fn expect(self, code: u16) -> Value {
+        assert_eq!(self.code, code, "{}", self.body);
+        self.body
+    }
+
+    #[track_caller]
+    pub fn refused(self, code: u16, reason: &str) -> String {
+        assert_eq!((self.code.as_u16(), self.body["reason"].as_str()), (code, Some(reason)), "{}", self.body);
+        assert_eq!(self.body["kind"], "Status");
+        self.body["message"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl Api {
+    pub async fn start() -> Self {
+        let world = World::simulated(7);
+        let registry = Arc::new(Registry::new(world.clone(), Arc::new(Memory::new())));
+        bootstrap(&registry).await.expect("the first objects are accepted");
+        let shutdown = CancellationToken::new();
+        let server = ApiServer::new(Config {
+            registry,
+            authenticator: Authenticator::new(&world).expect("there is entropy"),
+            shutdown: shutdown.clone(),
+            address: "127.0.0.1:6443".to_owned(),
+        });
+        Self { server, shutdown, user: User::new("admin", ["system:masters"]) }
+    }
+
+    pub fn as_user(&self, user: User) -> Self {
+        Self { server: self.server.clone(), shutdown: self.shutdown.clone(), user }
+    }
+
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let (parts, body) = self.open(method, path, headers, body).await.into_parts();
+        let bytes = body.collect().await.expect("a body cannot fail").to_bytes();
+        let body = serde_json::from_slice(&bytes).unwrap_or_default();
+        Answer { code: parts.status, headers: parts.headers, bytes, body }
+    }
+
+    pub async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> http::Response<ResponseBody> {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut request = request.body(Full::new(body.into())).expect("a good request");
+        request.extensions_mut().insert(self.user.clone());
+        self.server.clone().oneshot(request).await.expect("the service never fails")
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, &[], "").await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::POST, path, &[], body.to_string()).await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::PUT, path, &[], body.to_string()).await
+    }
+
+    pub async fn patch(&self, path: &str, kind: &str, body: Value) -> Answer {
+        let media_type = format!("application/{kind}-patch+json");
+        self.send(Method::PATCH, path, &[("content-type", &media_type)], body.to_string()).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(Method::DELETE, path, &[], "").await
+    }
+
+    pub async fn watch(&self, path: &str) -> Watch {
+        let response = self.open(Method::GET, path, &[], "").await;
+        assert_eq!(response.status(), 200);
+        Watch { body: response.into_body(), buffer: Vec::new() }
+    }
+}
+
+pub struct Watch {
+    body: ResponseBody,
+    buffer: Vec<u8>,
+}
+
+impl Watch {
+    /// The next event; `None` when the stream has ended or a minute of virtual time has brought nothing.
+    pub async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                return Some(serde_json::from_slice(&line).expect("a line is JSON"));
+            }
+            let frame = tokio::time::timeout(Duration::from_secs(30), self.body.frame()).await.ok()??;
+            if let Ok(data) = frame.expect("a body cannot fail").into_data() {
+                self.buffer.extend_from_slice(&data);
+            }
+        }
+    }
+
+    pub async fn expect(&mut self, what: &str, name: &str) -> Value {
+        let event = self.next().await.unwrap_or_else(|| panic!("no {what} of {name}"));
+        assert_eq!(
+            (event["type"].as_str(), event["object"]["metadata"]["name"].as_str()),
+            (Some(what), Some(name)),
+            "{event}"
+        );
+        event["object"].clone()
+    }
+}

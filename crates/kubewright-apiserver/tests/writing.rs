@@ -1,0 +1,226 @@
+//! Updates and patches: which fields they may change, and how they are refused.
+
+mod support;
+
+use kubewright_apiserver::authn::User;
+use serde_json::{Value, json};
+use support::Api;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
+
+async fn with_things(subresources: Value) -> Api {
+    let api = Api::start().await;
+    let definition = json!({
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": subresources,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "properties": {"size": {"type": "integer"}}},
+                    "status": {"type": "object", "properties": {"phase": {"type": "string"}}}
+                }}}
+            }]
+        }
+    });
+    api.post(DEFINITIONS, definition).await.expect(201);
+    let thing = json!({
+        "apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {"size": 1}
+    });
+    api.post(THINGS, thing).await.expect(201);
+    api
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_that_must_name_a_version_is_refused_in_the_name_of_the_resource() {
+    let api = Api::start().await;
+    api.post(LEASES, json!({"metadata": {"name": "a"}})).await.expect(201);
+    let answer = api.put(&format!("{LEASES}/a"), json!({"metadata": {"name": "a"}})).await;
+    assert_eq!(answer.body["details"]["kind"], "leases");
+    assert_eq!(
+        answer.refused(422, "Invalid"),
+        "leases.coordination.k8s.io \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_that_creates_names_no_uid() {
+    let api = Api::start().await;
+    let message = api
+        .put(&format!("{LEASES}/a"), json!({"metadata": {"name": "a", "uid": "u"}}))
+        .await
+        .refused(409, "Conflict");
+    assert_eq!(
+        message,
+        "Operation cannot be fulfilled on leases.coordination.k8s.io \"a\": StorageError: invalid object, Code: 4, Key: /registry/leases/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: "
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_that_makes_a_value_of_a_wrong_type_is_invalid() {
+    let api = Api::start().await;
+    api.post(MAPS, json!({"metadata": {"name": "a"}})).await.expect(201);
+    let message =
+        api.patch(&format!("{MAPS}/a"), "merge", json!({"data": {"k": 1}})).await.refused(422, "Invalid");
+    assert!(message.starts_with(" \"\" is invalid: patch: Invalid value: \"{"), "{message}");
+    assert!(
+        message.ends_with("json: cannot unmarshal number into Go struct field ConfigMap.data of type string"),
+        "{message}"
+    );
+    let strict = format!("{MAPS}/a?fieldValidation=Strict");
+    let message = api.patch(&strict, "merge", json!({"bogus": 1})).await.refused(422, "Invalid");
+    assert!(message.contains("bogus\\\":1"), "the object is told as it was patched: {message}");
+    assert!(message.ends_with("strict decoding error: unknown field \"bogus\""), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_does_not_make_a_custom_object_one_of_another_kind() {
+    let api = with_things(json!({})).await;
+    let message =
+        api.patch(&format!("{THINGS}/a"), "merge", json!({"kind": "Other"})).await.refused(422, "Invalid");
+    assert_eq!(message, "Other.example.com \"a\" is invalid: kind: Invalid value: \"Other\": must be Thing");
+    let message = api
+        .patch(&format!("{THINGS}/a"), "strategic-merge", json!({}))
+        .await
+        .refused(415, "UnsupportedMediaType");
+    assert!(message.ends_with("application/merge-patch+json, application/apply-patch+yaml"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_is_named_once() {
+    let api = Api::start().await;
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"});
+    let twice = json!({"metadata": {"name": "a", "ownerReferences": [owner, owner]}});
+    for (answer, when) in [
+        (api.post(MAPS, twice.clone()).await, "entries; API"),
+        (
+            api.patch(&format!("{MAPS}/a"), "merge", twice).await,
+            "entries after mutating admission happens; API",
+        ),
+    ] {
+        assert_eq!(answer.body["metadata"]["ownerReferences"], json!([owner]));
+        let warning = answer.headers["warning"].to_str().unwrap();
+        assert!(warning.contains(when) && warning.ends_with("observed: u\""), "{warning}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_of_the_cluster_may_say_that_it_is_in_default_and_nowhere_else() {
+    let api = Api::start().await;
+    let role = |namespace: &str| json!({"metadata": {"name": "a", "namespace": namespace}});
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    api.post(roles, role("other")).await.refused(400, "BadRequest");
+    let made = api.post(roles, role("default")).await.expect(201);
+    assert!(made["metadata"].get("namespace").is_none(), "{made}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_write_changes_the_labels_of_built_in_kinds_and_not_of_custom_ones() {
+    let api = with_things(json!({"status": {}})).await;
+    let labels = json!({"metadata": {"labels": {"a": "b"}}, "status": {"phase": "X"}, "spec": {"size": 7}});
+    let thing = api.patch(&format!("{THINGS}/a/status"), "merge", labels).await.expect(200);
+    assert_eq!((&thing["metadata"]["labels"], &thing["spec"]["size"]), (&json!(null), &json!(1)));
+    let job = json!({"metadata": {"name": "a"}, "spec": {"schedule": "@yearly", "jobTemplate": {"spec": {"template": {
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "nginx"}]}
+    }}}}});
+    let jobs = "/apis/batch/v1/namespaces/default/cronjobs";
+    api.post(jobs, job).await.expect(201);
+    let change = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"schedule": "@daily"}});
+    let job = api.patch(&format!("{jobs}/a/status"), "merge", change).await.expect(200);
+    assert_eq!((&job["metadata"]["labels"]["a"], &job["spec"]["schedule"]), (&json!("b"), &json!("@yearly")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_is_not_written_apart_counts_as_a_new_generation() {
+    let api = with_things(json!({})).await;
+    let changed =
+        api.patch(&format!("{THINGS}/a"), "merge", json!({"status": {"phase": "Y"}})).await.expect(200);
+    assert_eq!(changed["metadata"]["generation"], 2);
+    let labelled = api
+        .patch(&format!("{THINGS}/a"), "merge", json!({"metadata": {"labels": {"a": "b"}}}))
+        .await
+        .expect(200);
+    assert_eq!(labelled["metadata"]["generation"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn options_of_a_write_are_checked() {
+    let api = Api::start().await;
+    let body = json!({"metadata": {"name": "a"}});
+    let message = api.post(&format!("{MAPS}?fieldManager=a%07"), body.clone()).await.refused(422, "Invalid");
+    assert!(message.ends_with("invalid character U+0007 (at position 1)"), "{message}");
+    api.post(MAPS, body).await.expect(201);
+    let message =
+        api.patch(&format!("{MAPS}/a?force=true"), "merge", json!({})).await.refused(422, "Invalid");
+    assert!(message.ends_with("force: Forbidden: may not be specified for non-apply patch"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_of_the_newer_group_is_refused_as_one_of_the_core_group() {
+    let api = Api::start().await;
+    let event = json!({"metadata": {"name": "a"}, "regarding": {"namespace": "default"}});
+    let answer = api.post("/apis/events.k8s.io/v1/namespaces/default/events", event).await;
+    assert_eq!(answer.body["details"].get("group"), None);
+    assert!(answer.refused(422, "Invalid").starts_with("Event \"a\" is invalid"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_that_is_not_supported_is_told_once() {
+    let api = Api::start().await;
+    let node = json!({"metadata": {"name": "a"}, "spec": {"taints": [{"key": "k", "effect": "Sometimes"}]}});
+    let answer = api.post("/api/v1/nodes", node).await;
+    assert_eq!(answer.body["details"]["causes"].as_array().map(Vec::len), Some(1), "{}", answer.body);
+    answer.refused(422, "Invalid");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_addresses_of_a_service_are_checked_before_they_are_given() {
+    let api = Api::start().await;
+    let services = "/api/v1/namespaces/default/services";
+    let service =
+        |ip: &str| json!({"metadata": {"name": "a"}, "spec": {"clusterIP": ip, "ports": [{"port": 80}]}});
+    let message = api.post(services, service("banana")).await.refused(422, "Invalid");
+    assert!(
+        message.starts_with(
+            "Service \"a\" is invalid: spec.clusterIPs[0]: Invalid value: \"banana\": must be a valid IP"
+        ),
+        "{message}"
+    );
+    api.post(services, service("")).await.expect(201);
+    let change = json!({"spec": {"clusterIP": "192.0.2.9", "clusterIPs": ["192.0.2.9"]}});
+    let message = api.patch(&format!("{services}/a"), "merge", change).await.refused(422, "Invalid");
+    assert_eq!(
+        message,
+        "Service \"a\" is invalid: spec.clusterIPs[0]: Invalid value: [\"192.0.2.9\"]: may not change once set"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_only_update_cannot_create_by_an_update() {
+    let api = Api::start().await;
+    let role = json!({
+        "metadata": {"name": "updater"},
+        "rules": [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["update"]}]
+    });
+    api.post("/apis/rbac.authorization.k8s.io/v1/clusterroles", role).await.expect(201);
+    let binding = json!({
+        "metadata": {"name": "updater"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "updater"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "eve"}]
+    });
+    api.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding).await.expect(201);
+    let eve = api.as_user(User::new("eve", Vec::<String>::new()));
+    let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/a";
+    let message = eve.put(path, json!({"metadata": {"name": "a"}})).await.refused(403, "Forbidden");
+    assert!(message.contains("cannot create resource \"leases\""), "{message}");
+    api.put(path, json!({"metadata": {"name": "a"}})).await.expect(201);
+    eve.put(path, json!({"metadata": {"name": "a", "resourceVersion": version(&api, path).await}}))
+        .await
+        .expect(200);
+}
+
+async fn version(api: &Api, path: &str) -> Value {
+    api.get(path).await.expect(200)["metadata"]["resourceVersion"].clone()
+}
