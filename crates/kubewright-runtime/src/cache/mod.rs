@@ -1,0 +1,165 @@
+//! The objects that the controllers of a manager look at: one watch per kind, shared by all of them.
+//!
+//! What a write through a [`crate::Context`] returned is in the cache before the write returns to its caller, so no
+//! reconcile ever sees a state older than its own last write, however late the watch is.
+
+mod informer;
+mod state;
+#[cfg(test)]
+mod state_tests;
+mod store;
+mod tombstones;
+mod version;
+
+use std::{
+    any::{Any, TypeId},
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Weak},
+};
+
+use kube::{Client, api::ApiResource};
+use kubewright_world::World;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::store::Write;
+pub use self::{informer::Informer, state::Change};
+use crate::{Cached, Key, Object};
+
+/// The caches of a manager; clones share them.
+#[derive(Clone)]
+pub struct Cache(Arc<Inner>);
+
+struct Inner {
+    client: Client,
+    world: World,
+    stop: CancellationToken,
+    kinds: Mutex<Kinds>,
+}
+
+/// An informer whose kind is forgotten.
+type AnyInformer = Arc<dyn Any + Send + Sync>;
+
+/// A kind at run time: the Rust type that holds its objects, group, version and plural.
+type DynamicKind = (TypeId, String, String, String);
+
+#[derive(Default)]
+struct Kinds {
+    /// The kinds that controllers declared; kept as long as the cache.
+    declared: BTreeMap<TypeId, AnyInformer>,
+    /// The kinds known at run time only; kept as long as somebody holds their informer.
+    dynamic: BTreeMap<DynamicKind, Weak<dyn Any + Send + Sync>>,
+    stage: Stage,
+}
+
+/// Starts an informer.
+type Start = Box<dyn FnOnce(&Client, &World) + Send>;
+
+enum Stage {
+    /// What is to be started with the manager, in the order of declaration.
+    Waiting(Vec<Start>),
+    Started,
+}
+
+impl Default for Stage {
+    fn default() -> Self {
+        Self::Waiting(Vec::new())
+    }
+}
+
+impl Cache {
+    /// A cache that watches nothing before [`Cache::start`] and nothing after `stop`.
+    pub(crate) fn new(client: Client, world: World, stop: CancellationToken) -> Self {
+        Self(Arc::new(Inner { client, world, stop, kinds: Mutex::default() }))
+    }
+
+    /// The object named `key`, as far as is known.
+    ///
+    /// # Panics
+    /// When no controller of the manager declared the kind (`for_kind`, `owns`, `watches`, `reads`): the answer would
+    /// be "not there" whatever is there.
+    #[must_use]
+    pub fn get<K: Object>(&self, key: &Key) -> Option<Arc<K>> {
+        self.expect::<K>().get(key)
+    }
+
+    /// All objects of kind `K`, or those of one namespace, sorted by key.
+    ///
+    /// # Panics
+    /// As [`Cache::get`].
+    #[must_use]
+    pub fn list<K: Object>(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
+        self.expect::<K>().list(namespace)
+    }
+
+    /// The informer of a kind that a controller declared.
+    #[must_use]
+    pub fn informer<K: Object>(&self) -> Option<Informer<K>> {
+        let declared = self.0.kinds.lock().declared.get(&TypeId::of::<K>()).cloned();
+        declared.and_then(Informer::restore)
+    }
+
+    /// Watches a kind that is known only at run time, as whole objects ([`kube::api::DynamicObject`]) or their
+    /// metadata ([`kube::api::PartialObjectMeta`]), until the last clone of the informer is dropped. Those who watch
+    /// one kind the same way share a watch. It starts with the manager, or at once when that runs.
+    #[must_use]
+    pub fn watch<K: Cached<DynamicType = ApiResource>>(&self, kind: &ApiResource) -> Informer<K> {
+        let id = (TypeId::of::<K>(), kind.group.clone(), kind.version.clone(), kind.plural.clone());
+        let mut kinds = self.0.kinds.lock();
+        kinds.dynamic.retain(|_, informer| informer.strong_count() > 0);
+        let known = kinds.dynamic.get(&id).and_then(Weak::upgrade).and_then(Informer::restore);
+        known.unwrap_or_else(|| {
+            let informer = Informer::new(kind.clone(), &self.0.stop);
+            kinds.dynamic.insert(id, Arc::downgrade(&informer.erase()));
+            self.start_informer(&mut kinds, &informer);
+            informer
+        })
+    }
+
+    /// The informer of kind `K`, which is watched from now on.
+    pub(crate) fn declare<K: Object>(&self) -> Informer<K> {
+        let mut kinds = self.0.kinds.lock();
+        let known = kinds.declared.get(&TypeId::of::<K>()).cloned().and_then(Informer::restore);
+        known.unwrap_or_else(|| {
+            let informer = Informer::new((), &self.0.stop);
+            kinds.declared.insert(TypeId::of::<K>(), informer.erase());
+            self.start_informer(&mut kinds, &informer);
+            informer
+        })
+    }
+
+    /// Starts the watches of what was declared; from now on, a watch starts when it is declared.
+    pub(crate) fn start(&self) {
+        let before = std::mem::replace(&mut self.0.kinds.lock().stage, Stage::Started);
+        if let Stage::Waiting(starts) = before {
+            for start in starts {
+                start(&self.0.client, &self.0.world);
+            }
+        }
+    }
+
+    fn start_informer<K: Cached>(&self, kinds: &mut Kinds, informer: &Informer<K>) {
+        match &mut kinds.stage {
+            Stage::Started => informer.start(self.0.client.clone(), self.0.world.dice.clone()),
+            Stage::Waiting(starts) => {
+                let informer = informer.clone();
+                starts
+                    .push(Box::new(move |client, world| informer.start(client.clone(), world.dice.clone())));
+            }
+        }
+    }
+
+    fn expect<K: Object>(&self) -> Informer<K> {
+        match self.informer() {
+            Some(informer) => informer,
+            None => panic!("no controller of this manager watches {}", K::plural(&())),
+        }
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").finish_non_exhaustive()
+    }
+}

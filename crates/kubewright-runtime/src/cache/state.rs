@@ -1,0 +1,261 @@
+//! What is known of the objects of one kind, as plain data: no watch, no task, no lock.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use kube::{Resource, api::ObjectMeta};
+
+use super::{
+    tombstones::{Tombstones, Until},
+    version::{is_newer, uid, version},
+};
+use crate::Key;
+
+/// A change of what is known.
+#[derive(Debug)]
+pub enum Change<K> {
+    /// An object became known.
+    Created(Arc<K>),
+    /// An object is different now.
+    Updated {
+        /// Before.
+        old: Arc<K>,
+        /// Now.
+        new: Arc<K>,
+    },
+    /// An object is gone; its last known state.
+    Deleted(Arc<K>),
+}
+
+/// When a write began, as far as the cache must know to judge its answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticket {
+    number: u64,
+    lists: u64,
+}
+
+/// The objects of one kind, from two sources that are each in order but not with one another: the watch, and the
+/// answers to our own writes.
+///
+/// The newer resource version wins, so a late watch event never hides what a write returned. Where nothing is left to
+/// compare with, tombstones keep what is late from coming back.
+#[derive(Debug)]
+pub(super) struct State<K> {
+    objects: BTreeMap<Key, Arc<K>>,
+    by_owner: BTreeMap<String, BTreeSet<Key>>,
+    tombstones: Tombstones,
+    /// The number of the next write.
+    next_write: u64,
+    writes_under_way: BTreeSet<u64>,
+    /// How many lists are complete.
+    lists: u64,
+    /// While a list is under way: what it told so far.
+    listed: Option<BTreeSet<Key>>,
+    /// Objects that a write returned while a list was under way and that the list did not tell of: made after the list
+    /// was taken, or gone before. Only the server knows.
+    unconfirmed: BTreeSet<Key>,
+}
+
+impl<K: Resource> State<K> {
+    pub(super) fn new() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            by_owner: BTreeMap::new(),
+            tombstones: Tombstones::default(),
+            next_write: 0,
+            writes_under_way: BTreeSet::new(),
+            lists: 0,
+            listed: None,
+            unconfirmed: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<&Arc<K>> {
+        self.objects.get(key)
+    }
+
+    /// All objects, or those of a namespace, by key.
+    pub(super) fn list(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
+        match namespace {
+            None => self.objects.values().cloned().collect(),
+            Some(namespace) => self
+                .objects
+                .range(Key::namespaced(namespace, "")..)
+                .take_while(|(key, _)| key.namespace.as_deref() == Some(namespace))
+                .map(|(_, object)| object.clone())
+                .collect(),
+        }
+    }
+
+    /// The objects that name `uid` as an owner, by key.
+    pub(super) fn owned_by(&self, uid: &str) -> Vec<Arc<K>> {
+        let keys = self.by_owner.get(uid).into_iter().flatten();
+        keys.filter_map(|key| self.objects.get(key).cloned()).collect()
+    }
+
+    /// The watch, or a list, told of an object.
+    pub(super) fn watched(&mut self, object: K) -> Option<Change<K>> {
+        let key = Key::of(&object);
+        if let Some(listed) = &mut self.listed {
+            listed.insert(key.clone());
+        }
+        let uid = uid(object.meta());
+        if self.stored_uid(&key) == Some(uid) {
+            // Whatever its version: it lived when the list was taken, so the watch will tell of its end.
+            self.unconfirmed.remove(&key);
+        }
+        if self.tombstones.hide(&key, object.meta()) { None } else { self.put(&key, object) }
+    }
+
+    /// The watch told of the end of an object.
+    pub(super) fn watched_end(&mut self, object: &K) -> Option<Change<K>> {
+        let (key, uid) = (Key::of(object), uid(object.meta()));
+        self.tombstones.remove(&key, uid);
+        self.bury_until_answered(&key, object.meta());
+        let stored = self.objects.get(&key)?.meta();
+        let another = stored.uid.as_deref() != Some(uid) && is_newer(stored, object.meta());
+        if another { None } else { self.remove(&key) }
+    }
+
+    /// A list began: what it does not tell of is gone.
+    pub(super) fn list_began(&mut self) {
+        self.listed = Some(BTreeSet::new());
+    }
+
+    /// The list is complete.
+    pub(super) fn list_ended(&mut self) -> Vec<Change<K>> {
+        let Some(listed) = self.listed.take() else { return Vec::new() };
+        self.lists += 1;
+        self.tombstones.list_ended(self.lists);
+        let unlisted = |key: &&Key| !listed.contains(*key) && !self.unconfirmed.contains(*key);
+        let gone: Vec<Key> = self.objects.keys().filter(unlisted).cloned().collect();
+        gone.iter().filter_map(|key| self.remove(key)).collect()
+    }
+
+    /// A write begins; [`State::write_ended`] must follow.
+    pub(super) fn write_began(&mut self) -> Ticket {
+        let number = self.next_write;
+        self.next_write += 1;
+        self.writes_under_way.insert(number);
+        Ticket { number, lists: self.lists }
+    }
+
+    /// A write is over, whatever came of it.
+    pub(super) fn write_ended(&mut self, ticket: Ticket) {
+        let was_oldest = self.writes_under_way.first() == Some(&ticket.number);
+        self.writes_under_way.remove(&ticket.number);
+        if was_oldest {
+            self.tombstones.answered(self.writes_under_way.first().copied().unwrap_or(self.next_write));
+        }
+    }
+
+    /// A write returned an object.
+    pub(super) fn written(&mut self, ticket: Ticket, object: K) -> Option<Change<K>> {
+        let key = Key::of(&object);
+        if self.tombstones.hide(&key, object.meta()) {
+            return None;
+        }
+        let during_list = self.listed.is_some() || self.lists != ticket.lists;
+        let change = self.put(&key, object)?;
+        let told = self.listed.as_ref().is_some_and(|listed| listed.contains(&key));
+        if during_list && !told {
+            self.unconfirmed.insert(key);
+        }
+        Some(change)
+    }
+
+    /// A write ended the life of the object `key`, which has this `uid` if the answer said so.
+    pub(super) fn written_end(&mut self, key: &Key, uid: Option<&str>) -> Option<Change<K>> {
+        let uid = uid.or(self.stored_uid(key))?.to_owned();
+        let ends_stored = self.stored_uid(key) == Some(&uid);
+        let last = self.objects.get(key).filter(|_| ends_stored).and_then(|stored| version(stored.meta()));
+        self.tombstones.add(key, &uid, last, self.until_watched());
+        if ends_stored { self.remove(key) } else { None }
+    }
+
+    /// An object (and its uid) that only the server can tell of, once no list is under way.
+    pub(super) fn unconfirmed(&self) -> Option<(Key, String)> {
+        if self.listed.is_some() {
+            return None;
+        }
+        let key = self.unconfirmed.first()?;
+        Some((key.clone(), self.stored_uid(key)?.to_owned()))
+    }
+
+    /// The server told whether the object `key` with this `uid` is there.
+    pub(super) fn confirmed(&mut self, key: &Key, uid: &str, there: bool) -> Option<Change<K>> {
+        if self.stored_uid(key) != Some(uid) {
+            return None;
+        }
+        self.unconfirmed.remove(key);
+        if there {
+            return None;
+        }
+        self.written_end(key, Some(uid))
+    }
+
+    /// How much is remembered besides the objects.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.tombstones.len() + self.unconfirmed.len()
+    }
+
+    fn stored_uid(&self, key: &Key) -> Option<&str> {
+        self.objects.get(key).map(|object| uid(object.meta()))
+    }
+
+    /// As long as a watch that is behind may tell of the life of what is gone now.
+    fn until_watched(&self) -> Until {
+        Until::Watched { list: self.lists + if self.listed.is_some() { 2 } else { 1 } }
+    }
+
+    fn put(&mut self, key: &Key, mut object: K) -> Option<Change<K>> {
+        if let Some(stored) = self.objects.get(key)
+            && !is_newer(object.meta(), stored.meta())
+        {
+            return None;
+        }
+        object.meta_mut().managed_fields = None;
+        let new = Arc::new(object);
+        let old = self.objects.insert(key.clone(), new.clone());
+        self.unconfirmed.remove(key);
+        if let Some(old) = &old {
+            self.unindex(key, old.meta());
+        }
+        for owner in new.meta().owner_references.iter().flatten() {
+            self.by_owner.entry(owner.uid.clone()).or_default().insert(key.clone());
+        }
+        Some(match old {
+            Some(old) => Change::Updated { old, new },
+            None => Change::Created(new),
+        })
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Change<K>> {
+        let object = self.objects.remove(key)?;
+        self.unconfirmed.remove(key);
+        self.unindex(key, object.meta());
+        self.bury_until_answered(key, object.meta());
+        Some(Change::Deleted(object))
+    }
+
+    /// Remembers the end of an object as long as the answer to a write may be older.
+    fn bury_until_answered(&mut self, key: &Key, meta: &ObjectMeta) {
+        if !self.writes_under_way.is_empty() {
+            self.tombstones.add(key, uid(meta), version(meta), Until::Answered { write: self.next_write });
+        }
+    }
+
+    fn unindex(&mut self, key: &Key, meta: &ObjectMeta) {
+        for owner in meta.owner_references.iter().flatten() {
+            if let Some(keys) = self.by_owner.get_mut(&owner.uid) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.by_owner.remove(&owner.uid);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! What a reconcile works with: reads from the cache, writes that the cache sees at once.
+
+use std::{any::TypeId, collections::BTreeSet, sync::Arc};
+
+use kube::{Client, api::DeleteParams};
+use kubewright_world::World;
+use serde_json::{Value, json};
+
+use crate::{
+    Cache, Error, Key, Object,
+    cache::Write,
+    counters::{Counter, bump},
+    endpoint::{Deleted, Endpoint},
+    ensure::{self, Ensured},
+    events::{EventType, Recorder},
+    finalizer,
+    owner::Owner,
+};
+
+/// The surroundings of a controller's reconciles. Clones are cheap and share everything.
+#[derive(Clone)]
+pub struct Context(Arc<Inner>);
+
+struct Inner {
+    controller: Arc<str>,
+    client: Client,
+    world: World,
+    cache: Cache,
+    declared: BTreeSet<TypeId>,
+    counter: Arc<Counter>,
+    recorder: Recorder,
+}
+
+/// What became of an object that was to be deleted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Deletion<K> {
+    /// It is gone.
+    Gone,
+    /// It is on its way: finalizers or a grace period hold it. This is what it looks like now.
+    Terminating(Box<K>),
+    /// It was not there.
+    Absent,
+}
+
+impl Context {
+    pub(crate) fn new(
+        controller: Arc<str>,
+        cache: Cache,
+        client: Client,
+        world: World,
+        declared: BTreeSet<TypeId>,
+        counter: Arc<Counter>,
+    ) -> Self {
+        let recorder = Recorder::new(client.clone(), world.clone(), &controller);
+        Self(Arc::new(Inner { controller, client, world, cache, declared, counter, recorder }))
+    }
+
+    /// The controller's name.
+    #[must_use]
+    pub fn controller(&self) -> &str {
+        &self.0.controller
+    }
+
+    /// The client, for what the cache does not hold. Its writes are not merged into the cache.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    /// The clock and the dice.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        &self.0.world
+    }
+
+    /// The caches of the manager.
+    #[must_use]
+    pub fn cache(&self) -> &Cache {
+        &self.0.cache
+    }
+
+    /// The object named `key`, from the cache; never older than what this manager last wrote.
+    ///
+    /// # Panics
+    /// When the controller does not declare the kind (`for_kind`, `owns`, `watches`, `reads`): the answer would be
+    /// "not there" whatever is there. The panic is the reconcile's: it is logged, counted and retried.
+    #[must_use]
+    pub fn get<K: Object>(&self, key: &Key) -> Option<Arc<K>> {
+        self.expect_declared::<K>();
+        self.0.cache.get(key)
+    }
+
+    /// All objects of a kind, or those of one namespace, from the cache, sorted by key.
+    ///
+    /// # Panics
+    /// As [`Context::get`].
+    #[must_use]
+    pub fn list<K: Object>(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
+        self.expect_declared::<K>();
+        self.0.cache.list(namespace)
+    }
+
+    /// The objects of a kind that have an owner reference to `owner_uid`, controlling or not, sorted by key.
+    ///
+    /// # Panics
+    /// As [`Context::get`].
+    #[must_use]
+    pub fn owned_by<K: Object>(&self, owner_uid: &str) -> Vec<Arc<K>> {
+        self.expect_declared::<K>();
+        self.0.cache.informer::<K>().map(|informer| informer.owned_by(owner_uid)).unwrap_or_default()
+    }
+
+    /// Creates `object` and returns what the server stored.
+    ///
+    /// # Errors
+    /// What the server refuses ([`Error::is_already_exists`] among it), or an object of a namespaced kind without
+    /// namespace.
+    pub async fn create<K: Object>(&self, object: &K) -> Result<K, Error> {
+        let namespace = namespace_of(object)?;
+        self.write(async { self.endpoint::<K>(namespace).create(object).await }).await
+    }
+
+    /// Replaces the object with `object`; the server refuses when somebody changed it since it was read.
+    ///
+    /// # Errors
+    /// What the server refuses, [`Error::is_conflict`] among it.
+    pub async fn update<K: Object>(&self, object: &K) -> Result<K, Error> {
+        self.replace(object, None).await
+    }
+
+    /// Replaces the object's status with that of `object`, as [`Context::update`].
+    ///
+    /// # Errors
+    /// What the server refuses, [`Error::is_conflict`] among it.
+    pub async fn update_status<K: Object>(&self, object: &K) -> Result<K, Error> {
+        self.replace(object, Some("status")).await
+    }
+
+    /// Applies a JSON merge patch (RFC 7386) to the object named `key`. With `metadata.resourceVersion` in the patch
+    /// the server refuses it when somebody changed the object since.
+    ///
+    /// # Errors
+    /// What the server refuses.
+    pub async fn patch<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
+        self.merge(key, None, &patch).await
+    }
+
+    /// Applies a JSON merge patch to the status of the object named `key`: `{"status": {...}}`.
+    ///
+    /// # Errors
+    /// What the server refuses.
+    pub async fn patch_status<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
+        self.merge(key, Some("status"), &patch).await
+    }
+
+    /// Deletes the object named `key`. That it is not there is no error.
+    ///
+    /// # Errors
+    /// What the server refuses, an unfulfilled precondition ([`Error::is_conflict`]) among it.
+    pub async fn delete<K: Object>(&self, key: &Key, params: DeleteParams) -> Result<Deletion<K>, Error> {
+        let write = if params.dry_run { None } else { self.begin::<K>() };
+        let answer = match self.endpoint::<K>(key.namespace.as_deref()).delete(&key.name, &params).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Deletion::Absent),
+            answer => answer?,
+        };
+        bump(&self.0.counter.writes);
+        let uid = match answer {
+            Deleted::Object(object) if stays_after_delete(&*object) => {
+                if let Some(write) = write {
+                    write.returned((*object).clone());
+                }
+                return Ok(Deletion::Terminating(object));
+            }
+            Deleted::Object(object) => object.meta().uid.clone(),
+            Deleted::Gone { uid } => uid,
+        };
+        if let Some(write) = write {
+            write.ended(key, uid.as_deref());
+        }
+        Ok(Deletion::Gone)
+    }
+
+    /// Makes the stored object have every field that `desired` has; fields that `desired` leaves out are not looked
+    /// at, so what the server defaulted or another controller set does not count as a difference. `owner` becomes its
+    /// controller. A pass that finds nothing to change writes nothing.
+    ///
+    /// Maps are compared key by key, lists as a whole, element by element; finalizers and owners are added to those that
+    /// the object has; `status` is left alone. A change is written as a merge patch of what differs, which the server
+    /// refuses when the cache is behind. Values that the server writes in another way than `desired` (a quantity of
+    /// `1000m`, stored as `1`) differ for ever: desire them as the server writes them.
+    ///
+    /// # Errors
+    /// What the server refuses; an object that another owner controls; an owner in another namespace.
+    ///
+    /// # Panics
+    /// As [`Context::get`].
+    pub async fn ensure<K: Object>(
+        &self,
+        desired: &K,
+        owner: Option<&(dyn Owner + Sync)>,
+    ) -> Result<Ensured<K>, Error> {
+        let key = Key::of(desired);
+        let reference = owner.map(|owner| ensure::reference(desired, owner)).transpose()?;
+        match self.get::<K>(&key) {
+            None => {
+                let mut object = desired.clone();
+                if let Some(reference) = reference {
+                    let owners = object.meta_mut().owner_references.get_or_insert_default();
+                    owners.retain(|owner| owner.uid != reference.uid);
+                    owners.push(reference);
+                }
+                let created = self.create(&object).await?;
+                tracing::debug!(controller = %self.0.controller, kind = %K::kind(&()), %key, "created");
+                Ok(Ensured::Created(Arc::new(created)))
+            }
+            Some(current) => match ensure::difference(desired, &*current, reference.as_ref())? {
+                None => Ok(Ensured::Unchanged(current)),
+                Some(difference) => {
+                    let updated = self.patch(&key, difference.patch).await?;
+                    tracing::debug!(
+                        controller = %self.0.controller, kind = %K::kind(&()), %key, changed = %difference.text,
+                        "updated"
+                    );
+                    Ok(Ensured::Updated { object: Arc::new(updated), changed: difference.text })
+                }
+            },
+        }
+    }
+
+    /// Adds the finalizer `name`, if it is not there.
+    ///
+    /// # Errors
+    /// What the server refuses, [`Error::is_conflict`] among it.
+    pub async fn add_finalizer<K: Object>(&self, object: &K, name: &str) -> Result<(), Error> {
+        let mut changed = object.clone();
+        if finalizer::add(&mut changed, name) { self.write_finalizers(&changed).await } else { Ok(()) }
+    }
+
+    /// Takes the finalizer `name` away, if it is there.
+    ///
+    /// # Errors
+    /// What the server refuses, [`Error::is_conflict`] among it.
+    pub async fn remove_finalizer<K: Object>(&self, object: &K, name: &str) -> Result<(), Error> {
+        let mut changed = object.clone();
+        if finalizer::remove(&mut changed, name) { self.write_finalizers(&changed).await } else { Ok(()) }
+    }
+
+    /// Records an event about `object` for people to read (`kubectl describe`, `kubectl events`). An event that cannot
+    /// be recorded is logged: it is no reason for a reconcile to fail.
+    pub async fn event<K: Object>(&self, object: &K, event_type: EventType, reason: &str, note: &str) {
+        if let Err(error) = self.0.recorder.record(object, event_type, reason, note).await {
+            tracing::warn!(controller = %self.0.controller, reason, %error, "cannot record an event");
+        }
+    }
+
+    fn expect_declared<K: Object>(&self) {
+        assert!(
+            self.0.declared.contains(&TypeId::of::<K>()),
+            "the controller {} reads {} but does not watch them: add .reads::<{}>()",
+            self.0.controller,
+            K::plural(&()),
+            K::kind(&()),
+        );
+    }
+
+    fn endpoint<K: Object>(&self, namespace: Option<&str>) -> Endpoint<'_, K> {
+        Endpoint::new(&self.0.client, &(), namespace)
+    }
+
+    fn begin<K: Object>(&self) -> Option<Write<K>> {
+        self.0.cache.informer::<K>().map(|informer| informer.store().write())
+    }
+
+    async fn replace<K: Object>(&self, object: &K, subresource: Option<&str>) -> Result<K, Error> {
+        let (namespace, name) = (namespace_of(object)?, Key::of(object).name);
+        self.write(async { self.endpoint::<K>(namespace).replace(&name, subresource, object).await }).await
+    }
+
+    async fn merge<K: Object>(
+        &self,
+        key: &Key,
+        subresource: Option<&str>,
+        patch: &Value,
+    ) -> Result<K, Error> {
+        self.write(async {
+            self.endpoint::<K>(key.namespace.as_deref()).patch(&key.name, subresource, patch).await
+        })
+        .await
+    }
+
+    async fn write_finalizers<K: Object>(&self, object: &K) -> Result<(), Error> {
+        let meta = object.meta();
+        let patch = json!({"metadata": {
+            "finalizers": meta.finalizers,
+            "resourceVersion": meta.resource_version,
+        }});
+        self.patch::<K>(&Key::of(object), patch).await.map(|_| ())
+    }
+
+    /// Sends a write and tells the cache what came of it before the caller knows.
+    async fn write<K: Object>(&self, request: impl Future<Output = kube::Result<K>>) -> Result<K, Error> {
+        let write = self.begin::<K>();
+        let object = request.await?;
+        bump(&self.0.counter.writes);
+        if let Some(write) = write {
+            if ended_by_update(&object) {
+                write.ended(&Key::of(&object), object.meta().uid.as_deref());
+            } else {
+                write.returned(object.clone());
+            }
+        }
+        Ok(object)
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("controller", &self.0.controller).finish_non_exhaustive()
+    }
+}
+
+fn namespace_of<K: Object>(object: &K) -> Result<Option<&str>, Error> {
+    match (K::is_namespaced(), object.meta().namespace.as_deref()) {
+        (false, _) => Ok(None),
+        (true, Some(namespace)) => Ok(Some(namespace)),
+        (true, None) => Err(Error::new(format!("a {} needs metadata.namespace", K::kind(&())))),
+    }
+}
+
+/// Whether an update took the last thing away that held a deleted object: it is answered with the object, which is
+/// gone (`ShouldDeleteDuringUpdate` in `k8s.io/apiserver/pkg/registry/generic/registry/store.go`). A namespace is held
+/// by `spec.finalizers` besides; the watch tells of its end.
+fn ended_by_update<K: Object>(object: &K) -> bool {
+    let meta = object.meta();
+    let is_namespace = K::group(&()).is_empty() && K::kind(&()) == "Namespace";
+    meta.deletion_timestamp.is_some()
+        && meta.finalizers.as_ref().is_none_or(Vec::is_empty)
+        && meta.deletion_grace_period_seconds == Some(0)
+        && !is_namespace
+}
+
+/// Whether the object that a deletion answered with is still there: some kinds answer with the object that was
+/// removed (`ReturnDeletedObject`), all do so with one that a finalizer or a grace period holds.
+fn stays_after_delete<K: Object>(object: &K) -> bool {
+    object.meta().deletion_timestamp.is_some() && !ended_by_update(object)
+}

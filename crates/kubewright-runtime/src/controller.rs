@@ -1,0 +1,159 @@
+//! A controller: which events lead to which keys, and what is done about a key.
+
+use std::{any::type_name, sync::Arc};
+
+use futures::{Stream, StreamExt, stream::BoxStream};
+use kube::Client;
+
+use crate::{
+    Key, Object, Predicate, Reconciler, owner,
+    reconciler::DynReconciler,
+    source::{Kind, KindSource},
+};
+
+/// A controller, put together by chaining and handed to [`crate::Manager::add`].
+///
+/// ```
+/// use k8s_openapi::api::{apps::v1::{Deployment, ReplicaSet}, core::v1::Pod};
+/// use kubewright_runtime::{Controller, Key, predicate};
+/// # use kubewright_runtime::{Context, Error, Outcome, Reconciler};
+/// # struct Rollout;
+/// # impl Reconciler for Rollout {
+/// #     async fn reconcile(&self, _: &Context, _: &Key) -> Result<Outcome, Error> { Ok(Outcome::Done) }
+/// # }
+/// let controller = Controller::new("rollout", Rollout)
+///     .for_kind::<Deployment>().predicate(predicate::generation_changed())
+///     .owns::<ReplicaSet>()
+///     .watches(|pod: &Pod| vec![Key::namespaced(pod.metadata.namespace.clone().unwrap_or_default(), "web")])
+///     .concurrency(2);
+/// ```
+///
+/// Mistakes (two own kinds, `owns` before `for_kind`, a predicate of another kind) are an error of
+/// [`crate::Manager::run`].
+pub struct Controller {
+    pub(crate) name: String,
+    pub(crate) reconciler: Arc<dyn DynReconciler>,
+    pub(crate) kinds: Vec<Box<dyn KindSource>>,
+    pub(crate) streams: Vec<BoxStream<'static, Key>>,
+    pub(crate) concurrency: usize,
+    pub(crate) client: Option<Client>,
+    pub(crate) mistakes: Vec<String>,
+    owner_key: Option<OwnerKey>,
+    last: Last,
+}
+
+/// Finds the key of the own kind's object that controls an object with this metadata.
+type OwnerKey = fn(&kube::api::ObjectMeta) -> Option<Key>;
+
+/// What a predicate would restrict.
+enum Last {
+    None,
+    Kind,
+    Stream,
+}
+
+impl Controller {
+    /// A controller named `name` (for logs, counts and events; unique in a manager) that looks at nothing yet.
+    pub fn new(name: impl Into<String>, reconciler: impl Reconciler) -> Self {
+        Self {
+            name: name.into(),
+            reconciler: Arc::new(reconciler),
+            kinds: Vec::new(),
+            streams: Vec::new(),
+            concurrency: 1,
+            client: None,
+            mistakes: Vec::new(),
+            owner_key: None,
+            last: Last::None,
+        }
+    }
+
+    /// Writes, and reads past the cache, by this client instead of the manager's: under an identity of its own. The caches
+    /// stay the manager's.
+    #[must_use]
+    pub fn acting_as(mut self, client: Client) -> Self {
+        self.client = Some(client);
+        self
+    }
+
+    /// The own kind: every creation, change and deletion of an object leads to its key.
+    #[must_use]
+    pub fn for_kind<K: Object>(mut self) -> Self {
+        if self.owner_key.is_some() {
+            self.mistakes.push(format!("for_kind::<{}>: a controller has one own kind", type_name::<K>()));
+        }
+        self.owner_key = Some(owner::controller_key::<K>);
+        self.kind(Kind::mapped(|object: &K| vec![Key::of(object)]))
+    }
+
+    /// A kind whose objects the own kind controls: an event leads to the key of the controlling owner (the owner
+    /// reference with `controller: true` to the own kind). Comes after `for_kind`.
+    #[must_use]
+    pub fn owns<K: Object>(mut self) -> Self {
+        let Some(owner_key) = self.owner_key else {
+            self.mistakes.push(format!("owns::<{}> comes before for_kind", type_name::<K>()));
+            return self;
+        };
+        self.kind(Kind::mapped(move |object: &K| owner_key(object.meta()).into_iter().collect()))
+    }
+
+    /// A kind whose events lead to the keys that `mapping` finds. On a change it is asked about the state before and
+    /// after, on a deletion about the last one. It must not block.
+    #[must_use]
+    pub fn watches<K: Object>(self, mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Self {
+        self.kind(Kind::mapped(mapping))
+    }
+
+    /// A kind that is read from the cache and whose events lead to nothing.
+    #[must_use]
+    pub fn reads<K: Object>(self) -> Self {
+        self.kind(Kind::<K>::read())
+    }
+
+    /// Lets only some events of the last added kind through; all of its predicates have to agree.
+    #[must_use]
+    pub fn predicate(mut self, predicate: Predicate) -> Self {
+        match (&self.last, self.kinds.last_mut()) {
+            (Last::Kind, Some(kind)) => {
+                if let Err(other) = kind.restrict(predicate) {
+                    self.mistakes.push(format!("a predicate on {other} follows a source of another kind"));
+                }
+            }
+            (Last::Stream, _) => {
+                self.mistakes.push("a predicate follows a stream of keys; filter the stream".into());
+            }
+            _ => self.mistakes.push("a predicate comes before any source".into()),
+        }
+        self
+    }
+
+    /// Any other reason for a reconcile. When the stream ends the controller goes on.
+    #[must_use]
+    pub fn source(mut self, keys: impl Stream<Item = Key> + Send + 'static) -> Self {
+        self.streams.push(keys.boxed());
+        self.last = Last::Stream;
+        self
+    }
+
+    /// How many keys are worked on at the same time; 1 unless said otherwise. Never two workers on one key.
+    #[must_use]
+    pub fn concurrency(mut self, workers: usize) -> Self {
+        if workers == 0 {
+            self.mistakes.push("a concurrency of 0 would do nothing".into());
+        }
+        self.concurrency = workers;
+        self
+    }
+
+    fn kind<K: Object>(mut self, kind: Kind<K>) -> Self {
+        self.kinds.push(Box::new(kind));
+        self.last = Last::Kind;
+        self
+    }
+}
+
+impl std::fmt::Debug for Controller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Controller").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,89 @@
+//! Requests on the objects of a kind in a namespace, whatever the kind's scope.
+//!
+//! kube's `Api` wants to know at compile time whether a kind is namespaced; generic code does not.
+
+use std::marker::PhantomData;
+
+use kube::{
+    Client, Resource,
+    api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Request},
+    core::Status,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+type Result<T> = std::result::Result<T, kube::Error>;
+
+pub(crate) struct Endpoint<'a, K> {
+    client: &'a Client,
+    request: Request,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// What the server answered to a deletion.
+pub(crate) enum Deleted<K> {
+    /// The object, as it was or as it is now.
+    Object(Box<K>),
+    /// That it is gone, with its uid if the answer has it.
+    Gone { uid: Option<String> },
+}
+
+impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
+    pub(crate) fn new(client: &'a Client, kind: &K::DynamicType, namespace: Option<&str>) -> Self {
+        Self { client, request: Request::new(K::url_path(kind, namespace)), kind: PhantomData }
+    }
+
+    /// The object `name`, if it is there.
+    pub(crate) async fn get(&self, name: &str) -> Result<Option<K>> {
+        let params = GetParams::default();
+        let request = if K::metadata_api() {
+            self.request.get_metadata(name, &params)
+        } else {
+            self.request.get(name, &params)
+        };
+        match self.client.request(request.map_err(kube::Error::BuildRequest)?).await {
+            Ok(object) => Ok(Some(object)),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn create(&self, object: &impl Serialize) -> Result<K> {
+        let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
+        let request = self.request.create(&PostParams::default(), body).map_err(kube::Error::BuildRequest)?;
+        self.client.request(request).await
+    }
+
+    pub(crate) async fn replace(&self, name: &str, subresource: Option<&str>, object: &K) -> Result<K>
+    where
+        K: Serialize,
+    {
+        let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
+        let params = PostParams::default();
+        let request = match subresource {
+            None => self.request.replace(name, &params, body),
+            Some(subresource) => self.request.replace_subresource(subresource, name, &params, body),
+        };
+        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+    }
+
+    /// Applies a JSON merge patch.
+    pub(crate) async fn patch(&self, name: &str, subresource: Option<&str>, patch: &Value) -> Result<K> {
+        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+        let request = match subresource {
+            None => self.request.patch(name, &params, &patch),
+            Some(subresource) => self.request.patch_subresource(subresource, name, &params, &patch),
+        };
+        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+    }
+
+    pub(crate) async fn delete(&self, name: &str, params: &DeleteParams) -> Result<Deleted<K>> {
+        let request = self.request.delete(name, params).map_err(kube::Error::BuildRequest)?;
+        let answer = self.client.request_status::<K>(request).await?;
+        let uid = |status: Status| status.details.map(|details| details.uid).filter(|uid| !uid.is_empty());
+        Ok(answer
+            .map_right(|status| Deleted::Gone { uid: uid(status) })
+            .map_left(|object| Deleted::Object(Box::new(object)))
+            .into_inner())
+    }
+}

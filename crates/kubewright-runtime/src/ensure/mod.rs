@@ -1,0 +1,124 @@
+//! Compare and write: what is stored gets the fields that are desired, and nothing is written when it has them.
+
+mod difference;
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::{Value, json};
+
+pub use self::difference::Difference;
+use crate::{
+    Error, Object,
+    owner::{self, Owner},
+};
+
+/// What [`crate::Context::ensure`] did, with the object as it is now.
+#[derive(Clone, Debug)]
+pub enum Ensured<K> {
+    /// The object was not there and was created.
+    Created(Arc<K>),
+    /// The object differed and was changed.
+    Updated {
+        /// As it is now.
+        object: Arc<K>,
+        /// What differed, for a log or an event.
+        changed: String,
+    },
+    /// The object had every field; nothing was written.
+    Unchanged(Arc<K>),
+}
+
+impl<K> Ensured<K> {
+    /// The object as it is now.
+    #[must_use]
+    pub fn object(&self) -> &Arc<K> {
+        match self {
+            Self::Created(object) | Self::Updated { object, .. } | Self::Unchanged(object) => object,
+        }
+    }
+
+    /// Whether something was written.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        !matches!(self, Self::Unchanged(_))
+    }
+}
+
+/// The reference that makes `owner` the controller of `desired`.
+pub(crate) fn reference<K: Object>(desired: &K, owner: &(dyn Owner + Sync)) -> Result<OwnerReference, Error> {
+    let reference = owner.controller_reference()?;
+    // A namespaced owner is looked for in the namespace of its dependent; elsewhere it counts as gone, and the
+    // dependent would be collected (`validateOwner` in controller-runtime's controllerutil).
+    if owner.namespace().is_some() && owner.namespace() != desired.meta().namespace.as_deref() {
+        return Err(Error::terminal(format!(
+            "{} {} cannot own a {} outside of its namespace",
+            reference.kind,
+            reference.name,
+            K::kind(&())
+        )));
+    }
+    Ok(reference)
+}
+
+/// What `current` lacks of `desired`, and of being controlled by `reference`.
+pub(crate) fn difference<K: Object>(
+    desired: &K,
+    current: &K,
+    reference: Option<&OwnerReference>,
+) -> Result<Option<Difference>, Error> {
+    let mut wanted = serde_json::to_value(desired)?;
+    if let Value::Object(fields) = &mut wanted {
+        fields.retain(|field, _| !matches!(field.as_str(), "apiVersion" | "kind" | "status"));
+        fields.insert("metadata".to_owned(), wanted_metadata(desired, current, reference)?);
+    }
+    let difference = difference::between(&wanted, &serde_json::to_value(current)?);
+    Ok(difference.map(|mut difference| {
+        // The patch of an object is an object; what indexing does not find, it makes.
+        difference.patch["metadata"]["resourceVersion"] = json!(current.meta().resource_version);
+        difference
+    }))
+}
+
+/// The metadata that the object should have: labels and annotations as desired; finalizers and owners besides those
+/// that it has.
+fn wanted_metadata<K: Object>(
+    desired: &K,
+    current: &K,
+    reference: Option<&OwnerReference>,
+) -> Result<Value, Error> {
+    let (meta, current) = (desired.meta(), current.meta());
+    let mut finalizers = current.finalizers.clone().unwrap_or_default();
+    for finalizer in meta.finalizers.iter().flatten() {
+        if !finalizers.contains(finalizer) {
+            finalizers.push(finalizer.clone());
+        }
+    }
+    let mut owners = current.owner_references.clone().unwrap_or_default();
+    for wanted in meta.owner_references.iter().flatten().chain(reference) {
+        if wanted.controller == Some(true)
+            && let Some(other) = owner::controller_of(current)
+            && other.uid != wanted.uid
+        {
+            return Err(Error::new(format!(
+                "{} {} is controlled by {} {}, not by {} {}",
+                K::kind(&()),
+                crate::Key::of(desired),
+                other.kind,
+                other.name,
+                wanted.kind,
+                wanted.name
+            )));
+        }
+        match owners.iter_mut().find(|owner| owner.uid == wanted.uid) {
+            Some(owner) => *owner = wanted.clone(),
+            None => owners.push(wanted.clone()),
+        }
+    }
+    Ok(json!({
+        "labels": meta.labels.clone().unwrap_or_default(),
+        "annotations": meta.annotations.clone().unwrap_or_default(),
+        "finalizers": finalizers,
+        "ownerReferences": owners,
+    }))
+}

@@ -1,0 +1,131 @@
+//! What can go wrong in a reconcile or a manager.
+
+use kube::core::Status;
+
+/// Any error that can cross a thread.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a reconcile, a write or a manager failed.
+///
+/// A reconcile that returns any variant but [`Error::Terminal`] is tried again with exponential back-off.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The API server refused a request, or it could not be reached.
+    #[error("{}", told(.0))]
+    Api(#[source] Box<kube::Error>),
+    /// Something else failed; worth another try.
+    #[error("{0}")]
+    Failed(#[source] BoxError),
+    /// Trying again changes nothing until somebody edits the object: it is counted and logged, not retried.
+    #[error("{0}")]
+    Terminal(#[source] BoxError),
+    /// A manager or controller was put together wrongly; the text says how.
+    #[error("{0}")]
+    Misconfigured(String),
+    /// A task of the manager panicked outside of a reconcile.
+    #[error("{task} panicked: {message}")]
+    Panicked {
+        /// Which task.
+        task: String,
+        /// What the panic said.
+        message: String,
+    },
+    /// Reconciles were still running when the time for a graceful shutdown was over; they were dropped.
+    #[error("reconciles were still running {0:?} after the shutdown began")]
+    ShutdownTimedOut(std::time::Duration),
+}
+
+/// kube writes a status twice; the server's own message says it once.
+fn told(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        other => other.to_string(),
+    }
+}
+
+impl Error {
+    /// An error that is worth another try, from a text or any error.
+    pub fn new(cause: impl Into<BoxError>) -> Self {
+        Self::Failed(cause.into())
+    }
+
+    /// An error that no retry can cure, from a text or any error (a [`kube::Error`], another [`Error`] too).
+    pub fn terminal(cause: impl Into<BoxError>) -> Self {
+        Self::Terminal(cause.into())
+    }
+
+    /// Whether the reconcile is not to be tried again.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        matches!(self, Self::Terminal(_))
+    }
+
+    /// The `metav1.Status` that the API server answered with, when it answered.
+    #[must_use]
+    pub fn status(&self) -> Option<&Status> {
+        let kube = match self {
+            Self::Api(error) => error,
+            Self::Failed(cause) | Self::Terminal(cause) => match cause.downcast_ref::<Self>() {
+                Some(inner) => return inner.status(),
+                None => cause.downcast_ref::<kube::Error>()?,
+            },
+            Self::Misconfigured(_) | Self::Panicked { .. } | Self::ShutdownTimedOut(_) => return None,
+        };
+        match kube {
+            kube::Error::Api(status) => Some(status),
+            _ => None,
+        }
+    }
+
+    /// Whether the API server said that the object (or its kind) does not exist.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.status().is_some_and(Status::is_not_found)
+    }
+
+    /// Whether an object of that name exists already.
+    #[must_use]
+    pub fn is_already_exists(&self) -> bool {
+        self.status().is_some_and(Status::is_already_exists)
+    }
+
+    /// Whether somebody else's write came first.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        self.status().is_some_and(Status::is_conflict)
+    }
+}
+
+impl From<kube::Error> for Error {
+    fn from(error: kube::Error) -> Self {
+        Self::Api(Box::new(error))
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Failed(Box::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(reason: &str, code: u16) -> kube::Error {
+        kube::Error::Api(Status::failure("no", reason).with_code(code).boxed())
+    }
+
+    #[test]
+    fn the_servers_answer_is_seen_through_every_wrapping() {
+        assert!(Error::from(refused("NotFound", 404)).is_not_found());
+        assert!(Error::terminal(refused("NotFound", 404)).is_not_found());
+        assert!(Error::terminal(Error::from(refused("Conflict", 409))).is_conflict());
+        assert!(!Error::new("NotFound").is_not_found());
+    }
+
+    #[test]
+    fn a_refusal_reads_as_the_server_said_it() {
+        assert_eq!(Error::from(refused("Conflict", 409)).to_string(), "no");
+    }
+}

@@ -1,0 +1,159 @@
+//! Events for people: `events.k8s.io/v1`.
+
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::{core::v1::ObjectReference, events::v1},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+};
+use kube::{Client, api::ObjectMeta};
+use kubewright_world::World;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::{Error, Object, endpoint::Endpoint};
+
+/// The kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EventType {
+    /// What is expected to happen.
+    Normal,
+    /// What somebody should look at.
+    Warning,
+}
+
+impl fmt::Display for EventType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        })
+    }
+}
+
+/// Repetitions within this time become one event with a count (`finishTime` in
+/// `k8s.io/client-go/tools/events/event_broadcaster.go`).
+const SERIES_ENDS_AFTER: Duration = Duration::from_secs(6 * 60);
+/// How many series are remembered at most.
+const MOST_SERIES: usize = 4096;
+/// The longest note that the API takes (`noteLengthLimit`).
+const LONGEST_NOTE: usize = 1024;
+
+/// Events that are the same: the object's uid, type, reason and note.
+type Same = (String, EventType, String, String);
+
+#[derive(Clone)]
+struct Series {
+    namespace: String,
+    name: String,
+    count: i32,
+    last: Timestamp,
+}
+
+/// Records events of one controller.
+#[derive(Clone)]
+pub(crate) struct Recorder {
+    client: Client,
+    world: World,
+    controller: String,
+    recent: Arc<Mutex<BTreeMap<Same, Series>>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(client: Client, world: World, controller: &str) -> Self {
+        Self { client, world, controller: controller.to_owned(), recent: Arc::default() }
+    }
+
+    /// Records an event, or that it happened once more.
+    pub(crate) async fn record<K: Object>(
+        &self,
+        object: &K,
+        event_type: EventType,
+        reason: &str,
+        note: &str,
+    ) -> Result<(), Error> {
+        let regarding = object.object_ref(&());
+        let uid = regarding.uid.clone().unwrap_or_default();
+        let same = (uid, event_type, reason.to_owned(), note.to_owned());
+        let now = self.world.clock.now();
+        if let Some(series) = self.repeat(&same, now)
+            && self.count(&series).await?
+        {
+            return Ok(());
+        }
+        let event = self.event(regarding, &same, now);
+        let (namespace, name) = (event.metadata.namespace.clone(), event.metadata.name.clone());
+        let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
+        Endpoint::<v1::Event>::new(&self.client, &(), Some(&namespace)).create(&event).await?;
+        self.remember(same, Series { namespace, name, count: 1, last: now });
+        Ok(())
+    }
+
+    fn remember(&self, same: Same, series: Series) {
+        let mut recent = self.recent.lock();
+        if recent.len() >= MOST_SERIES {
+            let oldest = recent.iter().min_by_key(|(_, series)| series.last).map(|(same, _)| same.clone());
+            oldest.and_then(|same| recent.remove(&same));
+        }
+        recent.insert(same, series);
+    }
+
+    /// Counts a repetition, if it is one, and forgets what is over.
+    fn repeat(&self, same: &Same, now: Timestamp) -> Option<Series> {
+        let mut recent = self.recent.lock();
+        recent.retain(|_, series| now.duration_since(series.last).unsigned_abs() < SERIES_ENDS_AFTER);
+        let series = recent.get_mut(same)?;
+        series.count = series.count.saturating_add(1);
+        series.last = now;
+        Some(series.clone())
+    }
+
+    /// Writes the count of a series; false when its event is gone.
+    async fn count(&self, series: &Series) -> Result<bool, Error> {
+        let patch = json!({"series": {"count": series.count, "lastObservedTime": MicroTime(series.last)}});
+        let events = Endpoint::<v1::Event>::new(&self.client, &(), Some(&series.namespace));
+        match events.patch(&series.name, None, &patch).await {
+            Ok(_) => Ok(true),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn event(&self, regarding: ObjectReference, same: &Same, now: Timestamp) -> v1::Event {
+        let (_, event_type, reason, note) = same;
+        // Events of cluster-scoped objects live in `default`.
+        let namespace = regarding.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        let name =
+            format!("{}.{}", regarding.name.as_deref().unwrap_or_default(), self.world.dice.suffix(16));
+        v1::Event {
+            metadata: ObjectMeta { namespace: Some(namespace), name: Some(name), ..ObjectMeta::default() },
+            event_time: Some(MicroTime(now)),
+            reporting_controller: Some(self.controller.clone()),
+            reporting_instance: Some(self.controller.clone()),
+            action: Some("Reconcile".to_owned()),
+            reason: Some(reason.clone()),
+            note: Some(shortened(note, LONGEST_NOTE)),
+            type_: Some(event_type.to_string()),
+            regarding: Some(regarding),
+            ..v1::Event::default()
+        }
+    }
+}
+
+/// `text`, cut at a character so that it has at most `limit` bytes.
+fn shortened(text: &str, limit: usize) -> String {
+    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text[..end].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_note_is_cut_between_characters() {
+        assert_eq!(shortened("äöü", 3), "ä");
+        assert_eq!(shortened("ab", 3), "ab");
+    }
+}

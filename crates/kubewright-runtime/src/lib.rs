@@ -1,0 +1,47 @@
+//! Manager, Controller, workqueue and cache for Kubernetes operators on kube-rs: what controller-runtime is to Go.
+//!
+//! An operator is a [`Reconciler`] (what to do about one object) in a [`Controller`] (which events lead to which
+//! objects) in a [`Manager`] (which runs controllers on shared caches). A reconcile gets a [`Key`] and a [`Context`]:
+//! it reads from the cache, writes through the context, and never sees a state older than its own last write.
+//!
+//! The crate keeps kube's client, types, derives and `watcher`, and works against any Kubernetes API server. It reads
+//! no clock and rolls no dice of its own: a [`kubewright_world::World`] is handed in, and waiting is tokio's, so that
+//! under tokio's paused clock a test runs hours in milliseconds and a seed replays it.
+
+mod cache;
+mod context;
+mod controller;
+mod counters;
+mod endpoint;
+pub mod ensure;
+mod error;
+mod events;
+pub mod finalizer;
+mod key;
+mod manager;
+mod object;
+pub mod owner;
+pub mod predicate;
+mod reconciler;
+mod source;
+mod worker;
+pub mod workqueue;
+
+pub use kubewright_world::World;
+pub use tokio_util::sync::CancellationToken;
+
+pub use self::{
+    cache::{Cache, Change, Informer},
+    context::{Context, Deletion},
+    controller::Controller,
+    counters::{Counters, Counts},
+    ensure::Ensured,
+    error::{BoxError, Error},
+    events::EventType,
+    key::Key,
+    manager::{GRACEFUL_SHUTDOWN, Manager},
+    object::{Cached, Object},
+    owner::Owner,
+    predicate::{Event, Predicate},
+    reconciler::{Outcome, Reconciler},
+};

@@ -1,0 +1,221 @@
+//! Which events are worth a reconcile.
+//!
+//! The built-in predicates are those of controller-runtime (`pkg/predicate`): they look at updates only and let every
+//! creation and deletion through.
+
+use std::{
+    any::{Any, TypeId, type_name},
+    fmt,
+    sync::Arc,
+};
+
+use kube::{Resource, api::ObjectMeta};
+
+use crate::cache::Change;
+
+/// What happened to an object of kind `K`.
+#[derive(Debug)]
+pub enum Event<'a, K: ?Sized> {
+    /// It came to be, or was there when the watch began.
+    Create(&'a K),
+    /// It changed.
+    Update {
+        /// Before.
+        old: &'a K,
+        /// Now.
+        new: &'a K,
+    },
+    /// It is gone; this is its last known state.
+    Delete(&'a K),
+}
+
+impl<'a, K: ?Sized> Event<'a, K> {
+    /// The newest known state of the object.
+    #[must_use]
+    pub fn object(&self) -> &'a K {
+        match self {
+            Self::Create(object) | Self::Update { new: object, .. } | Self::Delete(object) => object,
+        }
+    }
+
+    fn try_map<'b, T: ?Sized>(&self, f: impl Fn(&'a K) -> Option<&'b T>) -> Option<Event<'b, T>> {
+        Some(match self {
+            Self::Create(new) => Event::Create(f(new)?),
+            Self::Update { old, new } => Event::Update { old: f(old)?, new: f(new)? },
+            Self::Delete(last) => Event::Delete(f(last)?),
+        })
+    }
+}
+
+impl<'a, K> From<&'a Change<K>> for Event<'a, K> {
+    fn from(change: &'a Change<K>) -> Self {
+        match change {
+            Change::Created(new) => Self::Create(new),
+            Change::Updated { old, new } => Self::Update { old, new },
+            Change::Deleted(last) => Self::Delete(last),
+        }
+    }
+}
+
+/// An object whose type is forgotten.
+trait AnyObject {
+    fn meta(&self) -> &ObjectMeta;
+    fn any(&self) -> &dyn Any;
+}
+
+impl<K: Resource + 'static> AnyObject for K {
+    fn meta(&self) -> &ObjectMeta {
+        Resource::meta(self)
+    }
+
+    fn any(&self) -> &dyn Any {
+        self
+    }
+}
+
+type Test = dyn Fn(&Event<'_, dyn AnyObject>) -> bool + Send + Sync;
+
+/// A type that a predicate can look at.
+type Wanted = (TypeId, &'static str);
+
+/// Decides whether an event leads to a reconcile. For any kind, or ([`Predicate::of`]) for one.
+#[derive(Clone)]
+pub struct Predicate {
+    wanted: Vec<Wanted>,
+    test: Arc<Test>,
+}
+
+impl Predicate {
+    /// A predicate on events of kind `K`. Giving it to a source of another kind is an error when the manager starts.
+    pub fn of<K: Resource + 'static>(test: impl Fn(&Event<'_, K>) -> bool + Send + Sync + 'static) -> Self {
+        Self {
+            wanted: vec![(TypeId::of::<K>(), type_name::<K>())],
+            test: Arc::new(move |event| {
+                event.try_map(|object| object.any().downcast_ref::<K>()).is_some_and(|event| test(&event))
+            }),
+        }
+    }
+
+    /// A predicate on the metadata of any kind.
+    pub fn of_metadata(test: impl Fn(&Event<'_, ObjectMeta>) -> bool + Send + Sync + 'static) -> Self {
+        Self {
+            wanted: Vec::new(),
+            test: Arc::new(move |event| {
+                event.try_map(|object| Some(object.meta())).is_some_and(|event| test(&event))
+            }),
+        }
+    }
+
+    /// Both must let the event through.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        self.combine(other, |first, second| first() && second())
+    }
+
+    /// One must let the event through.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        self.combine(other, |first, second| first() || second())
+    }
+
+    /// Lets through what this one holds back.
+    #[must_use]
+    #[expect(clippy::should_implement_trait, reason = "reads as and, or, not, as in controller-runtime")]
+    pub fn not(self) -> Self {
+        let test = self.test;
+        Self { wanted: self.wanted, test: Arc::new(move |event| !test(event)) }
+    }
+
+    fn combine(self, other: Self, join: fn(&dyn Fn() -> bool, &dyn Fn() -> bool) -> bool) -> Self {
+        let wanted = self.wanted.into_iter().chain(other.wanted).collect();
+        let (first, second) = (self.test, other.test);
+        Self { wanted, test: Arc::new(move |event| join(&|| first(event), &|| second(event))) }
+    }
+
+    /// The name of a type that this predicate is for and that is not `K`.
+    pub(crate) fn misfit<K: 'static>(&self) -> Option<&'static str> {
+        self.wanted.iter().find(|(id, _)| *id != TypeId::of::<K>()).map(|(_, name)| *name)
+    }
+
+    /// Whether `event` leads to a reconcile.
+    pub(crate) fn accepts<K: Resource + 'static>(&self, event: &Event<'_, K>) -> bool {
+        event.try_map(|object| Some(object as &dyn AnyObject)).is_some_and(|event| (self.test)(&event))
+    }
+}
+
+impl fmt::Debug for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Predicate").field("wanted", &self.wanted).finish_non_exhaustive()
+    }
+}
+
+fn update_changes<T: PartialEq + 'static>(part: fn(&ObjectMeta) -> T) -> Predicate {
+    Predicate::of_metadata(move |event| match event {
+        Event::Update { old, new } => part(old) != part(new),
+        Event::Create(_) | Event::Delete(_) => true,
+    })
+}
+
+/// Holds back updates that leave `metadata.generation` as it was: status and metadata changes, for kinds with a
+/// generation.
+#[must_use]
+pub fn generation_changed() -> Predicate {
+    update_changes(|meta| meta.generation)
+}
+
+/// Holds back updates that leave the labels as they were.
+#[must_use]
+pub fn labels_changed() -> Predicate {
+    update_changes(|meta| meta.labels.clone())
+}
+
+/// Holds back updates that leave the annotations as they were.
+#[must_use]
+pub fn annotations_changed() -> Predicate {
+    update_changes(|meta| meta.annotations.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+
+    use super::*;
+
+    fn config(generation: i64, label: &str) -> ConfigMap {
+        let mut config = ConfigMap::default();
+        config.metadata.generation = Some(generation);
+        config.metadata.labels = Some([("app".to_owned(), label.to_owned())].into());
+        config
+    }
+
+    #[test]
+    fn creations_and_deletions_pass_the_built_in_predicates() {
+        let object = config(1, "a");
+        for predicate in [generation_changed(), labels_changed(), annotations_changed()] {
+            assert!(predicate.accepts(&Event::Create(&object)));
+            assert!(predicate.accepts(&Event::Delete(&object)));
+            assert!(!predicate.accepts(&Event::Update { old: &object, new: &object }));
+        }
+    }
+
+    #[test]
+    fn predicates_combine() {
+        let (old, new) = (config(1, "a"), config(1, "b"));
+        let update = Event::Update { old: &old, new: &new };
+        assert!(!generation_changed().accepts(&update));
+        assert!(labels_changed().accepts(&update));
+        assert!(generation_changed().or(labels_changed()).accepts(&update));
+        assert!(!generation_changed().and(labels_changed()).accepts(&update));
+        assert!(generation_changed().not().accepts(&update));
+    }
+
+    #[test]
+    fn a_typed_predicate_sees_the_object_and_knows_its_kind() {
+        let predicate = Predicate::of::<ConfigMap>(|event| event.object().metadata.generation > Some(1))
+            .and(generation_changed());
+        assert!(predicate.accepts(&Event::Create(&config(2, "a"))));
+        assert!(!predicate.accepts(&Event::Create(&config(1, "a"))));
+        assert_eq!(predicate.misfit::<ConfigMap>(), None);
+        assert!(predicate.misfit::<Pod>().is_some());
+    }
+}

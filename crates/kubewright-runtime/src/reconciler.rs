@@ -1,0 +1,65 @@
+//! What an operator's author writes.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::future::BoxFuture;
+
+use crate::{Context, Error, Key};
+
+/// What is to happen with a key after a reconcile went well. Its back-off starts anew in both cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing until the next event.
+    Done,
+    /// Another reconcile after this time, or sooner if an event comes first (which then decides anew).
+    RequeueAfter(Duration),
+}
+
+/// Brings the world in line with what one object asks for.
+///
+/// `reconcile` is given a key; the object may have changed many times since the event or be gone
+/// (`ctx.get::<K>(key)?` is `None`), and it may be called when nothing is to be done. It must not depend on what
+/// happened, only on what is. Two calls for one key never overlap. A panic inside is caught, counted and retried.
+///
+/// Write it as a plain `async fn`:
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kubewright_runtime::{Context, Error, Key, Outcome, Reconciler};
+///
+/// struct Greeter;
+///
+/// impl Reconciler for Greeter {
+///     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+///         if let Some(config) = ctx.get::<ConfigMap>(key) {
+///             println!("{key} has {} entries", config.data.as_ref().map_or(0, |data| data.len()));
+///         }
+///         Ok(Outcome::Done)
+///     }
+/// }
+/// ```
+pub trait Reconciler: Send + Sync + 'static {
+    /// Reconciles the object named `key`.
+    ///
+    /// # Errors
+    /// Any error is retried with the key's back-off (5 ms, doubled each time, up to 1000 s), except
+    /// [`Error::Terminal`], which waits for the next event.
+    fn reconcile(&self, ctx: &Context, key: &Key) -> impl Future<Output = Result<Outcome, Error>> + Send;
+}
+
+/// A [`Reconciler`] whose type is forgotten.
+pub(crate) trait DynReconciler: Send + Sync {
+    fn reconcile<'a>(&'a self, ctx: &'a Context, key: &'a Key) -> BoxFuture<'a, Result<Outcome, Error>>;
+}
+
+impl<R: Reconciler> DynReconciler for R {
+    fn reconcile<'a>(&'a self, ctx: &'a Context, key: &'a Key) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(Reconciler::reconcile(self, ctx, key))
+    }
+}
+
+impl<R: Reconciler> Reconciler for Arc<R> {
+    fn reconcile(&self, ctx: &Context, key: &Key) -> impl Future<Output = Result<Outcome, Error>> + Send {
+        (**self).reconcile(ctx, key)
+    }
+}

@@ -1,0 +1,133 @@
+//! The queue between events and workers: client-go's workqueue (`k8s.io/client-go/util/workqueue`) for async workers.
+
+mod core;
+#[cfg(test)]
+mod core_tests;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::{sync::Notify, time::Instant};
+
+use self::core::Core;
+
+/// A queue of keys.
+///
+/// - A key is in it at most once, however often it is added, and two workers never hold one key.
+/// - A key that is added while a worker holds it comes again after [`Workqueue::done`].
+/// - Keys come out in the order in which they became due.
+/// - [`Workqueue::shut_down`] drains: nothing more goes in, workers get what is due, then `None`.
+#[derive(Debug)]
+pub struct Workqueue<T> {
+    core: Mutex<Core<T>>,
+    changed: Notify,
+}
+
+impl<T: Clone + Ord> Default for Workqueue<T> {
+    fn default() -> Self {
+        Self { core: Mutex::new(Core::new()), changed: Notify::new() }
+    }
+}
+
+impl<T: Clone + Ord> Workqueue<T> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds `key`, unless it is in the queue already.
+    pub fn add(&self, key: T) {
+        self.change(|core| core.add(key));
+    }
+
+    /// Adds `key` after `delay`, or earlier if an earlier addition is planned already. A worker that gets the key
+    /// before that voids the plan.
+    pub fn add_after(&self, key: T, delay: Duration) {
+        let now = Instant::now();
+        // Beyond what a clock can tell (580 years) is never.
+        if let Some(time) = now.checked_add(delay) {
+            self.change(|core| core.add_at(key, time));
+        }
+    }
+
+    /// Adds `key` after its back-off, 5 ms · 2ⁿ for the n-th failure in a row, at most 1000 s.
+    pub fn add_after_failure(&self, key: T) {
+        self.change(|core| core.add_after_failure(key, Instant::now()));
+    }
+
+    /// Forgets the failures of `key`: its next back-off is the shortest again.
+    pub fn forget(&self, key: &T) {
+        self.core.lock().forget(key);
+    }
+
+    /// The next key, once there is one; `None` when the queue is shut down and drained. The caller has to say
+    /// [`Workqueue::done`] when it has worked on it. Dropping the future loses nothing.
+    pub async fn get(&self) -> Option<T> {
+        loop {
+            let changed = self.changed.notified();
+            let due = {
+                let mut core = self.core.lock();
+                if let Some(key) = core.get(Instant::now()) {
+                    if core.len() > 0 {
+                        // One notification may stand for several additions: pass it on.
+                        self.changed.notify_one();
+                    }
+                    return Some(key);
+                }
+                if core.is_drained() {
+                    return None;
+                }
+                core.next_due()
+            };
+            match due {
+                Some(due) => {
+                    tokio::select! {
+                        biased;
+                        () = changed => {}
+                        () = tokio::time::sleep_until(due) => {}
+                    }
+                }
+                None => changed.await,
+            }
+        }
+    }
+
+    /// Ends the work on `key`.
+    pub fn done(&self, key: &T) {
+        self.change(|core| core.done(key));
+    }
+
+    /// Lets nothing more in and drops what is planned for later; workers finish what is due.
+    pub fn shut_down(&self) {
+        self.core.lock().shut_down();
+        self.changed.notify_waiters();
+        self.changed.notify_one();
+    }
+
+    /// How many keys are due and with no worker.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.core.lock().len()
+    }
+
+    /// Whether no key is due.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn change(&self, f: impl FnOnce(&mut Core<T>)) {
+        let drained = {
+            let mut core = self.core.lock();
+            f(&mut core);
+            core.is_drained()
+        };
+        if drained {
+            self.changed.notify_waiters();
+        }
+        self.changed.notify_one();
+    }
+}

@@ -1,0 +1,323 @@
+//! Writes, and what the cache knows of them.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{DeleteParams, ObjectMeta};
+use kubewright_runtime::{Context, Controller, Deletion, Ensured, Error, EventType, Key, Outcome, finalizer};
+use serde_json::json;
+
+use crate::{
+    harness::{Log, does, run, settle},
+    server::{Cut, Server},
+};
+
+fn config(name: &str, n: u32) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(name.into()),
+            namespace: Some("default".into()),
+            ..ObjectMeta::default()
+        },
+        data: Some(BTreeMap::from([("n".to_owned(), n.to_string())])),
+        ..ConfigMap::default()
+    }
+}
+
+fn number(object: &ConfigMap) -> u32 {
+    object.data.as_ref().and_then(|data| data.get("n")?.parse().ok()).unwrap_or(0)
+}
+
+/// Counts `a` up to 10, one write per reconcile, and logs what each reconcile saw.
+fn counting(log: &Log<u32>) -> Controller {
+    let log = log.clone();
+    Controller::new(
+        "test",
+        does(move |ctx: &Context, key| {
+            let log = log.clone();
+            Box::pin(async move {
+                let Some(object) = ctx.get::<ConfigMap>(key) else {
+                    log.push(0);
+                    ctx.create(&config(&key.name, 1)).await?;
+                    return Ok(Outcome::RequeueAfter(Duration::from_millis(1)));
+                };
+                let n = number(&object);
+                log.push(n);
+                if n < 10 {
+                    ctx.patch::<ConfigMap>(key, json!({"data": {"n": (n + 1).to_string()}})).await?;
+                }
+                Ok(Outcome::RequeueAfter(Duration::from_millis(1)))
+            })
+        }),
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_reconcile_sees_a_state_older_than_its_own_last_write() {
+    for (delay, latency) in [(0, 0), (0, 5), (500, 0), (500, 5)] {
+        let (server, log) = (Server::new(), Log::new());
+        server.delay_watches(Duration::from_millis(delay));
+        server.slow_down(Duration::from_millis(latency));
+        let start = futures::stream::iter([Key::namespaced("default", "a")]);
+        let running = run(&server, [counting(&log).for_kind::<ConfigMap>().source(start)]);
+        settle().await;
+        settle().await;
+        let seen = log.entries();
+        assert_eq!(
+            seen[..11],
+            [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+            "watch {delay} ms, answers {latency} ms late"
+        );
+        assert!(seen[11..].iter().all(|n| *n == 10), "{seen:?}");
+        assert_eq!(running.counters.of("test").writes, 10, "each step was written once");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_deleted_stays_away_while_the_watch_still_tells_of_it() {
+    let (server, log) = (Server::new(), Log::new());
+    let seen = log.clone();
+    let controller = Controller::new(
+        "test",
+        does(move |ctx: &Context, key| {
+            let seen = seen.clone();
+            Box::pin(async move {
+                seen.push(ctx.get::<ConfigMap>(key).is_some());
+                if seen.entries().len() == 1 {
+                    ctx.create(&config("a", 1)).await?;
+                    ctx.patch::<ConfigMap>(key, json!({"data": {"n": "2"}})).await?;
+                    let deletion = ctx.delete::<ConfigMap>(key, DeleteParams::default()).await?;
+                    assert_eq!(deletion, Deletion::Gone);
+                    let again = ctx.delete::<ConfigMap>(key, DeleteParams::default()).await?;
+                    assert_eq!(again, Deletion::Absent);
+                }
+                assert!(ctx.get::<ConfigMap>(key).is_none());
+                Ok(Outcome::RequeueAfter(Duration::from_millis(10)))
+            })
+        }),
+    );
+    server.delay_watches(Duration::from_millis(500));
+    let start = futures::stream::iter([Key::namespaced("default", "a")]);
+    let running = run(&server, [controller.for_kind::<ConfigMap>().source(start)]);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(log.entries().len() > 100);
+    assert!(log.entries().iter().all(|seen| !seen), "{:?}", log.entries());
+    assert_eq!(running.counters.of("test").panics, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_answer_comes_during_a_list_is_kept_or_dropped_as_the_server_has_it() {
+    let server = Server::new();
+    let controller = Controller::new(
+        "test",
+        does(move |ctx: &Context, key| {
+            Box::pin(async move {
+                ctx.create(&config(&key.name, 1)).await?;
+                Ok(Outcome::Done)
+            })
+        }),
+    );
+    let (send, receive) = tokio::sync::mpsc::channel::<Key>(8);
+    let keys =
+        futures::stream::unfold(receive, |mut keys| async { keys.recv().await.map(|key| (key, keys)) });
+    let running = run(&server, [controller.reads::<ConfigMap>().source(keys).concurrency(2)]);
+    settle().await;
+    // The watch is told that it fell behind after 0.3 s, pauses for 0.1 s or a little more, and then lists for 0.3 s.
+    // `goes` is created and gone before the server looks, `stays` is created afterwards; both answers come late.
+    server.slow_down(Duration::from_millis(300));
+    server.cut_watches(Cut::History);
+    let create = async |name: &str| send.send(Key::namespaced("default", name)).await.is_ok();
+    tokio::time::sleep(Duration::from_millis(350)).await;
+    assert!(create("goes").await);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    server.remove("configmaps", "goes");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(create("stays").await);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let known: Vec<_> =
+        running.cache.list::<ConfigMap>(None).iter().map(|object| Key::of(&**object).name).collect();
+    assert_eq!(known, ["stays"]);
+    let asked = |name: &str| {
+        let get = format!("GET /api/v1/namespaces/default/configmaps/{name}");
+        server.requests().contains(&get)
+    };
+    assert!(asked("goes"), "neither list nor watch could tell");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ensure_creates_changes_what_differs_and_then_writes_nothing() {
+    let (server, log) = (Server::new(), Log::new());
+    let did = log.clone();
+    let controller = Controller::new(
+        "test",
+        does(move |ctx: &Context, key| {
+            let did = did.clone();
+            Box::pin(async move {
+                let Some(owner) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
+                let mut desired = Secret { type_: Some(number(&owner).to_string()), ..Secret::default() };
+                desired.metadata.name = Some("child".into());
+                desired.metadata.namespace = Some("default".into());
+                desired.metadata.labels = Some([("app".to_owned(), "web".to_owned())].into());
+                did.push(match ctx.ensure(&desired, Some(&*owner)).await? {
+                    Ensured::Created(_) => "created".to_owned(),
+                    Ensured::Updated { changed, .. } => changed,
+                    Ensured::Unchanged(_) => "unchanged".to_owned(),
+                });
+                Ok(Outcome::Done)
+            })
+        }),
+    );
+    server.put("configmaps", "owner", json!({"data": {"n": "1"}}));
+    let running = run(&server, [controller.for_kind::<ConfigMap>().owns::<Secret>()]);
+    settle().await;
+    assert_eq!(log.take(), ["created", "unchanged"]);
+    let mut stored = server.stored("secrets", "child").unwrap_or_default();
+    assert_eq!(stored["metadata"]["ownerReferences"][0]["name"], "owner");
+    // Somebody adds what is not desired: left alone.
+    stored["metadata"]["labels"]["theirs"] = json!("x");
+    stored["immutable"] = json!(true);
+    server.put("secrets", "child", stored.clone());
+    settle().await;
+    assert_eq!(log.take(), ["unchanged"]);
+    // Somebody changes what is desired: put right, and nothing else.
+    stored["metadata"]["labels"]["app"] = json!("other");
+    server.put("secrets", "child", stored);
+    settle().await;
+    assert_eq!(log.take(), [r#"metadata.labels.app: "other" -> "web""#, "unchanged"]);
+    let stored = server.stored("secrets", "child").unwrap_or_default();
+    assert_eq!(stored["metadata"]["labels"], json!({"app": "web", "theirs": "x"}));
+    assert_eq!(stored["immutable"], true);
+    assert_eq!(running.counters.of("test").writes, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ensure_takes_no_object_from_another_controller() {
+    let (server, log) = (Server::new(), Log::new());
+    let errors = log.clone();
+    let controller = Controller::new(
+        "test",
+        does(move |ctx: &Context, key| {
+            let errors = errors.clone();
+            Box::pin(async move {
+                let Some(owner) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
+                let mut desired = Secret::default();
+                desired.metadata.name = Some("child".into());
+                desired.metadata.namespace = Some("default".into());
+                match ctx.ensure(&desired, Some(&*owner)).await {
+                    Ok(ensured) => errors.push(format!("{ensured:?}")),
+                    Err(error) => errors.push(error.to_string()),
+                }
+                Ok(Outcome::Done)
+            })
+        }),
+    );
+    server.put("configmaps", "owner", json!({}));
+    server.put(
+        "secrets",
+        "child",
+        json!({"metadata": {"ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": "first", "uid": "u", "controller": true}
+        ]}}),
+    );
+    let _running = run(&server, [controller.for_kind::<ConfigMap>().reads::<Secret>()]);
+    settle().await;
+    assert_eq!(log.entries(), ["Secret default/child is controlled by Pod first, not by ConfigMap owner"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_holds_the_object_until_the_reconciler_lets_it_go() {
+    const NAME: &str = "example.com/cleanup";
+    let (server, log) = (Server::new(), Log::new());
+    let steps = log.clone();
+    let controller = Controller::new(
+        "test",
+        does(move |ctx: &Context, key| {
+            let steps = steps.clone();
+            Box::pin(async move {
+                let Some(object) = ctx.get::<ConfigMap>(key) else {
+                    steps.push("gone");
+                    return Ok(Outcome::Done);
+                };
+                if object.metadata.deletion_timestamp.is_some() {
+                    steps.push("cleanup");
+                    ctx.remove_finalizer(&*object, NAME).await?;
+                    assert!(ctx.get::<ConfigMap>(key).is_none(), "the last finalizer was the end");
+                } else if !finalizer::has(&*object, NAME) {
+                    steps.push("hold");
+                    ctx.add_finalizer(&*object, NAME).await?;
+                }
+                Ok(Outcome::Done)
+            })
+        }),
+    );
+    server.put("configmaps", "a", json!({}));
+    let running = run(&server, [controller.for_kind::<ConfigMap>()]);
+    settle().await;
+    server.remove("configmaps", "a");
+    settle().await;
+    assert_eq!(log.entries(), ["hold", "cleanup", "gone"]);
+    assert!(server.names("configmaps").is_empty());
+    assert_eq!(running.counters.of("test").panics, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_somebody_else_changed_is_not_overwritten() {
+    let (server, log) = (Server::new(), Log::new());
+    let results = log.clone();
+    let other = server.clone();
+    let controller = Controller::new(
+        "test",
+        does(move |ctx: &Context, key| {
+            let (results, other) = (results.clone(), other.clone());
+            Box::pin(async move {
+                let Some(object) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
+                if number(&object) == 0 {
+                    other.put("configmaps", "a", json!({"data": {"n": "7"}}));
+                    let result: Result<ConfigMap, Error> = ctx.update(&*object).await;
+                    results.push(result.is_err_and(|error| error.is_conflict()));
+                }
+                Ok(Outcome::Done)
+            })
+        }),
+    );
+    server.put("configmaps", "a", json!({}));
+    let _running = run(&server, [controller.for_kind::<ConfigMap>()]);
+    settle().await;
+    assert_eq!(log.entries(), [true]);
+    assert_eq!(server.stored("configmaps", "a").unwrap_or_default()["data"]["n"], "7");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_repeats_is_counted_and_starts_anew_after_six_minutes() {
+    let server = Server::new();
+    let controller = Controller::new(
+        "test",
+        does(move |ctx: &Context, key| {
+            Box::pin(async move {
+                if let Some(object) = ctx.get::<ConfigMap>(key) {
+                    ctx.event(&*object, EventType::Warning, "Late", "the train is late").await;
+                }
+                Ok(Outcome::Done)
+            })
+        }),
+    );
+    server.put("configmaps", "a", json!({}));
+    let running = run(&server, [controller.for_kind::<ConfigMap>()]);
+    for n in 0..3 {
+        settle().await;
+        server.put("configmaps", "a", json!({"data": {"n": n.to_string()}}));
+    }
+    settle().await;
+    let names = server.names("events");
+    assert_eq!(names.len(), 1, "{names:?}");
+    let event = server.stored("events", &names[0]).unwrap_or_default();
+    assert_eq!(event["series"]["count"], 4);
+    assert_eq!(event["regarding"]["name"], "a");
+    assert_eq!((&event["type"], &event["reportingController"]), (&json!("Warning"), &json!("test")));
+    assert_eq!(event["eventTime"], "2026-01-01T00:00:00.000000Z");
+    tokio::time::sleep(Duration::from_secs(361)).await;
+    server.put("configmaps", "a", json!({"data": {"n": "99"}}));
+    settle().await;
+    assert_eq!(server.names("events").len(), 2);
+    assert_eq!(running.counters.of("test").writes, 0, "events are not counted");
+}
