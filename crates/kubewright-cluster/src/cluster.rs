@@ -1,0 +1,153 @@
+//! A running cluster.
+
+use std::time::Duration;
+
+use kube::Client;
+use kubewright_apiserver::authn::User;
+use kubewright_apiserver::http::ApiServer;
+use kubewright_controllers::{Builtin, Setup};
+use kubewright_runtime::Manager;
+use kubewright_store::Revision;
+use kubewright_world::World;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::transport;
+use crate::{Builder, StartError};
+
+/// How long nobody must have written for a cluster to count as settled.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// A control plane in this process. Dropping it ends everything that it started.
+pub struct Cluster {
+    server: ApiServer,
+    world: World,
+    shutdown: CancellationToken,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Cluster {
+    /// A cluster in a simulated world with all built-in controllers and one simulated node.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn start() -> Result<Self, StartError> {
+        Self::builder().start().await
+    }
+
+    /// A cluster of other settings.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn new(server: ApiServer, world: World, shutdown: CancellationToken) -> Self {
+        Self { server, world, shutdown, tasks: Vec::new() }
+    }
+
+    /// Runs built-in controllers as kube-controller-manager does: they share one cache, and each writes under its own
+    /// identity. What its bootstrap role does not allow, it cannot do.
+    pub(crate) fn run(&mut self, controllers: &[&Builtin], setup: &Setup) {
+        let reader = User::new("system:kube-controller-manager", Vec::<String>::new());
+        let mut manager = Manager::new(self.client_as(reader), self.world.clone());
+        for builtin in controllers {
+            let writer = User::new(builtin.identity.user, builtin.identity.groups.iter().copied());
+            for controller in builtin.controllers(setup) {
+                manager.add(controller.acting_as(self.client_as(writer.clone())));
+            }
+        }
+        let shutdown = self.shutdown.child_token();
+        self.spawn(async move {
+            if let Err(error) = manager.run(shutdown).await {
+                tracing::error!(%error, "the built-in controllers have stopped");
+            }
+        });
+    }
+
+    /// Runs a task for as long as the cluster is there.
+    pub(crate) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.push(tokio::spawn(task));
+    }
+
+    /// A client that may do everything (`system:masters`), in the namespace `default`.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client_as(administrator())
+    }
+
+    /// A client that acts as somebody, under the RBAC of the cluster.
+    #[must_use]
+    pub fn client_as(&self, user: User) -> Client {
+        transport::client(&self.server, user, "default")
+    }
+
+    /// A client that acts as a service account, under the RBAC of the cluster.
+    #[must_use]
+    pub fn client_of_service_account(&self, namespace: &str, name: &str) -> Client {
+        transport::client(&self.server, User::service_account(namespace, name, ""), namespace)
+    }
+
+    /// The API as a tower service.
+    #[must_use]
+    pub fn server(&self) -> &ApiServer {
+        &self.server
+    }
+
+    /// The clock and the dice of the cluster, for operators that run in it.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Cancelled when the cluster ends.
+    #[must_use]
+    pub fn shutdown(&self) -> CancellationToken {
+        self.shutdown.child_token()
+    }
+
+    /// Waits until a second of cluster time has passed in which nobody wrote. Under tokio's paused clock that takes no
+    /// time. What is due later (a timer of an hour) is not waited for.
+    pub async fn settle(&self) {
+        let mut seen = self.revision();
+        loop {
+            tokio::time::sleep(QUIET).await;
+            let now = self.revision();
+            if now == seen {
+                return;
+            }
+            seen = now;
+        }
+    }
+
+    /// The newest revision: how often something was written.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.server.registry().store().revision()
+    }
+
+    /// Ends the cluster and waits for what it started: controllers finish what they are at, watches end.
+    pub async fn stop(mut self) {
+        self.shutdown.cancel();
+        for task in std::mem::take(&mut self.tasks) {
+            // A task that panicked has ended too.
+            let _ = task.await;
+        }
+    }
+}
+
+/// Who may do everything.
+pub(crate) fn administrator() -> User {
+    User::new("kubernetes-admin", ["system:masters"])
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The assembled control plane: an API server, the built-in controllers and simulated nodes, in your process.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), kubewright_cluster::StartError> {
+//! let cluster = kubewright_cluster::Cluster::start().await?;
+//! let client = cluster.client(); // a kube::Client with no socket
+//! # Ok(()) }
+//! ```
+//!
+//! Under tokio's paused clock the cluster is a simulation: an hour passes at once when nobody has work to do. The same
+//! seed gives the same uids, names and order of events.
+
+mod builder;
+mod cluster;
+mod serve;
+
+mod transport;
+
+pub use builder::{Builder, StartError};
+pub use cluster::Cluster;
+pub use kubewright_apiserver::authn::{Secret, User};
+pub use serve::{Endpoint, ServeError};

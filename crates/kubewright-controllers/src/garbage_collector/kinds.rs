@@ -1,0 +1,103 @@
+//! The kinds that the collector watches, and their objects: the graph of owners and dependents is looked up in the
+//! caches, it is not built a second time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::core::ApiResource;
+use kubewright_runtime::{Cache, Informer, Key};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::item::{self, Item, Meta};
+use crate::discovery::{Catalog, Served};
+
+/// Events are by far the most frequent objects, and nobody's owner or dependent (`ignoredResources`).
+const IGNORED: [(&str, &str); 2] = [("", "Event"), ("events.k8s.io", "Event")];
+
+/// What is served, and the metadata of all objects of it.
+#[derive(Default)]
+pub(super) struct Kinds {
+    catalog: Catalog,
+    informers: BTreeMap<(String, String), (Served, Informer<Meta>)>,
+}
+
+impl Kinds {
+    /// Takes over a new catalog: watches the kinds that came, which tell `keys` what is to be looked at, and forgets
+    /// those that went. Gives the informers that came.
+    pub(super) fn renew(
+        &mut self,
+        catalog: Catalog,
+        cache: &Cache,
+        keys: &UnboundedSender<Key>,
+    ) -> Vec<Informer<Meta>> {
+        let wanted: BTreeMap<_, _> = catalog
+            .collectable()
+            .map(|served| (id(&served.resource), served.clone()))
+            .filter(|((group, kind), _)| !IGNORED.contains(&(group, kind)))
+            .collect();
+        self.informers.retain(|kind, (served, _)| wanted.get(kind) == Some(served));
+        let mut came = Vec::new();
+        for (kind, served) in wanted {
+            if self.informers.contains_key(&kind) {
+                continue;
+            }
+            let informer = cache.watch::<Meta>(&served.resource);
+            let (resource, keys) = (served.resource.clone(), keys.clone());
+            informer.subscribe(move |change| {
+                for key in item::concerned(&resource, change) {
+                    // Nobody receives any more when the manager stops.
+                    let _ = keys.send(key);
+                }
+            });
+            came.push(informer.clone());
+            self.informers.insert(kind, (served, informer));
+        }
+        self.catalog = catalog;
+        came
+    }
+
+    /// Whether `catalog` is the one that is in use.
+    pub(super) fn is_current(&self, catalog: &Catalog) -> bool {
+        self.catalog == *catalog
+    }
+
+    /// All kinds that are watched.
+    pub(super) fn served(&self) -> impl Iterator<Item = &Served> {
+        self.informers.values().map(|(served, _)| served)
+    }
+
+    /// The resource of an object's kind; `None` while nobody serves it.
+    pub(super) fn resource(&self, item: &Item) -> Option<&Served> {
+        self.catalog.find(&item.group, &item.kind)
+    }
+
+    /// The object as the cache has it; `None` when it is gone, or another has its name now.
+    pub(super) fn object(&self, item: &Item) -> Option<Arc<Meta>> {
+        let (served, informer) = self.informers.get(&(item.group.clone(), item.kind.clone()))?;
+        let namespace = item.namespace.clone().filter(|_| served.namespaced);
+        let object = informer.get(&Key { namespace, name: item.name.clone() })?;
+        (object.metadata.uid.as_deref() == Some(&item.uid)).then_some(object)
+    }
+
+    /// The objects of all kinds that name `uid` as an owner.
+    pub(super) fn dependents(&self, uid: &str) -> Vec<(&ApiResource, Arc<Meta>)> {
+        self.informers
+            .values()
+            .flat_map(|(served, informer)| {
+                informer.owned_by(uid).into_iter().map(|object| (&served.resource, object))
+            })
+            .collect()
+    }
+
+    /// Whether an object of the item's kind has its uid, wherever it lives.
+    pub(super) fn lives_elsewhere(&self, item: &Item) -> bool {
+        let known = self.informers.get(&(item.group.clone(), item.kind.clone()));
+        known.is_some_and(|(_, informer)| {
+            informer.list(None).iter().any(|object| object.metadata.uid.as_deref() == Some(&item.uid))
+        })
+    }
+}
+
+fn id(resource: &ApiResource) -> (String, String) {
+    (resource.group.clone(), resource.kind.clone())
+}

@@ -1,0 +1,49 @@
+//! The built-in controllers of the embedded control plane: what a cluster does by itself.
+//!
+//! Each is a file of its own, written with the SDK and told apart into observe (what the caches show), plan (a pure
+//! function from that to a list of writes) and act. [`all`] is the table of them; [`select`] reads `--controllers`.
+
+mod claims;
+mod deployment;
+mod discovery;
+mod garbage_collector;
+mod namespace;
+mod node_lifecycle;
+mod pod;
+mod replicaset;
+mod root_ca;
+mod service_account;
+mod table;
+
+pub use self::table::{Builtin, Identity, Setup, UnknownController, all, select};
+
+use k8s_openapi::api::core::v1::Namespace;
+use kubewright_runtime::Error;
+
+/// Whether the API server refused an object because its namespace is going away; then no retry helps.
+fn is_namespace_terminating(error: &Error) -> bool {
+    let causes = error.status().and_then(|status| status.details.as_ref()).map(|details| &details.causes);
+    causes.is_some_and(|causes| causes.iter().any(|cause| cause.reason == "NamespaceTerminating"))
+}
+
+/// Whether the namespace is not going away.
+fn is_active_namespace(namespace: &Namespace) -> bool {
+    let phase = namespace.status.as_ref().and_then(|status| status.phase.as_deref());
+    namespace.metadata.deletion_timestamp.is_none() && phase != Some("Terminating")
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Namespace;
+    use serde_json::json;
+
+    /// A namespace `shop` in this phase.
+    pub(crate) fn namespace(phase: &str) -> Namespace {
+        serde_json::from_value(json!({
+            "metadata": {"name": "shop", "uid": "uid-shop"},
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": phase},
+        }))
+        .expect("a namespace")
+    }
+}

@@ -1,0 +1,226 @@
+//! The table of what a control plane does by itself, and the selection of a part of it.
+
+use kubewright_runtime::Controller;
+
+use crate::{deployment, garbage_collector, namespace, node_lifecycle, replicaset, root_ca, service_account};
+
+/// What the controllers are told about the control plane that they are part of.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// The certificates by which pods know the API server, in PEM.
+    pub ca: String,
+    /// How many simulated nodes there are from the start; with 0 nobody plays the kubelet, for nodes made later neither.
+    pub nodes: usize,
+}
+
+/// Who a controller is to the API server: its rights are those of Kubernetes' bootstrap roles for this user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The user name.
+    pub user: &'static str,
+    /// The groups.
+    pub groups: &'static [&'static str],
+}
+
+impl Identity {
+    const fn service_account(user: &'static str) -> Self {
+        Self {
+            user,
+            groups: &["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
+        }
+    }
+}
+
+/// One entry of the table: it can be started alone, or left out.
+#[derive(Clone, Copy, Debug)]
+pub struct Builtin {
+    /// Kubernetes' name for it (`cmd/kube-controller-manager/names`).
+    pub name: &'static str,
+    /// Shorter names that it also goes by.
+    pub aliases: &'static [&'static str],
+    /// Who it is to the API server.
+    pub identity: Identity,
+    build: fn(&Setup) -> Vec<Controller>,
+}
+
+impl Builtin {
+    /// Its controllers, to be added to a manager whose client has the rights of [`Builtin::identity`].
+    #[must_use]
+    pub fn controllers(&self, setup: &Setup) -> Vec<Controller> {
+        (self.build)(setup)
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+}
+
+/// All of them.
+#[must_use]
+pub fn all() -> &'static [Builtin] {
+    &TABLE
+}
+
+static TABLE: [Builtin; 9] = [
+    Builtin {
+        name: "namespace-controller",
+        aliases: &["namespace"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:namespace-controller"),
+        build: |_| vec![namespace::controller()],
+    },
+    Builtin {
+        name: "serviceaccount-controller",
+        aliases: &["serviceaccount"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:service-account-controller"),
+        build: |_| vec![service_account::controller()],
+    },
+    Builtin {
+        name: "root-ca-certificate-publisher-controller",
+        aliases: &["root-ca-cert-publisher"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:root-ca-cert-publisher"),
+        build: |setup| vec![root_ca::controller(&setup.ca)],
+    },
+    Builtin {
+        name: "garbage-collector-controller",
+        aliases: &["garbagecollector"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:generic-garbage-collector"),
+        build: |_| vec![garbage_collector::controller()],
+    },
+    Builtin {
+        name: "deployment-controller",
+        aliases: &["deployment"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:deployment-controller"),
+        build: |_| vec![deployment::controller()],
+    },
+    Builtin {
+        name: "replicaset-controller",
+        aliases: &["replicaset"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:replicaset-controller"),
+        build: |_| vec![replicaset::controller()],
+    },
+    Builtin {
+        name: "node-lifecycle-controller",
+        aliases: &["nodelifecycle"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:node-controller"),
+        build: |_| vec![node_lifecycle::controller()],
+    },
+    Builtin {
+        name: "scheduler",
+        aliases: &["kube-scheduler"],
+        identity: Identity { user: "system:kube-scheduler", groups: &["system:authenticated"] },
+        build: |_| vec![kubewright_node::scheduler()],
+    },
+    Builtin {
+        name: "simulated-nodes",
+        aliases: &["nodes"],
+        // No cluster has this user: each kubelet is one of its own there.
+        identity: Identity {
+            user: "system:simulated-nodes",
+            groups: &["system:masters", "system:authenticated"],
+        },
+        build: |setup| {
+            if setup.nodes == 0 { Vec::new() } else { kubewright_node::simulated_nodes(setup.nodes) }
+        },
+    },
+];
+
+/// A name of `--controllers` that nobody goes by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownController(
+    /// The name.
+    pub String,
+);
+
+impl std::fmt::Display for UnknownController {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known: Vec<_> = TABLE.iter().map(|builtin| builtin.name).collect();
+        write!(f, "there is no controller {:?}; known are: * (all), {}", self.0, known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownController {}
+
+/// The controllers that a list like `*,-deployment` names: `*` stands for all, `-` before a name leaves it out, and
+/// what comes first counts (`IsControllerEnabled` in `staging/src/k8s.io/controller-manager`). An empty list names none.
+///
+/// # Errors
+/// [`UnknownController`] for a name that is not in the table, with the names that are.
+pub fn select(list: &str) -> Result<Vec<&'static Builtin>, UnknownController> {
+    let names: Vec<_> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let unknown = |name: &&&str| {
+        let name = name.strip_prefix('-').unwrap_or(name);
+        name != "*" && !TABLE.iter().any(|builtin| builtin.is_called(name))
+    };
+    if let Some(name) = names.iter().find(unknown) {
+        return Err(UnknownController((*name).to_owned()));
+    }
+    Ok(TABLE.iter().filter(|builtin| is_selected(builtin, &names)).collect())
+}
+
+fn is_selected(builtin: &Builtin, names: &[&str]) -> bool {
+    let named = names.iter().find_map(|name| match name.strip_prefix('-') {
+        Some(name) => builtin.is_called(name).then_some(false),
+        None => builtin.is_called(name).then_some(true),
+    });
+    named.unwrap_or_else(|| names.contains(&"*"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn names(list: &str) -> Vec<&str> {
+        select(list).expect("known names").into_iter().map(|builtin| builtin.name).collect()
+    }
+
+    #[test]
+    fn a_star_selects_all_and_a_dash_leaves_out() {
+        assert_eq!(names("*").len(), TABLE.len());
+        let most = names(" * , -deployment, -garbage-collector-controller");
+        assert_eq!(most.len(), TABLE.len() - 2);
+        assert!(!most.contains(&"deployment-controller") && !most.contains(&"garbage-collector-controller"));
+    }
+
+    #[test]
+    fn without_a_star_only_what_is_named_is_selected() {
+        assert_eq!(names("replicaset,scheduler"), ["replicaset-controller", "scheduler"]);
+        assert_eq!(names("-deployment"), Vec::<&str>::new());
+        assert_eq!(names(""), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn what_comes_first_counts() {
+        assert_eq!(names("namespace,-namespace"), ["namespace-controller"]);
+        assert_eq!(names("-namespace,namespace"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_the_known_ones() {
+        let error = select("*,-deploymnt").expect_err("a typo");
+        assert_eq!(error, UnknownController("-deploymnt".into()));
+        assert!(
+            error.to_string().contains("deployment-controller") && error.to_string().contains("deploymnt")
+        );
+    }
+
+    #[test]
+    fn no_two_entries_share_a_name_or_an_identity() {
+        let names: Vec<_> = TABLE.iter().flat_map(|b| b.aliases.iter().chain([&b.name])).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        let users: BTreeSet<_> = TABLE.iter().map(|builtin| builtin.identity.user).collect();
+        assert_eq!(users.len(), TABLE.len());
+    }
+
+    #[test]
+    fn each_can_be_built_alone() {
+        for builtin in all() {
+            assert!(
+                !builtin.controllers(&Setup { ca: "PEM".into(), nodes: 1 }).is_empty(),
+                "{}",
+                builtin.name
+            );
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The built-in controllers in a whole control plane, under virtual time.
+
+mod deployments;
+mod garbage;
+mod namespaces;
+mod scheduling;
+mod support;

@@ -1,0 +1,136 @@
+//! The scheduler and the simulated nodes.
+
+use std::time::Duration;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use crate::support::{World, phase};
+
+fn pod(name: &str, spec: Value) -> Value {
+    let mut spec = spec;
+    spec["containers"] = json!([{"name": "c", "image": "web:1", "resources": spec["resources"].take()}]);
+    if let Some(spec) = spec.as_object_mut() {
+        spec.remove("resources");
+    }
+    json!({"metadata": {"name": name}, "spec": spec})
+}
+
+async fn get(world: &World, name: &str) -> Pod {
+    world.api::<Pod>().get(name).await.expect("the pod")
+}
+
+fn reason(pod: &Pod) -> String {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.clone()).unwrap_or_default();
+    let scheduled = conditions.into_iter().find(|condition| condition.type_ == "PodScheduled");
+    scheduled.and_then(|condition| condition.reason).unwrap_or_default()
+}
+
+async fn node(world: &World, name: &str, taints: Value) {
+    let node = json!({"metadata": {"name": name, "labels": {"mine": "yes"}}, "spec": {"taints": taints},
+        "status": {"capacity": {"cpu": "4", "memory": "8Gi", "pods": "110"}}});
+    let node = serde_json::from_value::<Node>(node).expect("a node");
+    Api::<Node>::all(world.client.clone()).create(&PostParams::default(), &node).await.expect("created");
+    world.settle().await;
+}
+
+async fn patch_node(world: &World, name: &str, patch: Value) {
+    let patch = Patch::Merge(patch);
+    Api::<Node>::all(world.client.clone())
+        .patch(name, &PatchParams::default(), &patch)
+        .await
+        .expect("patched");
+    world.settle().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_runs_on_the_node_that_is_there_and_is_deleted_at_once() {
+    let world = World::start().await;
+    world.create::<Pod>(pod("p", json!({}))).await;
+    world.settle().await;
+    let running = get(&world, "p").await;
+    assert_eq!(phase(&running), "Running");
+    assert_eq!(running.spec.expect("a spec").node_name.as_deref(), Some("node-0"));
+    assert!(
+        world
+            .events("Pod")
+            .await
+            .contains(&("Scheduled".into(), "Successfully assigned default/p to node-0".into()))
+    );
+    world.api::<Pod>().delete("p", &DeleteParams::default()).await.expect("deleted");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!world.is_there::<Pod>("p").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_of_the_user_becomes_ready_and_takes_what_fits() {
+    let world = World::start().await;
+    node(&world, "mine", json!([])).await;
+    let ready = Api::<Node>::all(world.client.clone()).get("mine").await.expect("the node");
+    let conditions = ready.status.expect("a status").conditions.expect("conditions");
+    assert!(conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True"));
+
+    let large = json!({"nodeSelector": {"mine": "yes"}, "resources": {"requests": {"cpu": "3"}}});
+    world.create::<Pod>(pod("first", large.clone())).await;
+    world.settle().await;
+    world.create::<Pod>(pod("second", large)).await;
+    world.settle().await;
+    assert_eq!(phase(&get(&world, "first").await), "Running");
+    assert_eq!(reason(&get(&world, "second").await), "Unschedulable");
+    let told =
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector.";
+    assert!(world.events("Pod").await.contains(&("FailedScheduling".into(), told.into())));
+    world.api::<Pod>().delete("first", &DeleteParams::default()).await.expect("deleted");
+    world.settle().await;
+    assert_eq!(phase(&get(&world, "second").await), "Running");
+}
+
+#[tokio::test(start_paused = true)]
+async fn taints_and_cordons_keep_pods_off_until_they_are_lifted() {
+    let world = World::start().await;
+    node(&world, "mine", json!([{"key": "mine", "effect": "NoSchedule"}])).await;
+    world.create::<Pod>(pod("p", json!({"nodeSelector": {"mine": "yes"}}))).await;
+    world.settle().await;
+    assert_eq!(reason(&get(&world, "p").await), "Unschedulable");
+    patch_node(&world, "mine", json!({"spec": {"unschedulable": true, "taints": null}})).await;
+    assert_eq!(reason(&get(&world, "p").await), "Unschedulable");
+    let cordoned = Api::<Node>::all(world.client.clone()).get("mine").await.expect("the node");
+    let taints = cordoned.spec.expect("a spec").taints.expect("taints");
+    assert_eq!(taints[0].key, "node.kubernetes.io/unschedulable");
+    patch_node(&world, "mine", json!({"spec": {"unschedulable": null}})).await;
+    assert_eq!(phase(&get(&world, "p").await), "Running");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pod_of_a_job_ends_well_and_a_status_set_by_hand_stays() {
+    let world = World::start().await;
+    let job = json!({"metadata": {"name": "j"}, "spec": {"template": {"spec": {"restartPolicy": "Never",
+        "containers": [{"name": "c", "image": "web:1"}]}}}});
+    let job = world.create::<Job>(job).await;
+    let mut work = pod("work", json!({"restartPolicy": "Never"}));
+    work["metadata"]["ownerReferences"] = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": job.metadata.uid, "controller": true}]);
+    world.create::<Pod>(work).await;
+    world.create::<Pod>(pod("mine", json!({}))).await;
+    world.settle().await;
+    assert_eq!(phase(&get(&world, "work").await), "Succeeded");
+    world.merge_status::<Pod>("mine", json!({"phase": "Failed"})).await;
+    world.settle().await;
+    assert_eq!(phase(&get(&world, "mine").await), "Failed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_month_of_heartbeats_is_a_write_a_day() {
+    let world = World::with("simulated-nodes").await;
+    let before = world.cluster.revision().0;
+    tokio::time::sleep(Duration::from_secs(30 * 24 * 60 * 60)).await;
+    assert!((29..=31).contains(&(world.cluster.revision().0 - before)));
+    let leases = Api::<Lease>::namespaced(world.client.clone(), "kube-node-lease");
+    let renewed =
+        leases.get("node-0").await.expect("the lease").spec.expect("a spec").renew_time.expect("a time");
+    let age = world.cluster.world().clock.now().duration_since(renewed.0);
+    assert!(age.as_hours() <= 24, "{age}");
+}

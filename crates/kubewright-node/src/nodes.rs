@@ -1,0 +1,312 @@
+//! Simulated nodes: some are there from the start, and every Node that somebody creates becomes one.
+//!
+//! A node without a `Ready` condition, or of which nobody knows how it is, gets the status of a healthy one; what
+//! somebody else says about it stays. Each has a Lease, as a kubelet has. A kubelet renews it every ten seconds, which
+//! would be three million writes in a simulated year; here it is once a day, and the lease says so
+//! (`leaseDurationSeconds` is four times that, the kubelet's proportion).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use futures::stream;
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, OwnerReference, Time};
+use kube::api::ObjectMeta;
+use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::addresses::Pool;
+
+/// How often a node renews its lease.
+const HEARTBEAT: Duration = Duration::from_secs(24 * 60 * 60);
+/// A lease that was not renewed for this long is over.
+const LEASE_SECONDS: i32 = 4 * 24 * 60 * 60;
+/// Where the leases of nodes are.
+const LEASES: &str = "kube-node-lease";
+
+/// The controller; `count` nodes, `node-0` and so on, are there from the start unless they exist already. One that is
+/// deleted later stays away.
+pub(crate) fn controller(count: usize) -> Controller {
+    let names: Vec<_> = (0..count).map(|index| format!("node-{index}")).collect();
+    let keys: Vec<_> = names.iter().map(Key::cluster).collect();
+    let keeper = Keeper {
+        unregistered: Mutex::new(names.into_iter().collect()),
+        heartbeats: Mutex::default(),
+        addresses: Mutex::new(Pool::of_nodes()),
+    };
+    Controller::new("simulated-nodes", keeper).source(stream::iter(keys)).for_kind::<Node>().predicate(
+        Predicate::of(|event: &Event<'_, Node>| match event {
+            Event::Update { new, .. } => needs_status(new),
+            Event::Create(_) | Event::Delete(_) => true,
+        }),
+    )
+}
+
+/// The node's address inside the cluster.
+pub(crate) fn address(node: &Node) -> Option<Ipv4Addr> {
+    let addresses = node.status.as_ref()?.addresses.as_ref()?;
+    addresses.iter().find(|address| address.type_ == "InternalIP")?.address.parse().ok()
+}
+
+struct Keeper {
+    /// The nodes that are still to be created.
+    unregistered: Mutex<BTreeSet<String>>,
+    /// When each node last renewed its lease.
+    heartbeats: Mutex<BTreeMap<Key, Timestamp>>,
+    addresses: Mutex<Pool>,
+}
+
+impl Reconciler for Keeper {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        let now = ctx.world().clock.now();
+        let node = match ctx.get::<Node>(key) {
+            Some(node) => {
+                self.unregistered.lock().remove(&key.name);
+                node
+            }
+            None => {
+                self.heartbeats.lock().remove(key);
+                self.register(ctx, key).await?;
+                return Ok(Outcome::Done);
+            }
+        };
+        if needs_status(&node) {
+            let known = address(&node);
+            let address = known.unwrap_or_else(|| self.addresses.lock().take(|| addresses_in_use(ctx)));
+            match ctx.patch_status::<Node>(key, json!({"status": healthy(&node, address, &Time(now))})).await
+            {
+                Err(error) if error.is_not_found() => return Ok(Outcome::Done),
+                written => written?,
+            };
+        }
+        let last = self.heartbeats.lock().get(key).copied();
+        if let Some(wait) = last.and_then(|last| until_heartbeat(last, now)) {
+            return Ok(Outcome::RequeueAfter(wait));
+        }
+        renew_lease(ctx, &node, now).await?;
+        self.heartbeats.lock().insert(key.clone(), now);
+        Ok(Outcome::RequeueAfter(HEARTBEAT))
+    }
+}
+
+impl Keeper {
+    async fn register(&self, ctx: &Context, key: &Key) -> Result<(), Error> {
+        if !self.unregistered.lock().contains(&key.name) {
+            return Ok(());
+        }
+        match ctx.create(&new_node(&key.name)).await {
+            Err(error) if error.is_already_exists() => {}
+            created => {
+                created?;
+            }
+        }
+        self.unregistered.lock().remove(&key.name);
+        Ok(())
+    }
+}
+
+/// How long until the next heartbeat; `None` when it is due.
+fn until_heartbeat(last: Timestamp, now: Timestamp) -> Option<Duration> {
+    let passed = Duration::try_from(now.duration_since(last)).unwrap_or_default();
+    HEARTBEAT.checked_sub(passed).filter(|left| !left.is_zero())
+}
+
+fn addresses_in_use(ctx: &Context) -> BTreeSet<Ipv4Addr> {
+    ctx.list::<Node>(None).iter().filter_map(|node| address(node)).collect()
+}
+
+/// The node as a kubelet registers it.
+fn new_node(name: &str) -> Node {
+    let labels = [
+        ("beta.kubernetes.io/arch", "amd64"),
+        ("beta.kubernetes.io/os", "linux"),
+        ("kubernetes.io/arch", "amd64"),
+        ("kubernetes.io/hostname", name),
+        ("kubernetes.io/os", "linux"),
+    ];
+    let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let metadata = ObjectMeta { name: Some(name.to_owned()), labels: Some(labels), ..ObjectMeta::default() };
+    Node { metadata, ..Node::default() }
+}
+
+/// Whether nobody has said how the node is.
+fn needs_status(node: &Node) -> bool {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+    node.metadata.deletion_timestamp.is_none() && ready.is_none_or(|ready| ready.status == "Unknown")
+}
+
+/// The status of a healthy node; capacity, conditions and whatever else it has already stays.
+fn healthy(node: &Node, address: Ipv4Addr, now: &Time) -> Value {
+    let before = node.status.as_ref();
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    let room = json!({"cpu": "1k", "ephemeral-storage": "1Ti", "memory": "1Ti", "pods": "1M"});
+    let capacity = before.and_then(|status| status.capacity.as_ref());
+    let allocatable = before.and_then(|status| status.allocatable.as_ref()).or(capacity);
+    let addresses = before.and_then(|status| status.addresses.as_ref());
+    let mut status = json!({
+        "conditions": healthy_conditions(node, now),
+        "capacity": capacity.map_or(room.clone(), |capacity| json!(capacity)),
+        "allocatable": allocatable.map_or(room, |allocatable| json!(allocatable)),
+        "addresses": addresses.map_or_else(
+            || json!([{"type": "InternalIP", "address": address.to_string()}, {"type": "Hostname", "address": name}]),
+            |addresses| json!(addresses),
+        ),
+    });
+    let is_told = before
+        .and_then(|status| status.node_info.as_ref())
+        .is_some_and(|info| !info.kubelet_version.is_empty());
+    if !is_told {
+        status["nodeInfo"] = node_info(node);
+    }
+    status
+}
+
+fn node_info(node: &Node) -> Value {
+    let label = |name: &str, default: &str| {
+        let labels = node.metadata.labels.as_ref();
+        labels.and_then(|labels| labels.get(name)).cloned().unwrap_or_else(|| default.to_owned())
+    };
+    let version = concat!("kubewright-v", env!("CARGO_PKG_VERSION"));
+    json!({
+        "architecture": label("kubernetes.io/arch", "amd64"),
+        "operatingSystem": label("kubernetes.io/os", "linux"),
+        "kubeletVersion": version, "kubeProxyVersion": version,
+        "bootID": "", "machineID": "", "systemUUID": "",
+        "containerRuntimeVersion": "", "kernelVersion": "", "osImage": "",
+    })
+}
+
+/// The kubelet's conditions; those that somebody else has set stay, `Ready` too unless it is unknown.
+fn healthy_conditions(node: &Node, now: &Time) -> Vec<Value> {
+    let said = [
+        ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ];
+    let before = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let known: Vec<_> =
+        before.iter().filter(|has| !(has.type_ == "Ready" && has.status == "Unknown")).collect();
+    let mut all: Vec<Value> = known.iter().map(|condition| json!(condition)).collect();
+    for (kind, status, reason, message) in said {
+        if !known.iter().any(|condition| condition.type_ == kind) {
+            all.push(json!({"type": kind, "status": status, "reason": reason, "message": message,
+                "lastHeartbeatTime": now, "lastTransitionTime": now}));
+        }
+    }
+    all
+}
+
+/// Renews the node's lease, or makes it. A lease goes with its node.
+async fn renew_lease(ctx: &Context, node: &Node, now: Timestamp) -> Result<(), Error> {
+    let name = node.metadata.name.clone().unwrap_or_default();
+    let patch = json!({"spec": {"holderIdentity": name, "renewTime": MicroTime(now)}});
+    match ctx.patch::<Lease>(&Key::namespaced(LEASES, &name), patch).await {
+        Err(error) if error.is_not_found() => ctx.create(&new_lease(node, now)).await.map(|_| ()),
+        renewed => renewed.map(|_| ()),
+    }
+}
+
+fn new_lease(node: &Node, now: Timestamp) -> Lease {
+    let name = node.metadata.name.clone().unwrap_or_default();
+    let owner = OwnerReference {
+        api_version: "v1".into(),
+        kind: "Node".into(),
+        name: name.clone(),
+        uid: node.metadata.uid.clone().unwrap_or_default(),
+        ..OwnerReference::default()
+    };
+    Lease {
+        metadata: ObjectMeta {
+            name: Some(name.clone()),
+            namespace: Some(LEASES.into()),
+            owner_references: Some(vec![owner]),
+            ..ObjectMeta::default()
+        },
+        spec: Some(LeaseSpec {
+            holder_identity: Some(name),
+            lease_duration_seconds: Some(LEASE_SECONDS),
+            renew_time: Some(MicroTime(now)),
+            ..LeaseSpec::default()
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kubewright_world::SIMULATION_START as NOW;
+
+    use super::*;
+
+    fn node(status: impl Into<Value>) -> Node {
+        let status = status.into();
+        serde_json::from_value(json!({"metadata": {"name": "mine", "uid": "u"}, "status": status}))
+            .expect("a node")
+    }
+
+    fn healed(node: &Node) -> Value {
+        healthy(node, Ipv4Addr::new(10, 0, 0, 7), &Time(NOW))
+    }
+
+    #[test]
+    fn a_bare_node_becomes_ready_with_room_and_an_address() {
+        let bare = node(json!({}));
+        assert!(needs_status(&bare));
+        let status = healed(&bare);
+        assert_eq!(status["conditions"][0]["type"], "Ready");
+        assert_eq!(status["conditions"][0]["status"], "True");
+        assert_eq!(status["allocatable"]["pods"], "1M");
+        let ready = node(status);
+        assert_eq!(address(&ready), Some(Ipv4Addr::new(10, 0, 0, 7)));
+        assert!(!needs_status(&ready));
+    }
+
+    #[test]
+    fn what_the_user_said_about_a_node_stays() {
+        let mine = node(json!({"capacity": {"cpu": "4"}, "allocatable": {"cpu": "3"},
+            "conditions": [{"type": "MemoryPressure", "status": "True", "reason": "Golden"}]}));
+        let status = healed(&mine);
+        assert_eq!((&status["capacity"]["cpu"], &status["allocatable"]["cpu"]), (&json!("4"), &json!("3")));
+        let pressure: Vec<_> = status["conditions"]
+            .as_array()
+            .expect("conditions")
+            .iter()
+            .filter(|condition| condition["type"] == "MemoryPressure")
+            .map(|condition| condition["status"].clone())
+            .collect();
+        assert_eq!(pressure, ["True"]);
+    }
+
+    #[test]
+    fn a_node_that_somebody_calls_not_ready_stays_so_and_an_unknown_one_is_healed() {
+        assert!(!needs_status(&node(json!({"conditions": [{"type": "Ready", "status": "False"}]}))));
+        let unknown = node(json!({"conditions": [{"type": "Ready", "status": "Unknown"}]}));
+        assert!(needs_status(&unknown));
+        assert!(!needs_status(&node(healed(&unknown))));
+    }
+
+    #[test]
+    fn a_new_node_has_the_labels_that_selectors_use() {
+        let labels = new_node("node-0").metadata.labels.expect("labels");
+        assert_eq!(labels["kubernetes.io/hostname"], "node-0");
+        assert_eq!(labels["kubernetes.io/os"], "linux");
+    }
+
+    #[test]
+    fn a_heartbeat_is_due_once_a_day() {
+        assert_eq!(until_heartbeat(NOW, NOW + HEARTBEAT), None);
+        assert_eq!(until_heartbeat(NOW, NOW + HEARTBEAT / 4), Some(HEARTBEAT * 3 / 4));
+    }
+
+    #[test]
+    fn a_lease_belongs_to_its_node() {
+        let lease = new_lease(&node(json!({})), NOW);
+        assert_eq!(Key::of(&lease), Key::namespaced("kube-node-lease", "mine"));
+        assert_eq!(lease.metadata.owner_references.expect("an owner")[0].uid, "u");
+    }
+}
