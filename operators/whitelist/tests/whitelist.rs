@@ -1,0 +1,275 @@
+//! The promises of the WhiteList operator, in a whole cluster and in virtual time. `WL-` rows are those of the write-up
+//! that the sample comes from.
+
+mod lab;
+
+use std::{collections::BTreeSet, time::Duration};
+
+use kube::{
+    ResourceExt,
+    api::{DeleteParams, PostParams},
+};
+use kubewright_whitelist::{WhiteList, WhiteListSpec, deployment_name, manifests};
+use lab::{Lab, all, eventually, foreign, images, patch, sample, uid};
+use serde_json::{Value, json};
+
+const NAME: &str = "whitelist-sample-deployment";
+
+#[tokio::test(start_paused = true)]
+async fn wl_01_without_a_whitelist_there_is_no_deployment() {
+    let lab = Lab::start().await;
+    lab.settle().await;
+    assert_eq!(all(&lab.deployments).await, []);
+}
+
+/// WL-02, WL-03.
+#[tokio::test(start_paused = true)]
+async fn wl_03_the_sample_gets_one_nginx_that_it_controls() {
+    let lab = Lab::start().await;
+    let whitelist = lab.create("whitelist-sample", sample()).await;
+    lab.until_ready("whitelist-sample").await;
+    let deployment = lab.deployment(NAME).await;
+    let spec = deployment.spec.as_ref().expect("a spec");
+    assert_eq!(spec.replicas, Some(1));
+    assert_eq!(images(&deployment), ["nginx"]);
+    let labels = spec.selector.match_labels.as_ref().expect("a selector");
+    assert_eq!(labels.get("deployment").map(String::as_str), Some(NAME));
+    let owner = &deployment.owner_references()[0];
+    assert_eq!((owner.controller, &owner.uid), (Some(true), &uid(&whitelist)));
+    assert_eq!(all(&lab.pods).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn wl_04_a_deleted_deployment_is_back_at_once() {
+    let lab = Lab::start().await;
+    let before = lab.ready("whitelist-sample").await;
+    let deleted = tokio::time::Instant::now();
+    lab.deployments.delete(NAME, &DeleteParams::default()).await.expect("deleted");
+    let back = eventually("the Deployment is back", || async {
+        lab.deployments.get_opt(NAME).await.expect("an answer").filter(|found| uid(found) != uid(&before))
+    })
+    .await;
+    assert_eq!(images(&back), ["nginx"]);
+    assert!(deleted.elapsed() < Duration::from_secs(1), "it took {:?}", deleted.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn wl_06_another_image_is_taken_and_goes_back() {
+    let lab = Lab::start().await;
+    lab.ready("whitelist-sample").await;
+    let pod = json!({"containers": [{"name": "nginx", "image": "httpd"}]});
+    let changed = patch(&lab.deployments, NAME, json!({"spec": {"template": {"spec": pod}}})).await;
+    assert_eq!(images(&changed), ["httpd"]);
+    lab.settle().await;
+    assert_eq!(images(&lab.deployment(NAME).await), ["nginx"]);
+    assert_eq!(lab.notes("Restored").await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn wl_07_the_whole_spec_is_enforced() {
+    let lab = Lab::start().await;
+    let before = lab.ready("whitelist-sample").await;
+    let restarted = json!({"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"});
+    let two = json!([{"name": "nginx", "image": "nginx"}, {"name": "extra", "image": "extra"}]);
+    for change in [
+        json!({"replicas": 4}),
+        json!({"template": {"spec": {"containers": two}}}),
+        json!({"template": {"metadata": {"annotations": restarted}}}),
+        json!({"minReadySeconds": 10}),
+        json!({"paused": true}),
+        json!({"strategy": {"type": "Recreate", "rollingUpdate": null}}),
+    ] {
+        let changed = patch(&lab.deployments, NAME, json!({"spec": change})).await;
+        assert_ne!(changed.spec, before.spec, "{change}");
+        lab.settle().await;
+        assert_eq!(lab.deployment(NAME).await.spec, before.spec, "{change}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn wl_07_a_scaled_deployment_goes_back_to_one() {
+    let lab = Lab::start().await;
+    lab.ready("whitelist-sample").await;
+    let scale = kube::api::Patch::Merge(json!({"spec": {"replicas": 4}}));
+    let scaled =
+        lab.deployments.patch_scale(NAME, &kube::api::PatchParams::default(), &scale).await.expect("scaled");
+    assert_eq!(scaled.spec.and_then(|spec| spec.replicas), Some(4));
+    lab.settle().await;
+    assert_eq!(lab.deployment(NAME).await.spec.expect("a spec").replicas, Some(1));
+    assert_eq!(all(&lab.pods).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn wl_08_labels_and_annotations_of_the_deployment_are_kept() {
+    let lab = Lab::start().await;
+    lab.ready("whitelist-sample").await;
+    let metadata = json!({"labels": {"foo": "bar"}, "annotations": {"who": "a human"}});
+    patch(&lab.deployments, NAME, json!({"metadata": metadata, "spec": {"replicas": 2}})).await;
+    lab.settle().await;
+    let kept = lab.deployment(NAME).await;
+    assert_eq!(kept.spec.as_ref().expect("a spec").replicas, Some(1));
+    assert_eq!(kept.labels().get("foo").map(String::as_str), Some("bar"));
+    assert_eq!(kept.annotations().get("who").map(String::as_str), Some("a human"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn wl_09_a_deleted_whitelist_takes_everything_along() {
+    let lab = Lab::start().await;
+    for parameters in [DeleteParams::background(), DeleteParams::foreground()] {
+        lab.ready("whitelist-sample").await;
+        lab.whitelists.delete("whitelist-sample", &parameters).await.expect("deleted");
+        lab.settle().await;
+        assert_eq!(all(&lab.whitelists).await, []);
+        assert_eq!(all(&lab.deployments).await, []);
+        assert_eq!(all(&lab.replica_sets).await, []);
+        assert_eq!(all(&lab.pods).await, []);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn wl_10_two_whitelists_have_a_deployment_each() {
+    let lab = Lab::start().await;
+    let (one, two) = (lab.ready("one").await, lab.ready("two").await);
+    lab.whitelists.delete("one", &DeleteParams::default()).await.expect("deleted");
+    lab.settle().await;
+    let left = all(&lab.deployments).await;
+    assert_eq!(left.iter().map(ResourceExt::name_any).collect::<Vec<_>>(), ["two-deployment"]);
+    assert_eq!(uid(&left[0]), uid(&two));
+    assert_ne!(uid(&one), uid(&two));
+}
+
+#[tokio::test(start_paused = true)]
+async fn wl_11_a_change_of_a_deployment_reconciles_its_whitelist() {
+    let lab = Lab::start().await;
+    lab.ready("one").await;
+    lab.ready("two").await;
+    lab.settle().await;
+    lab.reconciled.lock().expect("no panic before").clear();
+    patch(&lab.deployments, "two-deployment", json!({"metadata": {"labels": {"a": "b"}}})).await;
+    lab.settle().await;
+    let reconciled = lab.reconciled.lock().expect("no panic before");
+    let names: BTreeSet<&str> = reconciled.iter().map(|key| key.name.as_str()).collect();
+    assert_eq!(names, BTreeSet::from(["two"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn wl_12_an_idle_hour_brings_neither_reconciles_nor_writes() {
+    let lab = Lab::start().await;
+    let deployment = lab.ready("whitelist-sample").await;
+    lab.settle().await;
+    let versions = async || {
+        let whitelist = lab.whitelists.get("whitelist-sample").await.expect("a WhiteList");
+        (whitelist.resource_version(), lab.deployment(NAME).await.resource_version())
+    };
+    let before = versions().await;
+    lab.reconciled.lock().expect("no panic before").clear();
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(*lab.reconciled.lock().expect("no panic before"), []);
+    assert_eq!(versions().await, before);
+    assert_eq!(uid(&lab.deployment(NAME).await), uid(&deployment));
+}
+
+/// WL-13, Beyond 6.
+#[tokio::test(start_paused = true)]
+async fn wl_13_a_long_name_works_too() {
+    let lab = Lab::start().await;
+    for name in ["a".repeat(53), "b".repeat(253)] {
+        lab.create(&name, WhiteListSpec::default()).await;
+        lab.until_ready(&name).await;
+        assert_eq!(images(&lab.deployment(&deployment_name(&name)).await), ["nginx"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn wl_15_a_strict_server_takes_the_sample_as_it_is() {
+    let lab = Lab::start().await;
+    let sample: Value = serde_saphyr::from_str(manifests::SAMPLE).expect("the sample is YAML");
+    let path = "/apis/sample.foo.bar/v1beta1/namespaces/default/whitelists";
+    let body = serde_json::to_vec(&sample).expect("JSON");
+    let mut request = kube::core::Request::new(path).create(&PostParams::default(), body).expect("a request");
+    *request.uri_mut() = format!("{path}?fieldValidation=Strict").parse().expect("a path");
+    let created: WhiteList = lab.client.request(request).await.expect("a strict server takes it");
+    assert_eq!(created.spec, lab::sample());
+}
+
+/// Beyond 2.
+#[tokio::test(start_paused = true)]
+async fn somebody_elses_deployment_is_left_alone_with_the_condition_conflict() {
+    let lab = Lab::start().await;
+    let theirs = lab.deployments.create(&PostParams::default(), &foreign(NAME)).await.expect("created");
+    lab.create("whitelist-sample", sample()).await;
+    eventually("the conflict is told", || async {
+        let conflict = lab.condition("whitelist-sample", "Conflict").await;
+        (conflict == ("True".to_owned(), "DeploymentNotOwned".to_owned())).then_some(())
+    })
+    .await;
+    assert_eq!(lab.condition("whitelist-sample", "Available").await.0, "False");
+    let left = lab.deployment(NAME).await;
+    assert_eq!((uid(&left), left.spec.as_ref()), (uid(&theirs), theirs.spec.as_ref()));
+
+    lab.deployments.delete(NAME, &DeleteParams::default()).await.expect("deleted");
+    lab.until_ready("whitelist-sample").await;
+    assert_eq!(images(&lab.deployment(NAME).await), ["nginx"]);
+    assert_eq!(lab.condition("whitelist-sample", "Conflict").await.0, "False");
+}
+
+/// Beyond 3.
+#[tokio::test(start_paused = true)]
+async fn the_status_follows_the_deployment_and_the_generation() {
+    let lab = Lab::start().await;
+    lab.ready("whitelist-sample").await;
+    assert_eq!(lab.condition("whitelist-sample", "Available").await.0, "True");
+    let changed = patch(&lab.whitelists, "whitelist-sample", json!({"spec": {"foo": "other"}})).await;
+    lab.settle().await;
+    let status = lab.whitelists.get("whitelist-sample").await.expect("a WhiteList").status.expect("a status");
+    assert_eq!(status.observed_generation, changed.metadata.generation);
+    assert_eq!(changed.metadata.generation, Some(2));
+}
+
+/// Beyond 4.
+#[tokio::test(start_paused = true)]
+async fn events_tell_what_was_created_and_what_differed() {
+    let lab = Lab::start().await;
+    lab.ready("whitelist-sample").await;
+    patch(&lab.deployments, NAME, json!({"spec": {"replicas": 4}})).await;
+    lab.settle().await;
+    assert_eq!(lab.notes("Created").await, ["Created Deployment whitelist-sample-deployment"]);
+    assert_eq!(
+        lab.notes("Restored").await,
+        ["Restored Deployment whitelist-sample-deployment: spec.replicas: 4 -> 1"]
+    );
+}
+
+/// Beyond 4.
+#[tokio::test(start_paused = true)]
+async fn a_fight_over_the_deployment_does_not_flood_the_cluster_with_events() {
+    let lab = Lab::start().await;
+    lab.ready("whitelist-sample").await;
+    for seconds in 1..60 {
+        patch(&lab.deployments, NAME, json!({"spec": {"minReadySeconds": seconds}})).await;
+        lab.settle().await;
+        assert_eq!(lab.deployment(NAME).await.spec.expect("a spec").min_ready_seconds, None);
+    }
+    assert_eq!(lab.notes("Created").await.len() + lab.notes("Restored").await.len(), 25);
+}
+
+/// Beyond 5.
+#[tokio::test(start_paused = true)]
+async fn while_paused_a_human_may_edit_and_even_delete() {
+    let lab = Lab::start().await;
+    lab.ready("whitelist-sample").await;
+    patch(&lab.whitelists, "whitelist-sample", json!({"spec": {"paused": true}})).await;
+    lab.settle().await;
+    patch(&lab.deployments, NAME, json!({"spec": {"replicas": 3}})).await;
+    lab.settle().await;
+    assert_eq!(lab.deployment(NAME).await.spec.expect("a spec").replicas, Some(3));
+    assert_eq!(lab.condition("whitelist-sample", "Paused").await.0, "True");
+
+    lab.deployments.delete(NAME, &DeleteParams::default()).await.expect("deleted");
+    lab.settle().await;
+    assert_eq!(all(&lab.deployments).await, []);
+
+    patch(&lab.whitelists, "whitelist-sample", json!({"spec": {"paused": false}})).await;
+    lab.settle().await;
+    assert_eq!(lab.deployment(NAME).await.spec.expect("a spec").replicas, Some(1));
+}
