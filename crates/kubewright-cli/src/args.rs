@@ -1,0 +1,150 @@
+//! The command line.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand, error::ErrorKind};
+
+/// A Kubernetes in one process, and operators on it.
+#[derive(Debug, Parser)]
+#[command(name = "kubewright", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a control plane on this machine and keep it until Ctrl-C
+    Up(UpArgs),
+    /// Print the version of kubewright and of the Kubernetes API that it serves
+    Version,
+}
+
+/// What `kubewright up` takes.
+#[derive(Args, Debug)]
+pub(crate) struct UpArgs {
+    /// Run the sample operators under their own service accounts, and apply their samples
+    #[arg(long)]
+    pub(crate) samples: bool,
+
+    /// End with 0 when every sample has converged, with 1 and the reason when one has not within --timeout
+    #[arg(long)]
+    pub(crate) exit_when_ready: bool,
+
+    /// How many seconds --exit-when-ready waits
+    #[arg(long, value_name = "SECONDS", default_value = "60", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+
+    /// The port of the API server on 127.0.0.1; 0 takes a free one
+    #[arg(long, default_value = "6443", allow_negative_numbers = true)]
+    pub(crate) port: u16,
+
+    /// How many simulated nodes there are; with 0 pods stay Pending
+    #[arg(long, default_value = "1", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u16).range(0..=1000))]
+    pub(crate) nodes: u16,
+
+    /// Which built-in controllers run: `*` for all, a name, or `-name` for all but that one
+    #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
+    pub(crate) controllers: String,
+
+    /// Where the kubeconfig of an administrator is written
+    #[arg(long, value_name = "FILE", default_value = "kubewright.kubeconfig")]
+    pub(crate) kubeconfig: PathBuf,
+
+    /// Say nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Makes names and uids come out the same in every run
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    pub(crate) seed: Option<u64>,
+}
+
+impl UpArgs {
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+}
+
+/// What clap says of a refused command line, in one line: the error, its tips, and where help is. `None` when it is no
+/// refusal but the answer to `--help` or `--version`.
+pub(crate) fn refusal(error: &clap::Error) -> Option<String> {
+    let no_refusal = [
+        ErrorKind::DisplayHelp,
+        ErrorKind::DisplayVersion,
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+    ];
+    if no_refusal.contains(&error.kind()) {
+        return None;
+    }
+    let text = error.to_string();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let told: Vec<&str> = lines
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .map(|line| line.trim_start_matches("error: ").trim_start_matches("tip: "))
+        .collect();
+    Some(format!("{} (see kubewright help)", told.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn up(arguments: &str) -> Result<UpArgs, String> {
+        let words = ["kubewright", "up"].into_iter().chain(arguments.split_whitespace());
+        match Cli::try_parse_from(words) {
+            Ok(Cli { command: Command::Up(args) }) => Ok(args),
+            Ok(other) => panic!("parsed as {other:?}"),
+            Err(error) => Err(refusal(&error).expect("a refusal")),
+        }
+    }
+
+    #[test]
+    fn the_defaults_are_one_node_all_controllers_and_a_file_in_this_folder() {
+        let args = up("").expect("no argument is needed");
+        assert_eq!((args.port, args.nodes, args.controllers.as_str(), args.seed), (6443, 1, "*", None));
+        assert_eq!(args.kubeconfig, PathBuf::from("kubewright.kubeconfig"));
+        assert_eq!(args.timeout(), Duration::from_secs(60));
+        assert!(!args.samples && !args.exit_when_ready && !args.quiet);
+    }
+
+    #[test]
+    fn a_controller_is_switched_off_with_a_dash() {
+        assert_eq!(up("--controllers=*,-deployment").expect("a list").controllers, "*,-deployment");
+        assert_eq!(up("--controllers -deployment").expect("a list").controllers, "-deployment");
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused_in_one_line_that_names_the_range() {
+        for (arguments, expected) in [
+            ("--port 65536", "65536 is not in 0..=65535"),
+            ("--port -1", "-1 is not in 0..=65535"),
+            ("--nodes -3", "-3 is not in 0..=1000"),
+            ("--nodes 1001", "1001 is not in 0..=1000"),
+            ("--timeout 0", "0 is not in 1..=86400"),
+            ("--nodes many", "invalid digit found in string"),
+            ("--seed -1", "invalid digit found in string"),
+        ] {
+            let refused = up(arguments).expect_err(arguments);
+            assert!(refused.contains(expected), "{arguments}: {refused}");
+            assert!(!refused.contains('\n'), "{arguments}: {refused}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_flag_is_refused_in_one_line_with_the_nearest_one() {
+        let refused = up("--sample").expect_err("there is no --sample");
+        assert_eq!(
+            refused,
+            "unexpected argument '--sample' found; a similar argument exists: '--samples' (see kubewright help)"
+        );
+    }
+
+    #[test]
+    fn help_is_not_a_refusal() {
+        let error = Cli::try_parse_from(["kubewright", "up", "--help"]).expect_err("help ends the parse");
+        assert_eq!(refusal(&error), None);
+    }
+}

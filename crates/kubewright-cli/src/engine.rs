@@ -1,0 +1,74 @@
+//! The control plane as `up` uses it: the one file that knows how a cluster and its endpoint are put together.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use anyhow::anyhow;
+use kube::Client;
+use kubewright_cluster::{Cluster, Endpoint, Secret, ServeError};
+use kubewright_world::World;
+
+use crate::{args::UpArgs, kubeconfig::Access};
+
+/// A cluster that is served on a port of this machine.
+pub(crate) struct Engine {
+    cluster: Cluster,
+    access: Access,
+}
+
+impl Engine {
+    /// Takes the port, starts the cluster, and serves it.
+    ///
+    /// # Errors
+    /// When the port is not to be had, a controller has an unknown name, or the machine gives no keys.
+    pub(crate) async fn start(args: &UpArgs) -> anyhow::Result<Self> {
+        let world = args.seed.map_or_else(World::real, World::seeded);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
+        let endpoint = Endpoint::bind(address, &world).await.map_err(with_remedy)?;
+        let token = Secret::random().map_err(|_| anyhow!("the machine gives no entropy for a token"))?;
+        let access = Access {
+            server: format!("https://{}", endpoint.address()),
+            ca: endpoint.ca_pem(),
+            token: token.clone(),
+        };
+        let cluster = Cluster::builder()
+            .world(world)
+            .controllers(&args.controllers)
+            .nodes(usize::from(args.nodes))
+            .endpoint(endpoint)
+            .admin_token(token)
+            .start()
+            .await?;
+        Ok(Self { cluster, access })
+    }
+
+    /// How its administrator reaches it.
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// A client that may do everything.
+    pub(crate) fn admin(&self) -> Client {
+        self.cluster.client()
+    }
+
+    /// A client of the service account of this namespace and name, under its rights.
+    pub(crate) fn client_of(&self, (namespace, name): (&str, &str)) -> Client {
+        self.cluster.client_of_service_account(namespace, name)
+    }
+
+    pub(crate) fn world(&self) -> World {
+        self.cluster.world().clone()
+    }
+
+    /// Ends the controllers, the watches and the listener, and waits for them.
+    pub(crate) async fn shutdown(self) {
+        self.cluster.stop().await;
+    }
+}
+
+fn with_remedy(error: ServeError) -> anyhow::Error {
+    match error {
+        ServeError::Bind(error) => anyhow!("{error}: give another port with --port (0 takes a free one)"),
+        other => other.into(),
+    }
+}

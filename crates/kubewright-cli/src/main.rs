@@ -1,0 +1,77 @@
+//! The kubewright command.
+
+mod args;
+mod change;
+mod engine;
+mod kubeconfig;
+mod progress;
+mod report;
+mod samples;
+mod up;
+mod watch;
+
+use std::{io, process::ExitCode};
+
+use clap::Parser;
+use tokio::{runtime::Runtime, time::Instant};
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Cli, Command, UpArgs};
+
+/// What of the operators' logs is shown unless `RUST_LOG` says otherwise.
+const LOGS: &str = "warn,kubewright_whitelist=info";
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let Some(refusal) = args::refusal(&error) else { error.exit() };
+            eprintln!("error: {refusal}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    match &cli.command {
+        Command::Up(args) => {
+            let started = Instant::now();
+            log(args.quiet);
+            runtime(args)?.block_on(up::up(args, started))
+        }
+        Command::Version => {
+            use io::Write;
+            let _ = writeln!(io::stdout(), "kubewright {} (Kubernetes API v1.36)", env!("CARGO_PKG_VERSION"));
+            Ok(())
+        }
+    }
+}
+
+/// With a seed everything happens on one thread, in one order.
+fn runtime(args: &UpArgs) -> io::Result<Runtime> {
+    let mut builder = match args.seed {
+        Some(_) => tokio::runtime::Builder::new_current_thread(),
+        None => tokio::runtime::Builder::new_multi_thread(),
+    };
+    builder.enable_all().build()
+}
+
+/// Logs go to stderr, so that what `up` says can be read by a program.
+fn log(quiet: bool) {
+    let default = if quiet { "error" } else { LOGS };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+        .without_time()
+        .compact()
+        .init();
+}

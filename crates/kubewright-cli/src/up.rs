@@ -1,0 +1,174 @@
+//! `kubewright up`: a control plane on this machine, with the sample operators if they are asked for.
+
+use std::io::{self, Write};
+
+use anyhow::{Context, anyhow, bail};
+use kube::Client;
+use kubewright_runtime::{CancellationToken, Manager};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    task::JoinSet,
+    time::Instant,
+};
+
+use crate::{
+    args::UpArgs,
+    engine::Engine,
+    kubeconfig,
+    progress::Progress,
+    report::Reporter,
+    samples::{self, Operator},
+    watch::{self, Changes},
+};
+
+/// Starts the control plane and keeps it until a signal, or until the samples have converged if that was asked for.
+/// `started` is when the process was.
+///
+/// # Errors
+/// In one line: when the port or the kubeconfig cannot be had, an operator fails, or a sample does not converge in time.
+pub(crate) async fn up(args: &UpArgs, started: Instant) -> anyhow::Result<()> {
+    kubeconfig::check_ours(&args.kubeconfig)?;
+    let mut signals = Signals::listen()?;
+    let engine = Engine::start(args).await?;
+    let ran = tokio::select! {
+        biased;
+        () = signals.next() => Ok(()),
+        ran = run(args, &engine, started) => ran,
+    };
+    // Who asks twice does not want to wait until all is finished.
+    tokio::select! {
+        biased;
+        () = engine.shutdown() => {}
+        () = signals.next() => {}
+    }
+    ran
+}
+
+/// All that happens while the control plane is there.
+async fn run(args: &UpArgs, engine: &Engine, started: Instant) -> anyhow::Result<()> {
+    let voice = Voice { quiet: args.quiet };
+    engine.access().write(&args.kubeconfig)?;
+    greet(&voice, args, engine, started);
+
+    let operators = if args.samples { samples::operators()? } else { Vec::new() };
+    let shutdown = CancellationToken::new();
+    let _stop_operators = shutdown.clone().drop_guard();
+    let mut running = start(&voice, engine, &operators, &shutdown).await?;
+
+    let progress = Progress::new(operators.iter().map(Operator::sample));
+    tokio::select! {
+        biased;
+        Some(ended) = running.join_next() => bail!(ended?),
+        followed = follow(args, &voice, engine.admin(), progress, started) => followed,
+    }
+}
+
+fn greet(voice: &Voice, args: &UpArgs, engine: &Engine, started: Instant) {
+    let path = args.kubeconfig.display();
+    voice.say(&format!(
+        "API server ready at {} in {} ms",
+        engine.access().server,
+        started.elapsed().as_millis()
+    ));
+    voice.say(&format!("kubeconfig written to {path}: KUBECONFIG={path} kubectl get all -A"));
+    if !args.exit_when_ready {
+        voice.say("Ctrl-C ends the cluster, and everything in it is gone");
+    }
+}
+
+/// Installs the operators, starts each under its own service account, and applies their samples. What comes out of the
+/// set is why an operator ended.
+async fn start(
+    voice: &Voice,
+    engine: &Engine,
+    operators: &[Operator],
+    shutdown: &CancellationToken,
+) -> anyhow::Result<JoinSet<anyhow::Error>> {
+    let admin = engine.admin();
+    let mut running = JoinSet::new();
+    for operator in operators {
+        operator.install(&admin).await?;
+        let mut manager = Manager::new(engine.client_of(operator.account), engine.world());
+        manager.add((operator.controller)());
+        let (name, shutdown) = (operator.name, shutdown.clone());
+        running.spawn(async move {
+            match manager.run(shutdown).await {
+                Ok(()) => anyhow!("the operator {name} ended"),
+                Err(error) => anyhow!(error).context(format!("the operator {name} failed")),
+            }
+        });
+        voice.say(&format!("operator {name} runs as {}", operator.user()));
+        operator.apply_sample(&admin).await?;
+    }
+    Ok(running)
+}
+
+/// Tells what happens. Ends when every sample has converged, or has not in time, if that was asked for.
+async fn follow(
+    args: &UpArgs,
+    voice: &Voice,
+    admin: Client,
+    mut progress: Progress,
+    started: Instant,
+) -> anyhow::Result<()> {
+    let mut kinds = Vec::new();
+    if !args.quiet {
+        kinds.extend(watch::workloads());
+    }
+    if !args.quiet || args.exit_when_ready {
+        kinds.push(watch::crds());
+    }
+    let mut changes = Changes::of(admin, &kinds);
+    let mut reporter = Reporter::default();
+    let deadline = Instant::now() + args.timeout();
+    while !(args.exit_when_ready && progress.is_done()) {
+        let change = tokio::select! {
+            biased;
+            change = changes.next() => change,
+            () = tokio::time::sleep_until(deadline), if args.exit_when_ready => {
+                bail!("not converged within {} s: {}", args.timeout().as_secs(), progress.reasons());
+            }
+        };
+        for line in reporter.observe(&change, started.elapsed()) {
+            voice.say(&line);
+        }
+        progress.observe(&change);
+    }
+    voice.say("every sample has converged");
+    Ok(())
+}
+
+/// SIGINT and SIGTERM, which from now on no longer end the process by themselves.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            biased;
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Says things to a person, unless it is to be quiet.
+struct Voice {
+    quiet: bool,
+}
+
+impl Voice {
+    /// Nobody may be listening any more (`kubewright up | head`): that is no reason to end.
+    fn say(&self, line: &str) {
+        if !self.quiet {
+            let _ = writeln!(io::stdout(), "{line}");
+        }
+    }
+}

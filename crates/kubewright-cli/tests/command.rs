@@ -1,0 +1,199 @@
+//! The kubewright command as a user runs it: exit codes, what it says, what it leaves behind.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    net::TcpListener,
+    path::PathBuf,
+    process::{Child, ChildStdout, Command, Output, Stdio},
+    time::Duration,
+};
+
+/// A folder of its own for one test, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("kubewright-command-{test}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    fn up(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubewright"));
+        command.arg("up").args(arguments.split_whitespace()).current_dir(&self.0).env_remove("RUST_LOG");
+        command
+    }
+
+    fn run(&self, arguments: &str) -> Output {
+        self.up(arguments).output().expect("kubewright runs")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Asserts that the command was refused with `code` and one line that has all of `words`.
+fn assert_refused(output: &Output, code: i32, words: &[&str]) {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(errors.starts_with("error: "), "{errors}");
+    for word in words {
+        assert!(errors.contains(word), "{word} is missing: {errors}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_told_with_the_remedy() {
+    let folder = Folder::new("port");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("bound").port();
+    let output = folder.run(&format!("--port {port}"));
+    assert_refused(&output, 1, &[&format!("127.0.0.1:{port}"), "listens there already", "--port"]);
+    assert_eq!(fs::read_dir(&folder.0).expect("a folder").count(), 0, "no kubeconfig is left");
+}
+
+#[test]
+fn a_kubeconfig_that_cannot_be_written_is_told_with_the_remedy() {
+    let folder = Folder::new("unwritable");
+    assert_refused(&folder.run("--port 0 --kubeconfig none/config"), 1, &["none/config", "--kubeconfig"]);
+}
+
+#[test]
+fn somebody_elses_kubeconfig_is_not_overwritten() {
+    let folder = Folder::new("foreign");
+    fs::write(folder.0.join("config"), "apiVersion: v1\nkind: Config\n").expect("written");
+    assert_refused(&folder.run("--port 0 --kubeconfig config"), 1, &["was not written by kubewright"]);
+    assert_eq!(fs::read_to_string(folder.0.join("config")).expect("there"), "apiVersion: v1\nkind: Config\n");
+}
+
+#[test]
+fn an_unknown_controller_is_told_with_the_known_ones() {
+    let folder = Folder::new("controller");
+    assert_refused(
+        &folder.run("--port 0 --controllers=*,-deploymint"),
+        1,
+        &["deploymint", "deployment", "replicaset"],
+    );
+}
+
+#[test]
+fn unknown_flags_and_impossible_numbers_are_usage_errors() {
+    let folder = Folder::new("usage");
+    assert_refused(&folder.run("--sample"), 2, &["--sample", "--samples"]);
+    assert_refused(&folder.run("--nodes -1"), 2, &["-1", "0..=1000"]);
+    assert_refused(&folder.run("--port 70000"), 2, &["70000", "0..=65535"]);
+}
+
+#[test]
+fn the_samples_converge_and_each_step_is_told() {
+    let folder = Folder::new("samples");
+    let output = folder.run("--port 0 --samples --exit-when-ready");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    for line in [
+        "API server ready at https://127.0.0.1:",
+        "kubeconfig written to kubewright.kubeconfig",
+        "operator whitelist runs as system:serviceaccount:whitelist-system:whitelist",
+        "whitelist default/whitelist-sample created",
+        "deployment default/whitelist-sample-deployment created",
+        "whitelist default/whitelist-sample ready",
+        "every sample has converged",
+    ] {
+        assert!(told.contains(line), "{line} is missing: {told}");
+    }
+    // WL-05
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(log.contains("Creating Deployment default/whitelist-sample-deployment"), "{log}");
+}
+
+#[test]
+fn quiet_says_nothing() {
+    let folder = Folder::new("quiet");
+    let output = folder.run("--port 0 --samples --exit-when-ready --quiet");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn a_sample_that_does_not_converge_is_told_with_its_condition() {
+    let folder = Folder::new("stuck");
+    let output =
+        folder.run("--port 0 --samples --exit-when-ready --quiet --timeout 1 --controllers=*,-deployment");
+    assert_refused(
+        &output,
+        1,
+        &["not converged within 1 s", "whitelist default/whitelist-sample", "Available is False"],
+    );
+}
+
+/// A running `up`; killed when dropped.
+struct Running(Child);
+
+impl Running {
+    /// Starts one and reads what it says until `line` comes.
+    fn start(mut command: Command, line: &str) -> (Self, BufReader<ChildStdout>) {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("kubewright runs");
+        let mut output = BufReader::new(child.stdout.take().expect("piped"));
+        let running = Self(child);
+        let mut told = String::new();
+        while output.read_line(&mut told).expect("text") > 0 {
+            if told.contains(line) {
+                return (running, output);
+            }
+        }
+        panic!("{line} is missing: {told}");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_it_with_zero() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("signal");
+    for signal in ["-TERM", "-INT"] {
+        let (mut running, mut output) = Running::start(folder.up("--port 0 --samples"), "kubeconfig written");
+        let mode =
+            fs::metadata(folder.0.join("kubewright.kubeconfig")).expect("written").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let (pid, asked) = (running.0.id().to_string(), tokio::time::Instant::now());
+        assert!(Command::new("kill").args([signal, &pid]).status().expect("kill runs").success());
+        output.read_to_string(&mut String::new()).expect("it ends");
+        assert_eq!(running.0.wait().expect("it ends").code(), Some(0), "{signal}");
+        assert!(asked.elapsed() < Duration::from_secs(10), "it took {:?}", asked.elapsed());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_names() {
+    let folder = Folder::new("seed");
+    let pods = |seed: &str| -> Vec<String> {
+        let output = folder.run(&format!("--port 0 --samples --exit-when-ready --seed {seed}"));
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let pods = told.lines().filter(|line| line.starts_with("pod ") && line.ends_with(" ready"));
+        pods.map(str::to_owned).collect()
+    };
+    let first = pods("7");
+    assert_eq!(first.len(), 1, "{first:?}");
+    assert_eq!(first, pods("7"));
+}
+
+#[test]
+fn version_names_both_versions() {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_kubewright")).arg("version").output().expect("kubewright runs");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(told, format!("kubewright {} (Kubernetes API v1.36)\n", env!("CARGO_PKG_VERSION")));
+}
