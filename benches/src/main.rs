@@ -1,0 +1,95 @@
+//! Measures what a user waits for: `cargo xtask bench` runs it on a release build.
+//!
+//! Compare ratios, both sides measured in one run on a quiet machine; the absolute figures of a busy one say nothing.
+
+mod figures;
+mod process;
+mod workload;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::{
+    figures::{Figures, Row, table},
+    process::Server,
+};
+
+/// What users wait for, as medians
+#[derive(Parser)]
+struct Options {
+    /// The kubewright to measure
+    #[arg(long, value_name = "FILE")]
+    kubewright: PathBuf,
+
+    /// How often each thing is measured
+    #[arg(long, default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
+    runs: u16,
+
+    /// The kubeconfig of a real control plane
+    #[arg(long, value_name = "KUBECONFIG")]
+    reference: Option<PathBuf>,
+
+    /// The shell command that starts it in the foreground; without it, it runs already
+    #[arg(long, value_name = "COMMAND", requires = "reference")]
+    reference_command: Option<String>,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let options = Options::parse();
+    let folder = std::env::temp_dir().join(format!("kubewright-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let measured = measure(&options, folder.join("kubeconfig")).await;
+    let _ = std::fs::remove_dir_all(&folder);
+    eprintln!("{}", table(&measured?));
+    Ok(())
+}
+
+async fn measure(options: &Options, kubeconfig: PathBuf) -> Result<Vec<Row>> {
+    let ours = Server::kubewright(&options.kubewright, kubeconfig);
+    let ours = of_server(&ours, options.runs).await?;
+    let theirs = match &options.reference {
+        Some(kubeconfig) => {
+            let server = Server::reference(options.reference_command.as_deref(), kubeconfig.clone());
+            of_server(&server, options.runs).await?
+        }
+        None => Measured::default(),
+    };
+    let in_process = workload::cluster_starts(options.runs).await?;
+    Ok(vec![
+        Row::new("exec to the first authenticated answer", "ms", Some(30.0), &ours.start, &theirs.start),
+        Row::new("Cluster::start() in this process", "ms", Some(5.0), &in_process, &Figures::default()),
+        Row::new("resident memory when idle", "MiB", Some(30.0), &ours.memory, &theirs.memory),
+        Row::new("Deployment created to Available", "ms", Some(50.0), &ours.available, &theirs.available),
+    ])
+}
+
+/// The figures of one server.
+#[derive(Default)]
+struct Measured {
+    start: Figures,
+    memory: Figures,
+    available: Figures,
+}
+
+async fn of_server(server: &Server, runs: u16) -> Result<Measured> {
+    let mut measured = Measured::default();
+    for _ in 0..if server.is_started_here() { runs } else { 0 } {
+        let (running, took) = server.start().await?;
+        measured.start.add(took.as_secs_f64() * 1e3);
+        running.stop();
+    }
+    let (running, _) = server.start().await?;
+    workload::settle(&running.client).await?;
+    if let Some(bytes) = running.resident_bytes() {
+        measured.memory.add(bytes as f64 / f64::from(1 << 20));
+    }
+    for run in 0..runs {
+        let took = workload::deployment_available(&running.client, &format!("bench-{run}")).await?;
+        measured.available.add(took.as_secs_f64() * 1e3);
+    }
+    running.stop();
+    Ok(measured)
+}

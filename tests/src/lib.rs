@@ -1,0 +1,144 @@
+//! What the tests that span crates share: a `kubewright up` of their own, and a kubectl on it.
+
+use std::{
+    env,
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::{Child, Command, Output, Stdio},
+    time::Duration,
+};
+
+/// How long something may take that a running cluster does by itself. It takes milliseconds; this is for busy machines.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long between two looks.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A `kubewright up` on a free port with a kubeconfig of its own; ended when dropped.
+pub struct Up {
+    process: Child,
+    folder: PathBuf,
+    kubectl: PathBuf,
+}
+
+impl Up {
+    /// Starts one with more `arguments` and waits until its kubeconfig is there. `test` names its folder.
+    ///
+    /// # Panics
+    /// When it does not start, or the environment does not say where `KUBEWRIGHT` and `KUBECTL` are.
+    #[must_use]
+    pub fn start(test: &str, arguments: &[&str]) -> Self {
+        let [kubewright, kubectl] = ["KUBEWRIGHT", "KUBECTL"].map(|name| {
+            PathBuf::from(
+                env::var_os(name).unwrap_or_else(|| panic!("{name} is not set: use cargo xtask test")),
+            )
+        });
+        let folder = env::temp_dir().join(format!("kubewright-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        let mut process = Command::new(kubewright)
+            .args(["up", "--port", "0", "--kubeconfig"])
+            .arg(folder.join("kubeconfig"))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("kubewright up starts");
+        let output = process.stdout.take().expect("its output is piped");
+        let up = Self { process, folder, kubectl };
+        let written =
+            BufReader::new(output).lines().map_while(Result::ok).any(|line| line.contains("kubeconfig"));
+        assert!(written, "kubewright up ended before it wrote its kubeconfig");
+        up
+    }
+
+    /// Runs kubectl with `arguments`, which are split at spaces; gives what it wrote to standard output.
+    ///
+    /// # Panics
+    /// When kubectl fails.
+    #[must_use]
+    pub fn kubectl(&self, arguments: &str) -> String {
+        let output = self.try_kubectl(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {arguments}: {errors}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Applies a manifest; gives what kubectl says of it.
+    ///
+    /// # Panics
+    /// When kubectl fails.
+    #[must_use]
+    pub fn apply(&self, manifest: &str) -> String {
+        let file = self.file("applied.yaml", manifest);
+        self.kubectl(&format!("apply -f {file}"))
+    }
+
+    /// Runs kubectl with `arguments`, which are split at spaces.
+    ///
+    /// # Panics
+    /// When kubectl cannot be started.
+    #[must_use]
+    pub fn try_kubectl(&self, arguments: &str) -> Output {
+        self.command(arguments).output().expect("kubectl starts")
+    }
+
+    /// Starts kubectl with `arguments` and gives its lines as they come, until `enough` says so of one; then ends it.
+    ///
+    /// # Panics
+    /// When kubectl cannot be started, or ends before.
+    pub fn follow(&self, arguments: &str, mut enough: impl FnMut(&str) -> bool) {
+        let mut process = self.command(arguments).stdout(Stdio::piped()).spawn().expect("kubectl starts");
+        let output = process.stdout.take().expect("its output is piped");
+        let seen = BufReader::new(output).lines().map_while(Result::ok).any(|line| enough(&line));
+        let _ = process.kill();
+        let _ = process.wait();
+        assert!(seen, "kubectl {arguments} ended too soon");
+    }
+
+    /// Runs kubectl with `arguments` again and again until what it writes is as `wanted`, and gives that.
+    ///
+    /// # Panics
+    /// When it is not so in half a minute.
+    pub async fn eventually(&self, arguments: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let mut last = String::new();
+        let look = async {
+            loop {
+                last = String::from_utf8_lossy(&self.try_kubectl(arguments).stdout).into_owned();
+                if wanted(&last) {
+                    break;
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        let seen = tokio::time::timeout(PATIENCE, look).await.is_ok();
+        assert!(seen, "kubectl {arguments} never said what was waited for; at last it said: {last}");
+        last
+    }
+
+    /// Writes `text` to a file in the folder of the test and gives its path.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    #[must_use]
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.join(name);
+        std::fs::write(&path, text).expect("the folder is writable");
+        path.display().to_string()
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(&self.kubectl);
+        command.args(arguments.split_whitespace());
+        // A cache of its own: discovery is asked of this cluster, whatever the last one on this port served.
+        command
+            .env("KUBECONFIG", self.folder.join("kubeconfig"))
+            .env("KUBECACHEDIR", self.folder.join("cache"));
+        command
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,144 @@
+//! Time and chance belong to the cluster: an hour passes at once, and a seed gives the same run again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use kubewright_cluster::Cluster;
+use kubewright_runtime::{Context, Controller, Error, Key, Manager, Outcome, Reconciler};
+use kubewright_store::Revision;
+use parking_lot::Mutex;
+use serde_json::json;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Notes the cluster's time at each reconcile and asks for another an hour later.
+struct Hourly(Arc<Mutex<Vec<String>>>);
+
+impl Reconciler for Hourly {
+    async fn reconcile(&self, ctx: &Context, _: &Key) -> Result<Outcome, Error> {
+        self.0.lock().push(ctx.world().clock.now().to_string());
+        Ok(Outcome::RequeueAfter(HOUR))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn again_in_one_hour_runs_at_once_in_wall_time_and_an_hour_later_in_cluster_time() {
+    #[expect(clippy::disallowed_methods, reason = "this test compares cluster time with the machine's")]
+    let wall = std::time::Instant::now();
+    let cluster = Cluster::start().await.unwrap();
+    let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    let ran = Arc::new(Mutex::new(Vec::new()));
+    let mut manager = Manager::new(cluster.client(), cluster.world().clone());
+    manager.add(Controller::new("hourly", Hourly(Arc::clone(&ran))).for_kind::<ConfigMap>());
+    let running = tokio::spawn(manager.run(cluster.shutdown()));
+    cluster.settle().await;
+    ran.lock().clear();
+
+    let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "a"}})).unwrap();
+    maps.create(&PostParams::default(), &map).await.unwrap();
+    cluster.settle().await;
+    let first = ran.lock().clone();
+    assert_eq!(first.len(), 1, "{first:?}");
+    ran.lock().clear();
+
+    tokio::time::sleep(HOUR).await;
+    maps.delete("a", &DeleteParams::default()).await.unwrap();
+    cluster.settle().await;
+    let then = ran.lock().clone();
+    let at = |text: &str| text.parse::<jiff::Timestamp>().unwrap();
+    let later =
+        then.iter().any(|one| at(one).duration_since(at(&first[0])) == jiff::SignedDuration::from_hours(1));
+    assert!(later, "{first:?} {then:?}");
+
+    maps.create(&PostParams::default(), &map).await.unwrap();
+    let made = maps.get("a").await.unwrap().metadata.creation_timestamp.unwrap();
+    assert!(
+        made.0.duration_since(at(&first[0])) >= jiff::SignedDuration::from_hours(1),
+        "timestamps follow: {made:?}"
+    );
+    assert!(wall.elapsed() < HOUR / 60, "an hour took {:?}", wall.elapsed());
+    cluster.stop().await;
+    running.await.unwrap().unwrap();
+}
+
+/// Everything that was ever written in a scenario, in order, byte by byte.
+async fn history(seed: u64) -> Vec<String> {
+    let cluster = Cluster::builder().seed(seed).nodes(2).start().await.unwrap();
+    let deployments: Api<Deployment> = Api::default_namespaced(cluster.client());
+    let deployment: Deployment = serde_json::from_value(json!({
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "c", "image": "nginx"}]}
+            }
+        }
+    }))
+    .unwrap();
+    cluster.settle().await;
+    deployments.create(&PostParams::default(), &deployment).await.unwrap();
+    cluster.settle().await;
+    let pods: Api<Pod> = Api::default_namespaced(cluster.client());
+    let found = pods.list(&ListParams::default()).await.unwrap();
+    assert_eq!(found.items.len(), 3);
+    pods.delete(found.items[0].metadata.name.as_deref().unwrap(), &DeleteParams::default()).await.unwrap();
+    cluster.settle().await;
+    deployments.delete("web", &DeleteParams::default()).await.unwrap();
+    cluster.settle().await;
+
+    let store = cluster.server().registry().store();
+    let snapshot = store.snapshot();
+    let mut events = Vec::new();
+    for collection in snapshot.collections() {
+        let mut cursor = store.watch(collection, Revision(0)).unwrap();
+        while let Some(event) = cursor.try_next().unwrap() {
+            let object = String::from_utf8_lossy(&event.entry.bytes).into_owned();
+            events.push((event.entry.revision, format!("{:?} {collection} {object}", event.happening)));
+        }
+    }
+    events.sort();
+    events.into_iter().map(|(_, event)| event).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_gives_the_same_uids_names_and_order_of_events() {
+    let first = history(11).await;
+    assert!(first.iter().any(|event| event.starts_with("Deleted /pods")), "the scenario happened");
+    for (number, (one, other)) in first.iter().zip(history(11).await).enumerate() {
+        assert_eq!(*one, other, "event {number}");
+    }
+    assert_ne!(first, history(12).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn clusters_live_side_by_side_and_do_not_see_each_other() {
+    let clusters: Vec<Cluster> =
+        futures::future::join_all((0..20).map(|seed| Cluster::builder().seed(seed).start()))
+            .await
+            .into_iter()
+            .map(Result::unwrap)
+            .collect();
+    let maps = |cluster: &Cluster| Api::<ConfigMap>::default_namespaced(cluster.client());
+    let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "mine"}})).unwrap();
+    maps(&clusters[3]).create(&PostParams::default(), &map).await.unwrap();
+    for (number, cluster) in clusters.iter().enumerate() {
+        assert_eq!(maps(cluster).get_opt("mine").await.unwrap().is_some(), number == 3);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_a_cluster_stops_everything_that_it_started() {
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let before = metrics.num_alive_tasks();
+    let cluster = Cluster::start().await.unwrap();
+    cluster.settle().await;
+    assert!(metrics.num_alive_tasks() > before);
+    drop(cluster);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(metrics.num_alive_tasks(), before);
+}

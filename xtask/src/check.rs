@@ -1,0 +1,81 @@
+//! `cargo xtask ci`
+
+use std::{
+    io::Write,
+    path::Path,
+    process::{Command, Output},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    run::{cargo, run, workspace},
+    test::test,
+    tools,
+};
+
+/// What a change must pass; ends at the first thing that it does not.
+pub(crate) fn ci() -> Result<()> {
+    run(&mut cargo(["fmt", "--all", "--check"]))?;
+    run(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let deny = tools::cargo_deny()?;
+    run(Command::new(&deny).args(["check", "bans", "licenses", "sources"]).current_dir(workspace()))?;
+    let advisories = advisories(&deny)?;
+    run(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    test()?;
+    eprintln!("== {advisories}");
+    Ok(())
+}
+
+/// Checks the dependencies against the RustSec advisories. Where their database cannot be reached this is said, and is
+/// no failure: the change under test cannot help it.
+fn advisories(deny: &Path) -> Result<&'static str> {
+    eprintln!("\n== cargo-deny check advisories");
+    let output = Command::new(deny)
+        .args(["check", "advisories"])
+        .current_dir(workspace())
+        .output()
+        .context("cannot run cargo-deny")?;
+    std::io::stderr().write_all(&output.stderr)?;
+    match output {
+        Output { status, .. } if status.success() => Ok("no dependency has an open advisory"),
+        Output { stderr, .. }
+            if String::from_utf8_lossy(&stderr).contains("failed to fetch advisory database") =>
+        {
+            Ok("the advisories WERE NOT CHECKED: their database cannot be reached from here")
+        }
+        Output { status, .. } => bail!("cargo-deny found an advisory ({status})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crate::run::workspace;
+
+    /// The tree stays small because each direct dependency has to say why it is there.
+    #[test]
+    fn every_direct_dependency_has_a_line_of_reason_in_the_architecture() {
+        let read = |name| fs::read_to_string(workspace().join(name)).expect(name);
+        let (manifest, architecture) = (read("Cargo.toml"), read("ARCHITECTURE.md"));
+        let reasons: Vec<&str> = architecture.lines().filter(|line| line.starts_with("| ")).collect();
+        let dependencies = manifest
+            .lines()
+            .skip_while(|line| *line != "[workspace.dependencies]")
+            .skip(1)
+            .take_while(|line| !line.starts_with('['))
+            .filter_map(|line| Some(line.split_once(" = ")?.0))
+            .filter(|name| !name.starts_with("kubewright"));
+        let unexplained: Vec<&str> = dependencies
+            .filter(|name| {
+                let is_named = |row: &&str| {
+                    row.split('|').nth(1).is_some_and(|cell| cell.split(',').any(|word| word.trim() == *name))
+                };
+                !reasons.iter().any(is_named)
+            })
+            .collect();
+        assert_eq!(unexplained, [] as [&str; 0], "add them to the table in ARCHITECTURE.md");
+        assert!(reasons.len() > 20, "the table was not found");
+    }
+}

@@ -1,0 +1,42 @@
+//! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask bench`.
+//!
+//! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
+//! leave out.
+
+mod bench;
+mod check;
+mod run;
+mod summary;
+mod test;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// What a contributor of Kubewright runs
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+enum Task {
+    /// Run all the tests; installs what they need
+    Test,
+    /// Everything that a change must pass: format, lints, licences and advisories, documentation, tests
+    Ci,
+    /// Measure a release build, and compare it with a real Kubernetes if one is given
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    let ran = match Task::parse() {
+        Task::Test => test::test(),
+        Task::Ci => check::ci(),
+        Task::Bench(options) => bench::bench(&options),
+    };
+    match ran {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

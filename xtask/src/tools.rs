@@ -1,0 +1,69 @@
+//! Programs that the tasks need and Rust does not bring along. What is installed goes into `target/tools` and stays.
+
+use std::{
+    env::consts::EXE_SUFFIX,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::Result;
+
+use crate::run::{cargo, find, run, target, workspace};
+
+/// The version of `k8s.io/kubectl` in `xtask/kubectl/go.mod`.
+const KUBECTL: &str = "v1.36.3";
+/// The module of kubectl's own version; the Go linker writes into it.
+const VERSION: &str = "k8s.io/component-base/version";
+const CARGO_DENY: &str = "0.20.2";
+
+/// A kubectl: the one of the machine, or the one that is built here from its Go module when there is a Go. Otherwise the
+/// reason why there is none.
+pub(crate) fn kubectl() -> Result<PathBuf, String> {
+    if let Some(kubectl) = find("kubectl") {
+        return Ok(kubectl);
+    }
+    let built = tools().join("bin").join(format!("kubectl-{KUBECTL}{EXE_SUFFIX}"));
+    if built.is_file() {
+        return Ok(built);
+    }
+    let Some(go) = find("go") else {
+        return Err("there is neither a kubectl nor a Go to build one with".to_owned());
+    };
+    match run(&mut build_kubectl(&go, &built)) {
+        Ok(()) => Ok(built),
+        Err(error) => Err(format!("there is no kubectl, and building one failed: {error:#}")),
+    }
+}
+
+fn build_kubectl(go: &Path, built: &Path) -> Command {
+    let mut numbers = KUBECTL.trim_start_matches('v').split('.');
+    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    let flags = format!(
+        "-s -w -X {VERSION}.gitVersion={KUBECTL} -X {VERSION}.gitMajor={major} -X {VERSION}.gitMinor={minor}"
+    );
+    let mut command = Command::new(go);
+    command.args(["build", "-trimpath", "-buildvcs=false", "-ldflags", &flags, "-o"]).arg(built).arg(".");
+    command.env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOFLAGS", "");
+    command.current_dir(workspace().join("xtask/kubectl"));
+    command
+}
+
+/// `cargo deny`: the one of the machine, or the one that is built here.
+///
+/// # Errors
+/// When it cannot be built.
+pub(crate) fn cargo_deny() -> Result<PathBuf> {
+    if let Some(deny) = find(&format!("cargo-deny{EXE_SUFFIX}")) {
+        return Ok(deny);
+    }
+    let built = tools().join("bin").join(format!("cargo-deny{EXE_SUFFIX}"));
+    if !built.is_file() {
+        let install = ["install", "--locked", "--version", CARGO_DENY, "cargo-deny", "--root"];
+        run(cargo(install).arg(tools()).env_remove("CARGO_TARGET_DIR"))?;
+    }
+    Ok(built)
+}
+
+fn tools() -> PathBuf {
+    target().join("tools")
+}
