@@ -2,7 +2,7 @@
 //!
 //! A request goes through the rooms in this order: [`authn`] (who is it), [`authz`] (may they), [`registry`] (the object
 //! engine, which asks the [`kinds`] entry, its [`schema`], [`patch`] and [`admission`]) and the store; [`watch`] streams
-//! what was committed; [`table`], [`discovery`] and [`openapi`] are other views of the same kinds. [`http`] is the
+//! what was committed; [`table`], [`discovery`] and [`openapi`] are other views of the same kinds, [`selector`] picks among objects. [`http`] is the
 //! edge: the service itself, and the TLS listener around it.
 
 pub mod admission;
