@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::Operation;
+use super::{Operation, Review};
 use crate::error::ApiError;
 use crate::kinds::Role;
 use crate::registry::{Call, Registry, object};
@@ -11,12 +11,11 @@ use crate::registry::{Call, Registry, object};
 /// The namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
-pub(super) fn admit(registry: &Registry, call: Call<'_>, operation: &Operation<'_>) -> Result<(), ApiError> {
-    match operation {
-        Operation::Create(object) if call.kind.namespaced() => must_be_alive(registry, call, object),
-        Operation::Delete(_)
-            if call.kind.behaviour.role == Role::Namespace && IMMORTAL.contains(&call.name) =>
-        {
+pub(super) fn admit(review: &Review<'_>, object: &Value) -> Result<(), ApiError> {
+    let call = review.call;
+    match review.operation {
+        Operation::Create if call.kind.namespaced() => must_be_alive(review.registry, call, object),
+        Operation::Delete if call.kind.behaviour.role == Role::Namespace && IMMORTAL.contains(&call.name) => {
             Err(ApiError::forbidden("", "namespaces", call.name, "this namespace may not be deleted"))
         }
         _ => Ok(()),

@@ -1,18 +1,20 @@
 //! Nobody grants what they do not hold (`k8s.io/kubernetes/pkg/registry/rbac/*/policybased`).
 
-use super::Operation;
+use serde_json::Value;
+
+use super::{Operation, Review};
 use crate::authz::{Attributes, escalation};
 use crate::error::ApiError;
-use crate::registry::{Call, Registry};
 
-pub(super) fn admit(registry: &Registry, call: Call<'_>, operation: &Operation<'_>) -> Result<(), ApiError> {
+pub(super) fn admit(review: &Review<'_>, object: &Value) -> Result<(), ApiError> {
+    let Review { registry, call, old, .. } = *review;
     if !escalation::is_limited(call.user, &call.kind.group) {
         return Ok(());
     }
-    let (verb, object, old) = match operation {
-        Operation::Create(object) => ("create", &**object, None),
-        Operation::Update(object, old) => ("update", &**object, Some(*old)),
-        Operation::Delete(_) => return Ok(()),
+    let verb = match review.operation {
+        Operation::Create => "create",
+        Operation::Update => "update",
+        Operation::Delete => return Ok(()),
     };
     let request = Attributes {
         verb,

@@ -3,9 +3,10 @@
 
 use serde_json::{Value, json};
 
+use super::Review;
 use crate::error::ApiError;
 use crate::kinds::Role;
-use crate::registry::{Call, Registry, encode, object};
+use crate::registry::{Registry, encode, object};
 
 /// Where containers find the token.
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -14,7 +15,8 @@ const TOKEN_SECONDS: i64 = 3607;
 /// The annotation of pods that a node runs by itself.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-pub(super) fn admit(registry: &Registry, call: Call<'_>, pod: &mut Value) -> Result<(), ApiError> {
+pub(super) fn admit(review: &Review<'_>, pod: &mut Value) -> Result<(), ApiError> {
+    let Review { registry, call, .. } = *review;
     if call.kind.behaviour.role != Role::Pod || pod["metadata"]["annotations"].get(MIRROR).is_some() {
         return Ok(());
     }

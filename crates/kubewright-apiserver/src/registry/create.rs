@@ -5,7 +5,7 @@ use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
 use super::{Call, Registry, WriteOptions, Written, body, encode, key, object, scale};
-use crate::admission::{self, Operation};
+use crate::admission::{self, Operation, Review};
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::http::body::Decoded;
@@ -30,7 +30,13 @@ impl Registry {
     ) -> Result<Written, ApiError> {
         let mut warnings = Vec::new();
         let mut draft = body::object_of(call.kind, decoded, options.validation, &mut warnings)?;
-        self.begin(call, &mut draft)?;
+        if !object::resource_version(&draft).is_empty() {
+            return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
+        }
+        place(call, &mut draft)?;
+        body::default(call.kind, &mut draft);
+        admission::mutate(&self.review_of_new(call, options), &mut draft, &mut warnings).await?;
+        self.begin(call, &mut draft);
         let generates =
             object::name(&draft).is_empty() && !object::meta_text(&draft, "generateName").is_empty();
         let mut attempts = if generates { NAME_ATTEMPTS } else { 1 };
@@ -48,12 +54,13 @@ impl Registry {
         Ok(Written { code: StatusCode::CREATED, bytes, warnings })
     }
 
-    /// The parts of metadata that only the server sets, and the place.
-    fn begin(&self, call: Call<'_>, draft: &mut Value) -> Result<(), ApiError> {
-        if !object::resource_version(draft).is_empty() {
-            return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
-        }
-        place(call, draft)?;
+    fn review_of_new<'a>(&'a self, call: Call<'a>, options: WriteOptions) -> Review<'a> {
+        let operation = Operation::Create;
+        Review { registry: self, call, operation, subresource: "", old: None, dry_run: options.dry_run }
+    }
+
+    /// The parts of metadata that only the server sets.
+    fn begin(&self, call: Call<'_>, draft: &mut Value) {
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"] {
             object::set_meta(draft, field, None);
         }
@@ -61,7 +68,6 @@ impl Registry {
         object::set_meta(draft, "creationTimestamp", Some(now));
         object::set_meta(draft, "uid", Some(self.world.dice.uid().into()));
         object::set_meta(draft, "generation", call.kind.rules.generation.counts().then(|| 1.into()));
-        Ok(())
     }
 
     fn generate_name(&self, object: &mut Value) {
@@ -85,9 +91,7 @@ impl Registry {
         if kind.has_status() && !kind.behaviour.born_with_status {
             object::as_map(&mut object).remove("status");
         }
-        body::default(kind, &mut object);
         (kind.rules.prepare_create)(&mut object);
-        admission::admit(self, call, Operation::Create(&mut object))?;
         let _allocation = self.allocate(kind, &mut object, None).await?;
         let name = object::name(&object).to_owned();
         let errors = self.errors_of_new(call, &object);
@@ -96,6 +100,7 @@ impl Registry {
         }
         warnings.extend(kind.rules.warnings(&object));
         warnings.extend(self.warnings_of_definition(kind, &object, None));
+        admission::validate(&self.review_of_new(call, options), &object, warnings).await?;
         let key = key(call.namespace, &name);
         if options.dry_run {
             let there = self.snapshot().get(&kind.collection, &key).is_some();

@@ -10,7 +10,7 @@ use super::update::{is_finished, modified};
 use super::{
     Call, DeleteOptions, ListOptions, Propagation, Registry, Summary, Written, definitions, encode, object,
 };
-use crate::admission::{self, Operation};
+use crate::admission::{self, Operation, Review};
 use crate::error::ApiError;
 use crate::kinds::Role;
 
@@ -27,13 +27,22 @@ impl Registry {
             let entry = self.entry(call)?;
             let current = encode::value(call.kind, &entry);
             check_preconditions(call, &current, options)?;
-            admission::admit(self, call, Operation::Delete(&current))?;
+            let mut warnings = Vec::new();
+            let review = Review {
+                registry: self,
+                call,
+                operation: Operation::Delete,
+                subresource: "",
+                old: Some(&current),
+                dry_run: options.dry_run,
+            };
+            admission::admit_deletion(&review, &mut warnings).await?;
             let Deletion { object: next, goes } = self.deletion(call, &current, options);
             if options.dry_run || (!goes && next == current) {
-                return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes));
+                return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes, warnings));
             }
             if let Some(entry) = self.commit_deletion(call, &entry, &next, goes).await {
-                return Ok(answer(call, &next, encode::object(call.kind, &entry), goes));
+                return Ok(answer(call, &next, encode::object(call.kind, &entry), goes, warnings));
             }
             if options.resource_version.is_some() {
                 return Err(modified(call));
@@ -225,7 +234,7 @@ fn check_preconditions(call: Call<'_>, current: &Value, options: &DeleteOptions)
 }
 
 /// The object where it is still there or its kind answers so, else a Status.
-fn answer(call: Call<'_>, next: &Value, bytes: bytes::Bytes, goes: bool) -> Written {
+fn answer(call: Call<'_>, next: &Value, bytes: bytes::Bytes, goes: bool, warnings: Vec<String>) -> Written {
     let bytes = if !goes || call.kind.behaviour.deletion_answers_object {
         bytes
     } else {
@@ -237,5 +246,5 @@ fn answer(call: Call<'_>, next: &Value, bytes: bytes::Bytes, goes: bool) -> Writ
             .to_string()
             .into()
     };
-    Written { code: StatusCode::OK, bytes, warnings: Vec::new() }
+    Written { code: StatusCode::OK, bytes, warnings }
 }

@@ -5,7 +5,7 @@ use kubewright_store::{Change, Entry, Expect, Revision};
 use serde_json::Value;
 
 use super::{Call, Registry, Summary, WriteOptions, Written, body, create, encode, object, scale};
-use crate::admission::{self, Operation};
+use crate::admission::{self, Operation, Review};
 use crate::authz::{Attributes, forbidden};
 use crate::error::ApiError;
 use crate::field::FieldError;
@@ -25,6 +25,21 @@ pub enum Part {
     Member(Member),
     /// Whatever the server itself has changed, such as the node of a pod that is bound.
     Trusted,
+}
+
+impl Part {
+    /// The subresource by which it is written; empty for the object itself.
+    #[must_use]
+    pub fn subresource(self) -> &'static str {
+        match self {
+            Self::Main | Self::Trusted => "",
+            Self::Status => "status",
+            Self::Member(Member::Approval) => "approval",
+            Self::Member(Member::Finalizers) => "finalize",
+            Self::Member(Member::EphemeralContainers) => "ephemeralcontainers",
+            Self::Member(Member::Containers) => "resize",
+        }
+    }
 }
 
 /// The one member of an object that a smaller subresource changes.
@@ -166,12 +181,23 @@ impl Registry {
             let current = encode::value(call.kind, &entry);
             let (mut next, mut warnings) = step.next(call.kind, &current)?;
             let conditional = check_version(call, &current, &next, matches!(step, Step::Replace { .. }))?;
-            self.prepare(call, part, &mut next, &current)?;
+            body::default(call.kind, &mut next);
+            let review = Review {
+                registry: self,
+                call,
+                operation: Operation::Update,
+                subresource: part.subresource(),
+                old: Some(&current),
+                dry_run,
+            };
+            admission::mutate(&review, &mut next, &mut warnings).await?;
+            prepare(call.kind, part, &mut next, &current);
             let _allocation = self.allocate(call.kind, &mut next, Some(&current)).await?;
             self.check(call, part, &next, &current)?;
             warnings.extend(call.kind.rules.warnings(&next));
             warnings.extend(self.warnings_of_definition(call.kind, &next, Some(&current)));
             raise_generation(call.kind, part, &mut next, &current);
+            admission::validate(&review, &next, &mut warnings).await?;
             if next == current {
                 return Ok(Written {
                     code: StatusCode::OK,
@@ -210,42 +236,6 @@ impl Registry {
         Some(encode::object(kind, &entry))
     }
 
-    /// What the server owns is carried over; what the part does not hold stays as it is.
-    fn prepare(&self, call: Call<'_>, part: Part, next: &mut Value, current: &Value) -> Result<(), ApiError> {
-        let kind = call.kind;
-        match part {
-            Part::Main => {
-                carry_metadata(next, current);
-                body::default(kind, next);
-                if kind.has_status() {
-                    object::copy_member(next, current, "status");
-                }
-                (kind.rules.prepare_update)(next, current);
-                admission::admit(self, call, Operation::Update(next, current))?;
-            }
-            Part::Status => {
-                body::default(kind, next);
-                let written = std::mem::replace(next, current.clone());
-                object::copy_member(next, &written, "status");
-                for field in kind.behaviour.metadata_of_status_writes {
-                    object::copy_meta(next, &written, field);
-                }
-            }
-            Part::Trusted => {}
-            Part::Member(member) => {
-                body::default(kind, next);
-                let written = std::mem::replace(next, current.clone());
-                let (outer, inner) = member.path();
-                let target = object::member_mut(next, outer);
-                match written[outer].get(inner) {
-                    Some(value) => drop(target.insert(inner.to_owned(), value.clone())),
-                    None => drop(target.remove(inner)),
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn check(&self, call: Call<'_>, part: Part, next: &Value, current: &Value) -> Result<(), ApiError> {
         let kind = call.kind;
         let mut errors: Vec<FieldError> = match part {
@@ -278,6 +268,36 @@ impl Step<'_> {
                 let mut warnings = Vec::new();
                 let next = body::patched(kind, patch, current, options.validation, &mut warnings)?;
                 Ok((next, warnings))
+            }
+        }
+    }
+}
+
+/// What the server owns is carried over; what the part does not hold stays as it is.
+fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value) {
+    match part {
+        Part::Main => {
+            carry_metadata(next, current);
+            if kind.has_status() {
+                object::copy_member(next, current, "status");
+            }
+            (kind.rules.prepare_update)(next, current);
+        }
+        Part::Status => {
+            let written = std::mem::replace(next, current.clone());
+            object::copy_member(next, &written, "status");
+            for field in kind.behaviour.metadata_of_status_writes {
+                object::copy_meta(next, &written, field);
+            }
+        }
+        Part::Trusted => {}
+        Part::Member(member) => {
+            let written = std::mem::replace(next, current.clone());
+            let (outer, inner) = member.path();
+            let target = object::member_mut(next, outer);
+            match written[outer].get(inner) {
+                Some(value) => drop(target.insert(inner.to_owned(), value.clone())),
+                None => drop(target.remove(inner)),
             }
         }
     }
