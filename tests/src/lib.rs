@@ -1,4 +1,4 @@
-//! What the tests that span crates share: a `kubewright up` of their own, and a kubectl on it.
+//! What the tests that span crates share: a `kubewright up` of their own, and kubectl on it.
 
 use std::{
     env,
@@ -13,28 +13,31 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// The program that the environment names: `cargo xtask test` says where it is.
+///
+/// # Panics
+/// When it does not.
+#[must_use]
+pub fn needed(variable: &str) -> PathBuf {
+    env::var_os(variable).unwrap_or_else(|| panic!("{variable} is not set: use cargo xtask test")).into()
+}
+
 /// A `kubewright up` on a free port with a kubeconfig of its own; ended when dropped.
 pub struct Up {
     process: Child,
     folder: PathBuf,
-    kubectl: PathBuf,
 }
 
 impl Up {
     /// Starts one with more `arguments` and waits until its kubeconfig is there. `test` names its folder.
     ///
     /// # Panics
-    /// When it does not start, or the environment does not say where `KUBEWRIGHT` and `KUBECTL` are.
+    /// When it does not start, or the environment does not say where `KUBEWRIGHT` is.
     #[must_use]
     pub fn start(test: &str, arguments: &[&str]) -> Self {
-        let [kubewright, kubectl] = ["KUBEWRIGHT", "KUBECTL"].map(|name| {
-            PathBuf::from(
-                env::var_os(name).unwrap_or_else(|| panic!("{name} is not set: use cargo xtask test")),
-            )
-        });
         let folder = env::temp_dir().join(format!("kubewright-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a temporary folder");
-        let mut process = Command::new(kubewright)
+        let mut process = Command::new(needed("KUBEWRIGHT"))
             .args(["up", "--port", "0", "--kubeconfig"])
             .arg(folder.join("kubeconfig"))
             .args(arguments)
@@ -42,11 +45,17 @@ impl Up {
             .spawn()
             .expect("kubewright up starts");
         let output = process.stdout.take().expect("its output is piped");
-        let up = Self { process, folder, kubectl };
+        let up = Self { process, folder };
         let written =
             BufReader::new(output).lines().map_while(Result::ok).any(|line| line.contains("kubeconfig"));
         assert!(written, "kubewright up ended before it wrote its kubeconfig");
         up
+    }
+
+    /// Its kubeconfig.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.join("kubeconfig")
     }
 
     /// Runs kubectl with `arguments`, which are split at spaces; gives what it wrote to standard output.
@@ -125,12 +134,10 @@ impl Up {
     }
 
     fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(&self.kubectl);
+        let mut command = Command::new(needed("KUBECTL"));
         command.args(arguments.split_whitespace());
         // A cache of its own: discovery is asked of this cluster, whatever the last one on this port served.
-        command
-            .env("KUBECONFIG", self.folder.join("kubeconfig"))
-            .env("KUBECACHEDIR", self.folder.join("cache"));
+        command.env("KUBECONFIG", self.kubeconfig()).env("KUBECACHEDIR", self.folder.join("cache"));
         command
     }
 }

@@ -5,33 +5,55 @@ use anyhow::{Result, bail};
 use crate::{
     run::{cargo, run, run_and_read, target},
     summary::Summary,
-    tools,
+    tools::{self, Tool},
 };
 
-/// Runs all tests: first those that need nothing but cargo, then the kubectl story on a real `kubewright up`.
+/// Runs all tests: first those that need nothing but cargo, then those of clients from outside on a real `kubewright up`.
 pub(crate) fn test() -> Result<()> {
     let mut summary = Summary::default();
     let mut passed =
         run_and_read(&mut cargo(["test", "--workspace", "--no-fail-fast"]), |line| summary.read(line))?;
 
-    let kubectl = tools::kubectl();
-    if let Ok(kubectl) = &kubectl {
-        run(&mut cargo(["build", "--package", "kubewright-cli"]))?;
-        let mut story =
-            cargo(["test", "--package", "kubewright-tests", "--test", "kubectl", "--", "--ignored"]);
-        story.env("KUBECTL", kubectl).env("KUBEWRIGHT", target().join("debug/kubewright"));
-        let mut told = Summary::default();
-        passed &= run_and_read(&mut story, |line| told.read(line))?;
-        summary.add_ignored_ones(&told);
+    run(&mut cargo(["build", "--package", "kubewright-cli"]))?;
+    let mut outside = cargo(["test", "--package", "kubewright-tests", "--test", "up", "--", "--ignored"]);
+    outside.env("KUBEWRIGHT", target().join("debug/kubewright"));
+    let mut left_out = Vec::new();
+    for Client { tests, variable, tool } in clients() {
+        match tool() {
+            Ok(program) => drop(outside.env(variable, program)),
+            Err(reason) => {
+                outside.args(["--skip", tests]);
+                left_out.push(format!("the tests of {tests} DID NOT RUN: {reason}"));
+            }
+        }
     }
+    let mut told = Summary::default();
+    passed &= run_and_read(&mut outside, |line| told.read(line))?;
+    summary.add_ignored_ones(&told);
 
     eprintln!("\n== {summary}");
-    match kubectl {
-        Ok(kubectl) => eprintln!("== the kubectl tests ran with {}", kubectl.display()),
-        Err(reason) => eprintln!("== the kubectl tests DID NOT RUN: {reason}"),
+    for line in left_out {
+        eprintln!("== {line}");
     }
     if !passed {
         bail!("some tests failed");
     }
     Ok(())
+}
+
+/// Tests that need a program which Rust does not bring along.
+struct Client {
+    /// How the names of the tests begin.
+    tests: &'static str,
+    /// The environment variable that tells them where the program is.
+    variable: &'static str,
+    tool: fn() -> Tool,
+}
+
+fn clients() -> [Client; 3] {
+    [
+        Client { tests: "kubectl::", variable: "KUBECTL", tool: tools::kubectl },
+        Client { tests: "golden::", variable: "PYTHON", tool: tools::python },
+        Client { tests: "python::", variable: "PYTHON_WITH_CLIENT", tool: tools::python_with_client },
+    ]
 }

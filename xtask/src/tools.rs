@@ -15,10 +15,15 @@ const KUBECTL: &str = "v1.36.3";
 /// The module of kubectl's own version; the Go linker writes into it.
 const VERSION: &str = "k8s.io/component-base/version";
 const CARGO_DENY: &str = "0.20.2";
+/// The version of `kubernetes` on PyPI.
+const PYTHON_CLIENT: &str = "36.0.3";
+
+/// A program, or the reason why there is none.
+pub(crate) type Tool = Result<PathBuf, String>;
 
 /// A kubectl: the one of the machine, or the one that is built here from its Go module when there is a Go. Otherwise the
 /// reason why there is none.
-pub(crate) fn kubectl() -> Result<PathBuf, String> {
+pub(crate) fn kubectl() -> Tool {
     if let Some(kubectl) = find("kubectl") {
         return Ok(kubectl);
     }
@@ -46,6 +51,26 @@ fn build_kubectl(go: &Path, built: &Path) -> Command {
     command.env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOFLAGS", "");
     command.current_dir(workspace().join("xtask/kubectl"));
     command
+}
+
+/// A Python 3: the one of the machine.
+pub(crate) fn python() -> Tool {
+    find("python3").ok_or_else(|| "there is no python3".to_owned())
+}
+
+/// A Python 3 with the Kubernetes client, which is installed into a virtual environment of its own.
+pub(crate) fn python_with_client() -> Tool {
+    let python = python()?;
+    let environment = tools().join(format!("python-kubernetes-{PYTHON_CLIENT}"));
+    let inside = environment.join("bin/python3");
+    if !environment.join("installed").is_file() {
+        let client = format!("kubernetes=={PYTHON_CLIENT}");
+        run(Command::new(python).args(["-m", "venv", "--clear"]).arg(&environment))
+            .and_then(|()| run(Command::new(&inside).args(["-m", "pip", "install", "--quiet", &client])))
+            .and_then(|()| Ok(std::fs::write(environment.join("installed"), "")?))
+            .map_err(|error| format!("its Kubernetes client cannot be installed: {error:#}"))?;
+    }
+    Ok(inside)
 }
 
 /// `cargo deny`: the one of the machine, or the one that is built here.

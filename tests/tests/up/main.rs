@@ -1,0 +1,9 @@
+//! Clients from outside on a running `kubewright up`, as their users have them.
+//!
+//! Each needs something that cargo does not bring along, and the built command: `cargo xtask test` finds or installs it and
+//! runs them.
+
+mod golden;
+mod kube_rs;
+mod kubectl;
+mod python;
