@@ -1,14 +1,55 @@
 //! `cargo xtask bench`
 
-use std::process::Command;
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command},
+    thread,
+    time::Duration,
+};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 
 use crate::run::{cargo, run, target};
 
 /// What is compared with.
 #[derive(clap::Args)]
 pub(crate) struct Options {
+    #[command(subcommand)]
+    what: Option<What>,
+
+    #[command(flatten)]
+    waits: Waits,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// The API server under load, beside a reference that runs already
+    Api(Api),
+}
+
+#[derive(clap::Args)]
+struct Api {
+    /// The kubeconfig of a real control plane
+    #[arg(long, value_name = "KUBECONFIG", requires = "reference_pid")]
+    reference: Option<PathBuf>,
+
+    /// The process of its API server, whose processor time and memory are measured
+    #[arg(long, value_name = "PID")]
+    reference_pid: Option<u32>,
+
+    /// Keep objects on disk, in this folder
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+
+    /// What is measured, and other arguments of apibench
+    #[arg(value_name = "WORKLOAD", trailing_var_arg = true, allow_hyphen_values = true, default_values = ["api", "list", "watch-fanout"])]
+    workloads: Vec<String>,
+}
+
+#[derive(clap::Args)]
+struct Waits {
     /// How often each thing is measured; the median counts
     #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
@@ -22,16 +63,18 @@ pub(crate) struct Options {
     reference: Option<String>,
 }
 
-/// Builds in release mode and hands over to the program that measures (`benches/`).
+/// Builds in release mode and measures.
 pub(crate) fn bench(options: &Options) -> Result<()> {
-    run(&mut cargo([
-        "build",
-        "--release",
-        "--package",
-        "kubewright-cli",
-        "--package",
-        "kubewright-benches",
-    ]))?;
+    match &options.what {
+        None => waits(&options.waits),
+        Some(What::Api(options)) => api(options),
+    }
+}
+
+/// What a user waits for (`benches/src`).
+fn waits(options: &Waits) -> Result<()> {
+    let packages = ["--package", "kubewright-cli", "--package", "kubewright-benches"];
+    run(cargo(["build", "--release"]).args(packages))?;
     let release = target().join("release");
     let mut measure = Command::new(release.join("kubewright-bench"));
     measure.arg("--kubewright").arg(release.join("kubewright")).args(["--runs", &options.runs.to_string()]);
@@ -42,4 +85,57 @@ pub(crate) fn bench(options: &Options) -> Result<()> {
         measure.args(["--reference-command", command]);
     }
     run(&mut measure)
+}
+
+/// What a request costs (`benches/api`): first the reference, then `kubewright up`, then the ratios.
+fn api(options: &Api) -> Result<()> {
+    run(&mut cargo(["build", "--release", "--package", "kubewright-cli", "--package", "apibench"]))?;
+    let folder = target().join("bench");
+    std::fs::create_dir_all(&folder)?;
+    let theirs = folder.join("reference.json");
+    if let (Some(kubeconfig), Some(pid)) = (&options.reference, options.reference_pid) {
+        measure(kubeconfig, pid, &options.workloads, &theirs)?;
+    }
+    let kubeconfig = folder.join("kubeconfig");
+    let mut up = start_up(options.data.as_deref(), &kubeconfig)?;
+    let ours = folder.join("kubewright.json");
+    let measured = measure(&kubeconfig, up.id(), &options.workloads, &ours);
+    up.kill().and_then(|()| up.wait())?;
+    measured?;
+    if options.reference.is_some() {
+        run(Command::new(apibench()).arg("compare").args([&theirs, &ours]))?;
+    }
+    Ok(())
+}
+
+fn apibench() -> PathBuf {
+    target().join("release/apibench")
+}
+
+/// Starts a control plane without nodes and waits for its kubeconfig.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+fn start_up(data: Option<&Path>, kubeconfig: &Path) -> Result<Child> {
+    let _ = std::fs::remove_file(kubeconfig);
+    let mut up = Command::new(target().join("release/kubewright"));
+    up.args(["up", "--quiet", "--nodes", "0", "--port", "0", "--kubeconfig"]).arg(kubeconfig);
+    if let Some(folder) = data {
+        up.arg("--data").arg(folder);
+    }
+    let mut up = up.spawn().context("cannot start kubewright")?;
+    while !kubeconfig.is_file() {
+        if let Some(status) = up.try_wait()? {
+            bail!("kubewright up ended ({status})");
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(up)
+}
+
+/// Measures a running server; its rows are shown, and kept in `rows`.
+fn measure(kubeconfig: &Path, pid: u32, workloads: &[String], rows: &Path) -> Result<()> {
+    let mut bench = Command::new(apibench());
+    bench.arg("--json").arg("--kubeconfig").arg(kubeconfig).args(["--server-pid", &pid.to_string()]);
+    run(bench.args(workloads).stdout(File::create(rows)?))?;
+    io::stdout().write_all(&std::fs::read(rows)?)?;
+    Ok(())
 }
