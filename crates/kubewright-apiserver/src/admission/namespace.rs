@@ -30,7 +30,7 @@ fn must_be_alive(registry: &Registry, call: Call<'_>, object: &Value) -> Result<
     let Some(entry) = registry.snapshot().get(&namespaces.collection, call.namespace).cloned() else {
         return Err(ApiError::not_found(namespaces, call.namespace));
     };
-    if entry.tag.field("status.phase").as_deref() != Some("Terminating") {
+    if entry.tag.field("status.phase") != "Terminating" {
         return Ok(());
     }
     let why = format!(

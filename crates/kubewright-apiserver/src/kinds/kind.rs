@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use super::behaviour::Behaviour;
 use super::rules::{Rules, convert};
 use crate::schema::Schema;
+use crate::selector::Selectable;
 use crate::table::Columns;
 
 /// A resource that the server serves in one version.
@@ -47,6 +48,7 @@ pub struct Kind {
     /// What only custom resources have.
     pub custom: Option<Custom>,
     schema: LazySchema,
+    selectable: OnceLock<Arc<Selectable>>,
 }
 
 /// What a [`Kind`] that came from a CustomResourceDefinition has beyond a built-in one.
@@ -203,6 +205,7 @@ impl Kind {
                 made: schema,
                 make: || unreachable!("a custom kind is made with its schema"),
             },
+            selectable: OnceLock::new(),
         }
     }
 
@@ -210,6 +213,12 @@ impl Kind {
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {
         self.schema.made.get_or_init(|| Arc::new((self.schema.make)()))
+    }
+
+    /// The fields that its objects can be selected by, beyond name and namespace.
+    #[must_use]
+    pub fn selectable(&self) -> &Arc<Selectable> {
+        self.selectable.get_or_init(|| Arc::new(Selectable::of(self)))
     }
 
     /// `group/version`, or the version alone for core.
@@ -345,6 +354,7 @@ where
         behaviour: Behaviour::built_in(T::GROUP, plural),
         custom: None,
         schema: LazySchema { made: OnceLock::new(), make: Schema::built_in::<T> },
+        selectable: OnceLock::new(),
     })
 }
 

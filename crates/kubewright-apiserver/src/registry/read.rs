@@ -8,7 +8,7 @@ use bytes::Bytes;
 use kubewright_store::{Entry, Gone, Revision, Snapshot};
 use serde_json::Value;
 
-use super::{Call, ListOptions, Registry, Summary, VersionMatch, encode};
+use super::{Call, ListOptions, Registry, Summary, VersionMatch, encode, summary};
 use crate::error::ApiError;
 use crate::http::json;
 use crate::kinds::Kind;
@@ -87,13 +87,14 @@ impl Registry {
         let limit = if options.resource_version == Some(Revision(0)) { 0 } else { options.limit };
         let prefix = if call.namespace.is_empty() { String::new() } else { format!("{}/", call.namespace) };
         let start = token.as_ref().map(|token| token.start.as_str());
+        let only = (!call.name.is_empty()).then(|| call.key());
         let mut entries = Vec::new();
         let mut rest = snapshot.range(&call.kind.collection, &prefix, start);
         for entry in rest.by_ref() {
-            if !(call.name.is_empty() || entry.tag.field("metadata.name").as_deref() == Some(call.name)) {
+            if only.as_ref().is_some_and(|only| *only != entry.key) {
                 continue;
             }
-            if options.matches(&entry.tag) {
+            if options.matches(call.kind, entry) {
                 entries.push(Arc::clone(entry));
                 if entries.len() == limit {
                     break;
@@ -164,10 +165,10 @@ impl Registry {
 }
 
 impl ListOptions {
-    /// Whether the selectors name an object.
+    /// Whether the selectors name an object of `kind`.
     #[must_use]
-    pub fn matches(&self, summary: &Summary) -> bool {
-        self.labels.matches(&summary.labels) && self.fields.matches(|field| summary.field(field))
+    pub fn matches(&self, kind: &Kind, entry: &Entry<Summary>) -> bool {
+        self.labels.matches_by(|key| entry.tag.label(key)) && summary::is_selected(&self.fields, kind, entry)
     }
 }
 

@@ -1,39 +1,70 @@
 //! What the server knows of a stored object without decoding it.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use kubewright_store::Entry;
 use serde_json::Value;
 
-use super::object;
+use super::encode;
 use crate::kinds::Kind;
-use crate::selector;
+use crate::selector::{FieldSelector, NAME, NAMESPACE, Selectable};
 
-/// The tag of a stored object: what selectors ask for.
-#[derive(Debug, Default)]
+/// The tag of a stored object: what selectors ask for. There is one for each object, so it is kept small.
+#[derive(Debug)]
 pub struct Summary {
     /// `metadata.labels`.
-    pub labels: BTreeMap<String, String>,
-    /// The fields that field selectors of its kind may name, `metadata.name` and `metadata.namespace` included.
-    pub fields: Vec<(String, String)>,
+    labels: Box<[(Box<str>, Box<str>)]>,
+    /// What `values` are called.
+    selectable: Arc<Selectable>,
+    /// The fields that field selectors of its kind may name, beyond its name and namespace.
+    values: Box<[Box<str>]>,
 }
 
 impl Summary {
     /// The summary of an object, which is in the storage version of `kind`.
     #[must_use]
-    pub fn of(kind: &Kind, value: &Value) -> Self {
-        let fields = selector::supported_fields(kind)
-            .into_iter()
-            .map(|field| {
-                let seen = selector::field_value(kind, value, &field);
-                (field, seen)
-            })
-            .collect();
-        Self { labels: object::labels(value), fields }
+    pub fn of(kind: &Kind, object: &Value) -> Self {
+        let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+        Self {
+            labels: labels
+                .filter_map(|(key, value)| Some((key.as_str().into(), value.as_str()?.into())))
+                .collect(),
+            values: kind.selectable().values(object),
+            selectable: Arc::clone(kind.selectable()),
+        }
     }
 
-    /// The value of a field that selectors may name; empty when the object has none.
+    /// The value of a label.
     #[must_use]
-    pub fn field(&self, name: &str) -> Option<String> {
-        self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone())
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.labels.iter().find(|(one, _)| **one == *key).map(|(_, value)| &**value)
+    }
+
+    /// The value of a field that selectors may name, other than name and namespace; empty when the object has none.
+    #[must_use]
+    pub fn field(&self, name: &str) -> &str {
+        let mut named = self.selectable.names().iter().zip(&self.values);
+        named.find(|(field, _)| *field == name).map_or("", |(_, value)| value)
+    }
+}
+
+/// Whether a selector names a stored object of `kind`.
+pub(super) fn is_selected(fields: &FieldSelector, kind: &Kind, entry: &Entry<Summary>) -> bool {
+    if fields.is_everything() {
+        return true;
+    }
+    let (namespace, name) = entry.key.split_once('/').unwrap_or(("", &entry.key));
+    let matches = |summary: &Summary| {
+        fields.matches(|field| match field {
+            NAME => name,
+            NAMESPACE => namespace,
+            field => summary.field(field),
+        })
+    };
+    if entry.tag.selectable.names() == kind.selectable().names() {
+        matches(&entry.tag)
+    } else {
+        // It was written when its definition had other selectable fields.
+        matches(&Summary::of(kind, &encode::value(kind, entry)))
     }
 }

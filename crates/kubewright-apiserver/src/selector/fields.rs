@@ -50,8 +50,8 @@ impl FieldSelector {
     }
 
     /// Whether an object whose fields `field` tells is selected; a field that it does not have is empty.
-    pub fn matches(&self, field: impl Fn(&str) -> Option<String>) -> bool {
-        self.0.iter().all(|term| (field(&term.field).unwrap_or_default() == term.value) == term.equal)
+    pub fn matches<'a>(&self, field: impl Fn(&str) -> &'a str) -> bool {
+        self.0.iter().all(|term| (field(&term.field) == term.value) == term.equal)
     }
 
     /// The one value that a field must have, when the selector asks for one.
@@ -116,8 +116,10 @@ fn unescape(text: &str) -> Result<String, String> {
     Ok(plain)
 }
 
-const NAME: &str = "metadata.name";
-const NAMESPACE: &str = "metadata.namespace";
+/// The name of an object as a field.
+pub const NAME: &str = "metadata.name";
+/// The namespace of an object as a field.
+pub const NAMESPACE: &str = "metadata.namespace";
 
 /// The fields that a built-in kind supports beyond name and namespace.
 fn built_in_fields(group: &str, kind: &str) -> Option<&'static [&'static str]> {
@@ -202,32 +204,71 @@ fn unsupported(kind: &Kind, field: &str) -> String {
     format!("{field:?} is not a known field selector: only {NAME:?}, {NAMESPACE:?}")
 }
 
-/// The text of one of the [`supported_fields`] of an object of a kind; empty where the object does not have it.
-#[must_use]
-pub fn field_value(kind: &Kind, object: &Value, field: &str) -> String {
-    let at = |path: &str| {
-        let path = Path::parse(&format!(".{path}")).ok()?;
-        path.find(object).first().map(|value| shown(value))
-    };
-    let or = |path: &str, default: &str| at(path).or_else(|| Some(default.to_owned()));
-    let first_of = |paths: &[&str]| paths.iter().filter_map(|path| at(path)).find(|text| !text.is_empty());
-    let value = match (kind.kind.as_str(), field) {
-        _ if kind.custom.is_some() => at(field),
-        ("Pod", "spec.hostNetwork") | ("Node", "spec.unschedulable") => or(field, "false"),
-        ("Pod", "status.podIP") => at("status.podIPs[0].ip"),
-        ("Pod", "status.podIPs") => None,
-        ("ReplicationController", "status.replicas") => or(field, "0"),
-        ("Job", "status.successful") => or("status.succeeded", "0"),
-        ("Event", "reportingComponent") => first_of(&REPORTING),
-        ("Event", "source") => {
-            first_of(&["source.component", "deprecatedSource.component"]).or_else(|| first_of(&REPORTING))
-        }
-        ("Event", _) if field.starts_with("involvedObject.") => {
-            first_of(&[field, &field.replacen("involvedObject", "regarding", 1)])
-        }
-        _ => at(field),
-    };
-    value.unwrap_or_default()
+/// The fields of a kind, beyond name and namespace, that its objects can be selected by; ready to be read.
+#[derive(Debug)]
+pub struct Selectable {
+    names: Box<[String]>,
+    sources: Box<[Source]>,
+}
+
+/// Where the value of a field comes from.
+#[derive(Debug)]
+struct Source {
+    /// The first that holds some text counts.
+    paths: Box<[Path]>,
+    /// The value where none does.
+    default: &'static str,
+}
+
+impl Selectable {
+    /// Those of a kind.
+    #[must_use]
+    pub fn of(kind: &Kind) -> Self {
+        let names: Box<[String]> = supported_fields(kind)
+            .into_iter()
+            .filter(|field| !matches!(field.as_str(), NAME | NAMESPACE))
+            .collect();
+        Self { sources: names.iter().map(|field| Source::of(kind, field)).collect(), names }
+    }
+
+    /// What they are called, as in [`supported_fields`].
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Their values in an object, in the order of the names; empty where the object does not have one.
+    #[must_use]
+    pub fn values(&self, object: &Value) -> Box<[Box<str>]> {
+        self.sources.iter().map(|source| source.value(object).into()).collect()
+    }
+}
+
+impl Source {
+    fn of(kind: &Kind, field: &str) -> Self {
+        let regarding = field.replacen("involvedObject", "regarding", 1);
+        let (paths, default): (&[&str], _) = match (kind.kind.as_str(), field) {
+            _ if kind.custom.is_some() => (&[field], ""),
+            ("Pod", "spec.hostNetwork") | ("Node", "spec.unschedulable") => (&[field], "false"),
+            ("Pod", "status.podIP") => (&["status.podIPs[0].ip"], ""),
+            ("Pod", "status.podIPs") => (&[], ""),
+            ("ReplicationController", "status.replicas") => (&[field], "0"),
+            ("Job", "status.successful") => (&["status.succeeded"], "0"),
+            ("Event", "reportingComponent") => (&REPORTING, ""),
+            ("Event", "source") => {
+                (&["source.component", "deprecatedSource.component", REPORTING[0], REPORTING[1]], "")
+            }
+            ("Event", _) => (&[field, &regarding], ""),
+            _ => (&[field], ""),
+        };
+        let paths = paths.iter().filter_map(|path| Path::parse(&format!(".{path}")).ok()).collect();
+        Self { paths, default }
+    }
+
+    fn value(&self, object: &Value) -> String {
+        let mut texts = self.paths.iter().filter_map(|path| path.find(object).first().map(|one| shown(one)));
+        texts.find(|text| !text.is_empty()).unwrap_or_else(|| self.default.to_owned())
+    }
 }
 
 /// Where an event says who reports it: in the core group, in `events.k8s.io`.
@@ -254,7 +295,16 @@ mod tests {
 
     fn selects(kind: &Kind, selector: &str, object: &Value) -> bool {
         let selector = FieldSelector::parse(selector, kind).expect("a selector");
-        selector.matches(|field| Some(field_value(kind, object, field)))
+        let selectable = Selectable::of(kind);
+        let values = selectable.values(object);
+        selector.matches(|field| match field {
+            NAME => object["metadata"]["name"].as_str().unwrap_or_default(),
+            NAMESPACE => object["metadata"]["namespace"].as_str().unwrap_or_default(),
+            field => {
+                let at = selectable.names().iter().position(|name| name == field).expect("a field");
+                &values[at]
+            }
+        })
     }
 
     #[test]

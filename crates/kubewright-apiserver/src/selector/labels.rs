@@ -102,9 +102,14 @@ impl LabelSelector {
     /// Whether an object with these labels is selected.
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.matches_by(|key| labels.get(key).map(String::as_str))
+    }
+
+    /// Whether an object whose labels `label` tells is selected.
+    pub fn matches_by<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         match &self.0 {
             Selection::Nothing => false,
-            Selection::All(requirements) => requirements.iter().all(|one| one.holds(labels.get(&one.key))),
+            Selection::All(requirements) => requirements.iter().all(|one| one.holds(label(&one.key))),
         }
     }
 }
@@ -149,13 +154,13 @@ impl Requirement {
         if errors.is_empty() { Ok(Self { key: key.to_owned(), condition }) } else { Err(joined(&errors)) }
     }
 
-    fn holds(&self, label: Option<&String>) -> bool {
+    fn holds(&self, label: Option<&str>) -> bool {
         let compared = |holds: fn(i64, i64) -> bool, limit: i64| {
             label.and_then(|text| text.parse().ok()).is_some_and(|number| holds(number, limit))
         };
         match &self.condition {
-            Condition::Is(value) => label == Some(value),
-            Condition::IsNot(value) => label != Some(value),
+            Condition::Is(value) => label == Some(value.as_str()),
+            Condition::IsNot(value) => label != Some(value.as_str()),
             Condition::In(values) => label.is_some_and(|label| values.contains(label)),
             Condition::NotIn(values) => label.is_none_or(|label| !values.contains(label)),
             Condition::Exists => label.is_some(),

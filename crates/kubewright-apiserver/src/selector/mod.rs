@@ -5,5 +5,5 @@ mod fields;
 mod labels;
 mod parse;
 
-pub use fields::{FieldSelector, field_value, supported_fields};
+pub use fields::{FieldSelector, NAME, NAMESPACE, Selectable, supported_fields};
 pub use labels::LabelSelector;

@@ -24,7 +24,7 @@ impl Selection {
     }
 
     pub(super) fn matches(&self, entry: &Entry<Summary>) -> bool {
-        entry.key.starts_with(&self.prefix) && self.options.matches(&entry.tag)
+        entry.key.starts_with(&self.prefix) && self.options.matches(&self.kind, entry)
     }
 
     /// Writes an event as this watch sees it: an object that comes into the selection is added, one that leaves it is
