@@ -142,3 +142,33 @@ async fn dropping_a_cluster_stops_everything_that_it_started() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(metrics.num_alive_tasks(), before);
 }
+
+/// Notes what is in the cache.
+struct Seen(Arc<Mutex<Vec<String>>>);
+
+impl Reconciler for Seen {
+    async fn reconcile(&self, ctx: &Context, _: &Key) -> Result<Outcome, Error> {
+        *self.0.lock() =
+            ctx.list::<ConfigMap>(Some("default")).iter().map(|map| Key::of(&**map).name).collect();
+        Ok(Outcome::Done)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_selects_objects_keeps_no_others_in_its_cache() {
+    let cluster = Cluster::start().await.unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let mut manager = Manager::new(cluster.client(), cluster.world().clone());
+    let controller = Controller::new("selecting", Seen(Arc::clone(&seen))).for_kind::<ConfigMap>();
+    manager.add(controller.selecting("metadata.name=b"));
+    let running = tokio::spawn(manager.run(cluster.shutdown()));
+    let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    for name in ["a", "b", "c"] {
+        let map = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+        maps.create(&PostParams::default(), &map).await.unwrap();
+    }
+    cluster.settle().await;
+    assert_eq!(*seen.lock(), ["b"]);
+    cluster.stop().await;
+    running.await.unwrap().unwrap();
+}

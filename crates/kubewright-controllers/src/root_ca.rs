@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
+use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler};
 
 use crate::{is_active_namespace, is_namespace_terminating};
 
@@ -23,9 +23,7 @@ pub(crate) fn controller(ca: impl Into<String>) -> Controller {
     Controller::new("root-ca-certificate-publisher-controller", Publisher { ca: ca.into() })
         .for_kind::<Namespace>()
         .watches(|map: &ConfigMap| map.metadata.namespace.iter().map(Key::cluster).collect())
-        .predicate(Predicate::of(|event: &Event<'_, ConfigMap>| {
-            event.object().metadata.name.as_deref() == Some(NAME)
-        }))
+        .selecting(&format!("metadata.name={NAME}"))
 }
 
 struct Publisher {

@@ -127,6 +127,18 @@ impl Controller {
         self
     }
 
+    /// Watches, and keeps in the cache, only those objects of the last added kind that a field selector names (such as
+    /// `metadata.name=settings`): others are "not there", and must not be written through a [`crate::Context`].
+    /// Controllers of one manager share a cache, so they must agree on it.
+    #[must_use]
+    pub fn selecting(mut self, fields: &str) -> Self {
+        match (&self.last, self.kinds.last_mut()) {
+            (Last::Kind, Some(kind)) => kind.select(fields),
+            _ => self.mistakes.push("a field selector comes before any kind".into()),
+        }
+        self
+    }
+
     /// Any other reason for a reconcile. When the stream ends the controller goes on.
     #[must_use]
     pub fn source(mut self, keys: impl Stream<Item = Key> + Send + 'static) -> Self {

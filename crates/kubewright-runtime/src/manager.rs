@@ -48,7 +48,9 @@ impl Manager {
         }
         self.counters.0.entry(controller.name.clone()).or_default();
         for kind in &controller.kinds {
-            kind.declare(&self.cache);
+            if let Err(mistake) = kind.declare(&self.cache) {
+                controller.mistakes.push(mistake);
+            }
         }
         self.controllers.push(controller);
         self

@@ -34,8 +34,11 @@ pub(crate) trait KindSource: Send {
     /// Adds a predicate; the name of the type that it is for when that is not this source's.
     fn restrict(&mut self, predicate: Predicate) -> Result<(), &'static str>;
 
-    /// Makes the kind part of the cache, without events.
-    fn declare(&self, cache: &Cache);
+    /// Watches only the objects that a field selector names.
+    fn select(&mut self, fields: &str);
+
+    /// Makes the kind part of the cache, without events; says what is wrong when another part of it is there already.
+    fn declare(&self, cache: &Cache) -> Result<(), String>;
 
     /// Sends keys to `sink` from now on; what is returned waits until the cache of the kind is complete.
     fn connect(self: Box<Self>, cache: &Cache, sink: Sink) -> BoxFuture<'static, ()>;
@@ -45,17 +48,19 @@ pub(crate) trait KindSource: Send {
 pub(crate) struct Kind<K> {
     mapping: Option<Mapping<K>>,
     predicates: Vec<Predicate>,
+    /// Which objects are watched: a field selector, empty for all.
+    fields: String,
 }
 
 impl<K: Object> Kind<K> {
     /// Events of this kind lead to reconciles of the keys that `mapping` finds.
     pub(crate) fn mapped(mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Self {
-        Self { mapping: Some(Box::new(mapping)), predicates: Vec::new() }
+        Self { mapping: Some(Box::new(mapping)), predicates: Vec::new(), fields: String::new() }
     }
 
     /// The kind is only read.
     pub(crate) fn read() -> Self {
-        Self { mapping: None, predicates: Vec::new() }
+        Self { mapping: None, predicates: Vec::new(), fields: String::new() }
     }
 }
 
@@ -74,12 +79,25 @@ impl<K: Object> KindSource for Kind<K> {
         }
     }
 
-    fn declare(&self, cache: &Cache) {
-        cache.declare::<K>();
+    fn select(&mut self, fields: &str) {
+        fields.clone_into(&mut self.fields);
+    }
+
+    fn declare(&self, cache: &Cache) -> Result<(), String> {
+        let informer: Informer<K> = cache.declare(&self.fields);
+        if informer.fields() == self.fields {
+            return Ok(());
+        }
+        Err(format!(
+            "{} is watched with the field selector {:?} elsewhere in this manager, and with {:?} here",
+            type_name::<K>(),
+            informer.fields(),
+            self.fields
+        ))
     }
 
     fn connect(self: Box<Self>, cache: &Cache, sink: Sink) -> BoxFuture<'static, ()> {
-        let informer: Informer<K> = cache.declare();
+        let informer: Informer<K> = cache.declare(&self.fields);
         if let Some(mapping) = self.mapping {
             let predicates = self.predicates;
             informer.subscribe(move |change| deliver(change, &predicates, &mapping, &sink));

@@ -27,6 +27,7 @@ pub struct Informer<K: Cached>(Arc<Inner<K>>);
 struct Inner<K: Cached> {
     store: Arc<Store<K>>,
     kind: K::DynamicType,
+    fields: String,
     stop: CancellationToken,
     _stop_on_drop: DropGuard,
 }
@@ -44,12 +45,14 @@ impl<K: Cached> fmt::Debug for Informer<K> {
 }
 
 impl<K: Cached> Informer<K> {
-    /// An informer that knows nothing until [`Informer::start`]; it ends with `stop` at the latest.
-    pub(super) fn new(kind: K::DynamicType, stop: &CancellationToken) -> Self {
+    /// An informer of the objects that a field selector names (empty: all), which knows nothing until
+    /// [`Informer::start`]; it ends with `stop` at the latest.
+    pub(super) fn new(kind: K::DynamicType, fields: &str, stop: &CancellationToken) -> Self {
         let stop = stop.child_token();
         Self(Arc::new(Inner {
             store: Arc::new(Store::new()),
             kind,
+            fields: fields.to_owned(),
             _stop_on_drop: stop.clone().drop_guard(),
             stop,
         }))
@@ -99,6 +102,11 @@ impl<K: Cached> Informer<K> {
         }
     }
 
+    /// The field selector of what it watches; empty when it watches all objects of the kind.
+    pub(crate) fn fields(&self) -> &str {
+        &self.0.fields
+    }
+
     /// Forgets the kind; [`Informer::restore`] finds it again.
     pub(super) fn erase(&self) -> Arc<dyn Any + Send + Sync> {
         self.0.clone()
@@ -115,7 +123,13 @@ impl<K: Cached> Informer<K> {
 
     /// Starts the watch in a task of its own, on the current tokio runtime.
     pub(super) fn start(&self, client: Client, dice: Dice) {
-        let watch = Watch { client, dice, kind: self.0.kind.clone(), store: self.0.store.clone() };
+        let watch = Watch {
+            client,
+            dice,
+            kind: self.0.kind.clone(),
+            fields: self.0.fields.clone(),
+            store: self.0.store.clone(),
+        };
         let stop = self.0.stop.clone();
         tokio::spawn(async move {
             tokio::select! {
@@ -131,6 +145,7 @@ struct Watch<K: Cached> {
     client: Client,
     dice: Dice,
     kind: K::DynamicType,
+    fields: String,
     store: Arc<Store<K>>,
 }
 
@@ -147,7 +162,11 @@ impl<K: Cached> Watch<K> {
     /// Lists, watches, and does so again after every failure.
     async fn follow(&self) {
         let api = Api::<K>::all_with(self.client.clone(), &self.kind);
-        let begin = || watcher(api.clone(), watcher::Config::default()).boxed();
+        let mut config = watcher::Config::default();
+        if !self.fields.is_empty() {
+            config = config.fields(&self.fields);
+        }
+        let begin = || watcher(api.clone(), config.clone()).boxed();
         let (mut events, mut backoff) = (begin(), Backoff::default());
         while let Some(event) = events.next().await {
             match event {

@@ -110,19 +110,20 @@ impl Cache {
         kinds.dynamic.retain(|_, informer| informer.strong_count() > 0);
         let known = kinds.dynamic.get(&id).and_then(Weak::upgrade).and_then(Informer::restore);
         known.unwrap_or_else(|| {
-            let informer = Informer::new(kind.clone(), &self.0.stop);
+            let informer = Informer::new(kind.clone(), "", &self.0.stop);
             kinds.dynamic.insert(id, Arc::downgrade(&informer.erase()));
             self.start_informer(&mut kinds, &informer);
             informer
         })
     }
 
-    /// The informer of kind `K`, which is watched from now on.
-    pub(crate) fn declare<K: Object>(&self) -> Informer<K> {
+    /// The informer of kind `K`, which is watched from now on: the objects that a field selector names (empty: all), or
+    /// those that were asked for first.
+    pub(crate) fn declare<K: Object>(&self, fields: &str) -> Informer<K> {
         let mut kinds = self.0.kinds.lock();
         let known = kinds.declared.get(&TypeId::of::<K>()).cloned().and_then(Informer::restore);
         known.unwrap_or_else(|| {
-            let informer = Informer::new((), &self.0.stop);
+            let informer = Informer::new((), fields, &self.0.stop);
             kinds.declared.insert(TypeId::of::<K>(), informer.erase());
             self.start_informer(&mut kinds, &informer);
             informer

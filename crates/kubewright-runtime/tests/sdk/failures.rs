@@ -157,13 +157,22 @@ async fn a_controller_put_together_wrongly_is_refused_with_every_mistake() {
         .for_kind::<ConfigMap>()
         .predicate(Predicate::of::<Secret>(|_| true))
         .for_kind::<Secret>()
-        .concurrency(0);
+        .concurrency(0)
+        .watches(|map: &ConfigMap| vec![Key::of(map)])
+        .selecting("metadata.name=settings");
     let running = run(&server, [logging(&log).for_kind::<ConfigMap>(), wrong]);
     let message = match running.end.await {
         Ok(Err(Error::Misconfigured(message))) => message,
         other => panic!("{other:?}"),
     };
-    for mistake in ["comes before for_kind", "another kind", "one own kind", "concurrency", "same name"] {
+    for mistake in [
+        "comes before for_kind",
+        "another kind",
+        "one own kind",
+        "concurrency",
+        "same name",
+        "field selector",
+    ] {
         assert!(message.contains(mistake), "{message}");
     }
     assert!(server.requests().is_empty(), "nothing started");
