@@ -9,11 +9,15 @@ use super::encode;
 use crate::kinds::Kind;
 use crate::selector::{FieldSelector, NAME, NAMESPACE, Selectable};
 
+/// Ends a key or value; it is in none of them.
+const END: char = '\0';
+
 /// The tag of a stored object: what selectors ask for. There is one for each object, so it is kept small.
 #[derive(Debug)]
 pub struct Summary {
-    /// `metadata.labels`.
-    labels: Box<[(Box<str>, Box<str>)]>,
+    /// `metadata.labels`: keys and values in turn, each with [`END`] after it, in one piece of memory because a label
+    /// selector looks at every object of a collection.
+    labels: Box<str>,
     /// What `values` are called.
     selectable: Arc<Selectable>,
     /// The fields that field selectors of its kind may name, beyond its name and namespace.
@@ -25,10 +29,9 @@ impl Summary {
     #[must_use]
     pub fn of(kind: &Kind, object: &Value) -> Self {
         let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+        let texts = labels.filter_map(|(key, value)| Some([key.as_str(), value.as_str()?])).flatten();
         Self {
-            labels: labels
-                .filter_map(|(key, value)| Some((key.as_str().into(), value.as_str()?.into())))
-                .collect(),
+            labels: texts.flat_map(|text| [text, "\0"]).collect(),
             values: kind.selectable().values(object),
             selectable: Arc::clone(kind.selectable()),
         }
@@ -37,7 +40,15 @@ impl Summary {
     /// The value of a label.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
-        self.labels.iter().find(|(one, _)| **one == *key).map(|(_, value)| &**value)
+        let mut rest = &*self.labels;
+        while let Some((one, after)) = rest.split_once(END) {
+            let (value, after) = after.split_once(END)?;
+            if one == key {
+                return Some(value);
+            }
+            rest = after;
+        }
+        None
     }
 
     /// The value of a field that selectors may name, other than name and namespace; empty when the object has none.
@@ -66,5 +77,25 @@ pub(super) fn is_selected(fields: &FieldSelector, kind: &Kind, entry: &Entry<Sum
     } else {
         // It was written when its definition had other selectable fields.
         matches(&Summary::of(kind, &encode::value(kind, entry)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::kinds::Kinds;
+
+    #[test]
+    fn a_summary_tells_labels_and_fields() {
+        let kinds = Kinds::built_in();
+        let pods = kinds.get("", "v1", "pods").expect("a built-in kind");
+        let labels = json!({"app": "web", "empty": "", "web": "app"});
+        let pod = json!({"metadata": {"name": "a", "labels": labels}, "spec": {"nodeName": "n"}});
+        let summary = Summary::of(pods, &pod);
+        let seen = ["app", "empty", "web", "none", ""].map(|key| summary.label(key));
+        assert_eq!(seen, [Some("web"), Some(""), Some("app"), None, None]);
+        assert_eq!((summary.field("spec.nodeName"), summary.field("status.phase")), ("n", ""));
     }
 }
