@@ -12,7 +12,8 @@ use crate::registry::{API_SERVER, Call, FieldValidation, Registry, WriteOptions,
 /// The namespaces of every cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Writes what is missing. Objects that are there stay as they are.
+/// Writes what is missing, and goes on with what a server before this one has left half done. Objects that are there stay
+/// as they are.
 ///
 /// # Errors
 /// When one of them is refused, which would be a defect of this table.
@@ -32,6 +33,7 @@ pub async fn bootstrap(registry: &Registry) -> Result<(), ApiError> {
         let plural = format!("{}s", value["kind"].as_str().unwrap_or_default().to_ascii_lowercase());
         create(registry, &plural, value).await?;
     }
+    registry.resume_definitions().await;
     Ok(())
 }
 
@@ -41,13 +43,13 @@ async fn create(registry: &Registry, plural: &str, value: Value) -> Result<(), A
     let kinds = registry.kinds();
     let kind = kinds.get(group, version, plural).ok_or_else(ApiError::no_such_resource)?;
     let user = User::new("system:apiserver", ["system:masters"]);
-    let namespace = object::namespace(&value).to_owned();
+    let (namespace, name) = (object::namespace(&value).to_owned(), object::name(&value).to_owned());
     let call = Call { kind, namespace: &namespace, name: "", user: &user };
-    let options = WriteOptions { dry_run: false, validation: FieldValidation::Strict };
-    match registry.create(call, Decoded { value, duplicates: Vec::new() }, options).await {
-        Err(error) if error.reason != "AlreadyExists" => Err(error),
-        _ => Ok(()),
+    if registry.entry(Call { name: &name, ..call }).is_ok() {
+        return Ok(());
     }
+    let options = WriteOptions { dry_run: false, validation: FieldValidation::Strict };
+    registry.create(call, Decoded { value, duplicates: Vec::new() }, options).await.map(drop)
 }
 
 fn service() -> Value {

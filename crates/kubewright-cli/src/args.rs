@@ -53,12 +53,16 @@ pub(crate) struct UpArgs {
     #[arg(long, value_name = "FILE", default_value = "kubewright.kubeconfig")]
     pub(crate) kubeconfig: PathBuf,
 
+    /// Keep the cluster in this folder, and go on with what is there; without, it is gone when it ends
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+
     /// Say nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
     /// Makes names and uids come out the same in every run
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, conflicts_with = "data")]
     pub(crate) seed: Option<u64>,
 }
 
@@ -140,6 +144,12 @@ mod tests {
             refused,
             "unexpected argument '--sample' found; a similar argument exists: '--samples' (see kubewright help)"
         );
+    }
+
+    #[test]
+    fn a_seed_would_give_the_uids_of_what_is_kept_to_others() {
+        let refused = up("--data folder --seed 1").expect_err("no seed twice");
+        assert!(refused.contains("'--seed <NUMBER>'") && refused.contains("'--data <DIR>'"), "{refused}");
     }
 
     #[test]

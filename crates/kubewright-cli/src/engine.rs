@@ -2,9 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use kube::Client;
-use kubewright_cluster::{Cluster, Endpoint, Secret, ServeError};
+use kubewright_cluster::{Cluster, DataDirectory, Endpoint, Secret, ServeError};
 use kubewright_world::World;
 
 use crate::{args::UpArgs, kubeconfig::Access};
@@ -19,18 +19,32 @@ impl Engine {
     /// Takes the port, starts the cluster, and serves it.
     ///
     /// # Errors
-    /// When the port is not to be had, a controller has an unknown name, or the machine gives no keys.
+    /// When the port or the data cannot be had, a controller has an unknown name, or the machine gives no keys.
     pub(crate) async fn start(args: &UpArgs) -> anyhow::Result<Self> {
         let world = args.seed.map_or_else(World::real, World::seeded);
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
-        let endpoint = Endpoint::bind(address, &world).await.map_err(with_remedy)?;
-        let token = Secret::random().map_err(|_| anyhow!("the machine gives no entropy for a token"))?;
+        let mut builder = Cluster::builder();
+        let (endpoint, token) = match &args.data {
+            Some(path) => {
+                let data = DataDirectory::open(path, &world).context("--data")?;
+                let endpoint = Endpoint::bind_with_data(address, &world, &data).await.map_err(with_remedy)?;
+                let token = data.admin_token()?;
+                builder = builder.data(data);
+                (endpoint, token)
+            }
+            None => {
+                let endpoint = Endpoint::bind(address, &world).await.map_err(with_remedy)?;
+                let token =
+                    Secret::random().map_err(|_| anyhow!("the machine gives no entropy for a token"))?;
+                (endpoint, token)
+            }
+        };
         let access = Access {
             server: format!("https://{}", endpoint.address()),
             ca: endpoint.ca_pem(),
             token: token.clone(),
         };
-        let cluster = Cluster::builder()
+        let cluster = builder
             .world(world)
             .controllers(&args.controllers)
             .nodes(usize::from(args.nodes))

@@ -43,7 +43,7 @@ impl Operator {
         format!("system:serviceaccount:{}:{}", self.account.0, self.account.1)
     }
 
-    /// Creates its CRD, its service account and its rights.
+    /// Creates its CRD, its service account and its rights, where they are not there.
     ///
     /// # Errors
     /// When the API server refuses one.
@@ -54,7 +54,7 @@ impl Operator {
         Ok(())
     }
 
-    /// Creates its sample.
+    /// Creates its sample, if it is not there.
     ///
     /// # Errors
     /// When the API server refuses it.
@@ -79,6 +79,8 @@ async fn create(admin: &Client, object: &DynamicObject, namespace: Option<&str>)
     };
     match api.create(&PostParams::default(), object).await {
         Ok(_) => Ok(()),
+        // It was kept (--data).
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
         // kube's own text repeats the whole status.
         Err(kube::Error::Api(status)) => bail!("cannot create {} {name}: {}", types.kind, status.message),
         Err(error) => Err(error).with_context(|| format!("cannot create {} {name}", types.kind)),

@@ -72,7 +72,10 @@ fn greet(voice: &Voice, args: &UpArgs, engine: &Engine, started: Instant) {
     ));
     voice.say(&format!("kubeconfig written to {path}: KUBECONFIG={path} kubectl get all -A"));
     if !args.exit_when_ready {
-        voice.say("Ctrl-C ends the cluster, and everything in it is gone");
+        voice.say(&match &args.data {
+            Some(path) => format!("Ctrl-C ends the cluster; --data {} goes on with it", path.display()),
+            None => "Ctrl-C ends the cluster, and everything in it is gone".to_owned(),
+        });
     }
 }
 

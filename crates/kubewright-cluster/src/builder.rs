@@ -5,14 +5,14 @@ use std::sync::Arc;
 use kubewright_apiserver::authn::{Authenticator, Secret};
 use kubewright_apiserver::bootstrap::bootstrap;
 use kubewright_apiserver::http::{ApiServer, Config};
-use kubewright_apiserver::registry::Registry;
+use kubewright_apiserver::registry::{Registry, Summary};
 use kubewright_controllers::{Setup, UnknownController};
-use kubewright_store::Memory;
+use kubewright_store::{Memory, Store};
 use kubewright_world::World;
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::administrator;
-use crate::{Cluster, Endpoint};
+use crate::{Cluster, DataDirectory, DataError, Endpoint};
 
 /// Why a cluster did not start.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,9 @@ pub enum StartError {
     /// The machine gives no entropy for keys.
     #[error("no key for service account tokens: {0}")]
     Key(String),
+    /// The key for tokens was not kept well.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// The objects of a new cluster were refused.
     #[error("the first objects could not be written: {0}")]
     Bootstrap(#[from] kubewright_apiserver::ApiError),
@@ -37,6 +40,7 @@ pub struct Builder {
     nodes: usize,
     endpoint: Option<Endpoint>,
     admin_token: Option<Secret>,
+    data: Option<DataDirectory>,
 }
 
 impl Default for Builder {
@@ -48,6 +52,7 @@ impl Default for Builder {
             nodes: 1,
             endpoint: None,
             admin_token: None,
+            data: None,
         }
     }
 }
@@ -96,6 +101,13 @@ impl Builder {
         self
     }
 
+    /// Keeps the cluster in a folder, and goes on with what is there. A cluster without lives in memory.
+    #[must_use]
+    pub fn data(mut self, data: DataDirectory) -> Self {
+        self.data = Some(data);
+        self
+    }
+
     /// Starts the cluster: when this returns the API answers, and the controllers are on their way.
     ///
     /// # Errors
@@ -108,10 +120,19 @@ impl Builder {
         let ca = self.endpoint.as_ref().map(Endpoint::ca_pem).unwrap_or_default();
         let setup = Setup { ca, nodes: self.nodes };
         let world = self.world.unwrap_or_else(|| World::simulated(self.seed));
-        let registry = Arc::new(Registry::new(world.clone(), Arc::new(Memory::new())));
+        let (store, mut authenticator): (Arc<dyn Store<Summary>>, _) = match self.data {
+            Some(data) => {
+                let authenticator = Authenticator::with_key(&world, data.token_key()?);
+                (Arc::new(data.store), authenticator)
+            }
+            None => {
+                let authenticator =
+                    Authenticator::new(&world).map_err(|error| StartError::Key(error.to_string()))?;
+                (Arc::new(Memory::new()), authenticator)
+            }
+        };
+        let registry = Arc::new(Registry::new(world.clone(), store));
         bootstrap(&registry).await?;
-        let mut authenticator =
-            Authenticator::new(&world).map_err(|error| StartError::Key(error.to_string()))?;
         if let Some(token) = &self.admin_token {
             authenticator = authenticator.with_token(token, administrator());
         }

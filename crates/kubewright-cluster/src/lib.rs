@@ -9,14 +9,17 @@
 //!
 //! Under tokio's paused clock the cluster is a simulation: an hour passes at once when nobody has work to do. The same
 //! seed gives the same uids, names and order of events.
+//!
+//! With a [`DataDirectory`] a cluster outlives its process: what was acknowledged is there when it is started again.
 
 mod builder;
 mod cluster;
+mod data;
 mod serve;
-
 mod transport;
 
 pub use builder::{Builder, StartError};
 pub use cluster::Cluster;
+pub use data::{DataDirectory, DataError};
 pub use kubewright_apiserver::authn::{Secret, User};
 pub use serve::{Endpoint, ServeError};

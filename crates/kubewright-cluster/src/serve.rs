@@ -9,7 +9,7 @@ use kubewright_apiserver::http::listener::{BindError, Limits, Listener};
 use kubewright_apiserver::http::tls::{self, TlsError};
 use kubewright_world::World;
 
-use crate::Cluster;
+use crate::{Cluster, DataDirectory, DataError};
 
 /// The names by which clients may call the server, besides its address.
 const NAMES: [&str; 6] = [
@@ -30,6 +30,9 @@ pub enum ServeError {
     /// A certificate cannot be made.
     #[error("the cluster's certificates cannot be made: {0}")]
     Authority(#[from] AuthorityError),
+    /// The certificate authority was not kept well.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// TLS cannot be set up.
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] TlsError),
@@ -48,8 +51,23 @@ impl Endpoint {
     /// # Errors
     /// When another program has the port, or there is no entropy.
     pub async fn bind(address: SocketAddr, world: &World) -> Result<Self, ServeError> {
+        Self::with_authority(address, Authority::new(world)?).await
+    }
+
+    /// As [`Self::bind`], with the certificate authority that `data` keeps: who has trusted it goes on to do so.
+    ///
+    /// # Errors
+    /// As [`Self::bind`], or when the authority was not kept well.
+    pub async fn bind_with_data(
+        address: SocketAddr,
+        world: &World,
+        data: &DataDirectory,
+    ) -> Result<Self, ServeError> {
+        Self::with_authority(address, data.authority(world)?).await
+    }
+
+    async fn with_authority(address: SocketAddr, authority: Authority) -> Result<Self, ServeError> {
         let listener = Listener::bind(address).await?;
-        let authority = Authority::new(world)?;
         let tls = tls::server_config(&authority, &NAMES)?;
         Ok(Self { listener, authority, tls })
     }

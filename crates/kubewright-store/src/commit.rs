@@ -56,6 +56,22 @@ pub enum Change<T> {
 #[error("the key has changed")]
 pub struct Conflict<T>(pub Option<Arc<Entry<T>>>);
 
+/// The backend cannot keep anything any more, and why. It takes no further commits; what it holds can still be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the store is not available: {0}")]
+pub struct Unavailable(pub Arc<str>);
+
+/// Why a commit did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError<T> {
+    /// The key was not as expected. Nothing has changed.
+    #[error(transparent)]
+    Conflict(#[from] Conflict<T>),
+    /// The backend failed. Nobody has seen the commit; whether it is there when the store is opened again is not known.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
 // Not derived: a derive would ask for `T: Clone`, which sharing the tag does not need.
 impl<T> Clone for Draft<T> {
     fn clone(&self) -> Self {

@@ -13,11 +13,12 @@
 //! older state is had by undoing events.
 //!
 //! [`Store`] is what users see. A backend decides how a commit becomes lasting; [`Memory`] lets it live as long as the
-//! process. A backend on a disk or on etcd publishes the same value after its log has the commit (kube-apiserver's
-//! watch cache stands before etcd in the same way), so [`Snapshot`] and [`Cursor`] belong to no backend.
+//! process. [`Disk`] publishes the same value after its log has the commit (kube-apiserver's watch cache stands before
+//! etcd in the same way), so [`Snapshot`] and [`Cursor`] belong to no backend.
 
 mod commit;
 mod cursor;
+mod disk;
 mod event;
 mod memory;
 mod published;
@@ -30,8 +31,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-pub use commit::{Change, Conflict, Draft, Entry, Expect};
+pub use commit::{Change, CommitError, Conflict, Draft, Entry, Expect, Unavailable};
 pub use cursor::Cursor;
+pub use disk::{Disk, DiskOptions, OpenError, Stored};
 pub use event::{Event, Gone, Happening};
 pub use memory::Memory;
 pub use ring::Limits;
@@ -59,7 +61,7 @@ impl fmt::Display for Revision {
 }
 
 /// What [`Store::commit`] gives: the new entry, or for a deletion the last state, under the commit's revision.
-pub type Commit<'a, T> = BoxFuture<'a, Result<Arc<Entry<T>>, Conflict<T>>>;
+pub type Commit<'a, T> = BoxFuture<'a, Result<Arc<Entry<T>>, CommitError<T>>>;
 
 /// A store, whatever keeps it. `T` is the tag of its entries (see [`Draft::tag`]).
 ///
@@ -73,7 +75,8 @@ pub trait Store<T>: Send + Sync + 'static {
     /// dropped (a backend that waits for a disk or a peer cannot take it back).
     ///
     /// # Errors
-    /// [`Conflict`] with what is there, when that is not what was expected; then nothing has changed.
+    /// [`Conflict`] with what is there, when that is not what was expected; then nothing has changed. [`Unavailable`] from
+    /// a backend that has failed: this commit and all later ones.
     fn commit(&self, collection: &Name, key: &Name, expect: Expect, change: Change<T>) -> Commit<'_, T>;
 
     /// Everything, as of now. Takes no lock and copies nothing.

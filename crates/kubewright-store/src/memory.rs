@@ -6,7 +6,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::published::Published;
-use crate::{Change, Commit, Conflict, Cursor, Entry, Expect, Gone, Limits, Name, Revision, Snapshot, Store};
+use crate::state::State;
+use crate::{
+    Change, Commit, CommitError, Cursor, Entry, Expect, Gone, Limits, Name, Revision, Snapshot, Store,
+};
 
 /// The backend that keeps the store in the process and nowhere else. Its commits never wait for anything but each
 /// other. Dropping it ends its cursors; snapshots stay as they are.
@@ -27,7 +30,7 @@ impl<T> Memory<T> {
     /// An empty store whose collections keep that much of their past.
     #[must_use]
     pub fn with_limits(limits: Limits) -> Self {
-        Self { published: Arc::new(Published::new()), writer: Mutex::new(()), limits }
+        Self { published: Arc::new(Published::new(State::default())), writer: Mutex::new(()), limits }
     }
 
     fn commit_now(
@@ -36,15 +39,16 @@ impl<T> Memory<T> {
         key: &Name,
         expect: Expect,
         change: Change<T>,
-    ) -> Result<Arc<Entry<T>>, Conflict<T>> {
+    ) -> Result<Arc<Entry<T>>, CommitError<T>> {
         let writing = self.writer.lock();
-        let (state, entry) = self.published.peek().commit(collection, key, expect, change, self.limits)?;
+        let mut state = State::clone(&self.published.peek());
+        let event = state.commit(collection, key, expect, change, self.limits)?;
         let old = self.published.replace(state);
         drop(writing);
         // Neither waking the watchers nor freeing what only the old state held is the next writer's business.
         self.published.ring(collection);
         drop(old);
-        Ok(entry)
+        Ok(Arc::clone(&event.entry))
     }
 }
 

@@ -23,13 +23,9 @@ pub(crate) struct Published<T> {
 }
 
 impl<T> Published<T> {
-    /// The empty store.
-    pub(crate) fn new() -> Self {
-        Self {
-            state: ArcSwap::from_pointee(State::default()),
-            bells: Mutex::default(),
-            closed: AtomicBool::new(false),
-        }
+    /// Starts with this state.
+    pub(crate) fn new(state: State<T>) -> Self {
+        Self { state: ArcSwap::from_pointee(state), bells: Mutex::default(), closed: AtomicBool::new(false) }
     }
 
     /// The state, held for a moment; cheaper than [`Self::snapshot`], not to be kept.

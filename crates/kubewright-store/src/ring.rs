@@ -47,6 +47,11 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T> Ring<T> {
+    /// An empty ring, all of whose events up to and with `dropped` are gone.
+    pub(crate) fn after_all_until(dropped: Revision) -> Self {
+        Self { events: Vector::new(), bytes: 0, dropped }
+    }
+
     /// The last event there was, kept or not; 0 before the first.
     pub(crate) fn newest(&self) -> Revision {
         self.events.last().map_or(self.dropped, |event| event.revision())

@@ -27,6 +27,10 @@ impl<T> Snapshot<T> {
         Self(state)
     }
 
+    pub(crate) fn state(&self) -> &State<T> {
+        &self.0
+    }
+
     /// The revision that it shows.
     #[must_use]
     pub fn revision(&self) -> Revision {
@@ -36,7 +40,7 @@ impl<T> Snapshot<T> {
     /// A key's value, if it is there.
     #[must_use]
     pub fn get(&self, collection: &str, key: &str) -> Option<&Arc<Entry<T>>> {
-        self.0.collections.get(collection)?.entries.get(key)
+        self.0.get(collection, key)
     }
 
     /// The entries whose keys start with `prefix` and come after `after`, in the order of their keys' bytes. An empty

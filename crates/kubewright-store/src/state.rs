@@ -60,20 +60,19 @@ impl<T> Collection<T> {
 }
 
 impl<T> State<T> {
-    /// The state after one more commit, and the entry that it made.
+    /// Takes one more commit, and tells what it did. A state that shares no nodes with another one changes in place.
     ///
     /// # Errors
-    /// [`Conflict`] when the key is not as expected, or when there is nothing to delete.
+    /// [`Conflict`] when the key is not as expected, or when there is nothing to delete; then nothing has changed.
     pub(crate) fn commit(
-        &self,
+        &mut self,
         collection: &Name,
         key: &Name,
         expect: Expect,
         change: Change<T>,
         limits: Limits,
-    ) -> Result<(Self, Arc<Entry<T>>), Conflict<T>> {
-        let old = self.collections.get(collection);
-        let previous = old.and_then(|old| old.entries.get(key)).cloned();
+    ) -> Result<Arc<Event<T>>, Conflict<T>> {
+        let previous = self.get(collection, key).cloned();
         if !expect.holds(previous.as_ref()) {
             return Err(Conflict(previous));
         }
@@ -84,19 +83,28 @@ impl<T> State<T> {
             (Change::Delete(_), None) => return Err(Conflict(None)),
         };
 
-        let revision = self.revision.next();
-        let entry = Arc::new(draft.into_entry(Arc::clone(key), revision));
-        let mut new = old.map(|old| Collection::clone(old)).unwrap_or_default();
-        if happening == Happening::Deleted {
-            new.entries.remove(key);
-        } else {
-            new.entries.insert(Arc::clone(key), Arc::clone(&entry));
-        }
-        new.ring.push(Arc::new(Event { happening, entry: Arc::clone(&entry), previous }), limits);
+        let entry = Arc::new(draft.into_entry(Arc::clone(key), self.revision.next()));
+        let event = Arc::new(Event { happening, entry, previous });
+        self.apply(collection, Arc::clone(&event), limits);
+        Ok(event)
+    }
 
-        let mut state = Self { revision, ..self.clone() };
-        state.collections.insert(Arc::clone(collection), Arc::new(new));
-        Ok((state, entry))
+    /// Lets `event` happen, which fits what is there.
+    pub(crate) fn apply(&mut self, collection: &Name, event: Arc<Event<T>>, limits: Limits) {
+        self.revision = event.revision();
+        let changed = Arc::make_mut(self.collections.entry(Arc::clone(collection)).or_default());
+        let key = &event.entry.key;
+        if event.happening == Happening::Deleted {
+            changed.entries.remove(key);
+        } else {
+            changed.entries.insert(Arc::clone(key), Arc::clone(&event.entry));
+        }
+        changed.ring.push(event, limits);
+    }
+
+    /// A key's value, if it is there.
+    pub(crate) fn get(&self, collection: &str, key: &str) -> Option<&Arc<Entry<T>>> {
+        self.collections.get(collection)?.entries.get(key)
     }
 
     /// The state with its past before `revision` forgotten.

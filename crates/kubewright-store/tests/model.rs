@@ -1,14 +1,16 @@
 //! Any interleaving of commits, snapshots, cursors and compactions agrees with a naive model: a list of everything that
-//! ever happened, from which each answer is worked out anew.
+//! ever happened, from which each answer is worked out anew. So does a store on a disk that is closed and opened again in
+//! between.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::FutureExt;
 use kubewright_store::{
-    Change, Conflict, Cursor, Draft, Entry, Event, Expect, Gone, Happening, Limits, Memory, Name, Revision,
-    Snapshot, Store,
+    Change, CommitError, Conflict, Cursor, Disk, DiskOptions, Draft, Entry, Event, Expect, Gone, Happening,
+    Limits, Memory, Name, Revision, Snapshot, Store,
 };
 use proptest::prelude::*;
 
@@ -26,6 +28,7 @@ enum Step {
     Watch { collection: usize, back: u64 },
     Read { cursor: usize, limit: usize, wait: bool },
     Compact { back: u64 },
+    Reopen,
 }
 
 /// Which expectation a commit is made with.
@@ -48,6 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (0..8_usize, 1..4_usize, any::<bool>())
             .prop_map(|(cursor, limit, wait)| Step::Read { cursor, limit, wait }),
         1 => (0..6_u64).prop_map(|back| Step::Compact { back }),
+        1 => Just(Step::Reopen),
     ]
 }
 
@@ -120,30 +124,53 @@ impl Model {
 
 /// The store under test, beside its model.
 struct Pair {
-    store: Arc<dyn Store<()>>,
+    /// Always there but for the moment between closing and opening.
+    store: Option<Arc<dyn Store<()>>>,
+    /// Where it is kept, if it is.
+    folder: Option<PathBuf>,
     model: Model,
     cursors: Vec<(&'static str, u64, Cursor<()>)>,
     kept: Vec<Snapshot<()>>,
 }
 
 impl Pair {
-    fn new() -> Self {
-        let store = Arc::new(Memory::with_limits(LIMITS));
-        Self { store, model: Model::default(), cursors: Vec::new(), kept: Vec::new() }
+    fn new(folder: Option<PathBuf>) -> Self {
+        let mut pair =
+            Self { store: None, folder, model: Model::default(), cursors: Vec::new(), kept: Vec::new() };
+        pair.open();
+        pair
+    }
+
+    /// Closes the store and opens it again, if it is one that is still there then.
+    fn open(&mut self) {
+        let Some(folder) = &self.folder else {
+            self.store.get_or_insert_with(|| Arc::new(Memory::with_limits(LIMITS)));
+            return;
+        };
+        self.store = None;
+        self.cursors.clear();
+        let options = DiskOptions { limits: LIMITS, ..DiskOptions::default() };
+        let store = Disk::open(folder, options, |_| |_: &str, _: &[u8]| Ok(())).expect("it was closed well");
+        self.store = Some(Arc::new(store));
+    }
+
+    fn store(&self) -> &Arc<dyn Store<()>> {
+        self.store.as_ref().expect("it is open")
     }
 
     fn take(&mut self, step: &Step) {
         match *step {
             Step::Put { collection, key, expect, size } => self.commit(collection, key, expect, Some(size)),
             Step::Delete { collection, key, expect } => self.commit(collection, key, expect, None),
-            Step::Keep => self.kept.push(self.store.snapshot()),
+            Step::Keep => self.kept.push(self.store().snapshot()),
             Step::Watch { collection, back } => self.watch(COLLECTIONS[collection], back),
             Step::Read { cursor, limit, wait } => self.read(cursor, limit, wait),
             Step::Compact { back } => {
                 let revision = self.model.revision().saturating_sub(back);
-                self.store.compact(Revision(revision));
+                self.store().compact(Revision(revision));
                 self.model.compacted = self.model.compacted.max(revision);
             }
+            Step::Reopen => self.open(),
         }
     }
 
@@ -166,15 +193,16 @@ impl Pair {
             (Expect::At(revision), Some((at, _))) => revision.0 == *at,
             _ => false,
         };
-        let result = self.store.commit(&Name::from(collection), &Name::from(key), expect, change);
-        match result.now_or_never().expect("a commit to memory does not wait") {
+        let (collection_name, key_name) = (Name::from(collection), Name::from(key));
+        match finish(self.store().commit(&collection_name, &key_name, expect, change)) {
             Ok(entry) => {
                 assert!(holds, "a conflict was missed");
                 let bytes = [next.to_string().as_bytes(), &bytes].concat();
                 assert_eq!(seen(&entry), (key, next, &*bytes));
                 self.model.facts.push(Fact { collection, key, deleted: size.is_none(), bytes });
             }
-            Err(Conflict(there)) => {
+            Err(CommitError::Unavailable(why)) => panic!("{why}"),
+            Err(CommitError::Conflict(Conflict(there))) => {
                 assert!(!holds, "there is no conflict");
                 let there = there.as_deref().map(seen).map(|(_, at, bytes)| (at, bytes.to_vec()));
                 assert_eq!(there, current);
@@ -185,7 +213,7 @@ impl Pair {
     fn watch(&mut self, collection: &'static str, back: u64) {
         let after = self.model.revision().saturating_sub(back);
         let gone = self.model.gone(collection, after);
-        match self.store.watch(&Name::from(collection), Revision(after)) {
+        match self.store().watch(&Name::from(collection), Revision(after)) {
             Ok(cursor) => {
                 assert!(gone.oldest.0 <= after, "{gone}");
                 self.cursors.push((collection, after, cursor));
@@ -233,9 +261,9 @@ impl Pair {
 
     /// Every snapshot that can be had, or was kept, shows what the model says.
     fn check(&self) {
-        let present = self.store.snapshot();
-        assert_eq!(self.store.revision(), Revision(self.model.revision()));
-        assert_eq!(present.revision(), self.store.revision());
+        let present = self.store().snapshot();
+        assert_eq!(self.store().revision(), Revision(self.model.revision()));
+        assert_eq!(present.revision(), self.store().revision());
         for snapshot in self.kept.iter().chain([&present]) {
             for collection in COLLECTIONS {
                 check_snapshot(&self.model, snapshot, collection);
@@ -245,7 +273,7 @@ impl Pair {
             for revision in 0..=self.model.revision() + 1 {
                 let gone = self.model.gone(collection, revision);
                 let can_be_had = (gone.oldest..=gone.newest).contains(&gone.asked);
-                match self.store.snapshot_at(&Name::from(collection), Revision(revision)) {
+                match self.store().snapshot_at(&Name::from(collection), Revision(revision)) {
                     Ok(snapshot) => {
                         assert!(can_be_had, "{gone}");
                         assert_eq!(snapshot.revision(), Revision(revision));
@@ -299,18 +327,48 @@ fn check_snapshot(model: &Model, snapshot: &Snapshot<()>, collection: &str) {
     }
 }
 
+/// Waits for a commit.
+fn finish<F: Future>(commit: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(commit)
+}
+
+/// Takes the steps, and checks now and then.
+fn agree(mut pair: Pair, steps: &[Step]) {
+    for (number, step) in steps.iter().enumerate() {
+        pair.take(step);
+        if number % 8 == 0 {
+            pair.check();
+        }
+    }
+    pair.check();
+}
+
+/// A folder that is not there.
+fn no_folder() -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("model-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    path
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(512))]
 
     #[test]
     fn any_interleaving_agrees_with_the_model(steps in prop::collection::vec(step(), 1..60)) {
-        let mut pair = Pair::new();
-        for (number, step) in steps.iter().enumerate() {
-            pair.take(step);
-            if number % 8 == 0 {
-                pair.check();
-            }
-        }
-        pair.check();
+        agree(Pair::new(None), &steps);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(64))]
+
+    #[test]
+    fn any_interleaving_on_a_disk_agrees_with_the_model(steps in prop::collection::vec(step(), 1..60)) {
+        agree(Pair::new(Some(no_folder())), &steps);
+        let _ = std::fs::remove_dir_all(no_folder());
     }
 }

@@ -8,7 +8,8 @@ use std::task::Poll;
 
 use futures::FutureExt;
 use kubewright_store::{
-    Change, Conflict, Draft, Entry, Event, Expect, Gone, Happening, Limits, Memory, Name, Revision, Store,
+    Change, CommitError, Conflict, Draft, Entry, Event, Expect, Gone, Happening, Limits, Memory, Name,
+    Revision, Store,
 };
 
 type Shared = Arc<dyn Store<&'static str>>;
@@ -30,7 +31,7 @@ fn draft(text: &'static str) -> Draft<&'static str> {
     Draft { bytes: format!("{text}||").into_bytes(), revision_at: Some(text.len() + 1), tag: Arc::new(text) }
 }
 
-type Committed = Result<Arc<Entry<&'static str>>, Conflict<&'static str>>;
+type Committed = Result<Arc<Entry<&'static str>>, CommitError<&'static str>>;
 
 fn commit(
     store: &Shared,
@@ -98,8 +99,10 @@ fn a_conflict_tells_what_is_there_and_changes_nothing() {
     let store = store();
     create(&store, "pods", "a");
     let at = update(&store, "pods", "a", Revision(1));
-    let current =
-        |result: Committed| result.expect_err("it is not as expected").0.map(|entry| entry.revision);
+    let current = |result: Committed| match result.expect_err("it is not as expected") {
+        CommitError::Conflict(Conflict(current)) => current.map(|entry| entry.revision),
+        CommitError::Unavailable(why) => panic!("{why}"),
+    };
     let put = || Change::Put(draft("x"));
     let remove = || Change::Delete(draft("x"));
 
@@ -459,7 +462,10 @@ async fn racing_writers_lose_no_write_and_waiting_watchers_no_event() {
                     loop {
                         match store.commit(&collection, &key, Expect::At(at), Change::Put(draft("x"))).await {
                             Ok(entry) => break at = entry.revision,
-                            Err(Conflict(current)) => at = current.expect("nobody deletes it").revision,
+                            Err(CommitError::Conflict(Conflict(current))) => {
+                                at = current.expect("nobody deletes it").revision;
+                            }
+                            Err(CommitError::Unavailable(why)) => panic!("{why}"),
                         }
                     }
                     tokio::task::yield_now().await;

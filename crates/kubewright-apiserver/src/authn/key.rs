@@ -4,6 +4,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use pem::Pem;
 use ring::digest::{SHA256, digest};
 use ring::rand::SystemRandom;
 use ring::signature::{
@@ -12,9 +13,12 @@ use ring::signature::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// A key pair for the life of one server. It comes from the machine's entropy and not from the World's dice: who knows a
+/// What a private key is called in PEM.
+const PRIVATE_KEY: &str = "PRIVATE KEY";
+
+/// A key pair for the life of one server, or of its data. It comes from the machine's entropy and not from the World's dice: who knows a
 /// seed must not be able to sign tokens.
-pub(crate) struct TokenKey {
+pub struct TokenKey {
     pair: EcdsaKeyPair,
     /// The encoded header of all tokens of this key.
     header: String,
@@ -27,11 +31,32 @@ pub(crate) struct TokenKey {
 pub struct KeyError;
 
 impl TokenKey {
-    pub(crate) fn generate() -> Result<Self, KeyError> {
+    /// A new key.
+    ///
+    /// # Errors
+    /// When the machine gives no entropy.
+    pub fn generate() -> Result<Self, KeyError> {
+        Self::of_pem(&Self::generate_pem()?)
+    }
+
+    /// A new key in PKCS #8, as a text to be kept.
+    ///
+    /// # Errors
+    /// When the machine gives no entropy.
+    pub fn generate_pem() -> Result<String, KeyError> {
+        let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
+            .map_err(|_| KeyError)?;
+        Ok(pem::encode(&Pem::new(PRIVATE_KEY, document.as_ref())))
+    }
+
+    /// The key in a text of [`Self::generate_pem`].
+    ///
+    /// # Errors
+    /// When it is no such text.
+    pub fn of_pem(text: &str) -> Result<Self, KeyError> {
         let random = SystemRandom::new();
-        let document =
-            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).map_err(|_| KeyError)?;
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random)
+        let document = pem::parse(text).map_err(|_| KeyError)?;
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.contents(), &random)
             .map_err(|_| KeyError)?;
         let id = URL_SAFE_NO_PAD.encode(digest(&SHA256, pair.public_key().as_ref()));
         let header = encode(&json!({"alg": "ES256", "kid": id}))?;

@@ -22,7 +22,7 @@ use kubewright_world::World;
 use serde::Deserialize;
 
 pub use certificate::PeerCertificate;
-pub use key::KeyError;
+pub use key::{KeyError, TokenKey};
 pub use secret::Secret;
 pub use service_account::ISSUER;
 pub use user::{
@@ -31,7 +31,6 @@ pub use user::{
 };
 
 use crate::error::ApiError;
-use key::TokenKey;
 use secret::StaticTokens;
 use service_account::Claims;
 
@@ -104,7 +103,13 @@ impl Authenticator {
     /// # Errors
     /// When the machine gives no entropy for the key.
     pub fn new(world: &World) -> Result<Self, KeyError> {
-        Ok(Self { world: world.clone(), key: TokenKey::generate()?, tokens: StaticTokens::default() })
+        Ok(Self::with_key(world, TokenKey::generate()?))
+    }
+
+    /// With this key for service account tokens: those that it has signed before stay good.
+    #[must_use]
+    pub fn with_key(world: &World, key: TokenKey) -> Self {
+        Self { world: world.clone(), key, tokens: StaticTokens::default() }
     }
 
     /// Who shows this token is this user.

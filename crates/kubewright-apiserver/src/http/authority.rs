@@ -1,4 +1,4 @@
-//! The control plane's certificate authority: made at start, kept in memory.
+//! The control plane's certificate authority.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,11 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use kubewright_world::World;
 use pem::Pem;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
-    IsCa, KeyPair, KeyUsagePurpose, SerialNumber,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, PublicKeyData, SerialNumber,
 };
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use time::OffsetDateTime;
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::subject;
 
@@ -27,7 +28,8 @@ const SKEW: SignedDuration = SignedDuration::from_mins(5);
 /// in no answer of the API), and are ECDSA P-256, which takes well under a millisecond to make.
 pub struct Authority {
     world: World,
-    issuer: CertifiedIssuer<'static, KeyPair>,
+    issuer: Issuer<'static, KeyPair>,
+    certificate: CertificateDer<'static>,
     not_after: Timestamp,
 }
 
@@ -49,6 +51,9 @@ pub enum AuthorityError {
     /// The world's clock shows a time that a certificate cannot express.
     #[error("{0} cannot be written into a certificate")]
     Time(Timestamp),
+    /// What was kept is not a certificate authority and its key.
+    #[error("this is no certificate authority and its key: {0}")]
+    Unreadable(String),
     /// A key or a signature could not be made.
     #[error("cannot make a certificate: {0}")]
     Crypto(#[from] rcgen::Error),
@@ -67,20 +72,46 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages =
             vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
-        Ok(Self { world: world.clone(), issuer, not_after })
+        let key = KeyPair::generate()?;
+        let certificate = params.self_signed(&key)?.der().clone();
+        Ok(Self { world: world.clone(), issuer: Issuer::new(params, key), certificate, not_after })
+    }
+
+    /// An authority that was kept: what [`Self::ca_pem`] and [`Self::key_pem`] gave. What it has issued stays good.
+    ///
+    /// # Errors
+    /// When these are not a certificate and its key.
+    pub fn load(world: &World, certificate: &str, key: &str) -> Result<Self, AuthorityError> {
+        let unreadable = |why: &dyn fmt::Display| AuthorityError::Unreadable(why.to_string());
+        let certificate = pem::parse(certificate).map_err(|error| unreadable(&error))?;
+        let certificate = CertificateDer::from(certificate.into_contents());
+        let key = KeyPair::from_pem(key).map_err(|error| unreadable(&error))?;
+        let (_, parsed) = X509Certificate::from_der(&certificate).map_err(|error| unreadable(&error))?;
+        if parsed.public_key().raw != key.subject_public_key_info() {
+            return Err(unreadable(&"the key is another one's"));
+        }
+        let not_after = Timestamp::from_second(parsed.validity().not_after.timestamp())
+            .map_err(|error| unreadable(&error))?;
+        let issuer = Issuer::from_ca_cert_der(&certificate, key)?;
+        Ok(Self { world: world.clone(), issuer, certificate, not_after })
     }
 
     /// The authority's own certificate, for `certificate-authority-data` and `ca.crt`.
     #[must_use]
     pub fn ca_pem(&self) -> String {
-        self.issuer.pem()
+        pem::encode(&Pem::new("CERTIFICATE", self.certificate.to_vec()))
+    }
+
+    /// The authority's key, to be kept by nobody else.
+    #[must_use]
+    pub fn key_pem(&self) -> String {
+        self.issuer.key().serialize_pem()
     }
 
     /// The authority's own certificate.
     #[must_use]
     pub fn ca_der(&self) -> &CertificateDer<'static> {
-        self.issuer.der()
+        &self.certificate
     }
 
     /// The world whose clock says whether a certificate is good.
@@ -198,7 +229,7 @@ impl fmt::Debug for Credentials {
 #[cfg(test)]
 mod tests {
     use kubewright_world::SIMULATION_START;
-    use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+    use x509_parser::prelude::GeneralName;
 
     use super::*;
 
@@ -262,6 +293,27 @@ mod tests {
         certificate
             .verify_signature(Some(parse(authority.ca_der()).public_key()))
             .expect("signed by the authority");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_authority_that_was_kept_goes_on() {
+        let world = World::simulated(7);
+        let before = Authority::new(&world).expect("an authority");
+        let (certificate, key) = (before.ca_pem(), before.key_pem());
+        let after = Authority::load(&world, &certificate, &key).expect("the same authority");
+        assert_eq!(after.ca_pem(), certificate);
+        assert_eq!(after.not_after, before.not_after);
+        let issued = after.client_certificate("a", &["g"], HOUR).expect("a certificate");
+        let (issued, ca) = (parse(issued.certificate_der()), parse(before.ca_der()));
+        assert_eq!(issued.issuer(), ca.subject());
+        issued.verify_signature(Some(ca.public_key())).expect("signed by the authority");
+
+        let other = authority().key_pem();
+        for (certificate, key) in [("", &*key), (&*certificate, ""), (&*certificate, &*other), (&*key, &*key)]
+        {
+            let refused = Authority::load(&world, certificate, key).expect_err("no authority");
+            assert!(refused.to_string().starts_with("this is no certificate authority and its key: "));
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -112,10 +112,9 @@ impl Registry {
         }
         let change = Change::Put(encode::draft(kind, object));
         let entry = self
-            .store
-            .commit(&kind.collection, &key, Expect::Absent, change)
-            .await
-            .map_err(|_| ApiError::already_exists(kind, &name))?;
+            .commit(kind, &key, Expect::Absent, change)
+            .await?
+            .ok_or_else(|| ApiError::already_exists(kind, &name))?;
         self.definition_changed(kind, &name).await;
         Ok(encode::object(kind, &entry))
     }

@@ -71,7 +71,7 @@ impl Registry {
                 break;
             }
             let change = Change::Put(encode::draft(kind, next));
-            if self.store.commit(&kind.collection, &key, Expect::At(entry.revision), change).await.is_ok() {
+            if !matches!(self.commit(kind, &key, Expect::At(entry.revision), change).await, Ok(None)) {
                 break;
             }
         }
@@ -80,6 +80,16 @@ impl Registry {
             && object::is_deleting(&encode::value(kind, &entry))
         {
             self.delete_objects_of(kind, name).await;
+        }
+    }
+
+    /// Goes on with what a server that was stopped has left half done: definitions that are not established yet, or on
+    /// their way out.
+    pub(crate) async fn resume_definitions(&self) {
+        let Some(definitions) = self.kinds().iter().find(|kind| is_definition(kind)).cloned() else { return };
+        let snapshot = self.snapshot();
+        for entry in snapshot.range(&definitions.collection, "", None) {
+            self.definition_changed(&definitions, &entry.key).await;
         }
     }
 
@@ -168,9 +178,8 @@ impl Registry {
         let goes = super::update::is_finished(definitions, &next);
         let draft = encode::draft(definitions, next);
         let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
-        let outcome =
-            self.store.commit(&definitions.collection, &key, Expect::At(entry.revision), change).await;
-        if outcome.is_ok() {
+        let outcome = self.commit(definitions, &key, Expect::At(entry.revision), change).await;
+        if matches!(outcome, Ok(Some(_))) {
             self.serve(definitions, name);
         }
     }

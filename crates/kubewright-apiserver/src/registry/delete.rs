@@ -41,7 +41,7 @@ impl Registry {
             if options.dry_run || (!goes && next == current) {
                 return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes, warnings));
             }
-            if let Some(entry) = self.commit_deletion(call, &entry, &next, goes).await {
+            if let Some(entry) = self.commit_deletion(call, &entry, &next, goes).await? {
                 return Ok(answer(call, &next, encode::object(call.kind, &entry), goes, warnings));
             }
             if options.resource_version.is_some() {
@@ -56,16 +56,16 @@ impl Registry {
         entry: &Entry<Summary>,
         next: &Value,
         goes: bool,
-    ) -> Option<std::sync::Arc<Entry<Summary>>> {
+    ) -> Result<Option<std::sync::Arc<Entry<Summary>>>, ApiError> {
         let draft = encode::draft(call.kind, next.clone());
         let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
         let expect = Expect::At(entry.revision);
-        let entry = self.store.commit(&call.kind.collection, &call.key(), expect, change).await.ok()?;
+        let Some(entry) = self.commit(call.kind, &call.key(), expect, change).await? else { return Ok(None) };
         if goes {
             self.object_gone(call.kind).await;
         }
         self.definition_changed(call.kind, call.name).await;
-        Some(entry)
+        Ok(Some(entry))
     }
 
     /// What a deletion makes of an object. Only pods end gracefully; what else nothing holds goes as it is, unmarked

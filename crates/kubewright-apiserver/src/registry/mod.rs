@@ -6,6 +6,7 @@
 mod allocate;
 mod bind;
 mod body;
+mod commit;
 mod create;
 mod definitions;
 mod delete;
@@ -15,6 +16,7 @@ mod options;
 mod read;
 mod scale;
 mod summary;
+mod tags;
 mod update;
 
 use std::sync::Arc;
@@ -32,6 +34,7 @@ pub use read::List;
 pub(crate) use read::too_old;
 pub use scale::paths as scale_paths;
 pub use summary::Summary;
+pub use tags::tags;
 pub use update::{Member, Part};
 
 use crate::authn::User;

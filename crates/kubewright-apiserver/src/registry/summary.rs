@@ -28,13 +28,16 @@ impl Summary {
     /// The summary of an object, which is in the storage version of `kind`.
     #[must_use]
     pub fn of(kind: &Kind, object: &Value) -> Self {
-        let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
-        let texts = labels.filter_map(|(key, value)| Some([key.as_str(), value.as_str()?])).flatten();
         Self {
-            labels: texts.flat_map(|text| [text, "\0"]).collect(),
+            labels: labels(object),
             values: kind.selectable().values(object),
             selectable: Arc::clone(kind.selectable()),
         }
+    }
+
+    /// The summary of an object of which no version is served.
+    pub(super) fn unserved(object: &Value) -> Self {
+        Self { labels: labels(object), selectable: Arc::default(), values: Box::default() }
     }
 
     /// The value of a label.
@@ -57,6 +60,12 @@ impl Summary {
         let mut named = self.selectable.names().iter().zip(&self.values);
         named.find(|(field, _)| *field == name).map_or("", |(_, value)| value)
     }
+}
+
+fn labels(object: &Value) -> Box<str> {
+    let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+    let texts = labels.filter_map(|(key, value)| Some([key.as_str(), value.as_str()?])).flatten();
+    texts.flat_map(|text| [text, "\0"]).collect()
 }
 
 /// Whether a selector names a stored object of `kind`.

@@ -212,7 +212,7 @@ impl Registry {
                     warnings,
                 });
             }
-            match self.commit_next(call, &entry, next).await {
+            match self.commit_next(call, &entry, next).await? {
                 Some(bytes) => return Ok(Written { code: StatusCode::OK, bytes, warnings }),
                 None if conditional => return Err(modified(call)),
                 None => {}
@@ -222,18 +222,23 @@ impl Registry {
 
     /// Commits what an object becomes; an object that was only waiting for its last finalizer goes instead.
     /// `None` when somebody was faster.
-    async fn commit_next(&self, call: Call<'_>, entry: &Entry<Summary>, next: Value) -> Option<bytes::Bytes> {
+    async fn commit_next(
+        &self,
+        call: Call<'_>,
+        entry: &Entry<Summary>,
+        next: Value,
+    ) -> Result<Option<bytes::Bytes>, ApiError> {
         let kind = call.kind;
         let goes = is_finished(kind, &next);
         let draft = encode::draft(kind, next);
         let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
         let expect = Expect::At(entry.revision);
-        let entry = self.store.commit(&kind.collection, &call.key(), expect, change).await.ok()?;
+        let Some(entry) = self.commit(kind, &call.key(), expect, change).await? else { return Ok(None) };
         if goes {
             self.object_gone(kind).await;
         }
         self.definition_changed(kind, call.name).await;
-        Some(encode::object(kind, &entry))
+        Ok(Some(encode::object(kind, &entry)))
     }
 
     fn check(&self, call: Call<'_>, part: Part, next: &Value, current: &Value) -> Result<(), ApiError> {

@@ -205,7 +205,7 @@ fn unsupported(kind: &Kind, field: &str) -> String {
 }
 
 /// The fields of a kind, beyond name and namespace, that its objects can be selected by; ready to be read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Selectable {
     names: Box<[String]>,
     sources: Box<[Source]>,

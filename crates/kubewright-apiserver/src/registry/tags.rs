@@ -1,0 +1,62 @@
+//! The tags of stored objects, made again when a store is opened.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kubewright_store::{Name, Stored};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::Summary;
+use crate::kinds::{Kind, Kinds, Role};
+use crate::schema::definition;
+
+/// What makes the [`Summary`] of an object again, from its collection and its bytes, for the objects of a store that is
+/// being opened: those of the built-in kinds, and of the kinds that the stored definitions make.
+///
+/// # Errors
+/// The function that it gives says why bytes are no object.
+#[must_use]
+pub fn tags(stored: &Stored<'_>) -> impl FnMut(&str, &[u8]) -> Result<Summary, String> + use<> {
+    let kinds = Kinds::built_in();
+    let definitions = kinds.iter().filter(|kind| kind.behaviour.role == Role::Definition);
+    let custom: Vec<Arc<Kind>> = definitions
+        .flat_map(|kind| stored.values(&kind.collection).into_values())
+        .filter_map(|bytes| serde_json::from_slice::<Value>(bytes).ok())
+        .flat_map(|definition| definition::kinds(&definition))
+        .map(Arc::new)
+        .collect();
+    let mut by_collection: BTreeMap<Name, Arc<Kind>> = BTreeMap::new();
+    for kind in kinds.iter().chain(&custom) {
+        let known = by_collection.entry(Arc::clone(&kind.collection)).or_insert_with(|| Arc::clone(kind));
+        if kind.is_storage() {
+            *known = Arc::clone(kind);
+        }
+    }
+    move |collection, bytes| {
+        let no_object = |error: serde_json::Error| format!("it is no object: {error}");
+        match by_collection.get(collection) {
+            Some(kind) if !kind.selectable().names().is_empty() => {
+                Ok(Summary::of(kind, &serde_json::from_slice(bytes).map_err(no_object)?))
+            }
+            kind => {
+                let outline: Outline = serde_json::from_slice(bytes).map_err(no_object)?;
+                let object = json!({"metadata": {"labels": outline.metadata.labels}});
+                Ok(kind.map_or_else(|| Summary::unserved(&object), |kind| Summary::of(kind, &object)))
+            }
+        }
+    }
+}
+
+/// As much of an object as a summary needs that has no fields of its kind's own.
+#[derive(Deserialize)]
+struct Outline {
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    labels: Map<String, Value>,
+}

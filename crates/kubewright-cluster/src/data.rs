@@ -1,0 +1,178 @@
+//! What outlives a cluster: the folder of `kubewright up --data`.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use kubewright_apiserver::authn::{KeyError, Secret, TokenKey};
+use kubewright_apiserver::http::authority::{Authority, AuthorityError};
+use kubewright_apiserver::registry::{self, Summary};
+use kubewright_store::{Disk, DiskOptions, OpenError};
+use kubewright_world::World;
+
+/// The folder of the store, and that of what a cluster makes when it is started for the first time.
+const STORE: &str = "store";
+const CREDENTIALS: &str = "credentials";
+
+/// The credentials while they are written.
+const UNFINISHED: &str = "credentials.new";
+
+const CA_CERTIFICATE: &str = "ca.crt";
+const CA_KEY: &str = "ca.key";
+const TOKEN_KEY: &str = "sa.key";
+const ADMIN_TOKEN: &str = "admin.token";
+
+/// A folder of this machine that keeps a cluster: its objects in `store`, and in `credentials` the certificate authority,
+/// the key of the service account tokens and the administrator's token. So whoever had access before still has it after a
+/// restart. Only this user may read it.
+///
+/// No other process can have it at the same time; it is let go when the cluster has ended.
+pub struct DataDirectory {
+    pub(crate) store: Disk<Summary>,
+    credentials: PathBuf,
+}
+
+/// Why a folder cannot keep a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// There is something else in it.
+    #[error("{} is not empty and keeps no cluster of kubewright", .0.display())]
+    Foreign(PathBuf),
+    /// The store in it cannot be opened.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// The file system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// The credentials cannot be made.
+    #[error("no certificates: {0}")]
+    Authority(#[from] AuthorityError),
+    /// The credentials cannot be made.
+    #[error("no key for tokens: {0}")]
+    Key(#[from] KeyError),
+    /// A file with a credential does not hold one.
+    #[error("{} is damaged: {why}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl DataDirectory {
+    /// Opens a folder; what is not there is made.
+    ///
+    /// # Errors
+    /// [`DataError`]: it is another program's, another process has it, or what is in it is damaged.
+    pub fn open(path: &Path, world: &World) -> Result<Self, DataError> {
+        let store = path.join(STORE);
+        if !store.exists() && !is_empty(path)? {
+            return Err(DataError::Foreign(path.to_owned()));
+        }
+        // The store first: from then on no other process is here.
+        let store = Disk::open(&store, DiskOptions::default(), registry::tags)?;
+        let credentials = path.join(CREDENTIALS);
+        if !credentials.exists() {
+            make_credentials(path, world)?;
+        }
+        Ok(Self { store, credentials })
+    }
+
+    /// The administrator's token.
+    ///
+    /// # Errors
+    /// When it is not there, or is empty.
+    pub fn admin_token(&self) -> Result<Secret, DataError> {
+        let token = self.read(ADMIN_TOKEN)?;
+        match token.trim() {
+            "" => Err(self.damaged(ADMIN_TOKEN, "it is empty")),
+            token => Ok(Secret::of(token)),
+        }
+    }
+
+    /// The key that has signed the tokens of service accounts.
+    ///
+    /// # Errors
+    /// When it is not there, or is none.
+    pub(crate) fn token_key(&self) -> Result<TokenKey, DataError> {
+        TokenKey::of_pem(&self.read(TOKEN_KEY)?).map_err(|_| self.damaged(TOKEN_KEY, "it holds no key"))
+    }
+
+    /// The certificate authority.
+    ///
+    /// # Errors
+    /// When it is not there, or is none.
+    pub(crate) fn authority(&self, world: &World) -> Result<Authority, DataError> {
+        let (certificate, key) = (self.read(CA_CERTIFICATE)?, self.read(CA_KEY)?);
+        Authority::load(world, &certificate, &key)
+            .map_err(|error| self.damaged(CA_CERTIFICATE, &error.to_string()))
+    }
+
+    fn read(&self, name: &str) -> Result<String, DataError> {
+        let path = self.credentials.join(name);
+        match fs::read(&path) {
+            Ok(bytes) => String::from_utf8(bytes).map_err(|_| self.damaged(name, "it is no text")),
+            Err(source) => Err(DataError::Io { path, source }),
+        }
+    }
+
+    fn damaged(&self, name: &str, why: &str) -> DataError {
+        DataError::Damaged { path: self.credentials.join(name), why: why.to_owned() }
+    }
+}
+
+impl std::fmt::Debug for DataDirectory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DataDirectory").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+/// Whether there is nothing at `path`.
+fn is_empty(path: &Path) -> Result<bool, DataError> {
+    match fs::read_dir(path) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(source) => Err(DataError::Io { path: path.to_owned(), source }),
+    }
+}
+
+/// Makes the credentials: all of them, or none.
+fn make_credentials(path: &Path, world: &World) -> Result<(), DataError> {
+    let authority = Authority::new(world)?;
+    let token = Secret::random().map_err(|_| KeyError)?;
+    let files = [
+        (CA_CERTIFICATE, authority.ca_pem()),
+        (CA_KEY, authority.key_pem()),
+        (TOKEN_KEY, TokenKey::generate_pem()?),
+        (ADMIN_TOKEN, token.reveal().to_owned()),
+    ];
+    let unfinished = path.join(UNFINISHED);
+    let write = || {
+        if unfinished.exists() {
+            fs::remove_dir_all(&unfinished)?;
+        }
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&unfinished)?;
+        for (name, text) in &files {
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let mut file = options.open(unfinished.join(name))?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+        }
+        File::open(&unfinished)?.sync_all()?;
+        fs::rename(&unfinished, path.join(CREDENTIALS))?;
+        File::open(path)?.sync_all()
+    };
+    write().map_err(|source| DataError::Io { path: unfinished.clone(), source })
+}
