@@ -197,3 +197,92 @@ fn the_operator_may_do_what_its_role_says_and_no_more() {
     assert_eq!(can("delete deployments"), "no");
     assert_eq!(can("get secrets"), "no");
 }
+
+/// A kind whose objects must keep their sails within their masts.
+const BOATS: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: boats.sea.example.com}
+spec:
+  group: sea.example.com
+  scope: Namespaced
+  names: {plural: boats, kind: Boat}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            description: How the boat is rigged.
+            properties:
+              masts: {type: integer, default: 1}
+              sails: {type: integer}
+            x-kubernetes-validations:
+            - rule: self.sails <= 3 * self.masts
+              messageExpression: \"'a boat with %d masts cannot carry %d sails'.format([self.masts, self.sails])\"
+";
+
+/// One of them.
+const BOAT: &str = "
+apiVersion: sea.example.com/v1
+kind: Boat
+metadata: {name: jolly}
+spec: {sails: 2}
+";
+
+#[test]
+#[ignore = "needs kubectl: cargo xtask test"]
+fn what_is_applied_on_the_server_has_owners_and_conflicts() {
+    let up = Up::start("server-side", &[]);
+    let file = up.file("boats.yaml", BOATS);
+    assert!(up.kubectl(&format!("apply --server-side -f {file}")).ends_with("serverside-applied\n"));
+    let two = up.file("two.yaml", BOAT);
+    let applied = up.kubectl(&format!("apply --server-side --field-manager=captain -f {two}"));
+    assert_eq!(applied, "boat.sea.example.com/jolly serverside-applied\n");
+    assert_eq!(up.kubectl("get boat jolly -o jsonpath={.spec.masts}/{.spec.sails}"), "1/2");
+
+    let three = up.file("three.yaml", &BOAT.replace("sails: 2", "sails: 3"));
+    let refused = up.try_kubectl(&format!("apply --server-side --field-manager=mate -f {three}"));
+    let problem = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(problem.contains("conflict with \"captain\": .spec.sails"), "{problem}");
+    let mate = format!("apply --server-side --field-manager=mate --force-conflicts -f {three}");
+    assert_eq!(up.kubectl(&mate), "boat.sea.example.com/jolly serverside-applied\n");
+    let managers =
+        up.kubectl("get boat jolly --show-managed-fields -o jsonpath={.metadata.managedFields[*].manager}");
+    assert!(managers.contains("mate"), "{managers}");
+}
+
+#[test]
+#[ignore = "needs kubectl: cargo xtask test"]
+fn rules_of_a_definition_hold_and_its_fields_are_explained() {
+    let up = Up::start("rules", &[]);
+    let _ = up.apply(BOATS);
+    let file = up.file("boat.yaml", &BOAT.replace("sails: 2", "sails: 7"));
+    let refused = up.try_kubectl(&format!("create -f {file}"));
+    let problem = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(problem.contains("a boat with 1 masts cannot carry 7 sails"), "{problem}");
+    let unknown = up.file("unknown.yaml", &BOAT.replace("sails: 2", "sail: 2"));
+    let refused = up.try_kubectl(&format!("apply -f {unknown}"));
+    let problem = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(problem.contains("strict decoding error: unknown field \"spec.sail\""), "{problem}");
+    let explained = up.kubectl("explain boat.spec");
+    assert!(explained.contains("How the boat is rigged."), "{explained}");
+    assert!(explained.contains("masts\t<integer>"), "{explained}");
+}
+
+#[test]
+#[ignore = "needs kubectl: cargo xtask test"]
+fn a_difference_is_told_before_it_is_applied() {
+    let up = Up::start("diff", &[]);
+    let _ = up.apply(WEB);
+    let file = up.file("changed.yaml", &WEB.replace("image: nginx", "image: httpd"));
+    let different = up.try_kubectl(&format!("diff -f {file}"));
+    let text = String::from_utf8_lossy(&different.stdout).into_owned();
+    assert_eq!(different.status.code(), Some(1), "{text}");
+    assert!(text.contains("+      - image: httpd") || text.contains("+        image: httpd"), "{text}");
+    assert!(up.kubectl("get deploy web -o jsonpath={..image}").contains("nginx"), "nothing was changed");
+}
