@@ -1,6 +1,7 @@
 //! What goes wrong, as `metav1.Status` tells it: codes, reasons and words of
 //! `k8s.io/apimachinery/pkg/api/errors`.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use http::StatusCode;
@@ -15,19 +16,28 @@ pub struct ApiError {
     /// HTTP status.
     pub code: StatusCode,
     /// Machine-readable reason, such as `NotFound`; empty where Kubernetes gives none.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// What a person reads.
     pub message: String,
     /// The `details` of the Status, when there are any.
     pub details: Option<Value>,
     /// Answered as plain text (`404 page not found`) and not as a Status.
     pub plain: bool,
+    /// Texts for `Warning` headers: what the client was to be warned of before it went wrong.
+    pub warnings: Vec<String>,
 }
 
 impl ApiError {
     /// An error with these parts and no details.
-    pub fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, plain: false }
+    pub fn new(code: StatusCode, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason: reason.into(),
+            message: message.into(),
+            details: None,
+            plain: false,
+            warnings: Vec::new(),
+        }
     }
 
     /// With these details.
@@ -219,7 +229,7 @@ impl ApiError {
         status.insert("status".into(), "Failure".into());
         status.insert("message".into(), self.message.clone().into());
         if !self.reason.is_empty() {
-            status.insert("reason".into(), self.reason.into());
+            status.insert("reason".into(), self.reason.as_ref().into());
         }
         if let Some(details) = &self.details {
             status.insert("details".into(), details.clone());

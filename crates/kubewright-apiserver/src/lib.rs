@@ -22,6 +22,7 @@ pub mod schema;
 pub mod selector;
 pub mod table;
 pub mod watch;
+pub mod webhook;
 
 pub use error::ApiError;
 pub use field::FieldError;

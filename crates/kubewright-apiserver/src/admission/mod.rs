@@ -4,11 +4,23 @@
 //! object, [`validate`] after it and right before the commit. Deletions change no object: [`admit_deletion`] is both
 //! phases in one. Each phase asks the built-in plugins in Kubernetes' order.
 
+mod dynamic;
+pub(crate) mod expressions;
+mod matching;
 mod namespace;
+mod policies;
 mod rbac;
+mod reinvocation;
 mod service_account;
+#[cfg(test)]
+mod tests;
+mod webhooks;
 
 use serde_json::Value;
+
+pub(crate) use dynamic::Dynamic;
+pub use dynamic::Options;
+use dynamic::{Rounds, adopt, warn};
 
 use crate::error::ApiError;
 use crate::registry::{Call, Registry};
@@ -39,44 +51,55 @@ pub struct Review<'a> {
     pub old: Option<&'a Value>,
     /// Nothing will be kept.
     pub dry_run: bool,
+    /// How it is done, as the request said.
+    pub options: Options<'a>,
+    /// It is one of many that a request deletes: none is named on the URL.
+    pub collection: bool,
 }
 
 /// Lets every plugin add to a new or changed object (decoded and defaulted, as the client sent it) or refuse it.
-/// Warnings for the client are added to `warnings`.
+/// Warnings for the client are added to `warnings`. Where a webhook or a policy has changed the object, all are asked
+/// once more, webhooks and policies only if they want to be.
 ///
 /// # Errors
 /// The first refusal.
-#[expect(clippy::unused_async, reason = "webhooks will wait for their answers here")]
 pub async fn mutate(
     review: &Review<'_>,
     object: &mut Value,
-    _warnings: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    namespace::admit(review, object)?;
-    if review.operation == Operation::Create {
-        service_account::admit(review, object)?;
+    let mut rounds = Rounds::default();
+    loop {
+        namespace::admit(review, object)?;
+        if review.operation == Operation::Create {
+            service_account::admit(review, object)?;
+        }
+        rbac::admit(review, object)?;
+        dynamic::mutate(review, Some(object), &mut rounds, warnings).await?;
+        if !rounds.one_more() {
+            return Ok(());
+        }
     }
-    rbac::admit(review, object)
 }
 
 /// Asks every plugin about an object as it will be committed. Warnings for the client are added to `warnings`.
 ///
 /// # Errors
 /// The first refusal.
-#[expect(clippy::unused_async, reason = "webhooks will wait for their answers here")]
 pub async fn validate(
-    _review: &Review<'_>,
-    _object: &Value,
-    _warnings: &mut Vec<String>,
+    review: &Review<'_>,
+    object: &Value,
+    warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    Ok(())
+    dynamic::validate(review, Some(object), warnings).await
 }
 
 /// Asks every plugin about a deletion of `review.old`. Warnings for the client are added to `warnings`.
 ///
 /// # Errors
 /// The first refusal.
-#[expect(clippy::unused_async, reason = "webhooks will wait for their answers here")]
-pub async fn admit_deletion(review: &Review<'_>, _warnings: &mut Vec<String>) -> Result<(), ApiError> {
-    namespace::admit(review, &Value::Null)
+pub async fn admit_deletion(review: &Review<'_>, warnings: &mut Vec<String>) -> Result<(), ApiError> {
+    namespace::admit(review, &Value::Null)?;
+    dynamic::mutate(review, None, &mut Rounds::default(), warnings).await?;
+    dynamic::validate(review, None, warnings).await
 }

@@ -56,6 +56,7 @@ pub(super) fn failure(error: &ApiError, encoding: Encoding) -> Response<Response
     if let Some(seconds) = seconds {
         response.headers_mut().insert(RETRY_AFTER, seconds.into());
     }
+    warn(&mut response, &error.warnings);
     response
 }
 

@@ -61,7 +61,7 @@ pub fn server_config(authority: &Authority, names: &[&str]) -> Result<Arc<Server
 
 /// The world's clock, for whoever checks certificates.
 #[derive(Debug)]
-struct WorldTime(Clock);
+pub(crate) struct WorldTime(pub(crate) Clock);
 
 impl TimeProvider for WorldTime {
     fn current_time(&self) -> Option<UnixTime> {

@@ -105,6 +105,12 @@ impl JsonPatch {
         Ok(Self(operations))
     }
 
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The document that comes out.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! ([`strategic`]), as Kubernetes applies them (`k8s.io/apiserver/pkg/endpoints/handlers/patch.go`). Pure functions on
 //! JSON values.
 
+mod explain;
 pub mod json;
 mod lists;
 pub mod merge;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value};
 use crate::ApiError;
 use crate::schema::Schema;
 
+pub use explain::explain;
 pub use json::JsonPatch;
 
 /// The content type of a JSON patch.
@@ -205,7 +207,7 @@ mod tests {
         let patch = Patch::parse(STRATEGIC, broken.to_string().as_bytes(), Some(schema)).expect("a patch");
         let error =
             patch.apply(&json!({"metadata": {"ownerReferences": [{"uid": "u"}]}})).expect_err("no key");
-        assert_eq!((error.code.as_u16(), error.reason), (500, ""));
+        assert_eq!((error.code.as_u16(), &*error.reason), (500, ""));
         assert_eq!(error.message, "map: map[name:x] does not contain declared merge key: uid");
     }
 

@@ -122,7 +122,7 @@ fn single_owners(value: &mut Value, when: &str) -> Option<String> {
 }
 
 /// Sets what the schema and the kind set by default.
-pub(super) fn default(kind: &Kind, value: &mut Value) {
+pub(crate) fn default(kind: &Kind, value: &mut Value) {
     kind.schema().default(value);
     (kind.rules.default)(value);
     if kind.behaviour.role == Role::Definition {

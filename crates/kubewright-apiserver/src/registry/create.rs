@@ -5,7 +5,7 @@ use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
 use super::{Call, Registry, WriteOptions, Written, body, encode, key, object, scale};
-use crate::admission::{self, Operation, Review};
+use crate::admission::{self, Operation, Options, Review};
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::http::body::Decoded;
@@ -36,6 +36,8 @@ impl Registry {
         place(call, &mut draft)?;
         body::default(call.kind, &mut draft);
         admission::mutate(&self.review_of_new(call, options), &mut draft, &mut warnings).await?;
+        // A webhook may have moved it.
+        place(call, &mut draft)?;
         self.begin(call, &mut draft);
         let generates =
             object::name(&draft).is_empty() && !object::meta_text(&draft, "generateName").is_empty();
@@ -56,7 +58,16 @@ impl Registry {
 
     fn review_of_new<'a>(&'a self, call: Call<'a>, options: WriteOptions) -> Review<'a> {
         let operation = Operation::Create;
-        Review { registry: self, call, operation, subresource: "", old: None, dry_run: options.dry_run }
+        Review {
+            registry: self,
+            call,
+            operation,
+            subresource: "",
+            old: None,
+            dry_run: options.dry_run,
+            options: Options::Write(options),
+            collection: false,
+        }
     }
 
     /// The parts of metadata that only the server sets.
@@ -67,7 +78,9 @@ impl Registry {
         let now = object::time(self.world.clock.now());
         object::set_meta(draft, "creationTimestamp", Some(now));
         object::set_meta(draft, "uid", Some(self.world.dice.uid().into()));
-        object::set_meta(draft, "generation", call.kind.rules.generation.counts().then(|| 1.into()));
+        if call.kind.rules.generation.counts() {
+            object::set_meta(draft, "generation", Some(1.into()));
+        }
     }
 
     fn generate_name(&self, object: &mut Value) {
@@ -92,13 +105,14 @@ impl Registry {
             object::as_map(&mut object).remove("status");
         }
         (kind.rules.prepare_create)(&mut object);
+        (kind.rules.author)(&mut object, call.user);
         let _allocation = self.allocate(kind, &mut object, None).await?;
         let name = object::name(&object).to_owned();
         let errors = self.errors_of_new(call, &object);
         if !errors.is_empty() {
             return Err(ApiError::invalid(kind, &name, &errors));
         }
-        warnings.extend(kind.rules.warnings(&object));
+        warnings.extend(kind.rules.warnings(&object, None));
         warnings.extend(self.warnings_of_definition(kind, &object, None));
         admission::validate(&self.review_of_new(call, options), &object, warnings).await?;
         let key = key(call.namespace, &name);
@@ -124,8 +138,6 @@ impl Registry {
         let mut errors = kind.rules.errors_on_create(object, kind.namespaced());
         errors.extend(kind.schema().validate(object, None));
         errors.extend(scale::errors(kind, object));
-        let more = kind.schema().unsupported_values(object, &errors);
-        errors.extend(more);
         errors.extend(self.errors_of_definition(kind, object, None));
         errors
     }
@@ -138,8 +150,8 @@ fn elsewhere() -> ApiError {
     )
 }
 
-/// The object belongs where the URL says: its namespace and name are the URL's, or are not given. (An object of the
-/// cluster may say `default`, as in `k8s.io/apiserver/pkg/registry/rest/meta.go`.)
+/// The object belongs where the URL says: its namespace and name are the URL's, or are not given. (What namespace an
+/// object of the cluster names does not matter.)
 pub(super) fn place(call: Call<'_>, draft: &mut Value) -> Result<(), ApiError> {
     let given = object::namespace(draft);
     if call.kind.namespaced() {
@@ -147,10 +159,8 @@ pub(super) fn place(call: Call<'_>, draft: &mut Value) -> Result<(), ApiError> {
             return Err(elsewhere());
         }
         object::set_meta(draft, "namespace", Some(call.namespace.into()));
-    } else if matches!(given, "" | "default") {
-        object::set_meta(draft, "namespace", None);
     } else {
-        return Err(elsewhere());
+        object::set_meta(draft, "namespace", None);
     }
     let given = object::name(draft);
     if !call.name.is_empty() {

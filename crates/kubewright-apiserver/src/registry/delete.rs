@@ -10,7 +10,7 @@ use super::update::{is_finished, modified};
 use super::{
     Call, DeleteOptions, ListOptions, Propagation, Registry, Summary, Written, definitions, encode, object,
 };
-use crate::admission::{self, Operation, Review};
+use crate::admission::{self, Operation, Options, Review};
 use crate::error::ApiError;
 use crate::kinds::Role;
 
@@ -23,6 +23,15 @@ impl Registry {
     /// # Errors
     /// 404; 409 when a precondition does not hold; 403 when admission refuses.
     pub async fn delete(&self, call: Call<'_>, options: &DeleteOptions) -> Result<Written, ApiError> {
+        self.delete_one(call, options, false).await
+    }
+
+    async fn delete_one(
+        &self,
+        call: Call<'_>,
+        options: &DeleteOptions,
+        collection: bool,
+    ) -> Result<Written, ApiError> {
         loop {
             let entry = self.entry(call)?;
             let current = encode::value(call.kind, &entry);
@@ -35,6 +44,8 @@ impl Registry {
                 subresource: "",
                 old: Some(&current),
                 dry_run: options.dry_run,
+                options: Options::Delete(options),
+                collection,
             };
             admission::admit_deletion(&review, &mut warnings).await?;
             let Deletion { object: next, goes } = self.deletion(call, &current, options);
@@ -121,7 +132,7 @@ impl Registry {
             encode::write_item(&mut bytes, call.kind, entry);
             let object = encode::value(call.kind, entry);
             let (namespace, name) = (object::namespace(&object), object::name(&object));
-            match self.delete(Call { namespace, name, ..call }, options).await {
+            match self.delete_one(Call { namespace, name, ..call }, options, true).await {
                 Err(error) if error.code != StatusCode::NOT_FOUND => return Err(error),
                 _ => {}
             }

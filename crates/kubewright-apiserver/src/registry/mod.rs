@@ -5,7 +5,7 @@
 
 mod allocate;
 mod bind;
-mod body;
+pub(crate) mod body;
 mod commit;
 mod create;
 mod definitions;
@@ -37,10 +37,12 @@ pub use summary::Summary;
 pub use tags::tags;
 pub use update::{Member, Part};
 
+use crate::admission::Dynamic;
 use crate::authn::User;
 use crate::authz::Authorizer;
 use crate::error::ApiError;
 use crate::kinds::{Kind, Kinds};
+use crate::webhook;
 
 /// The objects of a cluster and the rules for changing them.
 pub struct Registry {
@@ -48,6 +50,7 @@ pub struct Registry {
     store: Arc<dyn Store<Summary>>,
     kinds: ArcSwap<Kinds>,
     authorizer: Authorizer,
+    dynamic: Dynamic,
     /// Held while something that is unique in the cluster (a cluster IP, a node port) is chosen and committed.
     allocating: tokio::sync::Mutex<()>,
     /// Held while a definition, and with it the set of kinds, changes.
@@ -95,6 +98,7 @@ impl Registry {
     #[must_use]
     pub fn new(world: World, store: Arc<dyn Store<Summary>>) -> Self {
         let registry = Self {
+            dynamic: Dynamic::new(&world),
             world,
             store,
             kinds: ArcSwap::from_pointee(Kinds::built_in()),
@@ -128,6 +132,17 @@ impl Registry {
     #[must_use]
     pub fn authorizer(&self) -> &Authorizer {
         &self.authorizer
+    }
+
+    /// Webhooks and policies.
+    pub(crate) fn dynamic(&self) -> &Dynamic {
+        &self.dynamic
+    }
+
+    /// The client that calls webhooks.
+    #[must_use]
+    pub fn webhooks(&self) -> &webhook::Client {
+        self.dynamic.webhooks.client()
     }
 
     /// The clock and the dice.

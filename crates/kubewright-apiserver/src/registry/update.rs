@@ -5,7 +5,7 @@ use kubewright_store::{Change, Entry, Expect, Revision};
 use serde_json::Value;
 
 use super::{Call, Registry, Summary, WriteOptions, Written, body, create, encode, object, scale};
-use crate::admission::{self, Operation, Review};
+use crate::admission::{self, Operation, Options, Review};
 use crate::authz::{Attributes, forbidden};
 use crate::error::ApiError;
 use crate::field::FieldError;
@@ -107,7 +107,7 @@ impl Registry {
         let mut warnings = Vec::new();
         let mut object = body::object_of(call.kind, decoded, options.validation, &mut warnings)?;
         create::place(call, &mut object)?;
-        self.swap(call, part, &Step::Replace { object, warnings }, options.dry_run).await
+        self.swap(call, part, &Step::Replace { object, warnings }, options).await
     }
 
     async fn create_by_update(
@@ -152,7 +152,7 @@ impl Registry {
         patch: Patch,
         options: WriteOptions,
     ) -> Result<Written, ApiError> {
-        self.swap(call, part, &Step::Patch { patch, options }, options.dry_run).await
+        self.swap(call, part, &Step::Patch { patch, options }, options).await
     }
 
     /// Changes the current object by a function of the server's own.
@@ -166,7 +166,7 @@ impl Registry {
         dry_run: bool,
         edit: &(dyn Fn(&mut Value) -> Result<(), ApiError> + Send + Sync),
     ) -> Result<Written, ApiError> {
-        self.swap(call, part, &Step::Edit(edit), dry_run).await
+        self.swap(call, part, &Step::Edit(edit), WriteOptions { dry_run, ..WriteOptions::default() }).await
     }
 
     async fn swap(
@@ -174,7 +174,7 @@ impl Registry {
         call: Call<'_>,
         part: Part,
         step: &Step<'_>,
-        dry_run: bool,
+        options: WriteOptions,
     ) -> Result<Written, ApiError> {
         loop {
             let entry = self.entry(call)?;
@@ -188,13 +188,17 @@ impl Registry {
                 operation: Operation::Update,
                 subresource: part.subresource(),
                 old: Some(&current),
-                dry_run,
+                dry_run: options.dry_run,
+                options: Options::Write(options),
+                collection: false,
             };
             admission::mutate(&review, &mut next, &mut warnings).await?;
             prepare(call.kind, part, &mut next, &current);
             let _allocation = self.allocate(call.kind, &mut next, Some(&current)).await?;
             self.check(call, part, &next, &current)?;
-            warnings.extend(call.kind.rules.warnings(&next));
+            if part == Part::Main {
+                warnings.extend(call.kind.rules.warnings(&next, Some(&current)));
+            }
             warnings.extend(self.warnings_of_definition(call.kind, &next, Some(&current)));
             raise_generation(call.kind, part, &mut next, &current);
             admission::validate(&review, &next, &mut warnings).await?;
@@ -205,7 +209,7 @@ impl Registry {
                     warnings,
                 });
             }
-            if dry_run {
+            if options.dry_run {
                 return Ok(Written {
                     code: StatusCode::OK,
                     bytes: encode::bytes(call.kind, &next),
@@ -251,8 +255,6 @@ impl Registry {
         };
         errors.extend(kind.schema().validate(next, Some(current)));
         errors.extend(scale::errors(kind, next));
-        let more = kind.schema().unsupported_values(next, &errors);
-        errors.extend(more);
         if part == Part::Main {
             errors.extend(self.errors_of_definition(kind, next, Some(current)));
         }

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::facts::{Facts, FieldFacts};
 use super::node::{Additional, Coding, MapType, Merge, Node, Other, Reference, Type};
+use super::zeros::Zeros;
 
 static LIBRARY: LazyLock<Mutex<Library>> = LazyLock::new(|| Mutex::new(Library::new()));
 
@@ -85,6 +86,17 @@ fn type_node(name: &str, schema: &Value) -> Node {
     if facts.atomic() {
         made.merge = Some(Box::new(Merge { map: Some(MapType::Atomic), ..Merge::default() }));
     }
+    let zeros = Zeros::of(name);
+    for field in zeros.dropped() {
+        if let Some(node) = made.properties.get_mut(field) {
+            Arc::make_mut(node).omits_zero = true;
+        }
+    }
+    made.shown = zeros
+        .shown()
+        .filter(|(field, _)| made.properties.contains_key(*field))
+        .map(|(field, zero)| (field.into(), zero))
+        .collect();
     for (field, node) in &mut made.properties {
         let FieldFacts { merge, enumeration, default } = facts.field(field);
         if merge.is_some() || default.is_some() || !enumeration.is_empty() {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::node::{Additional, Coding, Node, Other, Type};
 use super::scalar::{self, Precision, quantity};
+use super::zeros;
 
 /// Decodes an object in place. Returns the paths of its unknown fields, each after `prefix`.
 ///
@@ -93,7 +94,8 @@ impl Decoder {
                     append(&mut self.fields, name);
                     self.value(field, value)?;
                     self.fields.truncate(fields);
-                    if is_empty(field, value) && !node.required.iter().any(|required| **required == **name) {
+                    if is_nothing(field, value) {
+                        // A field that is shown is shown as null: what is stored has no empty lists.
                         gone.push(name.clone());
                     }
                 }
@@ -103,6 +105,7 @@ impl Decoder {
         for name in gone {
             object.remove(&name);
         }
+        show_zeros(node, object);
         self.owner = outer;
         Ok(())
     }
@@ -132,6 +135,9 @@ impl Decoder {
     fn element(&mut self, node: &Node, value: &mut Value) -> Result<(), String> {
         if value.is_null() {
             *value = zero(node.target());
+            if let Value::Object(object) = value {
+                show_zeros(node.target(), object);
+            }
             return Ok(());
         }
         self.value(node, value)
@@ -206,14 +212,26 @@ fn append(path: &mut String, name: &str) {
     path.push_str(name);
 }
 
-/// Whether Go leaves it out when it is optional. (It leaves out other zero values too, but not where the field is a
-/// pointer, which schemas do not tell.)
-fn is_empty(field: &Node, value: &Value) -> bool {
+/// Whether the value of a field says as much as none.
+fn is_nothing(field: &Node, value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(list) => list.is_empty() && field.target().coding == Coding::Plain,
         Value::Object(map) => map.is_empty() && matches!(field.target().additional, Additional::Of(_)),
-        _ => false,
+        scalar => field.omits_zero && zeros::is_zero(scalar),
+    }
+}
+
+/// Writes the fields that Go writes although nobody gave them a value.
+fn show_zeros(node: &Node, object: &mut Map<String, Value>) {
+    for (name, zero) in &node.shown {
+        if !object.contains_key(&**name) {
+            let mut zero = zero.clone();
+            if let (Value::Object(inner), Some(field)) = (&mut zero, node.properties.get(name)) {
+                show_zeros(field.target(), inner);
+            }
+            object.insert(name.to_string(), zero);
+        }
     }
 }
 
@@ -222,7 +240,9 @@ fn zero(node: &Node) -> Value {
     match (node.coding, node.kind) {
         (Coding::Quantity, _) => json!("0"),
         (Coding::IntOrString, _) | (Coding::Plain, Some(Type::Integer | Type::Number)) => json!(0),
-        (Coding::Plain, Some(Type::String)) if node.format.is_none() => json!(""),
+        (Coding::Plain, Some(Type::String)) if matches!(node.format.as_deref(), None | Some("byte")) => {
+            json!("")
+        }
         (Coding::Plain, Some(Type::Boolean)) => json!(false),
         (Coding::Plain, Some(Type::Object)) if matches!(node.additional, Additional::Unsaid) => json!({}),
         _ => Value::Null,

@@ -19,6 +19,7 @@ mod prune;
 mod scalar;
 mod structural;
 mod validate;
+mod zeros;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -16,6 +16,10 @@ use super::pattern::Pattern;
 pub struct Node {
     pub(super) reference: Option<Reference>,
     pub(super) coding: Coding,
+    /// Left out when it is Go's zero value: scalar fields of built-in types that are no pointers.
+    pub(super) omits_zero: bool,
+    /// The fields that Go writes even when nobody gave them a value, and what it writes then: built-in types only.
+    pub(super) shown: Box<[(Box<str>, Value)]>,
     /// The name of the type that it stands for, such as `io.k8s.api.apps.v1.DeploymentSpec`: built-in types only.
     pub name: Option<Box<str>>,
     /// The JSON type; absent where any value goes, or where [`Node::int_or_string`] says what does.

@@ -69,7 +69,7 @@ fn a_role_may_hold_what_its_writer_holds_and_no_more() {
          {APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"delete\" \"watch\"]}\n\
          {APIGroups:[\"apps\"], Resources:[\"deployments\"], ResourceNames:[\"a\"], Verbs:[\"get\"]}"
     );
-    assert_eq!((refusal.code, refusal.reason), (StatusCode::FORBIDDEN, "Forbidden"));
+    assert_eq!((refusal.code, &*refusal.reason), (StatusCode::FORBIDDEN, "Forbidden"));
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! The small groups: leases, priority classes, runtime classes, service accounts and certificate requests.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
 use super::pods::check_tolerations;
-use super::{Again, Generation, NameRule, Rules, fill, resources, selector, text};
+use super::{Again, Finalizers, Generation, NameRule, Rules, fill, resources, selector, text};
 use crate::FieldError;
+use crate::authn::User;
 
 /// The rules of leases (`pkg/apis/coordination/validation`).
 pub(super) fn leases() -> Rules {
@@ -21,6 +24,7 @@ pub(super) fn leases() -> Rules {
                 fill::remove(spec, "preferredHolder");
             }
         },
+        finalizers: Finalizers::Syntax,
         validate: |lease| Errors::of(|errors| check_lease(&At::root(lease).get("spec"), errors)),
         validate_update: |new, _| Errors::of(|errors| check_lease(&At::root(new).get("spec"), errors)),
         ..Rules::none()
@@ -87,7 +91,10 @@ fn check_priority(class: &At<'_>, errors: &mut Errors) {
             format!("maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}"),
         );
     }
-    errors.maybe_one_of(&class.get("preemptionPolicy"), &["PreemptLowerPriority", "Never"]);
+    let policy = class.get("preemptionPolicy");
+    if policy.is_set() {
+        errors.need_one_of(&policy, &["PreemptLowerPriority", "Never"]);
+    }
 }
 
 /// The rules of runtime classes (`pkg/apis/node/validation`).
@@ -123,7 +130,21 @@ fn check_runtime(class: &At<'_>, errors: &mut Errors) {
 
 /// The rules of service accounts, which are all metadata.
 pub(super) fn service_accounts() -> Rules {
-    Rules { again: Again::Metadata, ..Rules::none() }
+    Rules {
+        again: Again::Metadata,
+        prepare_create: keep_names_of_secrets,
+        prepare_update: |account, _| keep_names_of_secrets(account),
+        ..Rules::none()
+    }
+}
+
+/// Of the secrets only the names are kept.
+fn keep_names_of_secrets(account: &mut Value) {
+    fill::each(account, "secrets", |secret| {
+        if let Some(fields) = secret.as_object_mut() {
+            fields.retain(|field, _| field == "name");
+        }
+    });
 }
 
 const USAGES: [&str; 23] = [
@@ -162,6 +183,11 @@ pub(super) fn signing_requests() -> Rules {
         prepare_create: |request| {
             fill::set(request, "status", json!({}));
         },
+        author: |request, user| {
+            if let Some(spec) = fill::object(request, "spec") {
+                sign(spec, user);
+            }
+        },
         prepare_update: |new, old| fill::keep(new, old, "spec"),
         name: NameRule::PathSegment,
         again: Again::Object,
@@ -175,8 +201,25 @@ pub(super) fn signing_requests() -> Rules {
     }
 }
 
+/// Writes down who asks, whatever the client said.
+fn sign(spec: &mut Value, user: &User) {
+    for (field, value) in [
+        ("username", json!(user.name)),
+        ("uid", json!(user.uid)),
+        ("groups", json!(user.groups)),
+        ("extra", json!(user.extra)),
+    ] {
+        if At::root(&value).is_empty() {
+            fill::remove(spec, field);
+        } else {
+            fill::set(spec, field, value);
+        }
+    }
+}
+
 fn check_request(request: &At<'_>, errors: &mut Errors) {
     let spec = request.get("spec");
+    check_csr(&spec.get("request"), errors);
     let usages = spec.get("usages");
     errors.need(&usages);
     let mut seen = Vec::new();
@@ -195,27 +238,41 @@ fn check_request(request: &At<'_>, errors: &mut Errors) {
     check_conditions(request, errors);
 }
 
+/// A request in PEM. (Its signature is looked at by nobody here.)
+fn check_csr(request: &At<'_>, errors: &mut Errors) {
+    let bytes = STANDARD.decode(request.text()).unwrap_or_default();
+    if !pem::parse(&bytes).is_ok_and(|block| block.tag() == "CERTIFICATE REQUEST") {
+        errors.invalid(request, "PEM block type must be CERTIFICATE REQUEST");
+    }
+}
+
+/// `<domain of two labels or more>/<path>` (`ValidateSignerName`).
 fn check_signer(signer: &At<'_>, errors: &mut Errors) {
     if !errors.need(signer) {
         return;
     }
     let name = signer.text();
-    match name.split_once('/') {
-        Some((domain, path)) if !path.is_empty() && !path.contains('/') => {
-            if name == "kubernetes.io/legacy-unknown" {
-                errors.invalid(signer, "the legacy signerName is not allowed via this API version");
-            }
-            for message in text::subdomain(domain) {
-                errors.invalid(signer, format!("validating label {domain:?}: {message}"));
-            }
-            if !domain.contains('.') {
-                errors.invalid(signer, "should be a domain with at least two segments separated by dots");
-            }
+    let Some((domain, path)) = name.split_once('/').filter(|(_, path)| !path.contains('/')) else {
+        let detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+        errors.invalid(signer, detail);
+        return;
+    };
+    for label in domain.split('.') {
+        for message in text::label(label) {
+            errors.invalid_as(signer, domain, format!("validating label {label:?}: {message}"));
         }
-        _ => errors.invalid(
-            signer,
-            "must be a fully qualified domain and path of the form 'example.com/signer-name'",
-        ),
+    }
+    if !domain.contains('.') {
+        let detail = "should be a domain with at least two segments separated by dots";
+        errors.invalid_as(signer, domain, detail);
+    }
+    for part in path.split('.') {
+        for message in text::subdomain(part) {
+            errors.invalid_as(signer, path, format!("validating label {part:?}: {message}"));
+        }
+    }
+    if name == "kubernetes.io/legacy-unknown" {
+        errors.invalid(signer, "the legacy signerName is not allowed via this API version");
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::at::At;
 use super::errors::Errors;
-use super::{NameRule, Rules, convert, fill, text};
+use super::{Finalizers, NameRule, Rules, convert, fill, text};
 use crate::FieldError;
 
 const FIXED: [&str; 13] = [
@@ -29,7 +29,7 @@ pub(super) fn core_rules() -> Rules {
     Rules {
         default: default_core,
         name: NameRule::PathSegment,
-        strict_finalizers: false,
+        finalizers: Finalizers::Syntax,
         validate: |event| Errors::of(|errors| check(&At::root(event), "reportingComponent", errors)),
         validate_update: |new, _| Errors::of(|errors| check(&At::root(new), "reportingComponent", errors)),
         ..Rules::none()

@@ -94,12 +94,13 @@ pub(crate) fn canonical(parent: &mut Value, key: &str) {
     }
 }
 
-/// Writes every quantity of the map at `key` in its canonical form.
+/// Writes every quantity of the list of resources at `key` in its canonical form, in thousandths at the finest
+/// (`SetDefaults_ResourceList`).
 pub(crate) fn canonical_map(parent: &mut Value, key: &str) {
     let Some(entries) = parent.get_mut(key).and_then(Value::as_object_mut) else { return };
     for (_, value) in entries.iter_mut() {
-        if let Some(text) = quantity::canonical(value) {
-            *value = text.into();
+        if let Some(quantity) = quantity::Quantity::of(value) {
+            *value = quantity.in_thousandths().to_string().into();
         }
     }
 }

@@ -124,10 +124,13 @@ fn check_order(limit: &At<'_>, name: &str, errors: &mut Errors) {
         }
     }
     let ratio = limit.get("maxLimitRequestRatio").entry(name);
-    if let (Some(ratio_value), Some(one)) = (Quantity::of(ratio.value), Quantity::parse("1"))
-        && ratio_value < one
-    {
-        errors.invalid_as(&ratio, ratio_value.to_string(), format!("ratio {ratio_value} is less than 1"));
+    if let (Some(ratio_value), Some(one)) = (Quantity::of(ratio.value), Quantity::parse("1")) {
+        if ratio_value < one {
+            errors.invalid_as(&ratio, ratio_value.to_string(), format!("ratio {ratio_value} is less than 1"));
+        }
+        if let (Some(least), Some(most)) = (of("min"), of("max")) {
+            check_ratio(&ratio, ratio_value, least, most, errors);
+        }
     }
     if let (Some(limited), Some(asked)) = (of("default"), of("defaultRequest"))
         && !resources::may_overcommit(name)
@@ -135,6 +138,15 @@ fn check_order(limit: &At<'_>, name: &str, errors: &mut Errors) {
     {
         let detail = format!("default value {limited} must equal to defaultRequest value {asked} in {name}");
         errors.invalid_as(&limit.get("defaultRequest").entry(name), asked.to_string(), detail);
+    }
+}
+
+/// A ratio that the smallest and the largest value allow.
+fn check_ratio(at: &At<'_>, ratio: Quantity, least: Quantity, most: Quantity, errors: &mut Errors) {
+    let limit = most.approximate() / least.approximate();
+    if ratio.approximate() > limit {
+        let limit = if limit.is_infinite() { "+Inf".to_owned() } else { format!("{limit:.6}") };
+        errors.invalid_as(at, ratio.to_string(), format!("ratio {ratio} is greater than max/min = {limit}"));
     }
 }
 

@@ -75,7 +75,13 @@ pub fn name_errors(name: &str, rule: NameRule, prefix: bool) -> Vec<String> {
     };
     match rule {
         NameRule::Subdomain => text::subdomain(&masked),
+        NameRule::LongName if prefix => Vec::new(),
+        NameRule::LongName => text::subdomain(name)
+            .into_iter()
+            .map(|wrong| wrong.replace("253 characters", "253 bytes"))
+            .collect(),
         NameRule::Label => text::label(&masked),
+        NameRule::Address => text::canonical_ip(name),
         NameRule::PathSegment if prefix => text::path_segment_prefix(name),
         NameRule::PathSegment => text::path_segment(name),
     }
@@ -156,6 +162,7 @@ fn check_owners(owners: &At<'_>, errors: &mut Errors) {
     for owner in owners.items() {
         let of = |field: &str| At { path: format!("{}.{field}", owners.path), ..owner.get(field) };
         let (group, version) = match of("apiVersion").text().split_once('/') {
+            Some((_, version)) if version.contains('/') => ("", ""),
             Some((group, version)) => (group, version),
             None => ("", of("apiVersion").text()),
         };

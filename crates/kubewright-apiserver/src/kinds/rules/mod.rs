@@ -34,9 +34,11 @@ pub mod services;
 mod storage;
 mod table;
 pub(crate) mod text;
+mod warnings;
 
 use serde_json::Value;
 
+use crate::authn::User;
 use crate::field::FieldError;
 
 /// What a kind does beyond its schema. The engine calls these in the order in which they stand here.
@@ -54,8 +56,10 @@ pub struct Rules {
     pub name: NameRule,
     /// What an update checks as if the object were new.
     pub again: Again,
-    /// Whether finalizers without a domain are refused (built-in kinds) or only warned of (custom ones).
-    pub strict_finalizers: bool,
+    /// What finalizers must look like beyond their syntax.
+    pub finalizers: Finalizers,
+    /// Writes down who makes a new object, where the kind tells.
+    pub author: fn(&mut Value, &User),
     /// What is wrong with an object, beyond metadata and schema.
     pub validate: fn(&Value) -> Vec<FieldError>,
     /// What is wrong with an object that replaces another, beyond metadata, schema and what [`Rules::again`] finds.
@@ -64,6 +68,8 @@ pub struct Rules {
     /// What is wrong with a new status (a write to `/status`, after everything else was carried over from the old
     /// object), beyond metadata and schema. Arguments: new, old.
     pub validate_status: fn(&Value, &Value) -> Vec<FieldError>,
+    /// What a good object is warned of, see [`Rules::warnings`].
+    warn: warnings::Warn,
 }
 
 /// What an update checks as if the object were new, before it looks at the change. Kinds differ in that, and each
@@ -87,6 +93,8 @@ pub enum Generation {
     Fixed,
     /// A change outside of metadata and status raises it.
     Content,
+    /// The same, but a new object has none.
+    ContentOfOld,
     /// A change of annotations raises it too.
     ContentAndAnnotations,
     /// A change of labels raises it too.
@@ -97,7 +105,7 @@ impl Generation {
     /// Whether new objects start at generation 1.
     #[must_use]
     pub fn counts(self) -> bool {
-        self != Self::None
+        !matches!(self, Self::None | Self::ContentOfOld)
     }
 
     /// Whether replacing `old` by `new` raises it.
@@ -105,7 +113,7 @@ impl Generation {
     pub fn raised(self, new: &Value, old: &Value) -> bool {
         match self {
             Self::None | Self::Fixed => false,
-            Self::Content => !same_content(new, old),
+            Self::Content | Self::ContentOfOld => !same_content(new, old),
             Self::ContentAndAnnotations => !same_content(new, old) || !metadata::same_annotations(new, old),
             Self::ContentAndLabels => {
                 let labels = |object: &Value| object.pointer("/metadata/labels").cloned().unwrap_or_default();
@@ -126,13 +134,28 @@ fn same_content(new: &Value, old: &Value) -> bool {
     at::same(&rest(new), &rest(old))
 }
 
+/// What finalizers without a domain are, which Kubernetes does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finalizers {
+    /// Refused: most built-in kinds.
+    Strict,
+    /// As good as any.
+    Syntax,
+    /// Warned of: custom kinds.
+    Warned,
+}
+
 /// What a name must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
     /// A DNS subdomain (RFC 1123): most kinds.
     Subdomain,
+    /// The same, where only the whole name is looked at: replication controllers.
+    LongName,
     /// A DNS label (RFC 1123): namespaces, services, stateful sets.
     Label,
+    /// An IP address in its canonical form.
+    Address,
     /// Anything that fits in one segment of a path: RBAC.
     PathSegment,
 }
@@ -148,23 +171,25 @@ impl Rules {
             generation: Generation::None,
             name: NameRule::Subdomain,
             again: Again::Nothing,
-            strict_finalizers: true,
+            finalizers: Finalizers::Strict,
+            author: |_, _| {},
             validate: |_| Vec::new(),
             validate_update: |_, _| Vec::new(),
             validate_status: |_, _| Vec::new(),
+            warn: |_, _| {},
         }
     }
 
     /// The rules of a custom resource: its schema says all else.
     #[must_use]
     pub fn custom() -> Self {
-        Self { generation: Generation::Content, strict_finalizers: false, ..Self::none() }
+        Self { generation: Generation::Content, finalizers: Finalizers::Warned, ..Self::none() }
     }
 
     /// The rules of a built-in kind; those of a kind that is not known here ask for nothing.
     #[must_use]
     pub fn built_in(group: &str, version: &str, plural: &str) -> Self {
-        table::of(group, version, plural)
+        Self { warn: warnings::of(group, plural), ..table::of(group, version, plural) }
     }
 
     /// All that is wrong with a new object but its schema: metadata first (`rest.BeforeCreate`).
@@ -197,10 +222,16 @@ impl Rules {
         errors
     }
 
-    /// What a good object is warned of.
+    /// What a good object is warned of: a new one, or (with `old`) a replacement, before its generation is raised.
     #[must_use]
-    pub fn warnings(&self, object: &Value) -> Vec<String> {
-        if self.strict_finalizers { Vec::new() } else { metadata::finalizer_warnings(object) }
+    pub fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
+        let raised = || old.is_some_and(|old| self.generation.raised(object, old));
+        let mut found = match self.finalizers {
+            Finalizers::Warned => metadata::finalizer_warnings(object),
+            Finalizers::Strict | Finalizers::Syntax => Vec::new(),
+        };
+        (self.warn)(&warnings::Subject::new(object, old, &raised), &mut found);
+        found
     }
 
     fn metadata(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
@@ -219,7 +250,10 @@ impl Rules {
     }
 
     fn finalizers(&self, object: &Value) -> Vec<FieldError> {
-        if self.strict_finalizers { metadata::validate_finalizers(object) } else { Vec::new() }
+        match self.finalizers {
+            Finalizers::Strict => metadata::validate_finalizers(object),
+            Finalizers::Syntax | Finalizers::Warned => Vec::new(),
+        }
     }
 }
 

@@ -250,24 +250,32 @@ fn check_policy(spec: &At<'_>, errors: &mut Errors) {
 }
 
 fn check_policy_port(item: &At<'_>, errors: &mut Errors) {
-    let (port, end) = (item.get("port"), item.get("endPort"));
-    errors.maybe_one_of(&item.get("protocol"), &["SCTP", "TCP", "UDP"]);
-    let end_wrong = if !port.is_set() {
-        "may not be specified when `port` is not specified"
-    } else {
-        check_port(&port, errors);
-        match (port.number(), end.number()) {
-            (Some(first), Some(last)) if last < first => "must be greater than or equal to `port`",
-            (Some(_), Some(_)) => {
-                errors.port(&end);
-                return;
-            }
-            (None, _) => "may not be specified when `port` is non-numeric",
-            _ => return,
+    let (port, end, protocol) = (item.get("port"), item.get("endPort"), item.get("protocol"));
+    if !matches!(protocol.text(), "TCP" | "UDP" | "SCTP") && protocol.is_set() {
+        errors.not_supported(&protocol, &["TCP", "UDP", "SCTP"]);
+    }
+    if !port.is_set() {
+        if end.is_set() {
+            errors.invalid(&end, "may not be specified when `port` is not specified");
         }
-    };
-    if end.is_set() {
-        errors.invalid(&end, end_wrong);
+        return;
+    }
+    match (port.number(), end.number()) {
+        (Some(first), Some(last)) => {
+            errors.port(&port);
+            if last < first {
+                // The port is shown, not the end.
+                errors.invalid_as(&end, first, "must be greater than or equal to `port`");
+            }
+            errors.port(&end);
+        }
+        (Some(_), None) => errors.port(&port),
+        (None, last) => {
+            if last.is_some() {
+                errors.invalid(&end, "may not be specified when `port` is non-numeric");
+            }
+            check_port(&port, errors);
+        }
     }
 }
 
@@ -318,11 +326,10 @@ fn is_within(inner: (IpAddr, u8), outer: (IpAddr, u8)) -> bool {
 pub(super) fn ip_addresses() -> Rules {
     Rules {
         again: Again::Metadata,
-        name: super::NameRule::PathSegment,
+        name: super::NameRule::Address,
         validate: |address| {
             Errors::of(|errors| {
                 let address = At::root(address);
-                errors.maybe_text(&address.dig(&["metadata", "name"]), text::ip);
                 check_parent(&address.dig(&["spec", "parentRef"]), errors);
             })
         },
@@ -379,9 +386,16 @@ fn check_ranges(ranges: &At<'_>, errors: &mut Errors) {
     if ranges.is_empty() {
         errors.required(ranges, "at least one CIDR required");
     } else if ranges.len() > 2 {
-        errors.invalid(ranges, "may only hold up to 2 values");
+        let error = FieldError::invalid(&ranges.path, Value::Null, "may only hold up to 2 values");
+        errors.push(error.printed(format!("{{\"CIDRs\":{}}}", ranges.value)));
     }
     for range in ranges.items() {
         errors.text(&range, text::cidr);
+        if let Some((address, length)) = text::parse_cidr(range.text()) {
+            let canonical = format!("{address}/{length}");
+            if canonical != range.text() {
+                errors.invalid(&range, format!("must be in canonical form ({canonical:?})"));
+            }
+        }
     }
 }

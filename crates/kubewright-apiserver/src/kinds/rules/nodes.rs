@@ -27,11 +27,26 @@ const INFO: [&str; 10] = [
 pub(super) fn rules() -> Rules {
     Rules {
         default,
+        // The configuration of kubelets by the API is gone.
+        prepare_create: |node| drop_configuration(node),
+        prepare_update: |new, old| {
+            if !At::root(old).dig(&["spec", "configSource"]).is_set() {
+                drop_configuration(new);
+            }
+        },
         again: Again::Object,
         validate: |node| Errors::of(|errors| check(&At::root(node), errors)),
         validate_update: |new, old| Errors::of(|errors| check_change(&At::root(new), &At::root(old), errors)),
         validate_status: |new, _| Errors::of(|errors| check_resources(&At::root(new), errors)),
         ..Rules::none()
+    }
+}
+
+fn drop_configuration(node: &mut Value) {
+    for (part, field) in [("spec", "configSource"), ("status", "config")] {
+        if let Some(part) = fill::present(node, part) {
+            fill::remove(part, field);
+        }
     }
 }
 
@@ -57,10 +72,10 @@ fn default(node: &mut Value) {
     // A single range and the list of ranges say the same.
     let single = At::root(spec).get("podCIDR").text().to_owned();
     let first = spec.get("podCIDRs").and_then(|ranges| ranges.get(0)).cloned();
-    match first {
-        None if !single.is_empty() => fill::set(spec, "podCIDRs", json!([single])),
-        Some(first) if single.is_empty() => fill::set(spec, "podCIDR", first),
-        _ => {}
+    if !single.is_empty() && first.as_ref().and_then(Value::as_str) != Some(&single) {
+        fill::set(spec, "podCIDRs", json!([single]));
+    } else if let (true, Some(first)) = (single.is_empty(), first) {
+        fill::set(spec, "podCIDR", first);
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn share(at: &At<'_>) -> Option<i64> {
 
 /// The whole number that it stands for where a share counts as its number (`getIntOrPercentValue`).
 pub(crate) fn amount(at: &At<'_>) -> i64 {
-    at.number().or_else(|| share(at)).unwrap_or_default()
+    at.number().or_else(|| share(at)).or_else(|| at.text().parse().ok()).unwrap_or_default()
 }
 
 /// A number that is not negative, or a share (`ValidatePositiveIntOrPercent`).

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
-use super::{Generation, Rules, fill, percent, selector};
+use super::{Finalizers, Generation, NameRule, Rules, fill, percent, selector};
 use crate::FieldError;
 
 const COUNTS: [&str; 4] = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
@@ -21,6 +21,8 @@ pub(super) fn budgets() -> Rules {
             default_status(budget);
         },
         generation: Generation::Content,
+        name: NameRule::PathSegment,
+        finalizers: Finalizers::Syntax,
         validate: |budget| Errors::of(|errors| check(&At::root(budget).get("spec"), errors)),
         validate_update: |new, _| Errors::of(|errors| check(&At::root(new).get("spec"), errors)),
         validate_status: |new, _| {

@@ -62,6 +62,22 @@ impl Quantity {
         self.nanos.cmp(&0)
     }
 
+    /// The whole number, rounded away from zero (`Quantity.Value`).
+    pub(crate) fn whole(self) -> i64 {
+        i64::try_from(divide_up(self.nanos, UNIT)).unwrap_or(i64::MAX)
+    }
+
+    /// It as a number that messages show with six decimals.
+    pub(crate) fn approximate(self) -> f64 {
+        self.nanos as f64 / UNIT as f64
+    }
+
+    /// Rounded up (away from zero) to thousandths, the finest that lists of resources keep.
+    pub(crate) fn in_thousandths(self) -> Self {
+        const MILLI: i128 = UNIT / 1000;
+        Self { nanos: divide_up(self.nanos, MILLI) * MILLI, ..self }
+    }
+
     /// Whether it is a whole number.
     pub(crate) fn is_whole(self) -> bool {
         self.nanos % UNIT == 0

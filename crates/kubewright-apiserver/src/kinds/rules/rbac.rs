@@ -9,8 +9,7 @@ use crate::FieldError;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-const BASE: fn() -> Rules =
-    || Rules { name: NameRule::PathSegment, strict_finalizers: true, again: Again::Object, ..Rules::none() };
+const BASE: fn() -> Rules = || Rules { name: NameRule::PathSegment, again: Again::Object, ..Rules::none() };
 
 /// The rules of roles.
 pub(super) fn roles() -> Rules {
@@ -37,6 +36,9 @@ pub(super) fn cluster_roles() -> Rules {
                 }
                 for wanted in selectors.items() {
                     selector::check(&wanted, errors);
+                    if !selector::is_usable(&wanted) {
+                        errors.invalid_as(&wanted, Value::Null, "invalid label selector.");
+                    }
                 }
             })
         },

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::at::At;
 use super::errors::Errors;
 use super::text;
+use crate::FieldError;
 
 /// Checks a map of labels: its keys and values (`ValidateLabels`).
 pub(crate) fn check_labels(labels: &At<'_>, errors: &mut Errors) {
@@ -41,6 +42,45 @@ pub(crate) fn check(selector: &At<'_>, errors: &mut Errors) {
             errors.text(&value, text::label_value);
         }
     }
+}
+
+/// Whether a selector can be used: nothing is wrong with its expressions and labels (`LabelSelectorAsSelector`).
+pub(crate) fn is_usable(selector: &At<'_>) -> bool {
+    let mut errors = Errors::default();
+    check(&At { path: String::new(), ..selector.clone() }, &mut errors);
+    errors.count() == 0
+}
+
+/// `Invalid value`, of a selector as Go prints it.
+pub(crate) fn invalid(selector: &At<'_>, detail: impl Into<String>, errors: &mut Errors) {
+    errors.push(FieldError::invalid(&selector.path, Value::Null, detail).printed(printed(selector)));
+}
+
+/// A selector as Go prints it: its fields in their own order.
+fn printed(selector: &At<'_>) -> String {
+    let (labels, expressions) = (selector.get("matchLabels"), selector.get("matchExpressions"));
+    let text = |at: &At<'_>| Value::from(at.text()).to_string();
+    let mut parts = Vec::new();
+    if !labels.is_empty() {
+        parts.push(format!("\"matchLabels\":{}", labels.value));
+    }
+    if !expressions.is_empty() {
+        let all: Vec<String> = expressions
+            .items()
+            .map(|one| {
+                let values = one.get("values");
+                let values =
+                    if values.is_empty() { String::new() } else { format!(",\"values\":{}", values.value) };
+                format!(
+                    "{{\"key\":{},\"operator\":{}{values}}}",
+                    text(&one.get("key")),
+                    text(&one.get("operator"))
+                )
+            })
+            .collect();
+        parts.push(format!("\"matchExpressions\":[{}]", all.join(",")));
+    }
+    format!("{{{}}}", parts.join(","))
 }
 
 /// Whether a selector asks for nothing, and so matches everything.

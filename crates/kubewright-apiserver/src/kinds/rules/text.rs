@@ -150,7 +150,10 @@ pub(crate) fn label_key(text: &str) -> Vec<String> {
             name
         }
         Some((prefix, name)) => {
-            errors.extend(subdomain(prefix).into_iter().map(|message| format!("prefix part {message}")));
+            errors.extend(subdomain(prefix).into_iter().map(|message| {
+                // The rules of labels count bytes, in words too.
+                format!("prefix part {}", message.replace("253 characters", "253 bytes"))
+            }));
             name
         }
     };
@@ -258,6 +261,20 @@ pub(crate) fn ip(text: &str) -> Vec<String> {
         return Vec::new();
     }
     vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".to_owned()]
+}
+
+/// An IP address as Kubernetes writes it.
+pub(crate) fn canonical_ip(text: &str) -> Vec<String> {
+    match text.parse::<std::net::IpAddr>() {
+        Ok(address) if address.to_string() == text => Vec::new(),
+        Ok(address) => vec![format!("must be in canonical form (\"{address}\")")],
+        Err(_) => ip(text),
+    }
+}
+
+/// An IP address in the words of endpoints.
+pub(crate) fn old_ip(text: &str) -> Vec<String> {
+    if ip(text).is_empty() { Vec::new() } else { vec!["must be a valid IP address".to_owned()] }
 }
 
 /// A range of IP addresses (an address, `/`, and the length of the prefix).

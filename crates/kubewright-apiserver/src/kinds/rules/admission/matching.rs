@@ -7,8 +7,11 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{fill, selector, text};
+use super::expressions::Expressions;
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+/// The operations that can be mutated.
+const MUTABLE: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 /// The words of `matchPolicy`.
 pub(super) const POLICIES: [&str; 2] = ["Equivalent", "Exact"];
 
@@ -22,6 +25,50 @@ pub(super) fn default(parent: &mut Value) {
 /// The defaults of the rules at `key`.
 pub(super) fn default_rules(parent: &mut Value, key: &str) {
     fill::each(parent, key, |rule| fill::absent(rule, "scope", "*"));
+}
+
+/// The defaults of `matchConstraints` and `matchResources`.
+pub(super) fn default_constraints(constraints: &mut Value) {
+    default(constraints);
+    default_rules(constraints, "resourceRules");
+    default_rules(constraints, "excludeResourceRules");
+}
+
+/// `matchConstraints` and `matchResources` (`validateMatchResources`).
+pub(super) fn check_constraints(constraints: &At<'_>, errors: &mut Errors) {
+    errors.need_one_of(&constraints.get("matchPolicy"), &POLICIES);
+    for field in ["namespaceSelector", "objectSelector"] {
+        let given = constraints.get(field);
+        if given.is_set() {
+            selector::check(&given, errors);
+        } else {
+            errors.required(&given, "");
+        }
+    }
+    for rule in
+        ["resourceRules", "excludeResourceRules"].iter().flat_map(|list| constraints.get(list).items())
+    {
+        let mut names = BTreeSet::new();
+        for name in rule.get("resourceNames").items() {
+            errors.text(&name, text::path_segment);
+            if !names.insert(name.text()) {
+                errors.duplicate(&name);
+            }
+        }
+        check_rule(&rule, errors);
+    }
+}
+
+/// What is deleted cannot be mutated.
+pub(super) fn check_mutable(constraints: &At<'_>, errors: &mut Errors) {
+    let place = constraints.get("resourceRules").get("operations").path;
+    for rule in constraints.get("resourceRules").items() {
+        for operation in rule.get("operations").items() {
+            if !MUTABLE.contains(&operation.text()) {
+                errors.not_supported(&At::named(place.clone(), operation.value), &MUTABLE);
+            }
+        }
+    }
 }
 
 /// Both selectors.
@@ -90,17 +137,15 @@ fn check_resources(list: &At<'_>, errors: &mut Errors) {
     }
 }
 
-/// `matchConditions`: named, each name once, at most 64.
-pub(super) fn check_conditions(list: &At<'_>, errors: &mut Errors) {
+/// `matchConditions`: good expressions, named, each name once, at most 64.
+pub(super) fn check_conditions(list: &At<'_>, has_params: bool, errors: &mut Errors) {
     if list.len() > 64 {
         errors.too_many(list, list.len(), 64);
     }
     let mut names = BTreeSet::new();
     for condition in list.items() {
         let name = condition.get("name");
-        if condition.get("expression").text().trim().is_empty() {
-            errors.required(&condition.get("expression"), "");
-        }
+        Expressions::condition(has_params, &condition.get("expression"), errors);
         if errors.need(&name) {
             errors.text(&name, text::label_key);
             if !names.insert(name.text()) {

@@ -1,9 +1,11 @@
-//! The group `admissionregistration.k8s.io`: webhooks and policies (`pkg/apis/admissionregistration/validation`). What
-//! CEL expressions say is checked by who compiles them.
+//! The group `admissionregistration.k8s.io`: webhooks and policies (`pkg/apis/admissionregistration/validation`).
 
+mod bindings;
+mod expressions;
 mod matching;
 mod policies;
 mod webhooks;
 
-pub(super) use policies::{binding_rules, mutating_rules, rules as policies};
+pub(super) use bindings::rules as binding_rules;
+pub(super) use policies::{mutating_rules, rules as policies};
 pub(super) use webhooks::{mutating as mutating_webhooks, validating as validating_webhooks};

@@ -1,16 +1,18 @@
-//! Admission policies and their bindings.
-
-use std::collections::BTreeSet;
+//! Admission policies.
 
 use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{Generation, Rules, fill, text};
+use super::expressions::Expressions;
 use super::matching;
 use crate::FieldError;
+use crate::admission::expressions::Returns;
 
 const REASONS: [&str; 4] = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
+/// The most audit annotations of a policy.
+const MAX_AUDITS: usize = 20;
 
 /// The rules of validating policies.
 pub(crate) fn rules() -> Rules {
@@ -21,8 +23,8 @@ pub(crate) fn rules() -> Rules {
         },
         prepare_create: |policy| fill::set(policy, "status", serde_json::json!({})),
         generation: Generation::Content,
-        validate: check_validating,
-        validate_update: |new, _| check_validating(new),
+        validate: |policy| check_validating(policy, None),
+        validate_update: |new, old| check_validating(new, Some(old)),
         ..Rules::none()
     }
 }
@@ -32,8 +34,8 @@ pub(crate) fn mutating_rules() -> Rules {
     Rules {
         default,
         generation: Generation::Content,
-        validate: check_mutating,
-        validate_update: |new, _| check_mutating(new),
+        validate: |policy| check_mutating(policy, None),
+        validate_update: |new, old| check_mutating(new, Some(old)),
         ..Rules::none()
     }
 }
@@ -42,71 +44,77 @@ fn default(policy: &mut Value) {
     let Some(spec) = fill::object(policy, "spec") else { return };
     fill::absent(spec, "failurePolicy", "Fail");
     if let Some(constraints) = fill::present(spec, "matchConstraints") {
-        default_constraints(constraints);
+        matching::default_constraints(constraints);
     }
 }
 
-fn default_constraints(constraints: &mut Value) {
-    matching::default(constraints);
-    matching::default_rules(constraints, "resourceRules");
-    matching::default_rules(constraints, "excludeResourceRules");
-}
-
-fn check_common(spec: &At<'_>, errors: &mut Errors) {
+/// What both kinds of policies check, up to their variables. Conditions that do not change are not checked again.
+fn check_common(spec: &At<'_>, old: Option<&Value>, mutating: bool, errors: &mut Errors) -> Expressions {
     errors.need_one_of(&spec.get("failurePolicy"), &["Fail", "Ignore"]);
     let kind = spec.get("paramKind");
     if kind.is_set() {
-        errors.need(&kind.get("apiVersion"));
-        errors.need(&kind.get("kind"));
+        check_param_kind(&kind, errors);
     }
     let constraints = spec.get("matchConstraints");
     if constraints.is_set() {
-        check_constraints(&constraints, errors);
+        matching::check_constraints(&constraints, errors);
         errors.need(&constraints.get("resourceRules"));
+        if mutating {
+            matching::check_mutable(&constraints, errors);
+        }
     } else {
         errors.required(&constraints, "");
     }
-    matching::check_conditions(&spec.get("matchConditions"), errors);
-    for variable in spec.get("variables").items() {
-        let name = variable.get("name");
-        if errors.need(&name) && !is_identifier(name.text()) {
-            errors.invalid(&name, "must be a valid CEL identifier");
-        }
-        errors.need(&variable.get("expression"));
+    let conditions = spec.get("matchConditions");
+    let unchanged = old.is_some_and(|old| At::root(old).dig(&["spec", "matchConditions"]).same(&conditions));
+    if !unchanged {
+        matching::check_conditions(&conditions, kind.is_set(), errors);
     }
+    let variables = spec.get("variables");
+    let mut expressions = Expressions::new(kind.is_set(), mutating || !variables.is_empty());
+    for variable in variables.items() {
+        expressions.variable(&variable, errors);
+    }
+    expressions
 }
 
-fn is_identifier(name: &str) -> bool {
-    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-fn check_constraints(constraints: &At<'_>, errors: &mut Errors) {
-    errors.need_one_of(&constraints.get("matchPolicy"), &matching::POLICIES);
-    for field in ["namespaceSelector", "objectSelector"] {
-        if !constraints.get(field).is_set() {
-            errors.required(&constraints.get(field), "");
-        }
-    }
-    matching::check_selectors(constraints, errors);
-    for rule in
-        ["resourceRules", "excludeResourceRules"].iter().flat_map(|list| constraints.get(list).items())
-    {
-        let mut names = BTreeSet::new();
-        for name in rule.get("resourceNames").items() {
-            errors.text(&name, text::path_segment);
-            if !names.insert(name.text()) {
-                errors.duplicate(&name);
+fn check_param_kind(param: &At<'_>, errors: &mut Errors) {
+    let (version, kind) = (param.get("apiVersion"), param.get("kind"));
+    let joined = |wrong: Vec<String>| (!wrong.is_empty()).then(|| wrong.join(","));
+    if errors.need(&version) {
+        let parts: Vec<&str> = version.text().split('/').collect();
+        match parts.as_slice() {
+            [_, _, _, ..] => {
+                errors.invalid(&version, format!("unexpected GroupVersion string: {}", version.text()));
+            }
+            parts => {
+                let (group, number) = match parts {
+                    [group, number] => (*group, *number),
+                    [number] => ("", *number),
+                    _ => ("", ""),
+                };
+                if let Some(wrong) = joined(text::subdomain(group)).filter(|_| !group.is_empty()) {
+                    errors.invalid_as(&version, group, wrong);
+                }
+                if number.is_empty() {
+                    errors.invalid(&version, "version must be specified");
+                } else if let Some(wrong) = joined(text::label_1035(number)) {
+                    errors.invalid_as(&version, number, wrong);
+                }
             }
         }
-        matching::check_rule(&rule, errors);
+    }
+    if errors.need(&kind)
+        && let Some(wrong) = joined(text::label_1035(&kind.text().to_lowercase()))
+    {
+        errors.invalid(&kind, format!("may have mixed case, but should otherwise match: {wrong}"));
     }
 }
 
-fn check_validating(policy: &Value) -> Vec<FieldError> {
+fn check_validating(policy: &Value, old: Option<&Value>) -> Vec<FieldError> {
     Errors::of(|errors| {
         let spec = At::root(policy).get("spec");
-        check_common(&spec, errors);
+        let expressions = check_common(&spec, old, false, errors);
         let (validations, audits) = (spec.get("validations"), spec.get("auditAnnotations"));
         if validations.is_empty() && audits.is_empty() {
             for list in [&validations, &audits] {
@@ -114,99 +122,78 @@ fn check_validating(policy: &Value) -> Vec<FieldError> {
             }
         }
         for validation in validations.items() {
-            let reason = validation.get("reason");
-            if validation.get("expression").text().trim().is_empty() {
-                errors.required(&validation.get("expression"), "expression is not specified");
-            }
-            if reason.is_set() && !REASONS.contains(&reason.text()) {
-                errors.not_supported(&reason, &REASONS[..3]);
-            }
+            check_validation(&validation, &expressions, errors);
         }
-        if audits.len() > 20 {
-            errors.invalid(&audits, "must not have more than 20 auditAnnotations");
-        }
-        for audit in audits.items() {
-            errors.need_text(&audit.get("key"), text::label_key);
-            errors.need(&audit.get("valueExpression"));
-        }
-        errors.unique(&audits, "key");
+        check_audits(&audits, policy["metadata"]["name"].as_str().unwrap_or_default(), &expressions, errors);
     })
 }
 
-fn check_mutating(policy: &Value) -> Vec<FieldError> {
+fn check_validation(validation: &At<'_>, expressions: &Expressions, errors: &mut Errors) {
+    expressions.validation(&validation.get("expression"), errors);
+    expressions.message(&validation.get("messageExpression"), errors);
+    let message = validation.get("message");
+    if !message.is_empty() && message.text().trim().is_empty() {
+        errors.invalid(&message, "must be non-empty if specified");
+    } else if message.text().trim().contains(['\n', '\r']) {
+        errors.invalid(&message, "must not contain line breaks");
+    }
+    let reason = validation.get("reason");
+    if reason.is_set() && !REASONS.contains(&reason.text()) {
+        errors.not_supported(&reason, &REASONS[..3]);
+    }
+}
+
+fn check_audits(audits: &At<'_>, policy: &str, expressions: &Expressions, errors: &mut Errors) {
+    if audits.len() > MAX_AUDITS {
+        errors.invalid(audits, format!("must not have more than {MAX_AUDITS} auditAnnotations"));
+    }
+    let mut seen = Vec::new();
+    for audit in audits.items() {
+        let key = audit.get("key");
+        let qualified = format!("{policy}/{}", key.text());
+        for wrong in text::label_key(&qualified) {
+            errors.invalid_as(&key, qualified.clone(), wrong);
+        }
+        expressions.audit(&audit.get("valueExpression"), errors);
+        if seen.contains(&key.text()) {
+            errors.duplicate(&key);
+        }
+        seen.push(key.text());
+    }
+}
+
+fn check_mutating(policy: &Value, old: Option<&Value>) -> Vec<FieldError> {
     Errors::of(|errors| {
         let spec = At::root(policy).get("spec");
-        check_common(&spec, errors);
+        let expressions = check_common(&spec, old, true, errors);
         let mutations = spec.get("mutations");
         if mutations.is_empty() {
             errors.required(&mutations, "mutations must contain at least one item");
         }
         for mutation in mutations.items() {
-            errors.need_one_of(&mutation.get("patchType"), &["ApplyConfiguration", "JSONPatch"]);
+            check_mutation(&mutation, &expressions, errors);
         }
         errors.need_one_of(&spec.get("reinvocationPolicy"), &["IfNeeded", "Never"]);
     })
 }
 
-/// The rules of bindings: a validating one says what to do with what it finds.
-pub(crate) fn binding_rules(validating: bool) -> Rules {
-    Rules {
-        default: |binding| {
-            let Some(spec) = fill::object(binding, "spec") else { return };
-            if let Some(resources) = fill::present(spec, "matchResources") {
-                default_constraints(resources);
-            }
-        },
-        generation: Generation::Content,
-        validate: if validating { check_validating_binding } else { check_binding },
-        validate_update: if validating {
-            |new, _| check_validating_binding(new)
-        } else {
-            |new, _| check_binding(new)
-        },
-        ..Rules::none()
+fn check_mutation(mutation: &At<'_>, expressions: &Expressions, errors: &mut Errors) {
+    let form = mutation.get("patchType");
+    let (field, other, returns) = match form.text() {
+        "" => return errors.required(&form, ""),
+        "JSONPatch" => ("jsonPatch", "applyConfiguration", Returns::json_patch()),
+        "ApplyConfiguration" => ("applyConfiguration", "jsonPatch", Returns::apply_configuration()),
+        _ => return errors.not_supported(&form, &["ApplyConfiguration", "JSONPatch"]),
+    };
+    let given = mutation.get(field);
+    if given.is_set() {
+        expressions.mutation(&given.get("expression"), &returns, errors);
+    } else {
+        errors.required(&given, &format!("must be specified when patchType is {}", form.text()));
     }
-}
-
-fn check_binding(binding: &Value) -> Vec<FieldError> {
-    Errors::of(|errors| check_binding_spec(&At::root(binding).get("spec"), errors))
-}
-
-fn check_binding_spec(spec: &At<'_>, errors: &mut Errors) {
-    errors.need_text(&spec.get("policyName"), text::path_segment);
-    let parameters = spec.get("paramRef");
-    if parameters.is_set() {
-        let (name, selector) = (parameters.get("name"), parameters.get("selector"));
-        match (name.is_empty(), selector.is_set()) {
-            (true, false) => errors.required(&parameters, "one of name or selector must be specified"),
-            (false, true) => errors.forbidden(&name, "name and selector are mutually exclusive"),
-            _ => errors.maybe_text(&name, text::path_segment),
-        }
-        errors.need_one_of(&parameters.get("parameterNotFoundAction"), &["Allow", "Deny"]);
+    let unwanted = mutation.get(other);
+    if unwanted.is_set() {
+        let why = format!("must not be specified when patchType is {}", form.text());
+        errors.invalid_as(&unwanted, format!("{{{other}}}"), why);
     }
-    let resources = spec.get("matchResources");
-    if resources.is_set() {
-        check_constraints(&resources, errors);
-    }
-}
-
-fn check_validating_binding(binding: &Value) -> Vec<FieldError> {
-    Errors::of(|errors| {
-        let spec = At::root(binding).get("spec");
-        check_binding_spec(&spec, errors);
-        let actions = spec.get("validationActions");
-        let mut seen = BTreeSet::new();
-        for action in actions.items() {
-            errors.one_of(&action, &["Audit", "Deny", "Warn"]);
-            if !seen.insert(action.text()) {
-                errors.duplicate(&action);
-            }
-        }
-        if seen.contains("Deny") && seen.contains("Warn") {
-            errors.invalid(&actions, "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)");
-        }
-        if seen.is_empty() {
-            errors.required(&actions, "at least one validation action is required");
-        }
-    })
 }

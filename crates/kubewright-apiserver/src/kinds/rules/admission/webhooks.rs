@@ -15,8 +15,8 @@ pub(crate) fn validating() -> Rules {
     Rules {
         default: |object| fill::each(object, "webhooks", default),
         generation: Generation::Content,
-        validate: |object| check(object, false),
-        validate_update: |new, _| check(new, false),
+        validate: |object| check(object, false, true),
+        validate_update: |new, old| check(new, false, conditions_changed(new, old)),
         ..Rules::none()
     }
 }
@@ -31,8 +31,8 @@ pub(crate) fn mutating() -> Rules {
             });
         },
         generation: Generation::Content,
-        validate: |object| check(object, true),
-        validate_update: |new, _| check(new, true),
+        validate: |object| check(object, true, true),
+        validate_update: |new, old| check(new, true, conditions_changed(new, old)),
         ..Rules::none()
     }
 }
@@ -47,11 +47,23 @@ fn default(hook: &mut Value) {
     }
 }
 
-fn check(object: &Value, mutating: bool) -> Vec<FieldError> {
+/// Conditions that do not change are not checked again.
+fn conditions_changed(new: &Value, old: &Value) -> bool {
+    let conditions = |object: &Value| -> Vec<Value> {
+        let hooks = object["webhooks"].as_array().into_iter().flatten();
+        hooks.map(|hook| hook.get("matchConditions").cloned().unwrap_or_default()).collect()
+    };
+    conditions(new) != conditions(old)
+}
+
+fn check(object: &Value, mutating: bool, with_conditions: bool) -> Vec<FieldError> {
     Errors::of(|errors| {
         let hooks = At::root(object).get("webhooks");
         for hook in hooks.items() {
             check_hook(&hook, mutating, errors);
+            if with_conditions {
+                matching::check_conditions(&hook.get("matchConditions"), false, errors);
+            }
             check_versions(&hook.get("admissionReviewVersions"), errors);
         }
         errors.unique(&hooks, "name");
@@ -86,7 +98,6 @@ fn check_hook(hook: &At<'_>, mutating: bool, errors: &mut Errors) {
         (false, true) => check_service(&service, errors),
         _ => errors.required(&client, "exactly one of url or service is required"),
     }
-    matching::check_conditions(&hook.get("matchConditions"), errors);
 }
 
 fn check_name(name: &At<'_>, errors: &mut Errors) {

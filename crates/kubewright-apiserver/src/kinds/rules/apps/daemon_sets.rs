@@ -6,7 +6,7 @@ use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
 use super::super::{Generation, Rules, fill, percent, selector};
-use super::check_collisions;
+use super::{check_collisions, printed_strategy};
 use crate::FieldError;
 
 /// Counts the templates; a field of its own in old versions of the API.
@@ -96,9 +96,11 @@ fn count_template(object: &mut Value, count: i64) {
 fn check(spec: &At<'_>, errors: &mut Errors) {
     let (wanted, pods) = (spec.get("selector"), spec.get("template"));
     selector::check(&wanted, errors);
-    template::check_selected(&pods, &wanted, errors);
+    if selector::is_usable(&wanted) {
+        template::check_selected(&pods, &wanted, errors);
+    }
     if wanted.is_set() && selector::is_everything(&wanted) {
-        errors.invalid(&wanted, "empty selector is invalid for daemonset");
+        selector::invalid(&wanted, "empty selector is invalid for daemonset", errors);
     }
     template::check(&pods, errors);
     template::check_lasting(&pods, "DaemonSet", errors);
@@ -115,7 +117,11 @@ fn check_strategy(strategy: &At<'_>, errors: &mut Errors) {
         "RollingUpdate" => errors.required(&rolling, ""),
         kind => {
             let error = FieldError::not_supported(&strategy.path, kind, ["RollingUpdate", "OnDelete"]);
-            errors.push(error.printed(format!("{{\"Type\":{kind:?},\"RollingUpdate\":{}}}", rolling.value)));
+            errors.push(error.printed(printed_strategy(
+                kind,
+                &rolling,
+                [("MaxUnavailable", "maxUnavailable"), ("MaxSurge", "maxSurge")],
+            )));
         }
     }
 }

@@ -6,12 +6,13 @@ use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
 use super::super::{Generation, Rules, fill, percent, selector};
-use super::{check_collisions, check_counts, check_selector};
+use super::{check_collisions, check_counts, check_selector, printed_strategy};
 use crate::FieldError;
 
 pub(crate) fn rules() -> Rules {
     Rules {
         default,
+        prepare_create: |object| fill::set(object, "status", serde_json::json!({})),
         generation: Generation::ContentAndAnnotations,
         validate: |object| Errors::of(|errors| check(&At::root(object).get("spec"), errors)),
         validate_update: |new, old| {
@@ -55,7 +56,7 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
         template::check(&pods, errors);
         template::check_lasting(&pods, "ReplicaSet", errors);
     } else {
-        errors.invalid(&wanted, "invalid label selector");
+        selector::invalid(&wanted, "invalid label selector", errors);
     }
     check_strategy(&spec.get("strategy"), errors);
     errors.non_negative(&spec.get("minReadySeconds"));
@@ -79,7 +80,11 @@ fn check_strategy(strategy: &At<'_>, errors: &mut Errors) {
         "RollingUpdate" => errors.required(&rolling, "this should be defaulted and never be nil"),
         kind => {
             let error = FieldError::not_supported(&strategy.path, kind, ["Recreate", "RollingUpdate"]);
-            errors.push(error.printed(format!("{{\"Type\":{kind:?},\"RollingUpdate\":{}}}", rolling.value)));
+            errors.push(error.printed(printed_strategy(
+                kind,
+                &rolling,
+                [("MaxUnavailable", "maxUnavailable"), ("MaxSurge", "maxSurge")],
+            )));
         }
     }
 }

@@ -50,15 +50,20 @@ fn check_selector(selector: &At<'_>, what: &str, errors: &mut Errors) -> bool {
         errors.required(selector, "");
         return true;
     }
-    let operators = ["In", "NotIn", "Exists", "DoesNotExist"];
+    let before = errors.count();
     selector::check(selector, errors);
+    let usable = errors.count() == before;
     if selector::is_everything(selector) {
-        errors.invalid(selector, format!("empty selector is invalid for {what}"));
+        selector::invalid(selector, format!("empty selector is invalid for {what}"), errors);
     }
-    selector
-        .get("matchExpressions")
-        .items()
-        .all(|expression| operators.contains(&expression.get("operator").text()))
+    usable
+}
+
+/// A strategy of updates as Go prints it: its type, and the fields of `rolling` by their names in Go and in JSON.
+fn printed_strategy(kind: &str, rolling: &At<'_>, fields: [(&str, &str); 2]) -> String {
+    let parts = fields.map(|(go, json)| format!("\"{go}\":{}", rolling.get(json).value));
+    let rolling = if rolling.is_set() { format!("{{{}}}", parts.join(",")) } else { "null".to_owned() };
+    format!("{{\"Type\":{},\"RollingUpdate\":{rolling}}}", Value::from(kind))
 }
 
 /// The numbers of a status: none is negative, and none of the parts is larger than `replicas`.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
-use super::super::{Again, Generation, Rules, fill, selector};
+use super::super::{Again, Generation, NameRule, Rules, fill, selector};
 use super::{check_counts, check_selector};
 use crate::FieldError;
 
@@ -68,7 +68,7 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
         template::check(&pods, errors);
         template::check_lasting(&pods, "ReplicaSet", errors);
     } else {
-        errors.invalid(&wanted, "invalid label selector");
+        selector::invalid(&wanted, "invalid label selector", errors);
     }
 }
 
@@ -83,6 +83,7 @@ pub(crate) fn controllers() -> Rules {
         prepare_create: zero_status,
         generation: Generation::Content,
         again: Again::Object,
+        name: NameRule::LongName,
         validate: |object| Errors::of(|errors| check_controller(&At::root(object).get("spec"), errors)),
         validate_update: |new, _| Errors::of(|errors| check_controller(&At::root(new).get("spec"), errors)),
         validate_status,

@@ -6,8 +6,8 @@ use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
 use super::super::storage::claims;
-use super::super::{Generation, NameRule, Rules, fill, percent, selector, text};
-use super::{check_collisions, check_counts, check_selector};
+use super::super::{Generation, NameRule, Rules, fill, selector, text};
+use super::{check_collisions, check_counts, check_selector, printed_strategy};
 use crate::FieldError;
 
 /// What may change.
@@ -73,6 +73,8 @@ fn default_strategy(strategy: &mut Value) {
         && let Some(rolling) = fill::present(strategy, "rollingUpdate")
     {
         fill::absent(rolling, "partition", 0);
+        // The feature MaxUnavailableStatefulSet is off.
+        fill::remove(rolling, "maxUnavailable");
     }
 }
 
@@ -102,7 +104,7 @@ fn check(spec: &At<'_>, new: bool, errors: &mut Errors) {
     if check_selector(&wanted, "statefulset", errors) {
         check_template(spec, &wanted, errors);
     } else {
-        errors.invalid(&wanted, "");
+        selector::invalid(&wanted, "", errors);
     }
     template::check_lasting(&spec.get("template"), "StatefulSet", errors);
 }
@@ -117,19 +119,15 @@ fn check_strategy(strategy: &At<'_>, errors: &mut Errors) {
         "OnDelete" => {}
         "RollingUpdate" => {
             errors.non_negative(&rolling.get("partition"));
-            let unavailable = rolling.get("maxUnavailable");
-            if unavailable.is_set() {
-                percent::check(&unavailable, errors);
-                if percent::amount(&unavailable) == 0 {
-                    errors.invalid(&unavailable, "cannot be 0");
-                }
-                percent::check_at_most_all(&unavailable, errors);
-            }
         }
         kind => {
             let error =
                 FieldError::invalid(&strategy.path, Value::Null, "must be 'RollingUpdate' or 'OnDelete'");
-            errors.push(error.printed(format!("{{\"Type\":{kind:?},\"RollingUpdate\":{}}}", rolling.value)));
+            errors.push(error.printed(printed_strategy(
+                kind,
+                &rolling,
+                [("Partition", "partition"), ("MaxUnavailable", "maxUnavailable")],
+            )));
         }
     }
 }
@@ -159,7 +157,10 @@ fn check_template(spec: &At<'_>, wanted: &At<'_>, errors: &mut Errors) {
             fill::set(inner, "volumes", volumes);
         }
     }
-    template::check(&At::named(&pods.path, &whole), errors);
+    let whole = At::named(&pods.path, &whole);
+    template::check(&whole, errors);
+    // Once more, as in Kubernetes.
+    template::check_metadata(&whole, errors);
 }
 
 fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {

@@ -13,6 +13,8 @@ const OPERATORS: [&str; 2] = ["In", "NotIn"];
 /// How many rules, exit codes and patterns there may be.
 const RULES: usize = 20;
 const CODES: usize = 255;
+/// How long the text of indexes may be.
+const INDEXES: usize = 64 * 1024;
 
 /// Fills in what patterns leave out.
 pub(super) fn default(spec: &mut Value) {
@@ -35,7 +37,8 @@ pub(super) fn check(spec: &At<'_>, errors: &mut Errors) {
         if spec.get("completionMode").text() == "Indexed" {
             check_success(&success, spec, errors);
         } else {
-            errors.invalid(&success, "requires indexed completion mode");
+            let error = FieldError::invalid(&success.path, Value::Null, "requires indexed completion mode");
+            errors.push(error.printed(printed(&success)));
         }
     }
 }
@@ -111,6 +114,60 @@ fn check_codes(codes: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
     }
 }
 
+/// A success policy as Go prints it.
+fn printed(policy: &At<'_>) -> String {
+    let rules: Vec<String> = policy
+        .get("rules")
+        .items()
+        .map(|rule| {
+            let (indexes, count) = (rule.get("succeededIndexes"), rule.get("succeededCount"));
+            format!("{{\"SucceededIndexes\":{},\"SucceededCount\":{}}}", indexes.value, count.value)
+        })
+        .collect();
+    if policy.get("rules").is_set() {
+        format!("{{\"Rules\":[{}]}}", rules.join(","))
+    } else {
+        "{\"Rules\":null}".to_owned()
+    }
+}
+
+/// How many indexes a text such as `1,3-5` names (`validateIndexesFormat`).
+fn count_indexes(text: &str, completions: i64) -> Result<i64, String> {
+    let (mut last, mut total) = (None, 0);
+    for part in text.split(',').filter(|_| !text.is_empty()) {
+        let limits: Vec<&str> = part.split('-').collect();
+        let number = |at: &str| {
+            let number: i64 =
+                at.parse().map_err(|_| format!("cannot convert string to integer for index: {at:?}"))?;
+            if number >= completions { Err(format!("too large index: {at:?}")) } else { Ok(number) }
+        };
+        let falling = |previous: i64, current: i64| {
+            Err(format!("non-increasing order, previous: {previous}, current: {current}"))
+        };
+        let (first, end) = match limits.as_slice() {
+            [one] => (number(one)?, number(one)?),
+            [first, end] => {
+                let (first, end) = (number(first)?, number(end)?);
+                if first >= end {
+                    return falling(first, end);
+                }
+                (first, end)
+            }
+            _ => {
+                return Err(format!(
+                    "the fragment {part:?} violates the requirement that an index interval can have at most two parts separated by '-'"
+                ));
+            }
+        };
+        if let Some(last) = last.filter(|last| *last >= first) {
+            return falling(last, first);
+        }
+        total += end - first + 1;
+        last = Some(end);
+    }
+    Ok(total)
+}
+
 fn check_success(policy: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
     let rules = policy.get("rules");
     if rules.is_empty() {
@@ -123,10 +180,24 @@ fn check_success(policy: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
         if !count.is_set() && !indexes.is_set() {
             errors.required(&rule, "at least one of succeededCount or succeededIndexes must be specified");
         }
+        let mut total = 0;
+        if indexes.text().len() > INDEXES {
+            errors.push(FieldError::too_long(&indexes.path, INDEXES));
+        }
+        match count_indexes(indexes.text(), completions) {
+            Ok(found) => total = found,
+            Err(why) => errors.invalid(&indexes, format!("error parsing succeededIndexes: {why}")),
+        }
         errors.non_negative(&count);
         if count.number().is_some_and(|count| count > completions) {
             let detail =
                 format!("must be less than or equal to {completions} (the number of specified completions)");
+            errors.invalid(&count, detail);
+        }
+        if indexes.is_set() && count.number().is_some_and(|count| count > total) {
+            let detail = format!(
+                "must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
+            );
             errors.invalid(&count, detail);
         }
     }

@@ -20,7 +20,12 @@ pub(crate) fn rules() -> Rules {
         default: |object| {
             fill::object(object, "status");
             default_spec(object);
-            labels_from_template(object);
+            // Those of a new job's template are not complete yet.
+            let spec = At::root(object).get("spec");
+            let labelled = spec.dig(&["template", "metadata", "labels"]).get(UID_LABELS[1]).is_set();
+            if labelled || spec.get("manualSelector").is_true() {
+                labels_from_template(object);
+            }
         },
         prepare_create: |object| {
             fill::set(object, "status", json!({}));
@@ -141,7 +146,9 @@ fn check_own_spec(spec: &At<'_>, errors: &mut Errors) {
         errors.required(&wanted, "");
     }
     selector::check(&wanted, errors);
-    template::check_selected(&spec.get("template"), &wanted, errors);
+    if selector::is_usable(&wanted) {
+        template::check_selected(&spec.get("template"), &wanted, errors);
+    }
 }
 
 /// What holds for the spec of a job and for the one in a cron job (`validateJobSpec`).

@@ -12,6 +12,9 @@ pub(crate) fn pod(object: &mut Value) {
     fill::object(object, "status");
     let Some(spec) = fill::object(object, "spec") else { return };
     pod_spec(spec);
+    if spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < 0) {
+        fill::set(spec, "terminationGracePeriodSeconds", 1);
+    }
     for key in ["containers", "initContainers"] {
         fill::each(spec, key, |container| {
             if let Some(resources) = fill::present(container, "resources") {
@@ -43,9 +46,6 @@ pub(crate) fn pod_spec(spec: &mut Value) {
     fill::blank(spec, "restartPolicy", "Always");
     fill::object(spec, "securityContext");
     fill::absent(spec, "terminationGracePeriodSeconds", 30);
-    if spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < 0) {
-        fill::set(spec, "terminationGracePeriodSeconds", 1);
-    }
     fill::blank(spec, "schedulerName", "default-scheduler");
     service_account(spec);
     fill::canonical_map(spec, "overhead");

@@ -7,6 +7,16 @@ use super::{annotations, spec};
 
 /// Checks a template.
 pub(crate) fn check(template: &At<'_>, errors: &mut Errors) {
+    check_metadata(template, errors);
+    spec::check(&template.get("spec"), "", false, errors);
+    let ephemeral = template.dig(&["spec", "ephemeralContainers"]);
+    if !ephemeral.is_empty() {
+        errors.forbidden(&ephemeral, "ephemeral containers not allowed in pod template");
+    }
+}
+
+/// Checks the labels and annotations of a template.
+pub(crate) fn check_metadata(template: &At<'_>, errors: &mut Errors) {
     let (labels, notes) = (template.get("labels"), template.get("annotations"));
     let meta = template.get("metadata");
     // Kubernetes leaves `metadata` out of these paths.
@@ -14,11 +24,6 @@ pub(crate) fn check(template: &At<'_>, errors: &mut Errors) {
     let notes = At { path: notes.path, ..meta.get("annotations") };
     metadata::check_annotations(&notes, errors);
     annotations::check(&notes, &template.get("spec"), errors);
-    spec::check(&template.get("spec"), "", false, errors);
-    let ephemeral = template.dig(&["spec", "ephemeralContainers"]);
-    if !ephemeral.is_empty() {
-        errors.forbidden(&ephemeral, "ephemeral containers not allowed in pod template");
-    }
 }
 
 /// Checks that the pods of a template are always restarted and have no end. `what` names the controller.

@@ -23,24 +23,26 @@ const SOURCES: [(&str, &str, Check); 30] = [
     ("awsElasticBlockStore", "awsElasticBlockStore", |at, errors| check_disk(at, "volumeID", errors)),
     ("secret", "secret", |at, errors| check_keys(at, "secretName", errors)),
     ("nfs", "nfs", check_nfs),
-    ("iscsi", "iscsi", check_iscsi),
+    ("iscsi", "iscsi", |at, errors| {
+        check_iscsi(at, "must be valid format starting with iqn, eui, or naa", errors);
+    }),
     ("glusterfs", "glusterfs", |at, errors| need_all(at, &["endpoints", "path"], errors)),
     ("flocker", "flocker", check_flocker),
     ("persistentVolumeClaim", "persistentVolumeClaim", |at, errors| need_all(at, &["claimName"], errors)),
     ("rbd", "rbd", |at, errors| need_all(at, &["monitors", "image"], errors)),
     ("cinder", "cinder", |at, errors| need_with_secret(at, "volumeID", errors)),
     ("cephfs", "cephfs", |at, errors| need_all(at, &["monitors"], errors)),
-    ("quobyte", "quobyte", |at, errors| need_all(at, &["registry", "volume"], errors)),
+    ("quobyte", "quobyte", check_quobyte),
     ("downwardAPI", "downwardAPI", check_downward_api),
     ("fc", "fc", check_fibre_channel),
-    ("flexVolume", "flexVolume", |at, errors| need_all(at, &["driver"], errors)),
+    ("flexVolume", "flexVolume", check_flex),
     ("configMap", "configMap", |at, errors| check_keys(at, "name", errors)),
     ("azureFile", "azureFile", |at, errors| need_all(at, &["secretName", "shareName"], errors)),
     ("vsphereVolume", "vsphereVolume", |at, errors| need_all(at, &["volumePath"], errors)),
     ("photonPersistentDisk", "photonPersistentDisk", |at, errors| need_all(at, &["pdID"], errors)),
     ("portworxVolume", "portworxVolume", |at, errors| need_all(at, &["volumeID"], errors)),
     ("azureDisk", "azureDisk", check_azure_disk),
-    ("storageos", "storageos", |at, errors| need_with_secret(at, "volumeName", errors)),
+    ("storageos", "storageos", check_storage_os),
     ("projected", "projected", projected::check),
     ("scaleIO", "scaleIO", |at, errors| need_all(at, &["gateway", "system", "volumeName"], errors)),
     ("csi", "csi", check_csi),
@@ -158,8 +160,13 @@ fn check_source(volume: &At<'_>, errors: &mut Errors) {
         return;
     };
     check(&At { path: format!("{}.{inside}", volume.path), ..volume.get(key) }, errors);
-    for (key, ..) in given {
-        errors.forbidden(&volume.get(key), "may not specify more than 1 volume type");
+    for (key, _, check) in given {
+        match *key {
+            // Kubernetes forgets to refuse it.
+            "flexVolume" => check(&volume.get(key), errors),
+            "cephfs" => errors.forbidden(&volume.get("cephFS"), "may not specify more than 1 volume type"),
+            _ => errors.forbidden(&volume.get(key), "may not specify more than 1 volume type"),
+        }
     }
 }
 
@@ -244,16 +251,113 @@ fn check_nfs(at: &At<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_iscsi(at: &At<'_>, errors: &mut Errors) {
+/// An iSCSI volume; `other` are the words for a name of no known kind.
+pub(crate) fn check_iscsi(at: &At<'_>, other: &str, errors: &mut Errors) {
     errors.need(&at.get("targetPortal"));
     let iqn = at.get("iqn");
-    if errors.need(&iqn) && !["iqn", "eui", "naa"].iter().any(|start| iqn.text().starts_with(start)) {
-        errors.invalid(&iqn, "must be valid format starting with iqn, eui, or naa");
+    if errors.need(&iqn) {
+        check_iscsi_name(&iqn, other, errors);
     }
     errors.within(&at.get("lun"), 0, 255);
     let secured = at.get("chapAuthDiscovery").is_true() || at.get("chapAuthSession").is_true();
     if secured && !at.get("secretRef").is_set() {
         errors.required(&at.get("secretRef"), "");
+    }
+    let initiator = at.get("initiatorName");
+    if initiator.is_set() {
+        check_iscsi_name(&At { path: at.get("initiatorname").path, ..initiator }, other, errors);
+    }
+}
+
+fn check_iscsi_name(name: &At<'_>, other: &str, errors: &mut Errors) {
+    let alphanumeric = |start: &str, count: usize| {
+        // The character after the start may be any.
+        name.text().strip_prefix(start).is_some_and(|rest| {
+            let mut rest = rest.chars();
+            let separator = rest.next().is_some_and(|one| one != '\n');
+            separator && rest.as_str().len() == count && rest.all(|one| one.is_ascii_alphanumeric())
+        })
+    };
+    let good = match name.text().get(..3) {
+        Some("iqn") => has_iqn(name.text()),
+        Some("eui") => alphanumeric("eui", 16),
+        Some("naa") => alphanumeric("naa", 32),
+        _ => {
+            errors.invalid(name, other);
+            return;
+        }
+    };
+    if !good {
+        errors.invalid(name, "must be valid format");
+    }
+}
+
+/// Whether a text ends in `iqn.<year>-<month>.<reversed domain>:<name>`.
+fn has_iqn(text: &str) -> bool {
+    let is_one = |rest: &str| {
+        let bytes = rest.as_bytes();
+        let dated = bytes.len() > 8
+            && bytes[..4].iter().all(u8::is_ascii_digit)
+            && bytes[4] == b'-'
+            && bytes[5..7].iter().all(u8::is_ascii_digit)
+            && bytes[7] == b'.';
+        let good = |name: &str| {
+            !name.is_empty()
+                && !name.contains(|one: char| ",;*&$|".contains(one) || one.is_ascii_whitespace())
+        };
+        let domain = |name: &str| {
+            !name.is_empty()
+                && name.bytes().all(|one| one.is_ascii_alphanumeric() || one == b'-' || one == b'.')
+        };
+        dated
+            && rest
+                .get(8..)
+                .and_then(|rest| rest.split_once(':'))
+                .is_some_and(|(at, name)| domain(at) && good(name))
+    };
+    text.match_indices("iqn.").any(|(start, _)| is_one(&text[start + 4..]))
+}
+
+fn check_quobyte(at: &At<'_>, errors: &mut Errors) {
+    const PAIRS: &str = "must be a host:port pair or multiple pairs separated by commas";
+    let registry = at.get("registry");
+    if registry.is_empty() {
+        errors.required(&registry, PAIRS);
+    } else if at.get("tenant").text().len() >= 65 {
+        errors.required(&at.get("tenant"), "must be a UUID and may not exceed a length of 64 characters");
+    } else {
+        for _ in registry.text().split(',').filter(|pair| !is_host_and_port(pair)) {
+            errors.invalid(&registry, PAIRS);
+        }
+    }
+    errors.need(&at.get("volume"));
+}
+
+/// Whether Go's `net.SplitHostPort` can split it.
+fn is_host_and_port(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else { return false };
+    match host.strip_prefix('[') {
+        Some(inner) => inner.strip_suffix(']').is_some_and(|inner| !inner.contains(['[', ']'])),
+        None => !host.contains([':', '[', ']']) && !port.contains(['[', ']']),
+    }
+}
+
+fn check_flex(at: &At<'_>, errors: &mut Errors) {
+    errors.need(&at.get("driver"));
+    for (key, entry) in at.get("options").entries() {
+        let domain = format!(".{}", key.split('/').next().unwrap_or_default().to_lowercase());
+        if domain.ends_with(".kubernetes.io") || domain.ends_with(".k8s.io") {
+            errors.invalid_as(&entry, key, "kubernetes.io and k8s.io namespaces are reserved");
+        }
+    }
+}
+
+fn check_storage_os(at: &At<'_>, errors: &mut Errors) {
+    errors.need_text(&at.get("volumeName"), text::label);
+    errors.maybe_text(&at.get("volumeNamespace"), text::label);
+    let secret = at.get("secretRef");
+    if secret.is_set() {
+        errors.need(&secret.get("name"));
     }
 }
 
@@ -324,14 +428,26 @@ fn check_fibre_channel(at: &At<'_>, errors: &mut Errors) {
 fn check_azure_disk(at: &At<'_>, errors: &mut Errors) {
     need_all(at, &["diskName", "diskURI"], errors);
     errors.maybe_one_of(&at.get("cachingMode"), &["None", "ReadOnly", "ReadWrite"]);
-    errors.maybe_one_of(&at.get("kind"), &["Dedicated", "Managed", "Shared"]);
+    let (kind, uri) = (at.get("kind"), at.get("diskURI"));
+    errors.maybe_one_of(&kind, &["Dedicated", "Managed", "Shared"]);
+    let (start, example) = if kind.text() == "Managed" {
+        (
+            "/subscriptions/",
+            "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}",
+        )
+    } else {
+        ("https://", "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd")
+    };
+    if kind.is_set() && !uri.text().starts_with(start) {
+        errors.not_supported(&uri, &[example]);
+    }
 }
 
 fn check_csi(at: &At<'_>, errors: &mut Errors) {
     check_driver_name(&at.get("driver"), errors);
     let secret = at.get("nodePublishSecretRef");
-    if secret.is_set() {
-        errors.need(&secret.get("name"));
+    if secret.is_set() && errors.need(&secret.get("name")) {
+        errors.text(&At { path: at.get("name").path, ..secret.get("name") }, text::subdomain);
     }
 }
 

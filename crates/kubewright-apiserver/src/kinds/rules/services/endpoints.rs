@@ -37,9 +37,12 @@ fn check(subsets: &At<'_>, errors: &mut Errors) {
         }
         for address in lists.iter().flat_map(At::items) {
             let ip = address.get("ip");
-            errors.text(&ip, text::ip);
+            errors.text(&ip, text::old_ip);
             errors.maybe_text(&address.get("hostname"), text::label);
-            errors.maybe_text(&address.get("nodeName"), text::subdomain);
+            let node = address.get("nodeName");
+            if node.is_set() {
+                errors.text(&node, text::subdomain);
+            }
             addresses::check_endpoint_ip(&ip, errors);
         }
         let ports = subset.get("ports");

@@ -19,6 +19,7 @@ const TOPOLOGY: usize = 16;
 pub(crate) fn rules() -> Rules {
     Rules {
         default,
+        prepare_create: drop_topology,
         generation: Generation::ContentAndLabels,
         again: Again::Metadata,
         validate: |slice| Errors::of(|errors| check(&At::root(slice), true, errors)),
@@ -41,6 +42,11 @@ fn default(slice: &mut Value) {
     fill::each(slice, "endpoints", |endpoint| {
         fill::object(endpoint, "conditions");
     });
+}
+
+/// New slices have no topology: the zone and the node have fields of their own.
+fn drop_topology(slice: &mut Value) {
+    fill::each(slice, "endpoints", |endpoint| fill::remove(endpoint, "deprecatedTopology"));
 }
 
 fn check(slice: &At<'_>, endpoints_changed: bool, errors: &mut Errors) {
@@ -72,7 +78,7 @@ fn check_ports(ports: &At<'_>, errors: &mut Errors) {
         if !names.insert(name.text()) {
             errors.duplicate(&name);
         }
-        errors.need_one_of(&port.get("protocol"), &PROTOCOLS);
+        errors.one_of(&port.get("protocol"), &PROTOCOLS);
         if port.get("appProtocol").is_set() {
             errors.text(&port.get("appProtocol"), text::label_key);
         }
@@ -89,7 +95,10 @@ fn check_endpoint(endpoint: &At<'_>, kind: &str, errors: &mut Errors) {
     for address in list.items() {
         check_address(&list, &address, kind, errors);
     }
-    errors.maybe_text(&endpoint.get("nodeName"), text::subdomain);
+    let node = endpoint.get("nodeName");
+    if node.is_set() {
+        errors.text(&node, text::subdomain);
+    }
     let topology = endpoint.get("deprecatedTopology");
     if topology.len() > TOPOLOGY {
         errors.too_many(&topology, topology.len(), TOPOLOGY);

@@ -12,7 +12,11 @@ use crate::FieldError;
 pub(crate) fn rules() -> Rules {
     Rules {
         default,
-        prepare_create: |claim| fill::set(claim, "status", json!({"phase": "Pending"})),
+        prepare_create: |claim| {
+            fill::set(claim, "status", json!({"phase": "Pending"}));
+            drop_foreign_sources(claim, None);
+        },
+        prepare_update: |new, old| drop_foreign_sources(new, Some(old)),
         again: Again::Object,
         validate: |claim| Errors::of(|errors| check_spec(&At::root(claim).get("spec"), errors)),
         validate_update: |new, old| Errors::of(|errors| check_change(&At::root(new), &At::root(old), errors)),
@@ -47,6 +51,30 @@ pub(crate) fn default_spec(claim: &mut Value) {
         fill::canonical_map(resources, "requests");
     }
     fill::absent(spec, "volumeMode", "Filesystem");
+}
+
+/// Drops what is no source of data for an old client, and what names another namespace (a feature that is off); then
+/// tells the source that is left in both fields (`pkg/api/persistentvolumeclaim`).
+fn drop_foreign_sources(claim: &mut Value, old: Option<&Value>) {
+    let before = At::root(old.unwrap_or(&Value::Null)).get("spec");
+    let (had_source, had_reference) =
+        (before.get("dataSource").is_set(), before.get("dataSourceRef").is_set());
+    let Some(spec) = fill::present(claim, "spec") else { return };
+    let at = At::root(spec);
+    let (source, reference) = (at.get("dataSource"), at.get("dataSourceRef"));
+    let drops_reference = !reference.get("namespace").is_empty() && !had_reference;
+    let kept = matches!(
+        (source.get("apiGroup").text(), source.get("kind").text()),
+        ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+    );
+    let has_reference = reference.is_set() && !drops_reference;
+    let drops_source = source.is_set() && !had_source && !had_reference && !has_reference && !kept;
+    if drops_reference {
+        fill::remove(spec, "dataSourceRef");
+    }
+    if drops_source {
+        fill::remove(spec, "dataSource");
+    }
     one_source(spec);
 }
 
@@ -59,6 +87,9 @@ fn one_source(spec: &mut Value) {
         (true, false) => fill::set(spec, "dataSourceRef", old),
         (false, true) if At::root(spec).dig(&["dataSourceRef", "namespace"]).is_empty() => {
             fill::set(spec, "dataSource", new);
+            if let Some(source) = fill::present(spec, "dataSource") {
+                fill::remove(source, "namespace");
+            }
         }
         _ => {}
     }
@@ -98,11 +129,12 @@ fn check_sources(spec: &At<'_>, errors: &mut Errors) {
     if !old.is_set() || !new.is_set() {
         return;
     }
-    let place = format!("{}.dataSource", spec.path);
+    // Kubernetes shows an empty object: a path.
+    let shown = || json!({});
     if !new.get("namespace").is_empty() {
-        errors.invalid_as(spec, place, "may not be specified when dataSourceRef.namespace is specified");
+        errors.invalid_as(spec, shown(), "may not be specified when dataSourceRef.namespace is specified");
     } else if !["apiGroup", "kind", "name"].iter().all(|field| old.get(field).same(&new.get(field))) {
-        errors.invalid_as(spec, place, "must match dataSourceRef");
+        errors.invalid_as(spec, shown(), "must match dataSourceRef");
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn attributes_classes() -> Rules {
         validate: |class| {
             Errors::of(|errors| {
                 let class = At::root(class);
-                super::super::pods::volumes::check_driver_name(&class.get("driverName"), errors);
+                check_provisioner(&class.get("driverName"), errors);
                 check_parameters(&class.get("parameters"), errors);
                 if class.get("parameters").is_empty() {
                     errors.required(&class.get("parameters"), "must contain at least one key/value pair");
@@ -54,12 +54,7 @@ fn immutable(new: &Value, old: &Value, fields: &[&str]) -> Vec<FieldError> {
 }
 
 fn check(class: &At<'_>, errors: &mut Errors) {
-    let provisioner = class.get("provisioner");
-    if errors.need(&provisioner) {
-        for message in text::label_key(&provisioner.text().to_lowercase()) {
-            errors.invalid_as(&provisioner, provisioner.text().to_lowercase(), message);
-        }
-    }
+    check_provisioner(&class.get("provisioner"), errors);
     check_parameters(&class.get("parameters"), errors);
     let policy = class.get("reclaimPolicy");
     if !policy.is_empty() {
@@ -73,6 +68,16 @@ fn check(class: &At<'_>, errors: &mut Errors) {
     }
     for term in class.get("allowedTopologies").items() {
         check_topology(&term, errors);
+    }
+}
+
+/// Who makes the volumes (`validateProvisioner`).
+fn check_provisioner(provisioner: &At<'_>, errors: &mut Errors) {
+    if errors.need(provisioner) {
+        let lower = provisioner.text().to_lowercase();
+        for message in text::label_key(&lower) {
+            errors.invalid_as(provisioner, lower.as_str(), message);
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::volumes::check_driver_name;
 use super::super::{Again, Generation, Rules, fill, resources, selector, text};
+use crate::FieldError;
 
 /// The rules of CSI drivers.
 pub(crate) fn drivers() -> Rules {
@@ -21,7 +22,19 @@ pub(crate) fn drivers() -> Rules {
                 fill::set(spec, "volumeLifecycleModes", serde_json::json!(["Persistent"]));
             }
         },
-        generation: Generation::Content,
+        // The feature VolumeLimitScaling is off.
+        prepare_create: |driver| {
+            if let Some(spec) = fill::present(driver, "spec") {
+                fill::remove(spec, "preventPodSchedulingIfMissing");
+            }
+        },
+        prepare_update: |new, old| {
+            let had = At::root(old).dig(&["spec", "preventPodSchedulingIfMissing"]).is_set();
+            if let Some(spec) = fill::present(new, "spec").filter(|_| !had) {
+                fill::remove(spec, "preventPodSchedulingIfMissing");
+            }
+        },
+        generation: Generation::ContentOfOld,
         validate: |driver| Errors::of(|errors| check_driver(&At::root(driver).get("spec"), errors)),
         validate_update: |new, old| {
             Errors::of(|errors| {
@@ -38,23 +51,34 @@ pub(crate) fn drivers() -> Rules {
 
 fn check_driver(spec: &At<'_>, errors: &mut Errors) {
     errors.maybe_one_of(&spec.get("fsGroupPolicy"), &["File", "None", "ReadWriteOnceWithFSType"]);
-    for mode in spec.get("volumeLifecycleModes").items() {
-        errors.one_of(&mode, &["Ephemeral", "Persistent"]);
-    }
     let requests = spec.get("tokenRequests");
     let mut audiences = BTreeSet::new();
     for request in requests.items() {
         let (audience, lifetime) = (request.get("audience"), request.get("expirationSeconds"));
         if !audiences.insert(audience.text()) {
-            errors.duplicate(&audience);
+            errors.push(FieldError::duplicate(&audience.path, audience.text()));
+            continue;
         }
-        if lifetime.number().is_some_and(|seconds| seconds < 10 * 60) {
+        let seconds = lifetime.number();
+        if seconds.is_some_and(|seconds| seconds < 10 * 60) {
             errors.invalid(&lifetime, "may not specify a duration less than 10 minutes");
         }
+        if seconds.is_some_and(|seconds| seconds > 1 << 32) {
+            errors.invalid(&lifetime, "may not specify a duration larger than 2^32 seconds");
+        }
+    }
+    let modes = spec.get("volumeLifecycleModes");
+    for mode in modes.items() {
+        errors.one_of(&At { path: modes.path.clone(), ..mode }, &["Persistent", "Ephemeral"]);
     }
     let period = spec.get("nodeAllocatableUpdatePeriodSeconds");
     if period.number().is_some_and(|seconds| seconds < 10) {
         errors.invalid(&period, "must be greater than or equal to 10 seconds");
+    }
+    let in_secrets = spec.get("serviceAccountTokenInSecrets");
+    if in_secrets.is_set() && requests.is_empty() {
+        let detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified";
+        errors.invalid(&in_secrets, detail);
     }
 }
 
@@ -76,6 +100,7 @@ pub(crate) fn nodes() -> Rules {
 }
 
 fn check_node(drivers: &At<'_>, errors: &mut Errors) {
+    let mut names = BTreeSet::new();
     for driver in drivers.items() {
         check_driver_name(&driver.get("name"), errors);
         let id = driver.get("nodeID");
@@ -84,11 +109,19 @@ fn check_node(drivers: &At<'_>, errors: &mut Errors) {
             errors.invalid(&id, "must be 256 characters or less");
         }
         errors.non_negative(&driver.dig(&["allocatable", "count"]));
+        if !names.insert(driver.get("name").text()) {
+            errors.duplicate(&driver.get("name"));
+        }
+        let mut keys = BTreeSet::new();
         for key in driver.get("topologyKeys").items() {
-            errors.need_text(&At { path: driver.path.clone(), ..key }, text::label_key);
+            let key = At { path: driver.path.clone(), ..key };
+            errors.need(&key);
+            if !keys.insert(key.text()) {
+                errors.duplicate(&key);
+            }
+            errors.text(&key, text::label_key);
         }
     }
-    errors.unique(drivers, "name");
 }
 
 /// The rules of volume attachments.
@@ -129,7 +162,9 @@ fn check_attachment(spec: &At<'_>, errors: &mut Errors) {
         _ => {}
     }
     errors.text(&spec.get("nodeName"), text::subdomain);
-    errors.maybe_text(&name, text::subdomain);
+    if name.is_set() {
+        errors.text(&name, text::subdomain);
+    }
 }
 
 /// The rules of CSI storage capacities.
@@ -143,11 +178,9 @@ pub(crate) fn capacities() -> Rules {
         validate: |capacity| {
             Errors::of(|errors| {
                 let capacity = At::root(capacity);
-                errors.text(&capacity.get("storageClassName"), text::subdomain);
-                for field in ["capacity", "maximumVolumeSize"] {
-                    resources::non_negative(&capacity.get(field), errors);
-                }
                 selector::check(&capacity.get("nodeTopology"), errors);
+                errors.text(&capacity.get("storageClassName"), text::subdomain);
+                resources::non_negative(&capacity.get("capacity"), errors);
             })
         },
         validate_update: |new, old| {

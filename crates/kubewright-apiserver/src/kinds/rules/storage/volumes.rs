@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::{check_node_selector, volumes};
+use super::super::quantity::Quantity;
 use super::super::{Again, Rules, fill, resources, text};
 use super::{VOLUME_MODES, check_access_modes};
 use crate::FieldError;
@@ -35,6 +36,15 @@ const SOURCES: [&str; 22] = [
     "csi",
 ];
 
+/// The references to secrets of a CSI volume that are looked at, in Kubernetes' order.
+const SECRETS: [&str; 4] = [
+    "controllerPublishSecretRef",
+    "controllerExpandSecretRef",
+    "nodePublishSecretRef",
+    "nodeExpandSecretRef",
+];
+const ONE_SOURCE: &str = "may not specify more than 1 volume type";
+
 pub(crate) fn rules() -> Rules {
     Rules {
         default,
@@ -63,12 +73,6 @@ fn default(volume: &mut Value) {
     if let Some(path) = fill::present(spec, "hostPath") {
         fill::absent(path, "type", "");
     }
-    if let Some(claim) = fill::present(spec, "claimRef")
-        && claim.get("name").is_some_and(Value::is_string)
-    {
-        fill::blank(claim, "kind", "PersistentVolumeClaim");
-        fill::blank(claim, "apiVersion", "v1");
-    }
 }
 
 fn check(spec: &At<'_>, errors: &mut Errors) {
@@ -80,6 +84,9 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
     }
     for (_, amount) in capacity.entries() {
         resources::positive(&amount, errors);
+        if let Some(bytes) = Quantity::of(amount.value).filter(|bytes| bytes.sign().is_lt()) {
+            errors.invalid_as(&amount, bytes.whole(), "must be a valid resource quantity");
+        }
     }
     let policy = spec.get("persistentVolumeReclaimPolicy");
     if !policy.is_empty() {
@@ -129,18 +136,65 @@ fn check_source(spec: &At<'_>, errors: &mut Errors) {
             {
                 errors.invalid(&source.get("path"), "must not contain '..'");
             }
-            if !spec.dig(&["nodeAffinity", "required"]).is_set() {
+            if !spec.get("nodeAffinity").is_set() {
                 errors.required(&spec.get("nodeAffinity"), "Local volume requires node affinity");
             }
         }
         "csi" => {
             volumes::check_driver_name(&source.get("driver"), errors);
             errors.need(&source.get("volumeHandle"));
+            for field in SECRETS {
+                check_secret(&source.get(field), errors);
+            }
         }
-        _ => volumes::check_kind(kind, &source, errors),
+        _ => check_kind(spec, kind, &source, errors),
     }
-    for (_, other) in given {
-        errors.forbidden(&other, "may not specify more than 1 volume type");
+    for (kind, other) in given {
+        match kind {
+            // Kubernetes forgets to refuse it.
+            "flexVolume" => volumes::check_kind(kind, &other, errors),
+            "cephfs" => errors.forbidden(&spec.get("cephFS"), ONE_SOURCE),
+            _ => errors.forbidden(&other, ONE_SOURCE),
+        }
+    }
+}
+
+/// A kind of volume that pods have too, where volumes ask for something else.
+fn check_kind(spec: &At<'_>, kind: &str, source: &At<'_>, errors: &mut Errors) {
+    match kind {
+        "gcePersistentDisk" => {
+            let path = format!("{}.persistentDisk", spec.path);
+            volumes::check_kind(kind, &At { path, ..source.clone() }, errors);
+        }
+        "iscsi" => volumes::check_iscsi(source, "must be valid format", errors),
+        "glusterfs" => {
+            volumes::check_kind(kind, source, errors);
+            let namespace = source.get("endpointsNamespace");
+            if namespace.is_set() && namespace.is_empty() {
+                let detail = "if the endpointnamespace is set, it must be a valid namespace name";
+                errors.invalid(&namespace, detail);
+            }
+            errors.maybe_text(&namespace, text::label);
+        }
+        "azureFile" => {
+            volumes::check_kind(kind, source, errors);
+            let namespace = source.get("secretNamespace");
+            if namespace.is_set() {
+                errors.need(&namespace);
+            }
+        }
+        _ => volumes::check_kind(kind, source, errors),
+    }
+    if matches!(kind, "cinder" | "storageos") && source.get("secretRef").is_set() {
+        errors.need(&source.dig(&["secretRef", "namespace"]));
+    }
+}
+
+/// A reference to a secret in any namespace (`validatePVSecretReference`).
+fn check_secret(secret: &At<'_>, errors: &mut Errors) {
+    if secret.is_set() {
+        errors.need_text(&secret.get("name"), text::subdomain);
+        errors.need_text(&secret.get("namespace"), text::label);
     }
 }
 

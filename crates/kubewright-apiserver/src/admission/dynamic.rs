@@ -1,0 +1,183 @@
+//! Dynamic admission: webhooks and policies, which users configure at run time. They come after the built-in plugins;
+//! policies before webhooks.
+
+use kubewright_world::World;
+use serde_json::{Value, json};
+
+use super::policies::{self, Policies};
+use super::reinvocation::Round;
+use super::webhooks::{self, Webhooks};
+use super::{Operation, Review};
+use crate::error::ApiError;
+use crate::kinds::Kind;
+use crate::registry::{DeleteOptions, FieldValidation, Propagation, WriteOptions, body, encode};
+
+/// What dynamic admission keeps between requests: compiled configurations, and connections to webhooks.
+pub(crate) struct Dynamic {
+    pub(crate) webhooks: Webhooks,
+    pub(super) policies: Policies,
+}
+
+impl Dynamic {
+    pub(crate) fn new(world: &World) -> Self {
+        Self { webhooks: Webhooks::new(world.clock), policies: Policies::new() }
+    }
+}
+
+/// What the mutating plugins remember between the two rounds.
+#[derive(Default)]
+pub(super) struct Rounds {
+    policies: Round<policies::Invocation>,
+    webhooks: Round<String>,
+    is_second: bool,
+}
+
+impl Rounds {
+    /// Whether everybody is to be asked again: once, after a change.
+    pub(super) fn one_more(&mut self) -> bool {
+        if self.is_second || !(self.policies.has_changed() || self.webhooks.has_changed()) {
+            return false;
+        }
+        self.is_second = true;
+        self.policies.again();
+        self.webhooks.again();
+        true
+    }
+}
+
+/// Lets policies and webhooks change an object, or refuse what is done to it. A deletion has no object to change.
+///
+/// # Errors
+/// The first refusal, with the warnings so far.
+pub(super) async fn mutate(
+    review: &Review<'_>,
+    mut object: Option<&mut Value>,
+    rounds: &mut Rounds,
+    warnings: &mut Vec<String>,
+) -> Result<(), ApiError> {
+    let mut outcome = policies::mutate(review, object.as_deref_mut(), &mut rounds.policies);
+    if outcome.is_ok() {
+        outcome = webhooks::mutate(review, object, &mut rounds.webhooks, warnings).await;
+    }
+    outcome.map_err(|error| with_warnings(error, warnings))
+}
+
+/// Asks policies and webhooks about an object as it will be committed, or about a deletion.
+///
+/// # Errors
+/// The first refusal, with the warnings so far.
+pub(super) async fn validate(
+    review: &Review<'_>,
+    object: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Result<(), ApiError> {
+    let mut outcome = policies::validate(review, object, warnings);
+    if outcome.is_ok() {
+        outcome = webhooks::validate(review, object, warnings).await;
+    }
+    if outcome.is_ok()
+        && let Some(object) = object
+    {
+        outcome = policies::authorize(review, object);
+    }
+    outcome.map_err(|error| with_warnings(error, warnings))
+}
+
+/// A refused request warns too.
+fn with_warnings(mut error: ApiError, warnings: &mut Vec<String>) -> ApiError {
+    error.warnings.append(warnings);
+    error
+}
+
+/// Adds a warning, once. One that cannot stand in a header is dropped, as kube-apiserver does.
+pub(super) fn warn(warnings: &mut Vec<String>, warning: &str) {
+    if !warning.chars().any(char::is_control) && !warnings.iter().any(|known| known == warning) {
+        warnings.push(warning.to_owned());
+    }
+}
+
+/// What a patch has made of an object of `kind`: typed, pruned and defaulted. The body of a subresource is taken as it is.
+///
+/// # Errors
+/// 500: why it is no object of the kind.
+pub(super) fn adopt(review: &Review<'_>, kind: &Kind, mut value: Value) -> Result<Value, ApiError> {
+    let of_subresource = kind.subresource(review.subresource).and_then(|subresource| subresource.body_kind());
+    if of_subresource.is_none() {
+        check_type(kind, &value)?;
+        encode::set_type(kind, &mut value);
+        kind.schema().decode(&mut value).map_err(|why| ApiError::internal(&why))?;
+        body::default(kind, &mut value);
+    }
+    Ok(value)
+}
+
+/// It is still of its kind.
+fn check_type(kind: &Kind, value: &Value) -> Result<(), ApiError> {
+    let text = |field: &str| value[field].as_str().unwrap_or_default();
+    if text("kind") == kind.kind && text("apiVersion") == kind.api_version() {
+        return Ok(());
+    }
+    let version = text("apiVersion").rsplit('/').next().unwrap_or_default();
+    let internal = kind.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
+    Err(ApiError::unexplained(format!(
+        "converting ({version}.{}) to ({internal}.{}): unknown conversion",
+        text("kind"),
+        kind.kind
+    )))
+}
+
+/// The options of a request, as webhooks and policies see them.
+#[derive(Clone, Copy)]
+pub enum Options<'a> {
+    /// Of a create, an update or a patch.
+    Write(WriteOptions),
+    /// Of a delete.
+    Delete(&'a DeleteOptions),
+}
+
+impl Options<'_> {
+    /// `CreateOptions`, `UpdateOptions` or `DeleteOptions`.
+    pub(super) fn to_value(self, operation: Operation) -> Value {
+        let kind = match operation {
+            Operation::Create => "CreateOptions",
+            Operation::Update => "UpdateOptions",
+            Operation::Delete => "DeleteOptions",
+        };
+        let mut value = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+        let dry_run = match self {
+            Self::Write(options) => options.dry_run,
+            Self::Delete(options) => options.dry_run,
+        };
+        if dry_run {
+            value["dryRun"] = json!(["All"]);
+        }
+        match self {
+            Self::Write(options) => match options.validation {
+                FieldValidation::Strict => value["fieldValidation"] = "Strict".into(),
+                FieldValidation::Ignore => value["fieldValidation"] = "Ignore".into(),
+                FieldValidation::Warn => {}
+            },
+            Self::Delete(options) => add_delete_options(&mut value, options),
+        }
+        value
+    }
+}
+
+fn add_delete_options(value: &mut Value, options: &DeleteOptions) {
+    if let Some(seconds) = options.grace_seconds {
+        value["gracePeriodSeconds"] = seconds.into();
+    }
+    if let Some(propagation) = options.propagation {
+        let word = match propagation {
+            Propagation::Orphan => "Orphan",
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+        };
+        value["propagationPolicy"] = word.into();
+    }
+    for (field, given) in [("uid", &options.uid), ("resourceVersion", &options.resource_version)] {
+        if let Some(given) = given {
+            value["preconditions"][field] = given.clone().into();
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Admission policies: CEL expressions in objects of the users change objects, or decide whether to take them
+//! (`k8s.io/apiserver/pkg/admission/plugin/policy`).
+
+mod authorize;
+mod binding;
+mod mutating;
+mod params;
+mod patch;
+mod policy;
+mod validating;
+
+pub(super) use authorize::authorize;
+use binding::Binding;
+use mutating::MutatingPolicy;
+pub(super) use mutating::{Invocation, mutate};
+use validating::ValidatingPolicy;
+pub(super) use validating::validate;
+
+use super::matching::Cache;
+
+/// The policies that are configured, compiled.
+pub(crate) struct Policies {
+    validating: Cache<ValidatingPolicy>,
+    validating_bindings: Cache<Binding>,
+    mutating: Cache<MutatingPolicy>,
+    mutating_bindings: Cache<Binding>,
+}
+
+impl Policies {
+    pub(super) fn new() -> Self {
+        Self {
+            validating: Cache::new(
+                "admissionregistration.k8s.io/validatingadmissionpolicies",
+                ValidatingPolicy::read,
+            ),
+            validating_bindings: Cache::new(
+                "admissionregistration.k8s.io/validatingadmissionpolicybindings",
+                Binding::read,
+            ),
+            mutating: Cache::new(
+                "admissionregistration.k8s.io/mutatingadmissionpolicies",
+                MutatingPolicy::read,
+            ),
+            mutating_bindings: Cache::new(
+                "admissionregistration.k8s.io/mutatingadmissionpolicybindings",
+                Binding::read,
+            ),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Warnings of addresses that are written in an unusual way, and of what names them: services and their endpoints,
+//! network policies.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use super::super::at::At;
+use super::Subject;
+use crate::kinds::rules::text;
+
+/// An address (`GetWarningsForIP`).
+pub(super) fn of_ip(at: &At<'_>, out: &mut Vec<String>) {
+    let (path, value) = (&at.path, at.text());
+    let Ok(IpAddr::V6(ip)) = value.parse::<IpAddr>() else { return };
+    match ip.to_ipv4_mapped() {
+        Some(four) => {
+            out.push(format!("{path}: non-standard IP address {value:?} is invalid: use \"{four}\""));
+        }
+        None if ip.to_string() != value => {
+            out.push(format!(
+                "{path}: IPv6 address {value:?} should be in RFC 5952 canonical format (\"{ip}\")"
+            ));
+        }
+        None => {}
+    }
+}
+
+/// A range of addresses (`GetWarningsForCIDR`).
+pub(super) fn of_range(at: &At<'_>, out: &mut Vec<String>) {
+    let (path, value) = (&at.path, at.text());
+    let Some((ip, length)) = text::parse_cidr(value) else { return };
+    let first = masked(ip, length);
+    if first != ip {
+        let whole = if ip.is_ipv4() { 32 } else { 128 };
+        out.push(format!("{path}: CIDR value {value:?} is ambiguous in this context (should be \"{first}/{length}\" or \"{ip}/{whole}\"?)"));
+    } else if ip.is_ipv6() && format!("{ip}/{length}") != value {
+        out.push(format!(
+            "{path}: IPv6 CIDR value {value:?} should be in RFC 5952 canonical format (\"{ip}/{length}\")"
+        ));
+    }
+}
+
+fn masked(ip: IpAddr, length: u8) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or_default();
+            IpAddr::from((ip.to_bits() & mask).to_be_bytes())
+        }
+        IpAddr::V6(ip) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or_default();
+            Ipv6Addr::from_bits(ip.to_bits() & mask).into()
+        }
+    }
+}
+
+/// A service (`GetWarningsForService`).
+pub(super) fn of_service(subject: &Subject<'_>, out: &mut Vec<String>) {
+    let spec = subject.new.get("spec");
+    let is_named = spec.get("type").text() == "ExternalName";
+    let is_headless = spec.get("type").text() == "ClusterIP" && spec.get("clusterIP").text() == "None";
+    if subject
+        .new
+        .dig(&["metadata", "annotations"])
+        .get("service.kubernetes.io/topology-aware-hints")
+        .is_set()
+    {
+        out.push("annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead".to_owned());
+    }
+    for ip in spec.get("clusterIPs").items() {
+        of_ip(&ip, out);
+    }
+    let external = spec.get("externalIPs");
+    if is_headless {
+        let ignored = [
+            ("spec.loadBalancerIP", !spec.get("loadBalancerIP").is_empty()),
+            ("spec.externalIPs", !external.is_empty()),
+            ("spec.SessionAffinity", spec.get("sessionAffinity").text() != "None"),
+        ];
+        for (field, _) in ignored.iter().filter(|(_, given)| *given) {
+            out.push(format!("{field} is ignored for headless services"));
+        }
+    }
+    for ip in external.items() {
+        of_ip(&ip, out);
+    }
+    if !external.is_empty() && !is_headless && !is_named {
+        out.push(
+            "spec.externalIPs is deprecated and may no longer be implemented in some clusters".to_owned(),
+        );
+    }
+    of_ip(&spec.get("loadBalancerIP"), out);
+    for range in spec.get("loadBalancerSourceRanges").items() {
+        of_range(&range, out);
+    }
+    if is_named && !external.is_empty() {
+        out.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned());
+    }
+    if !is_named && !spec.get("externalName").is_empty() {
+        out.push("spec.externalName is ignored when spec.type is not \"ExternalName\"".to_owned());
+    }
+    if spec.get("trafficDistribution").text() == "PreferClose" {
+        out.push(
+            "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"".to_owned(),
+        );
+    }
+}
+
+pub(super) fn of_endpoints(subject: &Subject<'_>, out: &mut Vec<String>) {
+    for subset in subject.new.get("subsets").items() {
+        for address in ["addresses", "notReadyAddresses"].iter().flat_map(|list| subset.get(list).items()) {
+            of_ip(&address.get("ip"), out);
+        }
+    }
+}
+
+pub(super) fn of_slice(subject: &Subject<'_>, out: &mut Vec<String>) {
+    if subject.is_new() && subject.new.get("addressType").text() == "FQDN" {
+        out.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
+    }
+    for address in subject.new.get("endpoints").items().flat_map(|endpoint| endpoint.get("addresses").items())
+    {
+        of_ip(&address, out);
+    }
+}
+
+pub(super) fn of_policy(subject: &Subject<'_>, out: &mut Vec<String>) {
+    let spec = subject.new.get("spec");
+    for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
+        for peer in spec.get(direction).items().flat_map(|rule| rule.get(peers).items()) {
+            let block = peer.get("ipBlock");
+            of_range(&block.get("cidr"), out);
+            for except in block.get("except").items() {
+                of_range(&except, out);
+            }
+        }
+    }
+}
