@@ -3,7 +3,7 @@
 use std::{
     env,
     io::{BufRead, BufReader},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     time::Duration,
 };
@@ -26,6 +26,7 @@ pub fn needed(variable: &str) -> PathBuf {
 pub struct Up {
     process: Child,
     folder: PathBuf,
+    arguments: Vec<String>,
 }
 
 impl Up {
@@ -37,19 +38,23 @@ impl Up {
     pub fn start(test: &str, arguments: &[&str]) -> Self {
         let folder = env::temp_dir().join(format!("kubewright-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a temporary folder");
-        let mut process = Command::new(needed("KUBEWRIGHT"))
-            .args(["up", "--port", "0", "--kubeconfig"])
-            .arg(folder.join("kubeconfig"))
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("kubewright up starts");
-        let output = process.stdout.take().expect("its output is piped");
-        let up = Self { process, folder };
-        let written =
-            BufReader::new(output).lines().map_while(Result::ok).any(|line| line.contains("kubeconfig"));
-        assert!(written, "kubewright up ended before it wrote its kubeconfig");
-        up
+        let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        Self { process: spawn(&folder, &arguments), folder, arguments }
+    }
+
+    /// Kills it (SIGKILL) and starts it again with the same arguments. With `--data data` it goes on where it was.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn kill_and_start_again(&mut self) {
+        self.kill();
+        self.process = spawn(&self.folder, &self.arguments);
+    }
+
+    /// Kills it (SIGKILL).
+    pub fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 
     /// Its kubeconfig.
@@ -142,10 +147,26 @@ impl Up {
     }
 }
 
+/// Starts `kubewright up` in `folder`, and waits until its kubeconfig is there.
+fn spawn(folder: &Path, arguments: &[String]) -> Child {
+    let mut process = Command::new(needed("KUBEWRIGHT"))
+        .args(["up", "--port", "0", "--kubeconfig"])
+        .arg(folder.join("kubeconfig"))
+        .args(arguments)
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("kubewright up starts");
+    let output = process.stdout.take().expect("its output is piped");
+    let written =
+        BufReader::new(output).lines().map_while(Result::ok).any(|line| line.contains("kubeconfig"));
+    assert!(written, "kubewright up ended before it wrote its kubeconfig");
+    process
+}
+
 impl Drop for Up {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.kill();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -1,6 +1,7 @@
 //! What is in a cluster before anybody has written to it: the system namespaces, the API server's own service, the
 //! priority classes, and the default roles.
 
+use futures::future::try_join_all;
 use serde_json::{Value, json};
 
 use crate::authn::User;
@@ -29,10 +30,12 @@ pub async fn bootstrap(registry: &Registry) -> Result<(), ApiError> {
     for (plural, value) in namespaces.chain(others) {
         create(registry, plural, value).await?;
     }
-    for value in roles() {
+    // Together: a store on a disk syncs them all at once.
+    let roles = roles().into_iter().map(async |value| {
         let plural = format!("{}s", value["kind"].as_str().unwrap_or_default().to_ascii_lowercase());
-        create(registry, &plural, value).await?;
-    }
+        create(registry, &plural, value).await
+    });
+    try_join_all(roles).await?;
     registry.resume_definitions().await;
     Ok(())
 }
@@ -48,7 +51,11 @@ async fn create(registry: &Registry, plural: &str, value: Value) -> Result<(), A
     if registry.entry(Call { name: &name, ..call }).is_ok() {
         return Ok(());
     }
-    let options = WriteOptions { dry_run: false, validation: FieldValidation::Strict };
+    let options = WriteOptions {
+        validation: FieldValidation::Strict,
+        manager: "kube-apiserver".to_owned(),
+        ..WriteOptions::default()
+    };
     registry.create(call, Decoded { value, duplicates: Vec::new() }, options).await.map(drop)
 }
 

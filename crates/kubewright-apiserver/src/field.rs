@@ -40,6 +40,8 @@ pub enum Problem {
     Omitted,
     /// A mistake whose value Kubernetes prints as a Go struct: its own order of fields, sometimes Go's names.
     Printed(Box<Problem>, String),
+    /// A value stands there twice, and is not told.
+    OmittedDuplicate,
 }
 
 impl FieldError {
@@ -126,7 +128,7 @@ impl Problem {
             Self::Invalid(_) | Self::Omitted => "FieldValueInvalid",
             Self::TypeInvalid(_) => "FieldValueTypeInvalid",
             Self::NotSupported(_) => "FieldValueNotSupported",
-            Self::Duplicate(_) => "FieldValueDuplicate",
+            Self::Duplicate(_) | Self::OmittedDuplicate => "FieldValueDuplicate",
             Self::NotFound(_) => "FieldValueNotFound",
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
@@ -141,7 +143,7 @@ impl Problem {
             Self::Required => "Required value",
             Self::Invalid(_) | Self::TypeInvalid(_) | Self::Omitted => "Invalid value",
             Self::NotSupported(_) => "Unsupported value",
-            Self::Duplicate(_) => "Duplicate value",
+            Self::Duplicate(_) | Self::OmittedDuplicate => "Duplicate value",
             Self::NotFound(_) => "Not found",
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
@@ -173,6 +175,11 @@ impl std::fmt::Display for FieldError {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
+        // A whole number that came as a fraction is written without one.
+        Value::Number(number) if number.is_f64() => match number.as_f64() {
+            Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e21 => format!("{whole:.0}"),
+            _ => number.to_string(),
+        },
         other => other.to_string(),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A request goes through the rooms in this order: [`authn`] (who is it), [`authz`] (may they), [`registry`] (the object
 //! engine, which asks the [`kinds`] entry, its [`schema`], [`patch`] and [`admission`]) and the store; [`watch`] streams
-//! what was committed; [`table`], [`discovery`] and [`openapi`] are other views of the same kinds, [`selector`] picks among objects. [`http`] is the
+//! what was committed; [`quota`] counts what objects use; [`table`], [`discovery`] and [`openapi`] are other views of the same kinds, [`selector`] picks among objects. [`http`] is the
 //! edge: the service itself, and the TLS listener around it.
 
 pub mod admission;
@@ -12,11 +12,13 @@ pub mod bootstrap;
 pub mod discovery;
 pub mod error;
 pub mod field;
+pub mod fields;
 pub mod http;
 pub mod jsonpath;
 pub mod kinds;
 pub mod openapi;
 pub mod patch;
+pub mod quota;
 pub mod registry;
 pub mod schema;
 pub mod selector;

@@ -2,7 +2,12 @@
 
 mod support;
 
+use std::path::Path;
+use std::sync::Arc;
+
 use http::Method;
+use kubewright_apiserver::registry::{encode, tags};
+use kubewright_store::{Change, Disk, DiskOptions, Expect, Memory, Store};
 use serde_json::{Value, json};
 use support::Api;
 
@@ -235,4 +240,57 @@ async fn the_history_of_a_kind_begins_with_its_definition() {
     api.patch(&format!("{DEFINITIONS}/boxes.example.com"), "json", change).await.expect(200);
     let mut since = api.watch(&format!("{BOXES}?watch=true&resourceVersion={version}")).await;
     since.expect("ADDED", "a").await;
+}
+
+/// The names that a list has.
+async fn names(api: &Api, path: &str) -> Vec<String> {
+    let list = api.get(path).await.expect(200);
+    let items = list["items"].as_array().expect("a list").iter();
+    items.map(|item| item["metadata"]["name"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_store_that_is_opened_again_serves_its_definitions_and_selects_by_their_fields() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("definitions");
+    let _ = std::fs::remove_dir_all(&folder);
+    let open = || Arc::new(Disk::open(&folder, DiskOptions::default(), tags).expect("nobody else has it"));
+    let api = Api::start_on(open()).await;
+    let mut selectable = definition();
+    selectable["spec"]["versions"][0]["selectableFields"] = json!([{"jsonPath": ".spec.color"}]);
+    api.post(DEFINITIONS, selectable).await.expect(201);
+    for (name, color) in [("one", "red"), ("two", "blue")] {
+        let mut object = a_box(name, 1);
+        object["spec"]["color"] = color.into();
+        object["metadata"]["labels"] = json!({"of": name});
+        api.post(BOXES, object).await.expect(201);
+    }
+    let before = api.get(&format!("{BOXES}/two")).await.expect(200);
+    drop(api);
+
+    let api = Api::start_on(open()).await;
+    assert_eq!(api.get(&format!("{BOXES}/two")).await.expect(200), before);
+    assert_eq!(names(&api, &format!("{BOXES}?fieldSelector=spec.color%3Dblue")).await, ["two"]);
+    assert_eq!(names(&api, &format!("{BOXES}?labelSelector=of%3Done")).await, ["one"]);
+    let namespaces = "/api/v1/namespaces?fieldSelector=status.phase%3DActive,metadata.name%3Ddefault";
+    assert_eq!(names(&api, namespaces).await, ["default"]);
+    let version = |object: &Value| {
+        object["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse::<u64>().ok())
+    };
+    let after = api.post(BOXES, a_box("three", 3)).await.expect(201);
+    assert_eq!(version(&after), version(&before).map(|version| version + 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_a_server_has_left_half_done_is_established_by_the_next() {
+    let store = Arc::new(Memory::new());
+    let kinds = kubewright_apiserver::kinds::Kinds::built_in();
+    let kind = kinds.get("apiextensions.k8s.io", "v1", "customresourcedefinitions").expect("a built-in kind");
+    let mut written = definition();
+    written["metadata"]["uid"] = "1".into();
+    let change = Change::Put(encode::draft(kind, written));
+    let name = "boxes.example.com".into();
+    store.commit(&kind.collection, &name, Expect::Absent, change).await.expect("an empty store");
+
+    let api = Api::start_on(store).await;
+    api.post(BOXES, a_box("one", 1)).await.expect(201);
 }

@@ -1,5 +1,6 @@
 //! What is served below an object: scale, binding, ephemeral containers.
 
+mod eviction;
 mod support;
 
 use serde_json::{Value, json};

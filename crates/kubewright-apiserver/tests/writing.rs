@@ -1,5 +1,6 @@
 //! Updates and patches: which fields they may change, and how they are refused.
 
+mod admission;
 mod support;
 
 use kubewright_apiserver::authn::User;

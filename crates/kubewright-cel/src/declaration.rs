@@ -204,8 +204,13 @@ impl DeclType {
         let fields: BTreeMap<String, DeclField> =
             fields.into_iter().map(|field| (field.name.clone(), field)).collect();
         let written = fields.values().filter(|field| field.required && field.declaration.is_exposed());
-        let min_size = 2 + written.map(|field| field.name.len() as u64 + field.declaration.0.min_size + 4).sum::<u64>();
-        Self::of_shape(Shape::Object(ObjectDecl { name: "object".into(), fields: Arc::new(fields) }), 0, min_size)
+        let min_size =
+            2 + written.map(|field| field.name.len() as u64 + field.declaration.0.min_size + 4).sum::<u64>();
+        Self::of_shape(
+            Shape::Object(ObjectDecl { name: "object".into(), fields: Arc::new(fields) }),
+            0,
+            min_size,
+        )
     }
 
     /// The same, but `null` is a value of it (`nullable: true`).
@@ -251,9 +256,10 @@ impl DeclType {
             Shape::Duration => Type::Duration,
             Shape::List(items, _) => Type::list(items.cel_type()),
             Shape::Map(values) => Type::map(Type::String, values.cel_type()),
-            Shape::Object(object) => {
-                Type::Object(ObjectType { name: Arc::clone(&object.name), fields: Fields::Declared(self.clone()) })
-            }
+            Shape::Object(object) => Type::Object(ObjectType {
+                name: Arc::clone(&object.name),
+                fields: Fields::Declared(self.clone()),
+            }),
             Shape::Of(r#type) => r#type.clone(),
         }
     }
@@ -284,7 +290,9 @@ impl DeclType {
     pub(crate) fn find_object(&self, name: &str) -> Option<Type> {
         match &self.0.shape {
             Shape::Object(object) if *object.name == *name => Some(self.cel_type()),
-            Shape::Object(object) => object.fields.values().find_map(|field| field.declaration.find_object(name)),
+            Shape::Object(object) => {
+                object.fields.values().find_map(|field| field.declaration.find_object(name))
+            }
             Shape::List(inner, _) | Shape::Map(inner) => inner.find_object(name),
             _ => None,
         }

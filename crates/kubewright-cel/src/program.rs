@@ -26,7 +26,12 @@ pub struct Evaluation<'a> {
 }
 
 impl Program {
-    pub(crate) fn new(output_type: Type, estimate: CostEstimate, references: Vec<Box<str>>, plan: Node) -> Self {
+    pub(crate) fn new(
+        output_type: Type,
+        estimate: CostEstimate,
+        references: Vec<Box<str>>,
+        plan: Node,
+    ) -> Self {
         Self { output_type, estimate, references, plan }
     }
 

@@ -190,6 +190,67 @@ fn the_same_seed_gives_the_same_names() {
     assert_eq!(first, pods("7"));
 }
 
+/// The token in the kubeconfig of a folder.
+fn token(folder: &Folder) -> String {
+    let kubeconfig = fs::read_to_string(folder.0.join("kubewright.kubeconfig")).expect("written");
+    kubeconfig.lines().find(|line| line.contains("token:")).expect("a token").to_owned()
+}
+
+#[test]
+fn a_cluster_with_data_goes_on_where_it_was() {
+    let folder = Folder::new("data");
+    let first = folder.run("--port 0 --samples --exit-when-ready --data kept");
+    let told = String::from_utf8_lossy(&first.stdout).into_owned();
+    assert!(first.status.success(), "{told}{}", String::from_utf8_lossy(&first.stderr));
+    let pod = |told: &str| {
+        let ready = told.lines().find(|line| line.starts_with("pod ") && line.ends_with(" ready"));
+        ready.expect("a pod").to_owned()
+    };
+    let (before, name) = (token(&folder), pod(&told));
+
+    let again = folder.run("--port 0 --samples --exit-when-ready --data kept");
+    let told = String::from_utf8_lossy(&again.stdout).into_owned();
+    assert!(again.status.success(), "{told}{}", String::from_utf8_lossy(&again.stderr));
+    assert_eq!(pod(&told), name, "it is the pod of the first run");
+    assert_eq!(token(&folder), before);
+}
+
+#[test]
+fn data_that_another_process_has_is_told_with_its_process() {
+    let folder = Folder::new("busy");
+    let (running, _output) = Running::start(folder.up("--port 0 --data kept"), "kubeconfig written");
+    let refused = folder.run("--port 0 --kubeconfig other --data kept");
+    assert_refused(&refused, 1, &["--data", "kept/store", "in use", &running.0.id().to_string()]);
+}
+
+#[test]
+fn data_that_is_damaged_is_told_with_the_file() {
+    let folder = Folder::new("damaged");
+    drop(Running::start(folder.up("--port 0 --data kept"), "kubeconfig written"));
+    let log = folder.0.join("kept/store/log-00000000000000000000");
+    let whole = fs::read(&log).expect("a log");
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 4;
+    fs::write(&log, &damaged).expect("written");
+    let refused = folder.run("--port 0 --data kept");
+    assert_refused(&refused, 1, &["--data", "log-00000000000000000000 is damaged at byte"]);
+    assert_eq!(fs::read(&log).expect("a log"), damaged, "it is left as it was");
+
+    fs::write(&log, whole).expect("written");
+    let key = folder.0.join("kept/credentials/ca.key");
+    fs::write(&key, "no key").expect("written");
+    assert_refused(&folder.run("--port 0 --data kept"), 1, &["credentials/ca", "is damaged"]);
+}
+
+#[test]
+fn a_folder_of_others_is_not_taken_for_data() {
+    let folder = Folder::new("notes");
+    fs::create_dir(folder.0.join("notes")).expect("made");
+    fs::write(folder.0.join("notes/today.txt"), "milk").expect("written");
+    assert_refused(&folder.run("--port 0 --data notes"), 1, &["--data", "notes is not empty"]);
+    assert_eq!(fs::read_dir(folder.0.join("notes")).expect("a folder").count(), 1);
+}
+
 #[test]
 fn version_names_both_versions() {
     let output =

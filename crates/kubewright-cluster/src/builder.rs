@@ -80,7 +80,8 @@ impl Builder {
         self
     }
 
-    /// How many simulated nodes there are. Default 1. With 0 nothing runs pods, on nodes that somebody creates neither.
+    /// How many simulated nodes there are. Default 1. With 0 nothing places or runs pods, on nodes that somebody
+    /// creates neither.
     #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
         self.nodes = nodes;
@@ -102,6 +103,8 @@ impl Builder {
     }
 
     /// Keeps the cluster in a folder, and goes on with what is there. A cluster without lives in memory.
+    ///
+    /// For real worlds: a disk takes its own time, which no paused clock knows of.
     #[must_use]
     pub fn data(mut self, data: DataDirectory) -> Self {
         self.data = Some(data);

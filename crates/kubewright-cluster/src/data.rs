@@ -26,7 +26,7 @@ const ADMIN_TOKEN: &str = "admin.token";
 /// the key of the service account tokens and the administrator's token. So whoever had access before still has it after a
 /// restart. Only this user may read it.
 ///
-/// No other process can have it at the same time; it is let go when the cluster has ended.
+/// No other process can have it at the same time; it is let go when the cluster has ended and its clients are dropped.
 pub struct DataDirectory {
     pub(crate) store: Disk<Summary>,
     credentials: PathBuf,
@@ -175,4 +175,42 @@ fn make_credentials(path: &Path, world: &World) -> Result<(), DataError> {
         File::open(path)?.sync_all()
     };
     write().map_err(|source| DataError::Io { path: unfinished.clone(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use super::*;
+    use crate::{Cluster, Endpoint};
+
+    /// Starts a cluster that is kept in `path`; gives its certificate authority, too.
+    async fn start(path: &Path) -> (Cluster, String) {
+        let world = World::real();
+        let data = DataDirectory::open(path, &world).expect("nobody else has it");
+        let token = data.admin_token().expect("a token");
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let endpoint = Endpoint::bind_with_data(any, &world, &data).await.expect("a free port");
+        let ca = endpoint.ca_pem();
+        let builder = Cluster::builder().world(world).endpoint(endpoint).admin_token(token).data(data);
+        (builder.start().await.expect("it starts"), ca)
+    }
+
+    #[tokio::test]
+    async fn a_cluster_that_has_ended_lets_go_of_its_folder_and_the_next_one_goes_on() {
+        let path = std::env::temp_dir().join(format!("kubewright-cluster-data-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        let (cluster, ca) = start(&path).await;
+        cluster.settle().await;
+        let revision = cluster.revision();
+        let refused = DataDirectory::open(&path, &World::real()).expect_err("it is in use").to_string();
+        assert!(refused.contains("is in use by another process"), "{refused}");
+        cluster.stop().await;
+
+        let (cluster, same) = start(&path).await;
+        assert_eq!(same, ca);
+        assert!(cluster.revision() >= revision);
+        drop(cluster);
+        let _ = fs::remove_dir_all(&path);
+    }
 }

@@ -155,9 +155,11 @@ impl Selectors {
 
     /// The claimants of the object's namespace that would adopt it; none when somebody controls it.
     pub(crate) fn adopters(&self, object: &ObjectMeta) -> Vec<Key> {
-        if controller_of(object).is_some() {
-            return Vec::new();
-        }
+        if controller_of(object).is_some() { Vec::new() } else { self.selecting(object) }
+    }
+
+    /// Those of the object's namespace that select it, whoever controls it.
+    pub(crate) fn selecting(&self, object: &ObjectMeta) -> Vec<Key> {
         let selectors = self.0.lock();
         selectors
             .iter()

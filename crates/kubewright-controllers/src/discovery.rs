@@ -67,6 +67,11 @@ impl Catalog {
         self.0.get(&(group.to_owned(), kind.to_owned()))
     }
 
+    /// The resource of a plural, where its objects can be listed, watched and deleted.
+    pub(crate) fn find_plural(&self, group: &str, plural: &str) -> Option<&Served> {
+        self.collectable().find(|served| served.resource.group == group && served.resource.plural == plural)
+    }
+
     /// Those whose objects can be listed, watched and deleted.
     pub(crate) fn collectable(&self) -> impl Iterator<Item = &Served> {
         self.0.values().filter(|served| served.supports(&[verbs::LIST, verbs::WATCH, verbs::DELETE]))

@@ -4,12 +4,16 @@
 //! function from that to a list of writes) and act. [`all`] is the table of them; [`select`] reads `--controllers`.
 
 mod claims;
+mod cluster_roles;
 mod deployment;
 mod discovery;
+mod disruption;
 mod garbage_collector;
 mod namespace;
 mod node_lifecycle;
 mod pod;
+mod protection;
+mod quota;
 mod replicaset;
 mod root_ca;
 mod service_account;

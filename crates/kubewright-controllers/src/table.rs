@@ -2,14 +2,18 @@
 
 use kubewright_runtime::Controller;
 
-use crate::{deployment, garbage_collector, namespace, node_lifecycle, replicaset, root_ca, service_account};
+use crate::{
+    cluster_roles, deployment, disruption, garbage_collector, namespace, node_lifecycle, protection, quota,
+    replicaset, root_ca, service_account,
+};
 
 /// What the controllers are told about the control plane that they are part of.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// The certificates by which pods know the API server, in PEM.
     pub ca: String,
-    /// How many simulated nodes there are from the start; with 0 nobody plays the kubelet, for nodes made later neither.
+    /// How many simulated nodes there are from the start; with 0 nobody plays scheduler and kubelet, for nodes made
+    /// later neither: pods stay as their clients leave them.
     pub nodes: usize,
 }
 
@@ -61,7 +65,7 @@ pub fn all() -> &'static [Builtin] {
     &TABLE
 }
 
-static TABLE: [Builtin; 9] = [
+static TABLE: [Builtin; 15] = [
     Builtin {
         name: "namespace-controller",
         aliases: &["namespace"],
@@ -99,6 +103,46 @@ static TABLE: [Builtin; 9] = [
         build: |_| vec![replicaset::controller()],
     },
     Builtin {
+        name: "resourcequota-controller",
+        aliases: &["resourcequota"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:resourcequota-controller"),
+        build: |_| vec![quota::controller()],
+    },
+    Builtin {
+        name: "disruption-controller",
+        aliases: &["disruption"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:disruption-controller"),
+        build: |_| vec![disruption::controller(), disruption::stale_conditions()],
+    },
+    Builtin {
+        name: "clusterrole-aggregation-controller",
+        aliases: &["clusterrole-aggregation"],
+        identity: Identity::service_account(
+            "system:serviceaccount:kube-system:clusterrole-aggregation-controller",
+        ),
+        build: |_| vec![cluster_roles::controller()],
+    },
+    Builtin {
+        name: "persistentvolumeclaim-protection-controller",
+        aliases: &["pvc-protection"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:pvc-protection-controller"),
+        build: |_| vec![protection::claims()],
+    },
+    Builtin {
+        name: "persistentvolume-protection-controller",
+        aliases: &["pv-protection"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:pv-protection-controller"),
+        build: |_| vec![protection::volumes()],
+    },
+    Builtin {
+        name: "volumeattributesclass-protection-controller",
+        aliases: &["vac-protection"],
+        identity: Identity::service_account(
+            "system:serviceaccount:kube-system:volumeattributesclass-protection-controller",
+        ),
+        build: |_| vec![protection::attributes_classes()],
+    },
+    Builtin {
         name: "node-lifecycle-controller",
         aliases: &["nodelifecycle"],
         identity: Identity::service_account("system:serviceaccount:kube-system:node-controller"),
@@ -108,7 +152,7 @@ static TABLE: [Builtin; 9] = [
         name: "scheduler",
         aliases: &["kube-scheduler"],
         identity: Identity { user: "system:kube-scheduler", groups: &["system:authenticated"] },
-        build: |_| vec![kubewright_node::scheduler()],
+        build: |setup| if setup.nodes == 0 { Vec::new() } else { vec![kubewright_node::scheduler()] },
     },
     Builtin {
         name: "simulated-nodes",

@@ -11,7 +11,7 @@ const DIFFERING: &str = "### Recorded conversations that differ";
 #[test]
 #[ignore = "needs Python: cargo xtask test"]
 fn recorded_conversations_go_as_with_kube_apiserver_or_the_fidelity_table_says_why_not() {
-    let up = Up::start("golden", &["--nodes", "0", "--quiet"]);
+    let up = Up::start("golden", &["--nodes", "0"]);
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let replay = Command::new(needed("PYTHON"))
         .arg(tests.join("golden/golden.py"))

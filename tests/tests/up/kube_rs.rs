@@ -18,7 +18,7 @@ async fn client(up: &Up) -> Client {
 #[tokio::test]
 #[ignore = "needs the built command: cargo xtask test"]
 async fn kube_creates_watches_applies_and_deletes() {
-    let up = Up::start("kube-rs", &["--quiet"]);
+    let up = Up::start("kube-rs", &[]);
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client(&up).await);
     let config_map = |step: &str| -> ConfigMap {
         serde_json::from_value(json!({

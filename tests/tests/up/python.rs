@@ -7,7 +7,7 @@ use kubewright_tests::{Up, needed};
 #[test]
 #[ignore = "needs Python and its Kubernetes client: cargo xtask test"]
 fn the_python_client_creates_watches_applies_and_deletes() {
-    let up = Up::start("python", &["--quiet"]);
+    let up = Up::start("python", &[]);
     let output = Command::new(needed("PYTHON_WITH_CLIENT"))
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/round.py"))
         .env("KUBECONFIG", up.kubeconfig())

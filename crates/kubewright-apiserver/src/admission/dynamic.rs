@@ -97,15 +97,25 @@ pub(super) fn warn(warnings: &mut Vec<String>, warning: &str) {
 }
 
 /// What a patch has made of an object of `kind`: typed, pruned and defaulted. The body of a subresource is taken as it is.
+/// `strict`: fields that a built-in kind does not have are refused.
 ///
 /// # Errors
 /// 500: why it is no object of the kind.
-pub(super) fn adopt(review: &Review<'_>, kind: &Kind, mut value: Value) -> Result<Value, ApiError> {
+pub(super) fn adopt(
+    review: &Review<'_>,
+    kind: &Kind,
+    mut value: Value,
+    strict: bool,
+) -> Result<Value, ApiError> {
     let of_subresource = kind.subresource(review.subresource).and_then(|subresource| subresource.body_kind());
     if of_subresource.is_none() {
         check_type(kind, &value)?;
         encode::set_type(kind, &mut value);
-        kind.schema().decode(&mut value).map_err(|why| ApiError::internal(&why))?;
+        let unknown = kind.schema().decode(&mut value).map_err(|why| ApiError::internal(&why))?;
+        if strict && kind.custom.is_none() && !unknown.is_empty() {
+            let unknown: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
+            return Err(ApiError::internal(&format!("strict decoding error: {}", unknown.join(", "))));
+        }
         body::default(kind, &mut value);
     }
     Ok(value)
@@ -130,7 +140,7 @@ fn check_type(kind: &Kind, value: &Value) -> Result<(), ApiError> {
 #[derive(Clone, Copy)]
 pub enum Options<'a> {
     /// Of a create, an update or a patch.
-    Write(WriteOptions),
+    Write(&'a WriteOptions),
     /// Of a delete.
     Delete(&'a DeleteOptions),
 }
@@ -152,11 +162,16 @@ impl Options<'_> {
             value["dryRun"] = json!(["All"]);
         }
         match self {
-            Self::Write(options) => match options.validation {
-                FieldValidation::Strict => value["fieldValidation"] = "Strict".into(),
-                FieldValidation::Ignore => value["fieldValidation"] = "Ignore".into(),
-                FieldValidation::Warn => {}
-            },
+            Self::Write(options) => {
+                match options.validation {
+                    FieldValidation::Strict => value["fieldValidation"] = "Strict".into(),
+                    FieldValidation::Ignore => value["fieldValidation"] = "Ignore".into(),
+                    FieldValidation::Warn => {}
+                }
+                if let Some(manager) = &options.named_manager {
+                    value["fieldManager"] = manager.as_str().into();
+                }
+            }
             Self::Delete(options) => add_delete_options(&mut value, options),
         }
         value

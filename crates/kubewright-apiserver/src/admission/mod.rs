@@ -4,16 +4,30 @@
 //! object, [`validate`] after it and right before the commit. Deletions change no object: [`admit_deletion`] is both
 //! phases in one. Each phase asks the built-in plugins in Kubernetes' order.
 
+mod built_in;
+mod certificates;
+mod classes;
 mod dynamic;
 pub(crate) mod expressions;
+mod limit_ranger;
 mod matching;
 mod namespace;
+mod nodes;
+mod pod_resize;
+mod pod_security;
 mod policies;
+mod priority;
+mod quota;
 mod rbac;
+mod refusal;
 mod reinvocation;
+mod runtime_class;
 mod service_account;
+mod stored;
 #[cfg(test)]
 mod tests;
+mod tolerations;
+mod volumes;
 mod webhooks;
 
 use serde_json::Value;
@@ -21,9 +35,10 @@ use serde_json::Value;
 pub(crate) use dynamic::Dynamic;
 pub use dynamic::Options;
 use dynamic::{Rounds, adopt, warn};
+pub(crate) use policies::type_checking;
 
 use crate::error::ApiError;
-use crate::registry::{Call, Registry};
+use crate::registry::{Call, Registry, WriteOptions};
 
 /// What a write does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +72,28 @@ pub struct Review<'a> {
     pub collection: bool,
 }
 
+impl<'a> Review<'a> {
+    /// Of something new: an object (the empty subresource), or the body of a subresource, such as a Binding.
+    #[must_use]
+    pub fn of_new(
+        registry: &'a Registry,
+        call: Call<'a>,
+        subresource: &'a str,
+        options: &'a WriteOptions,
+    ) -> Self {
+        Self {
+            registry,
+            call,
+            operation: Operation::Create,
+            subresource,
+            old: None,
+            dry_run: options.dry_run,
+            options: Options::Write(options),
+            collection: false,
+        }
+    }
+}
+
 /// Lets every plugin add to a new or changed object (decoded and defaulted, as the client sent it) or refuse it.
 /// Warnings for the client are added to `warnings`. Where a webhook or a policy has changed the object, all are asked
 /// once more, webhooks and policies only if they want to be.
@@ -70,10 +107,7 @@ pub async fn mutate(
 ) -> Result<(), ApiError> {
     let mut rounds = Rounds::default();
     loop {
-        namespace::admit(review, object)?;
-        if review.operation == Operation::Create {
-            service_account::admit(review, object)?;
-        }
+        built_in::mutate(review, object)?;
         rbac::admit(review, object)?;
         dynamic::mutate(review, Some(object), &mut rounds, warnings).await?;
         if !rounds.one_more() {
@@ -91,7 +125,9 @@ pub async fn validate(
     object: &Value,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    dynamic::validate(review, Some(object), warnings).await
+    built_in::validate(review, object, warnings)?;
+    dynamic::validate(review, Some(object), warnings).await?;
+    quota::charge(review, object).await
 }
 
 /// Asks every plugin about a deletion of `review.old`. Warnings for the client are added to `warnings`.

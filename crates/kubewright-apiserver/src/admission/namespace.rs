@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
+use super::refusal::forbidden;
 use super::{Operation, Review};
 use crate::error::ApiError;
 use crate::kinds::Role;
-use crate::registry::{Call, Registry, object};
 
 /// The namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -14,7 +14,7 @@ const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 pub(super) fn admit(review: &Review<'_>, object: &Value) -> Result<(), ApiError> {
     let call = review.call;
     match review.operation {
-        Operation::Create if call.kind.namespaced() => must_be_alive(review.registry, call, object),
+        Operation::Create if call.kind.namespaced() => must_be_alive(review, object),
         Operation::Delete if call.kind.behaviour.role == Role::Namespace && IMMORTAL.contains(&call.name) => {
             Err(ApiError::forbidden("", "namespaces", call.name, "this namespace may not be deleted"))
         }
@@ -22,7 +22,8 @@ pub(super) fn admit(review: &Review<'_>, object: &Value) -> Result<(), ApiError>
     }
 }
 
-fn must_be_alive(registry: &Registry, call: Call<'_>, object: &Value) -> Result<(), ApiError> {
+fn must_be_alive(review: &Review<'_>, object: &Value) -> Result<(), ApiError> {
+    let Review { registry, call, .. } = *review;
     let kinds = registry.kinds();
     let Some(namespaces) = kinds.iter().find(|kind| kind.behaviour.role == Role::Namespace) else {
         return Ok(());
@@ -37,7 +38,7 @@ fn must_be_alive(registry: &Registry, call: Call<'_>, object: &Value) -> Result<
         "unable to create new content in namespace {} because it is being terminated",
         call.namespace
     );
-    let mut error = ApiError::forbidden(&call.kind.group, &call.kind.plural, object::name(object), &why);
+    let mut error = forbidden(review, object, &why);
     if let Some(details) = &mut error.details {
         details["causes"] = json!([{
             "reason": "NamespaceTerminating",

@@ -116,7 +116,7 @@ async fn an_issued_token_speaks_for_its_account() {
     );
     assert_eq!(
         answer["metadata"],
-        json!({"name": "bot", "namespace": "ns", "creationTimestamp": "2026-01-01T00:00:00Z"})
+        json!({"name": "bot", "namespace": "ns", "uid": "sa-1", "creationTimestamp": "2026-01-01T00:00:00Z"})
     );
     assert_eq!(answer["status"]["expirationTimestamp"], "2026-01-01T01:00:00Z");
 

@@ -32,6 +32,7 @@ struct TokenRequest {
 struct RequestMetadata {
     name: Option<String>,
     namespace: Option<String>,
+    uid: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -120,6 +121,7 @@ impl Authenticator {
             "metadata": {
                 "name": account.metadata.name,
                 "namespace": account.metadata.namespace,
+                "uid": account.metadata.uid,
                 "creationTimestamp": now.to_string(),
             },
             "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference},
@@ -139,7 +141,19 @@ fn match_metadata(request: &RequestMetadata, account: &ObjectMetadata) -> Result
             return Err(ApiError::invalid_of(GROUP, KIND, &account.name, &[error]));
         }
     }
-    Ok(())
+    match request.uid.as_deref().filter(|asked| !asked.is_empty() && *asked != account.uid) {
+        Some(asked) => Err(other_account(&account.name, asked, &account.uid)),
+        None => Ok(()),
+    }
+}
+
+/// 409: the account is not the one that was meant, but another of its name.
+fn other_account(name: &str, asked: &str, uid: &str) -> ApiError {
+    let why = format!(
+        "Operation cannot be fulfilled on {KIND}.{GROUP} {name:?}: the UID in the token request ({asked}) does not match the UID of the service account ({uid})"
+    );
+    ApiError::new(StatusCode::CONFLICT, "Conflict", why)
+        .with_details(json!({"name": name, "group": GROUP, "kind": KIND}))
 }
 
 fn check_seconds(seconds: i64) -> Result<(), ApiError> {

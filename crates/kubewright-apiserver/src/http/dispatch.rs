@@ -106,28 +106,28 @@ async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> 
     let everywhere = call.kind.namespaced() && call.namespace.is_empty();
     match asked.verb {
         "get" => {
-            let bytes = registry.get(call, asked.query.text("resourceVersion"))?;
+            let bytes = registry.get(call, asked.query.text("resourceVersion")).await?;
             Ok(respond::json(StatusCode::OK, asked.shaper()?.object(bytes), asked.wanted.encoding))
         }
         "list" => {
-            let list = registry.list(call, &ListOptions::read(asked.query, call.kind)?)?;
+            let list = registry.list(call, &ListOptions::read(asked.query, call.kind)?).await?;
             Ok(respond::json(StatusCode::OK, asked.shaper()?.list(&list), asked.wanted.encoding))
         }
         "watch" => {
             let options = ListOptions::read(asked.query, call.kind)?.for_name(call)?;
             let ended = asked.server.shutdown().clone();
-            Ok(respond::stream(watch::open(registry, call, &options, asked.shaper()?, ended)?))
+            Ok(respond::stream(watch::open(registry, call, &options, asked.shaper()?, ended).await?))
         }
         "create" if !named && !everywhere => {
-            let options = WriteOptions::read(asked.query, "CreateOptions")?;
+            let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
             asked.written(registry.create(call, asked.decoded()?, options).await?)
         }
         "update" if named => {
-            let options = WriteOptions::read(asked.query, "UpdateOptions")?;
+            let options = WriteOptions::read(asked.query, asked.headers, "UpdateOptions")?;
             asked.written(registry.update(call, Part::Main, asked.decoded()?, options).await?)
         }
         "patch" if named => {
-            let options = WriteOptions::of_patch(asked.query, media_type(asked.headers))?;
+            let options = WriteOptions::of_patch(asked.query, asked.headers)?;
             asked.written(registry.patch(call, Part::Main, asked.patch()?, options).await?)
         }
         "delete" => asked.written(registry.delete(call, &asked.delete_options()?).await?),

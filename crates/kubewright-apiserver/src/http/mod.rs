@@ -3,6 +3,7 @@
 
 pub mod authority;
 pub mod body;
+mod connect;
 mod connection;
 mod dispatch;
 pub(crate) mod json;

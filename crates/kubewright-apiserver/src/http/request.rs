@@ -80,6 +80,8 @@ fn target(segments: &[String]) -> Option<Target> {
     let (resource, name, subresource) = match rest {
         [resource] => (*resource, "", ""),
         [resource, name] => (*resource, *name, ""),
+        // What follows is the path that is asked for behind the proxy.
+        [resource, name, "proxy", ..] => (*resource, *name, "proxy"),
         [resource, name, subresource] => (*resource, *name, *subresource),
         _ => return None,
     };

@@ -3,16 +3,15 @@
 use http::{Response, StatusCode};
 use serde_json::Value;
 
+use super::connect;
 use super::dispatch::Asked;
-use super::negotiate::media_type;
 use super::respond::{self, ResponseBody};
+use crate::admission::{self, Review};
 use crate::authn::review::review_self;
 use crate::authz::review as reviews;
 use crate::error::ApiError;
 use crate::kinds::Subresource;
-use crate::registry::{
-    Call, DeleteOptions, Member, Part, WriteOptions, Written, encode, object, scale_paths,
-};
+use crate::registry::{Call, Member, Part, WriteOptions, Written, encode, object, part_of, scale_paths};
 
 pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<ResponseBody>, ApiError> {
     let call = asked.call;
@@ -23,6 +22,9 @@ pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<Res
             None => ApiError::no_such_resource(),
         });
     };
+    if call.kind.custom.is_none() && !subresource.verbs().contains(&asked.verb) {
+        return Err(ApiError::method_not_allowed());
+    }
     match subresource {
         Subresource::Status => part(asked, Part::Status).await,
         Subresource::Approval => part(asked, Part::Member(Member::Approval)).await,
@@ -32,7 +34,12 @@ pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<Res
         Subresource::Scale | Subresource::CustomScale(_) => scale(asked, subresource).await,
         Subresource::Binding => bind(asked, subresource).await,
         Subresource::Eviction => evict(asked, subresource).await,
-        Subresource::Token => issue_token(asked, subresource),
+        Subresource::Token => issue_token(asked, subresource).await,
+        Subresource::Log
+        | Subresource::Exec
+        | Subresource::Attach
+        | Subresource::PortForward
+        | Subresource::Proxy(_) => connect::answer(asked, subresource),
     }
 }
 
@@ -41,15 +48,15 @@ async fn part(asked: &Asked<'_>, part: Part) -> Result<Response<ResponseBody>, A
     let (registry, call) = (asked.server.registry(), asked.call);
     match asked.verb {
         "get" => {
-            let bytes = registry.get(call, asked.query.text("resourceVersion"))?;
+            let bytes = registry.get(call, asked.query.text("resourceVersion")).await?;
             asked.written(Written { code: StatusCode::OK, bytes, warnings: Vec::new() })
         }
         "update" => {
-            let options = WriteOptions::read(asked.query, "UpdateOptions")?;
+            let options = WriteOptions::read(asked.query, asked.headers, "UpdateOptions")?;
             asked.written(registry.update(call, part, asked.decoded()?, options).await?)
         }
         "patch" => {
-            let options = WriteOptions::of_patch(asked.query, media_type(asked.headers))?;
+            let options = WriteOptions::of_patch(asked.query, asked.headers)?;
             asked.written(registry.patch(call, part, asked.patch()?, options).await?)
         }
         _ => Err(ApiError::method_not_allowed()),
@@ -61,57 +68,77 @@ async fn scale(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<
     let paths = scale_paths(subresource).ok_or_else(ApiError::no_such_resource)?;
     let written = match asked.verb {
         "get" => {
-            let bytes = registry.get_scale(call, &paths)?.to_string().into();
+            let bytes = registry.get_scale(call, &paths).await?.to_string().into();
             Written { code: StatusCode::OK, bytes, warnings: Vec::new() }
         }
         "update" => {
-            let options = WriteOptions::read(asked.query, "UpdateOptions")?;
-            registry.update_scale(call, &paths, asked.decoded_of(subresource)?, options).await?
+            let options = WriteOptions::read(asked.query, asked.headers, "UpdateOptions")?;
+            let mut warnings = Vec::new();
+            let decoded = asked.decoded_of(subresource)?;
+            let scale = part_of(call, subresource, decoded, options.validation, &mut warnings)?;
+            let mut written = registry.update_scale(call, &paths, scale, options).await?;
+            written.warnings.extend(warnings);
+            written
         }
         "patch" => {
-            let options = WriteOptions::of_patch(asked.query, media_type(asked.headers))?;
-            registry.patch_scale(call, &paths, &asked.patch()?, options).await?
+            let options = WriteOptions::of_patch(asked.query, asked.headers)?;
+            registry.patch_scale(call, &paths, asked.patch()?, options).await?
         }
         _ => return Err(ApiError::method_not_allowed()),
     };
-    Ok(respond::json(written.code, written.bytes, asked.wanted.encoding))
+    let mut response = respond::json(written.code, written.bytes, asked.wanted.encoding);
+    respond::warn(&mut response, &written.warnings);
+    Ok(response)
 }
 
 async fn bind(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<ResponseBody>, ApiError> {
-    only_create(asked)?;
-    bind_pod(asked, asked.call, &asked.decoded_of(subresource)?.value).await
+    let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
+    let mut warnings = Vec::new();
+    let decoded = asked.decoded_of(subresource)?;
+    let binding = part_of(asked.call, subresource, decoded, options.validation, &mut warnings)?;
+    bind_pod(asked, asked.call, binding, &options, warnings).await
 }
 
 async fn bind_pod(
     asked: &Asked<'_>,
     call: Call<'_>,
-    binding: &Value,
+    binding: Value,
+    options: &WriteOptions,
+    mut warnings: Vec<String>,
 ) -> Result<Response<ResponseBody>, ApiError> {
-    let dry_run = WriteOptions::read(asked.query, "CreateOptions")?.dry_run;
-    let written = asked.server.registry().bind(call, binding, dry_run).await?;
-    Ok(respond::json(written.code, written.bytes, asked.wanted.encoding))
+    asked.server.registry().bind(call, binding, options, &mut warnings).await?;
+    Ok(created(asked, &warnings))
 }
 
 /// Deletes a pod on request (`k8s.io/kubernetes/pkg/registry/core/pod/storage/eviction.go`).
 async fn evict(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<ResponseBody>, ApiError> {
-    only_create(asked)?;
-    let eviction = asked.decoded_of(subresource)?.value;
-    let dry_run = WriteOptions::read(asked.query, "CreateOptions")?.dry_run;
-    let mut options = DeleteOptions::read(asked.query, Some(&eviction["deleteOptions"]))?;
-    options.dry_run |= dry_run;
-    asked.server.registry().delete(asked.call, &options).await?;
-    created(asked)
+    let create = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
+    let mut warnings = Vec::new();
+    let decoded = asked.decoded_of(subresource)?;
+    let eviction = part_of(asked.call, subresource, decoded, create.validation, &mut warnings)?;
+    asked.server.registry().evict(asked.call, eviction, &create, &mut warnings).await?;
+    Ok(created(asked, &warnings))
 }
 
-fn issue_token(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<ResponseBody>, ApiError> {
-    only_create(asked)?;
-    let registry = asked.server.registry();
-    let account = encode::value(asked.call.kind, &*registry.entry(asked.call)?);
-    let request = asked.decoded_of(subresource)?.value;
+async fn issue_token(
+    asked: &Asked<'_>,
+    subresource: &Subresource,
+) -> Result<Response<ResponseBody>, ApiError> {
+    let (registry, call) = (asked.server.registry(), asked.call);
+    let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
+    let mut warnings = Vec::new();
+    let decoded = asked.decoded_of(subresource)?;
+    let mut request = part_of(call, subresource, decoded, options.validation, &mut warnings)?;
+    let review = Review::of_new(registry, call, "token", &options);
+    admission::mutate(&review, &mut request, &mut warnings).await?;
+    let account = encode::value(call.kind, &*registry.entry(call)?);
     let snapshot = registry.snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
     let bytes = asked.server.authenticator().issue_token(&account, &request, &lookup)?;
-    Ok(respond::json(StatusCode::CREATED, bytes.to_string().into(), asked.wanted.encoding))
+    admission::validate(&review, &request, &mut warnings).await?;
+    let mut response = respond::json(StatusCode::CREATED, bytes.to_string().into(), asked.wanted.encoding);
+    respond::warn(&mut response, &warnings);
+    Ok(response)
 }
 
 /// A kind that is only created: the answer is computed, nothing is stored.
@@ -124,7 +151,13 @@ pub(super) async fn review(asked: &Asked<'_>) -> Result<Response<ResponseBody>, 
     if call.kind.group.is_empty() {
         let kinds = server.registry().kinds();
         let pods = kinds.get("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
-        return bind_pod(asked, Call { kind: pods, name: object::name(&body), ..call }, &body).await;
+        let name = object::name(&body).to_owned();
+        if name.is_empty() {
+            return Err(ApiError::bad_request("Name parameter required."));
+        }
+        let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
+        let call = Call { kind: pods, name: &name, ..call };
+        return bind_pod(asked, call, body, &options, Vec::new()).await;
     }
     let snapshot = server.registry().snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
@@ -139,14 +172,12 @@ pub(super) async fn review(asked: &Asked<'_>) -> Result<Response<ResponseBody>, 
     Ok(respond::json(StatusCode::CREATED, answer.to_string().into(), asked.wanted.encoding))
 }
 
-fn only_create(asked: &Asked<'_>) -> Result<(), ApiError> {
-    if asked.verb == "create" { Ok(()) } else { Err(ApiError::method_not_allowed()) }
-}
-
 /// The answer to what was done and leaves no object.
-fn created(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
+fn created(asked: &Asked<'_>, warnings: &[String]) -> Response<ResponseBody> {
     let status = serde_json::json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201
     });
-    Ok(respond::json(StatusCode::CREATED, status.to_string().into(), asked.wanted.encoding))
+    let mut response = respond::json(StatusCode::CREATED, status.to_string().into(), asked.wanted.encoding);
+    respond::warn(&mut response, warnings);
+    response
 }

@@ -13,6 +13,8 @@ pub enum Role {
     Definition,
     /// It has addresses and ports that are unique in the cluster.
     Service,
+    /// Its status tells what is wrong with the types of its expressions.
+    ValidatingPolicy,
     /// It runs as a service account, is bound to a node, and ends gracefully.
     Pod,
 }
@@ -52,6 +54,7 @@ impl Behaviour {
                 ("", "services") => Role::Service,
                 ("", "pods") => Role::Pod,
                 ("apiextensions.k8s.io", "customresourcedefinitions") => Role::Definition,
+                ("admissionregistration.k8s.io", "validatingadmissionpolicies") => Role::ValidatingPolicy,
                 _ => Role::Ordinary,
             },
             born_with_status: (group, plural) == ("", "nodes"),

@@ -1,7 +1,7 @@
 //! The table of built-in kinds: those of Kubernetes v1.36, in the order of its discovery.
 //!
 //! Not served: `componentstatuses` (deprecated), `apiregistration.k8s.io`, `resource.k8s.io` and
-//! `flowcontrol.apiserver.k8s.io`; the subresources `exec`, `attach`, `log`, `portforward` and `proxy`.
+//! `flowcontrol.apiserver.k8s.io`.
 
 use k8s_openapi::api::{
     admissionregistration, apps, authentication, authorization, autoscaling, batch, certificates,
@@ -10,7 +10,8 @@ use k8s_openapi::api::{
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions;
 
 use super::kind::Subresource::{
-    Approval, Binding, EphemeralContainers, Eviction, Finalize, Resize, Scale, Status, Token,
+    Approval, Attach, Binding, EphemeralContainers, Eviction, Exec, Finalize, Log, PortForward, Proxy,
+    Resize, Scale, Status, Token,
 };
 use super::kind::{BuiltIn, built_in};
 
@@ -26,13 +27,18 @@ pub fn table() -> Vec<BuiltIn> {
             .without_delete_collection()
             .short(&["ns"])
             .with(&[Finalize, Status]),
-        built_in::<core::v1::Node>().short(&["no"]).with(&[Status]),
+        built_in::<core::v1::Node>().short(&["no"]).with(&[Proxy("NodeProxyOptions"), Status]),
         built_in::<core::v1::PersistentVolumeClaim>().short(&["pvc"]).with(&[Status]),
         built_in::<core::v1::PersistentVolume>().short(&["pv"]).with(&[Status]),
         built_in::<core::v1::Pod>().short(&["po"]).category("all").with(&[
+            Attach,
             Binding,
             EphemeralContainers,
             Eviction,
+            Exec,
+            Log,
+            PortForward,
+            Proxy("PodProxyOptions"),
             Resize,
             Status,
         ]),
@@ -41,7 +47,10 @@ pub fn table() -> Vec<BuiltIn> {
         built_in::<core::v1::ResourceQuota>().short(&["quota"]).with(&[Status]),
         built_in::<core::v1::Secret>(),
         built_in::<core::v1::ServiceAccount>().short(&["sa"]).with(&[Token]),
-        built_in::<core::v1::Service>().short(&["svc"]).category("all").with(&[Status]),
+        built_in::<core::v1::Service>()
+            .short(&["svc"])
+            .category("all")
+            .with(&[Proxy("ServiceProxyOptions"), Status]),
         built_in::<apps::v1::ControllerRevision>(),
         built_in::<apps::v1::DaemonSet>().short(&["ds"]).category("all").with(&[Status]),
         built_in::<apps::v1::Deployment>().short(&["deploy"]).category("all").with(&[Scale, Status]),

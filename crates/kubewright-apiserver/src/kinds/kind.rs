@@ -3,13 +3,15 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource};
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource, SubResourceScope};
 use kubewright_store::{Name, Revision};
 use schemars::JsonSchema;
 
 use super::behaviour::Behaviour;
+use super::ownership::Ownership;
 use super::rules::{Rules, convert};
 use crate::schema::Schema;
+use crate::schema::definition::Versions;
 use crate::selector::Selectable;
 use crate::table::Columns;
 
@@ -45,6 +47,8 @@ pub struct Kind {
     pub rules: Rules,
     /// How the engine treats its objects.
     pub behaviour: Behaviour,
+    /// What field ownership has to know of it.
+    pub ownership: Ownership,
     /// What only custom resources have.
     pub custom: Option<Custom>,
     schema: LazySchema,
@@ -56,15 +60,12 @@ pub struct Kind {
 pub struct Custom {
     /// The name of its CustomResourceDefinition.
     pub definition: String,
-    /// The version its objects are stored in.
-    pub storage_version: String,
+    /// All versions of the definition.
+    pub versions: Arc<Versions>,
     /// The warning that goes with every answer, when the version is deprecated.
     pub deprecation: Option<String>,
     /// JSON paths of the fields that field selectors may name (without the leading dot, such as `spec.color`).
     pub selectable_fields: Vec<String>,
-    /// Objects written up to this revision may lack defaults of the schema, and get them when they are read. Zero
-    /// where the schema has none.
-    pub defaults_since: Revision,
     /// The revision at which it was first served: a watch cannot begin before.
     pub served_since: Revision,
 }
@@ -124,6 +125,16 @@ pub enum Subresource {
     Finalize,
     /// `approval` of a certificate signing request.
     Approval,
+    /// `log` of a pod.
+    Log,
+    /// `exec` of a pod.
+    Exec,
+    /// `attach` of a pod.
+    Attach,
+    /// `portforward` of a pod.
+    PortForward,
+    /// `proxy` of a pod, service or node; its options are of this kind.
+    Proxy(&'static str),
 }
 
 impl Subresource {
@@ -140,6 +151,11 @@ impl Subresource {
             Self::Token => "token",
             Self::Finalize => "finalize",
             Self::Approval => "approval",
+            Self::Log => "log",
+            Self::Exec => "exec",
+            Self::Attach => "attach",
+            Self::PortForward => "portforward",
+            Self::Proxy(_) => "proxy",
         }
     }
 
@@ -149,6 +165,9 @@ impl Subresource {
         match self {
             Self::Binding | Self::Eviction | Self::Token => &["create"],
             Self::Finalize => &["update"],
+            Self::Log => &["get"],
+            Self::Exec | Self::Attach | Self::PortForward => &["create", "get"],
+            Self::Proxy(_) => &["create", "delete", "get", "patch", "update"],
             _ => &["get", "patch", "update"],
         }
     }
@@ -161,6 +180,10 @@ impl Subresource {
             Self::Binding => Some(("", "v1", "Binding")),
             Self::Eviction => Some(("policy", "v1", "Eviction")),
             Self::Token => Some(("authentication.k8s.io", "v1", "TokenRequest")),
+            Self::Exec => Some(("", "v1", "PodExecOptions")),
+            Self::Attach => Some(("", "v1", "PodAttachOptions")),
+            Self::PortForward => Some(("", "v1", "PodPortForwardOptions")),
+            Self::Proxy(options) => Some(("", "v1", options)),
             _ => None,
         }
     }
@@ -182,6 +205,7 @@ impl Kind {
     #[must_use]
     pub fn custom(parts: CustomParts) -> Self {
         let collection = Name::from(format!("{}/{}", parts.group, parts.plural));
+        let has_status = parts.subresources.contains(&Subresource::Status);
         let schema = OnceLock::new();
         let _ = schema.set(Arc::new(parts.schema));
         Self {
@@ -200,6 +224,7 @@ impl Kind {
             columns: parts.columns,
             rules: Rules::custom(),
             behaviour: Behaviour::custom(),
+            ownership: Ownership::custom(has_status),
             custom: Some(parts.custom),
             schema: LazySchema {
                 made: schema,
@@ -249,7 +274,7 @@ impl Kind {
     #[must_use]
     pub fn storage_api_version(&self) -> String {
         match &self.custom {
-            Some(custom) => format!("{}/{}", self.group, custom.storage_version),
+            Some(custom) => format!("{}/{}", self.group, custom.versions.storage()),
             None => convert::storage_api_version(&self.group, &self.plural)
                 .map_or_else(|| self.api_version(), str::to_owned),
         }
@@ -352,6 +377,7 @@ where
         columns: Columns::built_in(T::GROUP, T::VERSION, plural),
         rules: Rules::built_in(T::GROUP, T::VERSION, plural),
         behaviour: Behaviour::built_in(T::GROUP, plural),
+        ownership: Ownership::default(),
         custom: None,
         schema: LazySchema { made: OnceLock::new(), make: Schema::built_in::<T> },
         selectable: OnceLock::new(),
@@ -396,7 +422,8 @@ impl BuiltIn {
 
     /// The finished kind.
     #[must_use]
-    pub fn finish(self) -> Kind {
+    pub fn finish(mut self) -> Kind {
+        self.0.ownership = Ownership::built_in(&self.0.group, &self.0.kind, self.0.has_status());
         self.0
     }
 }
@@ -413,4 +440,8 @@ impl KnownScope for NamespaceResourceScope {
 
 impl KnownScope for ClusterResourceScope {
     const SCOPE: Scope = Scope::Cluster;
+}
+
+impl KnownScope for SubResourceScope {
+    const SCOPE: Scope = Scope::Namespaced;
 }

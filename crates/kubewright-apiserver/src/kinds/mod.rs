@@ -4,6 +4,7 @@
 mod behaviour;
 mod built_in;
 mod kind;
+mod ownership;
 pub mod rules;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ pub use built_in::table;
 pub use kind::{
     BuiltIn, Custom, CustomParts, Kind, KnownScope, ScalePaths, Scope, Subresource, Verbs, built_in,
 };
+pub use ownership::Ownership;
 
 /// All kinds that are served at one moment: an immutable value, replaced when a CustomResourceDefinition changes.
 #[derive(Clone, Debug, Default)]

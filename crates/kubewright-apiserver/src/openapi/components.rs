@@ -67,7 +67,12 @@ impl Components {
             | Subresource::EphemeralContainers
             | Subresource::Resize
             | Subresource::Finalize
-            | Subresource::Approval => return None,
+            | Subresource::Approval
+            | Subresource::Log
+            | Subresource::Exec
+            | Subresource::Attach
+            | Subresource::PortForward
+            | Subresource::Proxy(_) => return None,
         })
     }
 

@@ -3,7 +3,10 @@
 //! absent `value` is null, indices may be negative and count from the end, and what stands before the first slash of
 //! a path is ignored.
 
+use std::fmt;
+
 use http::StatusCode;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::pointer::{self, Pointer};
@@ -18,6 +21,48 @@ const MAX_COPIED: usize = 3 * 1024 * 1024;
 const MAX_DEPTH: usize = 127;
 /// The deepest nesting on the way to a result. Values this deep can be walked and dropped on any stack.
 const MAX_PASSING_DEPTH: usize = pointer::MAX_STEPS;
+
+/// What strict decoding has against a patch: members of operations that stand twice, or that no operation has.
+pub(super) fn complaints(body: &[u8]) -> Vec<String> {
+    let Ok(operations) = serde_json::from_slice::<Vec<Members>>(body) else { return Vec::new() };
+    let mut complaints = Vec::new();
+    for (at, Members(names)) in operations.iter().enumerate() {
+        for (place, name) in names.iter().enumerate() {
+            let path = format!("[{at}].{name}");
+            if names[..place].contains(name) {
+                complaints.push(format!("json patch duplicate field {path:?}"));
+            } else if !matches!(name.as_str(), "op" | "path" | "from" | "value") {
+                complaints.push(format!("json patch unknown field {path:?}"));
+            }
+        }
+    }
+    complaints
+}
+
+/// The names of the members of an object, in their order.
+struct Members(Vec<String>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Names;
+        impl<'de> Visitor<'de> for Names {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an operation")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut names = Vec::new();
+                while let Some((name, IgnoredAny)) = map.next_entry()? {
+                    names.push(name);
+                }
+                Ok(Members(names))
+            }
+        }
+        deserializer.deserialize_map(Names)
+    }
+}
 
 /// Operations that are applied one after the other, all or none.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +131,7 @@ impl JsonPatch {
     /// 400 for a body that is not a list of operations, 413 for too many of them. An operation of an unknown kind is
     /// found only when it is applied.
     pub fn parse(body: &[u8]) -> Result<Self, ApiError> {
-        let items = match decode(body).map_err(|why| undecodable(&why))? {
+        let items = match decode(body).map_err(|why| undecodable(&why))?.0 {
             Value::Array(items) => items,
             Value::Null => Vec::new(),
             other => return Err(wrong_type(&other, "Go value of type []handlers.jsonPatchOp")),

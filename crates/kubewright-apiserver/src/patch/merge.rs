@@ -28,7 +28,7 @@ fn merge(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
 }
 
 /// The value without members that are null; null items of lists stay.
-fn without_nulls(value: &Value) -> Value {
+pub(super) fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
             let kept = members.iter().filter(|(_, member)| !member.is_null());

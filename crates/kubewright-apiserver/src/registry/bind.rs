@@ -4,7 +4,8 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::update::precondition_failed;
-use super::{Call, Part, Registry, Written, object};
+use super::{Call, Part, Registry, WriteOptions, object};
+use crate::admission::{self, Review};
 use crate::error::ApiError;
 use crate::kinds::rules::pods;
 
@@ -14,21 +15,26 @@ impl Registry {
     /// # Errors
     /// 400 for a binding of another pod; 404; 409 for a pod that is bound, being deleted or not ready for it, or when a
     /// precondition does not hold; 500 (as in Kubernetes) for a target that is no node.
-    pub async fn bind(&self, call: Call<'_>, binding: &Value, dry_run: bool) -> Result<Written, ApiError> {
-        let name = object::name(binding);
-        if !name.is_empty() && name != call.name {
+    pub async fn bind(
+        &self,
+        call: Call<'_>,
+        mut binding: Value,
+        options: &WriteOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ApiError> {
+        let review = Review::of_new(self, call, "binding", options);
+        admission::mutate(&review, &mut binding, warnings).await?;
+        if object::name(&binding) != call.name {
             return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
         }
-        refuse(binding)?;
+        refuse(&binding)?;
+        admission::validate(&review, &binding, warnings).await?;
         let now = object::time(self.world.clock.now());
         let edit = |pod: &mut Value| {
-            check_preconditions(call, binding, pod)?;
-            bind(pod, call.name, binding, &now).map_err(|why| conflict(call.name, &why))
+            check_preconditions(call, &binding, pod)?;
+            bind(pod, call.name, &binding, &now).map_err(|why| conflict(call.name, &why))
         };
-        self.edit(call, Part::Trusted, dry_run, &edit).await?;
-        let status =
-            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-        Ok(Written { code: StatusCode::CREATED, bytes: status.to_string().into(), warnings: Vec::new() })
+        self.edit(call, Part::Trusted, options.dry_run, &edit).await.map(drop)
     }
 }
 
@@ -67,17 +73,14 @@ fn bind(pod: &mut Value, name: &str, binding: &Value, now: &Value) -> Result<(),
         return Err(format!("pod {name} has non-empty .spec.schedulingGates"));
     }
     object::member_mut(pod, "spec").insert("nodeName".into(), binding["target"]["name"].clone());
-    if let Some(annotations) = binding["metadata"]["annotations"].as_object().filter(|all| !all.is_empty()) {
-        let all = object::meta_mut(pod).entry("annotations").or_insert_with(|| json!({}));
-        object::as_map(all).extend(annotations.clone());
+    for field in ["annotations", "labels"] {
+        if let Some(given) = binding["metadata"][field].as_object().filter(|all| !all.is_empty()) {
+            let all = object::meta_mut(pod).entry(field).or_insert_with(|| json!({}));
+            object::as_map(all).extend(given.clone());
+        }
     }
-    let conditions = object::member_mut(pod, "status").entry("conditions").or_insert_with(|| json!([]));
-    if let Value::Array(conditions) = conditions {
-        conditions.retain(|condition| condition["type"] != "PodScheduled");
-        conditions.push(json!({
-            "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now
-        }));
-    }
+    object::member_mut(pod, "status").remove("nominatedNodeName");
+    set_condition(pod, json!({"type": "PodScheduled", "status": "True"}), now);
     Ok(())
 }
 
@@ -89,4 +92,22 @@ fn conflict(name: &str, why: &str) -> ApiError {
         format!("Operation cannot be fulfilled on {RESOURCE} {name:?}: {why}"),
     )
     .with_details(json!({"name": name, "kind": RESOURCE}))
+}
+
+/// Sets a condition of a pod, in its place; its time is now, unless it had that status before (`UpdatePodCondition` in
+/// `k8s.io/kubernetes/pkg/api/pod`).
+pub(super) fn set_condition(pod: &mut Value, mut condition: Value, now: &Value) {
+    let conditions = object::member_mut(pod, "status").entry("conditions").or_insert_with(|| json!([]));
+    let Value::Array(conditions) = conditions else { return };
+    condition["lastProbeTime"] = Value::Null;
+    condition["lastTransitionTime"] = now.clone();
+    match conditions.iter_mut().find(|one| one["type"] == condition["type"]) {
+        Some(one) => {
+            if one["status"] == condition["status"] {
+                condition["lastTransitionTime"] = one["lastTransitionTime"].clone();
+            }
+            *one = condition;
+        }
+        None => conditions.push(condition),
+    }
 }

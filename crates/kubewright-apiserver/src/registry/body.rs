@@ -9,7 +9,7 @@ use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::http::body::Decoded;
 use crate::kinds::{Kind, Role};
-use crate::patch::{Patch, type_name};
+use crate::patch::{Change, type_name};
 use crate::schema::definition;
 
 /// What becomes of fields that the kind does not have, and of members that stand twice.
@@ -39,7 +39,8 @@ pub(super) fn object_of(
         value = Value::Object(serde_json::Map::new());
     }
     check_type(kind, &value)?;
-    fit(kind, &mut value, &duplicates, validation, warnings)
+    let doubled: Vec<String> = duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
+    fit(kind, &mut value, &doubled, validation, warnings)
         .map_err(|reason| cannot_be_handled(kind, &reason))?;
     warnings.extend(single_owners(&mut value, ""));
     Ok(value)
@@ -51,44 +52,59 @@ pub(super) fn object_of(
 /// What the patch itself has, and 422 where [`object_of`] has 400 (`k8s.io/apiserver/pkg/endpoints/handlers/patch.go`).
 pub(super) fn patched(
     kind: &Kind,
-    patch: &Patch,
+    change: &Change,
     current: &Value,
     validation: FieldValidation,
     warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
-    let mut value = patch.apply(current)?;
+    let mut value = change.apply(current)?;
     if kind.custom.is_some() {
         check_custom_type(kind, &value)?;
     } else {
-        check_type(kind, &value).map_err(|error| of_patch(&value, &error.message))?;
+        check_type(kind, &value).map_err(|error| of_patch(value.to_string(), &error.message))?;
     }
-    if let Err(reason) = fit(kind, &mut value, &[], validation, warnings) {
-        // The answer quotes the object before anything was dropped from it.
-        return Err(of_patch(&patch.apply(current)?, &reason));
+    if let Err(reason) = fit(kind, &mut value, &change.complaints, validation, warnings) {
+        // The answer quotes the patch, or else the object before anything was dropped from it.
+        let quoted = match change.quoted() {
+            Some(quoted) => quoted,
+            None => change.apply(current)?.to_string(),
+        };
+        return Err(of_patch(quoted, &reason));
     }
     warnings.extend(single_owners(&mut value, " after mutating admission happens"));
     Ok(value)
 }
 
+/// What an applied configuration has made of an object of `kind`: typed, not yet defaulted.
+///
+/// # Errors
+/// 422 when it is no object of the kind.
+pub(super) fn typed(kind: &Kind, mut value: Value, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
+    let made = value.to_string();
+    fit(kind, &mut value, &[], FieldValidation::Ignore, warnings)
+        .map_err(|reason| of_patch(made, &reason))?;
+    warnings.extend(single_owners(&mut value, " after mutating admission happens"));
+    Ok(value)
+}
+
 /// 422: what a patch makes of an object is none.
-pub(super) fn of_patch(patched: &Value, reason: &str) -> ApiError {
-    ApiError::invalid_of("", "", "", &[FieldError::invalid("patch", patched.to_string(), reason)])
+pub(super) fn of_patch(quoted: String, reason: &str) -> ApiError {
+    ApiError::invalid_of("", "", "", &[FieldError::invalid("patch", quoted, reason)])
 }
 
 /// Types and prunes an object, as strictly as asked for.
 fn fit(
     kind: &Kind,
     value: &mut Value,
-    duplicates: &[String],
+    complaints: &[String],
     validation: FieldValidation,
     warnings: &mut Vec<String>,
 ) -> Result<(), String> {
     encode::set_type(kind, value);
     let unknown = kind.schema().decode(value)?;
     object::meta_mut(value);
-    let duplicates = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
-    let complaints: Vec<String> =
-        duplicates.chain(unknown.iter().map(|path| format!("unknown field {path:?}"))).collect();
+    let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
+    let complaints: Vec<String> = complaints.iter().cloned().chain(unknown).collect();
     match validation {
         FieldValidation::Strict if !complaints.is_empty() => {
             return Err(format!("strict decoding error: {}", complaints.join(", ")));

@@ -4,11 +4,14 @@ use http::StatusCode;
 use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
-use super::{Call, Registry, WriteOptions, Written, body, encode, key, object, scale};
-use crate::admission::{self, Operation, Options, Review};
+use super::update::precondition_failed;
+use super::{Call, Registry, WriteOptions, Written, body, custom, encode, key, object};
+use crate::admission::{self, Review};
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::http::body::Decoded;
+use crate::patch::Configuration;
+use crate::schema::{Candidate, Extent};
 
 /// How often a generated name is tried (`k8s.io/apiserver/pkg/registry/generic/registry`, `maxNameGenerationCreateAttempts`).
 const NAME_ATTEMPTS: usize = 8;
@@ -34,8 +37,46 @@ impl Registry {
             return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
         }
         place(call, &mut draft)?;
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+            object::set_meta(&mut draft, field, None);
+        }
         body::default(call.kind, &mut draft);
-        admission::mutate(&self.review_of_new(call, options), &mut draft, &mut warnings).await?;
+        self.own(call, "", &options, None, &mut draft);
+        self.create_draft(call, draft, &options, warnings).await
+    }
+
+    /// Creates what an applied configuration says.
+    ///
+    /// # Errors
+    /// As [`Registry::create`], and what the configuration itself has.
+    pub(super) async fn create_by_apply(
+        &self,
+        call: Call<'_>,
+        config: &Configuration,
+        options: &WriteOptions,
+    ) -> Result<Written, ApiError> {
+        let uid = object::uid(&config.value);
+        if !uid.is_empty() {
+            return Err(precondition_failed(call, "UID", uid, ""));
+        }
+        self.may_create(call)?;
+        let mut warnings = Vec::new();
+        let mut draft = self.applied(call, "", config, options, None, &mut warnings)?;
+        object::set_meta(&mut draft, "resourceVersion", None);
+        place(call, &mut draft)?;
+        body::default(call.kind, &mut draft);
+        self.create_draft(call, draft, options, warnings).await
+    }
+
+    /// Creates an object that is typed, defaulted and owned.
+    async fn create_draft(
+        &self,
+        call: Call<'_>,
+        mut draft: Value,
+        options: &WriteOptions,
+        mut warnings: Vec<String>,
+    ) -> Result<Written, ApiError> {
+        admission::mutate(&Review::of_new(self, call, "", options), &mut draft, &mut warnings).await?;
         // A webhook may have moved it.
         place(call, &mut draft)?;
         self.begin(call, &mut draft);
@@ -56,23 +97,9 @@ impl Registry {
         Ok(Written { code: StatusCode::CREATED, bytes, warnings })
     }
 
-    fn review_of_new<'a>(&'a self, call: Call<'a>, options: WriteOptions) -> Review<'a> {
-        let operation = Operation::Create;
-        Review {
-            registry: self,
-            call,
-            operation,
-            subresource: "",
-            old: None,
-            dry_run: options.dry_run,
-            options: Options::Write(options),
-            collection: false,
-        }
-    }
-
     /// The parts of metadata that only the server sets.
     fn begin(&self, call: Call<'_>, draft: &mut Value) {
-        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"] {
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             object::set_meta(draft, field, None);
         }
         let now = object::time(self.world.clock.now());
@@ -97,7 +124,7 @@ impl Registry {
         &self,
         call: Call<'_>,
         mut object: Value,
-        options: WriteOptions,
+        options: &WriteOptions,
         warnings: &mut Vec<String>,
     ) -> Result<bytes::Bytes, ApiError> {
         let kind = call.kind;
@@ -108,13 +135,14 @@ impl Registry {
         (kind.rules.author)(&mut object, call.user);
         let _allocation = self.allocate(kind, &mut object, None).await?;
         let name = object::name(&object).to_owned();
-        let errors = self.errors_of_new(call, &object);
+        let errors = self.errors_of_new(call, &object, warnings);
         if !errors.is_empty() {
-            return Err(ApiError::invalid(kind, &name, &errors));
+            let warnings = std::mem::take(warnings);
+            return Err(ApiError { warnings, ..ApiError::invalid(kind, &name, &errors) });
         }
         warnings.extend(kind.rules.warnings(&object, None));
         warnings.extend(self.warnings_of_definition(kind, &object, None));
-        admission::validate(&self.review_of_new(call, options), &object, warnings).await?;
+        admission::validate(&Review::of_new(self, call, "", options), &object, warnings).await?;
         let key = key(call.namespace, &name);
         if options.dry_run {
             let there = self.snapshot().get(&kind.collection, &key).is_some();
@@ -124,20 +152,21 @@ impl Registry {
                 Ok(encode::bytes(kind, &object))
             };
         }
-        let change = Change::Put(encode::draft(kind, object));
+        let change = Change::Put(encode::draft(kind, self.in_storage_version(kind, object).await?));
         let entry = self
             .commit(kind, &key, Expect::Absent, change)
             .await?
             .ok_or_else(|| ApiError::already_exists(kind, &name))?;
         self.definition_changed(kind, &name).await;
-        Ok(encode::object(kind, &entry))
+        self.policy_changed(kind, &name).await;
+        Ok(encode::object(kind, &*self.viewed(kind, entry).await?))
     }
 
-    fn errors_of_new(&self, call: Call<'_>, object: &Value) -> Vec<FieldError> {
+    fn errors_of_new(&self, call: Call<'_>, object: &Value, warnings: &mut Vec<String>) -> Vec<FieldError> {
         let kind = call.kind;
         let mut errors = kind.rules.errors_on_create(object, kind.namespaced());
-        errors.extend(kind.schema().validate(object, None));
-        errors.extend(scale::errors(kind, object));
+        let candidate = Candidate { object, old: None, part: Extent::Whole };
+        warnings.extend(custom::check(kind, candidate, &mut errors));
         errors.extend(self.errors_of_definition(kind, object, None));
         errors
     }
@@ -173,4 +202,20 @@ pub(super) fn place(call: Call<'_>, draft: &mut Value) -> Result<(), ApiError> {
         object::set_meta(draft, "name", Some(call.name.into()));
     }
     Ok(())
+}
+
+/// 400 for a replacement that does not say which object it is about, or another one
+/// (`k8s.io/apiserver/pkg/endpoints/handlers/rest.go`, `checkName`).
+pub(super) fn check_name(call: Call<'_>, given: &str) -> Result<(), ApiError> {
+    match given {
+        "" => Err(ApiError::bad_request(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            call.name
+        ))),
+        same if same == call.name => Ok(()),
+        other => Err(ApiError::bad_request(format!(
+            "the name of the object ({other}) does not match the name on the URL ({})",
+            call.name
+        ))),
+    }
 }

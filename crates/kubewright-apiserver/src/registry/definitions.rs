@@ -1,6 +1,7 @@
 //! CustomResourceDefinitions come into force: what the rest of the cluster sees of a change of one, at once and with no
 //! controller. The rules of a definition are in [`crate::schema::definition`].
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kubewright_store::{Change, Expect, Name, Revision};
@@ -10,13 +11,10 @@ use super::{Call, DeleteOptions, ListOptions, Registry, encode, object};
 use crate::authn::User;
 use crate::field::FieldError;
 use crate::kinds::{Kind, Kinds, Role};
-use crate::schema::definition;
+use crate::schema::definition::{self, Versions};
 
 /// The finalizer that holds a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
-
-/// No object is known to have all defaults.
-const ALWAYS: Revision = Revision(u64::MAX);
 
 impl Registry {
     /// What is wrong with a definition; nothing for other kinds.
@@ -114,36 +112,42 @@ impl Registry {
         if !condition(definition, "Established") {
             return Vec::new();
         }
-        let one_version =
-            definition["spec"]["versions"].as_array().is_some_and(|versions| versions.len() == 1);
+        let name = object::name(definition);
         let before = self.kinds();
-        let made_before = before.iter().find(|kind| made_by(kind, object::name(definition)));
-        let served_since =
-            made_before.and_then(|kind| kind.custom.as_ref()).map_or(new, |custom| custom.served_since);
-        let mut made = definition::kinds(definition);
+        let made_before =
+            before.iter().find(|kind| made_by(kind, name)).and_then(|kind| kind.custom.as_ref());
+        let versions = Versions::of(
+            definition,
+            made_before.map(|custom| &*custom.versions),
+            self.store.revision(),
+            &self.stored_versions(definition),
+        );
+        let mut made = definition::kinds(definition, &Arc::new(versions));
         for custom in made.iter_mut().filter_map(|kind| kind.custom.as_mut()) {
-            custom.served_since = served_since;
-        }
-        for kind in made.iter_mut().filter(|kind| kind.schema().has_defaults()) {
-            let known = before.get(&kind.group, &kind.version, &kind.plural);
-            let same = known.filter(|known| known.schema().is_same(kind.schema()));
-            let since = same.and_then(|same| same.custom.as_ref()).map(|custom| custom.defaults_since);
-            let Some(custom) = &mut kind.custom else { continue };
-            custom.defaults_since = match since {
-                // Through which version an object was written is not seen of it: it may lack the defaults of the others.
-                _ if !one_version => ALWAYS,
-                Some(since) if since != ALWAYS => since,
-                _ => self.store.revision(),
-            };
+            custom.served_since = made_before.map_or(new, |before| before.served_since);
         }
         made
+    }
+
+    /// The versions in which objects of a definition are stored.
+    fn stored_versions(&self, definition: &Value) -> BTreeSet<String> {
+        let collection = definition::collection(definition);
+        let snapshot = self.snapshot();
+        let mut found = BTreeSet::new();
+        for entry in snapshot.range(&collection, "", None) {
+            let version = encode::stored_version(&entry.bytes);
+            if !found.contains(version) {
+                found.insert(version.to_owned());
+            }
+        }
+        found
     }
 
     async fn delete_objects_of(&self, definitions: &Arc<Kind>, name: &str) {
         let user = User::new("system:apiserver", ["system:masters"]);
         if let Some(kind) = self.kinds().iter().find(|kind| made_by(kind, name)).cloned() {
             let call = Call { kind: &kind, namespace: "", name: "", user: &user };
-            let all = self.list(call, &ListOptions::default()).map(|list| list.entries).unwrap_or_default();
+            let all = self.find(call, &ListOptions::default()).map(|list| list.entries).unwrap_or_default();
             for entry in all {
                 let object = encode::value(&kind, &entry);
                 let (namespace, name) = (object::namespace(&object), object::name(&object));

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::update::{is_finished, modified};
 use super::{
-    Call, DeleteOptions, ListOptions, Propagation, Registry, Summary, Written, definitions, encode, object,
+    Call, DeleteOptions, List, ListOptions, Propagation, Registry, Summary, Written, definitions, encode,
+    object,
 };
 use crate::admission::{self, Operation, Options, Review};
 use crate::error::ApiError;
@@ -17,23 +18,46 @@ use crate::kinds::Role;
 /// The grace period of a pod that does not say.
 const DEFAULT_GRACE: i64 = 30;
 
+/// Whether admission is asked about a deletion.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    /// It is part of what was admitted already.
+    Nobody,
+    /// It is the one that the request names.
+    ForOne,
+    /// It is one of many.
+    ForMany,
+}
+
 impl Registry {
     /// Deletes an object: at once, or, where finalizers or a grace period hold it, by marking it.
     ///
     /// # Errors
     /// 404; 409 when a precondition does not hold; 403 when admission refuses.
     pub async fn delete(&self, call: Call<'_>, options: &DeleteOptions) -> Result<Written, ApiError> {
-        self.delete_one(call, options, false).await
+        self.delete_asking(call, options, Asks::ForOne).await
     }
 
-    async fn delete_one(
+    /// As [`Registry::delete`], of an object whose deletion is part of what was admitted already.
+    ///
+    /// # Errors
+    /// As [`Registry::delete`], but for admission.
+    pub(super) async fn delete_admitted(
         &self,
         call: Call<'_>,
         options: &DeleteOptions,
-        collection: bool,
+    ) -> Result<Written, ApiError> {
+        self.delete_asking(call, options, Asks::Nobody).await
+    }
+
+    async fn delete_asking(
+        &self,
+        call: Call<'_>,
+        options: &DeleteOptions,
+        asks: Asks,
     ) -> Result<Written, ApiError> {
         loop {
-            let entry = self.entry(call)?;
+            let entry = self.viewed(call.kind, self.entry(call)?).await?;
             let current = encode::value(call.kind, &entry);
             check_preconditions(call, &current, options)?;
             let mut warnings = Vec::new();
@@ -45,14 +69,18 @@ impl Registry {
                 old: Some(&current),
                 dry_run: options.dry_run,
                 options: Options::Delete(options),
-                collection,
+                collection: asks == Asks::ForMany,
             };
-            admission::admit_deletion(&review, &mut warnings).await?;
+            if asks != Asks::Nobody {
+                admission::admit_deletion(&review, &mut warnings).await?;
+            }
             let Deletion { object: next, goes } = self.deletion(call, &current, options);
             if options.dry_run || (!goes && next == current) {
                 return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes, warnings));
             }
-            if let Some(entry) = self.commit_deletion(call, &entry, &next, goes).await? {
+            let stored = self.in_storage_version(call.kind, next.clone()).await?;
+            if let Some(entry) = self.commit_deletion(call, &entry, stored, goes).await? {
+                let entry = self.viewed(call.kind, entry).await?;
                 return Ok(answer(call, &next, encode::object(call.kind, &entry), goes, warnings));
             }
             if options.resource_version.is_some() {
@@ -65,10 +93,10 @@ impl Registry {
         &self,
         call: Call<'_>,
         entry: &Entry<Summary>,
-        next: &Value,
+        next: Value,
         goes: bool,
     ) -> Result<Option<std::sync::Arc<Entry<Summary>>>, ApiError> {
-        let draft = encode::draft(call.kind, next.clone());
+        let draft = encode::draft(call.kind, next);
         let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
         let expect = Expect::At(entry.revision);
         let Some(entry) = self.commit(call.kind, &call.key(), expect, change).await? else { return Ok(None) };
@@ -122,7 +150,8 @@ impl Registry {
         list: &ListOptions,
         options: &DeleteOptions,
     ) -> Result<Written, ApiError> {
-        let found = self.list(call, list)?;
+        let found = self.find(call, list)?;
+        let found = List { entries: self.viewed_all(call.kind, found.entries).await?, ..found };
         let mut bytes = BytesMut::new();
         bytes.put_slice(found.head().as_bytes());
         for (at, entry) in found.entries.iter().enumerate() {
@@ -132,7 +161,7 @@ impl Registry {
             encode::write_item(&mut bytes, call.kind, entry);
             let object = encode::value(call.kind, entry);
             let (namespace, name) = (object::namespace(&object), object::name(&object));
-            match self.delete_one(Call { namespace, name, ..call }, options, true).await {
+            match self.delete_asking(Call { namespace, name, ..call }, options, Asks::ForMany).await {
                 Err(error) if error.code != StatusCode::NOT_FOUND => return Err(error),
                 _ => {}
             }

@@ -6,31 +6,26 @@
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use http::StatusCode;
 use kubewright_store::{Draft, Entry};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::summary::Summary;
+use crate::error::ApiError;
 use crate::kinds::{Kind, rules::convert};
+use crate::schema::definition::Reading;
 
 /// The value of a stored entry in the version of `kind`.
 #[must_use]
 pub fn value(kind: &Kind, entry: &Entry<Summary>) -> Value {
     let mut value: Value = serde_json::from_slice(&entry.bytes).unwrap_or_default();
-    if kind.custom.is_some() {
-        set_type(kind, &mut value);
-        if lacks_defaults(kind, entry) {
-            kind.schema().default(&mut value);
-        }
+    if let Some(custom) = &kind.custom {
+        custom.versions.read(&kind.version, entry.revision, &mut value);
     } else if !kind.is_storage() {
         convert::from_storage(&kind.group, &kind.version, &kind.plural, &mut value);
         set_type(kind, &mut value);
     }
     value
-}
-
-/// Whether an object may have been written under another schema, whose defaults were not today's.
-fn lacks_defaults(kind: &Kind, entry: &Entry<Summary>) -> bool {
-    kind.custom.as_ref().is_some_and(|custom| entry.revision <= custom.defaults_since)
 }
 
 /// Sets `kind` and `apiVersion` to those of `kind`.
@@ -44,7 +39,9 @@ pub fn set_type(kind: &Kind, value: &mut Value) {
 /// What is committed for an object that is given in the version of `kind`.
 #[must_use]
 pub fn draft(kind: &Kind, mut object: Value) -> Draft<Summary> {
-    if !kind.is_storage() {
+    if let Some(custom) = &kind.custom {
+        custom.versions.store(&mut object);
+    } else if !kind.is_storage() {
         convert::to_storage(&kind.group, &kind.version, &kind.plural, &mut object);
     }
     let tag = Arc::new(Summary::of(kind, &object));
@@ -67,19 +64,61 @@ pub fn bytes(kind: &Kind, object: &Value) -> Bytes {
 /// An entry's bytes as the object is served in the version of `kind`.
 #[must_use]
 pub fn object(kind: &Kind, entry: &Entry<Summary>) -> Bytes {
-    if kind.custom.is_none() && kind.is_storage() {
-        return entry.bytes.clone();
-    }
-    if kind.custom.is_none() || lacks_defaults(kind, entry) {
-        return bytes(kind, &value(kind, entry));
-    }
+    let Some(custom) = &kind.custom else {
+        return if kind.is_storage() { entry.bytes.clone() } else { bytes(kind, &value(kind, entry)) };
+    };
     // Objects stay stored in the version that was the storage version when they were written.
-    let head = head(&kind.kind, &kind.api_version());
-    if entry.bytes.starts_with(head.as_bytes()) {
-        entry.bytes.clone()
-    } else {
-        with_head(&head, body(&entry.bytes))
+    match custom.versions.reading(stored_version(&entry.bytes), &kind.version, entry.revision) {
+        Reading::AsStored => entry.bytes.clone(),
+        Reading::Renamed => with_head(&head(&kind.kind, &kind.api_version()), body(&entry.bytes)),
+        Reading::Remade => bytes(kind, &value(kind, entry)),
     }
+}
+
+/// Whether an entry can be read at all.
+///
+/// # Errors
+/// 500 for an object in a version that its definition no longer has
+/// (`apiextensions-apiserver/pkg/apiserver/conversion/converter.go`).
+pub fn readable(kind: &Kind, entry: &Entry<Summary>) -> Result<(), ApiError> {
+    match kind.custom.as_ref().and_then(|custom| custom.versions.unreadable()) {
+        Some(lost) if lost.rsplit('/').next() == Some(stored_version(&entry.bytes)) => {
+            Err(ApiError::unexplained(cannot_convert(lost)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Why a list or a watch of `kind` cannot be: one object that cannot be read is enough, as all are read into one cache.
+///
+/// # Errors
+/// 429, since kube-apiserver tries again until the cache is there (`k8s.io/apiserver/pkg/storage/cacher`).
+pub fn all_readable(kind: &Kind) -> Result<(), ApiError> {
+    let Some(lost) = kind.custom.as_ref().and_then(|custom| custom.versions.unreadable()) else {
+        return Ok(());
+    };
+    Err(not_cached(kind, &ApiError::unexplained(cannot_convert(lost))))
+}
+
+/// 429: the cache that lists and watches of `kind` are served from cannot be filled.
+#[must_use]
+pub fn not_cached(kind: &Kind, why: &ApiError) -> ApiError {
+    let what = format!("{}, Kind={}", kind.api_version(), kind.kind);
+    let message = format!("storage is (re)initializing: failed to list {what}: {why}");
+    ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message)
+        .with_details(json!({"retryAfterSeconds": 1}))
+}
+
+fn cannot_convert(lost: &str) -> String {
+    format!("request to convert CR from an invalid group/version: {lost}")
+}
+
+/// The version (without its group) in which an entry's bytes are.
+#[must_use]
+pub fn stored_version(bytes: &[u8]) -> &str {
+    let head = &bytes[..bytes.len() - body(bytes).len()];
+    let text = std::str::from_utf8(head).unwrap_or_default();
+    text.trim_end_matches("\",").rsplit(['/', '"']).next().unwrap_or_default()
 }
 
 /// An entry's bytes as an item of a list: built-in kinds leave `kind` and `apiVersion` to the list.
@@ -153,11 +192,9 @@ fn write_value(out: &mut Vec<u8>, value: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use kubewright_store::{Expect, Memory, Name, Store};
-    use serde_json::json;
-
     use super::*;
     use crate::kinds::Kinds;
+    use kubewright_store::{Expect, Memory, Name, Store};
 
     async fn stored(kind: &Kind, object: Value) -> Arc<Entry<Summary>> {
         let store = Memory::new();

@@ -7,12 +7,19 @@ mod allocate;
 mod bind;
 pub(crate) mod body;
 mod commit;
+mod convert;
 mod create;
+mod custom;
 mod definitions;
 mod delete;
 pub mod encode;
+mod evict;
+mod member;
 pub mod object;
 mod options;
+mod ownership;
+mod part;
+mod policies;
 mod read;
 mod scale;
 mod summary;
@@ -29,13 +36,15 @@ use kubewright_world::World;
 
 pub use allocate::API_SERVER;
 pub use body::{FieldValidation, unrecognized};
+pub use member::Member;
 pub use options::{DeleteOptions, ListOptions, Propagation, VersionMatch, WriteOptions};
+pub use part::part_of;
 pub use read::List;
 pub(crate) use read::too_old;
 pub use scale::paths as scale_paths;
 pub use summary::Summary;
 pub use tags::tags;
-pub use update::{Member, Part};
+pub use update::Part;
 
 use crate::admission::Dynamic;
 use crate::authn::User;
@@ -154,12 +163,15 @@ impl Registry {
     /// The stored object.
     ///
     /// # Errors
-    /// 404.
+    /// 404; 500 when it is stored in a version that its definition no longer has.
     pub(crate) fn entry(&self, call: Call<'_>) -> Result<Arc<Entry<Summary>>, ApiError> {
-        self.store
+        let entry = self
+            .store
             .snapshot()
             .get(&call.kind.collection, &call.key())
             .cloned()
-            .ok_or_else(|| ApiError::not_found(call.kind, call.name))
+            .ok_or_else(|| ApiError::not_found(call.kind, call.name))?;
+        encode::readable(call.kind, &entry)?;
+        Ok(entry)
     }
 }

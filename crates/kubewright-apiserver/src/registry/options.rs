@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use http::HeaderMap;
+use http::header::USER_AGENT;
 use kubewright_store::Revision;
 use serde_json::Value;
 
@@ -9,11 +11,15 @@ use super::Call;
 use super::body::FieldValidation;
 use crate::error::ApiError;
 use crate::field::FieldError;
+use crate::http::negotiate::media_type;
 use crate::http::request::Query;
 use crate::kinds::Kind;
 use crate::kinds::rules::metadata;
 use crate::patch;
 use crate::selector::{FieldSelector, LabelSelector};
+
+/// The most bytes of the name of a manager (`FieldManagerMaxLength`).
+const MANAGER_LIMIT: usize = 128;
 
 /// How a list relates to the resource version that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,12 +182,18 @@ fn version_match(text: &str) -> Result<Option<VersionMatch>, ApiError> {
 }
 
 /// How something is written.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
     /// All is done but the commit.
     pub dry_run: bool,
     /// What becomes of fields that the kind does not have.
     pub validation: FieldValidation,
+    /// Who manages the fields that are written: the option `fieldManager`, or else the name of the client's program.
+    pub manager: String,
+    /// The option itself, where the request has it.
+    pub named_manager: Option<String>,
+    /// An apply takes what others manage.
+    pub force: bool,
 }
 
 impl WriteOptions {
@@ -189,23 +201,33 @@ impl WriteOptions {
     ///
     /// # Errors
     /// 422 for unknown values.
-    pub fn read(query: &Query, kind: &str) -> Result<Self, ApiError> {
-        Self::checked(query, kind, Vec::new())
+    pub fn read(query: &Query, headers: &HeaderMap, kind: &str) -> Result<Self, ApiError> {
+        Self::checked(query, headers, kind, Vec::new())
     }
 
     /// Reads those of a patch of that content type.
     ///
     /// # Errors
-    /// 422 for unknown values, and for `force` of a patch that is not server-side apply.
-    pub fn of_patch(query: &Query, media_type: &str) -> Result<Self, ApiError> {
+    /// 422 for unknown values, for `force` of a patch that is not server-side apply, and for an apply without a manager.
+    pub fn of_patch(query: &Query, headers: &HeaderMap) -> Result<Self, ApiError> {
         let mut errors = Vec::new();
-        if media_type != patch::APPLY && query.get("force").is_some() {
+        if media_type(headers) == patch::APPLY {
+            if query.text("fieldManager").is_empty() {
+                errors.push(FieldError::required("fieldManager", "is required for apply patch"));
+            }
+        } else if query.get("force").is_some() {
             errors.push(FieldError::forbidden("force", "may not be specified for non-apply patch"));
         }
-        Self::checked(query, "PatchOptions", errors)
+        Self::checked(query, headers, "PatchOptions", errors)
     }
 
-    fn checked(query: &Query, kind: &str, mut errors: Vec<FieldError>) -> Result<Self, ApiError> {
+    fn checked(
+        query: &Query,
+        headers: &HeaderMap,
+        kind: &str,
+        mut errors: Vec<FieldError>,
+    ) -> Result<Self, ApiError> {
+        errors.extend(metadata::validate_field_manager(query.text("fieldManager")));
         let dry_run = dry_run(query.all("dryRun"), &mut errors);
         let validation = match query.text("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
@@ -220,13 +242,29 @@ impl WriteOptions {
                 FieldValidation::Warn
             }
         };
-        errors.extend(metadata::validate_field_manager(query.text("fieldManager")));
-        if errors.is_empty() {
-            Ok(Self { dry_run, validation })
-        } else {
-            Err(ApiError::invalid_of("meta.k8s.io", kind, "", &errors))
+        if !errors.is_empty() {
+            return Err(ApiError::invalid_of("meta.k8s.io", kind, "", &errors));
         }
+        let named_manager =
+            Some(query.text("fieldManager")).filter(|name| !name.is_empty()).map(str::to_owned);
+        let manager = named_manager.clone().unwrap_or_else(|| program(headers));
+        Ok(Self { dry_run, validation, manager, named_manager, force: query.flag("force") })
     }
+}
+
+/// The name of the client's program: what stands before the first slash of its `User-Agent`, as far as it can be printed
+/// and is not too long (`k8s.io/apiserver/pkg/endpoints/handlers/create.go`, `prefixFromUserAgent`).
+fn program(headers: &HeaderMap) -> String {
+    let agent = headers.get(USER_AGENT).map(|agent| String::from_utf8_lossy(agent.as_bytes()));
+    let agent = agent.as_deref().unwrap_or_default();
+    let mut program = String::new();
+    for one in agent.split('/').next().unwrap_or_default().chars().filter(|one| !one.is_control()) {
+        if program.len() + one.len_utf8() > MANAGER_LIMIT {
+            break;
+        }
+        program.push(one);
+    }
+    program
 }
 
 fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {

@@ -60,7 +60,7 @@ impl Registry {
     ///
     /// # Errors
     /// 404; 504 for a resource version that is not there yet.
-    pub fn get(&self, call: Call<'_>, version: &str) -> Result<Bytes, ApiError> {
+    pub async fn get(&self, call: Call<'_>, version: &str) -> Result<Bytes, ApiError> {
         if !version.is_empty() {
             let Ok(number) = version.parse() else {
                 return Err(ApiError::unexplained(format!(
@@ -69,14 +69,31 @@ impl Registry {
             };
             self.not_in_the_future(Revision(number))?;
         }
-        Ok(encode::object(call.kind, &*self.entry(call)?))
+        let entry = self.viewed(call.kind, self.entry(call)?).await?;
+        Ok(encode::object(call.kind, &entry))
     }
 
     /// The objects of a namespace, or of all, that selectors name: one page of a consistent whole.
     ///
     /// # Errors
-    /// 400 for a token that is none; 410 for a version that is no longer kept; 504 for one that is not there yet.
-    pub fn list(&self, call: Call<'_>, options: &ListOptions) -> Result<List, ApiError> {
+    /// 400 for a token that is none; 410 for a version that is no longer kept; 504 for one that is not there yet;
+    /// 429 and 500 when objects are stored in a version that the kind no longer has.
+    pub async fn list(&self, call: Call<'_>, options: &ListOptions) -> Result<List, ApiError> {
+        let cached = options.limit == 0 || options.resource_version == Some(Revision(0));
+        if cached {
+            encode::all_readable(call.kind)?;
+        }
+        let found = self.find(call, options)?;
+        let viewed = self.viewed_all(call.kind, found.entries).await;
+        let refused = |error| if cached { encode::not_cached(call.kind, &error) } else { error };
+        Ok(List { entries: viewed.map_err(refused)?, ..found })
+    }
+
+    /// The objects that a list shows, or that go together.
+    ///
+    /// # Errors
+    /// As [`Registry::list`].
+    pub(super) fn find(&self, call: Call<'_>, options: &ListOptions) -> Result<List, ApiError> {
         let token = options.continue_token.as_deref().map(Token::read).transpose()?;
         if token.is_some() && options.resource_version.is_some_and(|version| version != Revision(0)) {
             return Err(ApiError::bad_request(
@@ -95,6 +112,7 @@ impl Registry {
                 continue;
             }
             if options.matches(call.kind, entry) {
+                encode::readable(call.kind, entry)?;
                 entries.push(Arc::clone(entry));
                 if entries.len() == limit {
                     break;

@@ -1,15 +1,19 @@
 //! The scale subresource: one view (`autoscaling/v1 Scale`) of any kind that has replicas.
 
+use std::sync::{Arc, LazyLock};
+
+use k8s_openapi::api::autoscaling;
 use serde_json::{Map, Value, json};
 
 use super::body::of_patch;
-use super::update::modified;
-use super::{Call, Part, Registry, WriteOptions, Written, create, encode, object};
+use super::update::{modified, precondition_failed};
+use super::{Call, Part, Registry, WriteOptions, Written, create, encode, object, ownership};
 use crate::error::ApiError;
 use crate::field::FieldError;
-use crate::http::body::Decoded;
-use crate::kinds::{Kind, ScalePaths, Subresource};
-use crate::patch::{Patch, type_name};
+use crate::fields::scale::{self, Place};
+use crate::fields::{Element, Managed, Versions, Write};
+use crate::kinds::{Kind, Kinds, ScalePaths, Subresource, built_in};
+use crate::patch::{Change, Configuration, Patch, type_name};
 use crate::selector::LabelSelector;
 
 impl Registry {
@@ -17,8 +21,8 @@ impl Registry {
     ///
     /// # Errors
     /// 404 when there is no such object; 500 for a custom object without the number that its scale is about.
-    pub fn get_scale(&self, call: Call<'_>, paths: &ScalePaths) -> Result<Value, ApiError> {
-        let object = encode::value(call.kind, &*self.entry(call)?);
+    pub async fn get_scale(&self, call: Call<'_>, paths: &ScalePaths) -> Result<Value, ApiError> {
+        let object = encode::value(call.kind, &*self.viewed(call.kind, self.entry(call)?).await?);
         if call.kind.custom.is_some() && at(&object, &paths.spec_replicas).is_none() {
             let why = format!("the spec replicas field {:?} does not exist", paths.spec_replicas);
             return Err(ApiError::internal(&why));
@@ -34,16 +38,11 @@ impl Registry {
         &self,
         call: Call<'_>,
         paths: &ScalePaths,
-        decoded: Decoded,
+        scale: Value,
         options: WriteOptions,
     ) -> Result<Written, ApiError> {
-        let mut scale = decoded.value;
-        check_type(&scale)?;
-        let replicas = wanted(&scale).map_err(|why| {
-            ApiError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
-        })?;
-        create::place(call, &mut scale)?;
-        self.set_scale(call, paths, &scale, replicas, options).await
+        create::check_name(call, object::name(&scale))?;
+        self.write_scale(call, paths, &Step::Replace(scale), &options).await
     }
 
     /// Changes the wanted replicas by a patch of the Scale.
@@ -54,66 +53,128 @@ impl Registry {
         &self,
         call: Call<'_>,
         paths: &ScalePaths,
-        patch: &Patch,
+        patch: Patch,
         options: WriteOptions,
     ) -> Result<Written, ApiError> {
-        loop {
-            let current = scale_of(&encode::value(call.kind, &*self.entry(call)?), paths);
-            let mut next = patch.apply(&current)?;
-            let replicas = wanted(&next).map_err(|why| of_patch(&next, &why))?;
-            let conditional = object::resource_version(&next) != object::resource_version(&current);
-            if !conditional {
-                object::copy_meta(&mut next, &current, "resourceVersion");
+        let mut warnings = Vec::new();
+        let step = match patch {
+            Patch::Change(change) => Step::Change(change),
+            Patch::Apply(config) => {
+                ownership::strict(&config, options.validation, &mut warnings)?;
+                Step::Apply(config)
             }
-            match self.set_scale(call, paths, &next, replicas, options).await {
-                Err(error) if error.reason == "Conflict" && !conditional => {}
-                outcome => return outcome,
-            }
-        }
+        };
+        let written = self.write_scale(call, paths, &step, &options).await?;
+        warnings.extend(written.warnings);
+        Ok(Written { warnings, ..written })
     }
 
-    async fn set_scale(
+    async fn write_scale(
         &self,
         call: Call<'_>,
         paths: &ScalePaths,
-        scale: &Value,
-        replicas: i64,
-        options: WriteOptions,
+        step: &Step,
+        options: &WriteOptions,
     ) -> Result<Written, ApiError> {
+        let edit = |object: &mut Value| self.rescale(call, paths, step, options, object);
+        let written = self.edit(call, Part::Main, options.dry_run, &edit).await?;
+        let object: Value = serde_json::from_slice(&written.bytes).unwrap_or_default();
+        Ok(Written { bytes: scale_of(&object, paths).to_string().into(), ..written })
+    }
+
+    /// Makes of an object what a write of its scale makes of it: the number, and who owns it.
+    fn rescale(
+        &self,
+        call: Call<'_>,
+        paths: &ScalePaths,
+        step: &Step,
+        options: &WriteOptions,
+        object: &mut Value,
+    ) -> Result<(), ApiError> {
+        let kinds = self.kinds();
+        let place = |api_version: &str| place(&kinds, call.kind, api_version);
+        let owners = Managed::decode(object["metadata"].get("managedFields")).unwrap_or_default();
+        let mut live = scale_of(object, paths);
+        object::set_meta(&mut live, "managedFields", scale::to_scale(&owners, place).encode());
+        let now = object::time(self.world.clock.now());
+        let write = Write {
+            versions: Versions { kinds: &kinds, kind: &SCALE },
+            manager: &options.manager,
+            subresource: "scale",
+            now: now.as_str().unwrap_or_default(),
+        };
+        let mut next = match step {
+            Step::Replace(scale) => scale.clone(),
+            Step::Change(change) => change.apply(&live)?,
+            Step::Apply(config) => write.apply(Some(&live), &config.value, options.force)?,
+        };
+        check_preconditions(call, &next, object)?;
+        let replicas = step.replicas(&next)?;
         // Of a custom object the number itself is checked, where it stands in the object.
         if replicas < 0 && call.kind.custom.is_none() {
             let error = FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
             return Err(ApiError::invalid_of("autoscaling", "Scale", call.name, &[error]));
         }
-        let given = object::resource_version(scale);
-        let edit = |object: &mut Value| {
-            if !given.is_empty() && given != object::resource_version(object) {
-                return Err(modified(call));
-            }
-            set_at(object, &paths.spec_replicas, replicas.into());
-            Ok(())
-        };
-        let written = self.edit(call, Part::Main, options.dry_run, &edit).await?;
-        let object: Value = serde_json::from_slice(&written.bytes).unwrap_or_default();
-        Ok(Written { bytes: scale_of(&object, paths).to_string().into(), ..written })
+        if !matches!(step, Step::Apply(_)) {
+            write.update(Some(&live), &mut next);
+        }
+        let scaling = Managed::decode(next["metadata"].get("managedFields")).unwrap_or_default();
+        let owners = scale::to_object(&owners, scaling, &call.kind.api_version(), place);
+        object::set_meta(object, "managedFields", owners.encode());
+        set_at(object, &paths.spec_replicas, replicas.into());
+        Ok(())
     }
 }
 
-/// What is wrong with the numbers of a custom object's scale
-/// (`apiextensions-apiserver/pkg/registry/customresource/validator.go`, `ValidateScaleSpec` and `ValidateScaleStatus`).
-pub(super) fn errors(kind: &Kind, object: &Value) -> Vec<FieldError> {
-    let Some(Subresource::CustomScale(paths)) = kind.subresource("scale") else { return Vec::new() };
-    let numbers = [&paths.spec_replicas, &paths.status_replicas];
-    let wrong = numbers.into_iter().filter_map(|path| {
-        let number = at(object, path)?.as_i64()?;
-        let why = match number {
-            ..0 => "should be a non-negative integer".to_owned(),
-            _ if number > i64::from(i32::MAX) => format!("should be less than or equal to {}", i32::MAX),
-            _ => return None,
-        };
-        Some(FieldError::invalid(path, number, why))
-    });
-    wrong.collect()
+/// How the next scale comes from the current one.
+enum Step {
+    /// The client sent it whole.
+    Replace(Value),
+    /// The client sent a change.
+    Change(Change),
+    /// The client sent what its manager wants it to be.
+    Apply(Configuration),
+}
+
+impl Step {
+    /// The number that the next scale asks for; 400 or 422 when it is none.
+    fn replicas(&self, next: &Value) -> Result<i64, ApiError> {
+        wanted(next).map_err(|why| match self {
+            Self::Replace(_) => {
+                ApiError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
+            }
+            Self::Change(_) | Self::Apply(_) => of_patch(next.to_string(), &why),
+        })
+    }
+}
+
+/// What a scale is to field ownership.
+static SCALE: LazyLock<Arc<Kind>> = LazyLock::new(|| Arc::new(built_in::<autoscaling::v1::Scale>().finish()));
+
+/// Where a version of a kind has its replicas.
+fn place(kinds: &Kinds, kind: &Kind, api_version: &str) -> Place {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let found = kinds.get(group, version, &kind.plural).filter(|other| other.collection == kind.collection);
+    let Some(found) = found else { return Place::Unknown };
+    match found.subresource("scale").and_then(paths) {
+        Some(paths) => {
+            let steps = paths.spec_replicas.split('.').filter(|part| !part.is_empty());
+            Place::At(steps.map(Element::field).collect())
+        }
+        None => Place::Nowhere,
+    }
+}
+
+/// The version and uid that a scale names must be those of its object.
+fn check_preconditions(call: Call<'_>, scale: &Value, object: &Value) -> Result<(), ApiError> {
+    let (given, uid) = (object::resource_version(scale), object::uid(scale));
+    if !given.is_empty() && given != object::resource_version(object) {
+        return Err(modified(call));
+    }
+    if !uid.is_empty() && uid != object::uid(object) {
+        return Err(precondition_failed(call, "UID", uid, object::uid(object)));
+    }
+    Ok(())
 }
 
 /// Where `kind`'s scale finds its numbers, when it has a scale.
@@ -128,19 +189,6 @@ pub fn paths(subresource: &Subresource) -> Option<ScalePaths> {
         }),
         _ => None,
     }
-}
-
-/// 400 for a body that says to be something else.
-fn check_type(scale: &Value) -> Result<(), ApiError> {
-    let kind = scale["kind"].as_str().unwrap_or_default();
-    let version = scale["apiVersion"].as_str().unwrap_or_default();
-    let version = version.split_once('/').map_or(version, |(_, version)| version);
-    if matches!(kind, "" | "Scale") {
-        return Ok(());
-    }
-    Err(ApiError::bad_request(format!(
-        "{kind} in version {version:?} cannot be handled as a Scale: converting ({version}.{kind}) to (autoscaling.Scale): unknown conversion"
-    )))
 }
 
 /// The number that a Scale asks for.

@@ -1,29 +1,31 @@
 //! The tags of stored objects, made again when a store is opened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kubewright_store::{Name, Stored};
+use kubewright_store::{Name, Revision, Stored};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::Summary;
 use crate::kinds::{Kind, Kinds, Role};
-use crate::schema::definition;
+use crate::schema::definition::{self, Versions};
 
 /// What makes the [`Summary`] of an object again, from its collection and its bytes, for the objects of a store that is
 /// being opened: those of the built-in kinds, and of the kinds that the stored definitions make.
 ///
 /// # Errors
 /// The function that it gives says why bytes are no object.
-#[must_use]
 pub fn tags(stored: &Stored<'_>) -> impl FnMut(&str, &[u8]) -> Result<Summary, String> + use<> {
     let kinds = Kinds::built_in();
     let definitions = kinds.iter().filter(|kind| kind.behaviour.role == Role::Definition);
     let custom: Vec<Arc<Kind>> = definitions
         .flat_map(|kind| stored.values(&kind.collection).into_values())
         .filter_map(|bytes| serde_json::from_slice::<Value>(bytes).ok())
-        .flat_map(|definition| definition::kinds(&definition))
+        .flat_map(|definition| {
+            let versions = Versions::of(&definition, None, Revision(0), &BTreeSet::new());
+            definition::kinds(&definition, &Arc::new(versions))
+        })
         .map(Arc::new)
         .collect();
     let mut by_collection: BTreeMap<Name, Arc<Kind>> = BTreeMap::new();

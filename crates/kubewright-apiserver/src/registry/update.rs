@@ -1,18 +1,23 @@
 //! Update and patch: both are "read the current object, make the next one of it, compare and swap".
 
+use std::sync::Arc;
+
 use http::StatusCode;
-use kubewright_store::{Change, Entry, Expect, Revision};
+use kubewright_store::{self as store, Entry, Expect, Revision};
 use serde_json::Value;
 
-use super::{Call, Registry, Summary, WriteOptions, Written, body, create, encode, object, scale};
+use super::member::Member;
+use super::{Call, Registry, Summary, WriteOptions, Written, body, create, custom, encode, object};
 use crate::admission::{self, Operation, Options, Review};
 use crate::authz::{Attributes, forbidden};
 use crate::error::ApiError;
 use crate::field::FieldError;
+use crate::fields;
 use crate::http::body::Decoded;
-use crate::kinds::rules::{Generation, namespaces, pods};
+use crate::kinds::rules::Generation;
 use crate::kinds::{Kind, Role};
-use crate::patch::Patch;
+use crate::patch::{Change, Configuration, Patch};
+use crate::schema::{Candidate, Extent};
 
 /// The part of an object that a write may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,46 +47,14 @@ impl Part {
     }
 }
 
-/// The one member of an object that a smaller subresource changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Member {
-    /// `status.conditions` of a certificate signing request.
-    Approval,
-    /// `spec.finalizers` of a namespace.
-    Finalizers,
-    /// `spec.ephemeralContainers` of a pod.
-    EphemeralContainers,
-    /// `spec.containers` of a pod.
-    Containers,
-}
-
-impl Member {
-    /// The two steps of its path.
-    fn path(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Approval => ("status", "conditions"),
-            Self::Finalizers => ("spec", "finalizers"),
-            Self::EphemeralContainers => ("spec", "ephemeralContainers"),
-            Self::Containers => ("spec", "containers"),
-        }
-    }
-
-    /// What is wrong with a change of it.
-    fn errors(self, next: &Value, current: &Value) -> Vec<FieldError> {
-        match self {
-            Self::Finalizers => namespaces::validate_finalize(next),
-            Self::EphemeralContainers => pods::validate_ephemeral_containers(next, current),
-            Self::Approval | Self::Containers => Vec::new(),
-        }
-    }
-}
-
 /// How the next object comes from the current one.
 enum Step<'a> {
     /// The client sent it whole.
     Replace { object: Value, warnings: Vec<String> },
     /// The client sent a change.
-    Patch { patch: Patch, options: WriteOptions },
+    Change(&'a Change),
+    /// The client sent what its manager wants the object to have.
+    Apply(&'a Configuration),
     /// The server changes one thing.
     Edit(&'a (dyn Fn(&mut Value) -> Result<(), ApiError> + Send + Sync)),
 }
@@ -102,12 +75,14 @@ impl Registry {
             && part == Part::Main
             && self.snapshot().get(&call.kind.collection, &call.key()).is_none()
         {
+            create::check_name(call, object::name(&decoded.value))?;
             return self.create_by_update(call, decoded, options).await;
         }
         let mut warnings = Vec::new();
         let mut object = body::object_of(call.kind, decoded, options.validation, &mut warnings)?;
+        create::check_name(call, object::name(&object))?;
         create::place(call, &mut object)?;
-        self.swap(call, part, &Step::Replace { object, warnings }, options).await
+        self.swap(call, part, &Step::Replace { object, warnings }, &options).await
     }
 
     async fn create_by_update(
@@ -127,7 +102,7 @@ impl Registry {
 
     /// Who creates by an update needs the right to create, too
     /// (`k8s.io/apiserver/pkg/endpoints/handlers/update.go`, `withAuthorization`).
-    fn may_create(&self, call: Call<'_>) -> Result<(), ApiError> {
+    pub(super) fn may_create(&self, call: Call<'_>) -> Result<(), ApiError> {
         let what = Attributes {
             verb: "create",
             group: &call.kind.group,
@@ -152,7 +127,16 @@ impl Registry {
         patch: Patch,
         options: WriteOptions,
     ) -> Result<Written, ApiError> {
-        self.swap(call, part, &Step::Patch { patch, options }, options).await
+        match &patch {
+            Patch::Change(change) => self.swap(call, part, &Step::Change(change), &options).await,
+            Patch::Apply(config) => {
+                let missing = self.snapshot().get(&call.kind.collection, &call.key()).is_none();
+                if part == Part::Main && missing {
+                    return self.create_by_apply(call, config, &options).await;
+                }
+                self.swap(call, part, &Step::Apply(config), &options).await
+            }
+        }
     }
 
     /// Changes the current object by a function of the server's own.
@@ -166,7 +150,8 @@ impl Registry {
         dry_run: bool,
         edit: &(dyn Fn(&mut Value) -> Result<(), ApiError> + Send + Sync),
     ) -> Result<Written, ApiError> {
-        self.swap(call, part, &Step::Edit(edit), WriteOptions { dry_run, ..WriteOptions::default() }).await
+        let options = WriteOptions { dry_run, ..WriteOptions::default() };
+        self.swap(call, part, &Step::Edit(edit), &options).await
     }
 
     async fn swap(
@@ -174,14 +159,17 @@ impl Registry {
         call: Call<'_>,
         part: Part,
         step: &Step<'_>,
-        options: WriteOptions,
+        options: &WriteOptions,
     ) -> Result<Written, ApiError> {
         loop {
-            let entry = self.entry(call)?;
+            let entry = self.viewed(call.kind, self.entry(call)?).await?;
             let current = encode::value(call.kind, &entry);
-            let (mut next, mut warnings) = step.next(call.kind, &current)?;
+            let (mut next, mut warnings) = self.next(call, part, step, options, &current)?;
             let conditional = check_version(call, &current, &next, matches!(step, Step::Replace { .. }))?;
             body::default(call.kind, &mut next);
+            if matches!(step, Step::Replace { .. } | Step::Change(_)) {
+                self.own(call, part.subresource(), options, Some(&current), &mut next);
+            }
             let review = Review {
                 registry: self,
                 call,
@@ -192,16 +180,23 @@ impl Registry {
                 options: Options::Write(options),
                 collection: false,
             };
-            admission::mutate(&review, &mut next, &mut warnings).await?;
+            // What the server changes by itself was admitted as what asked for it.
+            let asks = part != Part::Trusted;
+            if asks {
+                admission::mutate(&review, &mut next, &mut warnings).await?;
+            }
             prepare(call.kind, part, &mut next, &current);
             let _allocation = self.allocate(call.kind, &mut next, Some(&current)).await?;
-            self.check(call, part, &next, &current)?;
+            self.check(call, part, &next, &current, &mut warnings)?;
             if part == Part::Main {
                 warnings.extend(call.kind.rules.warnings(&next, Some(&current)));
             }
             warnings.extend(self.warnings_of_definition(call.kind, &next, Some(&current)));
             raise_generation(call.kind, part, &mut next, &current);
-            admission::validate(&review, &next, &mut warnings).await?;
+            fields::keep_times(&mut next, &current);
+            if asks {
+                admission::validate(&review, &next, &mut warnings).await?;
+            }
             if next == current {
                 return Ok(Written {
                     code: StatusCode::OK,
@@ -216,12 +211,44 @@ impl Registry {
                     warnings,
                 });
             }
-            match self.commit_next(call, &entry, next).await? {
-                Some(bytes) => return Ok(Written { code: StatusCode::OK, bytes, warnings }),
+            let stored = self.in_storage_version(call.kind, next).await?;
+            match self.commit_next(call, &entry, stored).await? {
+                Some(entry) => {
+                    let entry = self.viewed(call.kind, entry).await?;
+                    let bytes = encode::object(call.kind, &entry);
+                    return Ok(Written { code: StatusCode::OK, bytes, warnings });
+                }
                 None if conditional => return Err(modified(call)),
                 None => {}
             }
         }
+    }
+
+    /// What a step makes of the current object: typed, not yet defaulted; with warnings.
+    fn next(
+        &self,
+        call: Call<'_>,
+        part: Part,
+        step: &Step<'_>,
+        options: &WriteOptions,
+        current: &Value,
+    ) -> Result<(Value, Vec<String>), ApiError> {
+        let mut warnings = Vec::new();
+        let next = match step {
+            Step::Replace { object, warnings } => return Ok((object.clone(), warnings.clone())),
+            Step::Edit(edit) => {
+                let mut next = current.clone();
+                edit(&mut next)?;
+                next
+            }
+            Step::Change(change) => {
+                body::patched(call.kind, change, current, options.validation, &mut warnings)?
+            }
+            Step::Apply(config) => {
+                self.applied(call, part.subresource(), config, options, Some(current), &mut warnings)?
+            }
+        };
+        Ok((next, warnings))
     }
 
     /// Commits what an object becomes; an object that was only waiting for its last finalizer goes instead.
@@ -231,21 +258,29 @@ impl Registry {
         call: Call<'_>,
         entry: &Entry<Summary>,
         next: Value,
-    ) -> Result<Option<bytes::Bytes>, ApiError> {
+    ) -> Result<Option<Arc<Entry<Summary>>>, ApiError> {
         let kind = call.kind;
         let goes = is_finished(kind, &next);
         let draft = encode::draft(kind, next);
-        let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
+        let change = if goes { store::Change::Delete(draft) } else { store::Change::Put(draft) };
         let expect = Expect::At(entry.revision);
         let Some(entry) = self.commit(kind, &call.key(), expect, change).await? else { return Ok(None) };
         if goes {
             self.object_gone(kind).await;
         }
         self.definition_changed(kind, call.name).await;
-        Ok(Some(encode::object(kind, &entry)))
+        self.policy_changed(kind, call.name).await;
+        Ok(Some(entry))
     }
 
-    fn check(&self, call: Call<'_>, part: Part, next: &Value, current: &Value) -> Result<(), ApiError> {
+    fn check(
+        &self,
+        call: Call<'_>,
+        part: Part,
+        next: &Value,
+        current: &Value,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ApiError> {
         let kind = call.kind;
         let mut errors: Vec<FieldError> = match part {
             Part::Main => kind.rules.errors_on_update(next, current, kind.namespaced()),
@@ -253,30 +288,17 @@ impl Registry {
             Part::Member(member) => member.errors(next, current),
             Part::Trusted => return Ok(()),
         };
-        errors.extend(kind.schema().validate(next, Some(current)));
-        errors.extend(scale::errors(kind, next));
+        let extent = if part == Part::Status { Extent::Status } else { Extent::Whole };
+        let candidate = Candidate { object: next, old: Some(current), part: extent };
+        warnings.extend(custom::check(kind, candidate, &mut errors));
         if part == Part::Main {
             errors.extend(self.errors_of_definition(kind, next, Some(current)));
         }
-        if errors.is_empty() { Ok(()) } else { Err(ApiError::invalid(kind, call.name, &errors)) }
-    }
-}
-
-impl Step<'_> {
-    fn next(&self, kind: &Kind, current: &Value) -> Result<(Value, Vec<String>), ApiError> {
-        match self {
-            Self::Replace { object, warnings } => Ok((object.clone(), warnings.clone())),
-            Self::Edit(edit) => {
-                let mut next = current.clone();
-                edit(&mut next)?;
-                Ok((next, Vec::new()))
-            }
-            Self::Patch { patch, options } => {
-                let mut warnings = Vec::new();
-                let next = body::patched(kind, patch, current, options.validation, &mut warnings)?;
-                Ok((next, warnings))
-            }
+        if errors.is_empty() {
+            return Ok(());
         }
+        let warnings = std::mem::take(warnings);
+        Err(ApiError { warnings, ..ApiError::invalid(kind, call.name, &errors) })
     }
 }
 
@@ -293,20 +315,13 @@ fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value) {
         Part::Status => {
             let written = std::mem::replace(next, current.clone());
             object::copy_member(next, &written, "status");
+            object::copy_meta(next, &written, "managedFields");
             for field in kind.behaviour.metadata_of_status_writes {
                 object::copy_meta(next, &written, field);
             }
         }
         Part::Trusted => {}
-        Part::Member(member) => {
-            let written = std::mem::replace(next, current.clone());
-            let (outer, inner) = member.path();
-            let target = object::member_mut(next, outer);
-            match written[outer].get(inner) {
-                Some(value) => drop(target.insert(inner.to_owned(), value.clone())),
-                None => drop(target.remove(inner)),
-            }
-        }
+        Part::Member(member) => member.prepare(next, current),
     }
 }
 
@@ -368,7 +383,7 @@ fn storage_prefix(kind: &Kind) -> String {
 
 /// What only the server sets in metadata. A uid that the client gives stays, to be compared.
 fn carry_metadata(next: &mut Value, current: &Value) {
-    for field in ["creationTimestamp", "resourceVersion", "generation", "selfLink", "managedFields"] {
+    for field in ["creationTimestamp", "resourceVersion", "generation", "selfLink"] {
         object::copy_meta(next, current, field);
     }
     for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName"] {

@@ -28,17 +28,6 @@ pub(super) fn drop_nulls(node: &Node, value: &mut Value) {
     }
 }
 
-/// Whether a node or one below it has a default.
-pub(super) fn any(node: &Node) -> bool {
-    let values = match &node.additional {
-        Additional::Of(values) => Some(values),
-        _ => None,
-    };
-    node.default.is_some()
-        || node.properties.values().any(|field| any(field))
-        || node.items.iter().chain(values).any(|inner| any(inner))
-}
-
 /// Sets the defaults of fields that are absent (or null, where that is no value) in objects that are there.
 pub(super) fn set(node: &Node, value: &mut Value) {
     let node = node.target();

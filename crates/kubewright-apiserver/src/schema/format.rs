@@ -1,5 +1,6 @@
 //! The formats that schemas of custom resources may name (`kube-openapi/pkg/validation/strfmt`).
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
@@ -63,7 +64,7 @@ pub(super) fn holds(format: &str, text: &str) -> bool {
         "hostname" => {
             HOST_NAME.is_match(text) && text.len() <= 255 && text.split('.').all(|part| part.len() <= 63)
         }
-        "ipv4" => text.contains('.') && text.parse::<IpAddr>().is_ok(),
+        "ipv4" => text.contains('.') && without_leading_zeros(text).parse::<IpAddr>().is_ok(),
         "ipv6" => text.contains(':') && text.parse::<Ipv6Addr>().is_ok(),
         "isbn" => is_isbn10(text) || is_isbn13(text),
         "isbn10" => is_isbn10(text),
@@ -121,6 +122,19 @@ fn is_base64(text: &str) -> bool {
         && text.len().is_multiple_of(4)
         && text.len() - digits.len() <= 2
         && digits.bytes().all(|one| one.is_ascii_alphanumeric() || matches!(one, b'+' | b'/'))
+}
+
+/// Numbers of an IPv4 address may begin with zeros (`k8s.io/utils/net`, `ParseIPSloppy`).
+fn without_leading_zeros(text: &str) -> Cow<'_, str> {
+    let plain = |part: &str| part == "0" || !part.starts_with('0');
+    if text.contains(':') || text.split('.').all(plain) {
+        return Cow::Borrowed(text);
+    }
+    let shorter = |part: &str| match part.trim_start_matches('0') {
+        "" if !part.is_empty() => "0".to_owned(),
+        rest => rest.to_owned(),
+    };
+    Cow::Owned(text.split('.').map(shorter).collect::<Vec<_>>().join("."))
 }
 
 fn is_cidr(text: &str) -> bool {
@@ -313,7 +327,7 @@ mod tests {
         ("email", &["a@example.com", "A B <a.b@example.com>"], &["nobody", "a@", "@b", "a..b@c"]),
         ("hexcolor", &["#fff", "00FF00"], &["#ffff"]),
         ("hostname", &["example.com", "a"], &["-x-", ""]),
-        ("ipv4", &["192.0.2.1"], &["300.1.1.1", "::1"]),
+        ("ipv4", &["192.0.2.1", "01.02.000.1"], &["300.1.1.1", "::1", "1..2.3"]),
         ("ipv6", &["2001:db8::1", "::ffff:1.2.3.4"], &["x", "1.2.3.4"]),
         ("isbn", &["0321751043", "978-0321751041"], &["0321751044"]),
         ("isbn10", &["0321751043"], &["978-0321751041"]),

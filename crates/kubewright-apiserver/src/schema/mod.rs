@@ -2,10 +2,11 @@
 //! structural schema of a CustomResourceDefinition) alike.
 //!
 //! [`Schema`] is the door. Behind it one tree of [`Node`]s serves [decoding](Schema::decode), [defaulting](Schema::default),
-//! [validation](Schema::validate), patches and server-side apply. Descriptions are not part of the tree: OpenAPI documents
+//! [validation](Schema::value_errors), patches and server-side apply. Descriptions are not part of the tree: OpenAPI documents
 //! are made on demand from where the schema came from.
 
 mod built_in;
+pub mod conversion;
 mod decode;
 mod default;
 pub mod definition;
@@ -16,28 +17,54 @@ mod node;
 mod openapi;
 mod pattern;
 mod prune;
+mod rules;
 mod scalar;
 mod structural;
 mod validate;
 mod zeros;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use rules::{Budget, Finding, Rules};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
+use validate::Former;
 
-pub use node::{Additional, Bounds, ListType, Logic, MapType, Merge, Node, Type};
+pub(crate) use node::Coding;
+pub use node::{Additional, Bounds, ListType, Logic, MapType, Merge, Node, Reason, Rule, Type};
 pub use pattern::Pattern;
 pub use scalar::quantity;
 
-use crate::field::FieldError;
+use crate::field::{FieldError, Problem};
 
 /// A structural schema.
 #[derive(Clone, Debug)]
 pub struct Schema {
     root: Arc<Node>,
     origin: Origin,
+    /// Compiled at first use.
+    rules: Arc<OnceLock<Option<Rules>>>,
+}
+
+/// A write that a schema is asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// What the object will be.
+    pub object: &'a Value,
+    /// What an update replaces: what is unchanged may stay wrong (validation ratcheting).
+    pub old: Option<&'a Value>,
+    /// What of the object is written.
+    pub part: Extent,
+}
+
+/// What of an object a write is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The object.
+    Whole,
+    /// Its status alone.
+    Status,
 }
 
 /// Where a schema came from.
@@ -56,6 +83,7 @@ impl Schema {
         Self {
             root: built_in::of::<T>(),
             origin: Origin::BuiltIn { generate: SchemaGenerator::subschema_for::<T> },
+            rules: Arc::default(),
         }
     }
 
@@ -65,6 +93,7 @@ impl Schema {
         Self {
             root: Arc::new(structural::node(schema)),
             origin: Origin::Custom { source: schema.to_string().into() },
+            rules: Arc::default(),
         }
     }
 
@@ -82,7 +111,7 @@ impl Schema {
     ///
     /// # Errors
     /// Built-in kinds: the first value of a wrong type, in the words of Go's decoder (a 400). Custom kinds fail here
-    /// only on their metadata: all other types are part of [`Schema::validate`].
+    /// only on their metadata: all other types are part of [`Schema::value_errors`].
     pub fn decode(&self, object: &mut Value) -> Result<Vec<String>, String> {
         match self.origin {
             Origin::BuiltIn { .. } => decode::decode(&self.root, object, ""),
@@ -99,10 +128,12 @@ impl Schema {
         default::set(&self.root, object);
     }
 
-    /// Whether it sets any default.
-    #[must_use]
-    pub fn has_defaults(&self) -> bool {
-        default::any(&self.root)
+    /// Makes an object that was written under another schema one of this schema: what is unknown goes, and so do nulls that
+    /// the schema does not allow.
+    pub(crate) fn conform(&self, object: &mut Value) {
+        // Metadata that does not decode is left as it is: it was checked when it was written.
+        let _ = prune::object(&self.root, object);
+        default::drop_nulls(&self.root, object);
     }
 
     /// Whether both were made from the same text.
@@ -114,19 +145,76 @@ impl Schema {
         )
     }
 
-    /// What breaks the schema of a custom kind. `old` is the object that an update replaces: what is unchanged may stay
-    /// wrong. Built-in kinds: nothing; their rules say it ([`crate::kinds::rules`]), and [`Schema::unsupported_values`] what
-    /// they leave out.
+    /// Whether it was made from this `openAPIV3Schema`.
     #[must_use]
-    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        match self.origin {
-            Origin::BuiltIn { .. } => Vec::new(),
-            Origin::Custom { .. } => validate::custom(&self.root, object, old),
+    pub fn is_of(&self, schema: &Value) -> bool {
+        matches!(&self.origin, Origin::Custom { source } if **source == *schema.to_string())
+    }
+
+    /// What values of a custom object break its schema. Built-in kinds: nothing; their rules say it
+    /// ([`crate::kinds::rules`]), and [`Schema::unsupported_values`] what they leave out.
+    #[must_use]
+    pub fn value_errors(&self, candidate: Candidate<'_>) -> Vec<FieldError> {
+        match (&self.origin, candidate.part) {
+            (Origin::BuiltIn { .. }, _) => Vec::new(),
+            (Origin::Custom { .. }, Extent::Whole) => {
+                validate::values(&self.root, candidate.object, candidate.old)
+            }
+            (Origin::Custom { .. }, Extent::Status) => {
+                validate::status(&self.root, candidate.object, candidate.old)
+            }
         }
     }
 
+    /// What is wrong with a custom object beyond single values: embedded resources that do not say what they are, and
+    /// elements that stand in their list twice.
+    #[must_use]
+    pub fn structure_errors(&self, candidate: Candidate<'_>) -> Vec<FieldError> {
+        if matches!(self.origin, Origin::BuiltIn { .. }) {
+            return Vec::new();
+        }
+        let mut errors = match candidate.part {
+            Extent::Whole => validate::embedded(&self.root, candidate.object),
+            Extent::Status => Vec::new(),
+        };
+        errors.extend(validate::duplicates(&self.root, candidate.object, candidate.old));
+        errors
+    }
+
+    /// What rules (`x-kubernetes-validations`) say about a custom object. They are not asked where a value is `wrong` in a way
+    /// that they could not bear; that is then told, too.
+    ///
+    /// Returns the errors, and the warnings: what does not hold of values that are as they were.
+    #[must_use]
+    pub fn rule_errors(
+        &self,
+        candidate: Candidate<'_>,
+        wrong: &[FieldError],
+    ) -> (Vec<FieldError>, Vec<String>) {
+        if matches!(self.origin, Origin::BuiltIn { .. }) {
+            return Default::default();
+        }
+        let Some(rules) = self.rules.get_or_init(|| Rules::of(&self.root, true)) else {
+            return Default::default();
+        };
+        if wrong.iter().any(blocks_rules) {
+            let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+            return (vec![FieldError::invalid("<nil>", Value::Null, detail)], Vec::new());
+        }
+        let former = candidate.old.map(|old| Former::of(&self.root, old));
+        let mut budget = Budget::default();
+        let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+        for finding in rules.evaluate("", candidate.object, candidate.old, former, &mut budget) {
+            match finding {
+                Finding::Error(error) => errors.push(error),
+                Finding::Warning(error) => warnings.push(error.to_string()),
+            }
+        }
+        (errors, warnings)
+    }
+
     /// Values of a built-in kind that are none of those that the field allows, outside of metadata and status; only of
-    /// fields of which nothing is `told` yet, at their own place or at one that Kubernetes names instead. Custom kinds: nothing, as [`Schema::validate`] tells them.
+    /// fields of which nothing is `told` yet, at their own place or at one that Kubernetes names instead. Custom kinds: nothing, as [`Schema::value_errors`] tells them.
     #[must_use]
     pub fn unsupported_values(&self, object: &Value, told: &[FieldError]) -> Vec<FieldError> {
         match self.origin {
@@ -149,6 +237,19 @@ impl Schema {
             Origin::Custom { source } => openapi::custom(source, components),
         }
     }
+}
+
+/// Whether rules cannot be asked of an object with this mistake
+/// (`apiextensions-apiserver/pkg/registry/customresource/strategy.go`, `hasBlockingErr`).
+fn blocks_rules(error: &FieldError) -> bool {
+    matches!(
+        error.problem,
+        Problem::NotSupported(_)
+            | Problem::Required
+            | Problem::TooLong
+            | Problem::TooMany(_)
+            | Problem::TypeInvalid(_)
+    )
 }
 
 /// Whether an error already tells of a value that is not supported: in its field; in the field around it; or in a field

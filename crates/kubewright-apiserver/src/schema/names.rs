@@ -22,7 +22,7 @@ fn is_label(text: &str, starts: fn(u8) -> bool) -> bool {
 }
 
 fn join(text: &str, limit: usize, well_formed: bool, rule: &str) -> Option<String> {
-    let long = (text.len() > limit).then(|| format!("must be no more than {limit} bytes"));
+    let long = (text.len() > limit).then(|| format!("must be no more than {limit} characters"));
     let malformed = (!well_formed).then(|| rule.to_owned());
     match (long, malformed) {
         (Some(long), Some(malformed)) => Some(format!("{long},{malformed}")),
@@ -43,6 +43,6 @@ mod tests {
             assert!(subdomain(wrong).is_some(), "{wrong}");
         }
         assert!(label_1035("a-1").is_none() && label_1035("1a").is_some() && label_1035("a.b").is_some());
-        assert!(label_1035(&"a".repeat(64)).is_some_and(|why| why == "must be no more than 63 bytes"));
+        assert!(label_1035(&"a".repeat(64)).is_some_and(|why| why == "must be no more than 63 characters"));
     }
 }

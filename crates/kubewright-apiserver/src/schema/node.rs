@@ -15,7 +15,7 @@ use super::pattern::Pattern;
 #[derive(Clone, Debug, Default)]
 pub struct Node {
     pub(super) reference: Option<Reference>,
-    pub(super) coding: Coding,
+    pub(crate) coding: Coding,
     /// Left out when it is Go's zero value: scalar fields of built-in types that are no pointers.
     pub(super) omits_zero: bool,
     /// The fields that Go writes even when nobody gave them a value, and what it writes then: built-in types only.
@@ -52,11 +52,57 @@ pub struct Node {
     pub bounds: Option<Box<Bounds>>,
     /// `allOf`, `anyOf`, `oneOf`, `not`.
     pub logic: Option<Box<Logic>>,
+    /// `x-kubernetes-validations`.
+    pub rules: Box<[Rule]>,
+}
+
+/// A rule that values follow, in CEL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// What must be true.
+    pub rule: Box<str>,
+    /// What is told when it is not.
+    pub message: Box<str>,
+    /// What makes the message instead.
+    pub message_expression: Box<str>,
+    /// The reason that is told.
+    pub reason: Option<Reason>,
+    /// The field that it is told of.
+    pub field_path: Box<str>,
+    /// Whether `oldSelf` is optional, so that the rule is checked on new values too.
+    pub optional_old_self: Option<bool>,
+}
+
+/// Why a rule says that a value is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// `FieldValueInvalid`.
+    Invalid,
+    /// `FieldValueForbidden`.
+    Forbidden,
+    /// `FieldValueRequired`.
+    Required,
+    /// `FieldValueDuplicate`.
+    Duplicate,
+}
+
+impl Reason {
+    /// The reason of that name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "FieldValueInvalid" => Self::Invalid,
+            "FieldValueForbidden" => Self::Forbidden,
+            "FieldValueRequired" => Self::Required,
+            "FieldValueDuplicate" => Self::Duplicate,
+            _ => return None,
+        })
+    }
 }
 
 /// How Go reads a value of a built-in type that has a decoder of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Coding {
+pub(crate) enum Coding {
     /// It has none: the JSON type says it all.
     #[default]
     Plain,
@@ -76,7 +122,7 @@ pub(super) enum Coding {
 
 /// What may stand in place of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Other {
+pub(crate) enum Other {
     /// `true` or `false`.
     Bool,
     /// A list of schemas.

@@ -2,10 +2,11 @@
 //! (`apiextensions-apiserver/pkg/apiserver/schema/{objectmeta,pruning}`).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::node::{Additional, Node};
 use super::{built_in, decode};
+use crate::field::FieldError;
 
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
@@ -16,7 +17,7 @@ const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// Metadata that does not decode.
 pub(super) fn object(root: &Node, object: &mut Value) -> Result<Vec<String>, String> {
     let mut unknown = metadata(object, "")?;
-    embedded(root, object, "", &mut unknown)?;
+    embedded_in(root, object, "", &mut unknown).map_err(|error| error.to_string())?;
     let mut pruner = Pruner::default();
     pruner.value(Some(root), true, object);
     pruner.unknown.sort();
@@ -24,11 +25,17 @@ pub(super) fn object(root: &Node, object: &mut Value) -> Result<Vec<String>, Str
     Ok(unknown)
 }
 
-/// A copy of a value of a schema, without what is unknown.
-pub(super) fn pruned(node: &Node, value: &Value) -> Value {
-    let mut value = value.clone();
-    Pruner::default().value(Some(node), node.embedded_resource, &mut value);
-    value
+/// Removes what is unknown from a value of a schema.
+pub(super) fn value(node: &Node, value: &mut Value) {
+    Pruner::default().value(Some(node), node.embedded_resource, value);
+}
+
+/// Decodes the metadata of a value that stands at `path`, and of all resources that are embedded in it.
+///
+/// # Errors
+/// Metadata that does not decode, or a type that is no text.
+pub(super) fn embedded_at(node: &Node, value: &mut Value, path: &str) -> Result<(), FieldError> {
+    embedded(node, value, path, &mut Vec::new())
 }
 
 /// Decodes the metadata of a resource that stands at `path`.
@@ -45,19 +52,29 @@ fn metadata(resource: &mut Value, path: &str) -> Result<Vec<String>, String> {
 }
 
 /// Decodes the metadata of all embedded resources.
-fn embedded(node: &Node, value: &mut Value, path: &str, unknown: &mut Vec<String>) -> Result<(), String> {
-    if node.embedded_resource && !path.is_empty() {
+fn embedded(node: &Node, value: &mut Value, path: &str, unknown: &mut Vec<String>) -> Result<(), FieldError> {
+    if node.embedded_resource && value.is_object() {
         for name in ["apiVersion", "kind"] {
             if let Some(wrong) = value.get(name).filter(|one| !one.is_string()) {
-                return Err(format!("{}: Invalid value: {wrong}: must be a string", join(path, name)));
+                return Err(FieldError::invalid(join(path, name), wrong.clone(), "must be a string"));
             }
         }
-        let shown = value.get("metadata").map(ToString::to_string).unwrap_or_default();
+        let given = value.get("metadata").cloned().unwrap_or_default();
+        if given.is_null() && value.get("metadata").is_some() {
+            value["metadata"] = Value::Object(Map::new());
+        }
         let found = metadata(value, path);
-        unknown.extend(
-            found.map_err(|why| format!("{}: Invalid value: {shown}: {why}", join(path, "metadata")))?,
-        );
+        unknown.extend(found.map_err(|why| FieldError::invalid(join(path, "metadata"), given, why))?);
     }
+    embedded_in(node, value, path, unknown)
+}
+
+fn embedded_in(
+    node: &Node,
+    value: &mut Value,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<(), FieldError> {
     match value {
         Value::Object(fields) => {
             for (name, one) in fields {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::format;
-use super::node::{Additional, Bounds, ListType, Logic, MapType, Merge, Node, Type};
+use super::node::{Additional, Bounds, ListType, Logic, MapType, Merge, Node, Reason, Rule, Type};
 use super::pattern::Pattern;
 
 /// The node of a schema, and all below it.
@@ -37,7 +37,20 @@ pub(super) fn node(schema: &Value) -> Node {
         merge: merge(schema),
         bounds: bounds(schema),
         logic: logic(schema),
+        rules: list(schema, "x-kubernetes-validations").map(rule).collect(),
         ..Node::default()
+    }
+}
+
+fn rule(rule: &Value) -> Rule {
+    let text = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default();
+    Rule {
+        rule: text("rule").into(),
+        message: text("message").into(),
+        message_expression: text("messageExpression").into(),
+        reason: Reason::parse(text("reason")),
+        field_path: text("fieldPath").into(),
+        optional_old_self: rule.get("optionalOldSelf").and_then(Value::as_bool),
     }
 }
 

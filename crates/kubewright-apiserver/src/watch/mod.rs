@@ -36,8 +36,8 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 ///
 /// # Errors
 /// 504 for a version that is not there yet. A version that is no longer kept is an event of the stream, as in Kubernetes.
-pub fn open(
-    registry: &Registry,
+pub async fn open(
+    registry: &Arc<Registry>,
     call: Call<'_>,
     options: &ListOptions,
     shaper: Shaper,
@@ -48,16 +48,18 @@ pub fn open(
     if let Some(asked) = options.resource_version {
         registry.not_in_the_future(asked)?;
     }
+    encode::all_readable(call.kind)?;
     let selection = Selection::new(call, options);
     let mut lines = Lines { shaper, out: BytesMut::new() };
     let snapshot = registry.snapshot();
     let after =
         if initial || from_now { snapshot.revision() } else { options.resource_version.unwrap_or_default() };
     if initial {
-        for entry in snapshot.range(&call.kind.collection, &selection.prefix, None) {
-            if selection.matches(entry) {
-                lines.event("ADDED", encode::object(call.kind, entry));
-            }
+        let entries = snapshot.range(&call.kind.collection, &selection.prefix, None);
+        let entries = entries.filter(|entry| selection.matches(entry)).cloned().collect();
+        let viewed = registry.viewed_all(call.kind, entries).await;
+        for entry in viewed.map_err(|error| encode::not_cached(call.kind, &error))? {
+            lines.event("ADDED", encode::object(call.kind, &entry));
         }
         if options.bookmarks {
             lines.bookmark(after, true);
@@ -70,6 +72,7 @@ pub fn open(
     };
     let now = Instant::now();
     let state = Watch {
+        registry: Arc::clone(registry),
         selection,
         cursor: match cursor {
             Ok(cursor) => Some(cursor),
@@ -88,6 +91,7 @@ pub fn open(
 }
 
 struct Watch {
+    registry: Arc<Registry>,
     selection: Selection,
     /// `None` when the stream ends after what is still to be written.
     cursor: Option<Cursor<Summary>>,
@@ -113,14 +117,24 @@ impl Watch {
                 return Some((bytes, self));
             }
             match self.step().await? {
-                Step::Events(events) => {
-                    for event in events {
-                        self.told = event.entry.revision;
-                        self.selection.show(&event, &mut self.lines);
-                    }
-                }
+                Step::Events(events) => self.show(events).await,
                 Step::Bookmark => self.bookmark(),
                 Step::End => return None,
+            }
+        }
+    }
+
+    async fn show(&mut self, events: Vec<Arc<Event<Summary>>>) {
+        match self.registry.viewed_events(self.selection.kind(), events).await {
+            Ok(events) => {
+                for event in events {
+                    self.told = event.entry.revision;
+                    self.selection.show(&event, &mut self.lines);
+                }
+            }
+            Err(error) => {
+                self.lines.error(&error);
+                self.cursor = None;
             }
         }
     }

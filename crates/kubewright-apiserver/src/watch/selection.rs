@@ -23,6 +23,11 @@ impl Selection {
         Self { kind: Arc::clone(call.kind), prefix, options: options.clone() }
     }
 
+    /// The kind of the objects, in the version asked for.
+    pub(super) fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
     pub(super) fn matches(&self, entry: &Entry<Summary>) -> bool {
         entry.key.starts_with(&self.prefix) && self.options.matches(&self.kind, entry)
     }

@@ -11,8 +11,8 @@ use http_body_util::{BodyExt, Full};
 use kubewright_apiserver::authn::{Authenticator, User};
 use kubewright_apiserver::bootstrap::bootstrap;
 use kubewright_apiserver::http::{ApiServer, Config, ResponseBody};
-use kubewright_apiserver::registry::Registry;
-use kubewright_store::Memory;
+use kubewright_apiserver::registry::{Registry, Summary};
+use kubewright_store::{Memory, Store};
 use kubewright_world::World;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -48,8 +48,12 @@ impl Answer {
 
 impl Api {
     pub async fn start() -> Self {
+        Self::start_on(Arc::new(Memory::new())).await
+    }
+
+    pub async fn start_on(store: Arc<dyn Store<Summary>>) -> Self {
         let world = World::simulated(7);
-        let registry = Arc::new(Registry::new(world.clone(), Arc::new(Memory::new())));
+        let registry = Arc::new(Registry::new(world.clone(), store));
         bootstrap(&registry).await.expect("the first objects are accepted");
         let shutdown = CancellationToken::new();
         let server = ApiServer::new(Config {

@@ -85,7 +85,8 @@ pub(crate) fn check(declarations: &Declarations, parsed: Parsed) -> Result<Check
         return Err(checker.issues);
     }
     let Checker { parsed, types, references, substitutions, .. } = checker;
-    let types = types.iter().map(|known| known.as_ref().map_or(Type::Dyn, |known| substitutions.apply(known, true)));
+    let types =
+        types.iter().map(|known| known.as_ref().map_or(Type::Dyn, |known| substitutions.apply(known, true)));
     let checked = Checked { types: types.collect(), parsed, references };
     let issues = literals::check(&checked);
     if issues.is_empty() { Ok(checked) } else { Err(issues) }
@@ -104,7 +105,8 @@ impl Checked {
     pub(crate) fn variables(&self) -> Vec<Box<str>> {
         let mut names: Vec<Box<str>> = Vec::new();
         for (index, reference) in self.references.iter().enumerate() {
-            if let (Reference::Variable, Expr::Ident(name)) = (reference, self.parsed.ast.expr(Id::at(index))) {
+            if let (Reference::Variable, Expr::Ident(name)) = (reference, self.parsed.ast.expr(Id::at(index)))
+            {
                 names.push((&**name).into());
             }
         }
@@ -298,8 +300,12 @@ impl Checker<'_> {
             }
             return;
         };
-        if let Some(function) = self.qualified_name(target).and_then(|prefix| self.function(&format!("{prefix}.{name}"))) {
-            self.parsed.ast.replace(id, Expr::Call { function: function.name.into(), target: None, args: args.clone() });
+        if let Some(function) =
+            self.qualified_name(target).and_then(|prefix| self.function(&format!("{prefix}.{name}")))
+        {
+            self.parsed
+                .ast
+                .replace(id, Expr::Call { function: function.name.into(), target: None, args: args.clone() });
             self.resolve(id, function, None, &args);
             return;
         }
@@ -368,7 +374,10 @@ impl Checker<'_> {
             rest = others;
         }
         let list: Vec<String> = rest.iter().map(ToString::to_string).collect();
-        self.issue(id, format!("found no matching overload for '{function}' applied to '{shown}({})'", list.join(", ")));
+        self.issue(
+            id,
+            format!("found no matching overload for '{function}' applied to '{shown}({})'", list.join(", ")),
+        );
         self.set(id, Type::Error);
     }
 

@@ -39,7 +39,10 @@ impl Checker<'_> {
         if field.optional {
             let (inner, was_optional) = unwrap_optional(found);
             if !was_optional && !inner.is_dyn() {
-                self.issue(field.value, format!("expected type 'optional_type({inner})' but found '{inner}'"));
+                self.issue(
+                    field.value,
+                    format!("expected type 'optional_type({inner})' but found '{inner}'"),
+                );
             }
             found = inner;
         }

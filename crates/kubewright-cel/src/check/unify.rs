@@ -34,7 +34,8 @@ impl Substitutions {
     /// Whether all types on the left go with those on the right; if so, what that says about parameters is kept.
     pub(super) fn assign_all(&mut self, left: &[Type], right: &[Type]) -> bool {
         let mut attempt = self.clone();
-        let fits = left.len() == right.len() && left.iter().zip(right).all(|(left, right)| attempt.assignable(left, right));
+        let fits = left.len() == right.len()
+            && left.iter().zip(right).all(|(left, right)| attempt.assignable(left, right));
         if fits {
             *self = attempt;
         }
@@ -104,7 +105,9 @@ impl Substitutions {
         match within {
             Type::Param(other) if *other == param => false,
             Type::Param(other) => self.0.get(other).is_none_or(|known| self.does_not_occur(param, known)),
-            Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => self.does_not_occur(param, inner),
+            Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => {
+                self.does_not_occur(param, inner)
+            }
             Type::Map(key, value) => self.does_not_occur(param, key) && self.does_not_occur(param, value),
             _ => true,
         }

@@ -36,7 +36,10 @@ pub(crate) enum CallCost {
     /// Parsing a selector.
     Selector,
     /// Comparing with a network; of which the second has to be parsed or not, and whether it is a network.
-    Network { parsed: bool, network: bool },
+    Network {
+        parsed: bool,
+        network: bool,
+    },
     /// Validating with a named format.
     Format,
     /// Making a list of the size of the result.
@@ -54,13 +57,17 @@ pub(crate) enum CallCost {
 impl CallCost {
     /// The rule for an overload; the id is empty if there is more than one that it may be.
     pub(crate) fn new(function: &str, overload: &str) -> Self {
-        by_library(overload).or_else(|| by_function(function, overload)).unwrap_or_else(|| by_overload(overload))
+        by_library(overload)
+            .or_else(|| by_function(function, overload))
+            .unwrap_or_else(|| by_overload(overload))
     }
 
     /// What has to be paid before: for what could get too large otherwise.
     pub(crate) fn before(self, args: &[Value<'_>]) -> u64 {
         match (self, args.first()) {
-            (CallCost::Range, Some(Value::Int(end))) => u64::try_from(*end).unwrap_or(0).saturating_add(1 + LIST),
+            (CallCost::Range, Some(Value::Int(end))) => {
+                u64::try_from(*end).unwrap_or(0).saturating_add(1 + LIST)
+            }
             _ => 0,
         }
     }
@@ -86,7 +93,9 @@ impl CallCost {
                 compared + masked + if parsed { scale(second(), TRAVERSAL) } else { 0 }
             }
             CallCost::Format => match args.first() {
-                Some(Value::Opaque(crate::value::Opaque::Format(format))) => matching(second(), format.pattern_size()),
+                Some(Value::Opaque(crate::value::Opaque::Format(format))) => {
+                    matching(second(), format.pattern_size())
+                }
                 _ => 1,
             },
             CallCost::NewList => new_list(1.0, result.map_or(1, size)),
@@ -151,7 +160,9 @@ fn traversal(value: &Value<'_>) -> u64 {
         Value::List(list) => traversal_of_list(list),
         Value::Map(map) => {
             let keys = map.keys();
-            keys.iter().map(|key| traversal(key) + map.get(key).ok().flatten().map_or(1, |value| traversal(&value))).sum()
+            keys.iter()
+                .map(|key| traversal(key) + map.get(key).ok().flatten().map_or(1, |value| traversal(&value)))
+                .sum()
         }
         _ => 1,
     }
@@ -180,23 +191,68 @@ fn by_library(overload: &str) -> Option<CallCost> {
 fn by_function(function: &str, overload: &str) -> Option<CallCost> {
     Some(match function {
         "check" => CallCost::Fixed(CHECK),
-        "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace" | "name" | "allowed" | "reason"
-        | "error" | "errored" | "masked" | "prefixLength" | "family" | "isUnspecified" | "isLoopback"
-        | "isLinkLocalMulticast" | "isLinkLocalUnicast" | "isGlobalUnicast" | "format.named" | "sign" | "asInteger"
-        | "isInteger" | "asApproximateFloat" | "isGreaterThan" | "isLessThan" | "compareTo" | "add" | "sub" | "major"
-        | "minor" | "patch" | "getScheme" | "getHostname" | "getHost" | "getPort" | "getEscapedPath" | "getQuery" => {
-            CallCost::Fixed(1)
-        }
+        "serviceAccount"
+        | "path"
+        | "group"
+        | "resource"
+        | "subresource"
+        | "namespace"
+        | "name"
+        | "allowed"
+        | "reason"
+        | "error"
+        | "errored"
+        | "masked"
+        | "prefixLength"
+        | "family"
+        | "isUnspecified"
+        | "isLoopback"
+        | "isLinkLocalMulticast"
+        | "isLinkLocalUnicast"
+        | "isGlobalUnicast"
+        | "format.named"
+        | "sign"
+        | "asInteger"
+        | "isInteger"
+        | "asApproximateFloat"
+        | "isGreaterThan"
+        | "isLessThan"
+        | "compareTo"
+        | "add"
+        | "sub"
+        | "major"
+        | "minor"
+        | "patch"
+        | "getScheme"
+        | "getHostname"
+        | "getHost"
+        | "getPort"
+        | "getEscapedPath"
+        | "getQuery" => CallCost::Fixed(1),
         "ip" if overload == "cidr_ip" => CallCost::Fixed(1),
         "fieldSelector" | "labelSelector" => CallCost::Selector,
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => CallCost::Traverse,
-        "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "jsonpatch.escapeKey" | "cidr" | "isIP" | "isCIDR"
-        | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver" => CallCost::First(TRAVERSAL),
+        "url"
+        | "lowerAscii"
+        | "upperAscii"
+        | "substring"
+        | "trim"
+        | "jsonpatch.escapeKey"
+        | "cidr"
+        | "isIP"
+        | "isCIDR"
+        | "ip"
+        | "quantity"
+        | "isQuantity"
+        | "semver"
+        | "isSemver" => CallCost::First(TRAVERSAL),
         "replace" | "split" | "ip.isCanonical" => CallCost::First(2.0 * TRAVERSAL),
         "join" => CallCost::Result(2.0 * TRAVERSAL),
         "find" | "findAll" => CallCost::Pattern,
         "containsIP" => CallCost::Network { parsed: overload == "cidr_contains_ip_string", network: false },
-        "containsCIDR" => CallCost::Network { parsed: overload == "cidr_contains_cidr_string", network: true },
+        "containsCIDR" => {
+            CallCost::Network { parsed: overload == "cidr_contains_cidr_string", network: true }
+        }
         "validate" => CallCost::Format,
         _ => return None,
     })
@@ -205,11 +261,17 @@ fn by_function(function: &str, overload: &str) -> Option<CallCost> {
 /// The standard functions.
 fn by_overload(overload: &str) -> CallCost {
     match overload {
-        "starts_with_string" | "ends_with_string" | "string_to_bytes" | "bytes_to_string" | "strings_quote"
-        | "string_format" => CallCost::First(TRAVERSAL),
+        "starts_with_string" | "ends_with_string" | "string_to_bytes" | "bytes_to_string"
+        | "strings_quote" | "string_format" => CallCost::First(TRAVERSAL),
         "in_list" => CallCost::Second,
-        "less_string" | "greater_string" | "less_equals_string" | "greater_equals_string" | "less_bytes"
-        | "greater_bytes" | "less_equals_bytes" | "greater_equals_bytes" => CallCost::Shorter,
+        "less_string"
+        | "greater_string"
+        | "less_equals_string"
+        | "greater_equals_string"
+        | "less_bytes"
+        | "greater_bytes"
+        | "less_equals_bytes"
+        | "greater_equals_bytes" => CallCost::Shorter,
         "add_string" | "add_bytes" => CallCost::Sum,
         "matches_string" => CallCost::Pattern,
         "contains_string" => CallCost::Product,

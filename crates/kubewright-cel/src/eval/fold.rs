@@ -43,14 +43,21 @@ impl<'a> Evaluator<'a, '_> {
             }
             Value::Map(map) => {
                 for key in map.keys() {
-                    let value = if fold.two_variables { map.get(&key).map(|value| value.unwrap_or(Value::Null)) } else { Ok(Value::Null) };
+                    let value = if fold.two_variables {
+                        map.get(&key).map(|value| value.unwrap_or(Value::Null))
+                    } else {
+                        Ok(Value::Null)
+                    };
                     if !self.round(fold, [Ok(key), value])? {
                         break;
                     }
                 }
                 Ok(())
             }
-            other => Err(EvaluationError::new(format!("got '{}', expected iterable type", other.runtime_type().name()))),
+            other => Err(EvaluationError::new(format!(
+                "got '{}', expected iterable type",
+                other.runtime_type().name()
+            ))),
         }
     }
 
@@ -110,7 +117,10 @@ impl<'a> Evaluator<'a, '_> {
         match Arc::make_mut(&mut entries).entry(known) {
             Entry::Vacant(vacant) => vacant.insert(value),
             Entry::Occupied(_) => {
-                return Err(EvaluationError::new(format!("insert failed: key {} already exists", show(&key))));
+                return Err(EvaluationError::new(format!(
+                    "insert failed: key {} already exists",
+                    show(&key)
+                )));
             }
         };
         Ok(Value::Map(Map::Values(entries)))

@@ -201,7 +201,10 @@ impl<'a> Evaluator<'a, '_> {
             let key = self.evaluate(&entry.key)?;
             let value = self.evaluate(&entry.value)?;
             let Some(known) = Key::of(&key) else {
-                return Err(EvaluationError::new(format!("unsupported key type: {}", key.runtime_type().name())));
+                return Err(EvaluationError::new(format!(
+                    "unsupported key type: {}",
+                    key.runtime_type().name()
+                )));
             };
             match entry_value(value, entry.optional, &known.to_string())? {
                 Some(value) => map.insert(known, value),
@@ -224,11 +227,14 @@ impl<'a> Evaluator<'a, '_> {
         self.charge(STRUCT_COST)?;
         Ok(Value::Object(Arc::new(Object { type_name: Arc::clone(name), fields: made })))
     }
-
 }
 
 /// The value of an entry; none if it is an empty optional.
-fn entry_value<'a>(value: Value<'a>, optional: bool, name: &str) -> Result<Option<Value<'a>>, EvaluationError> {
+fn entry_value<'a>(
+    value: Value<'a>,
+    optional: bool,
+    name: &str,
+) -> Result<Option<Value<'a>>, EvaluationError> {
     match value {
         value if !optional => Ok(Some(value)),
         Value::Optional(value) => Ok(value.map(Arc::unwrap_or_clone)),

@@ -29,7 +29,9 @@ impl<'a> Evaluator<'a, '_> {
             Base::Node(node) => self.evaluate(node)?,
         };
         let mut optional = false;
-        if !path.steps.is_empty() && let Value::Optional(inner) = &value {
+        if !path.steps.is_empty()
+            && let Value::Optional(inner) = &value
+        {
             let Some(inner) = inner else {
                 return Ok(if path.test { Value::Bool(false) } else { value });
             };
@@ -55,7 +57,12 @@ impl<'a> Evaluator<'a, '_> {
     }
 
     /// What a step selects. Where it is only looked for, nothing; otherwise an error, if it is not there.
-    fn step(&mut self, value: &Value<'a>, step: &'a Step, look: bool) -> Result<Option<Value<'a>>, EvaluationError> {
+    fn step(
+        &mut self,
+        value: &Value<'a>,
+        step: &'a Step,
+        look: bool,
+    ) -> Result<Option<Value<'a>>, EvaluationError> {
         match &step.key {
             StepKey::Field(name) => match value {
                 Value::Map(map) => match map.field(name)? {
@@ -105,7 +112,8 @@ fn select<'a>(value: &Value<'a>, key: &Value<'_>, look: bool) -> Result<Option<V
             found => Ok(found),
         },
         Value::Object(object) => {
-            let found = key.as_str().and_then(|name| object.fields.iter().find(|(field, _)| **field == *name));
+            let found =
+                key.as_str().and_then(|name| object.fields.iter().find(|(field, _)| **field == *name));
             match found {
                 None if !look => Err(missing_key()),
                 found => Ok(found.map(|(_, value)| value.clone())),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::pattern::Pattern;
 use super::plan::{
-    Append, Base, Call, Fold, Insert, ListElement, MapEntry, Match, MatchKind, Node, Path, Step, StepKey, StructField,
+    Append, Base, Call, Fold, Insert, ListElement, MapEntry, Match, MatchKind, Node, Path, Step, StepKey,
+    StructField,
 };
 use crate::check::{Call as Resolved, Checked, Reference};
 use crate::cost::CallCost;
@@ -46,7 +47,11 @@ impl Planner<'_> {
                 let mut planned = Vec::with_capacity(fields.len());
                 for field in fields {
                     let value = self.plan(field.value)?;
-                    planned.push(StructField { name: Arc::clone(&field.name), value, optional: field.optional });
+                    planned.push(StructField {
+                        name: Arc::clone(&field.name),
+                        value,
+                        optional: field.optional,
+                    });
                 }
                 Ok(Node::Struct(Arc::clone(name), planned))
             }
@@ -81,7 +86,11 @@ impl Planner<'_> {
                 return Ok(Node::Constant(Value::Bool(true)));
             }
             let steps = Vec::new();
-            return Ok(Node::Path(Box::new(Path { base: Base::Lazy(Arc::clone(field)), steps, test: false })));
+            return Ok(Node::Path(Box::new(Path {
+                base: Base::Lazy(Arc::clone(field)),
+                steps,
+                test: false,
+            })));
         }
         let mut path = self.path(operand)?;
         path.steps.push(Step { key: StepKey::Field(Arc::clone(field)), optional: false });
@@ -90,7 +99,9 @@ impl Planner<'_> {
     }
 
     fn is_lazy_variables(&self, id: Id) -> bool {
-        let Type::Object(ObjectType { name, fields: Fields::Declared(_) }) = self.checked.type_of(id) else { return false };
+        let Type::Object(ObjectType { name, fields: Fields::Declared(_) }) = self.checked.type_of(id) else {
+            return false;
+        };
         **name == *names::VARIABLES && matches!(self.checked.reference(id), Reference::Variable)
     }
 
@@ -98,7 +109,9 @@ impl Planner<'_> {
         let all: Vec<Id> = target.into_iter().chain(args.iter().copied()).collect();
         if let (None, [operand, key]) = (target, all.as_slice()) {
             match function {
-                operators::OPTIONAL_SELECT | operators::OPTIONAL_INDEX => return self.index(*operand, *key, true),
+                operators::OPTIONAL_SELECT | operators::OPTIONAL_INDEX => {
+                    return self.index(*operand, *key, true);
+                }
                 operators::INDEX => return self.index(*operand, *key, false),
                 _ => {}
             }
@@ -129,8 +142,10 @@ impl Planner<'_> {
 
     /// The steps of loops that gather a list or a map.
     fn accumulate(&mut self, function: &str, args: &[Id]) -> Result<Option<Node>, EvaluationError> {
-        let is_accumulator = |id: &Id| matches!(self.checked.expr(*id), Expr::Ident(name) if **name == *ACCUMULATOR);
-        let Some(accumulator) = self.locals.iter().rposition(|local| local.as_deref() == Some(ACCUMULATOR)) else {
+        let is_accumulator =
+            |id: &Id| matches!(self.checked.expr(*id), Expr::Ident(name) if **name == *ACCUMULATOR);
+        let Some(accumulator) = self.locals.iter().rposition(|local| local.as_deref() == Some(ACCUMULATOR))
+        else {
             return Ok(None);
         };
         Ok(match (function, args) {
@@ -150,12 +165,15 @@ impl Planner<'_> {
     }
 
     fn list(&mut self, id: Id) -> Planned {
-        let Expr::List(elements) = self.checked.expr(id) else { return Err(EvaluationError::no_such_overload()) };
+        let Expr::List(elements) = self.checked.expr(id) else {
+            return Err(EvaluationError::no_such_overload());
+        };
         let mut planned = Vec::with_capacity(elements.len());
         for element in elements {
             planned.push(ListElement { value: self.plan(element.value)?, optional: element.optional });
         }
-        let all_constant = planned.iter().all(|element| !element.optional && matches!(element.value, Node::Constant(_)));
+        let all_constant =
+            planned.iter().all(|element| !element.optional && matches!(element.value, Node::Constant(_)));
         if !all_constant {
             return Ok(Node::List(planned));
         }
@@ -167,7 +185,9 @@ impl Planner<'_> {
     }
 
     fn map(&mut self, id: Id) -> Planned {
-        let Expr::Map(entries) = self.checked.expr(id) else { return Err(EvaluationError::no_such_overload()) };
+        let Expr::Map(entries) = self.checked.expr(id) else {
+            return Err(EvaluationError::no_such_overload());
+        };
         let mut planned = Vec::with_capacity(entries.len());
         for entry in entries {
             let (key, value) = (self.plan(entry.key)?, self.plan(entry.value)?);
@@ -237,7 +257,9 @@ fn operator(function: &str, args: Vec<Node>) -> Result<Node, Vec<Node>> {
         Err(args) => args,
     };
     match <[Node; 1]>::try_from(args) {
-        Ok([inner]) if function == operators::NOT_STRICTLY_FALSE => Ok(Node::NotStrictlyFalse(Box::new(inner))),
+        Ok([inner]) if function == operators::NOT_STRICTLY_FALSE => {
+            Ok(Node::NotStrictlyFalse(Box::new(inner)))
+        }
         Ok(args) => Err(args.into()),
         Err(args) => Err(args),
     }
@@ -254,7 +276,9 @@ fn function_call(resolved: &Resolved, args: Vec<Node>) -> Planned {
         Err(args) => args,
     };
     let candidates = library::candidates(function, &resolved.overloads);
-    if is_conversion(function.name) && let [Node::Constant(argument)] = args.as_slice() {
+    if is_conversion(function.name)
+        && let [Node::Constant(argument)] = args.as_slice()
+    {
         return library::dispatch(function, &candidates, std::slice::from_ref(argument)).map(Node::Constant);
     }
     let cost = CallCost::new(function.name, overload);
@@ -262,7 +286,11 @@ fn function_call(resolved: &Resolved, args: Vec<Node>) -> Planned {
 }
 
 /// Calls with constants that are made ready beforehand: patterns, and lists that something is looked for in.
-fn prepared(function: &str, overload: &str, mut args: Vec<Node>) -> Result<Result<Node, Vec<Node>>, EvaluationError> {
+fn prepared(
+    function: &str,
+    overload: &str,
+    mut args: Vec<Node>,
+) -> Result<Result<Node, Vec<Node>>, EvaluationError> {
     let kind = match function {
         "matches" if overload == "matches_string" => MatchKind::Matches,
         "find" => MatchKind::Find,

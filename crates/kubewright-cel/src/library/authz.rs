@@ -23,11 +23,17 @@ pub(super) fn find(overload: &str) -> Option<Implementation> {
         "resourcecheck_subresource" => |args| refine(args, |attributes, text| attributes.subresource = text),
         "resourcecheck_namespace" => |args| refine(args, |attributes, text| attributes.namespace = text),
         "resourcecheck_name" => |args| refine(args, |attributes, text| attributes.name = text),
-        "authorizer_fieldselector" => |args| refine(args, |attributes, text| attributes.field_selector = given(text)),
-        "authorizer_labelselector" => |args| refine(args, |attributes, text| attributes.label_selector = given(text)),
+        "authorizer_fieldselector" => {
+            |args| refine(args, |attributes, text| attributes.field_selector = given(text))
+        }
+        "authorizer_labelselector" => {
+            |args| refine(args, |attributes, text| attributes.label_selector = given(text))
+        }
         "pathcheck_check" | "resourcecheck_check" => check,
         "decision_errored" => |args| decision(args, |decision| Value::Bool(decision.error.is_some())),
-        "decision_error" => |args| decision(args, |decision| Value::from(decision.error.clone().unwrap_or_default())),
+        "decision_error" => {
+            |args| decision(args, |decision| Value::from(decision.error.clone().unwrap_or_default()))
+        }
         "decision_allowed" => |args| decision(args, |decision| Value::Bool(decision.allowed)),
         "decision_reason" => |args| decision(args, |decision| Value::from(decision.reason.clone())),
         _ => return None,
@@ -51,7 +57,8 @@ fn path<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 }
 
 fn service_account<'a>(args: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::Opaque(Opaque::Authorizer(check)), Value::String(namespace), Value::String(name)] = args else {
+    let [Value::Opaque(Opaque::Authorizer(check)), Value::String(namespace), Value::String(name)] = args
+    else {
         return no_overload();
     };
     if !named_formats::is_subdomain(name) {
@@ -66,7 +73,9 @@ fn service_account<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 }
 
 fn resource<'a>(args: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::Opaque(Opaque::GroupCheck(check, group)), Value::String(resource)] = args else { return no_overload() };
+    let [Value::Opaque(Opaque::GroupCheck(check, group)), Value::String(resource)] = args else {
+        return no_overload();
+    };
     if resource.trim().is_empty() {
         return Err(EvaluationError::new("resource must not be empty"));
     }

@@ -11,20 +11,33 @@ type Outcome<'a> = Result<Value<'a>, EvaluationError>;
 
 pub(super) fn find(overload: &str) -> Option<Implementation> {
     Some(match overload {
-        "bool_to_bool" | "bytes_to_bytes" | "double_to_double" | "duration_to_duration" | "int64_to_int64"
-        | "string_to_string" | "timestamp_to_timestamp" | "uint64_to_uint64" | "to_dyn" => same,
+        "bool_to_bool"
+        | "bytes_to_bytes"
+        | "double_to_double"
+        | "duration_to_duration"
+        | "int64_to_int64"
+        | "string_to_string"
+        | "timestamp_to_timestamp"
+        | "uint64_to_uint64"
+        | "to_dyn" => same,
         "string_to_bool" => string_to_bool,
         "string_to_bytes" => |args| match args {
             [Value::String(text)] => Ok(Value::Bytes(text.as_bytes().into())),
             _ => no_overload(),
         },
         "int64_to_double" | "uint64_to_double" | "string_to_double" => to_double,
-        "double_to_int64" | "duration_to_int64" | "string_to_int64" | "timestamp_to_int64" | "uint64_to_int64" => to_int,
+        "double_to_int64" | "duration_to_int64" | "string_to_int64" | "timestamp_to_int64"
+        | "uint64_to_int64" => to_int,
         "double_to_uint64" | "int64_to_uint64" | "string_to_uint64" => to_uint,
         "int64_to_duration" | "string_to_duration" => to_duration,
         "int64_to_timestamp" | "string_to_timestamp" => to_timestamp,
-        "bool_to_string" | "bytes_to_string" | "double_to_string" | "duration_to_string" | "int64_to_string"
-        | "timestamp_to_string" | "uint64_to_string" => to_string,
+        "bool_to_string"
+        | "bytes_to_string"
+        | "double_to_string"
+        | "duration_to_string"
+        | "int64_to_string"
+        | "timestamp_to_string"
+        | "uint64_to_string" => to_string,
         "type" => |args| match args {
             [value] => Ok(Value::Type(Arc::new(value.runtime_type()))),
             _ => no_overload(),
@@ -59,7 +72,9 @@ fn to_double<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     match args {
         [Value::Int(number)] => Ok(Value::Double(*number as f64)),
         [Value::Uint(number)] => Ok(Value::Double(*number as f64)),
-        [value @ Value::String(text)] => parse_double(text).map(Value::Double).ok_or_else(|| failed(value, &Type::Double)),
+        [value @ Value::String(text)] => {
+            parse_double(text).map(Value::Double).ok_or_else(|| failed(value, &Type::Double))
+        }
         _ => no_overload(),
     }
 }

@@ -35,7 +35,11 @@ static FUNCTIONS: LazyLock<BTreeMap<&'static str, Function>> = LazyLock::new(|| 
         let (result, parameters, member, id, name) = (column(), column(), column(), column(), column());
         let parameters = split(parameters).into_iter().map(parse).collect();
         let overload = Overload { id, member: member == "m", parameters, result: parse(result) };
-        functions.entry(name).or_insert_with(|| Function { name, overloads: Vec::new() }).overloads.push(overload);
+        functions
+            .entry(name)
+            .or_insert_with(|| Function { name, overloads: Vec::new() })
+            .overloads
+            .push(overload);
     }
     functions
 });
@@ -112,9 +116,16 @@ mod tests {
         for line in TABLE.lines() {
             let shown = FUNCTIONS.values().flat_map(|function| {
                 function.overloads.iter().map(|overload| {
-                    let parameters: Vec<String> = overload.parameters.iter().map(ToString::to_string).collect();
+                    let parameters: Vec<String> =
+                        overload.parameters.iter().map(ToString::to_string).collect();
                     let member = if overload.member { "m" } else { "f" };
-                    format!("{}|{}|{member}|{}|{}", function.name, overload.id, parameters.join(", "), overload.result)
+                    format!(
+                        "{}|{}|{member}|{}|{}",
+                        function.name,
+                        overload.id,
+                        parameters.join(", "),
+                        overload.result
+                    )
                 })
             });
             assert!(shown.into_iter().any(|shown| shown == line), "{line}");

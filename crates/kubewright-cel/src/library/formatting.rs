@@ -100,7 +100,9 @@ fn parse_precision(text: &str) -> Result<(Option<usize>, &str), FormatError> {
         .ok_or_else(|| FormatError("could not find end of precision specifier".to_owned()))?;
     let (digits, rest) = behind.split_at(end);
     let precision = digits.parse::<usize>().map_err(|_| {
-        let why = format!("error while converting precision to integer: strconv.Atoi: parsing \"{digits}\": invalid syntax");
+        let why = format!(
+            "error while converting precision to integer: strconv.Atoi: parsing \"{digits}\": invalid syntax"
+        );
         FormatError(why)
     })?;
     Ok((Some(precision.min(MAX_PRECISION)), rest))
@@ -211,7 +213,9 @@ fn format_scientific(number: f64, precision: usize) -> String {
     };
     let raised: String = format!("{exponent:0>2}")
         .chars()
-        .map(|digit| ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit.to_digit(10).unwrap_or(0) as usize])
+        .map(|digit| {
+            ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit.to_digit(10).unwrap_or(0) as usize]
+        })
         .collect();
     format!("{digits}\u{202f}×\u{202f}10{sign}{raised}")
 }
@@ -251,7 +255,9 @@ fn format_text(value: &Value<'_>) -> Result<String, FormatError> {
         }
         Value::Map(map) => format_map(map),
         Value::Null => Ok("null".to_owned()),
-        Value::Object(_) | Value::Optional(_) | Value::Opaque(_) | Value::Hidden(_) => Err(wrong(TEXT_RULE, value)),
+        Value::Object(_) | Value::Optional(_) | Value::Opaque(_) | Value::Hidden(_) => {
+            Err(wrong(TEXT_RULE, value))
+        }
         other => string_of(other).map_err(|error| FormatError(error.to_string())),
     }
 }

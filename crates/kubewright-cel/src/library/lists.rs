@@ -204,10 +204,7 @@ fn insert_all<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     insert_entries(map, entries)
 }
 
-fn insert_entries<'a>(
-    map: &Map<'a>,
-    added: impl IntoIterator<Item = (Value<'a>, Value<'a>)>,
-) -> Outcome<'a> {
+fn insert_entries<'a>(map: &Map<'a>, added: impl IntoIterator<Item = (Value<'a>, Value<'a>)>) -> Outcome<'a> {
     let mut entries = match map {
         Map::Values(entries) => (**entries).clone(),
         other => {
@@ -223,7 +220,10 @@ fn insert_entries<'a>(
     for (key, value) in added {
         let Some(known) = Key::of(&key) else { return no_overload() };
         if entries.insert(known, value).is_some() {
-            return Err(EvaluationError::new(format!("insert failed: key {} already exists", super::show(&key))));
+            return Err(EvaluationError::new(format!(
+                "insert failed: key {} already exists",
+                super::show(&key)
+            )));
         }
     }
     Ok(Value::Map(Map::new(entries)))

@@ -96,7 +96,8 @@ pub(crate) fn dispatch<'a>(
 impl Candidate {
     fn takes(&self, args: &[Value<'_>]) -> bool {
         let Some(parameters) = self.parameters else { return true };
-        parameters.len() == args.len() && parameters.iter().zip(args).all(|(parameter, arg)| is_of(arg, parameter))
+        parameters.len() == args.len()
+            && parameters.iter().zip(args).all(|(parameter, arg)| is_of(arg, parameter))
     }
 }
 
@@ -157,7 +158,17 @@ mod tests {
     #[test]
     fn every_declared_overload_does_something() {
         let elsewhere = [
-            "_&&_", "_||_", "_?:_", "_==_", "_!=_", "_?_:_", "_[_]", "_[?_]", "@not_strictly_false", "or", "orValue",
+            "_&&_",
+            "_||_",
+            "_?:_",
+            "_==_",
+            "_!=_",
+            "_?_:_",
+            "_[_]",
+            "_[?_]",
+            "@not_strictly_false",
+            "or",
+            "orValue",
         ];
         for function in declarations::all().filter(|function| !elsewhere.contains(&function.name)) {
             for (index, overload) in function.overloads.iter().enumerate() {

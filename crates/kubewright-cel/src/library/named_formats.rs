@@ -13,4 +13,8 @@ pub(super) fn is_label(name: &str) -> bool {
     !name.is_empty()
 }
 
-impl NamedFormat { pub(crate) fn pattern_size(&self) -> u64 { 30 } }
+impl NamedFormat {
+    pub(crate) fn pattern_size(&self) -> u64 {
+        30
+    }
+}

@@ -10,5 +10,13 @@ pub(super) fn find(_: &str) -> Option<Implementation> {
     None
 }
 
-impl IpAddress { pub(crate) fn size(&self) -> u64 { 4 } }
-impl Cidr { pub(crate) fn size(&self) -> u64 { 4 } }
+impl IpAddress {
+    pub(crate) fn size(&self) -> u64 {
+        4
+    }
+}
+impl Cidr {
+    pub(crate) fn size(&self) -> u64 {
+        4
+    }
+}

@@ -41,7 +41,9 @@ fn uint<'a>(result: Option<u64>) -> Outcome<'a> {
 }
 
 fn duration<'a>(result: Option<i64>) -> Outcome<'a> {
-    result.map(|nanoseconds| Value::Duration(Duration(nanoseconds))).ok_or_else(|| EvaluationError::new("duration overflow"))
+    result
+        .map(|nanoseconds| Value::Duration(Duration(nanoseconds)))
+        .ok_or_else(|| EvaluationError::new("duration overflow"))
 }
 
 fn timestamp<'a>(result: Option<crate::value::Timestamp>) -> Outcome<'a> {

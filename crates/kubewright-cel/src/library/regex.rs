@@ -30,7 +30,8 @@ pub(super) fn implementation(overload: &str) -> Option<Implementation> {
 fn parts<'v, 'a>(args: &'v [Value<'a>], prefix: &str) -> Result<(&'v Text<'a>, Regex), EvaluationError> {
     match args {
         [Value::String(text), Value::String(pattern), ..] => {
-            let pattern = Pattern::new(pattern).map_err(|error| EvaluationError::new(format!("{prefix}{error}")))?;
+            let pattern =
+                Pattern::new(pattern).map_err(|error| EvaluationError::new(format!("{prefix}{error}")))?;
             Ok((text, pattern.regex))
         }
         _ => Err(EvaluationError::no_such_overload()),

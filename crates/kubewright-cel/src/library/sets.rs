@@ -10,7 +10,9 @@ pub(super) fn find(overload: &str) -> Option<Implementation> {
     Some(match overload {
         "list_sets_contains_list" => |args| on_lists(args, contains),
         "list_sets_intersects_list" => |args| on_lists(args, intersects),
-        "list_sets_equivalent_list" => |args| on_lists(args, |left, right| Ok(contains(left, right)? && contains(right, left)?)),
+        "list_sets_equivalent_list" => {
+            |args| on_lists(args, |left, right| Ok(contains(left, right)? && contains(right, left)?))
+        }
         _ => return None,
     })
 }

@@ -23,7 +23,9 @@ pub(super) fn find(overload: &str) -> Option<Implementation> {
         "list_join" | "list_join_string" => join,
         "strings_quote" => |args| transform(args, quote),
         "string_format" => format,
-        "string_jsonpatch_escapeKey_string" => |args| transform(args, |key| key.replace('~', "~0").replace('/', "~1")),
+        "string_jsonpatch_escapeKey_string" => {
+            |args| transform(args, |key| key.replace('~', "~0").replace('/', "~1"))
+        }
         _ => return None,
     })
 }
@@ -113,7 +115,9 @@ fn last_index_of<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     if offset < 0 {
         return Err(out_of_range(offset));
     }
-    let Some(start) = byte_at(text, offset).filter(|start| *start < text.len()) else { return Ok(Value::Int(-1)) };
+    let Some(start) = byte_at(text, offset).filter(|start| *start < text.len()) else {
+        return Ok(Value::Int(-1));
+    };
     let mut end = (start + wanted.len()).min(text.len());
     while !text.is_char_boundary(end) {
         end += 1;
@@ -237,6 +241,7 @@ fn quote(text: &str) -> String {
 fn format<'a>(args: &[Value<'a>]) -> Outcome<'a> {
     let [Value::String(pattern), Value::List(list)] = args else { return no_overload() };
     let values = list.values()?;
-    let made = formatting::format_values(pattern, &values).map_err(|error| EvaluationError::new(error.to_string()))?;
+    let made = formatting::format_values(pattern, &values)
+        .map_err(|error| EvaluationError::new(error.to_string()))?;
     text(made)
 }

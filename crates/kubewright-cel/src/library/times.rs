@@ -10,12 +10,18 @@ pub(super) fn find(overload: &str) -> Option<Implementation> {
     Some(match overload {
         "timestamp_to_year" | "timestamp_to_year_with_tz" => |args| part(args, |civil, _| civil.year),
         "timestamp_to_month" | "timestamp_to_month_with_tz" => |args| part(args, |civil, _| civil.month - 1),
-        "timestamp_to_day_of_year" | "timestamp_to_day_of_year_with_tz" => |args| part(args, |civil, _| civil.day_of_year),
-        "timestamp_to_day_of_month" | "timestamp_to_day_of_month_with_tz" => |args| part(args, |civil, _| civil.day - 1),
+        "timestamp_to_day_of_year" | "timestamp_to_day_of_year_with_tz" => {
+            |args| part(args, |civil, _| civil.day_of_year)
+        }
+        "timestamp_to_day_of_month" | "timestamp_to_day_of_month_with_tz" => {
+            |args| part(args, |civil, _| civil.day - 1)
+        }
         "timestamp_to_day_of_month_1_based" | "timestamp_to_day_of_month_1_based_with_tz" => {
             |args| part(args, |civil, _| civil.day)
         }
-        "timestamp_to_day_of_week" | "timestamp_to_day_of_week_with_tz" => |args| part(args, |civil, _| civil.weekday),
+        "timestamp_to_day_of_week" | "timestamp_to_day_of_week_with_tz" => {
+            |args| part(args, |civil, _| civil.weekday)
+        }
         "timestamp_to_hours" | "timestamp_to_hours_with_tz" => |args| part(args, |civil, _| civil.hour),
         "timestamp_to_minutes" | "timestamp_to_minutes_with_tz" => |args| part(args, |civil, _| civil.minute),
         "timestamp_to_seconds" | "timestamp_to_seconds_tz" => |args| part(args, |civil, _| civil.second),

@@ -38,11 +38,22 @@ pub(crate) enum Expr {
     Missing,
     Literal(Literal),
     Ident(Arc<str>),
-    Select { operand: Id, field: Arc<str>, test_only: bool },
-    Call { function: Arc<str>, target: Option<Id>, args: Vec<Id> },
+    Select {
+        operand: Id,
+        field: Arc<str>,
+        test_only: bool,
+    },
+    Call {
+        function: Arc<str>,
+        target: Option<Id>,
+        args: Vec<Id>,
+    },
     List(Vec<Element>),
     Map(Vec<MapEntry>),
-    Struct { name: Arc<str>, fields: Vec<StructField> },
+    Struct {
+        name: Arc<str>,
+        fields: Vec<StructField>,
+    },
     Comprehension(Box<Comprehension>),
 }
 

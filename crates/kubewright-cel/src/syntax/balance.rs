@@ -30,8 +30,13 @@ impl Chain {
 
     fn subtree(&self, ast: &mut Ast, function: &Arc<str>, low: usize, high: usize) -> Id {
         let middle = (low + high).div_ceil(2);
-        let left = if middle == low { self.terms[middle] } else { self.subtree(ast, function, low, middle - 1) };
-        let right = if middle == high { self.terms[middle + 1] } else { self.subtree(ast, function, middle + 1, high) };
+        let left =
+            if middle == low { self.terms[middle] } else { self.subtree(ast, function, low, middle - 1) };
+        let right = if middle == high {
+            self.terms[middle + 1]
+        } else {
+            self.subtree(ast, function, middle + 1, high)
+        };
         let call = Expr::Call { function: Arc::clone(function), target: None, args: vec![left, right] };
         ast.add(self.operators[middle], call)
     }

@@ -120,7 +120,8 @@ impl Set {
 
 impl std::fmt::Display for Set {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<&str> = NAMES.iter().filter(|(kind, _)| self.has(*kind)).map(|(_, name)| *name).collect();
+        let names: Vec<&str> =
+            NAMES.iter().filter(|(kind, _)| self.has(*kind)).map(|(_, name)| *name).collect();
         match names.as_slice() {
             [one] => f.write_str(one),
             more => write!(f, "{{{}}}", more.join(", ")),
@@ -141,13 +142,8 @@ const LITERAL: Set = Set::of(&[
     Kind::Bytes,
 ]);
 /// What a primary begins with.
-pub(crate) const PRIMARY: Set = LITERAL.or(Set::of(&[
-    Kind::LeftBracket,
-    Kind::LeftBrace,
-    Kind::LeftParen,
-    Kind::Dot,
-    Kind::Identifier,
-]));
+pub(crate) const PRIMARY: Set =
+    LITERAL.or(Set::of(&[Kind::LeftBracket, Kind::LeftBrace, Kind::LeftParen, Kind::Dot, Kind::Identifier]));
 /// What an expression begins with.
 pub(crate) const EXPRESSION: Set = PRIMARY.or(Set::of(&[Kind::Exclamation]));
 /// What an element of a list or the index of an optional begins with.

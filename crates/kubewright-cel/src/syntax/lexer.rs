@@ -76,7 +76,8 @@ pub(crate) fn tokens(source: &Source, issues: &mut Vec<Issue>) -> Vec<Token> {
             }
             Found::Nothing(failed) => {
                 let text = source.slice(offset(index), offset(failed + 1));
-                let message = format!("Syntax error: token recognition error at: '{}'", escape_white_space(&text));
+                let message =
+                    format!("Syntax error: token recognition error at: '{}'", escape_white_space(&text));
                 issues.push(source.issue(offset(index), message));
                 index = failed + 1;
             }
@@ -94,7 +95,9 @@ pub(crate) fn escape_white_space(text: &str) -> String {
 
 fn next(source: &Source, index: usize, first: char) -> Found {
     let second = source.at(index + 1);
-    if let (Some((kind, length)), false) = (operator(first, second), first == '.' && second.is_some_and(is_digit)) {
+    if let (Some((kind, length)), false) =
+        (operator(first, second), first == '.' && second.is_some_and(is_digit))
+    {
         return Found::Until(index + length, Some(kind));
     }
     match first {
@@ -162,7 +165,10 @@ fn line_end(source: &Source, index: usize) -> usize {
 
 fn number(source: &Source, start: usize) -> Found {
     let is_hex = |character: char| character.is_ascii_hexdigit();
-    if source.at(start) == Some('0') && source.at(start + 1) == Some('x') && source.at(start + 2).is_some_and(is_hex) {
+    if source.at(start) == Some('0')
+        && source.at(start + 1) == Some('x')
+        && source.at(start + 2).is_some_and(is_hex)
+    {
         return whole(source, run(source, start + 2, is_hex));
     }
     let digits = run(source, start, is_digit);

@@ -17,7 +17,13 @@ pub(super) struct Misused(pub(super) Id, pub(super) String);
 pub(super) type Expanded = Result<Option<Id>, Misused>;
 
 /// A call, or what the macro of that name makes of it.
-pub(super) fn call(parser: &mut Parser<'_>, at: Offset, function: &str, target: Option<Id>, args: Vec<Id>) -> Id {
+pub(super) fn call(
+    parser: &mut Parser<'_>,
+    at: Offset,
+    function: &str,
+    target: Option<Id>,
+    args: Vec<Id>,
+) -> Id {
     let expanded = (Builder { ast: &mut parser.ast, at }).expand(function, target, &args);
     match expanded {
         Ok(Some(id)) => id,
@@ -41,12 +47,22 @@ impl Builder<'_> {
             ("has", None, [tested]) => self.has(*tested),
             ("all", Some(range), [variable, predicate]) => self.all(range, *variable, *predicate),
             ("exists", Some(range), [variable, predicate]) => self.exists(range, *variable, *predicate),
-            ("exists_one", Some(range), [variable, predicate]) => self.exists_one(range, *variable, *predicate),
+            ("exists_one", Some(range), [variable, predicate]) => {
+                self.exists_one(range, *variable, *predicate)
+            }
             ("map", Some(range), [variable, transform]) => self.map(range, *variable, None, *transform),
-            ("map", Some(range), [variable, filter, transform]) => self.map(range, *variable, Some(*filter), *transform),
-            ("filter", Some(range), [variable, predicate]) => self.map(range, *variable, Some(*predicate), *variable),
-            ("optMap", Some(target), [variable, expression]) => self.opt_map(target, *variable, *expression, true),
-            ("optFlatMap", Some(target), [variable, expression]) => self.opt_map(target, *variable, *expression, false),
+            ("map", Some(range), [variable, filter, transform]) => {
+                self.map(range, *variable, Some(*filter), *transform)
+            }
+            ("filter", Some(range), [variable, predicate]) => {
+                self.map(range, *variable, Some(*predicate), *variable)
+            }
+            ("optMap", Some(target), [variable, expression]) => {
+                self.opt_map(target, *variable, *expression, true)
+            }
+            ("optFlatMap", Some(target), [variable, expression]) => {
+                self.opt_map(target, *variable, *expression, false)
+            }
             ("sortBy", Some(target), [variable, key]) => self.sort_by(target, *variable, *key),
             (_, Some(range), [first, second, rest @ ..]) => {
                 return two_variables::expand(self, function, range, (*first, *second), rest);
@@ -139,7 +155,13 @@ impl Builder<'_> {
         Ok(self.node(fold))
     }
 
-    pub(super) fn all_fold(&mut self, range: Id, variable: Arc<str>, second: Option<Arc<str>>, predicate: Id) -> Expr {
+    pub(super) fn all_fold(
+        &mut self,
+        range: Id,
+        variable: Arc<str>,
+        second: Option<Arc<str>>,
+        predicate: Id,
+    ) -> Expr {
         let init = self.literal(Literal::Bool(true));
         let so_far = self.accumulator();
         let condition = self.call(operators::NOT_STRICTLY_FALSE, vec![so_far]);
@@ -149,7 +171,13 @@ impl Builder<'_> {
         fold(range, variable, second, [init, condition, step, result])
     }
 
-    pub(super) fn exists_fold(&mut self, range: Id, variable: Arc<str>, second: Option<Arc<str>>, predicate: Id) -> Expr {
+    pub(super) fn exists_fold(
+        &mut self,
+        range: Id,
+        variable: Arc<str>,
+        second: Option<Arc<str>>,
+        predicate: Id,
+    ) -> Expr {
         let init = self.literal(Literal::Bool(false));
         let so_far = self.accumulator();
         let negated = self.call(operators::NOT, vec![so_far]);
@@ -160,7 +188,13 @@ impl Builder<'_> {
         fold(range, variable, second, [init, condition, step, result])
     }
 
-    pub(super) fn exists_one_fold(&mut self, range: Id, variable: Arc<str>, second: Option<Arc<str>>, predicate: Id) -> Expr {
+    pub(super) fn exists_one_fold(
+        &mut self,
+        range: Id,
+        variable: Arc<str>,
+        second: Option<Arc<str>>,
+        predicate: Id,
+    ) -> Expr {
         let init = self.literal(Literal::Int(0));
         let condition = self.literal(Literal::Bool(true));
         let (so_far, one) = (self.accumulator(), self.literal(Literal::Int(1)));
@@ -214,7 +248,8 @@ impl Builder<'_> {
             Expr::List(_) | Expr::Select { .. } | Expr::Ident(_) | Expr::Comprehension(_) | Expr::Call { .. }
         );
         if !sortable {
-            let message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
+            let message =
+                "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
             return Err(Misused(target, message.to_owned()));
         }
         let input = "@__sortBy_input__";

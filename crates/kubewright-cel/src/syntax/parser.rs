@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::ast::{Ast, Element, Expr, Id, MapEntry, Offset, StructField, operators};
 use super::balance::Chain;
 use super::grammar::{
-    EXPRESSION, FIELD_NAME, Kind, MEMBER, OPTIONAL_EXPRESSION, OPTIONAL_FIELD, PRIMARY, PRODUCTS, RELATIONS, SUMS, Set,
+    EXPRESSION, FIELD_NAME, Kind, MEMBER, OPTIONAL_EXPRESSION, OPTIONAL_FIELD, PRIMARY, PRODUCTS, RELATIONS,
+    SUMS, Set,
 };
 use super::lexer::{self, Source, Token};
 use super::recovery::{Cursor, Failed, Place};
@@ -406,7 +407,8 @@ impl Parser<'_> {
     /// What begins with a name: a variable, a call, or an object that is made.
     fn named(&mut self, leading_dots: usize) -> Result<Id, Failed> {
         let mut end = leading_dots + 1;
-        while self.cursor.ahead(end).kind == Kind::Dot && self.cursor.ahead(end + 1).kind == Kind::Identifier {
+        while self.cursor.ahead(end).kind == Kind::Dot && self.cursor.ahead(end + 1).kind == Kind::Identifier
+        {
             end += 2;
         }
         if self.cursor.ahead(end).kind == Kind::LeftBrace {
@@ -485,7 +487,8 @@ impl Parser<'_> {
 
     /// Whether a comma and a further element follow; takes the comma.
     fn another(&mut self) -> bool {
-        let more = self.cursor.peek() == Kind::Comma && !matches!(self.cursor.ahead(1).kind, Kind::RightBracket | Kind::RightBrace);
+        let more = self.cursor.peek() == Kind::Comma
+            && !matches!(self.cursor.ahead(1).kind, Kind::RightBracket | Kind::RightBrace);
         if more {
             self.cursor.take();
         }

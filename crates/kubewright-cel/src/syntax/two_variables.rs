@@ -16,7 +16,9 @@ pub(super) fn expand(
     let (filter, last) = match (function, rest) {
         ("all" | "exists" | "exists_one" | "existsOne", [predicate]) => (None, *predicate),
         ("transformList" | "transformMap" | "transformMapEntry", [transform]) => (None, *transform),
-        ("transformList" | "transformMap" | "transformMapEntry", [filter, transform]) => (Some(*filter), *transform),
+        ("transformList" | "transformMap" | "transformMapEntry", [filter, transform]) => {
+            (Some(*filter), *transform)
+        }
         _ => return Ok(None),
     };
     let (first, second) = names(builder, variables)?;

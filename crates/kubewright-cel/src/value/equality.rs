@@ -18,9 +18,10 @@ pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>) -> Outcome {
     Ok(match (left, right) {
         (Value::Null, Value::Null) => true,
         (Value::Null, _) | (_, Value::Null) => false,
-        (Value::Int(_) | Value::Uint(_) | Value::Double(_), Value::Int(_) | Value::Uint(_) | Value::Double(_)) => {
-            compare(left, right).is_ok_and(|order| order == Ordering::Equal)
-        }
+        (
+            Value::Int(_) | Value::Uint(_) | Value::Double(_),
+            Value::Int(_) | Value::Uint(_) | Value::Double(_),
+        ) => compare(left, right).is_ok_and(|order| order == Ordering::Equal),
         (Value::Bool(left), Value::Bool(right)) => left == right,
         (Value::String(left), Value::String(right)) => **left == **right,
         (Value::Bytes(left), Value::Bytes(right)) => left == right,
@@ -36,7 +37,9 @@ pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>) -> Outcome {
                 return Ok(false);
             }
             for (name, value) in &left.fields {
-                let Some((_, other)) = right.fields.iter().find(|(other, _)| other == name) else { return Ok(false) };
+                let Some((_, other)) = right.fields.iter().find(|(other, _)| other == name) else {
+                    return Ok(false);
+                };
                 if !equal(value, other)? {
                     return Ok(false);
                 }
@@ -79,11 +82,14 @@ fn scalar(value: &Value<'_>) -> Option<String> {
         Value::Bytes(bytes) => format!("x{bytes:?}"),
         other => {
             let key = Key::of(other)?;
-            format!("{}{key}", match key {
-                Key::Bool(_) => 'b',
-                Key::Int(_) | Key::Uint(_) => 'i',
-                Key::String(_) => 's',
-            })
+            format!(
+                "{}{key}",
+                match key {
+                    Key::Bool(_) => 'b',
+                    Key::Int(_) | Key::Uint(_) => 'i',
+                    Key::String(_) => 's',
+                }
+            )
         }
     })
 }

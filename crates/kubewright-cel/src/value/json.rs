@@ -47,7 +47,9 @@ pub(super) fn declared<'a>(json: &'a Json, declaration: &'a DeclType) -> Result<
         (Shape::List(items, kind), Json::Array(array)) => {
             Ok(Value::List(List { items: Items::Json(array, Some(items)), kind: Some(kind) }))
         }
-        (Shape::Map(_) | Shape::Object(_), Json::Object(entries)) => Ok(Value::Map(Map::Declared(entries, declaration))),
+        (Shape::Map(_) | Shape::Object(_), Json::Object(entries)) => {
+            Ok(Value::Map(Map::Declared(entries, declaration)))
+        }
         (shape, _) => Err(EvaluationError::Failed(misfit(shape, json))),
     }
 }
@@ -60,11 +62,15 @@ fn is_text(shape: &Shape) -> bool {
 fn formatted(shape: &Shape, text: &str) -> Result<Value<'static>, EvaluationError> {
     let invalid = |what: &str| EvaluationError::new(format!("Invalid {what} {text}"));
     match shape {
-        Shape::Duration => Duration::parse_lenient(text).map(Value::Duration).ok_or_else(|| invalid("duration")),
-        Shape::Date => Timestamp::parse_date(text).map(Value::Timestamp).ok_or_else(|| invalid("date formatted string")),
-        Shape::DateTime => {
-            Timestamp::parse_lenient(text).map(Value::Timestamp).ok_or_else(|| invalid("date-time formatted string"))
+        Shape::Duration => {
+            Duration::parse_lenient(text).map(Value::Duration).ok_or_else(|| invalid("duration"))
         }
+        Shape::Date => {
+            Timestamp::parse_date(text).map(Value::Timestamp).ok_or_else(|| invalid("date formatted string"))
+        }
+        Shape::DateTime => Timestamp::parse_lenient(text)
+            .map(Value::Timestamp)
+            .ok_or_else(|| invalid("date-time formatted string")),
         _ => {
             let bytes = STANDARD.decode(text).map_err(|_| invalid("byte formatted string"))?;
             Ok(Value::Bytes(bytes.into()))
@@ -101,7 +107,9 @@ fn go_type(json: &Json) -> &'static str {
 
 /// A value as JSON.
 pub(super) fn to_json(value: &Value<'_>) -> Result<Json, EvaluationError> {
-    let unsupported = || EvaluationError::new(format!("type conversion error from '{}' to JSON", value.runtime_type().name()));
+    let unsupported = || {
+        EvaluationError::new(format!("type conversion error from '{}' to JSON", value.runtime_type().name()))
+    };
     Ok(match value {
         Value::Null => Json::Null,
         Value::Bool(truth) => Json::Bool(*truth),

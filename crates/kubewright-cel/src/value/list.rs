@@ -54,7 +54,9 @@ impl<'a> List<'a> {
     pub fn get(&self, index: usize) -> Option<Result<Value<'a>, EvaluationError>> {
         match &self.items {
             Items::Json(items, None) => items.get(index).map(|item| Ok(json::dynamic(item))),
-            Items::Json(items, Some(declaration)) => items.get(index).map(|item| json::declared(item, declaration)),
+            Items::Json(items, Some(declaration)) => {
+                items.get(index).map(|item| json::declared(item, declaration))
+            }
             Items::Values(values) => values.get(index).cloned().map(Ok),
         }
     }

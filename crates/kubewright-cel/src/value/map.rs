@@ -155,7 +155,9 @@ impl<'a> Map<'a> {
     pub fn get(&self, key: &Value<'_>) -> Result<Option<Value<'a>>, EvaluationError> {
         match (self, key) {
             (_, Value::String(name)) => self.field(name),
-            (Map::Values(entries), Value::Double(number)) => Ok(whole_key(*number).and_then(|key| entries.get(&key).cloned())),
+            (Map::Values(entries), Value::Double(number)) => {
+                Ok(whole_key(*number).and_then(|key| entries.get(&key).cloned()))
+            }
             (Map::Values(entries), key) => match Key::of(key) {
                 Some(key) => Ok(entries.get(&key).cloned()),
                 None => Ok(None),
@@ -207,7 +209,9 @@ fn declared_field<'a>(
     match declaration.shape() {
         Shape::Object(object) => {
             let Some(key) = unescape(name) else { return Ok(None) };
-            let Some(json) = entries.get(key.as_ref()).filter(|json| !json.is_null()) else { return Ok(None) };
+            let Some(json) = entries.get(key.as_ref()).filter(|json| !json.is_null()) else {
+                return Ok(None);
+            };
             let Some(field) = object.fields.get(key.as_ref()) else { return Ok(None) };
             json::declared(json, field.declaration()).map(Some)
         }

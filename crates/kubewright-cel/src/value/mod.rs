@@ -17,8 +17,8 @@ use crate::declaration::DeclType;
 use crate::error::EvaluationError;
 use crate::types::{Type, names};
 
-pub use self::list::List;
 pub(crate) use self::list::Items;
+pub use self::list::List;
 pub use self::map::{Key, Map};
 pub use self::opaque::{AuthorizerCheck, Opaque};
 pub use self::text::Text;

@@ -91,7 +91,8 @@ fn duration_part(text: &str) -> Option<(i128, &str)> {
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }
-    let unit_end = rest.find(|character: char| character == '.' || character.is_ascii_digit()).unwrap_or(rest.len());
+    let unit_end =
+        rest.find(|character: char| character == '.' || character.is_ascii_digit()).unwrap_or(rest.len());
     let (unit, rest) = rest.split_at(unit_end);
     let unit: i128 = match unit {
         "ns" => 1,
@@ -117,7 +118,9 @@ fn duration_in_words(text: &str) -> Option<Duration> {
         let end = rest.find(|character: char| !character.is_ascii_digit()).unwrap_or(rest.len());
         let (number, behind) = rest.split_at(end);
         let behind = behind.trim_start_matches([' ', '\t']);
-        let end = behind.find(|character: char| !character.is_ascii_lowercase() && character != 'µ').unwrap_or(behind.len());
+        let end = behind
+            .find(|character: char| !character.is_ascii_lowercase() && character != 'µ')
+            .unwrap_or(behind.len());
         let (unit, behind) = behind.split_at(end);
         if let Some(unit) = unit_in_words(unit) {
             let part = number.parse::<i64>().ok()?.wrapping_mul(unit);
@@ -197,12 +200,19 @@ impl Timestamp {
         }
         let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
         let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
-        if !(1..=12).contains(&month) || day < 1 || day > days_in(year, month) || hour > 23 || minute > 59 || second > 59 {
+        if !(1..=12).contains(&month)
+            || day < 1
+            || day > days_in(year, month)
+            || hour > 23
+            || minute > 59
+            || second > 59
+        {
             return None;
         }
         let (nanoseconds, rest) = parse_fraction(text.get(19..)?)?;
         let offset = parse_offset(rest)?;
-        let seconds = days_from_civil(year, month, day) * DAY + hour * 3_600 + minute * 60 + second - i64::from(offset);
+        let seconds =
+            days_from_civil(year, month, day) * DAY + hour * 3_600 + minute * 60 + second - i64::from(offset);
         Some(Self { seconds, nanoseconds, offset })
     }
 
@@ -267,7 +277,11 @@ impl Ord for Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = self.civil(self.offset.into());
-        write!(f, "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", at.year, at.month, at.day, at.hour, at.minute, at.second)?;
+        write!(
+            f,
+            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
+            at.year, at.month, at.day, at.hour, at.minute, at.second
+        )?;
         if self.nanoseconds > 0 {
             let digits = format!("{:09}", self.nanoseconds);
             write!(f, ".{}", digits.trim_end_matches('0'))?;

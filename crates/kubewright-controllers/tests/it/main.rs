@@ -1,5 +1,6 @@
 //! The built-in controllers in a whole control plane, under virtual time.
 
+mod budgets;
 mod deployments;
 mod garbage;
 mod namespaces;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kubewright_cel::{DeclField, DeclType, Environment, Program, Type};
+use kubewright_cel::{CompileErrors, DeclField, DeclType, Environment, Program, Type};
 
 use super::environment::{Names, environment, typed};
 
@@ -96,12 +96,17 @@ impl Compiler {
     /// # Errors
     /// What is wrong with it, in kube-apiserver's words.
     pub(crate) fn compile(&self, text: &str, names: Names, returns: &Returns) -> Result<Expression, String> {
-        let program = self
-            .environment(names)
-            .compile(text)
-            .map_err(|errors| format!("compilation failed: {errors}"))?;
+        let program = self.check(text, names).map_err(|errors| format!("compilation failed: {errors}"))?;
         returns.check(program.output_type())?;
         Ok(Expression { text: text.to_owned(), program: Arc::new(program) })
+    }
+
+    /// Compiles an expression of any type.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn check(&self, text: &str, names: Names) -> Result<Program, CompileErrors> {
+        self.environment(names).compile(text)
     }
 
     /// Compiles a variable, which later expressions may use. One that does not compile can be of any type.

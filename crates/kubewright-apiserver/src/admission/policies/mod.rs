@@ -7,12 +7,15 @@ mod mutating;
 mod params;
 mod patch;
 mod policy;
+mod typecheck;
+mod types;
 mod validating;
 
 pub(super) use authorize::authorize;
 use binding::Binding;
 use mutating::MutatingPolicy;
 pub(super) use mutating::{Invocation, mutate};
+pub(crate) use typecheck::type_checking;
 use validating::ValidatingPolicy;
 pub(super) use validating::validate;
 

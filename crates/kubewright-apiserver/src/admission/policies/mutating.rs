@@ -54,6 +54,14 @@ struct Planned {
     matched: Arc<Kind>,
 }
 
+/// Why a change was not made.
+enum NotChanged {
+    /// The policy has failed.
+    Failed(String),
+    /// The request has.
+    Refused(ApiError),
+}
+
 /// What went wrong with a policy.
 struct Failure {
     text: String,
@@ -199,7 +207,8 @@ fn invoke(
                         *object = next;
                     }
                 }
-                Err(why) => failures.extend(fail(&why)),
+                Err(NotChanged::Failed(why)) => failures.extend(fail(&why)),
+                Err(NotChanged::Refused(error)) => return Err(error),
             }
         }
         round.done(one.policy.is_reinvoked.then_some(invocation), changed);
@@ -216,22 +225,23 @@ fn change(
     object: &Value,
     planned: &Planned,
     mutation: &Mutation,
-) -> Result<Option<Value>, String> {
-    let expression = mutation.expression.as_ref().map_err(Clone::clone)?;
+) -> Result<Option<Value>, NotChanged> {
+    let failed = NotChanged::Failed;
+    let expression = mutation.expression.as_ref().map_err(|why| failed(why.clone()))?;
     let attributes = Attributes::of(review, Some(object));
-    let scope = Scope::of(&attributes, &planned.matched, true).map_err(|error| error.message)?;
+    let scope = Scope::of(&attributes, &planned.matched, true).map_err(NotChanged::Refused)?;
     let authorizer = scope.authorizer();
     let variables = &planned.policy.policy.variables;
     let bindings = scope.bindings(planned.params.as_ref(), Some(&authorizer), variables);
     let evaluated = Budget(RUNTIME_COST_BUDGET).evaluate(expression, &bindings);
-    let value = evaluated.map_err(|out| out.to_string())??;
+    let value = evaluated.map_err(|out| failed(out.to_string()))?.map_err(failed)?;
     let (kind, matched) = (review.call.kind, &planned.matched);
     let seen = attributes.in_version(object, matched);
     let patched = match mutation.form {
-        Form::JsonPatch => patch::by_json_patch(&value, &seen)?,
-        Form::ApplyConfiguration => patch::by_configuration(&value, &seen, matched)?,
+        Form::JsonPatch => patch::by_json_patch(&value, &seen).map_err(failed)?,
+        Form::ApplyConfiguration => patch::by_configuration(&value, &seen, matched).map_err(failed)?,
     };
-    let adopted = adopt(review, matched, patched).map_err(|error| error.message)?;
+    let adopted = adopt(review, matched, patched, true).map_err(NotChanged::Refused)?;
     if adopted == *seen {
         return Ok(None);
     }

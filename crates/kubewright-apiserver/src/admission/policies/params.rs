@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::super::Review;
 use super::super::matching::Attributes;
-use crate::kinds::Kind;
-use crate::registry::{Registry, encode};
+use crate::kinds::{Kind, Kinds};
+use crate::registry::encode;
 use crate::selector::LabelSelector;
 
 /// `paramKind`.
@@ -43,14 +43,14 @@ impl ParamKind {
     }
 
     /// The kind, where it is served.
-    pub(super) fn find(&self, registry: &Registry) -> Option<Arc<Kind>> {
-        let kinds = registry.kinds();
+    pub(super) fn find(&self, kinds: &Kinds) -> Option<Arc<Kind>> {
         kinds.in_version(&self.group, &self.version).find(|kind| kind.kind == self.kind).cloned()
     }
 
     /// Group, version and resource for whoever is asked about it; `*` for a resource that is not known.
     pub(super) fn resource(&self, review: &Review<'_>) -> (String, String, String) {
-        let resource = self.find(review.registry).map_or_else(|| "*".to_owned(), |kind| kind.plural.clone());
+        let resource =
+            self.find(&review.registry.kinds()).map_or_else(|| "*".to_owned(), |kind| kind.plural.clone());
         (self.group.clone(), self.version.clone(), resource)
     }
 

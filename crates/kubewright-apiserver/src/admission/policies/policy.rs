@@ -62,7 +62,7 @@ impl Policy {
         let Some(matched) = matched else { return Ok(None) };
         let params = match &self.param_kind {
             None => None,
-            Some(kind) => Some(kind.find(attributes.review.registry).ok_or_else(|| kind.missing())?),
+            Some(kind) => Some(kind.find(&attributes.review.registry.kinds()).ok_or_else(|| kind.missing())?),
         };
         Ok(Some((matched, params)))
     }

@@ -1,4 +1,5 @@
 //! Dynamic admission on a whole server in this process, under virtual time.
 
+mod policies;
 mod support;
 mod webhooks;

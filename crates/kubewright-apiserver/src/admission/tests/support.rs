@@ -83,6 +83,11 @@ impl Cluster {
         Self { server, user: User::new("admin", ["system:masters"]) }
     }
 
+    /// The same server for somebody else, who is in no group but that of all who are known.
+    pub(super) fn as_user(&self, name: &str) -> Self {
+        Self { server: self.server.clone(), user: User::new(name, ["system:authenticated"]) }
+    }
+
     /// Code, body and warnings of an answer.
     pub(super) async fn send(&self, method: Method, path: &str, body: &Value) -> (u16, Value, Vec<String>) {
         let media_type =

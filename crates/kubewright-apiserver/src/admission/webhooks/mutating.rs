@@ -99,7 +99,7 @@ fn apply(
     let attributes = Attributes::of(review, Some(object));
     let seen = attributes.in_version(object, matched);
     let patched = patch.apply(&seen).map_err(|_| ApiError::internal(&explain(bytes, &seen)))?;
-    let adopted = adopt(review, matched, patched)?;
+    let adopted = adopt(review, matched, patched, false)?;
     let changed = *seen != adopted;
     if changed {
         let kind = review.call.kind;

@@ -11,12 +11,6 @@ use crate::FieldError;
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 /// The finalizer that keeps a namespace until it is empty.
 const FINALIZER: &str = "kubernetes";
-/// The labels of pod security, whose levels are checked where they are set.
-const LEVEL_LABELS: [&str; 3] = [
-    "pod-security.kubernetes.io/enforce",
-    "pod-security.kubernetes.io/audit",
-    "pod-security.kubernetes.io/warn",
-];
 
 pub(super) fn rules() -> Rules {
     Rules {
@@ -68,13 +62,6 @@ fn keep_until_empty(namespace: &mut Value) {
 
 fn check(namespace: &At<'_>, errors: &mut Errors) {
     check_finalizers(&namespace.dig(&["spec", "finalizers"]), false, errors);
-    let labels = namespace.dig(&["metadata", "labels"]);
-    for key in LEVEL_LABELS {
-        let level = labels.entry(key);
-        if level.is_set() && !matches!(level.text(), "privileged" | "baseline" | "restricted") {
-            errors.invalid(&level, "must be one of privileged, baseline, restricted");
-        }
-    }
 }
 
 fn check_finalizers(list: &At<'_>, indexed: bool, errors: &mut Errors) {

@@ -138,6 +138,10 @@ fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
             "node updates may not change podCIDR except from \"\" to valid",
         );
     }
+    let external = before.get("externalID");
+    if !external.is_empty() && external.text() != spec.get("externalID").text() {
+        errors.forbidden(&spec.get("externalID"), "may not be updated");
+    }
     let id = before.get("providerID");
     if !id.is_empty() && id.text() != spec.get("providerID").text() {
         errors.forbidden(

@@ -83,9 +83,51 @@ impl Quantity {
         self.nanos % UNIT == 0
     }
 
+    /// So many of something.
+    pub(crate) fn count(number: usize) -> Self {
+        Self {
+            nanos: i128::try_from(number).unwrap_or(i128::MAX).saturating_mul(UNIT),
+            format: Format::DecimalSi,
+        }
+    }
+
+    /// The whole number that it is, or the next one away from zero.
+    pub(crate) fn rounded_up(self) -> Self {
+        Self { nanos: divide_up(self.nanos, UNIT) * UNIT, ..self }
+    }
+
+    /// How many whole ones it is, rounded away from zero.
+    pub(crate) fn units(self) -> i128 {
+        divide_up(self.nanos, UNIT)
+    }
+
+    /// How many thousandths it is, rounded away from zero.
+    pub(crate) fn millis(self) -> i128 {
+        divide_up(self.nanos, UNIT / 1000)
+    }
+
     /// Whether it is a whole number of times another, which is not nothing.
     pub(crate) fn is_multiple_of(self, unit: Self) -> bool {
         unit.nanos != 0 && self.nanos % unit.nanos == 0
+    }
+}
+
+/// Nothing takes over the way in which the other is written.
+impl std::ops::Add for Quantity {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let format = if self.nanos == 0 { other.format } else { self.format };
+        Self { nanos: self.nanos.saturating_add(other.nanos), format }
+    }
+}
+
+impl std::ops::Sub for Quantity {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        let format = if self.nanos == 0 { other.format } else { self.format };
+        Self { nanos: self.nanos.saturating_sub(other.nanos), format }
     }
 }
 
@@ -286,6 +328,16 @@ mod tests {
         for bad in ["", "-", "x", "1.2.3", "1 Gi", "1gi", "Gi", "1e", "1ee3", "--1", "1.5KiB"] {
             assert_eq!(written(bad), "bad", "{bad}");
         }
+    }
+
+    #[test]
+    fn a_sum_is_written_as_its_first_part_unless_that_is_nothing() {
+        let parse = |text| Quantity::parse(text).expect("a quantity");
+        assert_eq!((parse("600Mi") + parse("600Mi")).to_string(), "1200Mi");
+        assert_eq!((Quantity::ZERO + parse("1Gi")).to_string(), "1Gi");
+        assert_eq!((parse("1") - parse("100m")).to_string(), "900m");
+        assert_eq!(parse("1.1").rounded_up().to_string(), "2");
+        assert_eq!(parse("0.0001").millis(), 1);
     }
 
     #[test]

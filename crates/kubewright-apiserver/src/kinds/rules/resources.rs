@@ -91,11 +91,13 @@ pub(crate) fn is_huge_pages(name: &str) -> bool {
     name.starts_with("hugepages-")
 }
 
-fn is_native(name: &str) -> bool {
+/// Whether Kubernetes itself gives a meaning to it.
+pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-fn is_extended(name: &str) -> bool {
+/// Whether a device plugin or somebody else offers it (`IsExtendedResourceName`).
+pub(crate) fn is_extended(name: &str) -> bool {
     !is_native(name)
         && !name.starts_with("requests.")
         && text::label_key(&format!("requests.{name}")).is_empty()

@@ -56,6 +56,14 @@ pub(crate) fn invalid(selector: &At<'_>, detail: impl Into<String>, errors: &mut
     errors.push(FieldError::invalid(&selector.path, Value::Null, detail).printed(printed(selector)));
 }
 
+/// A selector that may not change.
+pub(crate) fn immutable(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
+    if !new.same(old) {
+        let error = FieldError::invalid(&new.path, Value::Null, super::errors::IMMUTABLE);
+        errors.push(if new.is_set() { error.printed(printed(new)) } else { error });
+    }
+}
+
 /// A selector as Go prints it: its fields in their own order.
 fn printed(selector: &At<'_>) -> String {
     let (labels, expressions) = (selector.get("matchLabels"), selector.get("matchExpressions"));

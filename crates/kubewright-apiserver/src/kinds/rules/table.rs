@@ -1,9 +1,10 @@
 //! The table of the rules of built-in kinds.
 
 use super::{
-    Again, Generation, Rules, admission, apps, autoscaling, batch, config, coordination, events, limits,
-    namespaces, networking, nodes, pods, policy, rbac, reviews, services, storage,
+    Again, Generation, Rules, admission, apps, autoscaling, batch, certificates, config, coordination,
+    events, limits, namespaces, networking, nodes, pods, policy, rbac, reviews, services, storage,
 };
+use crate::schema::definition;
 
 /// See [`Rules::built_in`].
 pub(super) fn of(group: &str, version: &str, plural: &str) -> Rules {
@@ -23,7 +24,7 @@ pub(super) fn of(group: &str, version: &str, plural: &str) -> Rules {
         ("autoscaling", "v2", "horizontalpodautoscalers") => autoscaling::rules(),
         ("batch", "v1", "cronjobs") => batch::cron_jobs(),
         ("batch", "v1", "jobs") => batch::jobs(),
-        ("certificates.k8s.io", "v1", "certificatesigningrequests") => coordination::signing_requests(),
+        ("certificates.k8s.io", "v1", "certificatesigningrequests") => certificates::signing_requests(),
         ("coordination.k8s.io", "v1", "leases") => coordination::leases(),
         ("discovery.k8s.io", "v1", "endpointslices") => services::endpoint_slices(),
         ("networking.k8s.io", "v1", "ingressclasses") => networking::ingress_classes(),
@@ -85,5 +86,11 @@ fn admission_registration(plural: &str) -> Rules {
 
 /// Definitions of custom resources: the engine asks `schema::definition` for the rest, which needs to know the others.
 fn definitions() -> Rules {
-    Rules { generation: Generation::Content, again: Again::Metadata, ..Rules::none() }
+    Rules {
+        generation: Generation::Content,
+        again: Again::Metadata,
+        prepare_create: definition::begin,
+        prepare_update: |definition, _| definition::store(definition),
+        ..Rules::none()
+    }
 }

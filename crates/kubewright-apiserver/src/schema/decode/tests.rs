@@ -30,7 +30,7 @@ fn unknown_fields_are_removed_and_told_by_their_path() {
     assert_eq!(
         object,
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
-            "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}})
+            "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}, "status": {}})
     );
 }
 
@@ -94,7 +94,8 @@ fn null_is_as_good_as_absent() {
         "spec": {"nodeName": null, "containers": [{"name": "c", "args": ["a", null]}, null]}, "status": null});
     assert_eq!(
         kept::<core::v1::Pod>(pod),
-        json!({"metadata": {"name": "a", "labels": {"x": ""}}, "spec": {"containers": [{"name": "c", "args": ["a", ""]}, {}]}})
+        json!({"metadata": {"name": "a", "labels": {"x": ""}}, "status": {}, "spec": {"containers": [
+            {"name": "c", "args": ["a", ""], "resources": {}}, {"name": "", "resources": {}}]}})
     );
 }
 
@@ -104,13 +105,17 @@ fn empty_optional_lists_and_maps_are_absent_too() {
         "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}], "nodeSelector": {}}});
     assert_eq!(
         kept::<core::v1::Pod>(pod),
-        json!({"metadata": {"name": "a"}, "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}]}})
+        json!({"metadata": {"name": "a"}, "status": {},
+            "spec": {"containers": null, "volumes": [{"name": "v", "emptyDir": {}}]}})
     );
 }
 
 #[test]
 fn quantities_are_text_or_numbers_and_become_canonical() {
-    let pod = |cpu: Value| json!({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}});
+    let pod = |cpu: Value| {
+        json!({"metadata": {}, "status": {},
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}})
+    };
     for (given, written) in
         [(json!("0.5"), "500m"), (json!(2), "2"), (json!(0.1), "100m"), (json!("1Gi"), "1Gi")]
     {
@@ -135,7 +140,7 @@ fn times_are_checked_and_written_in_utc() {
         error::<core::v1::ConfigMap>(named("x")),
         r#"parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006""#
     );
-    let lease = |time: &str| json!({"spec": {"renewTime": time}});
+    let lease = |time: &str| json!({"metadata": {}, "spec": {"renewTime": time}});
     assert_eq!(
         kept::<coordination::v1::Lease>(lease("2024-01-01T00:00:00.000001Z")),
         lease("2024-01-01T00:00:00.000001Z")
@@ -148,14 +153,17 @@ fn times_are_checked_and_written_in_utc() {
 
 #[test]
 fn bytes_are_base64() {
-    let secret = |text: &str| json!({"data": {"a": text}});
+    let secret = |text: &str| json!({"metadata": {}, "data": {"a": text}});
     assert_eq!(kept::<core::v1::Secret>(secret("aGk=")), secret("aGk="));
     assert_eq!(error::<core::v1::Secret>(secret("***")), "illegal base64 data at input byte 0");
 }
 
 #[test]
 fn ports_are_numbers_or_names() {
-    let service = |port: Value| json!({"spec": {"ports": [{"targetPort": port}]}});
+    let service = |port: Value| {
+        json!({"metadata": {}, "status": {"loadBalancer": {}},
+        "spec": {"ports": [{"port": 80, "targetPort": port}]}})
+    };
     for port in [json!(80), json!("http")] {
         assert_eq!(kept::<core::v1::Service>(service(port.clone())), service(port));
     }
@@ -168,7 +176,11 @@ fn the_schemas_of_definitions_keep_what_they_are_made_of() {
         "b": {"type": "object", "additionalProperties": {"type": "integer"}},
         "c": {"type": "object", "additionalProperties": true, "x-kubernetes-preserve-unknown-fields": true}}});
     let definition = |schema: Value| json!({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]}});
-    assert_eq!(kept::<CustomResourceDefinition>(definition(schema.clone())), definition(schema));
+    let at = "/spec/versions/0/schema";
+    assert_eq!(
+        kept::<CustomResourceDefinition>(definition(schema.clone())).pointer(at),
+        definition(schema).pointer(at)
+    );
     let bad = definition(json!({"properties": {"a": {"additionalProperties": "x"}}}));
     assert_eq!(error::<CustomResourceDefinition>(bad), "boolean or JSON schema expected");
     let (_, unknown) = decoded::<CustomResourceDefinition>(definition(json!({"typ": "object"}))).unwrap();
@@ -177,7 +189,7 @@ fn the_schemas_of_definitions_keep_what_they_are_made_of() {
 
 #[test]
 fn raw_values_are_left_alone() {
-    let revision = json!({"data": {"spec": {"a": null, "b": []}}, "metadata": {"managedFields": [{"fieldsV1": {"f:a": {}}}]}});
+    let revision = json!({"revision": 0, "data": {"spec": {"a": null, "b": []}}, "metadata": {"managedFields": [{"fieldsV1": {"f:a": {}}}]}});
     assert_eq!(kept::<apps::v1::ControllerRevision>(revision.clone()), revision);
 }
 
@@ -188,12 +200,38 @@ fn deep_and_wide_objects_are_read() {
         deep = json!({"properties": {"a": deep}});
     }
     let definition = json!({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": deep}}]}});
-    assert_eq!(kept::<CustomResourceDefinition>(definition.clone()), definition);
+    let at = "/spec/versions/0/schema";
+    assert_eq!(kept::<CustomResourceDefinition>(definition.clone()).pointer(at), definition.pointer(at));
     let wide: serde_json::Map<String, Value> =
         (0..100_000).map(|key| (format!("k{key}"), "v".into())).collect();
-    let map = json!({"data": wide});
+    let map = json!({"metadata": {}, "data": wide});
     assert_eq!(kept::<core::v1::ConfigMap>(map.clone()), map);
     let (object, unknown) =
         decoded::<autoscaling::v1::HorizontalPodAutoscaler>(json!({"spec": map["data"]})).unwrap();
-    assert_eq!((object, unknown.len()), (json!({"spec": {}}), 100_000));
+    let spec = json!({"maxReplicas": 0, "scaleTargetRef": {"kind": "", "name": ""}});
+    assert_eq!((&object["spec"], unknown.len()), (&spec, 100_000));
+}
+
+#[test]
+fn zeros_of_fields_that_are_no_pointers_are_absent() {
+    let container =
+        json!({"name": "c", "stdin": false, "workingDir": "", "securityContext": {"privileged": false}});
+    let pod = kept::<core::v1::Pod>(
+        json!({"spec": {"containers": [container], "priority": 0, "hostNetwork": false, "nodeName": ""}}),
+    );
+    assert_eq!(
+        pod["spec"],
+        json!({"containers": [{"name": "c", "resources": {}, "securityContext": {"privileged": false}}], "priority": 0})
+    );
+}
+
+#[test]
+fn fields_that_are_always_written_are_there() {
+    let condition = json!({"type": "Ready", "status": "True"});
+    let pod = kept::<core::v1::Pod>(json!({"status": {"conditions": [condition]}}));
+    assert_eq!(
+        pod,
+        json!({"metadata": {}, "spec": {"containers": null}, "status": {"conditions": [
+            {"type": "Ready", "status": "True", "lastProbeTime": null, "lastTransitionTime": null}]}})
+    );
 }

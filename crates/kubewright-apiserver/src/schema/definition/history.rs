@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{fields, list, storage_version, text, texts, versions};
+use super::{fields, flag, list, text, texts, versions};
 use crate::field::{FieldError, Problem};
 
 /// Once a definition is established, its kind and scope stay; group and plural stay always.
@@ -28,20 +28,20 @@ pub(super) fn unchanged(spec: &Value, old: &Value, errors: &mut Vec<FieldError>)
     same("/names/plural", "spec.names.plural");
 }
 
-/// Versions that objects may still be stored in must stay. The storage version counts as one as soon as it is that.
-pub(super) fn stored_versions(definition: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
-    let mut stored = texts(&definition["status"], "storedVersions");
-    if let (true, Some(old)) = (stored.is_empty(), old) {
-        stored = texts(&old["status"], "storedVersions");
-    }
-    if let Some(storage) = storage_version(definition)
-        && !stored.iter().any(|one| one == storage)
-    {
-        stored.push(storage.to_owned());
-    }
+/// Versions that objects may still be stored in must stay, and the storage version is one of them.
+pub(super) fn stored_versions(definition: &Value, errors: &mut Vec<FieldError>) {
+    let stored = texts(&definition["status"], "storedVersions");
     if stored.is_empty() {
         let detail = "must have at least one stored version";
         errors.push(FieldError::invalid("status.storedVersions", Value::Null, detail));
+        return;
+    }
+    for version in versions(definition).filter(|version| flag(version, "storage")) {
+        let name = text(version, "name");
+        if !stored.iter().any(|stored| stored == name) {
+            let detail = format!("must have the storage version {name}");
+            errors.push(FieldError::invalid("status.storedVersions", stored.clone(), detail));
+        }
     }
     for (index, version) in stored.iter().enumerate() {
         if !versions(definition).any(|one| text(one, "name") == version) {

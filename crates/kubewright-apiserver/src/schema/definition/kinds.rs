@@ -1,11 +1,11 @@
 //! The kinds that a definition makes.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::Schema;
-use super::{flag, list, part, storage_version, text, texts, versions};
+use super::{Versions, flag, list, part, text, texts, versions};
 use crate::kinds::{Custom, CustomParts, Kind, ScalePaths, Scope, Subresource};
 use crate::table::Columns;
 
@@ -14,7 +14,7 @@ use crate::table::Columns;
 ///
 /// Names are the accepted ones where the status has them, else those that were asked for.
 #[must_use]
-pub fn kinds(definition: &Value) -> Vec<Kind> {
+pub fn kinds(definition: &Value, all: &Arc<Versions>) -> Vec<Kind> {
     let refused = list(&definition["status"], "conditions")
         .any(|condition| text(condition, "type") == "Established" && text(condition, "status") == "False");
     if refused {
@@ -22,15 +22,15 @@ pub fn kinds(definition: &Value) -> Vec<Kind> {
     }
     let mut served: Vec<&Value> = versions(definition).filter(|version| flag(version, "served")).collect();
     served.sort_by(|a, b| stability(text(b, "name"), text(a, "name")));
-    served.into_iter().map(|version| kind(definition, version)).collect()
+    served.into_iter().filter_map(|version| kind(definition, version, all)).collect()
 }
 
-fn kind(definition: &Value, version: &Value) -> Kind {
+fn kind(definition: &Value, version: &Value, all: &Arc<Versions>) -> Option<Kind> {
     let spec = &definition["spec"];
     let accepted = &definition["status"]["acceptedNames"];
     let names = if text(accepted, "plural").is_empty() { &spec["names"] } else { accepted };
     let columns: Vec<Value> = list(version, "additionalPrinterColumns").cloned().collect();
-    Kind::custom(CustomParts {
+    Some(Kind::custom(CustomParts {
         group: text(spec, "group").to_owned(),
         version: text(version, "name").to_owned(),
         kind: text(names, "kind").to_owned(),
@@ -42,17 +42,17 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         scope: if text(spec, "scope") == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
         subresources: subresources(version),
         columns: Columns::custom(&columns),
-        schema: Schema::custom(&version["schema"]["openAPIV3Schema"]),
+        schema: all.schema(text(version, "name"))?.clone(),
         custom: Custom {
             definition: text(&definition["metadata"], "name").to_owned(),
-            storage_version: storage_version(definition).unwrap_or_default().to_owned(),
+            versions: Arc::clone(all),
             deprecation: deprecation(definition, version),
             selectable_fields: list(version, "selectableFields")
                 .map(|field| text(field, "jsonPath").trim_start_matches('.').to_owned())
                 .collect(),
             ..Custom::default()
         },
-    })
+    }))
 }
 
 fn subresources(version: &Value) -> Vec<Subresource> {

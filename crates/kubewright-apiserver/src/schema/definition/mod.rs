@@ -1,6 +1,9 @@
 //! CustomResourceDefinitions (`apiextensions.k8s.io/v1`): their defaults, their validation, and the kinds that they make.
 
+mod cel;
+mod conversion;
 mod defaults;
+mod go;
 mod history;
 mod kinds;
 mod parts;
@@ -11,22 +14,33 @@ mod selectable;
 mod spec;
 mod status;
 mod structure;
+mod versions;
 mod warnings;
 
+use path::Path;
 use serde_json::{Value, json};
 
 pub use kinds::kinds;
 pub use spec::validate;
 pub use status::status;
+pub use versions::{Reading, Versions};
 pub use warnings::warnings;
 
+use crate::field::FieldError;
+
 /// Fills in what the author of a definition left out (`pkg/apis/apiextensions/v1/defaults.go`): the singular and the kind
-/// of lists, the conversion strategy, and the status of a new definition.
+/// of lists, the conversion strategy, and the port of a conversion webhook.
 pub fn default(definition: &mut Value) {
-    let storage = storage_version(definition).map(str::to_owned);
     let Some(object) = definition.as_object_mut() else { return };
     if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
         spec.entry("conversion").or_insert_with(|| json!({"strategy": "None"}));
+        if let Some(service) = spec
+            .get_mut("conversion")
+            .and_then(|conversion| conversion.pointer_mut("/webhook/clientConfig/service"))
+            .and_then(Value::as_object_mut)
+        {
+            service.entry("port").or_insert_with(|| 443.into());
+        }
         if let Some(names) = spec.entry("names").or_insert_with(|| json!({})).as_object_mut() {
             let kind = names.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
             let absent = |value: Option<&Value>| value.and_then(Value::as_str).is_none_or(str::is_empty);
@@ -38,14 +52,41 @@ pub fn default(definition: &mut Value) {
             }
         }
     }
-    if let Some(status) = object.entry("status").or_insert_with(|| json!({})).as_object_mut() {
+    if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
         status.entry("conditions").or_insert(Value::Null);
         status.entry("acceptedNames").or_insert_with(|| json!({"kind": "", "plural": ""}));
-        let stored = status.entry("storedVersions").or_insert(Value::Null);
-        if stored.as_array().is_none_or(Vec::is_empty) {
-            *stored = storage.map_or(Value::Null, |storage| json!([storage]));
-        }
+        status.entry("storedVersions").or_insert(Value::Null);
     }
+}
+
+/// The status of a new definition (`pkg/registry/customresourcedefinition/strategy.go`, `PrepareForCreate`).
+pub fn begin(definition: &mut Value) {
+    if let Some(object) = definition.as_object_mut() {
+        let status = json!({
+            "conditions": null, "acceptedNames": {"kind": "", "plural": ""}, "storedVersions": null
+        });
+        object.insert("status".into(), status);
+    }
+    store(definition);
+}
+
+/// The storage version is one that objects may be stored in from now on (`PrepareForUpdate`).
+pub fn store(definition: &mut Value) {
+    let Some(storage) = storage_version(definition).map(str::to_owned) else { return };
+    let Some(status) = definition.get_mut("status").and_then(Value::as_object_mut) else { return };
+    let stored = status.entry("storedVersions").or_insert(Value::Null);
+    match stored {
+        Value::Array(stored) if stored.contains(&storage.as_str().into()) => {}
+        Value::Array(stored) => stored.push(storage.into()),
+        _ => *stored = json!([storage]),
+    }
+}
+
+/// The collection of the store that holds the objects of a definition.
+#[must_use]
+pub fn collection(definition: &Value) -> String {
+    let spec = &definition["spec"];
+    format!("{}/{}", text(spec, "group"), text(&spec["names"], "plural"))
 }
 
 /// The name of the version that objects are stored in.
@@ -57,8 +98,17 @@ fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
     list(&definition["spec"], "versions")
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A text that must be there, and must be one of those that are allowed.
+fn one_of(value: &str, allowed: &[&str], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if value.is_empty() {
+        errors.push(FieldError::required(*path, ""));
+    } else if !allowed.contains(&value) {
+        errors.push(FieldError::not_supported(*path, value, allowed.iter().copied()));
+    }
 }
 
 fn flag(value: &Value, key: &str) -> bool {

@@ -1,5 +1,8 @@
 //! The validation of the small parts of a definition: names, the deprecation warning, the scale subresource, columns.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde_json::Value;
 
 use super::super::names::label_1035;
@@ -116,9 +119,17 @@ pub(super) fn deprecation(version: &Value, path: &Path<'_>, errors: &mut Vec<Fie
     if warning.is_empty() {
         wrong("must not be an empty string".to_owned());
     }
-    if let Some((index, _)) = warning.char_indices().find(|(_, one)| one.is_control()) {
+    if let Some((index, _)) = warning.char_indices().find(|(_, one)| !is_printable(*one)) {
         wrong(format!(
             "must only contain printable UTF-8 characters; non-printable character found at index {index}"
         ));
     }
+}
+
+/// Whether Go's `unicode.IsPrint` holds: letters, marks, numbers, punctuation, symbols, and the space.
+fn is_printable(one: char) -> bool {
+    static PRINTABLE: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$").ok());
+    let mut text = [0; 4];
+    PRINTABLE.as_ref().is_none_or(|printable| printable.is_match(one.encode_utf8(&mut text)))
 }

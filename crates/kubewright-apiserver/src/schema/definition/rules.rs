@@ -2,13 +2,36 @@
 
 use serde_json::Value;
 
+use super::super::{rules::field_path, structural};
+use super::cel::{self, Context, Total};
 use super::path::Path;
 use super::{fields, flag, list, part, text, texts};
 use crate::field::FieldError;
 
-/// What breaks the rules.
-pub(super) fn validate(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    part_of(schema, Place { root: true, ..Place::default() }, path, errors);
+/// What breaks the rules. `cel`: the schema is in order otherwise, so that its own rules can be looked at. `unchanged`: it is
+/// as it was.
+pub(super) fn validate(
+    schema: &Value,
+    cel: bool,
+    unchanged: bool,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let mut found = Found { unchanged, ..Found::default() };
+    let place = Place { root: true, cel: cel.then(Context::root), ..Place::default() };
+    found.part_of(schema, place, path);
+    errors.append(&mut found.schema);
+    errors.append(&mut found.cel);
+    found.total.check(path, errors);
+}
+
+/// What is wrong with a schema, and with its rules.
+#[derive(Default)]
+struct Found {
+    unchanged: bool,
+    schema: Vec<FieldError>,
+    cel: Vec<FieldError>,
+    total: Total,
 }
 
 /// Where in the schema a part stands.
@@ -19,55 +42,81 @@ struct Place<'a> {
     in_meta: bool,
     /// Why defaults are forbidden.
     no_defaults: Option<&'a str>,
+    /// What its rules are looked at with; nothing in combinations.
+    cel: Option<Context<'a>>,
 }
 
-fn part_of(schema: &Value, place: Place<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    keywords(schema, place, path, errors);
-    let inner = Place { root: false, ..place };
-    if let Some(values) = part(schema, "additionalProperties") {
+impl Found {
+    fn part_of(&mut self, schema: &Value, place: Place<'_>, path: &Path<'_>) {
+        let before = self.schema.len();
+        keywords(schema, place, path, &mut self.schema);
+        let inner = Place { root: false, cel: None, ..place };
+        self.values(schema, place, inner, path);
+        self.fields(schema, place, inner, path);
+        if let Some(not) = part(schema, "not") {
+            self.part_of(not, inner, &path.child("not"));
+        }
+        for key in ["allOf", "oneOf", "anyOf"] {
+            for (index, one) in list(schema, key).enumerate() {
+                self.part_of(one, inner, &path.child(key).index(index));
+            }
+        }
+        for (name, one) in fields(schema, "definitions") {
+            self.part_of(one, inner, &path.child("definitions").key(name));
+        }
+        match part(schema, "items") {
+            Some(Value::Array(all)) => {
+                for (index, one) in all.iter().enumerate() {
+                    self.part_of(one, inner, &path.child("items").index(index));
+                }
+            }
+            Some(items) => {
+                let cel = place.cel.map(|context| context.elements(schema, items, path));
+                self.part_of(items, Place { cel, ..inner }, &path.child("items"));
+            }
+            None => {}
+        }
+        for (name, one) in fields(schema, "dependencies").filter(|(_, one)| one.is_object()) {
+            self.part_of(one, inner, &path.child("dependencies").key(name));
+        }
+        extensions(schema, path, &mut self.schema);
+        form_of_rules(schema, path, &mut self.schema);
+        // A mistake here or below is told before anything that rules would stumble over.
+        if let (Some(context), true) = (place.cel, self.schema.len() == before)
+            && list(schema, "x-kubernetes-validations").next().is_some()
+        {
+            cel::validate(schema, context, self.unchanged, path, &mut self.total, &mut self.cel);
+        }
+    }
+
+    fn values(&mut self, schema: &Value, place: Place<'_>, inner: Place<'_>, path: &Path<'_>) {
+        let Some(values) = part(schema, "additionalProperties") else { return };
         let at = path.child("additionalProperties");
         if fields(schema, "properties").next().is_some() && values != &Value::Bool(true) {
-            errors
-                .push(FieldError::forbidden(at, "additionalProperties and properties are mutual exclusive"));
+            let detail = "additionalProperties and properties are mutual exclusive";
+            self.schema.push(FieldError::forbidden(at, detail));
         }
         if values.is_object() {
             let why = "inside additionalProperties applying to object metadata";
-            let place = if place.in_meta { Place { no_defaults: Some(why), ..inner } } else { inner };
-            part_of(values, place, &at, errors);
+            let no_defaults = if place.in_meta { Some(why) } else { inner.no_defaults };
+            let cel = place.cel.map(|context| context.below(schema, values));
+            self.part_of(values, Place { no_defaults, cel, ..inner }, &at);
         }
     }
-    for (name, field) in fields(schema, "properties") {
-        let meta = matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
-        let why = format!("in top-level {name}");
-        let place = match (meta, place.root, flag(schema, "x-kubernetes-embedded-resource")) {
-            (true, true, _) => Place { in_meta: true, no_defaults: Some(&why), ..inner },
-            (true, false, true) => Place { in_meta: true, ..inner },
-            _ => inner,
-        };
-        part_of(field, place, &path.child("properties").key(name), errors);
-    }
-    if let Some(not) = part(schema, "not") {
-        part_of(not, inner, &path.child("not"), errors);
-    }
-    for key in ["allOf", "oneOf", "anyOf"] {
-        for (index, one) in list(schema, key).enumerate() {
-            part_of(one, inner, &path.child(key).index(index), errors);
+
+    fn fields(&mut self, schema: &Value, place: Place<'_>, inner: Place<'_>, path: &Path<'_>) {
+        for (name, field) in fields(schema, "properties") {
+            let inner = Place { cel: place.cel.map(|context| context.below(schema, field)), ..inner };
+            let meta = matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
+            let why = format!("in top-level {name}");
+            let place = match (meta, place.root, flag(schema, "x-kubernetes-embedded-resource")) {
+                (true, true, _) => Place { in_meta: true, no_defaults: Some(&why), ..inner },
+                (true, false, true) => Place { in_meta: true, ..inner },
+                _ => inner,
+            };
+            self.part_of(field, place, &path.child("properties").key(name));
         }
     }
-    for (name, one) in fields(schema, "definitions") {
-        part_of(one, inner, &path.child("definitions").key(name), errors);
-    }
-    match part(schema, "items") {
-        Some(Value::Array(all)) => {
-            for (index, one) in all.iter().enumerate() {
-                part_of(one, inner, &path.child("items").index(index), errors);
-            }
-        }
-        Some(items) => part_of(items, inner, &path.child("items"), errors),
-        None => {}
-    }
-    extensions(schema, path, errors);
-    cel(schema, path, errors);
 }
 
 fn keywords(schema: &Value, place: Place<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
@@ -243,8 +292,8 @@ fn keys_are_there(
     }
 }
 
-/// The form of CEL rules. (Whether they compile is not checked: they are not enforced.)
-fn cel(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+/// The form of rules.
+fn form_of_rules(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     const REASONS: [&str; 4] =
         ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
     let breaks = |text: &str| text.contains(['\n', '\r']);
@@ -272,5 +321,23 @@ fn cel(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
         {
             errors.push(FieldError::not_supported(at.child("reason"), reason, REASONS));
         }
+        place_of_failure(schema, text(rule, "fieldPath"), &at.child("fieldPath"), errors);
+    }
+}
+
+/// The field that a failure is told of must be there.
+fn place_of_failure(schema: &Value, field: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if field.is_empty() {
+        return;
+    }
+    let mut wrong = |detail: &str| errors.push(FieldError::invalid(*path, field, detail));
+    if field.trim().is_empty() {
+        wrong("must be non-empty if specified");
+    }
+    if field.contains(['\n', '\r']) {
+        wrong("must not contain line breaks");
+    }
+    if field_path::follow(field, &structural::node(schema), true).is_err() {
+        wrong("must be a valid path");
     }
 }

@@ -4,11 +4,18 @@
 use serde_json::Value;
 
 use super::path::Path;
-use super::{defaults, fields, flag, list, part, rules, structure, text};
+use super::{defaults, fields, flag, go, list, part, rules, structure, text};
 use crate::field::FieldError;
 
-/// What is wrong with the `schema` of a version that stands at `path`. `status`: the status subresource is on.
-pub(super) fn validate(schema: &Value, status: bool, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+/// What is wrong with the `schema` of a version that stands at `path`. `status`: the status subresource is on. `unchanged`:
+/// the schema is as it was.
+pub(super) fn validate(
+    schema: &Value,
+    status: bool,
+    unchanged: bool,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     let path = path.child("openAPIV3Schema");
     let Some(schema) = part(schema, "openAPIV3Schema") else { return };
     if status {
@@ -18,12 +25,20 @@ pub(super) fn validate(schema: &Value, status: bool, path: &Path<'_>, errors: &m
         errors.push(FieldError::forbidden(path.child("nullable"), "nullable cannot be true at the root"));
     }
     // What makes no structural schema at all is told by the rules below, one by one.
-    if !any(schema, &is_no_structure) {
+    let structural = !any(schema, &is_no_structure);
+    let mut in_order = structural;
+    if structural {
         let found = structure::validate(schema, &path);
         let found = if found.is_empty() { defaults::validate(schema, &path) } else { found };
+        in_order = found.is_empty();
         errors.extend(found);
     }
-    rules::validate(schema, &path, errors);
+    let before = errors.len();
+    rules::validate(schema, in_order, unchanged, &path, errors);
+    if !structural && errors.len() == before {
+        // The other reasons are told by the rules.
+        errors.push(FieldError::invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"));
+    }
 }
 
 /// Whether a part says what structural schemas cannot.
@@ -90,6 +105,6 @@ fn root_with_status(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError
             "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",
             names.join(" ")
         );
-        errors.push(FieldError::invalid(*path, schema.clone(), detail));
+        errors.push(FieldError::invalid(*path, Value::Null, detail).printed(go::schema(schema)));
     }
 }

@@ -8,7 +8,7 @@ use super::super::names::{label_1035, subdomain};
 use super::history::{approval, stored_versions, unchanged};
 use super::parts::{columns, deprecation, resource_names, scale};
 use super::path::Path;
-use super::{flag, list, part, schema, selectable, text, texts};
+use super::{conversion, flag, go, list, one_of, part, schema, selectable, text};
 use crate::field::FieldError;
 
 /// What is wrong with a definition, beyond its metadata; `old` is the one that it replaces.
@@ -27,8 +27,8 @@ pub fn validate(definition: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let common = Common::of(spec);
     schemas_are_there(spec, &mut errors);
     defaults_need_pruning(spec, &mut errors);
-    each_version(spec, &common, &mut errors);
-    versions_together(spec, &mut errors);
+    each_version(spec, old, &common, &mut errors);
+    versions_together(spec, &common, &mut errors);
     let path = Path::root("spec");
     let names = path.child("names");
     let asked = spec.get("names").unwrap_or(&nothing);
@@ -38,14 +38,14 @@ pub fn validate(definition: &Value, old: Option<&Value>) -> Vec<FieldError> {
         }
     }
     resource_names(asked, &names, &mut errors);
-    common_parts(spec, &common, &mut errors);
-    conversion(spec, &mut errors);
+    common_parts(spec, old, &common, &mut errors);
+    conversion::validate(spec, old, &mut errors);
     if let Some(old) = old {
         unchanged(spec, old, &mut errors);
     }
     let status = Path::root("status");
     resource_names(&definition["status"]["acceptedNames"], &status.child("acceptedNames"), &mut errors);
-    stored_versions(definition, old, &mut errors);
+    stored_versions(definition, &mut errors);
     approval(definition, old, &mut errors);
     if flag(spec, "preserveUnknownFields")
         && !old.is_some_and(|old| flag(&old["spec"], "preserveUnknownFields"))
@@ -57,14 +57,14 @@ pub fn validate(definition: &Value, old: Option<&Value>) -> Vec<FieldError> {
 }
 
 fn own_name(definition: &Value, spec: &Value, errors: &mut Vec<FieldError>) {
-    let name = text(&definition["metadata"], "name");
     let (plural, group) = (spec.get("names").map_or("", |names| text(names, "plural")), text(spec, "group"));
-    if !name.is_empty() && name != format!("{plural}.{group}") {
-        errors.push(FieldError::invalid(
-            "metadata.name",
-            name,
-            r#"must be spec.names.plural+"."+spec.group"#,
-        ));
+    let expected = format!("{plural}.{group}");
+    for field in ["generateName", "name"] {
+        let name = text(&definition["metadata"], field);
+        if !name.is_empty() && name != expected {
+            let detail = r#"must be spec.names.plural+"."+spec.group"#;
+            errors.push(FieldError::invalid(format!("metadata.{field}"), name, detail));
+        }
     }
 }
 
@@ -77,15 +77,7 @@ fn group_and_scope(spec: &Value, errors: &mut Vec<FieldError>) {
     } else if !group.contains('.') {
         errors.push(FieldError::invalid("spec.group", group, "should be a domain with at least one dot"));
     }
-    one_of(text(spec, "scope"), &["Cluster", "Namespaced"], "spec.scope", errors);
-}
-
-fn one_of(value: &str, allowed: &[&str], field: &str, errors: &mut Vec<FieldError>) {
-    if value.is_empty() {
-        errors.push(FieldError::required(field, ""));
-    } else if !allowed.contains(&value) {
-        errors.push(FieldError::not_supported(field, value, allowed.iter().copied()));
-    }
+    one_of(text(spec, "scope"), &["Cluster", "Namespaced"], &Path::root("spec").child("scope"), errors);
 }
 
 /// What all versions have in common.
@@ -130,7 +122,7 @@ fn defaults_need_pruning(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn each_version(spec: &Value, common: &Common<'_>, errors: &mut Vec<FieldError>) {
+fn each_version(spec: &Value, old: Option<&Value>, common: &Common<'_>, errors: &mut Vec<FieldError>) {
     let spec_path = Path::root("spec");
     let all = spec_path.child("versions");
     for (index, version) in list(spec, "versions").enumerate() {
@@ -141,7 +133,8 @@ fn each_version(spec: &Value, common: &Common<'_>, errors: &mut Vec<FieldError>)
         deprecation(version, &path, errors);
         if let (None, Some(schema)) = (common.schema, part(version, "schema")) {
             let status = version["subresources"].get("status").is_some();
-            schema::validate(schema, status, &path.child("schema"), errors);
+            let unchanged = is_unchanged(version, old);
+            schema::validate(schema, status, unchanged, &path.child("schema"), errors);
         }
         if let (None, Some(subresources)) = (common.subresources, part(version, "subresources")) {
             scale(subresources, &path.child("subresources"), errors);
@@ -160,11 +153,20 @@ fn each_version(spec: &Value, common: &Common<'_>, errors: &mut Vec<FieldError>)
     }
 }
 
-fn common_parts(spec: &Value, common: &Common<'_>, errors: &mut Vec<FieldError>) {
+/// Whether the schema of a version is as it was.
+fn is_unchanged(version: &Value, old: Option<&Value>) -> bool {
+    let mut before = old.into_iter().flat_map(|old| list(&old["spec"], "versions"));
+    before.any(|one| {
+        text(one, "name") == text(version, "name") && part(one, "schema") == part(version, "schema")
+    })
+}
+
+fn common_parts(spec: &Value, old: Option<&Value>, common: &Common<'_>, errors: &mut Vec<FieldError>) {
     let path = Path::root("spec");
     if let Some(schema) = common.schema {
         let status = list(spec, "versions").any(|version| version["subresources"].get("status").is_some());
-        schema::validate(schema, status, &path.child("validation"), errors);
+        let unchanged = list(spec, "versions").next().is_some_and(|first| is_unchanged(first, old));
+        schema::validate(schema, status, unchanged, &path.child("validation"), errors);
     }
     if let Some(subresources) = common.subresources {
         scale(subresources, &path.child("subresources"), errors);
@@ -177,60 +179,33 @@ fn common_parts(spec: &Value, common: &Common<'_>, errors: &mut Vec<FieldError>)
     }
 }
 
-fn versions_together(spec: &Value, errors: &mut Vec<FieldError>) {
-    let all = spec.get("versions").cloned().unwrap_or_default();
+fn versions_together(spec: &Value, common: &Common<'_>, errors: &mut Vec<FieldError>) {
+    let names_none = list(spec, "versions").next().is_none();
+    let all = || {
+        let versions = list(spec, "versions").map(|version| {
+            let own = go::Own {
+                schema: common.schema.is_none(),
+                subresources: common.subresources.is_none(),
+                columns: common.columns.is_none(),
+                selectable: common.selectable.is_none(),
+            };
+            go::version(version, own)
+        });
+        if names_none { "null".to_owned() } else { go::list(versions) }
+    };
     let names: Vec<&str> = list(spec, "versions").map(|version| text(version, "name")).collect();
     if names.iter().collect::<BTreeSet<_>>().len() != names.len() {
-        errors.push(FieldError::invalid("spec.versions", all.clone(), "must contain unique version names"));
+        let error = FieldError::invalid("spec.versions", Value::Null, "must contain unique version names");
+        errors.push(error.printed(all()));
     }
     if list(spec, "versions").filter(|version| flag(version, "storage")).count() != 1 {
         let detail = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid("spec.versions", all, detail));
+        errors.push(FieldError::invalid("spec.versions", Value::Null, detail).printed(all()));
     }
-}
-
-/// Conversion webhooks are checked as far as Kubernetes asks for their parts, and then refused: there are none here yet.
-fn conversion(spec: &Value, errors: &mut Vec<FieldError>) {
-    let Some(conversion) = part(spec, "conversion") else { return };
-    let strategy = text(conversion, "strategy");
-    if strategy == "Webhook" && flag(spec, "preserveUnknownFields") {
-        let detail = "must be None if spec.preserveUnknownFields is true";
-        errors.push(FieldError::invalid("spec.conversion.strategy", strategy, detail));
-    }
-    one_of(strategy, &["None", "Webhook"], "spec.conversion.strategy", errors);
-    let webhook = part(conversion, "webhook");
-    let client = webhook.and_then(|webhook| part(webhook, "clientConfig"));
-    let reviews = webhook.map(|webhook| texts(webhook, "conversionReviewVersions")).unwrap_or_default();
-    if strategy != "Webhook" {
-        let detail = "should not be set when strategy is not set to Webhook";
-        if client.is_some() {
-            errors.push(FieldError::forbidden("spec.conversion.webhookClientConfig", detail));
-        }
-        if !reviews.is_empty() {
-            errors.push(FieldError::forbidden("spec.conversion.conversionReviewVersions", detail));
-        }
-        return;
-    }
-    let before = errors.len();
-    match client {
-        None => {
-            let detail = "required when strategy is set to Webhook";
-            errors.push(FieldError::required("spec.conversion.webhookClientConfig", detail));
-        }
-        Some(client) if part(client, "url").is_some() == part(client, "service").is_some() => {
-            let detail = "exactly one of url or service is required";
-            errors.push(FieldError::required("spec.conversion.webhookClientConfig", detail));
-        }
-        Some(_) => {}
-    }
-    if reviews.is_empty() {
-        errors.push(FieldError::required("spec.conversion.conversionReviewVersions", ""));
-    } else if !reviews.iter().any(|version| version == "v1" || version == "v1beta1") {
-        let detail = "must include at least one of v1, v1beta1";
-        errors.push(FieldError::invalid("spec.conversion.conversionReviewVersions", reviews, detail));
-    }
-    if errors.len() == before {
-        let detail = "conversion webhooks are not supported by this server; use the strategy None";
-        errors.push(FieldError::forbidden("spec.conversion.strategy", detail));
+    // The internal version has the first version's name once more.
+    if let Some(first) = names.first()
+        && let Some(why) = label_1035(first)
+    {
+        errors.push(FieldError::invalid("spec.version", *first, why));
     }
 }

@@ -24,6 +24,13 @@ fn plain() -> Value {
 /// The complaints about a definition with its defaults set.
 fn complaints(mut definition: Value, old: Option<&Value>) -> Vec<String> {
     default(&mut definition);
+    match old {
+        None => begin(&mut definition),
+        Some(old) => {
+            definition["status"] = old["status"].clone();
+            store(&mut definition);
+        }
+    }
     validate(&definition, old).iter().map(ToString::to_string).collect()
 }
 
@@ -49,6 +56,7 @@ fn now() -> jiff::Timestamp {
 
 fn established(mut definition: Value) -> Value {
     default(&mut definition);
+    begin(&mut definition);
     status(&mut definition, &Kinds::of([]), now());
     definition
 }
@@ -57,6 +65,7 @@ fn established(mut definition: Value) -> Value {
 fn defaults_complete_the_names_and_the_conversion() {
     let mut definition = plain();
     default(&mut definition);
+    begin(&mut definition);
     assert_eq!(
         definition["spec"]["names"],
         json!({"plural": "things", "kind": "Thing", "singular": "thing", "listKind": "ThingList"})
@@ -101,7 +110,7 @@ fn names_groups_and_versions_follow_the_rules() {
             format!(r#"spec.names.listKind: Invalid value: "Bad_KindList": may have mixed case, but should otherwise match: {label}"#),
         ]),
         ("/spec/preserveUnknownFields", json!(true), vec!["spec.preserveUnknownFields: Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead".to_owned()]),
-        ("/spec/versions/0/name", json!("V1"), vec![format!(r#"spec.versions[0].name: Invalid value: "V1": {label}"#)]),
+        ("/spec/versions/0/name", json!("V1"), vec![format!(r#"spec.versions[0].name: Invalid value: "V1": {label}"#), format!(r#"spec.version: Invalid value: "V1": {label}"#)]),
         ("/spec/versions/0/deprecationWarning", json!("old"), vec![r#"spec.versions[0].deprecationWarning: Invalid value: "old": can only be set for deprecated versions"#.to_owned()]),
         ("/spec/versions/0/schema", Value::Null, vec!["spec.versions[0].schema.openAPIV3Schema: Required value".to_owned()]),
     ] {
@@ -175,7 +184,7 @@ fn exactly_one_version_is_stored_and_names_are_unique() {
 }
 
 #[test]
-fn webhook_conversion_is_refused() {
+fn a_conversion_webhook_has_an_address_and_a_review() {
     let bare = with(plain(), "/spec/conversion", json!({"strategy": "Webhook"}));
     assert_eq!(
         complaints(bare, None),
@@ -184,12 +193,25 @@ fn webhook_conversion_is_refused() {
             "spec.conversion.conversionReviewVersions: Required value",
         ]
     );
-    let webhook = json!({"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v1"]}});
-    let found = complaints(with(plain(), "/spec/conversion", webhook), None);
+    let webhook = |client: Value, versions: Value| {
+        let webhook = json!({"clientConfig": client, "conversionReviewVersions": versions});
+        let conversion = json!({"strategy": "Webhook", "webhook": webhook});
+        complaints(with(plain(), "/spec/conversion", conversion), None)
+    };
+    let none = Vec::<String>::new();
+    assert_eq!(webhook(json!({"url": "https://x"}), json!(["v1"])), none);
+    let service = json!({"service": {"name": "a", "namespace": "b", "path": "/x"}});
+    assert_eq!(webhook(service, json!(["v7", "v1beta1"])), none);
+    let service = json!({"service": {"name": "a", "namespace": "b", "path": "x//y", "port": 70000}});
+    let path = "spec.conversion.webhookClientConfig.service";
     assert_eq!(
-        found,
+        webhook(service, json!(["v2"])),
         [
-            "spec.conversion.strategy: Forbidden: conversion webhooks are not supported by this server; use the strategy None"
+            format!("{path}.port: Invalid value: 70000: port is not valid: must be between 1 and 65535, inclusive"),
+            format!("{path}.path: Invalid value: \"x//y\": must start with a '/'"),
+            format!("{path}.path: Invalid value: \"x//y\": segment[0] may not be empty"),
+            format!("{path}.path: Invalid value: \"x//y\": segment[1] may not be empty"),
+            "spec.conversion.conversionReviewVersions: Invalid value: [\"v2\"]: must include at least one of v1, v1beta1".to_owned(),
         ]
     );
 }
@@ -462,7 +484,8 @@ fn what_is_established_stays() {
             r#"spec.names.kind: Invalid value: "Thingy": field is immutable"#,
         ]
     );
-    let fresh = plain();
+    let mut fresh = plain();
+    begin(&mut fresh);
     assert_eq!(
         complaints(with(fresh.clone(), "/spec/scope", json!("Cluster")), Some(&fresh)),
         Vec::<String>::new()
@@ -503,7 +526,7 @@ fn free_names_are_accepted_and_the_definition_is_established() {
 
 #[test]
 fn names_that_others_have_are_refused() {
-    let others = Kinds::of(kinds(&established(plain())).into_iter().map(std::sync::Arc::new));
+    let others = Kinds::of(made_of(&established(plain())).into_iter().map(std::sync::Arc::new));
     let named = with(plain(), "/metadata/name", json!("items.example.com"));
     let mut taken =
         with(named, "/spec/names", json!({"plural": "items", "kind": "Thing", "shortNames": ["things"]}));
@@ -522,10 +545,10 @@ fn names_that_others_have_are_refused() {
         taken["status"]["acceptedNames"],
         json!({"plural": "items", "singular": "", "kind": "", "listKind": ""})
     );
-    assert!(kinds(&taken).is_empty());
+    assert!(made_of(&taken).is_empty());
     // When the other is gone, the names are free.
     status(&mut taken, &Kinds::of([]), now());
-    assert_eq!(kinds(&taken).len(), 1);
+    assert_eq!(made_of(&taken).len(), 1);
 }
 
 #[test]
@@ -544,7 +567,7 @@ fn each_served_version_makes_a_kind() {
             "selectableFields": [{"jsonPath": ".spec.color"}]},
     ]);
     default(&mut definition);
-    let kinds = kinds(&definition);
+    let kinds = made_of(&definition);
     let versions: Vec<_> = kinds.iter().map(|kind| kind.version.as_str()).collect();
     assert_eq!(versions, ["v1", "v1beta1", "v1alpha1"]);
     let v1 = &kinds[0];
@@ -558,10 +581,7 @@ fn each_served_version_makes_a_kind() {
     assert_eq!((paths.spec_replicas.as_str(), &paths.label_selector), (".spec.n", &None));
     let custom = |index: usize| kinds[index].custom.clone().unwrap();
     assert_eq!(custom(0).selectable_fields, ["spec.color"]);
-    assert_eq!(
-        (custom(0).definition.as_str(), custom(2).storage_version.as_str()),
-        ("things.example.com", "v1")
-    );
+    assert_eq!((custom(0).definition.as_str(), custom(2).versions.storage()), ("things.example.com", "v1"));
     assert_eq!(custom(0).deprecation, None);
     assert_eq!(
         custom(1).deprecation.as_deref(),
@@ -571,14 +591,12 @@ fn each_served_version_makes_a_kind() {
 }
 
 #[test]
-fn warnings_tell_what_is_not_enforced() {
+fn a_format_that_nobody_knows_is_told_when_it_is_new() {
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object",
-        "x-kubernetes-validations": [{"rule": "true"}, {"rule": "self.a"}],
         "properties": {"a": {"type": "string", "format": "made-up"}, "b": {"type": "string", "format": "ipv4"}}}}});
     let definition = definition(&schema);
-    let rules = "x-kubernetes-validations are not enforced by this server: 2 in this definition";
-    assert_eq!(warnings(&definition, None), [r#"unrecognized format "made-up""#, rules]);
-    assert_eq!(warnings(&definition, Some(&definition)), [rules], "a format is told when it is new");
+    assert_eq!(warnings(&definition, None), [r#"unrecognized format "made-up""#]);
+    assert_eq!(warnings(&definition, Some(&definition)), Vec::<String>::new());
     assert_eq!(warnings(&plain(), None), Vec::<String>::new());
 }
 
@@ -602,13 +620,23 @@ fn deep_schemas_have_an_answer() {
         assert_eq!(built_in.decode(&mut definition), Ok(vec![]));
         default(&mut definition);
         let _ = validate(&definition, None);
-        let kind = kinds(&definition).remove(0);
+        let kind = made_of(&definition).remove(0);
         let mut object = json!({"spec": object});
         assert!(kind.schema().decode(&mut object).is_ok());
         kind.schema().default(&mut object);
-        let _ = kind.schema().validate(&object, Some(&object.clone()));
+        let _ = kind.schema().value_errors(crate::schema::Candidate {
+            object: &object,
+            old: Some(&object.clone()),
+            part: crate::schema::Extent::Whole,
+        });
         let _ = kind.schema().openapi(&mut std::collections::BTreeMap::new());
     }
+}
+
+/// The kinds of a definition that is new.
+fn made_of(definition: &Value) -> Vec<crate::kinds::Kind> {
+    let none = std::collections::BTreeSet::new();
+    kinds(definition, &Versions::of(definition, None, kubewright_store::Revision(0), &none).into())
 }
 
 mod properties {
@@ -623,7 +651,7 @@ mod properties {
             default(&mut value);
             let _ = validate(&value, Some(&old));
             let _ = warnings(&value, Some(&old));
-            let _ = kinds(&value);
+            let _ = made_of(&value);
             status(&mut value, &Kinds::of([]), now());
         }
 

@@ -4,26 +4,18 @@ use serde_json::Value;
 
 use super::super::format;
 use super::super::node::Type;
-use super::{list, schema, text, versions};
+use super::{schema, text, versions};
 
 /// The `Warning`s that go with a valid definition: formats that nobody knows, where `old` (the definition that it
-/// replaces) did not have them; and rules that are not enforced.
+/// replaces) did not have them.
 #[must_use]
 pub fn warnings(definition: &Value, old: Option<&Value>) -> Vec<String> {
     let known = old.map(unknown_formats).unwrap_or_default();
-    let mut warnings: Vec<String> = unknown_formats(definition)
+    unknown_formats(definition)
         .into_iter()
         .filter(|format| !known.contains(format))
         .map(|format| format!("unrecognized format {format:?}"))
-        .collect();
-    let mut rules = 0;
-    each_schema(definition, &mut |schema| rules += list(schema, "x-kubernetes-validations").count());
-    if rules > 0 {
-        warnings.push(format!(
-            "x-kubernetes-validations are not enforced by this server: {rules} in this definition"
-        ));
-    }
-    warnings
+        .collect()
 }
 
 fn unknown_formats(definition: &Value) -> Vec<String> {

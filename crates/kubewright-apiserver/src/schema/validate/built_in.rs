@@ -22,6 +22,10 @@ pub(in crate::schema) fn enumerations(root: &Node, object: &Value) -> Vec<FieldE
 }
 
 fn walk(node: &Node, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    if node.target().name.as_deref().is_some_and(|name| name.ends_with(".JSONSchemaProps")) {
+        // Schemas of definitions have a validation of their own, which names other paths.
+        return;
+    }
     match value {
         Value::String(text) => {
             if !text.is_empty() && !node.enumeration.is_empty() && !node.enumeration.contains(value) {

@@ -4,18 +4,19 @@
 //! (`apiextensions-apiserver/pkg/apiserver/validation/ratcheting.go`): a failure counts for nothing where the value is as
 //! it was.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use super::super::format;
-use super::super::node::{Additional, Bounds, ListType, Node, Type};
+use super::super::node::{Additional, Bounds, Node, Type};
+use super::former::Former;
 use super::number;
 use crate::field::{FieldError, Problem};
 
-/// What is wrong with a whole object. `old` is what it replaces.
-pub(super) fn object(node: &Node, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    each_once(Checker { base: "" }.ratcheted(node, value, "", old).errors)
+/// What is wrong with a value, such as a whole object, whose fields are told as below `base`. `old` is what it replaces.
+pub(super) fn value(node: &Node, value: &Value, old: Option<Former<'_>>, base: &str) -> Vec<FieldError> {
+    each_once(Checker { base }.ratcheted(node, value, "", old).errors)
 }
 
 /// What is wrong with a value that stands at `base`, such as a default in a definition.
@@ -55,12 +56,16 @@ impl Found {
 }
 
 impl Checker<'_> {
-    fn ratcheted(&self, node: &Node, value: &Value, path: &str, old: Option<&Value>) -> Found {
+    fn ratcheted(&self, node: &Node, value: &Value, path: &str, old: Option<Former<'_>>) -> Found {
         let found = self.value(node, value, path, old);
-        if !found.errors.is_empty() && old == Some(value) { Found::default() } else { found }
+        if !found.errors.is_empty() && old.is_some_and(|old| old.is(value)) {
+            Found::default()
+        } else {
+            found
+        }
     }
 
-    pub(super) fn value(&self, node: &Node, value: &Value, path: &str, old: Option<&Value>) -> Found {
+    pub(super) fn value(&self, node: &Node, value: &Value, path: &str, old: Option<Former<'_>>) -> Found {
         let mut found = Found::default();
         found.merge(self.kind(node, value, path));
         if value.is_null() {
@@ -185,12 +190,13 @@ impl Checker<'_> {
         Some(self.invalid(path, text.into(), &format!("should match '{}'", pattern.text)))
     }
 
-    fn list(&self, node: &Node, list: &[Value], path: &str, old: Option<&Value>) -> Found {
+    fn list(&self, node: &Node, list: &[Value], path: &str, old: Option<Former<'_>>) -> Found {
         let mut found = Found { score: 1, ..Found::default() };
         if let Some(items) = &node.items {
-            let old = Former::of(node, old);
+            let old = old.map(|old| old.elements());
             for (index, one) in list.iter().enumerate() {
-                found.merge(self.ratcheted(items, one, &format!("{path}[{index}]"), old.find(one)));
+                let was = old.as_ref().and_then(|old| old.find(one));
+                found.merge(self.ratcheted(items, one, &format!("{path}[{index}]"), was));
             }
         }
         let Some(bounds) = &node.bounds else { return found };
@@ -204,7 +210,7 @@ impl Checker<'_> {
         found
     }
 
-    fn fields(&self, node: &Node, fields: &Map<String, Value>, path: &str, old: Option<&Value>) -> Found {
+    fn fields(&self, node: &Node, fields: &Map<String, Value>, path: &str, old: Option<Former<'_>>) -> Found {
         let mut found = Found::default();
         if let Some(bounds) = &node.bounds {
             let size = count(fields.len());
@@ -220,9 +226,9 @@ impl Checker<'_> {
             }
         }
         for (name, value) in fields {
-            let was = old.and_then(|old| old.get(name)).filter(|_| {
-                !(path.is_empty() && self.base.is_empty() && matches!(name.as_str(), "apiVersion" | "kind"))
-            });
+            let was = old
+                .filter(|_| !(path.is_empty() && matches!(name.as_str(), "apiVersion" | "kind")))
+                .and_then(|old| old.field(name));
             match (node.properties.get(name.as_str()), &node.additional) {
                 (Some(field), _) => {
                     found.merge(self.ratcheted(field, value, &super::child(path, name), was));
@@ -287,34 +293,6 @@ impl Checker<'_> {
             (base, "") => base.to_owned(),
             (base, path) => super::child(base, path),
         }
-    }
-}
-
-/// The old elements of a list. Only those of a list of type map can be told apart.
-struct Former<'a> {
-    keys: &'a [Box<str>],
-    elements: BTreeMap<String, &'a Value>,
-}
-
-impl<'a> Former<'a> {
-    fn of(node: &'a Node, old: Option<&'a Value>) -> Self {
-        let list = old.and_then(Value::as_array).filter(|_| node.list_type() == Some(ListType::Map));
-        let mut former = Self { keys: node.list_map_keys(), elements: BTreeMap::new() };
-        for element in list.into_iter().flatten() {
-            former.elements.entry(former.key(element)).or_insert(element);
-        }
-        former
-    }
-
-    fn find(&self, element: &Value) -> Option<&'a Value> {
-        if self.elements.is_empty() { None } else { self.elements.get(&self.key(element)).copied() }
-    }
-
-    fn key(&self, element: &Value) -> String {
-        self.keys
-            .iter()
-            .map(|key| element.get(&**key).map(ToString::to_string).unwrap_or_default() + ",")
-            .collect()
     }
 }
 

@@ -1,12 +1,13 @@
 //! Resources inside of custom resources (`x-kubernetes-embedded-resource`) say what they are
 //! (`apiextensions-apiserver/pkg/apiserver/schema/objectmeta/validation.go`).
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::super::names::label_1035;
 use super::super::node::{Additional, Node};
 use super::child;
 use crate::field::FieldError;
+use crate::kinds::rules::{NameRule, metadata};
 
 /// What is wrong with the `apiVersion` and `kind` of embedded resources.
 pub(in crate::schema) fn check(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {
@@ -63,4 +64,23 @@ fn resource(fields: &Map<String, Value>, path: &str, errors: &mut Vec<FieldError
             Some(other) => errors.push(FieldError::invalid(at, other.clone(), "must be a string")),
         }
     }
+    if let Some(metadata) = fields.get("metadata") {
+        own_metadata(metadata, &child(path, "metadata"), errors);
+    }
+}
+
+/// The metadata of an embedded resource follows the rules of any; it needs no name.
+fn own_metadata(given: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let mut named = given.clone();
+    let Some(fields) = named.as_object_mut() else { return };
+    let is_text = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    if !is_text(fields.get("name")) {
+        fields.insert("name".into(), "fakename".into());
+    }
+    let namespaced = is_text(fields.get("namespace"));
+    let found = metadata::validate(&json!({"metadata": named}), NameRule::PathSegment, namespaced);
+    errors.extend(found.into_iter().map(|error| {
+        let below = error.field.strip_prefix("metadata").unwrap_or_default();
+        FieldError { field: format!("{path}{below}"), ..error }
+    }));
 }

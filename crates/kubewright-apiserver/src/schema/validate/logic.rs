@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use super::super::node::{Logic, Node};
 use super::check::{Checker, Found};
+use super::former::Former;
 
 impl Checker<'_> {
     /// Checks a value against `allOf`, `anyOf`, `oneOf` and `not`. Of alternatives that all fail, the best one's failures
     /// are told too.
-    pub(super) fn logic(&self, logic: &Logic, value: &Value, path: &str, old: Option<&Value>) -> Found {
+    pub(super) fn logic(&self, logic: &Logic, value: &Value, path: &str, old: Option<Former<'_>>) -> Found {
         let mut found = Found::default();
         let check = |node: &Node| self.value(node, value, path, old);
         if !logic.any_of.is_empty() {

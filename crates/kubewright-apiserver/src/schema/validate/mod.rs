@@ -3,6 +3,7 @@
 mod built_in;
 mod check;
 mod embedded;
+mod former;
 mod lists;
 mod logic;
 mod number;
@@ -15,17 +16,35 @@ use crate::field::FieldError;
 pub(super) use built_in::enumerations;
 pub(super) use check::value_at;
 pub(super) use embedded::check as embedded_at;
+pub(super) use former::{Former, FormerElements, Keyed};
 
-/// What is wrong with a custom resource, in the order of kube-apiserver (`pkg/registry/customresource/strategy.go`):
-/// values, embedded resources, lists. On an update, what was wrong before and is unchanged is let pass.
-pub(super) fn custom(root: &Node, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut errors = check::object(root, object, old);
-    errors.extend(embedded::check(root, object, ""));
-    let was_fine = old.is_none_or(|old| lists::check(root, old, "").is_empty());
-    if was_fine {
-        errors.extend(lists::check(root, object, ""));
+/// What is wrong with the values of a custom resource. On an update, what was wrong before and is unchanged is let pass.
+pub(super) fn values(root: &Node, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    check::value(root, object, old.map(|old| Former::of(root, old)), "")
+}
+
+/// What is wrong with the status of a custom resource, when only that is written
+/// (`pkg/registry/customresource/validator.go`, `ValidateStatusUpdate`).
+pub(super) fn status(root: &Node, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let (Some(node), Some(status)) = (root.properties.get("status"), object.get("status")) else {
+        return Vec::new();
+    };
+    let old = old.and_then(|old| Former::of(root, old).field("status"));
+    check::value(node, status, old, "status")
+}
+
+/// What is wrong with embedded resources.
+pub(super) fn embedded(root: &Node, object: &Value) -> Vec<FieldError> {
+    embedded::check(root, object, "")
+}
+
+/// The elements that stand twice in their list, unless some did so before.
+pub(super) fn duplicates(root: &Node, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let found = lists::check(root, object, "");
+    if !found.is_empty() && old.is_some_and(|old| !lists::check(root, old, "").is_empty()) {
+        return Vec::new();
     }
-    errors
+    found
 }
 
 /// A path and the name of a field in it.

@@ -11,7 +11,11 @@ fn complaints_of_update(spec_schema: &Value, spec: &Value, old: Option<&Value>) 
     let root = structural::node(&json!({"type": "object", "properties": {"spec": spec_schema}}));
     let object = |spec: &Value| json!({"apiVersion": "g/v1", "kind": "K", "metadata": {}, "spec": spec});
     let old = old.map(object);
-    super::custom(&root, &object(spec), old.as_ref()).iter().map(ToString::to_string).collect()
+    let (object, old) = (object(spec), old.as_ref());
+    let mut found = super::values(&root, &object, old);
+    found.extend(super::embedded(&root, &object));
+    found.extend(super::duplicates(&root, &object, old));
+    found.iter().map(ToString::to_string).collect()
 }
 
 #[allow(clippy::needless_pass_by_value)]

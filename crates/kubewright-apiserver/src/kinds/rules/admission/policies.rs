@@ -10,7 +10,7 @@ use super::matching;
 use crate::FieldError;
 use crate::admission::expressions::Returns;
 
-const REASONS: [&str; 4] = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
+const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 /// The most audit annotations of a policy.
 const MAX_AUDITS: usize = 20;
 
@@ -139,7 +139,7 @@ fn check_validation(validation: &At<'_>, expressions: &Expressions, errors: &mut
     }
     let reason = validation.get("reason");
     if reason.is_set() && !REASONS.contains(&reason.text()) {
-        errors.not_supported(&reason, &REASONS[..3]);
+        errors.not_supported(&reason, &REASONS);
     }
 }
 

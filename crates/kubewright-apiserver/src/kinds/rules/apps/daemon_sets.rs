@@ -37,7 +37,7 @@ pub(crate) fn rules() -> Rules {
         validate_update: |new, old| {
             Errors::of(|errors| {
                 let (new, old) = (At::root(new).get("spec"), At::root(old).get("spec"));
-                errors.immutable(&new.get("selector"), &old.get("selector"));
+                selector::immutable(&new.get("selector"), &old.get("selector"), errors);
                 check(&new, errors);
             })
         },

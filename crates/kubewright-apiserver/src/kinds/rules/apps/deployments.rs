@@ -19,7 +19,7 @@ pub(crate) fn rules() -> Rules {
             Errors::of(|errors| {
                 let (new, old) = (At::root(new).get("spec"), At::root(old).get("spec"));
                 check(&new, errors);
-                errors.immutable(&new.get("selector"), &old.get("selector"));
+                selector::immutable(&new.get("selector"), &old.get("selector"), errors);
             })
         },
         validate_status,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
-use super::super::{Again, Generation, NameRule, Rules, fill, selector};
+use super::super::{Generation, NameRule, Rules, fill, selector};
 use super::{check_counts, check_selector};
 use crate::FieldError;
 
@@ -24,13 +24,12 @@ pub(crate) fn rules() -> Rules {
         default,
         prepare_create: zero_status,
         generation: Generation::Content,
-        again: Again::Object,
         validate: |object| Errors::of(|errors| check(&At::root(object).get("spec"), errors)),
         validate_update: |new, old| {
             Errors::of(|errors| {
                 let (new, old) = (At::root(new).get("spec"), At::root(old).get("spec"));
                 check(&new, errors);
-                errors.immutable(&new.get("selector"), &old.get("selector"));
+                selector::immutable(&new.get("selector"), &old.get("selector"), errors);
             })
         },
         validate_status,
@@ -82,7 +81,6 @@ pub(crate) fn controllers() -> Rules {
         default: default_controller,
         prepare_create: zero_status,
         generation: Generation::Content,
-        again: Again::Object,
         name: NameRule::LongName,
         validate: |object| Errors::of(|errors| check_controller(&At::root(object).get("spec"), errors)),
         validate_update: |new, _| Errors::of(|errors| check_controller(&At::root(new).get("spec"), errors)),

@@ -10,6 +10,8 @@ use super::errors::Errors;
 use super::{Rules, convert, fill, resources, text};
 use crate::FieldError;
 
+/// The start of the annotations in which `v1` tells what only `v2` has fields for.
+const NOTES: &str = "autoscaling.alpha.kubernetes.io/";
 const STATUS: fn(&mut Value) =
     |object| fill::set(object, "status", json!({"currentReplicas": 0, "desiredReplicas": 0}));
 
@@ -38,12 +40,36 @@ pub(super) fn rules_v1() -> Rules {
             if let Some(spec) = fill::object(object, "spec") {
                 fill::absent(spec, "minReplicas", 1);
             }
+            default_target(object);
         },
-        prepare_create: STATUS,
+        prepare_create: |object| {
+            STATUS(object);
+            // They tell of the status, which a new object does not have.
+            if let Some(notes) = fill::reach(object, &["metadata", "annotations"]) {
+                for told in ["conditions", "current-metrics"] {
+                    fill::remove(notes, &format!("{NOTES}{told}"));
+                }
+                if notes.as_object().is_some_and(serde_json::Map::is_empty)
+                    && let Some(metadata) = fill::present(object, "metadata")
+                {
+                    fill::remove(metadata, "annotations");
+                }
+            }
+        },
         validate: check_v1,
         validate_update: |new, _| check_v1(new),
         validate_status: |new, _| check_status(new),
         ..Rules::none()
+    }
+}
+
+/// Without any metric the processor is looked at, as `v2` says.
+fn default_target(object: &mut Value) {
+    let notes = At::root(object).dig(&["metadata", "annotations"]);
+    if !notes.get(&format!("{NOTES}metrics")).is_set()
+        && let Some(spec) = fill::present(object, "spec")
+    {
+        fill::absent(spec, "targetCPUUtilizationPercentage", 80);
     }
 }
 
@@ -111,8 +137,15 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
         errors.invalid_as(&most, number, "must be greater than or equal to `minReplicas`");
     }
     check_reference(&spec.get("scaleTargetRef"), errors);
-    for metric in spec.get("metrics").items() {
+    let listed = spec.get("metrics");
+    for metric in listed.items() {
         metrics::check(&metric, errors);
+    }
+    let from_outside = |metric: At<'_>| matches!(metric.get("type").text(), "Object" | "External");
+    if least.number() == Some(0) && !listed.items().any(from_outside) {
+        let detail =
+            "must specify at least one Object or External metric to support scaling to zero replicas";
+        errors.forbidden(&listed, detail);
     }
     for direction in ["scaleUp", "scaleDown"] {
         let rules = spec.dig(&["behavior", direction]);
@@ -127,8 +160,12 @@ fn check_reference(reference: &At<'_>, errors: &mut Errors) {
     errors.need_text(&reference.get("kind"), text::path_segment);
     errors.need_text(&reference.get("name"), text::path_segment);
     let version = reference.get("apiVersion");
-    if version.text().matches('/').count() > 1 {
-        errors.invalid(&version, format!("unexpected GroupVersion string: {}", version.text()));
+    match version.text().split_once('/') {
+        Some((_, rest)) if rest.contains('/') => {
+            errors.invalid(&version, format!("unexpected GroupVersion string: {}", version.text()));
+        }
+        Some((group, _)) if !group.is_empty() => {}
+        _ => errors.invalid_text(&version, "apiVersion must specify API group"),
     }
 }
 

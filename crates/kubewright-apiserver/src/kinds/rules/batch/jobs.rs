@@ -253,7 +253,7 @@ fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
         let (spec, before) = (new.get("spec"), old.get("spec"));
         check_own_spec(&spec, errors);
         check_completions(&spec, &before, errors);
-        errors.immutable(&spec.get("selector"), &before.get("selector"));
+        selector::immutable(&spec.get("selector"), &before.get("selector"), errors);
         check_template_update(&spec, &old, errors);
         for field in FIXED {
             errors.immutable(&spec.get(field), &before.get(field));

@@ -1,9 +1,13 @@
 //! Annotations that mean something to pods (`ValidatePodSpecificAnnotations`).
 
+use serde_json::{Value, json};
+
 use super::super::at::At;
 use super::super::errors::Errors;
+use super::super::fill;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
+const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// Checks the annotations of a pod or template.
@@ -15,6 +19,60 @@ pub(super) fn check(annotations: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
     let cost = annotations.entry(DELETION_COST);
     if cost.is_set() && !is_cost(cost.text()) {
         errors.invalid(&cost, "must be a 32bit integer");
+    }
+    check_app_armor(annotations, spec, errors);
+}
+
+/// Writes AppArmor's profiles, which old clients tell in annotations, into the fields of new pods
+/// (`applyAppArmorVersionSkew`).
+pub(super) fn profiles_from(pod: &mut Value) {
+    let Some(notes) = pod["metadata"]["annotations"].as_object() else { return };
+    let told: Vec<(String, Value)> = notes
+        .iter()
+        .filter_map(|(key, text)| Some((key.strip_prefix(APP_ARMOR)?.to_owned(), profile(text.as_str()?)?)))
+        .collect();
+    let spec = At::root(pod).get("spec");
+    if told.is_empty() || spec.dig(&["os", "name"]).text() == "windows" {
+        return;
+    }
+    let of_the_pod = spec.dig(&["securityContext", "appArmorProfile"]).value.clone();
+    let Some(spec) = fill::present(pod, "spec") else { return };
+    for list in super::defaults::CONTAINERS {
+        fill::each(spec, list, |container| {
+            let name = container["name"].as_str().unwrap_or_default();
+            let Some((_, wanted)) = told.iter().find(|(of, _)| of == name) else { return };
+            if *wanted != of_the_pod
+                && let Some(context) = fill::object(container, "securityContext")
+            {
+                fill::absent(context, "appArmorProfile", wanted.clone());
+            }
+        });
+    }
+}
+
+fn profile(annotation: &str) -> Option<Value> {
+    match annotation {
+        "runtime/default" => Some(json!({"type": "RuntimeDefault"})),
+        "unconfined" => Some(json!({"type": "Unconfined"})),
+        _ => {
+            let file = annotation.strip_prefix("localhost/").filter(|file| !file.trim().is_empty())?;
+            Some(json!({"type": "Localhost", "localhostProfile": file}))
+        }
+    }
+}
+
+/// The profiles of AppArmor, and the containers that they are for (`ValidateAppArmorPodAnnotations`).
+fn check_app_armor(annotations: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
+    for (key, at) in annotations.entries() {
+        let Some(container) = key.strip_prefix(APP_ARMOR) else { continue };
+        let mut known = super::systems::containers(spec).map(|one| one.get("name").text());
+        if !known.any(|name| name == container) {
+            errors.invalid_as(&at, container, "container not found");
+        }
+        let profile = at.text();
+        if !matches!(profile, "" | "runtime/default" | "unconfined") && !profile.starts_with("localhost/") {
+            errors.invalid(&at, format!("invalid AppArmor profile name: {profile:?}"));
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::fill;
 
-const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+pub(super) const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
 /// The defaults of a pod: those of its spec, and those that only real pods have.
 pub(crate) fn pod(object: &mut Value) {
@@ -56,6 +56,7 @@ pub(crate) fn pod_spec(spec: &mut Value) {
         fill::each(spec, key, container);
     }
     fill::each(spec, "volumes", super::volumes::default);
+    super::disabled::drop(spec);
 }
 
 /// `serviceAccount` is the old name of `serviceAccountName`: both are told.
@@ -157,14 +158,49 @@ pub(crate) fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
     }
 }
 
-/// Images without a tag or digest, and those tagged `latest`, are pulled every time.
+/// Images without a tag or digest, and those tagged `latest`, are pulled every time; not so what is no name of an image
+/// (`parsers.ParseImageName`).
 pub(super) fn pull_policy(image: &str) -> &'static str {
     let (name, digest) = image.split_once('@').map_or((image, false), |(name, _)| (name, true));
     let last = name.rsplit('/').next().unwrap_or_default();
-    let (repository, tag) = last.split_once(':').unwrap_or((last, if digest { "" } else { "latest" }));
-    let well_formed = !repository.is_empty()
-        && repository.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-'));
-    if well_formed && tag == "latest" { "Always" } else { "IfNotPresent" }
+    let (repository, tag) = match last.split_once(':') {
+        Some((_, tag)) => (&name[..name.len() - tag.len() - 1], tag),
+        None => (name, if digest { "" } else { "latest" }),
+    };
+    if tag == "latest" && is_repository(repository) { "Always" } else { "IfNotPresent" }
+}
+
+/// Whether it names a repository: a host, when there is one, and parts of lower-case letters and digits with single
+/// separators between them, of 255 characters at most (`distribution/reference`).
+fn is_repository(name: &str) -> bool {
+    let host = name.split_once('/').filter(|(host, _)| {
+        host.contains(['.', ':'])
+            || *host == "localhost"
+            || host.bytes().any(|byte| byte.is_ascii_uppercase())
+    });
+    let (path, length) = match host {
+        Some((_, path)) => (path, name.len()),
+        None if name.contains('/') => (name, "docker.io/".len() + name.len()),
+        None => (name, "docker.io/library/".len() + name.len()),
+    };
+    let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_part = |part: &str| {
+        let separated = part.split(|one: char| is_word(u8::try_from(one).unwrap_or_default()));
+        let good = |between: &str| {
+            matches!(between, "" | "." | "_" | "__") || between.bytes().all(|byte| byte == b'-')
+        };
+        matches!((part.bytes().next(), part.bytes().last()), (Some(first), Some(last)) if is_word(first) && is_word(last))
+            && separated.into_iter().all(good)
+    };
+    let is_host = |host: &str| {
+        let host = host.split_once(':').map_or(host, |(host, _)| host);
+        host.split('.').all(|label| {
+            let bytes = label.as_bytes();
+            matches!((bytes.first(), bytes.last()), (Some(first), Some(last)) if first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric())
+                && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+        })
+    };
+    length <= 255 && path.split('/').all(is_part) && host.is_none_or(|(host, _)| is_host(host))
 }
 
 /// The quality of service class of a pod (`pkg/apis/core/v1/helper/qos.ComputePodQOS`): Guaranteed when cpu and memory
@@ -208,7 +244,7 @@ pub(super) fn status(pod: &Value) -> Value {
             "type": "PodScheduled",
             "status": "False",
             "lastProbeTime": null,
-            "lastTransitionTime": null,
+            "lastTransitionTime": pod["metadata"]["creationTimestamp"],
             "reason": "SchedulingGated",
             "message": "Scheduling is blocked due to non-empty scheduling gates"
         }]);

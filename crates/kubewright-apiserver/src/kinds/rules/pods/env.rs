@@ -61,7 +61,7 @@ fn check_source(variable: &At<'_>, errors: &mut Errors) {
     }
     for key in ["configMapKeyRef", "secretKeyRef"] {
         if let Some(reference) = given(key) {
-            errors.need(&reference.get("name"));
+            errors.text(&reference.get("name"), text::subdomain);
             errors.need_text(&reference.get("key"), text::config_key);
         }
     }

@@ -1,16 +1,20 @@
 //! Pods, and the parts of pods that other kinds hold (`pkg/apis/core/validation`, `pkg/registry/core/pod`).
 
 mod annotations;
+mod claims;
 mod containers;
 mod defaults;
+mod disabled;
 mod env;
 mod handlers;
 mod mounts;
 mod paths;
 mod projected;
+mod resize;
 mod scheduling;
 mod security;
 mod spec;
+mod systems;
 pub(crate) mod template;
 mod update;
 pub(crate) mod volumes;
@@ -22,8 +26,9 @@ use super::errors::Errors;
 use super::{Again, Generation, Rules, fill};
 use crate::FieldError;
 
-pub(crate) use defaults::{merge, pod as default_pod, template as default_template};
+pub(crate) use defaults::{merge, pod as default_pod, qos_class, template as default_template};
 pub(crate) use handlers::check_port;
+pub use resize::{resize, validate_resize};
 pub(crate) use scheduling::{EFFECTS, check_node_selector, check_tolerations};
 pub use update::{validate_binding, validate_ephemeral_containers};
 
@@ -47,12 +52,20 @@ pub(super) struct PodParts<'a> {
 
 impl<'a> PodParts<'a> {
     fn of(spec: &At<'a>, volumes: Vec<(&'a str, At<'a>)>) -> Self {
-        let names = |list: &str| spec.get(list).items().map(|item| item.get("name").text()).collect();
+        let names = |list: &str| -> Vec<&str> {
+            spec.get(list).items().map(|item| item.get("name").text()).collect()
+        };
         let os = spec.get("os");
         Self {
             containers: names("containers"),
             volumes,
-            claims: names("resourceClaims"),
+            claims: {
+                let mut claims: Vec<&str> = names("resourceClaims");
+                claims.retain(|name| !name.is_empty());
+                claims.sort_unstable();
+                claims.dedup();
+                claims
+            },
             grace: spec.get("terminationGracePeriodSeconds").number(),
             restart_policy: spec.get("restartPolicy").text(),
             os: os.is_set().then(|| os.get("name").text()),
@@ -66,6 +79,7 @@ pub(super) fn rules() -> Rules {
     Rules {
         default: default_pod,
         prepare_create: |pod| {
+            annotations::profiles_from(pod);
             let status = defaults::status(pod);
             fill::set(pod, "status", status);
         },

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::paths::check_descending;
+use super::systems;
 use crate::FieldError;
 
 const LARGEST_ID: i64 = i32::MAX as i64;
@@ -48,6 +49,7 @@ pub(super) fn check_container(context: &At<'_>, host_users: bool, errors: &mut E
             }
         }
     }
+    systems::check_options(&context.get("windowsOptions"), errors);
     check_app_armor(&context.get("appArmorProfile"), errors);
 }
 
@@ -75,12 +77,13 @@ pub(super) fn check_pod(spec: &At<'_>, errors: &mut Errors) {
     if share.is_true() && spec.get("hostPID").is_true() {
         errors.invalid(&share, "ShareProcessNamespace and HostPID cannot both be enabled");
     }
-    check_sysctls(&context.get("sysctls"), errors);
+    check_sysctls(&context.get("sysctls"), spec, errors);
     errors.maybe_one_of(&context.get("fsGroupChangePolicy"), &["Always", "OnRootMismatch"]);
     check_seccomp(&context.get("seccompProfile"), errors);
+    systems::check_options(&context.get("windowsOptions"), errors);
     check_app_armor(&context.get("appArmorProfile"), errors);
     errors.maybe_one_of(&context.get("supplementalGroupsPolicy"), &["Merge", "Strict"]);
-    errors.maybe_one_of(&context.get("seLinuxChangePolicy"), &["MountOption", "Recursive"]);
+    errors.maybe_one_of(&context.get("seLinuxChangePolicy"), &["Recursive"]);
 }
 
 fn check_ids(context: &At<'_>, errors: &mut Errors) {
@@ -88,14 +91,30 @@ fn check_ids(context: &At<'_>, errors: &mut Errors) {
     errors.within(&context.get("runAsGroup"), 0, LARGEST_ID);
 }
 
-fn check_sysctls(list: &At<'_>, errors: &mut Errors) {
-    errors.unique(list, "name");
+fn check_sysctls(list: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
+    let mut seen = std::collections::BTreeSet::new();
     for name in list.items().map(|sysctl| sysctl.get("name")) {
-        if errors.need(&name) && !is_sysctl(name.text()) {
+        let there = errors.need(&name);
+        if there && !is_sysctl(name.text()) {
             let pattern = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
             errors.invalid(&name, format!("must have at most 253 characters and match regex {pattern}"));
+        } else if there && !seen.insert(name.text()) {
+            errors.duplicate(&name);
+        }
+        let text = name.text();
+        if spec.get("hostNetwork").is_true() && text.replace('/', ".").starts_with("net.") {
+            errors.invalid(&name, "may not be specified when 'hostNetwork' is true");
+        }
+        if spec.get("hostIPC").is_true() && is_ipc_sysctl(&text.replace('/', ".")) {
+            errors.invalid(&name, "may not be specified when 'hostIPC' is true");
         }
     }
+}
+
+/// Whether it belongs to the namespace of inter-process communication.
+fn is_ipc_sysctl(name: &str) -> bool {
+    name == "kernel.sem"
+        || ["kernel.shm", "kernel.msg", "fs.mqueue."].iter().any(|start| name.starts_with(start))
 }
 
 fn is_sysctl(name: &str) -> bool {
@@ -126,9 +145,11 @@ fn check_seccomp(profile: &At<'_>, errors: &mut Errors) {
                 Value::Null,
                 "can only be set when seccomp type is Localhost",
             );
-            errors.push(
-                error.printed(format!("{{\"Type\":{},\"LocalhostProfile\":{}}}", kind.value, file.value)),
-            );
+            errors.push(error.printed(format!(
+                "{{\"Type\":{},\"LocalhostProfile\":{}}}",
+                Value::from(kind.text()),
+                file.value
+            )));
         }
         (false, false) => {}
     }

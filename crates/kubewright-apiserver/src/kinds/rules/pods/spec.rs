@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{resources, selector, text};
-use super::{PodParts, containers, scheduling, security, volumes};
+use super::{PodParts, claims, containers, scheduling, security, systems, volumes};
 
 /// Checks a pod's spec. `name` is the pod's name (empty in a template); `is_pod` is false in a template.
 pub(crate) fn check(spec: &At<'_>, name: &str, is_pod: bool, errors: &mut Errors) {
@@ -15,6 +15,7 @@ pub(crate) fn check(spec: &At<'_>, name: &str, is_pod: bool, errors: &mut Errors
     }
     let volumes = volumes::check(&field("volumes"), name, errors);
     let pod = PodParts::of(spec, volumes);
+    claims::check(&field("resourceClaims"), errors);
     containers::check(&field("containers"), &pod, errors);
     containers::check_init(&field("initContainers"), &pod, errors);
     containers::check_ephemeral(&field("ephemeralContainers"), &field("initContainers"), &pod, errors);
@@ -53,7 +54,26 @@ pub(crate) fn check(spec: &At<'_>, name: &str, is_pod: bool, errors: &mut Errors
         resources::container_name(resource, &at, errors);
         resources::amount(resource, &at, errors);
     }
-    check_os(spec, errors);
+    systems::check(spec, errors);
+    check_files_of_variables(spec, errors);
+}
+
+/// A variable may be read from a file of an empty directory only (`validateFileKeyRefVolumes`).
+fn check_files_of_variables(spec: &At<'_>, errors: &mut Errors) {
+    for variable in systems::containers(spec).flat_map(|container| container.get("env").items()) {
+        let reference = variable.dig(&["valueFrom", "fileKeyRef"]);
+        if !reference.is_set() {
+            continue;
+        }
+        let name = reference.get("volumeName");
+        match spec.get("volumes").items().find(|volume| volume.get("name").text() == name.text()) {
+            None => errors.not_found(&name),
+            Some(volume) if !volume.get("emptyDir").is_set() => {
+                errors.invalid_text(&name, "referenced volume must be of type emptyDir");
+            }
+            Some(_) => {}
+        }
+    }
 }
 
 fn check_names(spec: &At<'_>, errors: &mut Errors) {
@@ -171,11 +191,9 @@ fn check_user_namespace(spec: &At<'_>, errors: &mut Errors) {
             errors.forbidden(&spec.get(shown), "when `hostUsers` is false");
         }
     }
-}
-
-fn check_os(spec: &At<'_>, errors: &mut Errors) {
-    let os = spec.get("os");
-    if os.is_set() && errors.need(&os.get("name")) {
-        errors.one_of(&At { path: os.path.clone(), ..os.get("name") }, &["linux", "windows"]);
+    for devices in systems::containers(spec).map(|container| container.get("volumeDevices")) {
+        if !devices.is_empty() {
+            errors.forbidden(&devices, "when `hostUsers` is false");
+        }
     }
 }

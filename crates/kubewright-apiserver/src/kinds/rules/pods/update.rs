@@ -54,12 +54,90 @@ fn check_spec(spec: &At<'_>, before: &At<'_>, errors: &mut Errors) {
         });
     }
     if !before.get("schedulingGates").is_empty() {
-        fill::keep(&mut rest, before.value, "nodeSelector");
-        fill::keep(&mut rest, before.value, "affinity");
+        check_placement(spec, before, &mut rest, errors);
     }
     if !same(&rest, before.value) {
         errors.forbidden(spec, format!("{CHANGEABLE}\n"));
     }
+}
+
+/// A pod that waits at a gate may be given less room: nodes it may run on may be taken away (`ValidatePodUpdate`).
+/// What was looked at here is reset in `rest`.
+fn check_placement(spec: &At<'_>, before: &At<'_>, rest: &mut Value, errors: &mut Errors) {
+    let (now, then) = (spec.get("nodeSelector"), before.get("nodeSelector"));
+    if !now.same(&then) {
+        let kept = then.entries().all(|(key, old)| now.value.get(key) == Some(old.value));
+        if !kept {
+            errors
+                .invalid(&now, "only additions to spec.nodeSelector are allowed (no mutations or deletions)");
+        }
+        fill::keep(rest, before.value, "nodeSelector");
+    }
+    let node = ["affinity", "nodeAffinity"];
+    let (now, then) = (spec.dig(&node), before.dig(&node));
+    if now.same(&then) {
+        return;
+    }
+    check_node_affinity(&now, &then, errors);
+    // The rest of the affinity stays.
+    let Some(affinity) = fill::object(rest, "affinity") else { return };
+    if then.is_set() {
+        fill::set(affinity, "nodeAffinity", then.value.clone());
+    } else {
+        fill::remove(affinity, "nodeAffinity");
+    }
+    if affinity.as_object().is_some_and(serde_json::Map::is_empty) && !before.get("affinity").is_set() {
+        fill::remove(rest, "affinity");
+    }
+}
+
+/// Terms of an affinity may be added where there were none, and narrowed (`validateNodeAffinityMutation`).
+fn check_node_affinity(now: &At<'_>, then: &At<'_>, errors: &mut Errors) {
+    let terms = ["requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"];
+    let (new, old) = (now.dig(&terms), then.dig(&terms));
+    if old.is_empty() {
+        return;
+    }
+    if new.len() != old.len() {
+        errors.invalid(&new, "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
+        return;
+    }
+    for (new, old) in new.items().zip(old.items()) {
+        let grown = ["matchExpressions", "matchFields"].iter().all(|list| {
+            let (mut now, then) = (new.get(list).items(), old.get(list));
+            then.items().all(|old| now.next().is_some_and(|new| new.same(&old)))
+        });
+        if !grown {
+            errors.push(
+                FieldError::invalid(
+                    &new.path,
+                    Value::Null,
+                    "only additions are allowed (no mutations or deletions)",
+                )
+                .printed(printed_term(&new)),
+            );
+        }
+    }
+}
+
+/// A term as Go prints it.
+fn printed_term(term: &At<'_>) -> String {
+    let list = |name: &str| {
+        let requirements: Vec<String> = term
+            .get(name)
+            .items()
+            .map(|one| {
+                format!(
+                    "{{\"Key\":{},\"Operator\":{},\"Values\":{}}}",
+                    Value::from(one.get("key").text()),
+                    Value::from(one.get("operator").text()),
+                    one.get("values").value
+                )
+            })
+            .collect();
+        if term.get(name).is_set() { format!("[{}]", requirements.join(",")) } else { "null".to_owned() }
+    };
+    format!("{{\"MatchExpressions\":{},\"MatchFields\":{}}}", list("matchExpressions"), list("matchFields"))
 }
 
 /// Tolerations may be added; of an old one only the seconds may change.
@@ -70,9 +148,8 @@ fn check_tolerations(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
         toleration
     };
     let kept = old.items().all(|old| new.items().any(|new| same(&lasting(old.value), &lasting(new.value))));
-    if kept {
-        scheduling::check_tolerations(new, errors);
-    } else {
+    scheduling::check_tolerations(new, errors);
+    if !kept {
         errors.forbidden(new, "existing toleration can not be modified except its tolerationSeconds");
     }
 }
@@ -144,7 +221,8 @@ pub(super) fn validate_status(new: &Value, old: &Value) -> Vec<FieldError> {
         if nominated.text() != before.get("nominatedNodeName").text() {
             errors.maybe_text(&nominated, text::subdomain);
         }
-        if status.get("qosClass").text() != before.get("qosClass").text() {
+        let class = status.get("qosClass");
+        if !class.is_empty() && class.text() != before.get("qosClass").text() {
             errors.invalid_text(&status.get("qosClass"), "field is immutable");
         }
         for key in ["podIPs", "hostIPs"] {

@@ -136,7 +136,7 @@ pub(super) fn check<'a>(volumes: &At<'a>, pod: &str, errors: &mut Errors) -> Vec
     let mut good: Vec<(&str, At<'_>)> = Vec::new();
     for volume in volumes.items() {
         let before = errors.count();
-        check_source(&volume, errors);
+        check_source(&volume, pod, errors);
         let name = volume.get("name");
         errors.need_text(&name, text::label);
         if good.iter().any(|(other, _)| *other == name.text()) {
@@ -153,20 +153,40 @@ pub(super) fn check<'a>(volumes: &At<'a>, pod: &str, errors: &mut Errors) -> Vec
     good
 }
 
-fn check_source(volume: &At<'_>, errors: &mut Errors) {
+/// `pod` is the pod's name, or empty in a template.
+fn check_source(volume: &At<'_>, pod: &str, errors: &mut Errors) {
     let mut given = SOURCES.iter().filter(|(key, ..)| volume.get(key).is_set());
     let Some((key, inside, check)) = given.next() else {
         errors.required(volume, "must specify a volume type");
         return;
     };
     check(&At { path: format!("{}.{inside}", volume.path), ..volume.get(key) }, errors);
-    for (key, _, check) in given {
-        match *key {
-            // Kubernetes forgets to refuse it.
-            "flexVolume" => check(&volume.get(key), errors),
-            "cephfs" => errors.forbidden(&volume.get("cephFS"), "may not specify more than 1 volume type"),
-            _ => errors.forbidden(&volume.get(key), "may not specify more than 1 volume type"),
+    let name = volume.get("name");
+    match *key {
+        // A template may leave the image to others.
+        "image" if !pod.is_empty() => drop(errors.need(&volume.dig(&["image", "reference"]))),
+        "iscsi" if volume.dig(&["iscsi", "initiatorName"]).is_set() => {
+            let portal = volume.dig(&["iscsi", "targetPortal"]).text();
+            if name.text().len() + 1 + portal.len() > 64 {
+                errors.invalid(&name, "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.");
+            }
         }
+        "ephemeral" if !pod.is_empty() && !name.is_empty() => {
+            let claim = format!("{pod}-{}", name.text());
+            for message in text::subdomain(&claim) {
+                errors.invalid(&name, format!("PVC name {claim:?}: {message}"));
+            }
+        }
+        _ => {}
+    }
+    for (key, ..) in given {
+        // Two are called otherwise here.
+        let called = match *key {
+            "cephfs" => "cephFS",
+            "downwardAPI" => "downwarAPI",
+            other => other,
+        };
+        errors.forbidden(&volume.get(called), "may not specify more than 1 volume type");
     }
 }
 
@@ -223,7 +243,7 @@ fn check_git_repo(at: &At<'_>, errors: &mut Errors) {
 fn check_disk(at: &At<'_>, id: &str, errors: &mut Errors) {
     errors.need(&at.get(id));
     if at.get("partition").number().is_some_and(|partition| !(0..=255).contains(&partition)) {
-        errors.invalid(&at.get("partition"), "must be between 0 and 255, inclusive");
+        errors.invalid(&at.get("partition"), "must be between 1 and 255, inclusive");
     }
 }
 
@@ -476,7 +496,9 @@ fn check_ephemeral(at: &At<'_>, errors: &mut Errors) {
     let others: BTreeSet<&str> =
         metadata.value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
     for field in others.into_iter().filter(|field| !matches!(*field, "annotations" | "labels")) {
-        errors.forbidden(&metadata.get(field), "cannot be set");
+        // Go's name, its first letter lowered.
+        let called = if field == "uid" { "uID" } else { field };
+        errors.forbidden(&metadata.get(called), "cannot be set");
     }
     claims::check_spec(&template.get("spec"), errors);
 }

@@ -22,11 +22,7 @@ pub(crate) fn rules() -> Rules {
         validate_update: |new, old| Errors::of(|errors| check_change(&At::root(new), &At::root(old), errors)),
         validate_status: |new, _| {
             Errors::of(|errors| {
-                for (_, amount) in At::root(new).dig(&["status", "capacity"]).entries() {
-                    if Quantity::of(amount.value).is_some_and(|amount| amount.sign().is_lt()) {
-                        errors.invalid(&amount, "must be a valid resource quantity");
-                    }
-                }
+                check_status(&At::root(new).get("status"), errors);
             })
         },
         ..Rules::none()
@@ -93,6 +89,44 @@ fn one_source(spec: &mut Value) {
         }
         _ => {}
     }
+}
+
+const RESIZES: [&str; 5] = [
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+];
+
+/// Checks a status (`ValidatePersistentVolumeClaimStatusUpdate`).
+fn check_status(status: &At<'_>, errors: &mut Errors) {
+    let amounts = |list: &At<'_>, errors: &mut Errors| {
+        for (_, amount) in list.entries() {
+            if let Some(bytes) = Quantity::of(amount.value).filter(|bytes| bytes.sign().is_lt()) {
+                errors.invalid_as(&amount, bytes.whole(), "must be a valid resource quantity");
+            }
+        }
+    };
+    amounts(&status.get("capacity"), errors);
+    let states = status.get("allocatedResourceStatuses");
+    for (key, state) in states.entries() {
+        if !is_storage(key) {
+            errors.push(FieldError::not_supported(&states.path, key, ["storage"]));
+        } else if !RESIZES.contains(&state.text()) {
+            errors.push(FieldError::not_supported(&states.path, key, RESIZES));
+        }
+    }
+    let allocated = status.get("allocatedResources");
+    for (key, _) in allocated.entries().filter(|(key, _)| !is_storage(key)) {
+        errors.push(FieldError::not_supported(&allocated.path, key, ["storage"]));
+    }
+    amounts(&allocated, errors);
+}
+
+/// Whether claims can have it: storage, or something with a domain.
+fn is_storage(resource: &str) -> bool {
+    resource == "storage" || (resource.contains('/') && text::label_key(resource).is_empty())
 }
 
 /// Checks the spec of a claim (`ValidatePersistentVolumeClaimSpec`).

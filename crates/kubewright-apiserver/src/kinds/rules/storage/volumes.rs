@@ -221,8 +221,8 @@ fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     let mode = At { path: "volumeMode".to_owned(), ..new.get("volumeMode") };
     errors.immutable(&mode, &old.get("volumeMode"));
     let affinity = At { path: "nodeAffinity".to_owned(), ..new.get("nodeAffinity") };
-    if old.get("nodeAffinity").is_set() {
-        errors.immutable(&affinity, &old.get("nodeAffinity"));
+    if old.get("nodeAffinity").is_set() && !affinity.same(&old.get("nodeAffinity")) {
+        errors.invalid(&affinity, "field is immutable, except for updating from beta label to GA");
     }
     let class = new.get("volumeAttributesClassName");
     if old.get("volumeAttributesClassName").is_set() && !class.is_set() {

@@ -97,17 +97,6 @@ fn a_namespace_is_kept_until_it_is_empty() {
 }
 
 #[test]
-fn the_level_of_pod_security_is_a_level() {
-    let labels = json!({"pod-security.kubernetes.io/enforce": "extreme"});
-    assert_eq!(
-        refused(NAMESPACE, &with(&of(NAMESPACE), "/metadata/labels", labels)),
-        [
-            "metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: \"extreme\": must be one of privileged, baseline, restricted"
-        ]
-    );
-}
-
-#[test]
 fn nodes_are_checked() {
     let node = ("", "v1", "nodes");
     let made_node = made(node, &of(node));

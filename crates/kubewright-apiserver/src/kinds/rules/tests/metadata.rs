@@ -122,7 +122,7 @@ fn custom_resources_are_only_warned_of_finalizers_without_a_domain() {
     let object = json!({"metadata": {"name": "a", "namespace": "n", "finalizers": ["x", "x.y"]}});
     assert_eq!(Rules::custom().errors_on_create(&object, true), []);
     assert_eq!(
-        Rules::custom().warnings(&object),
+        Rules::custom().warnings(&object, None),
         [
             "metadata.finalizers: \"x\": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers",
             "metadata.finalizers: \"x.y\": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers"

@@ -204,7 +204,7 @@ fn network_policies_are_checked() {
                 "/spec/ingress/0/ports",
                 json!([{"port": 100, "endPort": 90}]),
                 &[
-                    "spec.ingress[0].ports[0].endPort: Invalid value: 90: must be greater than or equal to `port`",
+                    "spec.ingress[0].ports[0].endPort: Invalid value: 100: must be greater than or equal to `port`",
                 ],
             ),
         ],

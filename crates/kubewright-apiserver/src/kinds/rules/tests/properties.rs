@@ -148,7 +148,7 @@ fn run_everything(kind: Kind, new: &Value, old: &Value) {
     (rules.prepare_update)(&mut object, old);
     let _ = told(&rules.errors_on_update(&object, old, is_namespaced(kind)));
     let _ = rules.errors_on_status(&object, old, is_namespaced(kind));
-    let _ = rules.warnings(&object);
+    let _ = rules.warnings(&object, None);
     let _ = rules.generation.raised(&object, old);
     convert::to_storage(kind.0, kind.1, kind.2, &mut object);
     convert::from_storage(kind.0, kind.1, kind.2, &mut object);

@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use super::Kind;
 
+/// A request for a certificate of `/O=g/CN=x`, signed with its own key.
+const REQUEST: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIVE1Ib0NBUUF3R0RFS01BZ0dBMVVFQ2d3Qlp6RUtNQWdHQTFVRUF3d0JlREJaTUJNR0J5cUdTTTQ5QWdFRwpDQ3FHU000OUF3RUhBMElBQkpza1pyTVpCeDBqS0E5YmM2ZlZ4VDhGNU1aT3RlMldkdE14WGpRbzcyV1Q1L3JjCjgvOTZPajBjOHhhTEtvTE1tS092MjFsVFNJMnliczFTUW90VGJEV2dBREFLQmdncWhrak9QUVFEQWdOSkFEQkcKQWlFQWdhbWZCV1JuTDVlMXRQQVhHd3NkTW4rWVdmTzdETmdHZm04VzVRMDFVSE1DSVFEUnNSNTlYV01vSkhwRAp6RVpZNUdkMGVaVjVWNFVtT1NZVzg3N3lYM1gwc1E9PQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K";
+
 pub(super) const POD: Kind = ("", "v1", "pods");
 pub(super) const DEPLOYMENT: Kind = ("apps", "v1", "deployments");
 pub(super) const REPLICA_SET: Kind = ("apps", "v1", "replicasets");
@@ -114,7 +117,7 @@ fn workloads() -> Vec<(Kind, Value)> {
         ),
         (
             ("autoscaling", "v1", "horizontalpodautoscalers"),
-            json!({"spec": {"maxReplicas": 3, "targetCPUUtilizationPercentage": 50, "scaleTargetRef": {"kind": "Deployment", "name": "d"}}}),
+            json!({"spec": {"maxReplicas": 3, "targetCPUUtilizationPercentage": 50, "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}}}),
         ),
         (
             ("policy", "v1", "poddisruptionbudgets"),
@@ -168,7 +171,7 @@ fn small_groups() -> Vec<(Kind, Value)> {
         (("networking.k8s.io", "v1", "servicecidrs"), json!({"spec": {"cidrs": ["10.0.0.0/16"]}})),
         (
             ("certificates.k8s.io", "v1", "certificatesigningrequests"),
-            json!({"spec": {"request": "", "signerName": "example.com/signer", "usages": ["client auth"]}}),
+            json!({"spec": {"request": REQUEST, "signerName": "example.com/signer", "usages": ["client auth"]}}),
         ),
     ]
 }

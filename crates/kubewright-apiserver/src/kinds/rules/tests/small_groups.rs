@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::samples::of;
 use super::{change_refused, each_change_is_refused, each_is_refused, made, refused, rules, told, with};
-use crate::kinds::rules::Rules;
+use crate::kinds::rules::{Rules, certificates};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 const ADMISSION: &str = "admissionregistration.k8s.io";
@@ -171,7 +171,10 @@ fn budgets_and_autoscalers_are_checked() {
             (
                 "/spec/minReplicas",
                 json!(0),
-                &["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"],
+                &[
+                    "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
+                    "spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas",
+                ],
             ),
             ("/spec/scaleTargetRef/kind", json!(""), &["spec.scaleTargetRef.kind: Required value"]),
             (
@@ -381,14 +384,19 @@ fn signing_requests_are_decided_once() {
         json!({"conditions": decided("Approved"), "certificate": "eA=="}),
     );
     let denied = with(&old, "/status/conditions", decided("Denied"));
+    let kept = "status.conditions: Forbidden: updates may not remove a condition of type \"Approved\"";
+    assert_eq!(told(&certificates::validate_approval(&denied, &old)), [kept]);
     assert_eq!(
         told(&rules(request).errors_on_status(&denied, &old, false)),
-        ["status.conditions: Forbidden: updates may not remove a condition of type \"Approved\""]
+        [kept, "status.conditions: Forbidden: updates may not add a condition of type \"Denied\""]
     );
     let reissued = with(&old, "/status/certificate", json!("eQ=="));
     assert_eq!(
         told(&rules(request).errors_on_status(&reissued, &old, false)),
-        ["status.certificate: Forbidden: updates may not modify existing certificate content"]
+        [
+            "status.certificate: Invalid value: \"<certificate data>\": must contain at least one CERTIFICATE PEM block",
+            "status.certificate: Forbidden: updates may not modify existing certificate content",
+        ]
     );
 }
 

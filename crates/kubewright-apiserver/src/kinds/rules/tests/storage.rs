@@ -35,7 +35,7 @@ fn claims_are_checked() {
                 ],
             ),
             (
-                "/spec/dataSource",
+                "/spec/dataSourceRef",
                 json!({"kind": "Snapshot", "name": "s"}),
                 &[
                     "spec.dataSource: Invalid value: \"Snapshot\": must be 'PersistentVolumeClaim' when referencing the default apiGroup",

@@ -1,0 +1,225 @@
+//! Ownership after a write that is no apply: who changes a field owns it, alone
+//! (`sigs.k8s.io/structured-merge-diff/v6/merge`, `Updater.Update`, and the managers of
+//! `k8s.io/apimachinery/pkg/util/managedfields/internal` around it).
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::managed::{Entry, Managed, Manager, Operation, is_reset};
+use super::reconcile::reconcile;
+use super::set::{Set, named};
+use super::shape::Shape;
+use super::versions::{Differences, Versions};
+
+/// The most entries of updates that an object keeps (`DefaultMaxUpdateManagers`).
+const MOST_UPDATES: usize = 10;
+/// Who owns what the oldest of more updates did.
+const ANCIENT: &str = "ancient-changes";
+
+/// Fields that nobody owns: the server's own.
+static SYSTEM: LazyLock<Set> = LazyLock::new(|| {
+    let meta = [
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    ];
+    meta.iter().fold(named(&[&["apiVersion"], &["kind"], &["metadata"]]), |set, field| {
+        set.union(&named(&[&["metadata", field]]))
+    })
+});
+
+/// A write, as far as ownership is concerned.
+#[derive(Clone, Copy)]
+pub struct Write<'a> {
+    /// The version that is written, and the others.
+    pub versions: Versions<'a>,
+    /// Who writes.
+    pub manager: &'a str,
+    /// What is written to; empty for the object itself.
+    pub subresource: &'a str,
+    /// Now, as RFC 3339 in whole seconds of UTC.
+    pub now: &'a str,
+}
+
+impl Write<'_> {
+    /// Sets `metadata.managedFields` of `next`, an object as the client sent it (typed and defaulted): what `live` has,
+    /// or, where the client brought other entries along, those; with the fields that the write changes given to its
+    /// manager. `live` is `None` for a creation. An object that cannot be compared loses its entries.
+    pub fn update(&self, live: Option<&Value>, next: &mut Value) {
+        let given = take_managed(next);
+        let old = live.and_then(|live| live.get("metadata")?.get("managedFields"));
+        let Ok(managed) = self.start(old, given.as_ref()) else { return };
+        // An object whose entries were cleared stays without them until somebody applies.
+        if live.is_some() && managed.entries.is_empty() {
+            return;
+        }
+        let live = live.unwrap_or(&self.versions.kind.ownership.blank);
+        if let Ok(managed) = self.updated(live, next, managed) {
+            put_managed(next, managed);
+        }
+    }
+
+    /// The entries that a write starts from: the client's, where they make sense; else those of the object. A
+    /// subresource takes none from the client.
+    fn start(&self, old: Option<&Value>, given: Option<&Value>) -> Result<Managed, String> {
+        let old = || Ok(Managed::decode(old).unwrap_or_default());
+        if !self.subresource.is_empty() {
+            return old();
+        }
+        if is_reset(given) {
+            return Ok(Managed::default());
+        }
+        match Managed::decode(given) {
+            Ok(managed) if !managed.entries.is_empty() => Ok(managed),
+            _ => old(),
+        }
+    }
+
+    /// The entries after a write of `new` over `live`.
+    ///
+    /// # Errors
+    /// The objects cannot be compared.
+    pub(super) fn updated(&self, live: &Value, new: &Value, managed: Managed) -> Result<Managed, String> {
+        let mut managed = self.reconciled(managed);
+        let mut differences = Differences::new(self.versions, live, new, self.ignored());
+        take_from_all(&mut managed, &mut differences, None)?;
+        let version = self.versions.kind.api_version();
+        let changed = differences.at(&version)?.map(|difference| difference.changed.difference(&SYSTEM));
+        if let Some(changed) = changed.filter(|changed| !changed.is_empty()) {
+            self.give(&mut managed, changed);
+        }
+        cap(&mut managed);
+        Ok(managed)
+    }
+
+    /// Gives fields to the manager of an update.
+    fn give(&self, managed: &mut Managed, fields: Set) {
+        let manager = self.manager_of(Operation::Update);
+        let time = Some(self.now.to_owned());
+        match managed.entry_mut(&manager) {
+            Some(entry) => {
+                entry.fields = entry.fields.union(&fields);
+                entry.time = time;
+            }
+            None => managed.entries.push(Entry { manager, time, fields }),
+        }
+    }
+
+    pub(super) fn manager_of(&self, operation: Operation) -> Manager {
+        Manager {
+            name: if self.manager.is_empty() { "unknown" } else { self.manager }.to_owned(),
+            operation,
+            api_version: self.versions.kind.api_version(),
+            subresource: self.subresource.to_owned(),
+        }
+    }
+
+    pub(super) fn ignored(&self) -> Option<&Set> {
+        self.versions.kind.ownership.left_alone(self.subresource)
+    }
+
+    /// The entries under today's schemas, without those of versions that are gone.
+    pub(super) fn reconciled(&self, mut managed: Managed) -> Managed {
+        managed.entries.retain_mut(|entry| {
+            let Some(kind) = self.versions.kind(&entry.manager.api_version) else { return false };
+            if let Some(fields) = reconcile(Shape::of(&kind), &entry.fields) {
+                entry.fields = fields;
+            }
+            true
+        });
+        managed
+    }
+}
+
+/// Takes what has changed from everybody but `except`.
+pub(super) fn take_from_all(
+    managed: &mut Managed,
+    differences: &mut Differences<'_>,
+    except: Option<&Manager>,
+) -> Result<(), String> {
+    let mut kept = Vec::with_capacity(managed.entries.len() + 1);
+    for mut entry in std::mem::take(&mut managed.entries) {
+        if except != Some(&entry.manager) {
+            let Some(difference) = differences.at(&entry.manager.api_version)? else { continue };
+            for gone in [&difference.changed, &difference.removed] {
+                if entry.fields.intersects(gone) {
+                    entry.fields = entry.fields.difference(gone);
+                }
+            }
+        }
+        if !entry.fields.is_empty() {
+            kept.push(entry);
+        }
+    }
+    managed.entries = kept;
+    Ok(())
+}
+
+/// Takes the system's fields out of a set.
+pub(super) fn without_system(fields: &Set) -> Set {
+    fields.difference(&SYSTEM)
+}
+
+/// Merges the oldest updates of a version into one, until there are few enough
+/// (`k8s.io/apimachinery/pkg/util/managedfields/internal/capmanagers.go`).
+fn cap(managed: &mut Managed) {
+    let is_update = |entry: &&Entry| entry.manager.operation == Operation::Update;
+    let mut count = managed.entries.iter().filter(is_update).count();
+    if count <= MOST_UPDATES {
+        return;
+    }
+    let mut updates: Vec<(String, String, Manager)> = managed
+        .entries
+        .iter()
+        .filter(is_update)
+        .map(|entry| {
+            (entry.time.clone().unwrap_or_default(), entry.manager.identifier(), entry.manager.clone())
+        })
+        .collect();
+    updates.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
+    let mut first_of: BTreeMap<String, Manager> = BTreeMap::new();
+    for (_, _, manager) in updates {
+        if count <= MOST_UPDATES {
+            return;
+        }
+        let Some(first) = first_of.get(&manager.api_version) else {
+            first_of.insert(manager.api_version.clone(), manager);
+            continue;
+        };
+        let bucket = Manager { name: ANCIENT.to_owned(), subresource: String::new(), ..manager.clone() };
+        if managed.entry(&bucket).is_none()
+            && let Some(oldest) = managed.entry_mut(&first.clone())
+        {
+            oldest.manager = bucket.clone();
+        }
+        let Some(at) = managed.entries.iter().position(|entry| entry.manager == manager) else { continue };
+        let merged = managed.entries.remove(at);
+        if let Some(ancient) = managed.entry_mut(&bucket) {
+            ancient.fields = merged.fields.union(&ancient.fields);
+            ancient.time = merged.time;
+        }
+        count -= 1;
+    }
+}
+
+/// Takes `metadata.managedFields` out of an object.
+pub(super) fn take_managed(object: &mut Value) -> Option<Value> {
+    object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
+}
+
+/// Sets `metadata.managedFields` of an object that has none.
+pub(super) fn put_managed(object: &mut Value, managed: Managed) {
+    if let (Some(entries), Some(meta)) =
+        (managed.encode(), object.get_mut("metadata").and_then(Value::as_object_mut))
+    {
+        meta.insert("managedFields".to_owned(), entries);
+    }
+}

@@ -1,0 +1,189 @@
+//! What may change in a pod that is resized (`pkg/registry/core/pod/strategy.go`, `podResizeStrategy`, and
+//! `ValidatePodResize`).
+
+use serde_json::Value;
+
+use super::super::at::{At, same};
+use super::super::errors::Errors;
+use super::super::fill;
+use super::{check_pod, qos_class};
+use crate::FieldError;
+
+const LISTS: [&str; 2] = ["containers", "initContainers"];
+const MUTABLE: &str = "only cpu and memory resources are mutable";
+
+/// Makes `pod` what it is, with the resources that `written` has for it and its containers. Where the containers are
+/// others, they are taken as they are written: the checks tell that.
+pub fn resize(pod: &mut Value, written: &Value) {
+    let Some(spec) = pod.get_mut("spec") else { return };
+    let wanted = &written["spec"];
+    let is_same_list = |list: &str| names(&spec[list]).eq(names(&wanted[list]));
+    if !LISTS.into_iter().all(is_same_list) {
+        for list in LISTS {
+            fill::keep(spec, wanted, list);
+        }
+        return;
+    }
+    fill::keep(spec, wanted, "resources");
+    for list in LISTS {
+        let mut others = wanted[list].as_array().into_iter().flatten();
+        fill::each(spec, list, |container| {
+            if let Some(other) = others.next() {
+                fill::keep(container, other, "resources");
+                fill::keep(container, other, "resizePolicy");
+            }
+        });
+    }
+}
+
+fn names(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten().map(|container| &container["name"])
+}
+
+/// What is wrong with a resized pod.
+#[must_use]
+pub fn validate_resize(new: &Value, old: &Value) -> Vec<FieldError> {
+    let forbidden_whole = |why: &str| vec![FieldError::forbidden("", why)];
+    if !old["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_null() {
+        return forbidden_whole("static pods cannot be resized");
+    }
+    if old["spec"]["os"]["name"] == "windows" {
+        return forbidden_whole("windows pods cannot be resized");
+    }
+    Errors::of(|errors| {
+        check_pod(&At::root(new), errors);
+        let (spec, before) = (At::root(new).get("spec"), At::root(old).get("spec"));
+        let class = old["status"]["qosClass"].as_str().unwrap_or_else(|| qos_class(old));
+        if class != qos_class(new) {
+            errors.invalid_as(&spec, class, "Pod QOS Class may not change as a result of resizing");
+        }
+        if !is_supported(old) {
+            errors.forbidden(&spec, "Pod running on node without support for resize");
+        }
+        check_whole(&spec, &before, errors);
+        let count = errors.count();
+        for list in LISTS {
+            check_order(&spec.get(list), &before.get(list), list, errors);
+        }
+        if errors.count() > count {
+            return;
+        }
+        for list in ["initContainers", "containers"] {
+            for (container, before) in spec.get(list).items().zip(before.get(list).items()) {
+                check_removal(
+                    &container.get("resources"),
+                    &before.get("resources"),
+                    ["resource requests", "resource limits"],
+                    errors,
+                );
+            }
+        }
+        for (container, before) in spec.get("containers").items().zip(before.get("containers").items()) {
+            if !is_same_otherwise(container.value, before.value) {
+                errors.forbidden(&spec, MUTABLE);
+            }
+        }
+        for (container, before) in
+            spec.get("initContainers").items().zip(before.get("initContainers").items())
+        {
+            check_init(&container, &before, errors);
+        }
+    })
+}
+
+/// A node that runs containers and tells nothing of their resources cannot change them.
+fn is_supported(pod: &Value) -> bool {
+    let statuses = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
+    let running = statuses.into_iter().find(|status| status["state"]["running"].is_object());
+    running.is_none_or(|status| status["resources"].is_object())
+}
+
+/// The resources of the pod as a whole.
+fn check_whole(spec: &At<'_>, before: &At<'_>, errors: &mut Errors) {
+    let (now, then) = (spec.get("resources"), before.get("resources"));
+    let is_set = |at: &At<'_>| !at.get("requests").is_empty() || !at.get("limits").is_empty();
+    if !is_set(&now) && !is_set(&then) {
+        return;
+    }
+    if then.is_set() && !now.is_set() {
+        errors.forbidden(&now, "pod-level resources cannot be removed");
+        return;
+    }
+    check_removal(&now, &then, ["pod-level resource requests", "pod-level resource limits"], errors);
+    if !same(&without_cpu_and_memory(now.value, then.value), then.value) {
+        errors.forbidden(spec, "only cpu and memory resources are mutable at pod-level");
+    }
+}
+
+fn check_order(list: &At<'_>, before: &At<'_>, name: &str, errors: &mut Errors) {
+    if list.len() != before.len() {
+        errors.forbidden(list, format!("{name} may not be added or removed on resize"));
+        return;
+    }
+    for (container, before) in list.items().zip(before.items()) {
+        if container.get("name").text() != before.get("name").text() {
+            errors.forbidden(
+                &container.get("name"),
+                format!("{name} may not be renamed or reordered on resize"),
+            );
+        }
+    }
+}
+
+fn check_removal(now: &At<'_>, then: &At<'_>, words: [&str; 2], errors: &mut Errors) {
+    for (list, words) in ["requests", "limits"].into_iter().zip(words) {
+        let left = now.get(list);
+        if then.get(list).entries().any(|(name, _)| !left.entry(name).is_set()) {
+            errors.forbidden(&left, format!("{words} cannot be removed"));
+        }
+    }
+}
+
+fn check_init(container: &At<'_>, before: &At<'_>, errors: &mut Errors) {
+    if !is_same_otherwise(container.value, before.value) {
+        errors
+            .forbidden(container, "only cpu and memory resources for init or sidecar containers are mutable");
+    }
+    let restarts = container
+        .get("resizePolicy")
+        .items()
+        .any(|policy| policy.get("restartPolicy").text() == "RestartContainer");
+    if !container.same(before) && container.get("restartPolicy").text() != "Always" && restarts {
+        let why = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized";
+        errors.forbidden(container, why);
+    }
+}
+
+/// Whether two containers differ in cpu and memory alone.
+fn is_same_otherwise(now: &Value, then: &Value) -> bool {
+    let mut now = now.clone();
+    let resources = without_cpu_and_memory(&now["resources"], &then["resources"]);
+    fill::set(&mut now, "resources", resources);
+    same(&now, then)
+}
+
+/// The resources with the cpu and memory of others.
+fn without_cpu_and_memory(now: &Value, then: &Value) -> Value {
+    let mut now = now.clone();
+    for list in ["requests", "limits"] {
+        for name in ["cpu", "memory"] {
+            match then[list].get(name) {
+                Some(amount) => {
+                    if let Some(amounts) = fill::object(&mut now, list) {
+                        fill::set(amounts, name, amount.clone());
+                    }
+                }
+                None => {
+                    if let Some(amounts) = fill::present(&mut now, list) {
+                        fill::remove(amounts, name);
+                    }
+                }
+            }
+        }
+        let is_empty = now[list].as_object().is_some_and(serde_json::Map::is_empty);
+        if is_empty && then.get(list).is_none() {
+            fill::remove(&mut now, list);
+        }
+    }
+    now
+}

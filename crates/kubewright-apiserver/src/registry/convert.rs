@@ -1,0 +1,161 @@
+//! Custom resources in another version than the stored one, where that takes a webhook. Kinds without one pass through
+//! untouched: what they need is done as their bytes are read ([`super::encode`]).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kubewright_store::{Entry, Event};
+use serde_json::Value;
+
+use super::{Registry, Summary, encode, object};
+use crate::error::ApiError;
+use crate::kinds::Kind;
+use crate::schema::conversion::Webhook;
+use crate::schema::definition::Versions;
+use crate::webhook::Failure;
+
+/// How long a webhook may take (`k8s.io/apiserver/pkg/util/webhook/webhook.go`, `requestTimeout`).
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+impl Registry {
+    /// An entry in the version of `kind`.
+    ///
+    /// # Errors
+    /// 500 when its webhook does not convert it.
+    pub(crate) async fn viewed(
+        &self,
+        kind: &Kind,
+        entry: Arc<Entry<Summary>>,
+    ) -> Result<Arc<Entry<Summary>>, ApiError> {
+        let Some((versions, webhook)) = converter(kind) else { return Ok(entry) };
+        let mut viewed = self.views(kind, versions, webhook, std::slice::from_ref(&entry)).await?;
+        Ok(viewed.pop().unwrap_or(entry))
+    }
+
+    /// The entries of a list or a watch in the version of `kind`: those that are not yet known are converted in one call.
+    ///
+    /// # Errors
+    /// 500 when the webhook does not convert them.
+    pub(crate) async fn viewed_all(
+        &self,
+        kind: &Kind,
+        mut entries: Vec<Arc<Entry<Summary>>>,
+    ) -> Result<Vec<Arc<Entry<Summary>>>, ApiError> {
+        let Some((versions, webhook)) = converter(kind) else { return Ok(entries) };
+        let mut asked = Vec::new();
+        for (at, entry) in entries.iter_mut().enumerate() {
+            match versions.converted(&kind.version, entry) {
+                _ if encode::stored_version(&entry.bytes) == kind.version => {}
+                Some(known) => *entry = known,
+                None => asked.push(at),
+            }
+        }
+        let unknown: Vec<_> = asked.iter().map(|at| Arc::clone(&entries[*at])).collect();
+        let viewed = self.views(kind, versions, webhook, &unknown).await?;
+        for (at, view) in asked.into_iter().zip(viewed) {
+            versions.keep(&kind.version, &view);
+            entries[at] = view;
+        }
+        Ok(entries)
+    }
+
+    /// Events in the version of `kind`.
+    ///
+    /// # Errors
+    /// As [`Registry::viewed_all`].
+    pub(crate) async fn viewed_events(
+        &self,
+        kind: &Kind,
+        events: Vec<Arc<Event<Summary>>>,
+    ) -> Result<Vec<Arc<Event<Summary>>>, ApiError> {
+        if converter(kind).is_none() {
+            return Ok(events);
+        }
+        let both = events.iter().flat_map(|event| std::iter::once(&event.entry).chain(&event.previous));
+        let mut viewed = self.viewed_all(kind, both.cloned().collect()).await?.into_iter();
+        let mut next = |entry: &Arc<Entry<Summary>>| viewed.next().unwrap_or_else(|| Arc::clone(entry));
+        let converted = events.iter().map(|event| {
+            let entry = next(&event.entry);
+            let previous = event.previous.as_ref().map(&mut next);
+            Arc::new(Event { happening: event.happening, entry, previous })
+        });
+        Ok(converted.collect())
+    }
+
+    /// An object of `kind` as it will be stored.
+    ///
+    /// # Errors
+    /// 500 when its webhook does not convert it.
+    pub(super) async fn in_storage_version(&self, kind: &Kind, object: Value) -> Result<Value, ApiError> {
+        let Some((versions, webhook)) = converter(kind) else { return Ok(object) };
+        if kind.version == versions.storage() {
+            return Ok(object);
+        }
+        let objects = [object];
+        let mut converted = self.ask(webhook, &kind.storage_api_version(), &objects).await?;
+        let [object] = objects;
+        Ok(converted.pop().unwrap_or(object))
+    }
+
+    async fn views(
+        &self,
+        kind: &Kind,
+        versions: &Versions,
+        webhook: &Webhook,
+        entries: &[Arc<Entry<Summary>>],
+    ) -> Result<Vec<Arc<Entry<Summary>>>, ApiError> {
+        let mut views: Vec<_> = entries.to_vec();
+        let mut asked = Vec::new();
+        let mut objects = Vec::new();
+        for (at, entry) in entries.iter().enumerate() {
+            let stored = encode::stored_version(&entry.bytes);
+            if stored == kind.version {
+                continue;
+            }
+            encode::readable(kind, entry)?;
+            let mut object: Value = serde_json::from_slice(&entry.bytes).unwrap_or_default();
+            versions.read(stored, entry.revision, &mut object);
+            // What is stored has no version of its own: it is put in when it is read.
+            object::set_meta(&mut object, "resourceVersion", None);
+            objects.push(object);
+            asked.push(at);
+        }
+        if objects.is_empty() {
+            return Ok(views);
+        }
+        let converted = self.ask(webhook, &kind.api_version(), &objects).await?;
+        for (at, mut object) in asked.into_iter().zip(converted) {
+            versions.fit(&kind.version, &mut object);
+            let entry = &views[at];
+            object::set_meta(&mut object, "resourceVersion", Some(entry.revision.0.to_string().into()));
+            views[at] = Arc::new(Entry {
+                key: entry.key.clone(),
+                bytes: encode::bytes(kind, &object),
+                revision: entry.revision,
+                tag: Arc::clone(&entry.tag),
+            });
+        }
+        Ok(views)
+    }
+
+    /// Asks a webhook for objects in another version.
+    async fn ask(&self, webhook: &Webhook, wanted: &str, objects: &[Value]) -> Result<Vec<Value>, ApiError> {
+        let target = webhook.target.as_ref().map_err(ApiError::unexplained)?;
+        let review = webhook.review(self.world.dice.uid(), wanted, objects).map_err(ApiError::unexplained)?;
+        let body = review.request().to_string().into();
+        let answer = self.webhooks().post(target, &self.snapshot(), body, TIMEOUT).await;
+        let answer = answer.map_err(|failure| {
+            ApiError::unexplained(match failure {
+                Failure::Setup(why) => why,
+                Failure::Call(why) => review.failed(&why),
+            })
+        })?;
+        review.converted(&answer).map_err(ApiError::unexplained)
+    }
+}
+
+/// Who converts between the versions of a kind, where somebody has to be asked.
+fn converter(kind: &Kind) -> Option<(&Versions, &Webhook)> {
+    let versions = &*kind.custom.as_ref()?.versions;
+    Some((versions, versions.webhook()?))
+}

@@ -1,0 +1,184 @@
+//! The versions of a definition: how an object that is stored in one of them is read in another.
+//!
+//! The rules are those of kube-apiserver's storage codec (`apiextensions-apiserver/pkg/apiserver/customresource_handler.go`,
+//! `crdConversionRESTOptionsGetter`): what is stored is pruned and defaulted by today's schema of its own version; what is
+//! converted is pruned by the schema of the version that it is wanted in, and gets no defaults of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kubewright_store::{Entry, Revision};
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::super::Schema;
+use super::super::conversion::Webhook;
+use super::{storage_version, text, versions};
+use crate::registry::Summary;
+
+/// How many converted entries are kept.
+const MOST_KEPT: usize = 10_000;
+
+/// All versions of a definition, served or not.
+#[derive(Clone, Debug, Default)]
+pub struct Versions {
+    group: String,
+    storage: String,
+    all: BTreeMap<String, Version>,
+    uniform: bool,
+    unreadable: Option<String>,
+    webhook: Option<Webhook>,
+    converted: Arc<Mutex<BTreeMap<(String, Revision), Arc<Entry<Summary>>>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Version {
+    schema: Schema,
+    /// Objects that were written up to this revision may not be as the schema has them.
+    since: Revision,
+}
+
+/// What has to be done with stored bytes before they are an object of the version asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Nothing.
+    AsStored,
+    /// They only have to say another version.
+    Renamed,
+    /// The object has to be decoded and made again ([`Versions::read`]).
+    Remade,
+}
+
+impl Versions {
+    /// The versions of a definition at revision `now`. What stays as it was `before` is taken over. `stored` are the versions
+    /// in which there are objects.
+    #[must_use]
+    pub fn of(definition: &Value, before: Option<&Self>, now: Revision, stored: &BTreeSet<String>) -> Self {
+        let mut all: BTreeMap<String, Version> = BTreeMap::new();
+        for version in versions(definition) {
+            let name = text(version, "name");
+            let source = &version["schema"]["openAPIV3Schema"];
+            let known = before.and_then(|before| before.all.get(name));
+            let version = match known.filter(|known| known.schema.is_of(source)) {
+                Some(known) => known.clone(),
+                None => {
+                    let twin = all.values().find(|other| other.schema.is_of(source));
+                    let schema = twin.map(|twin| twin.schema.clone());
+                    Version { schema: schema.unwrap_or_else(|| Schema::custom(source)), since: now }
+                }
+            };
+            all.insert(name.to_owned(), version);
+        }
+        let mut schemas = all.values().map(|version| &version.schema);
+        let first = schemas.next();
+        let uniform = schemas.all(|other| first.is_some_and(|first| first.is_same(other)));
+        let group = text(&definition["spec"], "group").to_owned();
+        let unreadable =
+            stored.iter().find(|one| !all.contains_key(*one)).map(|one| format!("{group}/{one}"));
+        let storage = storage_version(definition).unwrap_or_default().to_owned();
+        Self {
+            group,
+            storage,
+            all,
+            uniform,
+            unreadable,
+            webhook: Webhook::of(definition),
+            converted: Arc::default(),
+        }
+    }
+
+    /// The schema of a version.
+    #[must_use]
+    pub fn schema(&self, version: &str) -> Option<&Schema> {
+        self.all.get(version).map(|version| &version.schema)
+    }
+
+    /// The version that objects are stored in.
+    #[must_use]
+    pub fn storage(&self) -> &str {
+        &self.storage
+    }
+
+    /// The `apiVersion` of objects that nobody can read any more, since the definition no longer has their version.
+    #[must_use]
+    pub fn unreadable(&self) -> Option<&str> {
+        self.unreadable.as_deref()
+    }
+
+    /// The webhook that converts between them. Without one, objects differ by the version that they say, and nothing else.
+    #[must_use]
+    pub fn webhook(&self) -> Option<&Webhook> {
+        self.webhook.as_ref()
+    }
+
+    /// An entry as the webhook has converted it for an earlier list or watch, or that needs no conversion.
+    #[must_use]
+    pub fn converted(&self, wanted: &str, entry: &Arc<Entry<Summary>>) -> Option<Arc<Entry<Summary>>> {
+        self.converted.lock().get(&(wanted.to_owned(), entry.revision)).cloned()
+    }
+
+    /// Keeps what the webhook has made of an entry, for as long as the definition stays as it is.
+    pub fn keep(&self, wanted: &str, converted: &Arc<Entry<Summary>>) {
+        let mut kept = self.converted.lock();
+        if kept.len() >= MOST_KEPT {
+            kept.clear();
+        }
+        kept.insert((wanted.to_owned(), converted.revision), Arc::clone(converted));
+    }
+
+    /// What has to be done with an object that is stored in one version and wanted in another.
+    #[must_use]
+    pub fn reading(&self, stored: &str, wanted: &str, revision: Revision) -> Reading {
+        let conforms = self.all.get(stored).is_some_and(|version| revision > version.since);
+        match (conforms, stored == wanted) {
+            (true, true) => Reading::AsStored,
+            (true, false) if self.uniform => Reading::Renamed,
+            _ => Reading::Remade,
+        }
+    }
+
+    /// Makes an object that was stored at `revision`, in the version that it says, one of the version `wanted`.
+    pub fn read(&self, wanted: &str, revision: Revision, object: &mut Value) {
+        let stored = version_of(object).to_owned();
+        if let Some(version) = self.all.get(&stored)
+            && revision <= version.since
+        {
+            version.schema.conform(object);
+            version.schema.default(object);
+        }
+        if stored != wanted {
+            self.rename(wanted, object);
+        }
+    }
+
+    /// Makes an object one of the version that is stored, as it will be when it is read.
+    pub fn store(&self, object: &mut Value) {
+        if version_of(object) != self.storage || self.webhook.is_some() {
+            self.rename(&self.storage, object);
+            if let (false, Some(schema)) = (self.uniform, self.schema(&self.storage)) {
+                schema.default(object);
+            }
+        }
+    }
+
+    fn rename(&self, wanted: &str, object: &mut Value) {
+        if let Some(object) = object.as_object_mut() {
+            object.insert("apiVersion".into(), format!("{}/{wanted}", self.group).into());
+        }
+        if !self.uniform {
+            self.fit(wanted, object);
+        }
+    }
+
+    /// Prunes what was converted by the schema of its new version.
+    pub fn fit(&self, wanted: &str, object: &mut Value) {
+        if let Some(schema) = self.schema(wanted) {
+            schema.conform(object);
+        }
+    }
+}
+
+/// The version that an object says, without its group.
+fn version_of(object: &Value) -> &str {
+    text(object, "apiVersion").rsplit('/').next().unwrap_or_default()
+}

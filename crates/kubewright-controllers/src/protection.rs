@@ -1,0 +1,222 @@
+//! Protection of what is in use: the finalizer that admission put on a claim, a volume or an attributes class goes when
+//! it is being deleted and nobody uses it (`pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}`).
+
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::storage::v1::VolumeAttributesClass;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::ListParams;
+use kubewright_runtime::{Context, Controller, Error, Key, Object, Outcome, Reconciler, finalizer};
+
+use crate::pod;
+
+const CLAIM: &str = "kubernetes.io/pvc-protection";
+const VOLUME: &str = "kubernetes.io/pv-protection";
+const ATTRIBUTES_CLASS: &str = "kubernetes.io/vac-protection";
+
+/// The controller of claims: pods use them.
+pub(crate) fn claims() -> Controller {
+    Controller::new("pvc-protection-controller", Claims).for_kind::<PersistentVolumeClaim>().watches(
+        |pod: &Pod| {
+            let namespace = pod.metadata.namespace.clone().unwrap_or_default();
+            claims_of(pod).map(|claim| Key::namespaced(namespace.clone(), claim.name)).collect()
+        },
+    )
+}
+
+/// The controller of volumes: claims are bound to them.
+pub(crate) fn volumes() -> Controller {
+    Controller::new("pv-protection-controller", Volumes).for_kind::<PersistentVolume>()
+}
+
+/// The controller of attributes classes: claims and volumes have them.
+pub(crate) fn attributes_classes() -> Controller {
+    Controller::new("vac-protection-controller", AttributesClasses)
+        .for_kind::<VolumeAttributesClass>()
+        .watches(|claim: &PersistentVolumeClaim| classes_of_claim(claim).map(Key::cluster).collect())
+        .watches(|volume: &PersistentVolume| class_of_volume(volume).map(Key::cluster).into_iter().collect())
+}
+
+/// What the finalizer of an object needs.
+#[derive(Debug, PartialEq, Eq)]
+enum Need {
+    Nothing,
+    /// It was made before there was protection.
+    Add,
+    /// It is to go, if nobody uses it.
+    Release,
+}
+
+fn need(meta: &ObjectMeta, finalizer: &str) -> Need {
+    let has = meta.finalizers.iter().flatten().any(|one| one == finalizer);
+    match (meta.deletion_timestamp.is_some(), has) {
+        (true, true) => Need::Release,
+        (false, false) => Need::Add,
+        _ => Need::Nothing,
+    }
+}
+
+/// Adds the finalizer, or takes it off. The object's version is that which was looked at.
+async fn write<K: Object>(ctx: &Context, object: &K, name: &str, add: bool) -> Result<Outcome, Error> {
+    let mut changed = object.clone();
+    if add {
+        finalizer::add(&mut changed, name);
+    } else {
+        finalizer::remove(&mut changed, name);
+    }
+    match ctx.update(&changed).await {
+        Err(error) if error.is_not_found() => Ok(Outcome::Done),
+        written => written.map(|_| Outcome::Done),
+    }
+}
+
+struct Claims;
+
+impl Reconciler for Claims {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        let Some(claim) = ctx.get::<PersistentVolumeClaim>(key) else { return Ok(Outcome::Done) };
+        match need(&claim.metadata, CLAIM) {
+            Need::Nothing => Ok(Outcome::Done),
+            Need::Add => write(ctx, &*claim, CLAIM, true).await,
+            Need::Release => {
+                let namespace = key.namespace.clone().unwrap_or_default();
+                let known = ctx.list::<Pod>(Some(&namespace));
+                if known.iter().any(|pod| uses(pod, &claim)) {
+                    return Ok(Outcome::Done);
+                }
+                // What the cache does not show may be there already.
+                let live = Api::<Pod>::namespaced(ctx.client().clone(), &namespace);
+                if live.list(&ListParams::default()).await?.iter().any(|pod| uses(pod, &claim)) {
+                    return Ok(Outcome::Done);
+                }
+                write(ctx, &*claim, CLAIM, false).await
+            }
+        }
+    }
+}
+
+struct Volumes;
+
+impl Reconciler for Volumes {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        let Some(volume) = ctx.get::<PersistentVolume>(key) else { return Ok(Outcome::Done) };
+        let is_bound = volume.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Bound");
+        match need(&volume.metadata, VOLUME) {
+            Need::Add => write(ctx, &*volume, VOLUME, true).await,
+            Need::Release if !is_bound => write(ctx, &*volume, VOLUME, false).await,
+            Need::Release | Need::Nothing => Ok(Outcome::Done),
+        }
+    }
+}
+
+struct AttributesClasses;
+
+impl Reconciler for AttributesClasses {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        let Some(class) = ctx.get::<VolumeAttributesClass>(key) else { return Ok(Outcome::Done) };
+        let is_used = || {
+            let claims = ctx.list::<PersistentVolumeClaim>(None);
+            let volumes = ctx.list::<PersistentVolume>(None);
+            claims.iter().any(|claim| classes_of_claim(claim).any(|name| name == key.name))
+                || volumes.iter().any(|volume| class_of_volume(volume).is_some_and(|name| name == key.name))
+        };
+        match need(&class.metadata, ATTRIBUTES_CLASS) {
+            Need::Add => write(ctx, &*class, ATTRIBUTES_CLASS, true).await,
+            Need::Release if !is_used() => write(ctx, &*class, ATTRIBUTES_CLASS, false).await,
+            Need::Release | Need::Nothing => Ok(Outcome::Done),
+        }
+    }
+}
+
+/// A claim that a pod names, or that was made for it.
+struct ClaimOf {
+    name: String,
+    made_for_it: bool,
+}
+
+fn claims_of(pod: &Pod) -> impl Iterator<Item = ClaimOf> + '_ {
+    let name = pod.metadata.name.as_deref().unwrap_or_default();
+    let volumes = pod.spec.iter().filter_map(|spec| spec.volumes.as_ref()).flatten();
+    volumes.filter_map(move |volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
+        (Some(claim), _) => Some(ClaimOf { name: claim.claim_name.clone(), made_for_it: false }),
+        (None, Some(_)) => Some(ClaimOf { name: format!("{name}-{}", volume.name), made_for_it: true }),
+        (None, None) => None,
+    })
+}
+
+/// Whether a pod on a node uses the claim. One that waits for a node will not get there: the claim is being deleted.
+fn uses(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
+    let name = claim.metadata.name.as_deref().unwrap_or_default();
+    let owned = || {
+        let owners = claim.metadata.owner_references.iter().flatten();
+        owners
+            .into_iter()
+            .any(|owner| owner.controller == Some(true) && Some(&owner.uid) == pod.metadata.uid.as_ref())
+    };
+    !pod::node_name(pod).is_empty()
+        && claims_of(pod)
+            .any(|used| used.name == name && (!used.made_for_it || (!pod::is_finished(pod) && owned())))
+}
+
+fn classes_of_claim(claim: &PersistentVolumeClaim) -> impl Iterator<Item = String> + '_ {
+    let wanted = claim.spec.as_ref().and_then(|spec| spec.volume_attributes_class_name.clone());
+    let status = claim.status.as_ref();
+    let current = status.and_then(|status| status.current_volume_attributes_class_name.clone());
+    let target = status
+        .and_then(|status| status.modify_volume_status.as_ref())
+        .and_then(|modify| modify.target_volume_attributes_class_name.clone());
+    [wanted, current, target].into_iter().flatten().filter(|name| !name.is_empty())
+}
+
+fn class_of_volume(volume: &PersistentVolume) -> Option<String> {
+    volume.spec.as_ref()?.volume_attributes_class_name.clone().filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use kubewright_world::SIMULATION_START as NOW;
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(node: &str, phase: &str) -> Pod {
+        serde_json::from_value(json!({"metadata": {"name": "p", "uid": "u"}, "status": {"phase": phase},
+            "spec": {"nodeName": node, "containers": [], "volumes": [
+                {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "e", "ephemeral": {}}]}}))
+        .expect("a pod")
+    }
+
+    fn claim(name: &str, owner: &str) -> PersistentVolumeClaim {
+        serde_json::from_value(json!({"metadata": {"name": name, "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": owner, "controller": true}]}}))
+        .expect("a claim")
+    }
+
+    #[test]
+    fn a_claim_is_used_by_pods_on_nodes_only() {
+        assert!(uses(&pod("n", "Running"), &claim("data", "")));
+        assert!(uses(&pod("n", "Succeeded"), &claim("data", "")));
+        assert!(!uses(&pod("", "Pending"), &claim("data", "")));
+        assert!(!uses(&pod("n", "Running"), &claim("other", "")));
+    }
+
+    #[test]
+    fn a_claim_made_for_a_pod_is_used_while_the_pod_runs_and_owns_it() {
+        assert!(uses(&pod("n", "Running"), &claim("p-e", "u")));
+        assert!(!uses(&pod("n", "Running"), &claim("p-e", "another")));
+        assert!(!uses(&pod("n", "Failed"), &claim("p-e", "u")));
+    }
+
+    #[test]
+    fn the_finalizer_comes_with_life_and_goes_with_deletion() {
+        let mut meta = ObjectMeta::default();
+        assert_eq!(need(&meta, CLAIM), Need::Add);
+        meta.finalizers = Some(vec![CLAIM.into()]);
+        assert_eq!(need(&meta, CLAIM), Need::Nothing);
+        meta.deletion_timestamp = Some(Time(NOW));
+        assert_eq!(need(&meta, CLAIM), Need::Release);
+        meta.finalizers = None;
+        assert_eq!(need(&meta, CLAIM), Need::Nothing);
+    }
+}
