@@ -23,13 +23,10 @@ pub(super) fn admit(review: &Review<'_>, object: &Value) -> Result<(), ApiError>
 }
 
 fn must_be_alive(review: &Review<'_>, object: &Value) -> Result<(), ApiError> {
-    let Review { registry, call, .. } = *review;
-    let kinds = registry.kinds();
-    let Some(namespaces) = kinds.iter().find(|kind| kind.behaviour.role == Role::Namespace) else {
-        return Ok(());
-    };
-    let Some(entry) = registry.snapshot().get(&namespaces.collection, call.namespace).cloned() else {
-        return Err(ApiError::not_found(namespaces, call.namespace));
+    let call = review.call;
+    let snapshot = review.registry.snapshot();
+    let Some(entry) = snapshot.get("/namespaces", call.namespace) else {
+        return Err(ApiError::not_found_in("", "namespaces", call.namespace));
     };
     if entry.tag.field("status.phase") != "Terminating" {
         return Ok(());

@@ -94,7 +94,7 @@ fn class_of(review: &Review<'_>, pod: &Value) -> Result<Class, ApiError> {
 
 /// The default class. Should there be several, the one of the lowest value.
 fn default_class(review: &Review<'_>) -> Option<Class> {
-    let classes = stored::mentioning(&review.registry.snapshot(), COLLECTION, "\"globalDefault\":true");
+    let classes = stored::mentioning(&review.registry.snapshot(), COLLECTION, "globalDefault\":true");
     let defaults = classes.iter().filter(|class| class["globalDefault"] == true).map(Class::of);
     defaults.min_by_key(|class| class.value)
 }

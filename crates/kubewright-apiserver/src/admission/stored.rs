@@ -22,7 +22,9 @@ pub(super) fn in_namespace(snapshot: &Snapshot<Summary>, collection: &str, names
 /// The objects of a collection whose bytes hold this text, by name: few enough are decoded to look for a mark that few
 /// have.
 pub(super) fn mentioning(snapshot: &Snapshot<Summary>, collection: &str, text: &str) -> Vec<Value> {
-    let holds = |bytes: &[u8]| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    let text = text.as_bytes();
+    // Most places differ in the first byte.
+    let holds = |bytes: &[u8]| bytes.windows(text.len()).any(|part| part[0] == text[0] && part == text);
     snapshot
         .range(collection, "", None)
         .filter(|entry| holds(&entry.bytes))

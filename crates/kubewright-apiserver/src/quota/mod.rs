@@ -73,3 +73,6 @@ pub fn status(quota: &Value, objects: &BTreeMap<GroupResource, Vec<Value>>, now:
     }
     json!({"hard": limits.to_value(), "used": used.only(&limits).to_value()})
 }
+
+#[cfg(test)]
+mod tests;

@@ -152,7 +152,7 @@ impl Schema {
     }
 
     /// What values of a custom object break its schema. Built-in kinds: nothing; their rules say it
-    /// ([`crate::kinds::rules`]), and [`Schema::unsupported_values`] what they leave out.
+    /// ([`crate::kinds::rules`]).
     #[must_use]
     pub fn value_errors(&self, candidate: Candidate<'_>) -> Vec<FieldError> {
         match (&self.origin, candidate.part) {
@@ -213,20 +213,6 @@ impl Schema {
         (errors, warnings)
     }
 
-    /// Values of a built-in kind that are none of those that the field allows, outside of metadata and status; only of
-    /// fields of which nothing is `told` yet, at their own place or at one that Kubernetes names instead. Custom kinds: nothing, as [`Schema::value_errors`] tells them.
-    #[must_use]
-    pub fn unsupported_values(&self, object: &Value, told: &[FieldError]) -> Vec<FieldError> {
-        match self.origin {
-            Origin::BuiltIn { .. } => {
-                let mut found = validate::enumerations(&self.root, object);
-                found.retain(|one| !told.iter().any(|told| tells(told, one)));
-                found
-            }
-            Origin::Custom { .. } => Vec::new(),
-        }
-    }
-
     /// As an OpenAPI v3 schema. Built-in kinds: a reference (`{"$ref": "#/components/schemas/io.k8s.api.apps.v1.Deployment"}`),
     /// and its type and all that it refers to are put into `components` by their names (those that are there are left
     /// alone). Custom kinds: the schema itself, with apiVersion, kind and metadata, of which only the latter is a reference.
@@ -250,17 +236,6 @@ fn blocks_rules(error: &FieldError) -> bool {
             | Problem::TooMany(_)
             | Problem::TypeInvalid(_)
     )
-}
-
-/// Whether an error already tells of a value that is not supported: in its field; in the field around it; or in a field
-/// whose path Kubernetes begins elsewhere (`metadata.taints[0].effect` of a node).
-fn tells(told: &FieldError, one: &FieldError) -> bool {
-    let below_root = |path: &str| path.split_once('.').map(|(_, rest)| rest.to_owned());
-    let around = matches!(told.reason(), "FieldValueNotSupported")
-        && one.field.strip_prefix(&told.field).is_some_and(|rest| rest.starts_with('.'));
-    told.field == one.field
-        || around
-        || (told.problem == one.problem && below_root(&told.field) == below_root(&one.field))
 }
 
 #[cfg(test)]

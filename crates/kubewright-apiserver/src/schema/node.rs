@@ -14,12 +14,12 @@ use super::pattern::Pattern;
 /// says about itself (default, list type, merge key) stands on the referring node.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
-    pub(super) reference: Option<Reference>,
+    pub(crate) reference: Option<Reference>,
     pub(crate) coding: Coding,
     /// Left out when it is Go's zero value: scalar fields of built-in types that are no pointers.
-    pub(super) omits_zero: bool,
+    pub(crate) omits_zero: bool,
     /// The fields that Go writes even when nobody gave them a value, and what it writes then: built-in types only.
-    pub(super) shown: Box<[(Box<str>, Value)]>,
+    pub(crate) shown: Box<[(Box<str>, Value)]>,
     /// The name of the type that it stands for, such as `io.k8s.api.apps.v1.DeploymentSpec`: built-in types only.
     pub name: Option<Box<str>>,
     /// The JSON type; absent where any value goes, or where [`Node::int_or_string`] says what does.

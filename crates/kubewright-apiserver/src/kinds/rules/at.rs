@@ -1,11 +1,45 @@
 //! A place in an object, with its path: what a check looks at, and what its errors name.
 
+use std::cell::Cell;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
 static ABSENT: Value = Value::Null;
 static NO_ENTRIES: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+
+thread_local! {
+    /// Whether places know their paths: they need not, as long as nothing is wrong.
+    static PATHS: Cell<bool> = const { Cell::new(true) };
+}
+
+fn paths_are_told() -> bool {
+    PATHS.with(Cell::get)
+}
+
+/// Puts back what was, also when a check panics.
+struct Quiet(bool);
+
+impl Quiet {
+    fn new() -> Self {
+        Self(PATHS.replace(false))
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        PATHS.set(self.0);
+    }
+}
+
+/// What a check finds. It is made without paths first, which most objects pass, and which allocates no texts; only where
+/// something is wrong it is made again to tell where.
+pub(crate) fn checked<E>(check: impl Fn() -> Vec<E>) -> Vec<E> {
+    let quiet = Quiet::new();
+    let passed = check().is_empty();
+    drop(quiet);
+    if passed { Vec::new() } else { check() }
+}
 
 /// A value inside an object and the path that leads to it. What is not there is `null`.
 #[derive(Clone, Debug)]
@@ -29,8 +63,12 @@ impl<'a> At<'a> {
 
     /// The field of that name.
     pub(crate) fn get(&self, field: &str) -> At<'a> {
+        let value = self.value.get(field).unwrap_or(&ABSENT);
+        if !paths_are_told() {
+            return At { value, path: String::new() };
+        }
         let path = if self.path.is_empty() { field.to_owned() } else { format!("{}.{field}", self.path) };
-        At { value: self.value.get(field).unwrap_or(&ABSENT), path }
+        At { value, path }
     }
 
     /// The fields one below the other, such as `["spec", "template"]`.
@@ -40,21 +78,30 @@ impl<'a> At<'a> {
 
     /// The entry of a map: its path ends in `[key]`.
     pub(crate) fn entry(&self, key: &str) -> At<'a> {
-        At { value: self.value.get(key).unwrap_or(&ABSENT), path: format!("{}[{key}]", self.path) }
+        let path = if paths_are_told() { format!("{}[{key}]", self.path) } else { String::new() };
+        At { value: self.value.get(key).unwrap_or(&ABSENT), path }
     }
 
     /// The items of a list; none when it is no list.
     pub(crate) fn items(&self) -> impl Iterator<Item = At<'a>> + use<'a> {
         let path = self.path.clone();
         let items: &'a [Value] = self.value.as_array().map_or(&[], Vec::as_slice);
-        items.iter().enumerate().map(move |(index, value)| At { value, path: format!("{path}[{index}]") })
+        let told = paths_are_told();
+        items.iter().enumerate().map(move |(index, value)| At {
+            value,
+            path: if told { format!("{path}[{index}]") } else { String::new() },
+        })
     }
 
     /// The entries of a map, by key; none when it is no map.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, At<'a>)> + use<'a> {
         let path = self.path.clone();
         let entries: &'a Map<String, Value> = self.value.as_object().unwrap_or(&NO_ENTRIES);
-        entries.iter().map(move |(key, value)| (key.as_str(), At { value, path: format!("{path}[{key}]") }))
+        let told = paths_are_told();
+        entries.iter().map(move |(key, value)| {
+            let path = if told { format!("{path}[{key}]") } else { String::new() };
+            (key.as_str(), At { value, path })
+        })
     }
 
     /// Its text; empty when it is none.

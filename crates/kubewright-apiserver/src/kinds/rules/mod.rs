@@ -196,31 +196,37 @@ impl Rules {
     /// All that is wrong with a new object but its schema: metadata first (`rest.BeforeCreate`).
     #[must_use]
     pub fn errors_on_create(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
-        let mut errors = self.metadata(object, namespaced);
-        errors.extend((self.validate)(object));
-        errors
+        at::checked(|| {
+            let mut errors = self.metadata(object, namespaced);
+            errors.extend((self.validate)(object));
+            errors
+        })
     }
 
     /// All that is wrong with a replacement but its schema (`rest.BeforeUpdate`): metadata is checked by the generic
     /// part and again by the kind, and each finding is told as often as it is found.
     #[must_use]
     pub fn errors_on_update(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
-        let mut errors = self.metadata_on_update(new, old, namespaced);
-        match self.again {
-            Again::Nothing => {}
-            Again::Metadata => errors.extend(self.metadata(new, namespaced)),
-            Again::Object => errors.extend(self.errors_on_create(new, namespaced)),
-        }
-        errors.extend((self.validate_update)(new, old));
-        errors
+        at::checked(|| {
+            let mut errors = self.metadata_on_update(new, old, namespaced);
+            match self.again {
+                Again::Nothing => {}
+                Again::Metadata => errors.extend(self.metadata(new, namespaced)),
+                Again::Object => errors.extend(self.errors_on_create(new, namespaced)),
+            }
+            errors.extend((self.validate_update)(new, old));
+            errors
+        })
     }
 
     /// All that is wrong with a write to `/status` but the schema.
     #[must_use]
     pub fn errors_on_status(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
-        let mut errors = self.metadata_on_update(new, old, namespaced);
-        errors.extend((self.validate_status)(new, old));
-        errors
+        at::checked(|| {
+            let mut errors = self.metadata_on_update(new, old, namespaced);
+            errors.extend((self.validate_status)(new, old));
+            errors
+        })
     }
 
     /// What a good object is warned of: a new one, or (with `old`) a replacement, before its generation is raised.

@@ -1,6 +1,5 @@
 //! Validation of objects against their schema.
 
-mod built_in;
 mod check;
 mod embedded;
 mod former;
@@ -13,7 +12,6 @@ use serde_json::Value;
 use super::node::Node;
 use crate::field::FieldError;
 
-pub(super) use built_in::enumerations;
 pub(super) use check::value_at;
 pub(super) use embedded::check as embedded_at;
 pub(super) use former::{Former, FormerElements, Keyed};

@@ -73,6 +73,8 @@ fn default_strategy(strategy: &mut Value) {
         && let Some(rolling) = fill::present(strategy, "rollingUpdate")
     {
         fill::absent(rolling, "partition", 0);
+    }
+    if let Some(rolling) = fill::present(strategy, "rollingUpdate") {
         // The feature MaxUnavailableStatefulSet is off.
         fill::remove(rolling, "maxUnavailable");
     }

@@ -136,7 +136,12 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
     if least.number().is_some_and(|least| number < least) {
         errors.invalid_as(&most, number, "must be greater than or equal to `minReplicas`");
     }
-    check_reference(&spec.get("scaleTargetRef"), errors);
+    let target = spec.get("scaleTargetRef");
+    check_reference(&target, errors);
+    let version = target.get("apiVersion");
+    if version.text().split_once('/').is_none_or(|(group, rest)| group.is_empty() && !rest.contains('/')) {
+        errors.invalid_text(&version, "apiVersion must specify API group");
+    }
     let listed = spec.get("metrics");
     for metric in listed.items() {
         metrics::check(&metric, errors);
@@ -160,12 +165,8 @@ fn check_reference(reference: &At<'_>, errors: &mut Errors) {
     errors.need_text(&reference.get("kind"), text::path_segment);
     errors.need_text(&reference.get("name"), text::path_segment);
     let version = reference.get("apiVersion");
-    match version.text().split_once('/') {
-        Some((_, rest)) if rest.contains('/') => {
-            errors.invalid(&version, format!("unexpected GroupVersion string: {}", version.text()));
-        }
-        Some((group, _)) if !group.is_empty() => {}
-        _ => errors.invalid_text(&version, "apiVersion must specify API group"),
+    if version.text().matches('/').count() > 1 {
+        errors.invalid(&version, format!("unexpected GroupVersion string: {}", version.text()));
     }
 }
 

@@ -7,6 +7,8 @@ use super::super::errors::Errors;
 use super::super::{resources, text};
 use super::{PodParts, env, handlers, mounts, security};
 
+const RULES_ALONE: &str = "must specify restartPolicy when restart rules are used";
+
 /// `containers` (`validateContainers`).
 pub(super) fn check(list: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors) {
     if list.is_empty() {
@@ -30,7 +32,11 @@ pub(super) fn check_init(list: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors)
     let mut names: BTreeSet<&str> = pod.containers.iter().copied().collect();
     for container in list.items() {
         check_common(&container, pod, errors);
-        check_restart_rules(&container, errors);
+        if container.get("restartPolicy").is_set() {
+            check_restart_rules(&container, errors);
+        } else if !container.get("restartPolicyRules").is_empty() {
+            errors.required(&container.get("restartPolicy"), RULES_ALONE);
+        }
         check_new_name(&container, &mut names, errors);
         check_host_ports(std::iter::once(container.clone()), errors);
         let sidecar = container.get("restartPolicy").text() == "Always";
@@ -179,7 +185,7 @@ fn check_restart_rules(container: &At<'_>, errors: &mut Errors) {
     let (policy, rules) = (container.get("restartPolicy"), container.get("restartPolicyRules"));
     if !policy.is_set() {
         if !rules.is_empty() {
-            errors.required(&policy, "must specify restartPolicy when restart rules are used");
+            errors.required(&policy, RULES_ALONE);
         }
     } else {
         errors.one_of(&policy, &["Always", "Never", "OnFailure"]);

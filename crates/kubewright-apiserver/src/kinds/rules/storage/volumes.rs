@@ -48,7 +48,10 @@ const ONE_SOURCE: &str = "may not specify more than 1 volume type";
 pub(crate) fn rules() -> Rules {
     Rules {
         default,
-        prepare_create: |volume| fill::set(volume, "status", json!({"phase": "Pending"})),
+        prepare_create: |volume| {
+            let born = volume["metadata"]["creationTimestamp"].clone();
+            fill::set(volume, "status", json!({"phase": "Pending", "lastPhaseTransitionTime": born}));
+        },
         again: Again::Object,
         validate: |volume| Errors::of(|errors| check(&At::root(volume).get("spec"), errors)),
         validate_update: |new, old| {
@@ -83,10 +86,10 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
         errors.push(FieldError::not_supported(&capacity.path, capacity.value.clone(), ["storage"]));
     }
     for (_, amount) in capacity.entries() {
-        resources::positive(&amount, errors);
         if let Some(bytes) = Quantity::of(amount.value).filter(|bytes| bytes.sign().is_lt()) {
             errors.invalid_as(&amount, bytes.whole(), "must be a valid resource quantity");
         }
+        resources::positive(&amount, errors);
     }
     let policy = spec.get("persistentVolumeReclaimPolicy");
     if !policy.is_empty() {

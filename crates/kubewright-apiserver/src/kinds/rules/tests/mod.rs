@@ -10,6 +10,7 @@ mod samples;
 mod small_groups;
 mod storage;
 
+mod warnings;
 mod workloads;
 
 use serde_json::{Value, json};

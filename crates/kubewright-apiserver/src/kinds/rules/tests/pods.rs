@@ -422,3 +422,33 @@ fn both_names_of_the_service_account_are_told() {
     }
     assert_eq!(refused(POD, &with(&of(POD), "/spec/serviceAccountName", json!("A"))).len(), 1);
 }
+
+#[test]
+fn a_claim_of_a_pod_names_one_source() {
+    let claims = |claims: Value| with(&of(POD), "/spec/resourceClaims", claims);
+    assert_eq!(
+        refused(POD, &claims(json!([{"name": "x"}, {"name": "x", "resourceClaimName": "a"}]))),
+        [
+            "spec.resourceClaims[0]: Invalid value: {\"Name\":\"x\",\"ResourceClaimName\":null,\"ResourceClaimTemplateName\":null}: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
+            "spec.resourceClaims[1].name: Duplicate value: \"x\"",
+        ]
+    );
+}
+
+#[test]
+fn a_pod_for_linux_has_no_options_of_windows_and_the_other_way_round() {
+    let linux = with(&of(POD), "/spec/os", json!({"name": "linux"}));
+    assert_eq!(
+        refused(POD, &with(&linux, "/spec/securityContext", json!({"windowsOptions": {}}))),
+        ["spec.securityContext.windowsOptions: Forbidden: windows options cannot be set for a linux pod"]
+    );
+    let windows = with(&of(POD), "/spec/os", json!({"name": "windows"}));
+    let context = json!({"runAsUser": 1, "windowsOptions": {"runAsUserName": ""}});
+    assert_eq!(
+        refused(POD, &with(&windows, "/spec/securityContext", context)),
+        [
+            "spec.securityContext.windowsOptions.runAsUserName: Invalid value: \"\": runAsUserName cannot be an empty string",
+            "spec.securityContext.runAsUser: Forbidden: cannot be set for a windows pod",
+        ]
+    );
+}

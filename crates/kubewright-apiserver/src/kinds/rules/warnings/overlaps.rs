@@ -21,7 +21,7 @@ impl std::fmt::Display for File {
 /// The files of one volume.
 pub(super) fn of_volume(volume: &At<'_>, out: &mut Vec<String>) {
     let of = |source: &At<'_>, called: &str, out: &mut Vec<String>| {
-        overlap(volume, called, files(source, ""), out);
+        overlap(volume, called, &files(source, ""), out);
     };
     let (map, secret) = (volume.get("configMap"), volume.get("secret"));
     of(&map, &format!("ConfigMap {:?}", map.get("name").text()), out);
@@ -35,7 +35,7 @@ pub(super) fn of_volume(volume: &At<'_>, out: &mut Vec<String>) {
         }
         all.extend(projected(&source));
     }
-    overlap(volume, "Projected", all, out);
+    overlap(volume, "Projected", &all, out);
 }
 
 fn files(source: &At<'_>, called: &str) -> Vec<File> {
@@ -75,7 +75,7 @@ fn projected(source: &At<'_>) -> Vec<File> {
     }
 }
 
-fn overlap(volume: &At<'_>, called: &str, files: Vec<File>, out: &mut Vec<String>) {
+fn overlap(volume: &At<'_>, called: &str, files: &[File], out: &mut Vec<String>) {
     let within = |inner: &str, outer: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
