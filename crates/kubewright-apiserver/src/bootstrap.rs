@@ -56,7 +56,7 @@ async fn create(registry: &Registry, plural: &str, value: Value) -> Result<(), A
         manager: "kube-apiserver".to_owned(),
         ..WriteOptions::default()
     };
-    registry.create(call, Decoded { value, duplicates: Vec::new() }, options).await.map(drop)
+    registry.create(call, Decoded::of(value), options).await.map(drop)
 }
 
 fn service() -> Value {

@@ -23,27 +23,50 @@ pub struct ApiError {
     pub details: Option<Value>,
     /// Answered as plain text (`404 page not found`) and not as a Status.
     pub plain: bool,
-    /// Texts for `Warning` headers: what the client was to be warned of before it went wrong.
-    pub warnings: Vec<String>,
+    /// What few errors have.
+    more: Option<Box<More>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct More {
+    continue_token: Option<String>,
+    warnings: Vec<String>,
 }
 
 impl ApiError {
     /// An error with these parts and no details.
     pub fn new(code: StatusCode, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            reason: reason.into(),
-            message: message.into(),
-            details: None,
-            plain: false,
-            warnings: Vec::new(),
-        }
+        Self { code, reason: reason.into(), message: message.into(), details: None, plain: false, more: None }
     }
 
     /// With these details.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
+        self
+    }
+
+    /// With these texts for `Warning` headers, before those that it has: what was noticed before the request failed.
+    #[must_use]
+    pub fn with_warnings(mut self, mut warnings: Vec<String>) -> Self {
+        if !warnings.is_empty() {
+            let more = self.more.get_or_insert_default();
+            warnings.append(&mut more.warnings);
+            more.warnings = warnings;
+        }
+        self
+    }
+
+    /// Texts for `Warning` headers.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        self.more.as_ref().map_or(&[], |more| &more.warnings)
+    }
+
+    /// With this `metadata.continue` in the Status: where a list may go on nevertheless.
+    #[must_use]
+    pub fn with_continue(mut self, token: String) -> Self {
+        self.more.get_or_insert_default().continue_token = Some(token);
         self
     }
 
@@ -225,7 +248,9 @@ impl ApiError {
         let mut status = Map::new();
         status.insert("kind".into(), "Status".into());
         status.insert("apiVersion".into(), "v1".into());
-        status.insert("metadata".into(), json!({}));
+        let token = self.more.as_ref().and_then(|more| more.continue_token.as_ref());
+        let metadata = token.map_or(json!({}), |token| json!({"continue": token}));
+        status.insert("metadata".into(), metadata);
         status.insert("status".into(), "Failure".into());
         status.insert("message".into(), self.message.clone().into());
         if !self.reason.is_empty() {

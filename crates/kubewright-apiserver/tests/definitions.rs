@@ -83,7 +83,13 @@ async fn objects_are_defaulted_pruned_and_checked_by_the_schema() {
             .contains("spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"),
         "{message}"
     );
-    let message = api.post(BOXES, json!({"metadata": {"name": "c"}})).await.refused(422, "Invalid");
+    let without_kind = api.post(BOXES, json!({"metadata": {"name": "c"}})).await;
+    assert_eq!(
+        without_kind.refused(400, "BadRequest"),
+        r#"the object provided is unrecognized (must be of type Box): Object 'Kind' is missing in '{"metadata":{"name":"c"}}' ({"metadata":{"name":"c"}})"#
+    );
+    let empty = json!({"kind": "Box", "apiVersion": "example.com/v1", "metadata": {"name": "c"}});
+    let message = api.post(BOXES, empty).await.refused(422, "Invalid");
     assert!(message.contains("spec: Required value"), "{message}");
 }
 

@@ -51,9 +51,4 @@ impl<'a> Bindings<'a> {
     pub(crate) fn lazy(&self, name: &str) -> Option<&Lazy<'a>> {
         self.lazy.iter().find(|lazy| lazy.name == name)
     }
-
-    /// The names of all lazy variables, in the order in which they were defined.
-    pub(crate) fn lazy_names(&self) -> impl Iterator<Item = &'a str> + '_ {
-        self.lazy.iter().map(|lazy| lazy.name)
-    }
 }

@@ -88,6 +88,10 @@ impl DeclField {
         Self { name: name.to_owned(), escaped, declaration, required }
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The name in expressions, if they can reach it.
     pub(crate) fn escaped(&self) -> Option<&str> {
         self.escaped.as_deref()
@@ -298,6 +302,14 @@ impl DeclType {
         }
     }
 
+    /// The fields of an object.
+    pub(crate) fn fields(&self) -> Vec<DeclField> {
+        match &self.0.shape {
+            Shape::Object(object) => object.fields.values().cloned().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     pub(crate) fn shape(&self) -> &Shape {
         &self.0.shape
     }
@@ -311,7 +323,7 @@ impl DeclType {
         let Shape::Object(object) = &self.0.shape else { return None };
         let key = crate::escaping::unescape(name)?;
         let field = object.fields.get(key.as_ref())?;
-        let reachable = field.escaped.as_deref() == Some(name) || *key == *name;
+        let reachable = field.escaped.as_deref() == Some(name) || crate::escaping::is_reserved(name);
         (reachable && field.escaped.is_some() && field.declaration.is_exposed()).then_some(&field.declaration)
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::declaration::DeclType;
+use crate::declaration::{DeclField, DeclType};
 use crate::error::CompileErrors;
 use crate::program::Program;
+use crate::types::{Type, names};
 
 /// Declarations that expressions are compiled against. It has all of kube-apiserver v1.36's functions and macros
 /// (k8s.io/apiserver/pkg/cel/environment/base.go); variables are added by whoever compiles. Cheap to clone.
@@ -32,6 +33,19 @@ impl Environment {
         let mut declarations = Arc::unwrap_or_clone(self.0);
         declarations.variables.insert(name.into(), declaration);
         Self(Arc::new(declarations))
+    }
+
+    /// The same with the field `name` in the variable `variables`, of a type that was found out by compiling what it stands
+    /// for. What that is, [`Bindings::define`](crate::Bindings::define) says.
+    ///
+    /// Source: k8s.io/apiserver/pkg/admission/plugin/cel/composition.go.
+    #[must_use]
+    pub fn lazy_variable(self, name: &str, r#type: Type) -> Self {
+        let field = DeclField::new(name, DeclType::of(r#type), true);
+        let mut fields = self.0.variables.get("variables").map(DeclType::fields).unwrap_or_default();
+        fields.retain(|known| known.name() != name);
+        fields.push(field);
+        self.variable("variables", DeclType::object(fields).named(names::VARIABLES))
     }
 
     /// The same with the types of mutating policies: `Object{...}`, `JSONPatch{...}`, and the function

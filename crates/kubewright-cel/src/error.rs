@@ -84,6 +84,9 @@ impl Issue {
     fn show(&self, source: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ERROR: <input>:{}:{}: {}", self.line, self.column + 1, self.message)?;
         let Ok(index) = usize::try_from(self.line - 1) else { return Ok(()) };
+        if source.is_empty() {
+            return Ok(());
+        }
         let Some(line) = source.split('\n').nth(index).filter(|line| line.len() <= LONGEST_LINE) else {
             return Ok(());
         };

@@ -62,7 +62,7 @@ impl Program {
     /// Evaluates the expression, for at most `limit` units of cost
     /// ([`PER_CALL_LIMIT`](crate::limits::PER_CALL_LIMIT) in kube-apiserver; the lazy variables have a limit of that each).
     #[must_use]
-    pub fn evaluate<'a>(&'a self, bindings: &Bindings<'a>, limit: u64) -> Evaluation<'a> {
+    pub fn evaluate<'a>(&self, bindings: &Bindings<'a>, limit: u64) -> Evaluation<'a> {
         crate::eval::evaluate(self, bindings, limit)
     }
 }

@@ -9,7 +9,7 @@ use super::reinvocation::Round;
 use super::webhooks::{self, Webhooks};
 use super::{Operation, Review};
 use crate::error::ApiError;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Subresource};
 use crate::registry::{DeleteOptions, FieldValidation, Propagation, WriteOptions, body, encode};
 
 /// What dynamic admission keeps between requests: compiled configurations, and connections to webhooks.
@@ -84,9 +84,8 @@ pub(super) async fn validate(
 }
 
 /// A refused request warns too.
-fn with_warnings(mut error: ApiError, warnings: &mut Vec<String>) -> ApiError {
-    error.warnings.append(warnings);
-    error
+fn with_warnings(error: ApiError, warnings: &mut Vec<String>) -> ApiError {
+    error.with_warnings(std::mem::take(warnings))
 }
 
 /// Adds a warning, once. One that cannot stand in a header is dropped, as kube-apiserver does.
@@ -107,7 +106,7 @@ pub(super) fn adopt(
     mut value: Value,
     strict: bool,
 ) -> Result<Value, ApiError> {
-    let of_subresource = kind.subresource(review.subresource).and_then(|subresource| subresource.body_kind());
+    let of_subresource = kind.subresource(review.subresource).and_then(Subresource::body_kind);
     if of_subresource.is_none() {
         check_type(kind, &value)?;
         encode::set_type(kind, &mut value);

@@ -2,9 +2,10 @@
 //! (`k8s.io/kubernetes/pkg/registry/authentication`).
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::user::UserInfo;
 use super::{Authenticator, Lookup, User, decode};
 use crate::authz::null_is_default;
 use crate::error::ApiError;
@@ -25,35 +26,86 @@ struct TokenReviewSpec {
 }
 
 impl Authenticator {
-    /// Answers a TokenReview: the body with a status that tells whose token it is, or why it is nobody's.
+    /// Answers a TokenReview: the JSON of the body with a status that tells whose token it is, or why it is nobody's.
     ///
     /// # Errors
     /// 400 when the body is of another shape or names no token.
-    pub fn review_token(&self, body: &Value, lookup: Lookup<'_>) -> Result<Value, ApiError> {
+    pub fn review_token(&self, body: &Value, lookup: Lookup<'_>) -> Result<String, ApiError> {
         let review: TokenReview = decode("TokenReview", body)?;
         if review.spec.token.is_empty() {
             return Err(ApiError::bad_request("token is required for TokenReview in authentication"));
         }
-        let mut answer = body.clone();
-        answer["status"] = match self.authenticate_token(&review.spec.token, &review.spec.audiences, lookup) {
-            Ok(identity) => json!({
-                "authenticated": true,
-                "user": identity.user.to_info(),
-                "audiences": identity.audiences,
-            }),
-            Err(why) => json!({"user": {}, "error": why.to_string()}),
+        let found = self.authenticate_token(&review.spec.token, &review.spec.audiences, lookup);
+        let status = match &found {
+            Ok(identity) => Status {
+                authenticated: true,
+                user: identity.user.info(),
+                audiences: &identity.audiences,
+                error: String::new(),
+            },
+            Err(why) => Status {
+                authenticated: false,
+                user: User::nobody().info(),
+                audiences: &[],
+                error: why.to_string(),
+            },
         };
-        Ok(answer)
+        let answer = Answer {
+            kind: "TokenReview",
+            api_version: API_VERSION,
+            metadata: &body["metadata"],
+            spec: Some(&body["spec"]),
+            status,
+        };
+        written(&answer)
     }
 }
 
-/// Answers a SelfSubjectReview: who the server takes the caller for.
-#[must_use]
-pub fn review_self(user: &User, now: Timestamp) -> Value {
-    json!({
-        "kind": "SelfSubjectReview",
-        "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {"creationTimestamp": super::whole_second(now).to_string()},
-        "status": {"userInfo": user.to_info()},
+/// Answers a SelfSubjectReview with the JSON that tells who the server takes the caller for.
+///
+/// # Errors
+/// None that a caller can bring about.
+pub fn review_self(user: &User, now: Timestamp) -> Result<String, ApiError> {
+    written(&Answer {
+        kind: "SelfSubjectReview",
+        api_version: API_VERSION,
+        metadata: &json!({"creationTimestamp": super::whole_second(now).to_string()}),
+        spec: None,
+        status: SelfStatus { user_info: user.info() },
     })
+}
+
+const API_VERSION: &str = "authentication.k8s.io/v1";
+
+/// An answer with its members in the order of Kubernetes.
+#[derive(Serialize)]
+struct Answer<'a, S> {
+    kind: &'a str,
+    #[serde(rename = "apiVersion")]
+    api_version: &'a str,
+    metadata: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spec: Option<&'a Value>,
+    status: S,
+}
+
+#[derive(Serialize)]
+struct Status<'a> {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    authenticated: bool,
+    user: UserInfo<'a>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    audiences: &'a [String],
+    #[serde(skip_serializing_if = "String::is_empty")]
+    error: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SelfStatus<'a> {
+    user_info: UserInfo<'a>,
+}
+
+fn written(answer: &impl Serialize) -> Result<String, ApiError> {
+    serde_json::to_string(answer).map_err(|error| ApiError::internal(&error.to_string()))
 }

@@ -231,6 +231,17 @@ async fn token_requests_that_break_the_rules_are_told_why() {
     );
 }
 
+fn value(answer: &str) -> Value {
+    serde_json::from_str(answer).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_of_a_user_are_told_in_the_order_of_kubernetes() {
+    let user = User { uid: "7".to_owned(), ..User::new("a", ["g"]) };
+    let text = review::review_self(&user, server().now()).unwrap();
+    assert!(text.contains(r#""userInfo":{"username":"a","uid":"7","groups":["g"]}"#), "{text}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_token_for_others_is_not_for_this_server() {
     let server = server();
@@ -239,7 +250,7 @@ async fn a_token_for_others_is_not_for_this_server() {
     assert_eq!(request(&server, &format!("Bearer {token}")), Err(StatusCode::UNAUTHORIZED));
 
     let review = |spec: Value| {
-        with(&cluster(), |lookup| server.review_token(&json!({"spec": spec}), lookup)).unwrap()["status"]
+        value(&with(&cluster(), |lookup| server.review_token(&json!({"spec": spec}), lookup)).unwrap())["status"]
             .clone()
     };
     let known = review(json!({"token": token, "audiences": ["golden", "other"]}));
@@ -256,14 +267,14 @@ async fn a_token_for_others_is_not_for_this_server() {
 async fn reviews_tell_whose_token_it_is_and_who_one_is() {
     let server = server();
     let review = |body: Value| with(&cluster(), |lookup| server.review_token(&body, lookup));
-    let answer = review(json!({"kind": "TokenReview", "spec": {"token": "sesame"}})).unwrap();
+    let answer = value(&review(json!({"kind": "TokenReview", "spec": {"token": "sesame"}})).unwrap());
     assert_eq!(
         answer["status"],
         json!({"authenticated": true, "audiences": [ISSUER],
             "user": {"username": "admin", "groups": [SYSTEM_MASTERS, AUTHENTICATED]}})
     );
     assert_eq!(
-        review(json!({"spec": {"token": "x"}})).unwrap()["status"],
+        value(&review(json!({"spec": {"token": "x"}})).unwrap())["status"],
         json!({"user": {}, "error": "invalid bearer token"})
     );
     assert_eq!(
@@ -273,7 +284,7 @@ async fn reviews_tell_whose_token_it_is_and_who_one_is() {
     for body in [json!([]), json!([{}]), json!("x"), json!({"spec": 1}), json!({"spec": {"token": 1}})] {
         assert_eq!(review(body.clone()).unwrap_err().code, 400, "{body}");
     }
-    let own = review::review_self(&User::anonymous(), server.now());
+    let own = value(&review::review_self(&User::anonymous(), server.now()).unwrap());
     assert_eq!(
         own,
         json!({"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1",

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 /// The group whose members may do everything.
 pub const SYSTEM_MASTERS: &str = "system:masters";
@@ -47,6 +48,13 @@ impl User {
         Self::new(ANONYMOUS, [UNAUTHENTICATED])
     }
 
+    /// No user at all.
+    pub(crate) fn nobody() -> &'static Self {
+        static NOBODY: User =
+            User { name: String::new(), uid: String::new(), groups: Vec::new(), extra: BTreeMap::new() };
+        &NOBODY
+    }
+
     /// A service account with its fixed groups.
     #[must_use]
     pub fn service_account(namespace: &str, name: &str, uid: &str) -> Self {
@@ -71,24 +79,29 @@ impl User {
         self
     }
 
-    /// The `authentication.k8s.io/v1` UserInfo.
-    #[must_use]
+    /// [`User::info`] as a value.
     pub(crate) fn to_info(&self) -> Value {
-        let mut info = json!({});
-        if !self.name.is_empty() {
-            info["username"] = self.name.clone().into();
-        }
-        if !self.uid.is_empty() {
-            info["uid"] = self.uid.clone().into();
-        }
-        if !self.groups.is_empty() {
-            info["groups"] = self.groups.clone().into();
-        }
-        if !self.extra.is_empty() {
-            info["extra"] = json!(self.extra);
-        }
-        info
+        serde_json::to_value(self.info()).unwrap_or_default()
     }
+
+    /// The `authentication.k8s.io/v1` UserInfo, with its members in the order of Kubernetes.
+    #[must_use]
+    pub(crate) fn info(&self) -> UserInfo<'_> {
+        UserInfo { username: &self.name, uid: &self.uid, groups: &self.groups, extra: &self.extra }
+    }
+}
+
+/// Who somebody is, as the API tells it.
+#[derive(Debug, Serialize)]
+pub(crate) struct UserInfo<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    username: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    uid: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    groups: &'a [String],
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    extra: &'a BTreeMap<String, Vec<String>>,
 }
 
 /// `system:serviceaccount:<namespace>:<name>`.

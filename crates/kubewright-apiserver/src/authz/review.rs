@@ -11,6 +11,7 @@ use super::{Action, Attributes, Decision, Rbac, null_is_default};
 use crate::authn::{SYSTEM_MASTERS, User, decode};
 use crate::error::ApiError;
 use crate::field::FieldError;
+use crate::kinds::rules::text;
 
 const GROUP: &str = "authorization.k8s.io";
 
@@ -218,7 +219,7 @@ fn spec_errors(spec: &Spec) -> Vec<FieldError> {
         for (field, selector) in
             [("fieldSelector", &what.field_selector), ("labelSelector", &what.label_selector)]
         {
-            errors.extend(selector.iter().filter_map(|selector| selector.error(field)));
+            errors.extend(selector.iter().flat_map(|selector| selector.errors(field)));
         }
     }
     errors
@@ -278,9 +279,9 @@ impl PathAttributes {
 }
 
 impl SelectorAttributes {
-    fn error(&self, field: &str) -> Option<FieldError> {
+    fn errors(&self, field: &str) -> Vec<FieldError> {
         let path = format!("spec.resourceAttributes.{field}");
-        match (self.raw_selector.is_empty(), self.requirements.is_empty()) {
+        let own = match (self.raw_selector.is_empty(), self.requirements.is_empty()) {
             (false, false) => Some(FieldError::invalid(
                 format!("{path}.rawSelector"),
                 self.raw_selector.clone(),
@@ -291,8 +292,49 @@ impl SelectorAttributes {
                 format!("when {path} is specified, requirements or rawSelector is required"),
             )),
             _ => None,
-        }
+        };
+        let requirements = self.requirements.iter().enumerate();
+        let inside = requirements.flat_map(|(index, requirement)| {
+            requirement_errors(
+                &format!("{path}.requirements[{index}]"),
+                field == "labelSelector",
+                requirement,
+            )
+        });
+        own.into_iter().chain(inside).collect()
     }
+}
+
+/// What is wrong with a requirement of a label or a field selector; an unknown operator is not
+/// (`k8s.io/apimachinery/pkg/apis/meta/v1/validation`, with `AllowUnknownOperatorInRequirement`).
+fn requirement_errors(path: &str, of_labels: bool, requirement: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let values = requirement["values"].as_array().map_or(&[][..], Vec::as_slice);
+    match requirement["operator"].as_str().unwrap_or_default() {
+        "In" | "NotIn" if values.is_empty() => {
+            let why = "must be specified when `operator` is 'In' or 'NotIn'";
+            errors.push(FieldError::required(format!("{path}.values"), why));
+        }
+        "Exists" | "DoesNotExist" if !values.is_empty() => {
+            let why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+            errors.push(FieldError::forbidden(format!("{path}.values"), why));
+        }
+        _ => {}
+    }
+    let key = requirement["key"].as_str().unwrap_or_default();
+    if of_labels {
+        for problem in text::label_key(key) {
+            errors.push(FieldError::invalid(format!("{path}.key"), key, problem));
+        }
+        for (index, value) in values.iter().filter_map(Value::as_str).enumerate() {
+            for problem in text::label_value(value) {
+                errors.push(FieldError::invalid(format!("{path}.values[{index}]"), value, problem));
+            }
+        }
+    } else if key.is_empty() {
+        errors.push(FieldError::required(format!("{path}.key"), "must be specified"));
+    }
+    errors
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! The documents of plain discovery (`k8s.io/apiserver/pkg/endpoints/discovery`).
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 
 use super::order::{self, Group};
-use crate::kinds::{Kind, Kinds, Subresource};
+use crate::kinds::{Kind, Kinds, Subresource, Verbs};
 
 /// `/api`: `APIVersions`. The address, such as `10.0.0.1:6443`, is where clients from anywhere reach the server.
 #[must_use]
@@ -93,7 +96,18 @@ fn resource(kind: &Kind) -> Value {
     if !kind.categories.is_empty() {
         resource["categories"] = kind.categories.clone().into();
     }
+    if kind.verbs != Verbs::CreateOnly {
+        resource["storageVersionHash"] = storage_version_hash(kind).into();
+    }
     resource
+}
+
+/// What changes when objects are stored in another version (`k8s.io/apiserver/pkg/endpoints/discovery/storageversionhash.go`).
+fn storage_version_hash(kind: &Kind) -> String {
+    let api_version = kind.storage_api_version();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let hash = digest(&SHA256, format!("{group}/{version}/{}", kind.kind).as_bytes());
+    STANDARD.encode(hash.as_ref().get(..8).unwrap_or_default())
 }
 
 fn subresource(kind: &Kind, subresource: &Subresource) -> Value {
@@ -142,6 +156,7 @@ mod tests {
                 "kind": "ConfigMap",
                 "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
                 "shortNames": ["cm"],
+                "storageVersionHash": "qFsyl6wFWjQ=",
             })
         );
         assert_eq!(

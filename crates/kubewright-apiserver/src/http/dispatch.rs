@@ -1,22 +1,23 @@
 //! From a request for objects to a call of the engine, and back to a response.
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use http_body::Body;
 
 use super::body::{self, Decoded};
-use super::negotiate::{BodyEncoding, Wanted, media_type};
+use super::negotiate::{BodyEncoding, Encoding, Offer, Shape, Wanted, media_type};
 use super::protobuf::ObjectType;
 use super::request::{Query, Target};
-use super::respond::{self, ResponseBody};
+use super::respond;
+use super::response_body::ResponseBody;
 use super::service::{ApiServer, Incoming};
-use super::shape::{IncludeObject, Shaper};
+use super::shape::{IncludeObject, Pieces, Shaper};
 use super::subresources;
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::kinds::{Kind, Subresource, Verbs};
-use crate::patch::Patch;
-use crate::registry::{Call, DeleteOptions, ListOptions, Part, WriteOptions, Written, unrecognized};
+use crate::patch::{self, Patch};
+use crate::registry::{Call, DeleteOptions, ListOptions, Part, WriteOptions, Written};
 use crate::watch;
 use std::sync::Arc;
 
@@ -42,15 +43,39 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let kind = find(server, target)?;
-    let wanted = Wanted::object(&incoming.parts.headers)?;
-    let outcome = answer_for(server, &kind, incoming, verb, target, wanted).await;
+    let (parts, query) = (&incoming.parts, &incoming.query);
+    if kind.custom.is_none() && (parts.method == Method::HEAD || target.watch && verb != "watch") {
+        return Err(ApiError::method_not_allowed());
+    }
+    if verb == "patch" && kind.custom.is_none() {
+        check_patch_type(media_type(&parts.headers))?;
+    }
+    if !matches!(verb, "create" | "update" | "") {
+        check_name(&target.name)?;
+    }
+    let offer = match (verb, kind.custom.is_some()) {
+        ("watch", false) => Offer::Watch,
+        ("watch", true) => Offer::CustomWatch,
+        ("list", false) => Offer::List,
+        (_, false) => Offer::Object,
+        (_, true) => Offer::Custom,
+    };
+    let wanted = Wanted::of(&parts.headers, query, offer);
+    let outcome = match wanted {
+        Ok(wanted) => answer_for(server, &kind, incoming, verb, target, wanted).await,
+        Err(error) => Err(error),
+    };
     let Some(warning) = kind.custom.as_ref().and_then(|custom| custom.deprecation.clone()) else {
         return outcome;
     };
     // A deprecated version warns of itself on failures too.
-    let mut response = outcome.unwrap_or_else(|error| respond::failure(&error, wanted.encoding));
-    respond::warn(&mut response, &[warning]);
-    Ok(response)
+    match outcome {
+        Ok(mut response) => {
+            respond::warn(&mut response, &[warning]);
+            Ok(response)
+        }
+        Err(error) => Err(error.with_warnings(vec![warning])),
+    }
 }
 
 async fn answer_for<B>(
@@ -93,11 +118,34 @@ fn find(server: &ApiServer, target: &Target) -> Result<Arc<Kind>, ApiError> {
     } else {
         target.namespace.is_empty()
     };
-    match (in_place, &kind.custom) {
+    let everywhere = kind.namespaced() && target.namespace.is_empty();
+    // What is only created is created somewhere, and has no name.
+    let created = kind.verbs == Verbs::CreateOnly && (everywhere || !target.name.is_empty());
+    match (in_place && !created, &kind.custom) {
         (true, _) => Ok(Arc::clone(kind)),
         (false, None) => Err(ApiError::no_such_resource()),
         (false, Some(_)) => Err(ApiError::no_such_path()),
     }
+}
+
+/// The router has routes for the patches of built-in kinds by their media types, and words of its own for others.
+fn check_patch_type(media_type: &str) -> Result<(), ApiError> {
+    if [patch::JSON, patch::MERGE, patch::STRATEGIC, patch::APPLY].contains(&media_type) {
+        return Ok(());
+    }
+    let why = "415: Unsupported Media Type";
+    Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", why)
+        .with_details(serde_json::json!({})))
+}
+
+/// Whether a name can be the key of an object (`k8s.io/apimachinery/pkg/api/validation/path`).
+fn check_name(name: &str) -> Result<(), ApiError> {
+    let why = match name {
+        "." | ".." => format!("may not be '{name}'"),
+        name if name.contains('%') => "may not contain '%'".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(ApiError::bad_request(format!("Name parameter invalid: {name:?}: {why}")))
 }
 
 async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
@@ -107,16 +155,19 @@ async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> 
     match asked.verb {
         "get" => {
             let bytes = registry.get(call, asked.query.text("resourceVersion")).await?;
-            Ok(respond::json(StatusCode::OK, asked.shaper()?.object(bytes), asked.wanted.encoding))
+            Ok(respond::json(StatusCode::OK, asked.shaper()?.object(bytes)?, asked.wanted.encoding))
         }
         "list" => {
-            let list = registry.list(call, &ListOptions::read(asked.query, call.kind)?).await?;
-            Ok(respond::json(StatusCode::OK, asked.shaper()?.list(&list), asked.wanted.encoding))
+            let options = ListOptions::read(asked.query, call.kind, false)?;
+            let shaper = asked.shaper()?;
+            asked.listed(shaper.list(registry.list(call, &options).await?)?)
         }
         "watch" => {
-            let options = ListOptions::read(asked.query, call.kind)?.for_name(call)?;
+            let options = ListOptions::read(asked.query, call.kind, true)?.for_name(call)?;
             let ended = asked.server.shutdown().clone();
-            Ok(respond::stream(watch::open(registry, call, &options, asked.shaper()?, ended).await?))
+            let encoding = asked.wanted.encoding;
+            let events = watch::open(registry, call, &options, asked.shaper()?, encoding, ended).await?;
+            Ok(respond::stream(events, encoding))
         }
         "create" if !named && !everywhere => {
             let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
@@ -132,7 +183,7 @@ async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> 
         }
         "delete" => asked.written(registry.delete(call, &asked.delete_options()?).await?),
         "deletecollection" if call.kind.verbs == Verbs::All && !everywhere => {
-            let list = ListOptions::read(asked.query, call.kind)?;
+            let list = ListOptions::read(asked.query, call.kind, false)?;
             asked.written(registry.delete_collection(call, &list, &asked.delete_options()?).await?)
         }
         _ => Err(ApiError::method_not_allowed()),
@@ -140,11 +191,21 @@ async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> 
 }
 
 impl Asked<'_> {
+    /// The answer to a list: made while the client reads it, where it is long and nothing has to be known of all of it.
+    fn listed(&self, pieces: Pieces) -> Result<Response<ResponseBody>, ApiError> {
+        let encoding = self.wanted.encoding;
+        if encoding == Encoding::Json && !pieces.is_small() {
+            return Ok(respond::pieces(pieces, encoding));
+        }
+        Ok(respond::json(StatusCode::OK, pieces.whole(), encoding))
+    }
+
     /// The answer to a write.
     pub(super) fn written(&self, written: Written) -> Result<Response<ResponseBody>, ApiError> {
-        let bytes = match written.bytes.starts_with(b"{\"apiVersion\":\"v1\",\"details\"") {
-            true => written.bytes,
-            false => self.shaper()?.object(written.bytes),
+        // Objects begin with their kind (`registry::encode`); a Status stays one, whatever shape is wanted.
+        let bytes = match written.bytes.starts_with(b"{\"kind\":") {
+            true => self.shaper()?.object(written.bytes)?,
+            false => written.bytes,
         };
         let mut response = respond::json(written.code, bytes, self.wanted.encoding);
         respond::warn(&mut response, &written.warnings);
@@ -168,11 +229,10 @@ impl Asked<'_> {
 
     fn decoded_as(&self, protobuf: Option<ObjectType<'_>>) -> Result<Decoded, ApiError> {
         match BodyEncoding::of(self.headers, protobuf)? {
-            BodyEncoding::Text(encoding) => body::decode(&self.body, encoding).map_err(|reason| {
-                unrecognized(self.call.kind, &format!("{reason} ({})", body::excerpt(&self.body)))
-            }),
+            BodyEncoding::Text(encoding) => body::decode(&self.body, encoding)
+                .map_err(|reason| body::unrecognized(&self.call.kind.kind, &reason, &self.body)),
             BodyEncoding::Protobuf(object) => match object.decode(&self.body) {
-                Ok(value) => Ok(Decoded { value, duplicates: Vec::new() }),
+                Ok(value) => Ok(Decoded::of(value)),
                 Err(mistake) => Err(object.refuse(&mistake, &self.body)),
             },
         }
@@ -191,9 +251,9 @@ impl Asked<'_> {
         }
         let value =
             match BodyEncoding::of(self.headers, ObjectType::of("meta.k8s.io", "v1", "DeleteOptions"))? {
-                BodyEncoding::Text(encoding) => body::decode(&self.body, encoding)
-                    .map(|decoded| decoded.value)
-                    .map_err(|reason| format!("couldn't get version/kind; json parse error: {reason}")),
+                BodyEncoding::Text(encoding) => {
+                    body::decode(&self.body, encoding).map(|decoded| decoded.value)
+                }
                 BodyEncoding::Protobuf(object) => {
                     object.decode(&self.body).map_err(|mistake| mistake.to_string())
                 }
@@ -202,7 +262,9 @@ impl Asked<'_> {
     }
 
     fn shaper(&self) -> Result<Shaper, ApiError> {
+        let is_table = matches!(self.wanted.shape, Shape::Table(_));
         let include = match self.query.text("includeObject") {
+            _ if !is_table => IncludeObject::Metadata,
             "" | "Metadata" => IncludeObject::Metadata,
             "Object" => IncludeObject::Object,
             "None" => IncludeObject::None,

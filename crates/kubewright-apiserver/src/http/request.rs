@@ -30,38 +30,38 @@ pub struct Target {
 pub enum Path {
     /// Objects of the API.
     Resource(Target),
-    /// Anything else: discovery, health, OpenAPI; the segments between the slashes.
+    /// Anything else: discovery, health, OpenAPI; the segments between the slashes. A slash at the end is an empty last
+    /// segment.
     Other(Vec<String>),
 }
 
 impl Path {
-    /// Reads a URL path.
-    ///
-    /// # Errors
-    /// 400 for a segment that is not UTF-8 or that would leave its place (`.`, `..` or a slash, percent-encoded or not).
-    pub fn parse(path: &str) -> Result<Self, ApiError> {
-        let segments = path
-            .split('/')
-            .filter(|segment| !segment.is_empty())
-            .map(segment)
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok(target(&segments).map_or(Self::Other(segments), Self::Resource))
+    /// Reads a URL path. What is percent-encoded is decoded first, slashes too; what is no UTF-8 is replaced.
+    #[must_use]
+    pub fn parse(path: &str) -> Self {
+        let decoded = percent_decode_str(path).decode_utf8_lossy();
+        let inside = decoded.strip_prefix('/').unwrap_or(&decoded);
+        if inside.is_empty() {
+            return Self::Other(Vec::new());
+        }
+        let segments: Vec<&str> = inside.split('/').collect();
+        let named = segments.split_last().map_or(&segments[..], |(last, others)| match *last {
+            "" => others,
+            _ => &segments[..],
+        });
+        match target(named) {
+            Some(target) => Self::Resource(target),
+            None => Self::Other(segments.into_iter().map(str::to_owned).collect()),
+        }
     }
-}
-
-fn segment(raw: &str) -> Result<String, ApiError> {
-    let refuse = || ApiError::bad_request(format!("invalid path segment {raw:?}"));
-    let segment = percent_decode_str(raw).decode_utf8().map_err(|_| refuse())?;
-    if matches!(&*segment, "." | "..") || segment.contains(['/', '\0']) {
-        return Err(refuse());
-    }
-    Ok(segment.into_owned())
 }
 
 /// The place that segments name, when they name objects.
-fn target(segments: &[String]) -> Option<Target> {
-    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-    let (group, version, mut rest) = match segments.as_slice() {
+fn target(segments: &[&str]) -> Option<Target> {
+    if segments.contains(&"") {
+        return None;
+    }
+    let (group, version, mut rest) = match segments {
         ["api", version, rest @ ..] => ("", *version, rest),
         ["apis", group, version, rest @ ..] => (*group, *version, rest),
         _ => return None,
@@ -101,10 +101,12 @@ fn target(segments: &[String]) -> Option<Target> {
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads a query string; a missing one has no parameters.
+    /// Reads a query string; a missing one has no parameters. A pair that is not well-formed is passed over (Go's
+    /// `url.ParseQuery`).
     #[must_use]
     pub fn parse(query: Option<&str>) -> Self {
-        Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect())
+        let pairs = query.unwrap_or_default().split('&').filter(|pair| is_well_formed(pair));
+        Self(pairs.flat_map(|pair| form_urlencoded::parse(pair.as_bytes()).into_owned()).collect())
     }
 
     /// The first value of a parameter.
@@ -136,13 +138,24 @@ impl Query {
     /// # Errors
     /// 400 in the words of Go's `strconv`.
     pub fn number(&self, name: &str) -> Result<Option<i64>, ApiError> {
-        match self.get(name) {
-            None | Some("") => Ok(None),
-            Some(text) => text.parse().map(Some).map_err(|_| {
-                ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
-            }),
-        }
+        let Some(text) = self.get(name) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| {
+            let digits = text.trim_start_matches(['-', '+']);
+            let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            let why = if is_number { "value out of range" } else { "invalid syntax" };
+            ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
+        })
     }
+}
+
+/// Whether a pair of a query has no semicolon, and hexadecimal digits behind each percent sign.
+fn is_well_formed(pair: &str) -> bool {
+    let mut escapes = pair.split('%');
+    let hexadecimal = |escape: &str| {
+        let bytes = escape.as_bytes();
+        bytes.len() >= 2 && bytes[..2].iter().all(u8::is_ascii_hexdigit)
+    };
+    !pair.contains(';') && escapes.next().is_some() && escapes.all(hexadecimal)
 }
 
 #[cfg(test)]
@@ -151,7 +164,7 @@ mod tests {
 
     fn resource(path: &str) -> Target {
         match Path::parse(path) {
-            Ok(Path::Resource(target)) => target,
+            Path::Resource(target) => target,
             other => panic!("{path} is no resource: {other:?}"),
         }
     }
@@ -193,17 +206,33 @@ mod tests {
     #[test]
     fn other_paths_are_segments() {
         for path in ["/", "/healthz", "/api", "/api/v1", "/apis/apps/v1", "/openapi/v3/apis/apps/v1"] {
-            assert!(matches!(Path::parse(path), Ok(Path::Other(_))), "{path}");
+            assert!(matches!(Path::parse(path), Path::Other(_)), "{path}");
         }
     }
 
     #[test]
-    fn a_segment_cannot_leave_its_place() {
-        for path in
-            ["/api/v1/namespaces/../secrets", "/api/v1/pods/%2e%2e", "/api/v1/pods/a%2Fb", "/api/v1/pods/%ff"]
-        {
-            assert!(Path::parse(path).is_err(), "{path}");
+    fn what_is_encoded_is_read_as_what_it_means() {
+        assert_eq!(resource("/api/v1/pods/%2e%2e").name, "..");
+        assert_eq!(resource("/api/v1/pods/a%2Fstatus").subresource, "status");
+        assert_eq!(resource("/api/v1/pods/%ff").name, "\u{fffd}");
+        assert_eq!(resource("/api/v1/pods/").resource, "pods");
+        assert_eq!(resource("/api/v1/pods/a/proxy/x/y").subresource, "proxy");
+    }
+
+    #[test]
+    fn an_empty_segment_names_nothing() {
+        for path in ["//api/v1/pods", "/api//v1/pods", "/api/v1/namespaces//pods"] {
+            assert!(matches!(Path::parse(path), Path::Other(_)), "{path}");
         }
+        assert_eq!(Path::parse("/healthz/"), Path::Other(vec!["healthz".to_owned(), String::new()]));
+    }
+
+    #[test]
+    fn pairs_that_make_no_sense_are_passed_over() {
+        let query = Query::parse(Some("limit=%zz&a;b=1&watch=%74rue&x=%2"));
+        assert_eq!(query.number("limit"), Ok(None));
+        assert!(query.flag("watch"));
+        assert_eq!((query.get("a"), query.get("x")), (None, None));
     }
 
     #[test]

@@ -8,16 +8,18 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use http::header::{HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use http_body::Body;
 use kubewright_store::Snapshot;
 use tokio_util::sync::CancellationToken;
 
-use super::negotiate::Encoding;
+use super::in_flight::InFlight;
 use super::request::{Path, Query, Target};
-use super::respond::{self, ResponseBody};
-use super::{dispatch, system};
+use super::response_body::ResponseBody;
+use super::system::{Documents, Metrics};
+use super::{dispatch, in_flight, negotiate, respond, system};
 use crate::authn::{Authenticator, User, impersonation};
 use crate::authz::{Attributes, forbidden};
 use crate::error::ApiError;
@@ -37,7 +39,17 @@ pub struct Config {
 
 /// The Kubernetes API as a tower service: cheap to clone, needs no socket, never fails.
 #[derive(Clone)]
-pub struct ApiServer(Arc<Config>);
+pub struct ApiServer(Arc<Served>);
+
+struct Served {
+    config: Config,
+    in_flight: InFlight,
+    documents: Documents,
+    metrics: Metrics,
+}
+
+/// The header that names a request (`k8s.io/api/audit/v1`, `HeaderAuditID`).
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// One request with all that was found out about it.
 pub(super) struct Incoming<B> {
@@ -47,31 +59,60 @@ pub(super) struct Incoming<B> {
     pub user: User,
 }
 
+/// Why a request is not answered.
+enum Refusal {
+    /// Who asks may not do it.
+    Forbidden(ApiError),
+    /// Anything else.
+    Error(ApiError),
+}
+
+impl From<ApiError> for Refusal {
+    fn from(error: ApiError) -> Self {
+        Self::Error(error)
+    }
+}
+
 impl ApiServer {
     /// Serves this.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self(Arc::new(config))
+        Self::with_in_flight(config, InFlight::default())
+    }
+
+    /// Serves this, to so many requests at once.
+    #[must_use]
+    pub fn with_in_flight(config: Config, in_flight: InFlight) -> Self {
+        let metrics = Metrics::new(config.registry.world().clock.now());
+        Self(Arc::new(Served { config, in_flight, documents: Documents::default(), metrics }))
     }
 
     /// The objects behind the service.
     #[must_use]
     pub fn registry(&self) -> &Arc<Registry> {
-        &self.0.registry
+        &self.0.config.registry
     }
 
     /// Who is who.
     #[must_use]
     pub fn authenticator(&self) -> &Authenticator {
-        &self.0.authenticator
+        &self.0.config.authenticator
     }
 
     pub(super) fn shutdown(&self) -> &CancellationToken {
-        &self.0.shutdown
+        &self.0.config.shutdown
     }
 
     pub(super) fn address(&self) -> &str {
-        &self.0.address
+        &self.0.config.address
+    }
+
+    pub(super) fn documents(&self) -> &Documents {
+        &self.0.documents
+    }
+
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     async fn answer<B>(self, request: Request<B>) -> Response<ResponseBody>
@@ -79,42 +120,64 @@ impl ApiServer {
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let yaml =
-            request.headers().get(http::header::ACCEPT).is_some_and(|accept| accept == "application/yaml");
-        let encoding = if yaml { Encoding::Yaml } else { Encoding::Json };
-        match AssertUnwindSafe(self.handle(request)).catch_unwind().await {
+        let (parts, body) = request.into_parts();
+        let query = Query::parse(parts.uri.query());
+        let encoding = negotiate::for_status(&parts.headers, &query);
+        let headers = parts.headers.clone();
+        let handled = self.handle(parts, body, query);
+        let response = match AssertUnwindSafe(handled).catch_unwind().await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => respond::failure(&error, encoding),
+            Ok(Err(Refusal::Forbidden(error))) => respond::forbidden(&error, encoding),
+            Ok(Err(Refusal::Error(error))) => respond::failure(&error, encoding),
             Err(_) => {
                 tracing::error!("a request made the API server panic");
-                respond::failure(
-                    &ApiError::internal("the server panicked while it handled the request"),
-                    encoding,
-                )
+                self.0.metrics.panicked();
+                let why = "the server panicked while it handled the request";
+                respond::failure(&ApiError::internal(why), encoding)
             }
-        }
+        };
+        let mut response = respond::zip(response, &headers);
+        response.headers_mut().insert(AUDIT_ID, self.audit_id(&headers));
+        response
     }
 
-    async fn handle<B>(&self, request: Request<B>) -> Result<Response<ResponseBody>, ApiError>
+    /// The id of a request: the client's own, else a new one (`k8s.io/apiserver/pkg/endpoints/filters/request_received_time.go`).
+    fn audit_id(&self, headers: &HeaderMap) -> HeaderValue {
+        const LONGEST: usize = 64;
+        let own = headers.get(AUDIT_ID).filter(|id| !id.is_empty());
+        if let Some(id) = own {
+            let start = &id.as_bytes()[..id.len().min(LONGEST)];
+            return HeaderValue::from_bytes(start).unwrap_or_else(|_| id.clone());
+        }
+        HeaderValue::try_from(self.registry().world().dice.uid()).unwrap_or(HeaderValue::from_static(""))
+    }
+
+    async fn handle<B>(&self, parts: Parts, body: B, query: Query) -> Result<Response<ResponseBody>, Refusal>
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (parts, body) = request.into_parts();
-        let snapshot = self.0.registry.snapshot();
+        let snapshot = self.0.config.registry.snapshot();
         let lookup =
             |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
-        let caller = self.0.authenticator.authenticate(&parts, &lookup)?;
-        let query = Query::parse(parts.uri.query());
-        match Path::parse(parts.uri.path())? {
+        let caller = self.0.config.authenticator.authenticate(&parts, &lookup)?;
+        match Path::parse(parts.uri.path()) {
             Path::Other(segments) => {
                 let verb = parts.method.as_str().to_ascii_lowercase();
                 let what = Attributes { verb: &verb, path: parts.uri.path(), ..Attributes::default() };
                 self.authorize(&snapshot, caller, &parts.headers, &what)?;
-                system::answer(self, &parts, &segments)
+                self.0.metrics.answered("system");
+                Ok(system::answer(self, &parts, &query, &segments)?)
             }
             Path::Resource(target) => {
-                let verb = verb(&parts.method, &target, &query)?;
+                let verb = verb(&parts.method, &target, &query);
+                let place = match verb {
+                    "watch" => None,
+                    verb => match self.0.in_flight.enter(verb) {
+                        Some(place) => Some(place),
+                        None => return Ok(in_flight::too_many()),
+                    },
+                };
                 let user = self.authorize(
                     &snapshot,
                     caller,
@@ -122,7 +185,17 @@ impl ApiServer {
                     &attributes(verb, &target, named(&query)),
                 )?;
                 drop(snapshot);
-                dispatch::answer(self, Incoming { parts, body, query, user }, verb, &target).await
+                self.0.metrics.answered(verb);
+                let longest = if verb == "watch" { None } else { Some(in_flight::deadline(&query)?) };
+                let answer = dispatch::answer(self, Incoming { parts, body, query, user }, verb, &target);
+                let answered = match longest {
+                    Some(longest) => tokio::time::timeout(longest, answer)
+                        .await
+                        .unwrap_or_else(|_| Err(in_flight::timed_out())),
+                    None => answer.await,
+                };
+                drop(place);
+                Ok(answered?)
             }
         }
     }
@@ -134,14 +207,20 @@ impl ApiServer {
         caller: User,
         headers: &HeaderMap,
         what: &Attributes<'_>,
-    ) -> Result<User, ApiError> {
-        let rbac = self.0.registry.authorizer().rbac(snapshot);
+    ) -> Result<User, Refusal> {
+        let rbac = self.0.config.registry.authorizer().rbac(snapshot);
         let user = match impersonation::wanted(headers)? {
-            Some(wanted) => impersonation::impersonate(&rbac, &caller, &wanted, what)?,
+            Some(wanted) => {
+                impersonation::impersonate(&rbac, &caller, &wanted, what).map_err(Refusal::Forbidden)?
+            }
             None => caller,
         };
         let decision = rbac.authorize(&user, what);
-        if decision.allowed { Ok(user) } else { Err(forbidden(&user, what, &decision.reason)) }
+        if decision.allowed {
+            Ok(user)
+        } else {
+            Err(Refusal::Forbidden(forbidden(&user, what, &decision.reason)))
+        }
     }
 }
 
@@ -163,21 +242,20 @@ where
     }
 }
 
-/// What a request does, in the words of RBAC.
-fn verb(method: &Method, target: &Target, query: &Query) -> Result<&'static str, ApiError> {
-    Ok(match *method {
-        Method::GET | Method::HEAD if target.watch => "watch",
-        _ if target.watch => return Err(ApiError::method_not_allowed()),
+/// What a request does, in the words of RBAC; empty for a method that does nothing.
+fn verb(method: &Method, target: &Target, query: &Query) -> &'static str {
+    let reads = matches!(*method, Method::GET | Method::HEAD);
+    match *method {
+        _ if reads && (target.watch || target.name.is_empty() && query.flag("watch")) => "watch",
+        _ if reads && target.name.is_empty() => "list",
+        _ if reads => "get",
         Method::POST => "create",
         Method::PUT => "update",
         Method::PATCH => "patch",
         Method::DELETE if target.name.is_empty() => "deletecollection",
         Method::DELETE => "delete",
-        Method::GET | Method::HEAD if !target.name.is_empty() => "get",
-        Method::GET | Method::HEAD if query.flag("watch") => "watch",
-        Method::GET | Method::HEAD => "list",
-        _ => return Err(ApiError::method_not_allowed()),
-    })
+        _ => "",
+    }
 }
 
 /// The one object that a list or a watch is about, when its field selector says so.

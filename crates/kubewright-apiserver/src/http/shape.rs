@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use http::StatusCode;
 use jiff::Timestamp;
+use kubewright_store::Entry;
 use serde_json::{Map, Value, json};
 
-use super::negotiate::Shape;
+use super::negotiate::{MetaVersion, Shape};
+use crate::error::ApiError;
 use crate::kinds::Kind;
-use crate::registry::{List, encode, object};
+use crate::registry::{List, Summary, encode, object};
 
 /// How much of the object the rows of a table carry (`includeObject`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,97 +48,164 @@ impl Shaper {
     }
 
     /// One object.
-    #[must_use]
-    pub fn object(&self, bytes: Bytes) -> Bytes {
+    ///
+    /// # Errors
+    /// 500 when a list is wanted.
+    pub fn object(&self, bytes: Bytes) -> Result<Bytes, ApiError> {
         match self.shape {
-            Shape::Object | Shape::Discovery(_) => bytes,
-            Shape::Metadata => partial(&decoded(&bytes)).to_string().into(),
-            Shape::Table => {
-                let object = decoded(&bytes);
-                let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
-                self.table(true, &metadata, &[self.row(&object)]).to_string().into()
-            }
+            Shape::MetadataList(_) => Err(ApiError::unexplained("content is not a list")),
+            _ => Ok(self.clone().event(bytes)),
         }
     }
 
     /// The object of a watch event; only the first table of a watch tells its columns.
     pub(crate) fn event(&mut self, bytes: Bytes) -> Bytes {
         match self.shape {
-            Shape::Table => {
-                let object = decoded(&bytes);
-                let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
-                let table = self.table(!self.told_columns, &metadata, &[self.row(&object)]);
-                self.told_columns = true;
-                table.to_string().into()
+            Shape::Object | Shape::Discovery(_) => bytes,
+            Shape::Metadata(version) | Shape::MetadataList(version) => {
+                partial(version, &decoded(&bytes)).to_string().into()
             }
-            _ => self.object(bytes),
+            Shape::Table(version) => self.table_of(version, &decoded(&bytes)),
         }
     }
 
     /// The object of a bookmark: nothing but its metadata.
     pub(crate) fn bookmark(&mut self, metadata: &Value) -> Bytes {
+        let object =
+            json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata});
         match self.shape {
-            Shape::Metadata => json!({
-                "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata
-            })
-            .to_string()
-            .into(),
-            Shape::Table => {
-                let object = json!({
-                    "kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata
-                });
-                let version = json!({"resourceVersion": metadata["resourceVersion"]});
-                let table = self.table(!self.told_columns, &version, &[self.row(&object)]);
-                self.told_columns = true;
-                table.to_string().into()
+            Shape::Object | Shape::Discovery(_) => encode::bytes(&self.kind, &object),
+            Shape::Metadata(version) | Shape::MetadataList(version) => {
+                partial(version, &object).to_string().into()
             }
-            _ => encode::bytes(&self.kind, &json!({"metadata": metadata})),
+            Shape::Table(version) => self.table_of(version, &object),
         }
     }
 
-    /// A list.
-    #[must_use]
-    pub fn list(&self, list: &List) -> Bytes {
-        let values = || list.entries.iter().map(|entry| encode::value(&self.kind, entry));
+    fn table_of(&mut self, version: MetaVersion, object: &Value) -> Bytes {
+        let columns =
+            if self.told_columns { Value::Null } else { Value::from(self.kind.columns.definitions()) };
+        self.told_columns = true;
+        json!({
+            "kind": "Table",
+            "apiVersion": version.api_version(),
+            "metadata": {"resourceVersion": object["metadata"]["resourceVersion"]},
+            "columnDefinitions": columns,
+            "rows": [self.row(version, object)],
+        })
+        .to_string()
+        .into()
+    }
+
+    /// A list, in pieces of about [`PIECE`] bytes.
+    ///
+    /// # Errors
+    /// 406 when one object is wanted.
+    pub fn list(self, list: List) -> Result<Pieces, ApiError> {
+        let head = match self.shape {
+            Shape::Object | Shape::Discovery(_) => list.head(),
+            Shape::Metadata(_) => {
+                let of =
+                    if self.kind.custom.is_some() { "unstructured.Unstructured" } else { &self.kind.kind };
+                return Err(ApiError::new(
+                    StatusCode::NOT_ACCEPTABLE,
+                    "NotAcceptable",
+                    format!(
+                        "you requested PartialObjectMetadata, but the requested object is a list (*{of}List)"
+                    ),
+                ));
+            }
+            Shape::MetadataList(version) => format!(
+                r#"{{"kind":"PartialObjectMetadataList","apiVersion":"{}","metadata":{},"items":["#,
+                version.api_version(),
+                without_empty_continue(list.metadata())
+            ),
+            Shape::Table(version) => format!(
+                r#"{{"kind":"Table","apiVersion":"{}","metadata":{},"columnDefinitions":{},"rows":["#,
+                version.api_version(),
+                without_empty_continue(list.metadata()),
+                Value::from(self.kind.columns.definitions())
+            ),
+        };
+        Ok(Pieces { shaper: self, head: Some(head), entries: list.entries, at: 0, ended: false })
+    }
+
+    fn write_item(&self, out: &mut BytesMut, entry: &Entry<Summary>) {
         match self.shape {
-            Shape::Object | Shape::Discovery(_) => whole_list(list),
-            Shape::Metadata => {
-                let mut metadata = list.metadata();
-                if list.continue_token.is_none() {
-                    object::as_map(&mut metadata).remove("continue");
-                }
-                json!({
-                    "kind": "PartialObjectMetadataList",
-                    "apiVersion": "meta.k8s.io/v1",
-                    "metadata": metadata,
-                    "items": values().map(|object| partial(&object)).collect::<Vec<_>>()
-                })
-                .to_string()
-                .into()
+            Shape::Object | Shape::Discovery(_) => encode::write_item(out, &self.kind, entry),
+            Shape::Metadata(version) | Shape::MetadataList(version) => {
+                write(out, &partial(version, &encode::value(&self.kind, entry)));
             }
-            Shape::Table => {
-                let rows: Vec<Value> = values().map(|object| self.row(&object)).collect();
-                self.table(true, &list.metadata(), &rows).to_string().into()
-            }
+            Shape::Table(version) => write(out, &self.row(version, &encode::value(&self.kind, entry))),
         }
     }
 
-    fn row(&self, object: &Value) -> Value {
+    fn row(&self, version: MetaVersion, object: &Value) -> Value {
         let mut row = Map::new();
         row.insert("cells".into(), self.kind.columns.cells(object, self.now).into());
         match self.include {
             IncludeObject::None => {}
-            IncludeObject::Metadata => drop(row.insert("object".into(), partial(object))),
+            IncludeObject::Metadata => drop(row.insert("object".into(), partial(version, object))),
             IncludeObject::Object => drop(row.insert("object".into(), object.clone())),
         }
         Value::Object(row)
     }
+}
 
-    fn table(&self, columns: bool, metadata: &Value, rows: &[Value]) -> Value {
-        let columns = if columns { Value::from(self.kind.columns.definitions()) } else { Value::Null };
-        json!({
-            "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": columns, "rows": rows
-        })
+/// How many bytes of a list are made at once.
+const PIECE: usize = 64 * 1024;
+
+/// The JSON of a list, made while the client reads it: whoever lists much holds the shared objects and one piece.
+pub struct Pieces {
+    shaper: Shaper,
+    head: Option<String>,
+    entries: Vec<Arc<Entry<Summary>>>,
+    at: usize,
+    ended: bool,
+}
+
+impl Pieces {
+    /// Whether all of it is one piece.
+    #[must_use]
+    pub fn is_small(&self) -> bool {
+        let bytes: usize = self.entries.iter().take(PIECE / 64).map(|entry| entry.bytes.len()).sum();
+        bytes < PIECE / 2 && self.entries.len() < PIECE / 64 && !matches!(self.shaper.shape, Shape::Table(_))
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn whole(self) -> Bytes {
+        let mut out = BytesMut::new();
+        self.for_each(|piece| out.put(piece));
+        out.freeze()
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
+        }
+        let mut out =
+            BytesMut::with_capacity(if self.entries.len() < 8 { 4 * 1024 } else { PIECE + 4 * 1024 });
+        if let Some(head) = self.head.take() {
+            out.put_slice(head.as_bytes());
+        }
+        while let Some(entry) = self.entries.get(self.at) {
+            if self.at > 0 {
+                out.put_u8(b',');
+            }
+            self.at += 1;
+            self.shaper.write_item(&mut out, entry);
+            if out.len() >= PIECE {
+                return Some(out.freeze());
+            }
+        }
+        out.put_slice(b"]}");
+        self.ended = true;
+        Some(out.freeze())
     }
 }
 
@@ -143,20 +213,18 @@ fn decoded(bytes: &Bytes) -> Value {
     serde_json::from_slice(bytes).unwrap_or_default()
 }
 
-fn partial(object: &Value) -> Value {
-    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+fn partial(version: MetaVersion, object: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": object["metadata"]})
 }
 
-fn whole_list(list: &List) -> Bytes {
-    let size: usize = list.entries.iter().map(|entry| entry.bytes.len() + 1).sum();
-    let mut out = BytesMut::with_capacity(size + 256);
-    out.put_slice(list.head().as_bytes());
-    for (at, entry) in list.entries.iter().enumerate() {
-        if at > 0 {
-            out.put_u8(b',');
-        }
-        encode::write_item(&mut out, &list.kind, entry);
+fn without_empty_continue(mut metadata: Value) -> Value {
+    if metadata["continue"] == "" {
+        object::as_map(&mut metadata).remove("continue");
     }
-    out.put_slice(b"]}");
-    out.freeze()
+    metadata
+}
+
+fn write(out: &mut BytesMut, value: &Value) {
+    // A JSON value has text keys, and the buffer takes all that is written: this cannot fail.
+    let _ = serde_json::to_writer(out.writer(), value);
 }

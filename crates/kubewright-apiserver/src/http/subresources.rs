@@ -11,7 +11,9 @@ use crate::authn::review::review_self;
 use crate::authz::review as reviews;
 use crate::error::ApiError;
 use crate::kinds::Subresource;
-use crate::registry::{Call, Member, Part, WriteOptions, Written, encode, object, part_of, scale_paths};
+use crate::registry::{
+    Call, Member, Part, WriteOptions, Written, encode, object, part_of, review_of, scale_paths,
+};
 
 pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<ResponseBody>, ApiError> {
     let call = asked.call;
@@ -159,17 +161,22 @@ pub(super) async fn review(asked: &Asked<'_>) -> Result<Response<ResponseBody>, 
         let call = Call { kind: pods, name: &name, ..call };
         return bind_pod(asked, call, body, &options, Vec::new()).await;
     }
+    let validation = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?.validation;
+    let mut warnings = Vec::new();
+    let body = review_of(call.kind, asked.decoded()?, validation, &mut warnings)?;
     let snapshot = server.registry().snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
     let answer = match call.kind.plural.as_str() {
         "tokenreviews" => server.authenticator().review_token(&body, &lookup)?,
-        "selfsubjectreviews" => review_self(call.user, server.registry().world().clock.now()),
+        "selfsubjectreviews" => review_self(call.user, server.registry().world().clock.now())?,
         plural => {
             let rbac = server.registry().authorizer().rbac(&snapshot);
-            reviews::handle(&rbac, call.user, plural, call.namespace, &body)?
+            reviews::handle(&rbac, call.user, plural, call.namespace, &body)?.to_string()
         }
     };
-    Ok(respond::json(StatusCode::CREATED, answer.to_string().into(), asked.wanted.encoding))
+    let mut response = respond::json(StatusCode::CREATED, answer.into(), asked.wanted.encoding);
+    respond::warn(&mut response, &warnings);
+    Ok(response)
 }
 
 /// The answer to what was done and leaves no object.

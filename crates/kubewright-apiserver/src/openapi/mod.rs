@@ -6,6 +6,7 @@ mod components;
 mod operation;
 mod parameter;
 mod paths;
+mod swagger;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,6 +16,8 @@ use serde_json::{Map, Value, json};
 
 use crate::kinds::{Kind, Kinds};
 use components::Components;
+
+pub use swagger::swagger;
 
 /// `/openapi/v3`: the list of documents, each with the hash of its content in its URL.
 #[must_use]
@@ -35,6 +38,13 @@ pub fn index(kinds: &Kinds) -> Value {
         );
     }
     json!({"paths": documents})
+}
+
+/// The hash of a document, as [`index`] tells it. None for a version that is not served.
+#[must_use]
+pub fn hash_of(kinds: &Kinds, group: &str, version: &str) -> Option<String> {
+    let kinds: Vec<&Kind> = kinds.in_version(group, version).map(Arc::as_ref).collect();
+    (!kinds.is_empty()).then(|| format!("{:016X}", hash(&kinds, &mut BTreeMap::new())))
 }
 
 /// `/openapi/v3/api/v1` (group empty), `/openapi/v3/apis/<group>/<version>`. None for a version that is not served.

@@ -44,7 +44,7 @@ impl Configuration {
 fn read(body: &[u8]) -> Result<(Value, Option<String>), String> {
     // What looks like JSON mostly is, and read much faster as such.
     if let Ok(decoded) = crate::http::json::decode(body)
-        && decoded.duplicates.is_empty()
+        && decoded.repeated.is_empty()
     {
         return Ok((decoded.value, None));
     }

@@ -161,7 +161,7 @@ fn members(body: &[u8]) -> Result<(Map<String, Value>, Vec<String>), String> {
 /// JSON, and what stands twice in it.
 fn decode(body: &[u8]) -> Result<(Value, Vec<String>), String> {
     let decoded = crate::http::json::decode(body)?;
-    let complaints = decoded.duplicates.iter().map(|path| format!("duplicate field {path:?}"));
+    let complaints = decoded.repeated.iter().map(|path| format!("duplicate field {path:?}"));
     Ok((decoded.value, complaints.collect()))
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{encode, object};
+use super::{encode, object, type_of_body};
 use crate::error::ApiError;
 use crate::field::FieldError;
-use crate::http::body::Decoded;
+use crate::http::body::{Decoded, Origin};
 use crate::kinds::{Kind, Role};
-use crate::patch::{Change, type_name};
+use crate::patch::Change;
 use crate::schema::definition;
 
 /// What becomes of fields that the kind does not have, and of members that stand twice.
@@ -34,16 +34,44 @@ pub(super) fn object_of(
     validation: FieldValidation,
     warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
-    let Decoded { mut value, duplicates } = decoded;
+    let Decoded { mut value, origin } = decoded;
     if value.is_null() {
         value = Value::Object(serde_json::Map::new());
     }
-    check_type(kind, &value)?;
-    let doubled: Vec<String> = duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
-    fit(kind, &mut value, &doubled, validation, warnings)
+    if kind.custom.is_some() {
+        type_of_body::check_custom(kind, &value, origin.text())?;
+    } else {
+        type_of_body::check(kind, &value).map_err(|mismatch| mismatch.refuse(kind, origin.text()))?;
+    }
+    fit(kind, &mut value, &origin, validation, warnings)
         .map_err(|reason| cannot_be_handled(kind, &reason))?;
     warnings.extend(single_owners(&mut value, ""));
     Ok(value)
+}
+
+/// A review of `kind`, which is answered and not stored, from a body: as [`object_of`], and without texts that say nothing,
+/// as Go's encoder leaves them out of the answer.
+pub(crate) fn review_of(
+    kind: &Kind,
+    decoded: Decoded,
+    validation: FieldValidation,
+    warnings: &mut Vec<String>,
+) -> Result<Value, ApiError> {
+    let mut review = object_of(kind, decoded, validation, warnings)?;
+    without_empty_texts(&mut review["spec"]);
+    object::as_map(&mut review).remove("status");
+    Ok(review)
+}
+
+fn without_empty_texts(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| *member != "" && !member.is_null());
+            members.values_mut().for_each(without_empty_texts);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_empty_texts),
+        _ => {}
+    }
 }
 
 /// What a patch makes of an object of `kind`: typed, pruned, not yet defaulted. Warnings are added to `warnings`.
@@ -59,11 +87,13 @@ pub(super) fn patched(
 ) -> Result<Value, ApiError> {
     let mut value = change.apply(current)?;
     if kind.custom.is_some() {
-        check_custom_type(kind, &value)?;
+        type_of_body::of_custom(kind, &value)?;
     } else {
-        check_type(kind, &value).map_err(|error| of_patch(value.to_string(), &error.message))?;
+        type_of_body::check(kind, &value)
+            .map_err(|mismatch| of_patch(value.to_string(), mismatch.reason()))?;
     }
-    if let Err(reason) = fit(kind, &mut value, &change.complaints, validation, warnings) {
+    let origin = Origin::Patch { complaints: change.complaints.clone() };
+    if let Err(reason) = fit(kind, &mut value, &origin, validation, warnings) {
         // The answer quotes the patch, or else the object before anything was dropped from it.
         let quoted = match change.quoted() {
             Some(quoted) => quoted,
@@ -81,7 +111,7 @@ pub(super) fn patched(
 /// 422 when it is no object of the kind.
 pub(super) fn typed(kind: &Kind, mut value: Value, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
     let made = value.to_string();
-    fit(kind, &mut value, &[], FieldValidation::Ignore, warnings)
+    fit(kind, &mut value, &Origin::Unrepeated, FieldValidation::Ignore, warnings)
         .map_err(|reason| of_patch(made, &reason))?;
     warnings.extend(single_owners(&mut value, " after mutating admission happens"));
     Ok(value)
@@ -96,21 +126,18 @@ pub(super) fn of_patch(quoted: String, reason: &str) -> ApiError {
 fn fit(
     kind: &Kind,
     value: &mut Value,
-    complaints: &[String],
+    origin: &Origin,
     validation: FieldValidation,
     warnings: &mut Vec<String>,
 ) -> Result<(), String> {
     encode::set_type(kind, value);
     let unknown = kind.schema().decode(value)?;
     object::meta_mut(value);
-    let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
-    let complaints: Vec<String> = complaints.iter().cloned().chain(unknown).collect();
+    let custom = kind.custom.is_some();
     match validation {
-        FieldValidation::Strict if !complaints.is_empty() => {
-            return Err(format!("strict decoding error: {}", complaints.join(", ")));
-        }
-        FieldValidation::Warn => warnings.extend(complaints),
-        FieldValidation::Strict | FieldValidation::Ignore => {}
+        FieldValidation::Strict => origin.strict_error(&unknown, custom).map_or(Ok(()), Err)?,
+        FieldValidation::Warn => warnings.extend(origin.complaints(&unknown, custom)),
+        FieldValidation::Ignore => {}
     }
     Ok(())
 }
@@ -151,68 +178,5 @@ fn cannot_be_handled(kind: &Kind, reason: &str) -> ApiError {
     ApiError::bad_request(format!(
         "{} in version {:?} cannot be handled as a {}: {reason}",
         kind.kind, kind.version, kind.kind
-    ))
-}
-
-fn check_type(kind: &Kind, value: &Value) -> Result<(), ApiError> {
-    if !value.is_object() {
-        return Err(unrecognized(
-            kind,
-            &format!("json: cannot unmarshal {} into Go value", type_name(value)),
-        ));
-    }
-    let given_version = value["apiVersion"].as_str().unwrap_or_default();
-    let given_kind = value["kind"].as_str().unwrap_or_default();
-    let same_version = given_version.is_empty() || given_version == kind.api_version();
-    let same_kind = given_kind.is_empty() || given_kind == kind.kind;
-    if kind.custom.is_some() || given_kind.is_empty() || given_version.is_empty() {
-        if !same_version {
-            return Err(ApiError::bad_request(format!(
-                "the API version in the data ({given_version}) does not match the expected API version ({})",
-                kind.api_version()
-            )));
-        }
-        if !same_kind {
-            return Err(ApiError::bad_request(format!(
-                "{given_kind} in version {:?} cannot be handled as a {}: kind does not match",
-                kind.version, kind.kind
-            )));
-        }
-        return Ok(());
-    }
-    if same_version && same_kind {
-        return Ok(());
-    }
-    Err(ApiError::bad_request(format!(
-        "the API version and kind in the data ({given_version}, {given_kind}) do not match the expected ones ({}, {})",
-        kind.api_version(),
-        kind.kind
-    )))
-}
-
-/// A custom object may be patched to anything; what it says to be is a rule like any other
-/// (`apiextensions-apiserver/pkg/registry/customresource/validator.go`).
-fn check_custom_type(kind: &Kind, value: &Value) -> Result<(), ApiError> {
-    let (version, name) =
-        (value["apiVersion"].as_str().unwrap_or_default(), value["kind"].as_str().unwrap_or_default());
-    let mut errors = Vec::new();
-    if name != kind.kind {
-        errors.push(FieldError::invalid("kind", name, format!("must be {}", kind.kind)));
-    }
-    if version != kind.api_version() {
-        errors.push(FieldError::invalid("apiVersion", version, format!("must be {}", kind.api_version())));
-    }
-    if errors.is_empty() {
-        return Ok(());
-    }
-    Err(ApiError::invalid_of(&kind.group, name, object::name(value), &errors))
-}
-
-/// The answer to a body that is no object of any kind.
-#[must_use]
-pub fn unrecognized(kind: &Kind, reason: &str) -> ApiError {
-    ApiError::bad_request(format!(
-        "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: {reason}",
-        kind.kind
     ))
 }

@@ -138,7 +138,7 @@ impl Registry {
         let errors = self.errors_of_new(call, &object, warnings);
         if !errors.is_empty() {
             let warnings = std::mem::take(warnings);
-            return Err(ApiError { warnings, ..ApiError::invalid(kind, &name, &errors) });
+            return Err(ApiError::invalid(kind, &name, &errors).with_warnings(warnings));
         }
         warnings.extend(kind.rules.warnings(&object, None));
         warnings.extend(self.warnings_of_definition(kind, &object, None));

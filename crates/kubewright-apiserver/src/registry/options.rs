@@ -1,185 +1,19 @@
-//! The options of requests (`k8s.io/apimachinery/pkg/apis/meta/v1`: ListOptions, CreateOptions, DeleteOptions, …).
-
-use std::time::Duration;
+//! The options of writes (`k8s.io/apimachinery/pkg/apis/meta/v1`: CreateOptions, DeleteOptions, …).
 
 use http::HeaderMap;
 use http::header::USER_AGENT;
-use kubewright_store::Revision;
 use serde_json::Value;
 
-use super::Call;
 use super::body::FieldValidation;
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::http::negotiate::media_type;
 use crate::http::request::Query;
-use crate::kinds::Kind;
 use crate::kinds::rules::metadata;
 use crate::patch;
-use crate::selector::{FieldSelector, LabelSelector};
 
 /// The most bytes of the name of a manager (`FieldManagerMaxLength`).
 const MANAGER_LIMIT: usize = 128;
-
-/// How a list relates to the resource version that it names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VersionMatch {
-    /// At this version or a later one.
-    NotOlderThan,
-    /// At exactly this version.
-    Exact,
-}
-
-/// What is listed, watched, or deleted together.
-#[derive(Clone, Debug, Default)]
-pub struct ListOptions {
-    /// Objects with these labels.
-    pub labels: LabelSelector,
-    /// Objects with these fields.
-    pub fields: FieldSelector,
-    /// The most items of one answer; 0 for all.
-    pub limit: usize,
-    /// Where the next answer goes on.
-    pub continue_token: Option<String>,
-    /// The version named; `Revision(0)` is "any".
-    pub resource_version: Option<Revision>,
-    /// How the version is meant.
-    pub version_match: Option<VersionMatch>,
-    /// A stream of changes instead of a list.
-    pub watch: bool,
-    /// The watch may send bookmarks.
-    pub bookmarks: bool,
-    /// The watch begins with what is there.
-    pub initial_events: Option<bool>,
-    /// How long the watch lasts.
-    pub timeout: Option<Duration>,
-}
-
-impl ListOptions {
-    /// Reads them from a query.
-    ///
-    /// # Errors
-    /// 400 for what cannot be read, 422 for combinations that make no sense.
-    pub fn read(query: &Query, kind: &Kind) -> Result<Self, ApiError> {
-        let labels = LabelSelector::parse(query.text("labelSelector")).map_err(ApiError::bad_request)?;
-        let fields =
-            FieldSelector::parse(query.text("fieldSelector"), kind).map_err(ApiError::bad_request)?;
-        let watch = query.flag("watch");
-        let options = Self {
-            labels,
-            fields,
-            limit: usize::try_from(query.number("limit")?.unwrap_or(0)).unwrap_or(0),
-            continue_token: query.get("continue").filter(|token| !token.is_empty()).map(str::to_owned),
-            resource_version: version(query.text("resourceVersion"), watch)?,
-            version_match: version_match(query.text("resourceVersionMatch"))?,
-            watch,
-            bookmarks: query.flag("allowWatchBookmarks"),
-            initial_events: query.get("sendInitialEvents").map(|_| query.flag("sendInitialEvents")),
-            timeout: query
-                .number("timeoutSeconds")?
-                .and_then(|seconds| u64::try_from(seconds).ok())
-                .map(Duration::from_secs),
-        };
-        options.check()?;
-        Ok(options)
-    }
-
-    /// The same for the one object that a path names, where it names one.
-    ///
-    /// # Errors
-    /// 400 for a field selector that is there too.
-    pub fn for_name(self, call: Call<'_>) -> Result<Self, ApiError> {
-        if call.name.is_empty() {
-            return Ok(self);
-        }
-        if !self.fields.is_everything() {
-            return Err(ApiError::bad_request("fieldSelector metadata.name doesn't match requested name"));
-        }
-        let fields = FieldSelector::parse(&format!("metadata.name={}", call.name), call.kind)
-            .map_err(ApiError::bad_request)?;
-        Ok(Self { watch: true, fields, ..self })
-    }
-
-    /// The rules of `k8s.io/apimachinery/pkg/apis/meta/internalversion/validation`.
-    fn check(&self) -> Result<(), ApiError> {
-        let mut errors = Vec::new();
-        let field = "resourceVersionMatch";
-        if self.watch {
-            match (self.initial_events, self.version_match) {
-                (None, Some(_)) => errors.push(FieldError::forbidden(
-                    field,
-                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-                )),
-                (Some(_), None) => errors.push(FieldError::forbidden(
-                    field,
-                    "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-                )),
-                (Some(_), Some(VersionMatch::Exact)) => {
-                    errors.push(FieldError::not_supported(field, "Exact", ["NotOlderThan"]));
-                }
-                _ => {}
-            }
-        } else {
-            if self.version_match.is_some() {
-                if self.resource_version.is_none() {
-                    errors.push(FieldError::forbidden(
-                        field,
-                        "resourceVersionMatch is forbidden unless resourceVersion is provided",
-                    ));
-                }
-                if self.continue_token.is_some() {
-                    errors.push(FieldError::forbidden(
-                        field,
-                        "resourceVersionMatch is forbidden when continue is provided",
-                    ));
-                }
-            }
-            if self.version_match == Some(VersionMatch::Exact) && self.resource_version == Some(Revision(0)) {
-                errors.push(FieldError::forbidden(
-                    field,
-                    "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
-                ));
-            }
-            if self.initial_events.is_some() {
-                errors.push(FieldError::forbidden(
-                    "sendInitialEvents",
-                    "sendInitialEvents is forbidden for list",
-                ));
-            }
-        }
-        if errors.is_empty() {
-            Ok(())
-        } else {
-            Err(ApiError::invalid_of("meta.k8s.io", "ListOptions", "", &errors))
-        }
-    }
-}
-
-fn version(text: &str, watch: bool) -> Result<Option<Revision>, ApiError> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let complaint = || format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-    match text.parse() {
-        Ok(number) => Ok(Some(Revision(number))),
-        Err(_) if watch => Err(ApiError::unexplained(complaint())),
-        Err(_) => Err(ApiError::bad_request(format!("invalid resource version {text:?}: {}", complaint()))),
-    }
-}
-
-fn version_match(text: &str) -> Result<Option<VersionMatch>, ApiError> {
-    match text {
-        "" => Ok(None),
-        "NotOlderThan" => Ok(Some(VersionMatch::NotOlderThan)),
-        "Exact" => Ok(Some(VersionMatch::Exact)),
-        other => Err(ApiError::invalid_of(
-            "meta.k8s.io",
-            "ListOptions",
-            "",
-            &[FieldError::not_supported("resourceVersionMatch", other, ["Exact", "NotOlderThan", ""])],
-        )),
-    }
-}
 
 /// How something is written.
 #[derive(Clone, Debug, Default)]

@@ -24,7 +24,7 @@ pub fn part_of(
     validation: FieldValidation,
     warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
-    let Decoded { mut value, duplicates } = decoded;
+    let Decoded { mut value, origin } = decoded;
     let Some((group, version, kind)) = subresource.body_kind() else { return Ok(value) };
     check_type(&value, group, kind)?;
     let wrong = |why: String| {
@@ -34,17 +34,12 @@ pub fn part_of(
         Some(schema) => schema.decode(&mut value).map_err(wrong)?,
         None => Vec::new(),
     };
-    let complaints: Vec<String> = duplicates
-        .iter()
-        .map(|path| format!("duplicate field {path:?}"))
-        .chain(unknown.iter().map(|path| format!("unknown field {path:?}")))
-        .collect();
     match validation {
-        FieldValidation::Strict if !complaints.is_empty() => {
-            return Err(wrong(format!("strict decoding error: {}", complaints.join(", "))));
+        FieldValidation::Strict => {
+            origin.strict_error(&unknown, false).map_or(Ok(()), |why| Err(wrong(why)))?;
         }
-        FieldValidation::Warn => warnings.extend(complaints),
-        FieldValidation::Strict | FieldValidation::Ignore => {}
+        FieldValidation::Warn => warnings.extend(origin.complaints(&unknown, false)),
+        FieldValidation::Ignore => {}
     }
     // Each subresource has its own words for a wrong name.
     create::place(Call { name: "", ..call }, &mut value)?;

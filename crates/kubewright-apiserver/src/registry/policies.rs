@@ -25,7 +25,13 @@ impl Registry {
             let checked = type_checking(&self.kinds(), &policy);
             let status = object::member_mut(&mut policy, "status");
             status.insert("observedGeneration".to_owned(), json!(generation));
-            status.insert("typeChecking".to_owned(), checked);
+            let had_warnings = status.get("typeChecking").is_some_and(|told| told != &json!({}));
+            if had_warnings && checked == json!({}) {
+                // Applying an empty object where there were warnings leaves none.
+                status.remove("typeChecking");
+            } else {
+                status.insert("typeChecking".to_owned(), checked);
+            }
             let change = Change::Put(encode::draft(kind, policy));
             if !matches!(self.commit(kind, &key, Expect::At(entry.revision), change).await, Ok(None)) {
                 break;

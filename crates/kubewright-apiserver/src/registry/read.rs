@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use base64::engine::general_purpose::{self, GeneralPurpose};
-use base64::{Engine, alphabet};
 use bytes::Bytes;
 use kubewright_store::{Entry, Gone, Revision, Snapshot};
 use serde_json::Value;
 
-use super::{Call, ListOptions, Registry, Summary, VersionMatch, encode, summary};
+use super::continue_token::{Start, Token};
+use super::list_options::parse_version;
+use super::{Call, ListOptions, Registry, Summary, VersionMatch, encode};
 use crate::error::ApiError;
-use crate::http::json;
 use crate::kinds::Kind;
 
 /// What a list found.
@@ -62,12 +61,7 @@ impl Registry {
     /// 404; 504 for a resource version that is not there yet.
     pub async fn get(&self, call: Call<'_>, version: &str) -> Result<Bytes, ApiError> {
         if !version.is_empty() {
-            let Ok(number) = version.parse() else {
-                return Err(ApiError::unexplained(format!(
-                    "strconv.ParseUint: parsing {version:?}: invalid syntax"
-                )));
-            };
-            self.not_in_the_future(Revision(number))?;
+            self.not_in_the_future(parse_version(version).map_err(ApiError::unexplained)?)?;
         }
         let entry = self.viewed(call.kind, self.entry(call)?).await?;
         Ok(encode::object(call.kind, &entry))
@@ -103,33 +97,38 @@ impl Registry {
         let snapshot = self.snapshot_for(call.kind, options, token.as_ref())?;
         let limit = if options.resource_version == Some(Revision(0)) { 0 } else { options.limit };
         let prefix = if call.namespace.is_empty() { String::new() } else { format!("{}/", call.namespace) };
-        let start = token.as_ref().map(|token| token.start.as_str());
+        let start = token.as_ref().map(Token::start);
+        let after = match start {
+            Some(Start::After(key)) => Some(format!("{prefix}{key}")),
+            Some(Start::At(_)) | None => None,
+        };
+        let at = match start {
+            Some(Start::At(key)) => format!("{prefix}{key}"),
+            Some(Start::After(_)) | None => String::new(),
+        };
         let only = (!call.name.is_empty()).then(|| call.key());
+        let mut rest = snapshot
+            .range(&call.kind.collection, &prefix, after.as_deref())
+            .skip_while(|entry| *entry.key < *at);
+        let selected = |entry: &&Arc<Entry<Summary>>| {
+            only.as_ref().is_none_or(|only| *only == entry.key) && options.matches(call.kind, entry)
+        };
         let mut entries = Vec::new();
-        let mut rest = snapshot.range(&call.kind.collection, &prefix, start);
-        for entry in rest.by_ref() {
-            if only.as_ref().is_some_and(|only| *only != entry.key) {
-                continue;
-            }
-            if options.matches(call.kind, entry) {
-                encode::readable(call.kind, entry)?;
-                entries.push(Arc::clone(entry));
-                if entries.len() == limit {
-                    break;
-                }
+        for entry in rest.by_ref().filter(selected) {
+            encode::readable(call.kind, entry)?;
+            entries.push(Arc::clone(entry));
+            if entries.len() == limit {
+                break;
             }
         }
-        let selects = !options.labels.is_everything() || !options.fields.is_everything();
+        // That there is more means that there are more objects, whether selected or not.
         let mut left = rest.peekable();
         let more = limit > 0 && entries.len() == limit && left.peek().is_some();
-        let continue_token = more
-            .then(|| {
-                entries
-                    .last()
-                    .map(|last| Token { revision: snapshot.revision(), start: last.key.to_string() }.write())
-            })
-            .flatten();
-        let remaining = (more && !selects).then(|| left.count());
+        let continue_token = entries.last().filter(|_| more).map(|last| {
+            let key = last.key.strip_prefix(prefix.as_str()).unwrap_or(&last.key);
+            Token::after(snapshot.revision(), key).write()
+        });
+        let remaining = (more && options.selects_all()).then(|| left.count());
         Ok(List {
             kind: Arc::clone(call.kind),
             revision: snapshot.revision(),
@@ -146,7 +145,8 @@ impl Registry {
         token: Option<&Token>,
     ) -> Result<Snapshot<Summary>, ApiError> {
         if let Some(token) = token {
-            return self.store.snapshot_at(&kind.collection, token.revision).map_err(|_| continue_expired());
+            let Some(revision) = token.revision else { return Ok(self.store.snapshot()) };
+            return self.store.snapshot_at(&kind.collection, revision).map_err(|_| continue_expired(token));
         }
         let Some(version) = options.resource_version.filter(|version| *version != Revision(0)) else {
             return Ok(self.store.snapshot());
@@ -158,7 +158,9 @@ impl Registry {
             None => options.limit > 0,
         };
         if exact {
-            self.store.snapshot_at(&kind.collection, version).map_err(|gone| too_old(&gone))
+            self.store
+                .snapshot_at(&kind.collection, version)
+                .map_err(|_| ApiError::expired("The resourceVersion for the provided list is too old."))
         } else {
             Ok(self.store.snapshot())
         }
@@ -173,7 +175,7 @@ impl Registry {
         Err(ApiError::new(
             http::StatusCode::GATEWAY_TIMEOUT,
             "Timeout",
-            format!("Too large resource version: {}, current: {}", asked.0, newest.0),
+            format!("Timeout: Too large resource version: {}, current: {}", asked.0, newest.0),
         )
         .with_details(serde_json::json!({
             "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
@@ -182,53 +184,16 @@ impl Registry {
     }
 }
 
-impl ListOptions {
-    /// Whether the selectors name an object of `kind`.
-    #[must_use]
-    pub fn matches(&self, kind: &Kind, entry: &Entry<Summary>) -> bool {
-        self.labels.matches_by(|key| entry.tag.label(key)) && summary::is_selected(&self.fields, kind, entry)
-    }
-}
-
-/// 410 for a list or watch at a version that is no longer kept.
+/// 410 for a watch at a version that is no longer kept.
 pub(crate) fn too_old(gone: &Gone) -> ApiError {
     ApiError::expired(format!("too old resource version: {} ({})", gone.asked.0, gone.oldest.0))
 }
 
-fn continue_expired() -> ApiError {
+/// 410 for a page of a list whose first page is no longer kept, with a token for the rest as it is now
+/// (`k8s.io/apiserver/pkg/storage/etcd3/errors.go`).
+fn continue_expired(token: &Token) -> ApiError {
     ApiError::expired(
-        "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.",
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
     )
-}
-
-/// How tokens are written: Base64 for URLs; last bits that say nothing are taken as Go takes them.
-const TOKEN: GeneralPurpose =
-    GeneralPurpose::new(&alphabet::URL_SAFE, general_purpose::NO_PAD.with_decode_allow_trailing_bits(true));
-
-/// Where a list goes on: the version of its first page and the last key seen.
-struct Token {
-    revision: Revision,
-    start: String,
-}
-
-impl Token {
-    fn write(&self) -> String {
-        let text = serde_json::json!({"v": "meta.k8s.io/v1", "rv": self.revision.0, "start": self.start})
-            .to_string();
-        TOKEN.encode(text)
-    }
-
-    fn read(text: &str) -> Result<Self, ApiError> {
-        let wrong = |why: &str| {
-            ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
-        };
-        let bytes = TOKEN.decode(text).map_err(|error| wrong(&error.to_string()))?;
-        let value = json::decode(&bytes).map_err(|error| wrong(&error))?.value;
-        match (value["rv"].as_u64(), value["start"].as_str()) {
-            (Some(revision), Some(start)) => {
-                Ok(Self { revision: Revision(revision), start: start.to_owned() })
-            }
-            _ => Err(wrong("it has no version or no start")),
-        }
-    }
+    .with_continue(token.inconsistent().write())
 }

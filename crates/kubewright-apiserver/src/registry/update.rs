@@ -298,7 +298,7 @@ impl Registry {
             return Ok(());
         }
         let warnings = std::mem::take(warnings);
-        Err(ApiError { warnings, ..ApiError::invalid(kind, call.name, &errors) })
+        Err(ApiError::invalid(kind, call.name, &errors).with_warnings(warnings))
     }
 }
 

@@ -30,7 +30,10 @@ impl FieldSelector {
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             let (field, equal, value) = split_term(part)
                 .ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
-            terms.push((field, equal, unescape(value)?));
+            // A term of nothing asks for nothing.
+            if !(field.is_empty() && value.is_empty()) {
+                terms.push((field, equal, unescape(value)?));
+            }
         }
         let supported = supported_fields(kind);
         let known = |(field, equal, value): (&str, bool, String)| {

@@ -12,19 +12,23 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream::{self, Stream};
-use kubewright_store::{Cursor, Event, Gone, Revision};
+use kubewright_store::{Cursor, Entry, Event, Gone, Revision};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ApiError;
+use crate::http::negotiate::Encoding;
+use crate::http::protobuf;
 use crate::http::shape::Shaper;
 use crate::registry::{Call, ListOptions, Registry, Summary, encode, too_old};
 use selection::Selection;
 
-/// How long a watch lasts when the client does not say (kube-apiserver's `--min-request-timeout`; it takes up to twice as
-/// long, at random, which spreads the reconnects of a large cluster).
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
+/// The shortest that a watch lasts when the client does not say (kube-apiserver's `--min-request-timeout`; it takes up to
+/// twice as long, at random, which spreads the reconnects of a large cluster).
+const SHORTEST: Duration = Duration::from_secs(1800);
+/// How many bytes of initial events are made at once.
+const PIECE: usize = 64 * 1024;
 /// How often a watch that allows bookmarks gets one, when there is something to say.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 /// Events that are written to the client in one piece.
@@ -41,30 +45,29 @@ pub async fn open(
     call: Call<'_>,
     options: &ListOptions,
     shaper: Shaper,
+    encoding: Encoding,
     ended: CancellationToken,
 ) -> Result<impl Stream<Item = Bytes> + Send + use<>, ApiError> {
     let from_now = options.resource_version.is_none_or(|version| version == Revision(0));
     let initial = options.initial_events.unwrap_or(from_now);
-    if let Some(asked) = options.resource_version {
+    if let Some(asked) = options.resource_version.filter(|_| options.initial_events == Some(true)) {
         registry.not_in_the_future(asked)?;
     }
     encode::all_readable(call.kind)?;
     let selection = Selection::new(call, options);
-    let mut lines = Lines { shaper, out: BytesMut::new() };
+    let mut lines = Lines { shaper, encoding, out: BytesMut::new() };
     let snapshot = registry.snapshot();
     let after =
         if initial || from_now { snapshot.revision() } else { options.resource_version.unwrap_or_default() };
-    if initial {
-        let entries = snapshot.range(&call.kind.collection, &selection.prefix, None);
-        let entries = entries.filter(|entry| selection.matches(entry)).cloned().collect();
-        let viewed = registry.viewed_all(call.kind, entries).await;
-        for entry in viewed.map_err(|error| encode::not_cached(call.kind, &error))? {
-            lines.event("ADDED", encode::object(call.kind, &entry));
+    let there: Vec<Arc<Entry<Summary>>> = match initial {
+        true => {
+            let entries = snapshot.range(&call.kind.collection, &selection.prefix, None);
+            let entries = entries.filter(|entry| selection.matches(entry)).map(Arc::clone).collect();
+            let viewed = registry.viewed_all(call.kind, entries).await;
+            viewed.map_err(|error| encode::not_cached(call.kind, &error))?
         }
-        if options.bookmarks {
-            lines.bookmark(after, true);
-        }
-    }
+        false => Vec::new(),
+    };
     let cursor = match call.kind.custom.as_ref().map(|custom| custom.served_since) {
         // The history of a kind begins with its definition, as the watch cache of kube-apiserver does.
         Some(oldest) if after < oldest => Err(Gone { asked: after, oldest, newest: snapshot.revision() }),
@@ -82,17 +85,28 @@ pub async fn open(
             }
         },
         lines,
+        there: there.into_iter(),
+        initial_bookmark: initial && options.bookmarks,
         told: after,
         bookmark: options.bookmarks.then(|| now + BOOKMARK_INTERVAL),
-        deadline: now + options.timeout.unwrap_or(DEFAULT_TIMEOUT),
+        deadline: now + options.timeout.unwrap_or_else(|| lifetime(registry)),
         ended,
     };
     Ok(stream::unfold(state, Watch::next))
 }
 
+/// How long a watch lasts when the client does not say.
+fn lifetime(registry: &Registry) -> Duration {
+    SHORTEST + SHORTEST.mul_f64(registry.world().dice.fraction())
+}
+
 struct Watch {
     registry: Arc<Registry>,
     selection: Selection,
+    /// What was there when the watch began, as far as it is still to be told.
+    there: std::vec::IntoIter<Arc<Entry<Summary>>>,
+    /// Whether a bookmark says that all of it was told.
+    initial_bookmark: bool,
     /// `None` when the stream ends after what is still to be written.
     cursor: Option<Cursor<Summary>>,
     lines: Lines,
@@ -112,6 +126,7 @@ enum Step {
 
 impl Watch {
     async fn next(mut self) -> Option<(Bytes, Self)> {
+        self.tell_initial_events();
         loop {
             if let Some(bytes) = self.lines.take() {
                 return Some((bytes, self));
@@ -136,6 +151,18 @@ impl Watch {
                 self.lines.error(&error);
                 self.cursor = None;
             }
+        }
+    }
+
+    /// Tells what was there at the beginning, as much of it as makes a piece.
+    fn tell_initial_events(&mut self) {
+        while self.lines.out.len() < PIECE {
+            let Some(entry) = self.there.next() else { break };
+            self.lines.event("ADDED", encode::object(self.selection.kind(), &entry));
+        }
+        if self.initial_bookmark && self.there.as_slice().is_empty() {
+            self.initial_bookmark = false;
+            self.lines.bookmark(self.told, true);
         }
     }
 
@@ -177,9 +204,10 @@ impl Watch {
     }
 }
 
-/// The lines that are still to be written.
+/// The events that are still to be written: lines of JSON, or frames of protobuf.
 struct Lines {
     shaper: Shaper,
+    encoding: Encoding,
     out: BytesMut,
 }
 
@@ -203,6 +231,11 @@ impl Lines {
     }
 
     fn line(&mut self, what: &str, object: &[u8]) {
+        if self.encoding == Encoding::Protobuf {
+            let value = serde_json::from_slice(object).unwrap_or_default();
+            let object = protobuf::encode(&value).unwrap_or_default();
+            return self.out.put_slice(&protobuf::encode_event(what, &object));
+        }
         self.out.reserve(object.len() + 48);
         self.out.put_slice(b"{\"type\":\"");
         self.out.put_slice(what.as_bytes());

@@ -148,8 +148,8 @@ mod tests {
 
     use super::*;
 
-    fn url(config: Value) -> String {
-        Target::read(&config).expect("a good configuration").url(2)
+    fn url(config: &Value) -> String {
+        Target::read(config).expect("a good configuration").url(2)
     }
 
     /// Each answer was asked of kube-apiserver v1.36.
@@ -161,16 +161,16 @@ mod tests {
             ("https://127.0.0.1:1/a%20b/%C3%BC?", "https://127.0.0.1:1/a%20b/%C3%BC?timeout=2s"),
             ("https://[::1]:1/a", "https://[::1]:1/a?timeout=2s"),
         ] {
-            assert_eq!(url(json!({"url": given})), called);
+            assert_eq!(url(&json!({"url": given})), called);
         }
     }
 
     #[test]
     fn a_service_is_called_by_its_name_in_the_cluster() {
         let service = json!({"namespace": "ns", "name": "hook"});
-        assert_eq!(url(json!({"service": service})), "https://hook.ns.svc:443/?timeout=2s");
+        assert_eq!(url(&json!({"service": service})), "https://hook.ns.svc:443/?timeout=2s");
         let service = json!({"namespace": "ns", "name": "hook", "port": 9443, "path": "/validate"});
-        assert_eq!(url(json!({"service": service})), "https://hook.ns.svc:9443/validate?timeout=2s");
+        assert_eq!(url(&json!({"service": service})), "https://hook.ns.svc:9443/validate?timeout=2s");
     }
 
     #[test]

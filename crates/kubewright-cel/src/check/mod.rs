@@ -157,7 +157,7 @@ impl Checker<'_> {
             Expr::Literal(literal) => self.set(id, literal_type(&literal)),
             Expr::Ident(name) => self.check_ident(id, &name),
             Expr::Select { operand, field, test_only } => self.check_select(id, operand, &field, test_only),
-            Expr::Call { function, target, args } => self.check_call(id, &function, target, args),
+            Expr::Call { function, target, args } => self.check_call(id, &function, target, &args),
             Expr::List(elements) => self.check_list(id, &elements),
             Expr::Map(entries) => self.check_map(id, &entries),
             Expr::Struct { name, fields } => self.check_struct(id, &name, &fields),
@@ -197,10 +197,6 @@ impl Checker<'_> {
             "google.protobuf.Timestamp" => Type::Timestamp,
             names::IP => Type::Opaque(names::IP),
             names::CIDR => Type::Opaque(names::CIDR),
-            names::QUANTITY => Type::hidden(names::QUANTITY),
-            names::URL => Type::hidden(names::URL),
-            names::SEMVER => Type::hidden(names::SEMVER),
-            names::NAMED_FORMAT => Type::hidden(names::NAMED_FORMAT),
             names::JSON_PATCH if self.declarations.patch_types => Type::json_patch(),
             _ if self.declarations.patch_types && is_object_name(name) => Type::any_fields(name),
             _ => return self.declared_object(name),
@@ -226,13 +222,14 @@ impl Checker<'_> {
     }
 
     fn check_select(&mut self, id: Id, operand: Id, field: &str, test_only: bool) {
-        if !test_only && let Some(name) = self.qualified_name(id) {
-            if let Some((r#type, reference)) = self.lookup(&name) {
-                self.set(id, r#type);
-                self.references[id.index()] = reference;
-                self.parsed.ast.replace(id, Expr::Ident(name.trim_start_matches('.').into()));
-                return;
-            }
+        if !test_only
+            && let Some(name) = self.qualified_name(id)
+            && let Some((r#type, reference)) = self.lookup(&name)
+        {
+            self.set(id, r#type);
+            self.references[id.index()] = reference;
+            self.parsed.ast.replace(id, Expr::Ident(name.trim_start_matches('.').into()));
+            return;
         }
         let result = self.check_field(id, operand, field, false);
         let result = if test_only { Type::Bool } else { result };
@@ -276,26 +273,36 @@ impl Checker<'_> {
         let known = match &object.fields {
             Fields::Any => Some(Type::Dyn),
             Fields::Hidden => None,
-            Fields::Declared(declaration) => declaration.field(field).map(|field| field.cel_type()),
-            Fields::JsonPatch => Some(if field == "value" { Type::Dyn } else { Type::String }),
+            Fields::Declared(declaration) => {
+                declaration.field(field).map(super::declaration::DeclType::cel_type)
+            }
+            Fields::JsonPatch => match field {
+                "value" => Some(Type::Dyn),
+                "op" | "path" | "from" => Some(Type::String),
+                _ => Some(Type::Opaque("")),
+            },
         };
-        if known.is_none() {
-            self.issue(id, format!("undefined field '{field}'"));
+        match (&known, &object.fields) {
+            (Some(_), _) => {}
+            (None, Fields::Hidden) => {
+                self.issue(id, format!("unexpected failed resolution of '{}'", object.name));
+            }
+            (None, _) => self.issue(id, format!("undefined field '{field}'")),
         }
         known
     }
 
-    fn check_call(&mut self, id: Id, name: &str, target: Option<Id>, args: Vec<Id>) {
+    fn check_call(&mut self, id: Id, name: &str, target: Option<Id>, args: &[Id]) {
         if name == operators::OPTIONAL_SELECT && target.is_none() {
-            self.check_optional_select(id, &args);
+            self.check_optional_select(id, args);
             return;
         }
-        for arg in &args {
+        for arg in args {
             self.check(*arg);
         }
         let Some(target) = target else {
             match self.function(name) {
-                Some(function) => self.resolve(id, function, None, &args),
+                Some(function) => self.resolve(id, function, None, args),
                 None => self.undeclared(id, name),
             }
             return;
@@ -303,15 +310,16 @@ impl Checker<'_> {
         if let Some(function) =
             self.qualified_name(target).and_then(|prefix| self.function(&format!("{prefix}.{name}")))
         {
-            self.parsed
-                .ast
-                .replace(id, Expr::Call { function: function.name.into(), target: None, args: args.clone() });
-            self.resolve(id, function, None, &args);
+            self.parsed.ast.replace(
+                id,
+                Expr::Call { function: function.name.into(), target: None, args: args.to_vec() },
+            );
+            self.resolve(id, function, None, args);
             return;
         }
         self.check(target);
         match self.function(name) {
-            Some(function) => self.resolve(id, function, Some(target), &args),
+            Some(function) => self.resolve(id, function, Some(target), args),
             None => self.undeclared(id, name),
         }
     }
@@ -328,6 +336,9 @@ impl Checker<'_> {
         let result = self.check_field(id, *operand, &field, true);
         let known = self.substitutions.apply(&result, false);
         self.set(id, known);
+        if let Some(function) = self.function(operators::OPTIONAL_SELECT) {
+            self.references[id.index()] = Reference::Call(Call { function, overloads: vec![0] });
+        }
     }
 
     /// Finds the overloads that the call may mean; the first decides the type, unless another differs.
@@ -412,7 +423,7 @@ impl Checker<'_> {
         for element in elements {
             self.check(element.value);
             let found = self.optional_value(element.value, element.optional);
-            joined = Some(self.join(element.value, joined, found));
+            joined = Some(self.join(joined, found));
         }
         let element = joined.unwrap_or_else(|| self.fresh());
         self.set(id, Type::list(element));
@@ -424,10 +435,10 @@ impl Checker<'_> {
         for entry in entries {
             self.check(entry.key);
             let key = self.found(entry.key);
-            keys = Some(self.join(entry.key, keys, key));
+            keys = Some(self.join(keys, key));
             self.check(entry.value);
             let value = self.optional_value(entry.value, entry.optional);
-            values = Some(self.join(entry.value, values, value));
+            values = Some(self.join(values, value));
         }
         let key = keys.unwrap_or_else(|| self.fresh());
         let value = values.unwrap_or_else(|| self.fresh());
@@ -447,13 +458,13 @@ impl Checker<'_> {
         inner
     }
 
-    fn join(&mut self, id: Id, previous: Option<Type>, current: Type) -> Type {
+    fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
         let Some(previous) = previous else { return current };
         if self.substitutions.assign(&previous, &current) {
             return most_general(&previous, &current).clone();
         }
-        self.issue(id, format!("expected type '{previous}' but found '{current}'"));
-        Type::Error
+        // Whether that may be is looked at when all types are known.
+        Type::Dyn
     }
 
     fn check_fold(&mut self, id: Id, fold: &Comprehension) {

@@ -2,7 +2,7 @@
 
 use super::{Checker, Reference, unwrap_optional};
 use crate::syntax::ast::{Id, StructField};
-use crate::types::{Fields, Type};
+use crate::types::Type;
 
 impl Checker<'_> {
     pub(super) fn check_struct(&mut self, id: Id, name: &str, fields: &[StructField]) {
@@ -54,9 +54,4 @@ impl Checker<'_> {
             self.issue(field.id, message);
         }
     }
-}
-
-/// Whether an expression can make an object of the type: those of mutating policies, and no others.
-pub(crate) fn can_be_made(r#type: &Type) -> bool {
-    matches!(r#type, Type::Object(object) if matches!(object.fields, Fields::Any | Fields::JsonPatch))
 }

@@ -1,6 +1,7 @@
 //! What expressions cost: while they run, and at least and at most by what is declared.
 
 mod estimate;
+mod functions;
 mod runtime;
 mod sizes;
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::plan::{Append, Fold, Insert};
 use super::{Evaluator, LIST_COST, Node, Outcome};
 use crate::error::EvaluationError;
-use crate::library::show;
+use crate::library::{go_type, show};
 use crate::value::{Items, Key, List, Map, Value};
 
 impl<'a> Evaluator<'a, '_> {
-    pub(super) fn fold(&mut self, fold: &'a Fold) -> Outcome<'a> {
+    pub(super) fn fold(&mut self, fold: &Fold) -> Outcome<'a> {
         let range = self.evaluate(&fold.range)?;
         self.locals.truncate(fold.first_local);
         let init = self.evaluate(&fold.init);
@@ -25,7 +25,7 @@ impl<'a> Evaluator<'a, '_> {
         result
     }
 
-    fn rounds(&mut self, fold: &'a Fold, range: &Value<'a>) -> Result<(), EvaluationError> {
+    fn rounds(&mut self, fold: &Fold, range: &Value<'a>) -> Result<(), EvaluationError> {
         match range {
             Value::List(list) => {
                 for index in 0..list.len() {
@@ -54,15 +54,15 @@ impl<'a> Evaluator<'a, '_> {
                 }
                 Ok(())
             }
-            other => Err(EvaluationError::new(format!(
-                "got '{}', expected iterable type",
-                other.runtime_type().name()
-            ))),
+            other if fold.two_variables => {
+                Err(EvaluationError::new(format!("unsupported comprehension range type: {}", go_type(other))))
+            }
+            other => Err(EvaluationError::new(format!("got '{}', expected iterable type", go_type(other)))),
         }
     }
 
     /// One round; whether there is to be another.
-    fn round(&mut self, fold: &'a Fold, [first, second]: [Outcome<'a>; 2]) -> Result<bool, EvaluationError> {
+    fn round(&mut self, fold: &Fold, [first, second]: [Outcome<'a>; 2]) -> Result<bool, EvaluationError> {
         let place = fold.first_local;
         self.locals[place + 1] = first;
         self.locals[place + 2] = second;
@@ -86,7 +86,7 @@ impl<'a> Evaluator<'a, '_> {
         std::mem::replace(&mut self.locals[place], Ok(Value::Null))
     }
 
-    pub(super) fn append(&mut self, append: &'a Append) -> Outcome<'a> {
+    pub(super) fn append(&mut self, append: &Append) -> Outcome<'a> {
         self.charge(1)?;
         let element = self.evaluate(&append.element);
         if matches!(element, Err(EvaluationError::CostLimitExceeded)) {
@@ -105,7 +105,7 @@ impl<'a> Evaluator<'a, '_> {
         Ok(Value::List(List { items: Items::Values(values), kind }))
     }
 
-    pub(super) fn insert(&mut self, insert: &'a Insert) -> Outcome<'a> {
+    pub(super) fn insert(&mut self, insert: &Insert) -> Outcome<'a> {
         self.charge(1)?;
         let key = self.evaluate(&insert.key)?;
         let value = self.evaluate(&insert.value)?;

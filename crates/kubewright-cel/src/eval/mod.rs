@@ -25,7 +25,7 @@ const MAP_COST: u64 = 30;
 const STRUCT_COST: u64 = 40;
 
 /// Evaluates a program.
-pub(crate) fn evaluate<'a>(program: &'a Program, bindings: &Bindings<'a>, limit: u64) -> Evaluation<'a> {
+pub(crate) fn evaluate<'a>(program: &Program, bindings: &Bindings<'a>, limit: u64) -> Evaluation<'a> {
     let mut evaluator = Evaluator { bindings, locals: Vec::new(), cost: 0, lazy_cost: 0, limit };
     let result = evaluator.evaluate(program.plan());
     Evaluation { result, cost: evaluator.cost.saturating_add(evaluator.lazy_cost) }
@@ -50,7 +50,7 @@ impl<'a> Evaluator<'a, '_> {
         if self.cost > self.limit { Err(EvaluationError::CostLimitExceeded) } else { Ok(()) }
     }
 
-    pub(super) fn evaluate(&mut self, node: &'a Node) -> Outcome<'a> {
+    pub(super) fn evaluate(&mut self, node: &Node) -> Outcome<'a> {
         match node {
             Node::Constant(value) => Ok(value.clone()),
             Node::Path(path) => self.path(path),
@@ -73,7 +73,7 @@ impl<'a> Evaluator<'a, '_> {
     }
 
     /// `&&` (decided by `false`) and `||` (by `true`): an error on one side does not matter if the other side decides.
-    fn logic(&mut self, terms: &'a [Node; 2], decisive: bool) -> Outcome<'a> {
+    fn logic(&mut self, terms: &[Node; 2], decisive: bool) -> Outcome<'a> {
         let left = self.evaluate(&terms[0]);
         if matches!(left, Ok(Value::Bool(truth)) if truth == decisive) {
             return left;
@@ -91,7 +91,7 @@ impl<'a> Evaluator<'a, '_> {
         }
     }
 
-    fn conditional(&mut self, parts: &'a [Node; 3]) -> Outcome<'a> {
+    fn conditional(&mut self, parts: &[Node; 3]) -> Outcome<'a> {
         let branch = match self.evaluate(&parts[0])? {
             Value::Bool(true) => &parts[1],
             Value::Bool(false) => &parts[2],
@@ -104,33 +104,36 @@ impl<'a> Evaluator<'a, '_> {
         }
     }
 
-    fn equal(&mut self, sides: &'a [Node; 2], negated: bool) -> Outcome<'a> {
+    fn equal(&mut self, sides: &[Node; 2], negated: bool) -> Outcome<'a> {
         let left = self.evaluate(&sides[0]);
         let right = self.evaluate(&sides[1]);
-        if let (Ok(left), Ok(right)) = (&left, &right) {
-            self.charge(crate::cost::equality(left, right))?;
-        }
+        let cost = match (&left, &right) {
+            (Ok(left), Ok(right)) => crate::cost::equality(left, right),
+            (Err(EvaluationError::CostLimitExceeded), _) | (_, Err(EvaluationError::CostLimitExceeded)) => 0,
+            _ => 1,
+        };
+        self.charge(cost)?;
         let (left, right) = (left?, right?);
         let equal = equality::equal(&left, &right);
         if negated { Ok(Value::Bool(!equal.unwrap_or(false))) } else { equal.map(Value::Bool) }
     }
 
-    fn optional_or(&mut self, sides: &'a [Node; 2], unwrap: bool) -> Outcome<'a> {
+    fn optional_or(&mut self, sides: &[Node; 2], unwrap: bool) -> Outcome<'a> {
         match self.evaluate(&sides[0])? {
             Value::Optional(Some(value)) if unwrap => Ok((*value).clone()),
             Value::Optional(None) => self.evaluate(&sides[1]),
-            optional @ Value::Optional(_) => Ok(optional),
-            _ => Err(EvaluationError::no_such_overload()),
+            // What is no optional is what it is.
+            other => Ok(other),
         }
     }
 
-    fn in_constants(&mut self, item: &'a Node, constants: &'a [Value<'static>]) -> Outcome<'a> {
+    fn in_constants(&mut self, item: &Node, constants: &[Value<'static>]) -> Outcome<'a> {
         let item = self.evaluate(item)?;
         let found = constants.iter().any(|constant| equality::equal(constant, &item).unwrap_or(false));
         Ok(Value::Bool(found))
     }
 
-    fn not_strictly_false(&mut self, inner: &'a Node) -> Outcome<'a> {
+    fn not_strictly_false(&mut self, inner: &Node) -> Outcome<'a> {
         let value = self.evaluate(inner);
         self.charge(1)?;
         match value {
@@ -140,7 +143,7 @@ impl<'a> Evaluator<'a, '_> {
         }
     }
 
-    fn call(&mut self, call: &'a Call) -> Outcome<'a> {
+    fn call(&mut self, call: &Call) -> Outcome<'a> {
         let mut args = Vec::with_capacity(call.args.len());
         let mut failed = None;
         for arg in &call.args {
@@ -160,7 +163,7 @@ impl<'a> Evaluator<'a, '_> {
         result
     }
 
-    fn matches(&mut self, call: &'a Match) -> Outcome<'a> {
+    fn matches(&mut self, call: &Match) -> Outcome<'a> {
         let text = self.evaluate(&call.text)?;
         let limit = call.limit.as_ref().map(|limit| self.evaluate(limit)).transpose()?;
         let Value::String(text) = text else { return Err(EvaluationError::no_such_overload()) };
@@ -173,7 +176,7 @@ impl<'a> Evaluator<'a, '_> {
         }
     }
 
-    fn list(&mut self, elements: &'a [ListElement]) -> Outcome<'a> {
+    fn list(&mut self, elements: &[ListElement]) -> Outcome<'a> {
         let mut values = Vec::with_capacity(elements.len());
         for element in elements {
             let value = self.evaluate(&element.value)?;
@@ -195,7 +198,7 @@ impl<'a> Evaluator<'a, '_> {
         Ok(Value::List(List::new(values)))
     }
 
-    fn map(&mut self, entries: &'a [MapEntry]) -> Outcome<'a> {
+    fn map(&mut self, entries: &[MapEntry]) -> Outcome<'a> {
         let mut map = BTreeMap::new();
         for entry in entries {
             let key = self.evaluate(&entry.key)?;
@@ -215,7 +218,7 @@ impl<'a> Evaluator<'a, '_> {
         Ok(Value::Map(Map::new(map)))
     }
 
-    fn object(&mut self, name: &'a Arc<str>, fields: &'a [StructField]) -> Outcome<'a> {
+    fn object(&mut self, name: &Arc<str>, fields: &[StructField]) -> Outcome<'a> {
         let mut made: Vec<(Arc<str>, Value<'a>)> = Vec::with_capacity(fields.len());
         for field in fields {
             let value = self.evaluate(&field.value)?;

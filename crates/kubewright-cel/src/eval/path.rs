@@ -4,12 +4,12 @@ use super::plan::{Base, Path, Step, StepKey};
 use super::{Evaluator, Outcome};
 use crate::bindings::Lazy;
 use crate::error::EvaluationError;
-use crate::library::show;
+use crate::library::{go_type, show};
 use crate::limits::PER_CALL_LIMIT;
 use crate::value::{List, Value};
 
 impl<'a> Evaluator<'a, '_> {
-    pub(super) fn path(&mut self, path: &'a Path) -> Outcome<'a> {
+    pub(super) fn path(&mut self, path: &Path) -> Outcome<'a> {
         let value = self.resolve(path);
         // A test counts as its steps only; and so does a choice (`a ? b : c`) that something is selected from.
         let free = path.test || matches!(path.base, Base::Node(super::Node::Conditional(_)));
@@ -18,7 +18,7 @@ impl<'a> Evaluator<'a, '_> {
     }
 
     /// The value of a path; counts what its steps cost.
-    pub(super) fn resolve(&mut self, path: &'a Path) -> Outcome<'a> {
+    pub(super) fn resolve(&mut self, path: &Path) -> Outcome<'a> {
         let mut value = match &path.base {
             Base::Variable(name) => match self.bindings.get(name) {
                 Some(value) => value.clone(),
@@ -29,22 +29,27 @@ impl<'a> Evaluator<'a, '_> {
             Base::Node(node) => self.evaluate(node)?,
         };
         let mut optional = false;
-        if !path.steps.is_empty()
-            && let Value::Optional(inner) = &value
-        {
+        if let Value::Optional(inner) = &value {
             let Some(inner) = inner else {
                 return Ok(if path.test { Value::Bool(false) } else { value });
             };
-            value = (**inner).clone();
+            value = inner.without_declaration();
             optional = true;
         }
         let last = path.steps.len().wrapping_sub(1);
         for (index, step) in path.steps.iter().enumerate() {
             let test = path.test && index == last;
             optional = optional || step.optional;
-            let found = self.step(&value, step, optional || test)?;
+            let found = match self.step(&value, step, optional || test) {
+                Ok(found) => found,
+                Err(EvaluationError::CostLimitExceeded) => return Err(EvaluationError::CostLimitExceeded),
+                Err(error) => {
+                    self.charge(1)?;
+                    return Err(error);
+                }
+            };
             if test {
-                self.charge(1)?;
+                self.charge(u64::from(found.is_some() || !optional))?;
                 return Ok(Value::Bool(found.is_some()));
             }
             match found {
@@ -60,7 +65,7 @@ impl<'a> Evaluator<'a, '_> {
     fn step(
         &mut self,
         value: &Value<'a>,
-        step: &'a Step,
+        step: &Step,
         look: bool,
     ) -> Result<Option<Value<'a>>, EvaluationError> {
         match &step.key {
@@ -77,6 +82,12 @@ impl<'a> Evaluator<'a, '_> {
                     super::Node::Path(path) => self.resolve(path)?,
                     other => self.evaluate(other)?,
                 };
+                if !matches!(
+                    key,
+                    Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_)
+                ) {
+                    return Err(EvaluationError::new(format!("invalid qualifier type: {}", go_type(&key))));
+                }
                 select(value, &key, look)
             }
         }

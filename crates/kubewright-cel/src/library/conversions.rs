@@ -39,6 +39,9 @@ pub(super) fn find(overload: &str) -> Option<Implementation> {
         | "timestamp_to_string"
         | "uint64_to_string" => to_string,
         "type" => |args| match args {
+            [value @ Value::Object(_)] => {
+                Ok(Value::Type(Arc::new(Type::Type(Some(Arc::new(value.runtime_type()))))))
+            }
             [value] => Ok(Value::Type(Arc::new(value.runtime_type()))),
             _ => no_overload(),
         },

@@ -28,6 +28,24 @@ pub(crate) enum Clause {
     Octal,
 }
 
+impl Clause {
+    /// What it takes.
+    pub(crate) fn rule(self) -> &'static str {
+        match self {
+            Clause::String => {
+                "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and \
+                 timestamps"
+            }
+            Clause::Decimal => "decimal clause can only be used on integers",
+            Clause::Fixed(_) => "fixed-point clause can only be used on doubles",
+            Clause::Scientific(_) => "scientific clause can only be used on doubles",
+            Clause::Binary => "only integers and bools can be formatted as binary",
+            Clause::Hex { .. } => "only integers, byte buffers, and strings can be formatted as hex",
+            Clause::Octal => "octal clause can only be used on integers",
+        }
+    }
+}
+
 /// Makes the text of an argument.
 pub(crate) trait Formatter {
     /// How many arguments there are.
@@ -117,33 +135,32 @@ impl Formatter for Values<'_, '_> {
 
     fn format(&mut self, index: usize, clause: Clause) -> Result<String, FormatError> {
         let value = &self.0[index];
-        match clause {
-            Clause::String => format_text(value),
-            Clause::Decimal => format_decimal(value),
-            Clause::Fixed(precision) => match double_of(value) {
-                Some(number) => Ok(format_fixed(number, precision)),
-                None => Err(wrong("fixed-point clause can only be used on doubles", value)),
-            },
-            Clause::Scientific(precision) => match double_of(value) {
-                Some(number) => Ok(format_scientific(number, precision)),
-                None => Err(wrong("scientific clause can only be used on doubles", value)),
-            },
-            Clause::Binary => match value {
-                Value::Int(number) if *number < 0 => Ok(format!("-{:b}", number.unsigned_abs())),
-                Value::Int(number) => Ok(format!("{number:b}")),
-                Value::Uint(number) => Ok(format!("{number:b}")),
-                Value::Bool(truth) => Ok(u8::from(*truth).to_string()),
-                _ => Err(wrong("only integers and bools can be formatted as binary", value)),
-            },
-            Clause::Hex { upper } => format_hex(value, upper),
-            Clause::Octal => match value {
-                Value::Int(number) if *number < 0 => Ok(format!("-{:o}", number.unsigned_abs())),
-                Value::Int(number) => Ok(format!("{number:o}")),
-                Value::Uint(number) => Ok(format!("{number:o}")),
-                _ => Err(wrong("octal clause can only be used on integers", value)),
-            },
-        }
+        let made = match (clause, value) {
+            (Clause::String, _) => return format_text(value),
+            (Clause::Decimal, Value::Int(number)) => Some(number.to_string()),
+            (Clause::Decimal, Value::Uint(number)) => Some(number.to_string()),
+            (Clause::Fixed(precision), _) => double_of(value).map(|number| format_fixed(number, precision)),
+            (Clause::Scientific(width), _) => double_of(value).map(|number| format_scientific(number, width)),
+            (Clause::Binary, Value::Int(number)) => {
+                Some(signed(*number, |magnitude| format!("{magnitude:b}")))
+            }
+            (Clause::Binary, Value::Uint(number)) => Some(format!("{number:b}")),
+            (Clause::Binary, Value::Bool(truth)) => Some(u8::from(*truth).to_string()),
+            (Clause::Hex { upper }, _) => {
+                format_hex(value).map(|made| if upper { made.to_uppercase() } else { made })
+            }
+            (Clause::Octal, Value::Int(number)) => {
+                Some(signed(*number, |magnitude| format!("{magnitude:o}")))
+            }
+            (Clause::Octal, Value::Uint(number)) => Some(format!("{number:o}")),
+            _ => None,
+        };
+        made.ok_or_else(|| wrong(clause, value))
     }
+}
+
+fn signed(number: i64, show: fn(u64) -> String) -> String {
+    format!("{}{}", if number < 0 { "-" } else { "" }, show(number.unsigned_abs()))
 }
 
 /// Puts values into a format.
@@ -151,8 +168,8 @@ pub(super) fn format_values(format: &str, values: &[Value<'_>]) -> Result<String
     format_string(format, &mut Values(values))
 }
 
-fn wrong(rule: &str, value: &Value<'_>) -> FormatError {
-    FormatError(format!("{rule}, was given {}", value.runtime_type().name()))
+fn wrong(clause: Clause, value: &Value<'_>) -> FormatError {
+    FormatError(format!("{}, was given {}", clause.rule(), value.runtime_type().name()))
 }
 
 /// What the clauses for doubles take: doubles, and the names of those that are no numbers.
@@ -200,12 +217,12 @@ fn format_fixed(number: f64, precision: usize) -> String {
     grouped
 }
 
-/// As English writes it: `1.500000\u{202f}×\u{202f}10⁰³`.
-fn format_scientific(number: f64, precision: usize) -> String {
+/// As English writes it: `1.500000×10⁰³`. What the clause says is taken for the width, as cel-go does it.
+fn format_scientific(number: f64, width: usize) -> String {
     if let Some(special) = special(number) {
         return special;
     }
-    let plain = format!("{number:.precision$e}");
+    let plain = format!("{number:.DEFAULT_PRECISION$e}");
     let (digits, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
     let (sign, exponent) = match exponent.strip_prefix('-') {
         Some(exponent) => ("⁻", exponent),
@@ -217,32 +234,20 @@ fn format_scientific(number: f64, precision: usize) -> String {
             ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit.to_digit(10).unwrap_or(0) as usize]
         })
         .collect();
-    format!("{digits}\u{202f}×\u{202f}10{sign}{raised}")
+    let written = format!("{digits}×10{sign}{raised}");
+    format!("{written:>width$}")
 }
 
-fn format_hex(value: &Value<'_>, upper: bool) -> Result<String, FormatError> {
+fn format_hex(value: &Value<'_>) -> Option<String> {
     let of_bytes = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let made = match value {
+    Some(match value {
         Value::String(text) => of_bytes(text.as_bytes()),
         Value::Bytes(bytes) => of_bytes(bytes),
-        Value::Int(number) if *number < 0 => format!("-{:x}", number.unsigned_abs()),
-        Value::Int(number) => format!("{number:x}"),
+        Value::Int(number) => signed(*number, |magnitude| format!("{magnitude:x}")),
         Value::Uint(number) => format!("{number:x}"),
-        _ => return Err(wrong("only integers, byte buffers, and strings can be formatted as hex", value)),
-    };
-    Ok(if upper { made.to_uppercase() } else { made })
+        _ => return None,
+    })
 }
-
-fn format_decimal(value: &Value<'_>) -> Result<String, FormatError> {
-    match value {
-        Value::Int(number) => Ok(number.to_string()),
-        Value::Uint(number) => Ok(number.to_string()),
-        _ => Err(wrong("decimal clause can only be used on integers", value)),
-    }
-}
-
-const TEXT_RULE: &str = "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, \
-                         durations, and timestamps";
 
 fn format_text(value: &Value<'_>) -> Result<String, FormatError> {
     match value {
@@ -256,7 +261,7 @@ fn format_text(value: &Value<'_>) -> Result<String, FormatError> {
         Value::Map(map) => format_map(map),
         Value::Null => Ok("null".to_owned()),
         Value::Object(_) | Value::Optional(_) | Value::Opaque(_) | Value::Hidden(_) => {
-            Err(wrong(TEXT_RULE, value))
+            Err(wrong(Clause::String, value))
         }
         other => string_of(other).map_err(|error| FormatError(error.to_string())),
     }

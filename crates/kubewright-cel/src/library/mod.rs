@@ -20,7 +20,7 @@ mod times;
 mod url;
 
 pub(crate) use self::declarations::{Function, Overload, function};
-pub(crate) use self::formatting::{FormatError, Formatter, format_string};
+pub(crate) use self::formatting::{Clause, FormatError, Formatter, format_string};
 pub use self::named_formats::NamedFormat;
 pub use self::net::{Cidr, IpAddress};
 pub(crate) use self::numbers::show_double;
@@ -31,7 +31,7 @@ pub use self::url::Url;
 
 use crate::error::EvaluationError;
 use crate::types::Type;
-use crate::value::Value;
+use crate::value::{Opaque, Value};
 
 /// What a function does.
 pub(crate) type Implementation = for<'a> fn(&[Value<'a>]) -> Result<Value<'a>, EvaluationError>;
@@ -86,11 +86,17 @@ pub(crate) fn dispatch<'a>(
     let candidate = candidates.iter().find(|candidate| candidate.takes(args));
     match candidate {
         Some(candidate) => (candidate.implementation)(args),
+        None if is_plain(function.name) => Err(EvaluationError::no_such_overload()),
         None => {
             let types: Vec<String> = args.iter().map(|arg| arg.runtime_type().name().to_owned()).collect();
             Err(EvaluationError::new(format!("no such overload: {}({})", function.name, types.join(", "))))
         }
     }
+}
+
+/// The functions that refuse arguments without saying which.
+fn is_plain(function: &str) -> bool {
+    matches!(function, "contains" | "startsWith" | "endsWith" | "matches")
 }
 
 impl Candidate {
@@ -101,7 +107,7 @@ impl Candidate {
     }
 }
 
-/// Whether a value is of a type, as far as can be seen without looking into it.
+/// Whether a value is of a type, as far as can be seen by the first of what is in it.
 fn is_of(value: &Value<'_>, r#type: &Type) -> bool {
     match (r#type, value) {
         (Type::Dyn | Type::Param(_), _)
@@ -114,10 +120,20 @@ fn is_of(value: &Value<'_>, r#type: &Type) -> bool {
         | (Type::Bytes, Value::Bytes(_))
         | (Type::Timestamp, Value::Timestamp(_))
         | (Type::Duration, Value::Duration(_))
-        | (Type::List(_), Value::List(_))
-        | (Type::Map(..), Value::Map(_))
         | (Type::Optional(_), Value::Optional(_))
         | (Type::Type(_), Value::Type(_)) => true,
+        (Type::List(element), Value::List(list)) => match list.get(0) {
+            Some(Ok(first)) => is_of(&first, element),
+            Some(Err(_)) => false,
+            None => true,
+        },
+        (Type::Map(key, value), Value::Map(map)) => match map.keys().first() {
+            Some(first) => {
+                let matching = |found: &Value<'_>| is_of(found, value);
+                is_of(first, key) && map.get(first).is_ok_and(|found| found.as_ref().is_none_or(matching))
+            }
+            None => true,
+        },
         (Type::Object(_) | Type::Opaque(_), Value::Opaque(_)) => value.runtime_type() == *r#type,
         _ => false,
     }
@@ -136,6 +152,40 @@ pub(crate) fn show(value: &Value<'_>) -> String {
         Value::Duration(duration) => duration.to_string(),
         Value::Type(named) => named.name().to_owned(),
         other => other.runtime_type().name().to_owned(),
+    }
+}
+
+/// The name of the type that a value has in cel-go, where messages show it.
+pub(crate) fn go_type(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Null => "types.Null",
+        Value::Bool(_) => "types.Bool",
+        Value::Int(_) => "types.Int",
+        Value::Uint(_) => "types.Uint",
+        Value::Double(_) => "types.Double",
+        Value::String(_) => "types.String",
+        Value::Bytes(_) => "types.Bytes",
+        Value::Timestamp(_) => "types.Timestamp",
+        Value::Duration(_) => "types.Duration",
+        Value::List(_) => "*types.baseList",
+        Value::Map(_) => "*types.baseMap",
+        Value::Object(_) => "*dynamic.ObjectVal",
+        Value::Optional(_) => "*types.Optional",
+        Value::Type(_) => "*types.Type",
+        Value::Hidden(_) => "*common.unknownPreserved",
+        Value::Opaque(opaque) => match opaque {
+            Opaque::Quantity(_) => "cel.Quantity",
+            Opaque::Url(_) => "cel.URL",
+            Opaque::Ip(_) => "cel.IP",
+            Opaque::Cidr(_) => "cel.CIDR",
+            Opaque::Semver(_) => "cel.Semver",
+            Opaque::Format(_) => "cel.Format",
+            Opaque::Authorizer(_) => "library.authorizerVal",
+            Opaque::PathCheck(..) => "library.pathCheckVal",
+            Opaque::GroupCheck(..) => "library.groupCheckVal",
+            Opaque::ResourceCheck(..) => "library.resourceCheckVal",
+            Opaque::Decision(_) => "library.decisionVal",
+        },
     }
 }
 
@@ -160,9 +210,9 @@ mod tests {
         let elsewhere = [
             "_&&_",
             "_||_",
-            "_?:_",
             "_==_",
             "_!=_",
+            "_?._",
             "_?_:_",
             "_[_]",
             "_[?_]",

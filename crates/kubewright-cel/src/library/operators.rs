@@ -11,21 +11,69 @@ type Outcome<'a> = Result<Value<'a>, EvaluationError>;
 
 pub(super) fn find(function: &str) -> Option<Implementation> {
     Some(match function {
-        "_+_" => add,
-        "_-_" => subtract,
-        "_*_" => multiply,
-        "_/_" => divide,
-        "_%_" => modulo,
-        "-_" => negate,
+        "_+_" => |args| guarded("_+_", args, can_be_added, add),
+        "_-_" => |args| guarded("_-_", args, can_be_subtracted, subtract),
+        "_*_" => |args| guarded("_*_", args, is_number, multiply),
+        "_/_" => |args| guarded("_/_", args, is_number, divide),
+        "_%_" => |args| guarded("_%_", args, |value| matches!(value, Value::Int(_) | Value::Uint(_)), modulo),
+        "-_" => |args| {
+            guarded("-_", args, |value| can_be_subtracted(value) || matches!(value, Value::Bool(_)), negate)
+        },
         "!_" => not,
-        "_<_" => |args| ordered(args, |order| order == Ordering::Less),
-        "_<=_" => |args| ordered(args, |order| order != Ordering::Greater),
-        "_>_" => |args| ordered(args, |order| order == Ordering::Greater),
-        "_>=_" => |args| ordered(args, |order| order != Ordering::Less),
+        "_<_" => {
+            |args| guarded("_<_", args, is_ordered, |args| ordered(args, |order| order == Ordering::Less))
+        }
+        "_<=_" => {
+            |args| guarded("_<=_", args, is_ordered, |args| ordered(args, |order| order != Ordering::Greater))
+        }
+        "_>_" => {
+            |args| guarded("_>_", args, is_ordered, |args| ordered(args, |order| order == Ordering::Greater))
+        }
+        "_>=_" => {
+            |args| guarded("_>=_", args, is_ordered, |args| ordered(args, |order| order != Ordering::Less))
+        }
         "@in" => contains,
-        "size" => size,
+        "size" => |args| guarded("size", args, has_size, size),
         _ => return None,
     })
+}
+
+/// Refuses a first operand that the operator cannot be used on at all: by name, but for what has functions of its own.
+fn guarded<'a>(
+    name: &str,
+    args: &[Value<'a>],
+    fits: fn(&Value<'_>) -> bool,
+    operator: Operator,
+) -> Outcome<'a> {
+    if args.first().is_some_and(fits) {
+        return operator(args);
+    }
+    match args.first() {
+        Some(Value::String(_) | Value::Timestamp(_) | Value::Duration(_)) => no_overload(),
+        _ => Err(EvaluationError::new(format!("no such overload: {name}"))),
+    }
+}
+
+type Operator = for<'a> fn(&[Value<'a>]) -> Outcome<'a>;
+
+fn is_number(value: &Value<'_>) -> bool {
+    matches!(value, Value::Int(_) | Value::Uint(_) | Value::Double(_))
+}
+
+fn can_be_subtracted(value: &Value<'_>) -> bool {
+    is_number(value) || matches!(value, Value::Duration(_) | Value::Timestamp(_))
+}
+
+fn is_ordered(value: &Value<'_>) -> bool {
+    can_be_subtracted(value) || matches!(value, Value::Bool(_) | Value::String(_) | Value::Bytes(_))
+}
+
+fn can_be_added(value: &Value<'_>) -> bool {
+    can_be_subtracted(value) || matches!(value, Value::String(_) | Value::Bytes(_) | Value::List(_))
+}
+
+fn has_size(value: &Value<'_>) -> bool {
+    matches!(value, Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_))
 }
 
 fn no_overload<'a>() -> Outcome<'a> {
@@ -43,7 +91,7 @@ fn uint<'a>(result: Option<u64>) -> Outcome<'a> {
 fn duration<'a>(result: Option<i64>) -> Outcome<'a> {
     result
         .map(|nanoseconds| Value::Duration(Duration(nanoseconds)))
-        .ok_or_else(|| EvaluationError::new("duration overflow"))
+        .ok_or_else(|| EvaluationError::new("integer overflow"))
 }
 
 fn timestamp<'a>(result: Option<crate::value::Timestamp>) -> Outcome<'a> {
@@ -80,9 +128,10 @@ fn subtract<'a>(args: &[Value<'a>]) -> Outcome<'a> {
         (Value::Double(left), Value::Double(right)) => Ok(Value::Double(left - right)),
         (Value::Duration(left), Value::Duration(right)) => duration(left.0.checked_sub(right.0)),
         (Value::Timestamp(left), Value::Timestamp(right)) => duration(left.since(*right).map(|span| span.0)),
-        (Value::Timestamp(time), Value::Duration(span)) => {
-            timestamp(span.0.checked_neg().and_then(|back| time.plus(Duration(back))))
-        }
+        (Value::Timestamp(time), Value::Duration(span)) => match span.0.checked_neg() {
+            Some(back) => timestamp(time.plus(Duration(back))),
+            None => Err(EvaluationError::new("integer overflow")),
+        },
         _ => no_overload(),
     }
 }

@@ -7,8 +7,6 @@ use crate::error::EvaluationError;
 use crate::eval::pattern::Pattern;
 use crate::value::{Text, Value};
 
-type Outcome<'a> = Result<Value<'a>, EvaluationError>;
-
 pub(super) fn implementation(overload: &str) -> Option<Implementation> {
     Some(match overload {
         "matches" | "matches_string" => |args| {

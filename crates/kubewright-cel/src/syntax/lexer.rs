@@ -36,6 +36,9 @@ impl Source {
 
     /// An issue at an offset.
     pub(crate) fn issue(&self, at: Offset, message: impl Into<String>) -> Issue {
+        if self.characters.is_empty() {
+            return Issue { line: 1, column: -1, message: message.into() };
+        }
         let line = self.lines.partition_point(|start| *start <= at);
         let column = at - self.lines.get(line.wrapping_sub(1)).copied().unwrap_or(0);
         Issue { line: i64::try_from(line).unwrap_or(-1), column: i64::from(column), message: message.into() }
@@ -64,9 +67,13 @@ enum Found {
     Nothing(usize),
 }
 
-/// Splits an expression into tokens; the last is the end of the text.
-pub(crate) fn tokens(source: &Source, issues: &mut Vec<Issue>) -> Vec<Token> {
+/// What is no token, and where.
+pub(crate) type Unknown = (std::ops::Range<Offset>, Issue);
+
+/// Splits an expression into tokens, of which the last is the end of the text; and what is none.
+pub(crate) fn tokens(source: &Source) -> (Vec<Token>, Vec<Unknown>) {
     let mut tokens = Vec::new();
+    let mut unknown = Vec::new();
     let mut index = 0;
     while let Some(first) = source.at(index) {
         match next(source, index, first) {
@@ -76,16 +83,18 @@ pub(crate) fn tokens(source: &Source, issues: &mut Vec<Issue>) -> Vec<Token> {
             }
             Found::Nothing(failed) => {
                 let text = source.slice(offset(index), offset(failed + 1));
-                let message =
-                    format!("Syntax error: token recognition error at: '{}'", escape_white_space(&text));
-                issues.push(source.issue(offset(index), message));
+                let message = format!("Syntax error: token recognition error at: '{text}'");
+                unknown.push((
+                    offset(index)..offset((failed + 1).min(source.len())),
+                    source.issue(offset(index), message),
+                ));
                 index = failed + 1;
             }
         }
     }
     let end = offset(source.len());
     tokens.push(Token { kind: Kind::Eof, start: end, end });
-    tokens
+    (tokens, unknown)
 }
 
 /// White space as error messages show it.
@@ -214,10 +223,11 @@ fn word(source: &Source, start: usize) -> Found {
         Some('r' | 'R') => (start + 1, true, false),
         _ => (start, false, false),
     };
-    if quote > start && is_quote(source.at(quote)) {
-        if let Ok(end) = string(source, quote, raw) {
-            return Found::Until(end, Some(if bytes { Kind::Bytes } else { Kind::String }));
-        }
+    if quote > start
+        && is_quote(source.at(quote))
+        && let Ok(end) = string(source, quote, raw)
+    {
+        return Found::Until(end, Some(if bytes { Kind::Bytes } else { Kind::String }));
     }
     let end = run(source, start, |character| character.is_ascii_alphanumeric() || character == '_');
     let kind = match source.slice(offset(start), offset(end)).as_str() {

@@ -23,7 +23,7 @@ const MAX_DEPTH: u32 = 250;
 
 /// How deep a tree may get once macros are written out. cel-go has no such limit; what it takes, the recursion of the checker
 /// and of the evaluation takes from the stack.
-pub(super) const MAX_HEIGHT: u32 = 1_000;
+pub(super) const MAX_HEIGHT: u32 = 300;
 
 /// How many nodes a tree may have. Some macros copy what they stand on, so that nested ones grow by powers of two.
 pub(super) const MAX_NODES: usize = 300_000;
@@ -40,6 +40,8 @@ pub(super) struct Parser<'s> {
     pub(super) ast: Ast,
     /// What was found wrong while making the tree; shown behind syntax errors of the same place.
     issues: Vec<Issue>,
+    /// What was read of the rule that failed.
+    partial: Option<Id>,
     expressions: u32,
     relations: u32,
     calculations: u32,
@@ -59,19 +61,19 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, CompileErrors> {
         );
         return Err(fail(&source, vec![Issue { line: -1, column: -1, message }]));
     }
-    let mut issues = Vec::new();
-    let tokens = lexer::tokens(&source, &mut issues);
+    let (tokens, unknown) = lexer::tokens(&source);
     let mut parser = Parser {
-        cursor: Cursor::new(&source, tokens, issues),
+        cursor: Cursor::new(&source, tokens, unknown),
         ast: Ast::default(),
         issues: Vec::new(),
+        partial: None,
         expressions: 0,
         relations: 0,
         calculations: 0,
     };
     let root = parser.start();
     let Parser { cursor, ast, issues: found, .. } = parser;
-    let mut issues = cursor.issues;
+    let mut issues = cursor.issues();
     issues.extend(found);
     if issues.is_empty() && (ast.counted(root) > MAX_DEPTH || ast.height(root) > MAX_HEIGHT) {
         issues.push(Issue { line: -1, column: -1, message: "max recursion depth exceeded".to_owned() });
@@ -107,9 +109,18 @@ impl Parser<'_> {
     /// Ends a rule: one that failed is passed over.
     fn recovered(&mut self, result: Result<Id, Failed>, place: Place) -> Id {
         result.unwrap_or_else(|Failed| {
+            let partial = self.partial.take();
             self.cursor.recover(place);
-            self.missing()
+            partial.unwrap_or_else(|| self.missing())
         })
+    }
+
+    /// The end of what was read: if it is not there, what was read is kept.
+    fn closed(&mut self, id: Id, closed: Result<(), Failed>) -> Result<Id, Failed> {
+        if closed.is_err() {
+            self.partial = Some(id);
+        }
+        closed.map(|()| id)
     }
 
     fn start(&mut self) -> Id {
@@ -148,7 +159,10 @@ impl Parser<'_> {
     fn conditional(&mut self, condition: Id) -> Result<Id, Failed> {
         let at = self.cursor.take().start;
         let positive = self.disjunction(COLON);
-        self.cursor.expect(Kind::Colon, EXPRESSION)?;
+        if let Err(Failed) = self.cursor.expect(Kind::Colon, EXPRESSION) {
+            let id = self.operator(at, operators::CONDITIONAL, vec![condition, positive]);
+            return self.closed(id, Err(Failed));
+        }
         let negative = self.expression(Set::END);
         let id = self.operator(at, operators::CONDITIONAL, vec![condition, positive, negative]);
         self.ast.count(id);
@@ -307,30 +321,47 @@ impl Parser<'_> {
     }
 
     fn selection(&mut self, operand: Id) -> Result<Id, Failed> {
-        let optional = self.cursor.ahead(1).kind == Kind::Question;
-        let name_at = 1 + usize::from(optional);
-        if !FIELD_NAME.has(self.cursor.ahead(name_at).kind) {
-            return Err(self.cursor.no_alternative(name_at));
+        if self.cursor.ahead(1).kind == Kind::Question {
+            return Ok(self.optional_selection(operand));
+        }
+        if !FIELD_NAME.has(self.cursor.ahead(1).kind) {
+            return Err(self.cursor.no_alternative(1));
         }
         let dot = self.cursor.take();
-        if optional {
-            self.cursor.take();
-        }
         let token = self.cursor.take();
         let text = self.text(token);
-        if token.kind == Kind::Identifier && self.cursor.peek() == Kind::LeftParen && !optional {
+        if token.kind == Kind::Identifier && self.cursor.peek() == Kind::LeftParen {
             let open = self.cursor.take();
-            let args = self.arguments()?;
-            return Ok(macros::call(self, open.start, &text, Some(operand), args));
+            let (args, closed) = self.arguments();
+            let id = macros::call(self, open.start, &text, Some(operand), args);
+            return self.closed(id, closed);
         }
         if token.kind == Kind::EscapedIdentifier {
             self.issue(token.start, "unsupported syntax: '`'");
         }
-        if optional {
-            let name = self.ast.add(token.start, Expr::Literal(super::ast::Literal::String(text)));
-            return Ok(self.operator(dot.start, operators::OPTIONAL_SELECT, vec![operand, name]));
-        }
         Ok(self.ast.add(dot.start, Expr::Select { operand, field: text, test_only: false }))
+    }
+
+    /// `operand.?name`
+    fn optional_selection(&mut self, operand: Id) -> Id {
+        let dot = self.cursor.take();
+        self.cursor.take();
+        self.cursor.enter(MEMBER_LOOP);
+        let at = self.cursor.offset();
+        let mut name: Arc<str> = "".into();
+        if self.cursor.sync(FIELD_NAME).is_ok() && FIELD_NAME.has(self.cursor.peek()) {
+            let token = self.cursor.take();
+            name = self.text(token);
+            if token.kind == Kind::EscapedIdentifier {
+                self.issue(token.start, "unsupported syntax: '`'");
+            }
+        } else {
+            self.cursor.recover(8);
+            self.issue(at, "unsupported ident kind");
+        }
+        self.cursor.leave();
+        let name = self.ast.add(at, Expr::Literal(super::ast::Literal::String(name)));
+        self.operator(dot.start, operators::OPTIONAL_SELECT, vec![operand, name])
     }
 
     fn index(&mut self, operand: Id) -> Result<Id, Failed> {
@@ -341,15 +372,18 @@ impl Parser<'_> {
             self.cursor.take();
         }
         let index = self.expression(RIGHT_BRACKET);
-        self.cursor.expect(Kind::RightBracket, MEMBER_LOOP)?;
+        let closed = self.cursor.expect(Kind::RightBracket, MEMBER_LOOP).map(|_| ());
         let function = if optional { operators::OPTIONAL_INDEX } else { operators::INDEX };
-        Ok(self.operator(open.start, function, vec![operand, index]))
+        let id = self.operator(open.start, function, vec![operand, index]);
+        self.closed(id, closed)
     }
 
-    /// The arguments of a call, behind the parenthesis.
-    fn arguments(&mut self) -> Result<Vec<Id>, Failed> {
-        self.cursor.sync(EXPRESSION.or(RIGHT_PAREN))?;
+    /// The arguments of a call, behind the parenthesis; and whether they ended.
+    fn arguments(&mut self) -> (Vec<Id>, Result<(), Failed>) {
         let mut args = Vec::new();
+        if let Err(Failed) = self.cursor.sync(EXPRESSION.or(RIGHT_PAREN)) {
+            return (args, Err(Failed));
+        }
         if EXPRESSION.has(self.cursor.peek()) {
             self.cursor.enter(RIGHT_PAREN);
             args.push(self.expression(COMMA_LOOP));
@@ -359,8 +393,8 @@ impl Parser<'_> {
             }
             self.cursor.leave();
         }
-        self.cursor.expect(Kind::RightParen, MEMBER_LOOP)?;
-        Ok(args)
+        let closed = self.cursor.expect(Kind::RightParen, MEMBER_LOOP).map(|_| ());
+        (args, closed)
     }
 
     fn primary(&mut self, follow: Set) -> Id {
@@ -377,8 +411,8 @@ impl Parser<'_> {
             Kind::LeftParen => {
                 self.cursor.take();
                 let id = self.expression(RIGHT_PAREN);
-                self.cursor.expect(Kind::RightParen, Set::END)?;
-                Ok(id)
+                let closed = self.cursor.expect(Kind::RightParen, Set::END).map(|_| ());
+                self.closed(id, closed)
             }
             Kind::LeftBracket => self.list(),
             Kind::LeftBrace => self.map(),
@@ -424,18 +458,23 @@ impl Parser<'_> {
         let found = self.issues.len();
         let mut args = None;
         let mut at = token.start;
+        let mut closed = Ok(());
         if self.cursor.peek() == Kind::LeftParen {
             at = self.cursor.take().start;
-            args = Some(self.arguments()?);
+            let given;
+            (given, closed) = self.arguments();
+            args = Some(given);
         }
         if is_reserved(&text) {
             self.issues.truncate(found);
-            return Ok(self.issue(start, format!("reserved identifier: {text}")));
+            let id = self.issue(start, format!("reserved identifier: {text}"));
+            return self.closed(id, closed);
         }
-        Ok(match args {
+        let id = match args {
             Some(args) => macros::call(self, at, &name, None, args),
             None => self.ast.add(at, Expr::Ident(name)),
-        })
+        };
+        self.closed(id, closed)
     }
 
     fn object(&mut self, name_length: usize) -> Result<Id, Failed> {
@@ -456,8 +495,9 @@ impl Parser<'_> {
             }
             self.cursor.leave();
         }
-        self.close(Kind::RightBrace)?;
-        Ok(self.ast.add(at, Expr::Struct { name: name.into(), fields }))
+        let closed = self.close(Kind::RightBrace);
+        let id = self.ast.add(at, Expr::Struct { name: name.into(), fields });
+        self.closed(id, closed)
     }
 
     fn fields(&mut self, fields: &mut Vec<StructField>) -> Result<(), Failed> {
@@ -479,16 +519,15 @@ impl Parser<'_> {
             let id = self.ast.add(colon.start, Expr::Missing);
             let value = self.expression(COMMA_LOOP);
             fields.push(StructField { id, name: self.text(token), value, optional });
-            if !self.another() {
+            if !self.another(OPTIONAL_FIELD) {
                 return Ok(());
             }
         }
     }
 
     /// Whether a comma and a further element follow; takes the comma.
-    fn another(&mut self) -> bool {
-        let more = self.cursor.peek() == Kind::Comma
-            && !matches!(self.cursor.ahead(1).kind, Kind::RightBracket | Kind::RightBrace);
+    fn another(&mut self, first: Set) -> bool {
+        let more = self.cursor.peek() == Kind::Comma && first.has(self.cursor.ahead(1).kind);
         if more {
             self.cursor.take();
         }
@@ -515,14 +554,15 @@ impl Parser<'_> {
             loop {
                 let (value, optional) = self.optional_expression(COMMA_LOOP);
                 elements.push(Element { value, optional });
-                if !self.another() {
+                if !self.another(OPTIONAL_EXPRESSION) {
                     break;
                 }
             }
             self.cursor.leave();
         }
-        self.close(Kind::RightBracket)?;
-        Ok(self.ast.add(at, Expr::List(elements)))
+        let closed = self.close(Kind::RightBracket);
+        let id = self.ast.add(at, Expr::List(elements));
+        self.closed(id, closed)
     }
 
     fn map(&mut self) -> Result<Id, Failed> {
@@ -537,8 +577,9 @@ impl Parser<'_> {
             }
             self.cursor.leave();
         }
-        self.close(Kind::RightBrace)?;
-        Ok(self.ast.add(at, Expr::Map(entries)))
+        let closed = self.close(Kind::RightBrace);
+        let id = self.ast.add(at, Expr::Map(entries));
+        self.closed(id, closed)
     }
 
     fn entries(&mut self, entries: &mut Vec<MapEntry>) -> Result<(), Failed> {
@@ -547,7 +588,7 @@ impl Parser<'_> {
             self.cursor.expect(Kind::Colon, EXPRESSION)?;
             let value = self.expression(COMMA_LOOP);
             entries.push(MapEntry { key, value, optional });
-            if !self.another() {
+            if !self.another(OPTIONAL_EXPRESSION) {
                 return Ok(());
             }
         }

@@ -6,19 +6,23 @@
 
 use super::ast::Offset;
 use super::grammar::{Kind, Set};
-use super::lexer::{Source, Token, escape_white_space};
+use super::lexer::{Source, Token, Unknown, escape_white_space};
 use crate::error::Issue;
 
 /// How often the parser tries to go on.
 const RECOVERY_ATTEMPTS: u32 = 30;
 /// How many syntax errors are reported.
 const REPORTED_ERRORS: u32 = 100;
+/// How many characters that are in no token are reported: as many as are shown.
+const MOST_UNKNOWN: usize = 100;
 
 /// The tokens, and what the rules that are under way allow next.
 pub(crate) struct Cursor<'s> {
     pub(crate) source: &'s Source,
-    pub(crate) issues: Vec<Issue>,
+    issues: Vec<Issue>,
     tokens: Vec<Token>,
+    /// What is no token.
+    unknown: Vec<Unknown>,
     position: usize,
     /// What may follow each rule that is under way, within the rule that called it.
     follow: Vec<Set>,
@@ -39,20 +43,28 @@ pub(crate) struct Failed;
 pub(crate) type Place = u8;
 
 impl<'s> Cursor<'s> {
-    pub(crate) fn new(source: &'s Source, tokens: Vec<Token>, issues: Vec<Issue>) -> Self {
-        let reported = u32::try_from(issues.len()).unwrap_or(u32::MAX);
+    pub(crate) fn new(source: &'s Source, tokens: Vec<Token>, unknown: Vec<Unknown>) -> Self {
         Self {
             source,
-            issues,
+            issues: Vec::new(),
             tokens,
+            unknown,
             position: 0,
             follow: Vec::new(),
             recovering: false,
             attempts: 0,
-            reported,
+            reported: 0,
             last_error: None,
             stopped: false,
         }
+    }
+
+    /// All that was found wrong.
+    pub(crate) fn issues(self) -> Vec<Issue> {
+        let mut issues: Vec<Issue> =
+            self.unknown.into_iter().map(|(_, issue)| issue).take(MOST_UNKNOWN).collect();
+        issues.extend(self.issues);
+        issues
     }
 
     pub(crate) fn peek(&self) -> Kind {
@@ -149,14 +161,29 @@ impl<'s> Cursor<'s> {
         let offending = self.ahead(distance);
         let text = match first.kind {
             Kind::Eof => "<EOF>".to_owned(),
-            _ => self.source.slice(first.start, offending.end),
+            _ => self.text(first.start, offending.end),
         };
-        let message = match text.as_str() {
-            ".true" | ".false" | ".null" => format!("mismatched input '{}' expecting IDENTIFIER", &text[1..]),
+        let mut behind_first = text.chars();
+        behind_first.next();
+        let message = match behind_first.as_str() {
+            word @ ("true" | "false" | "null") => format!("mismatched input '{word}' expecting IDENTIFIER"),
             _ => format!("no viable alternative at input '{}'", escape_white_space(&text)),
         };
         self.report(offending.start, &message);
         Failed
+    }
+
+    /// The text of the tokens in a range, and what white space is between them.
+    fn text(&self, start: Offset, end: Offset) -> String {
+        let mut text = String::new();
+        let mut from = start;
+        for (unknown, _) in
+            self.unknown.iter().filter(|(unknown, _)| unknown.start >= start && unknown.end <= end)
+        {
+            text.push_str(&self.source.slice(from, unknown.start));
+            from = unknown.end;
+        }
+        text + &self.source.slice(from, end)
     }
 
     /// Goes on after a rule failed at `place`: skips to what may follow.
@@ -188,6 +215,9 @@ impl<'s> Cursor<'s> {
     }
 
     fn give_up(&mut self) {
+        // What stands behind the next token has not been looked at.
+        let horizon = self.ahead(1).start;
+        self.unknown.retain(|(at, _)| at.start < horizon);
         self.stopped = true;
         self.recovering = true;
         self.position = self.tokens.len() - 1;

@@ -82,14 +82,13 @@ fn scalar(value: &Value<'_>) -> Option<String> {
         Value::Bytes(bytes) => format!("x{bytes:?}"),
         other => {
             let key = Key::of(other)?;
-            format!(
-                "{}{key}",
-                match key {
-                    Key::Bool(_) => 'b',
-                    Key::Int(_) | Key::Uint(_) => 'i',
-                    Key::String(_) => 's',
-                }
-            )
+            let kind = match key {
+                Key::Bool(_) => 'b',
+                Key::Int(_) | Key::Uint(_) | Key::Double(_) => 'i',
+                Key::String(_) => 's',
+                Key::Null => 'n',
+            };
+            format!("{kind}{key}")
         }
     })
 }
@@ -137,16 +136,16 @@ fn equal_maps(left: &Map<'_>, right: &Map<'_>) -> Outcome {
     if left.len() != right.len() {
         return Ok(false);
     }
-    if let Map::Declared(entries, declaration) = left {
-        if let Shape::Object(object) = declaration.shape() {
-            let unknown = entries.iter().filter(|(name, _)| !object.fields.contains_key(*name));
-            for (name, json) in unknown {
-                let (Map::Declared(others, _) | Map::Dynamic(others)) = right else {
-                    return Err(EvaluationError::no_such_overload());
-                };
-                if others.get(name).is_some_and(|other| other != json) {
-                    return Ok(false);
-                }
+    if let Map::Declared(entries, declaration) = left
+        && let Shape::Object(object) = declaration.shape()
+    {
+        let unknown = entries.iter().filter(|(name, _)| !object.fields.contains_key(*name));
+        for (name, json) in unknown {
+            let (Map::Declared(others, _) | Map::Dynamic(others)) = right else {
+                return Err(EvaluationError::no_such_overload());
+            };
+            if others.get(name).is_some_and(|other| other != json) {
+                return Ok(false);
             }
         }
     }

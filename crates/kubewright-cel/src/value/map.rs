@@ -34,14 +34,27 @@ pub enum Key<'a> {
     Uint(u64),
     /// Text.
     String(Text<'a>),
+    /// A number that is not whole.
+    Double(f64),
+    /// `null`.
+    Null,
 }
 
 impl Key<'_> {
     fn rank(&self) -> u8 {
         match self {
             Key::Bool(_) => 0,
-            Key::Int(_) | Key::Uint(_) => 1,
+            Key::Int(_) | Key::Uint(_) | Key::Double(_) => 1,
             Key::String(_) => 2,
+            Key::Null => 3,
+        }
+    }
+
+    /// What is left of the number behind the point.
+    fn fraction(&self) -> f64 {
+        match self {
+            Key::Double(number) => number.fract(),
+            _ => 0.0,
         }
     }
 
@@ -51,7 +64,8 @@ impl Key<'_> {
             Key::Bool(truth) => i128::from(*truth),
             Key::Int(number) => i128::from(*number),
             Key::Uint(number) => i128::from(*number),
-            Key::String(_) => 0,
+            Key::Double(number) => *number as i128,
+            Key::String(_) | Key::Null => 0,
         }
     }
 }
@@ -74,7 +88,10 @@ impl Ord for Key<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Key::String(left), Key::String(right)) => (**left).cmp(&**right),
-            _ => self.rank().cmp(&other.rank()).then_with(|| self.number().cmp(&other.number())),
+            _ => {
+                let order = self.rank().cmp(&other.rank()).then_with(|| self.number().cmp(&other.number()));
+                order.then_with(|| self.fraction().total_cmp(&other.fraction()))
+            }
         }
     }
 }
@@ -86,6 +103,8 @@ impl fmt::Display for Key<'_> {
             Key::Int(number) => number.fmt(f),
             Key::Uint(number) => number.fmt(f),
             Key::String(text) => f.write_str(text),
+            Key::Double(number) => number.fmt(f),
+            Key::Null => f.write_str("null"),
         }
     }
 }
@@ -98,6 +117,8 @@ impl<'a> Key<'a> {
             Value::Int(number) => Key::Int(*number),
             Value::Uint(number) => Key::Uint(*number),
             Value::String(text) => Key::String(text.clone()),
+            Value::Double(number) => Key::Double(*number),
+            Value::Null => Key::Null,
             _ => return None,
         })
     }
@@ -108,6 +129,8 @@ impl<'a> Key<'a> {
             Key::Int(number) => Value::Int(*number),
             Key::Uint(number) => Value::Uint(*number),
             Key::String(text) => Value::String(text.clone()),
+            Key::Double(number) => Value::Double(*number),
+            Key::Null => Value::Null,
         }
     }
 }
@@ -155,9 +178,6 @@ impl<'a> Map<'a> {
     pub fn get(&self, key: &Value<'_>) -> Result<Option<Value<'a>>, EvaluationError> {
         match (self, key) {
             (_, Value::String(name)) => self.field(name),
-            (Map::Values(entries), Value::Double(number)) => {
-                Ok(whole_key(*number).and_then(|key| entries.get(&key).cloned()))
-            }
             (Map::Values(entries), key) => match Key::of(key) {
                 Some(key) => Ok(entries.get(&key).cloned()),
                 None => Ok(None),
@@ -189,15 +209,6 @@ fn escaped_name(name: &str) -> Text<'_> {
         Some(std::borrow::Cow::Owned(escaped)) => Text::from(escaped),
         _ => Text::Borrowed(name),
     }
-}
-
-/// The key that equals a `double`.
-fn whole_key(number: f64) -> Option<Key<'static>> {
-    if number.fract() != 0.0 || !number.is_finite() {
-        return None;
-    }
-    let whole = number as i128;
-    i64::try_from(whole).map(Key::Int).or_else(|_| u64::try_from(whole).map(Key::Uint)).ok()
 }
 
 /// The field of an object or entry of a map that a schema describes. A field that is `null` counts as absent.

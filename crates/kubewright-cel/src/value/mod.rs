@@ -119,6 +119,17 @@ impl<'a> Value<'a> {
         json::to_json(self)
     }
 
+    /// The value without what a schema says of it. cel-go forgets that about what stands in an optional that is named.
+    pub(crate) fn without_declaration(&self) -> Self {
+        match self {
+            Value::Map(Map::Declared(entries, _)) => Value::Map(Map::Dynamic(entries)),
+            Value::List(List { items: Items::Json(items, Some(_)), .. }) => {
+                Value::List(List { items: Items::Json(items, None), kind: None })
+            }
+            other => other.clone(),
+        }
+    }
+
     /// The boolean that it is.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {

@@ -94,3 +94,16 @@ impl Opaque<'_> {
         })
     }
 }
+
+impl fmt::Display for Opaque<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Opaque::Quantity(quantity) => quantity.fmt(f),
+            Opaque::Url(url) => url.fmt(f),
+            Opaque::Ip(address) => address.fmt(f),
+            Opaque::Cidr(network) => network.fmt(f),
+            Opaque::Semver(version) => version.fmt(f),
+            other => f.write_str(other.runtime_type().name()),
+        }
+    }
+}

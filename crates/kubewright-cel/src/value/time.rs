@@ -190,6 +190,14 @@ impl Timestamp {
     }
 
     fn parse_any(text: &str) -> Option<Self> {
+        // Go takes an hour of one digit.
+        let padded;
+        let text = if text.get(12..13) == Some(":") {
+            padded = format!("{}0{}", text.get(..11)?, text.get(11..)?);
+            &padded
+        } else {
+            text
+        };
         let number = |range: std::ops::Range<usize>| {
             let digits = text.get(range)?;
             digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<i64>().ok()).flatten()

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::{Operation, Review};
 use crate::error::ApiError;
 use crate::kinds::rules::convert;
-use crate::kinds::{Kind, Role};
+use crate::kinds::{Kind, Role, Subresource};
 use crate::registry::{Registry, encode, object};
 use crate::selector::LabelSelector;
 
@@ -51,7 +51,7 @@ impl<'a> Attributes<'a> {
 
     /// The kind of the request's object in the version of `kind`, which may be that of a subresource.
     pub(in crate::admission) fn gvk(&self, kind: &Kind) -> Gvk {
-        let body = kind.subresource(self.review.subresource).and_then(|subresource| subresource.body_kind());
+        let body = kind.subresource(self.review.subresource).and_then(Subresource::body_kind);
         let (group, version, kind) = body.unwrap_or((&kind.group, &kind.version, &kind.kind));
         Gvk { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
     }

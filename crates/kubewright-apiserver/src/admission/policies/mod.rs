@@ -3,6 +3,7 @@
 
 mod authorize;
 mod binding;
+mod merge;
 mod mutating;
 mod params;
 mod patch;

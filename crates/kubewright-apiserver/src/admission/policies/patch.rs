@@ -3,9 +3,11 @@
 use kubewright_cel::{Object, Value as Cel};
 use serde_json::{Map, Value};
 
+use super::merge::merge;
 use crate::kinds::Kind;
 use crate::patch::json::Failure;
 use crate::patch::{JsonPatch, explain};
+use crate::registry::encode::set_type;
 
 /// The object after a list of `JSONPatch{...}`. One whose `test` does not hold changes nothing.
 ///
@@ -85,7 +87,7 @@ fn find_wrong_types(value: &Cel<'_>, expected: &str, wrong: &mut Vec<String>) {
 /// Why it cannot be merged.
 pub(super) fn by_configuration(value: &Cel<'_>, object: &Value, kind: &Kind) -> Result<Value, String> {
     check_types(value)?;
-    let configuration = value.to_json().map_err(|why| why.to_string())?;
-    let _ = (configuration, object, kind);
-    Err("error applying patch".to_owned())
+    let mut configuration = value.to_json().map_err(|why| why.to_string())?;
+    set_type(kind, &mut configuration);
+    merge(kind.schema().root(), object, &configuration).map_err(|why| format!("error applying patch: {why}"))
 }

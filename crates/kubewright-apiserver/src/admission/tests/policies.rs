@@ -14,7 +14,7 @@ fn rules(operations: &[&str]) -> Value {
     }]})
 }
 
-fn with(mut object: Value, members: Value) -> Value {
+fn with(mut object: Value, members: &Value) -> Value {
     for (name, value) in members.as_object().expect("members") {
         object[name] = value.clone();
     }
@@ -23,7 +23,7 @@ fn with(mut object: Value, members: Value) -> Value {
 
 impl Cluster {
     /// A validating policy `p` with these members of its spec, and a binding that denies.
-    async fn validating(&self, spec: Value, binding: Value) {
+    async fn validating(&self, spec: &Value, binding: &Value) {
         let spec = with(json!({"matchConstraints": rules(&["CREATE", "UPDATE", "DELETE"])}), spec);
         let binding = with(json!({"policyName": "p", "validationActions": ["Deny"]}), binding);
         self.made("validatingadmissionpolicies", &json!({"metadata": {"name": "p"}, "spec": spec})).await;
@@ -32,7 +32,7 @@ impl Cluster {
     }
 
     /// A mutating policy with these members of its spec, and a binding.
-    async fn mutating(&self, name: &str, spec: Value) {
+    async fn mutating(&self, name: &str, spec: &Value) {
         let usual = json!({"matchConstraints": rules(&["CREATE"]), "reinvocationPolicy": "Never"});
         let policy = json!({"metadata": {"name": name}, "spec": with(usual, spec)});
         self.made("mutatingadmissionpolicies", &policy).await;
@@ -73,7 +73,7 @@ async fn the_message_is_the_expressions_or_the_plain_one_or_the_expression_itsel
         ),
     ] {
         let cluster = Cluster::start().await;
-        cluster.validating(json!({"validations": [validation]}), json!({})).await;
+        cluster.validating(&json!({"validations": [validation]}), &json!({})).await;
         assert_eq!(cluster.told("x").await, denied(why));
     }
 }
@@ -83,7 +83,7 @@ async fn a_policy_that_may_fail_still_denies_what_it_can_judge() {
     let cluster = Cluster::start().await;
     let validations =
         json!([{"expression": "object.zz == 1"}, {"expression": "object.data.k == 'w'", "message": "m"}]);
-    cluster.validating(json!({"failurePolicy": "Ignore", "validations": validations}), json!({})).await;
+    cluster.validating(&json!({"failurePolicy": "Ignore", "validations": validations}), &json!({})).await;
     assert_eq!(cluster.told("x").await, denied("m"));
 }
 
@@ -91,7 +91,7 @@ async fn a_policy_that_may_fail_still_denies_what_it_can_judge() {
 async fn a_binding_that_only_warns_lets_pass() {
     let cluster = Cluster::start().await;
     let binding = json!({"validationActions": ["Warn", "Audit"]});
-    cluster.validating(json!({"validations": [{"expression": "false", "message": "m"}]}), binding).await;
+    cluster.validating(&json!({"validations": [{"expression": "false", "message": "m"}]}), &binding).await;
     let (code, _, warnings) = cluster.create("x", "").await;
     let warning = "299 - \"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': m\"";
     assert_eq!((code, warnings.as_slice()), (201, [warning.to_owned()].as_slice()));
@@ -115,7 +115,7 @@ async fn variables_build_on_one_another_and_only_fail_when_they_are_used() {
         ],
         "validations": [{"expression": "variables.b == 'x'", "messageExpression": "'b is ' + variables.b"}]
     });
-    cluster.validating(spec, json!({})).await;
+    cluster.validating(&spec, &json!({})).await;
     assert_eq!(cluster.told("x").await, denied("b is v!"));
 }
 
@@ -125,8 +125,8 @@ async fn match_conditions_leave_requests_out() {
     let condition = json!([{"name": "c", "expression": "object.metadata.name == 'x'"}]);
     cluster
         .validating(
-            json!({"matchConditions": condition, "validations": [{"expression": "false"}]}),
-            json!({}),
+            &json!({"matchConditions": condition, "validations": [{"expression": "false"}]}),
+            &json!({}),
         )
         .await;
     assert_eq!((cluster.told("x").await.0, cluster.told("y").await.0), (422, 201));
@@ -138,7 +138,7 @@ async fn deletions_are_judged_by_what_goes() {
     cluster.create("x", "").await;
     let keep =
         json!({"expression": "object != null", "messageExpression": "'deleting ' + oldObject.metadata.name"});
-    cluster.validating(json!({"validations": [keep]}), json!({})).await;
+    cluster.validating(&json!({"validations": [keep]}), &json!({})).await;
     let (_, one, _) = cluster.send(Method::DELETE, &format!("{MAPS}/x"), &Value::Null).await;
     assert_eq!(one["message"], denied("deleting x").1);
     let (_, all, _) = cluster.send(Method::DELETE, MAPS, &Value::Null).await;
@@ -157,6 +157,7 @@ async fn every_parameter_that_a_binding_selects_is_applied() {
         cluster.send(Method::POST, MAPS, &object).await;
     }
     let spec = json!({
+        "matchConstraints": rules(&["CREATE"]),
         "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
         "validations": [{
             "expression": "object.data.size() < int(params.data.max)",
@@ -164,7 +165,7 @@ async fn every_parameter_that_a_binding_selects_is_applied() {
         }]
     });
     let selected = json!({"selector": {"matchLabels": {"limits": "yes"}}, "parameterNotFoundAction": "Deny"});
-    cluster.validating(spec, json!({"paramRef": selected})).await;
+    cluster.validating(&spec, &json!({"paramRef": selected})).await;
     assert_eq!(cluster.told("x").await, denied("max 1 of p2"));
     cluster
         .send(Method::PATCH, &format!("{MAPS}/p1"), &json!({"metadata": {"labels": {"limits": "no"}}}))
@@ -185,7 +186,7 @@ async fn what_costs_too_much_denies() {
         .iter()
         .rev()
         .fold("a + b + c + d + e + f > 0".to_owned(), |inner, name| format!("{ten}.all({name}, {inner})"));
-    cluster.validating(json!({"validations": [{"expression": deep}]}), json!({})).await;
+    cluster.validating(&json!({"validations": [{"expression": deep}]}), &json!({})).await;
     let (code, told) = cluster.told("x").await;
     assert_eq!(code, 422);
     assert!(told.ends_with("resulted in error: operation cancelled: actual cost limit exceeded"), "{told}");
@@ -196,7 +197,7 @@ async fn the_status_tells_of_types_that_do_not_fit() {
     let cluster = Cluster::start().await;
     let spec =
         json!({"validations": [{"expression": "object.foo == 1"}, {"expression": "has(object.data)"}]});
-    cluster.validating(spec, json!({})).await;
+    cluster.validating(&spec, &json!({})).await;
     let (_, policy, _) = cluster.send(Method::GET, &format!("{POLICIES}/p"), &Value::Null).await;
     let warning =
         "/v1, Kind=ConfigMap: ERROR: <input>:1:7: undefined field 'foo'\n | object.foo == 1\n | ......^\n";
@@ -252,7 +253,7 @@ async fn json_patches_of_a_policy_are_applied_in_order_and_a_failed_test_changes
             r#"[JSONPatch{op: "add", path: "/data/no", value: "x"}, JSONPatch{op: "test", path: "/data/k", value: ""}]"#
         ),
     ]);
-    cluster.mutating("p", json!({"mutations": mutations})).await;
+    cluster.mutating("p", &json!({"mutations": mutations})).await;
     let (code, made, _) = cluster.create("x", "").await;
     assert_eq!((code, &made["data"]), (201, &json!({"k": "v", "new": "v12"})), "{made}");
 }
@@ -263,7 +264,7 @@ async fn a_mutation_that_fails_refuses_unless_it_may() {
         let cluster = Cluster::start().await;
         let expression = r#"[JSONPatch{op: "add", path: "/data/x", value: object.zz}]"#;
         let mutations = json!([{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]);
-        cluster.mutating("p", json!({"failurePolicy": failure_policy, "mutations": mutations})).await;
+        cluster.mutating("p", &json!({"failurePolicy": failure_policy, "mutations": mutations})).await;
         let (code, body, _) = cluster.create("x", "").await;
         assert_eq!(code, outcome, "{body}");
         if code == 403 {
@@ -280,7 +281,7 @@ async fn a_policy_that_wants_to_is_asked_again_after_a_webhook() {
     let cluster = Cluster::start().await;
     let count = r#"[JSONPatch{op: "add", path: "/data/seen", value: string(object.data.size())}]"#;
     let mutations = json!([{"patchType": "JSONPatch", "jsonPatch": {"expression": count}}]);
-    cluster.mutating("p", json!({"reinvocationPolicy": "IfNeeded", "mutations": mutations})).await;
+    cluster.mutating("p", &json!({"reinvocationPolicy": "IfNeeded", "mutations": mutations})).await;
     let add = json!([{"op": "add", "path": "/data/hook", "value": "x"}]);
     cluster.hook(true, "a", json!({}), move |_| at_once(patch(&add))).await;
     let (_, made, _) = cluster.create("x", "").await;
@@ -316,13 +317,13 @@ async fn who_writes_a_policy_must_be_able_to_read_its_parameters() {
     });
     cluster.send(Method::POST, &format!("{rbac}/clusterrolebindings"), &binding).await;
     let alice = cluster.as_user("alice");
-    let policy = |kind: Value| {
+    let policy = |kind: &Value| {
         let spec = json!({"matchConstraints": rules(&["CREATE"]), "validations": [{"expression": "true"}]});
         json!({"metadata": {"name": "p"}, "spec": with(spec, kind)})
     };
     let params = json!({"paramKind": {"apiVersion": "v1", "kind": "Secret"}});
-    let (code, refused, _) = alice.send(Method::POST, POLICIES, &policy(params)).await;
+    let (code, refused, _) = alice.send(Method::POST, POLICIES, &policy(&params)).await;
     let why = "Forbidden: user &{alice  [system:authenticated] map[]} must have \"get\" permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)";
     assert_eq!((code, &refused["details"]["causes"][0]["message"]), (422, &json!(why)), "{refused}");
-    assert_eq!(alice.send(Method::POST, POLICIES, &policy(json!({}))).await.0, 201);
+    assert_eq!(alice.send(Method::POST, POLICIES, &policy(&json!({}))).await.0, 201);
 }

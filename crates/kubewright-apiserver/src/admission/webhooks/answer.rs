@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::review::ReviewVersion;
 use crate::error::ApiError;
-use crate::http::body;
-use crate::http::negotiate::Encoding;
+use crate::http::json;
+
 use crate::patch::type_name;
 
 /// What Kubernetes' decoder reads first of everything.
@@ -50,7 +50,7 @@ struct Response {
 pub(super) fn decode(version: ReviewVersion, bytes: &[u8]) -> Result<Review, String> {
     let no_type = |why: &str| format!("couldn't get version/kind; json parse error: {why}");
     let review = if bytes.trim_ascii_start().starts_with(b"{") {
-        body::decode(bytes, Encoding::Json).map_err(|why| no_type(&why))?.value
+        json::decode(bytes).map_err(|why| no_type(&why))?.value
     } else {
         let text = String::from_utf8_lossy(bytes);
         serde_saphyr::from_str(&text).map_err(|error| no_type(&error.to_string()))?

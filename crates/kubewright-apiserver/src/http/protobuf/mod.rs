@@ -1,5 +1,6 @@
-//! Request bodies of `application/vnd.kubernetes.protobuf`, as Go clients send built-in kinds: decoded into the JSON value
-//! that the same client would have sent as JSON. From there on both go the same way.
+//! `application/vnd.kubernetes.protobuf`, as Go clients speak it for built-in kinds: request bodies are decoded into the JSON
+//! value that the same client would have sent as JSON (from there on both go the same way), answers are encoded from
+//! JSON.
 //!
 //! A body is four bytes of magic and a `runtime.Unknown`, an envelope with the type of the object and its message
 //! (`k8s.io/apimachinery/pkg/runtime/serializer/protobuf`). Custom resources have no messages.
@@ -9,6 +10,7 @@
 //! apart are the tags of Go's types, which the table carries: a zero is dropped where Go's JSON encoder drops it.
 //! Messages stay even when they are empty (`emptyDir: {}`), as Go's JSON encoder keeps structs.
 
+mod encode;
 mod table;
 mod transcode;
 mod wire;
@@ -173,8 +175,68 @@ impl<'a> Envelope<'a> {
     }
 }
 
-#[cfg(test)]
-mod encoder;
+/// An answer in its envelope: an object of a built-in type, of metadata, of discovery, a Status, or a list of such.
+/// `None` for what has no message, such as a custom resource or a Table.
+#[must_use]
+pub fn encode(object: &Value) -> Option<Vec<u8>> {
+    let api_version = object["apiVersion"].as_str().unwrap_or("v1");
+    let kind = object["kind"].as_str()?;
+    let mut out = Vec::with_capacity(1024);
+    out.extend_from_slice(&MAGIC);
+    encode::delimited(1, &mut out, |out| {
+        encode::text(1, api_version, out);
+        encode::text(2, kind, out);
+    });
+    let mut known = true;
+    encode::delimited(2, &mut out, |out| known = raw(api_version, kind, object, out));
+    // The encoding and the type of the content are left to what is meant by none.
+    encode::text(3, "", &mut out);
+    encode::text(4, "", &mut out);
+    known.then_some(out)
+}
+
+/// One event of a watch: its length, and a `meta/v1.WatchEvent` with the object in an envelope of its own
+/// (`k8s.io/apimachinery/pkg/runtime/serializer/protobuf`, `LengthDelimitedFramer`).
+#[must_use]
+pub fn encode_event(what: &str, object: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; 4];
+    out.reserve(object.len() + 32);
+    encode::text(1, what, &mut out);
+    encode::delimited(2, &mut out, |out| encode::delimited(1, out, |out| out.extend_from_slice(object)));
+    let length = u32::try_from(out.len() - 4).unwrap_or(u32::MAX);
+    out[..4].copy_from_slice(&length.to_be_bytes());
+    out
+}
+
+/// The message of an object or of a list; `false` when there is none.
+fn raw(api_version: &str, kind: &str, object: &Value, out: &mut Vec<u8>) -> bool {
+    if let Some(message) = message_of(api_version, kind) {
+        encode::message(message, object, out);
+        return true;
+    }
+    let item = kind.strip_suffix("List").and_then(|kind| message_of(api_version, kind));
+    let (Some(item), Some(metadata)) = (item, Message::named("meta/v1.ListMeta")) else { return false };
+    encode::delimited(1, out, |out| encode::message(metadata, &object["metadata"], out));
+    for object in object["items"].as_array().into_iter().flatten() {
+        encode::delimited(2, out, |out| encode::message(item, object, out));
+    }
+    true
+}
+
+/// The message of a type; those of meta and discovery stand in the group "" or in their own.
+fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let of_meta = matches!(
+        kind,
+        "Status" | "APIGroup" | "APIGroupList" | "APIResourceList" | "APIVersions" | "PartialObjectMetadata"
+    );
+    match (group, version) {
+        ("" | META, _) if of_meta => Message::named(&format!("meta/v1.{kind}")),
+        ("apidiscovery.k8s.io", _) => Message::named(&format!("apidiscovery/v2.{kind}")),
+        _ => ObjectType::of(group, version, kind).map(|of| of.message),
+    }
+}
+
 #[cfg(test)]
 mod maker;
 #[cfg(test)]

@@ -180,7 +180,7 @@ fn cluster_groups() -> Vec<(Kind, Value)> {
     let policy =
         json!({"matchConstraints": {"resourceRules": [rule()]}, "validations": [{"expression": "true"}]});
     let mut mutating = policy.clone();
-    mutating["mutations"] = json!([{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}]);
+    mutating["mutations"] = json!([{"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{op: 'remove', path: '/x'}]"}}]);
     mutating["reinvocationPolicy"] = json!("Never");
     let role_rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
     let admission = "admissionregistration.k8s.io";

@@ -1,0 +1,162 @@
+//! The body of a response: bytes that are there, pieces that are made when the client reads them, or a stream; each may be
+//! compressed on its way.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::io::Write;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use futures::Stream;
+use http_body::{Body, Frame, SizeHint};
+
+/// The body of every response.
+pub struct ResponseBody(Form);
+
+enum Form {
+    Whole(Bytes),
+    Pieces(Box<dyn Iterator<Item = Bytes> + Send>),
+    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    Zipped(Box<Zipped>),
+}
+
+/// Pieces, compressed one by one.
+struct Zipped {
+    pieces: Box<dyn Iterator<Item = Bytes> + Send>,
+    /// `None` when all is written.
+    encoder: Option<GzEncoder<Vec<u8>>>,
+}
+
+impl ResponseBody {
+    /// Bytes that are there.
+    pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
+        Self(Form::Whole(bytes.into()))
+    }
+
+    /// Pieces that are made one by one, when the client reads them.
+    pub(super) fn pieces(pieces: impl Iterator<Item = Bytes> + Send + 'static) -> Self {
+        Self(Form::Pieces(Box::new(pieces)))
+    }
+
+    /// What comes when it comes.
+    pub(super) fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        Self(Form::Stream(Box::pin(stream)))
+    }
+
+    /// How many bytes there are, where that is known.
+    pub(super) fn length(&self) -> Option<usize> {
+        match &self.0 {
+            Form::Whole(bytes) => Some(bytes.len()),
+            Form::Pieces(_) | Form::Stream(_) | Form::Zipped(_) => None,
+        }
+    }
+
+    /// The same body, compressed as fast as that goes (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`). A stream
+    /// stays as it is: what it waits for would wait for more.
+    pub(super) fn zipped(self) -> Self {
+        let pieces: Box<dyn Iterator<Item = Bytes> + Send> = match self.0 {
+            Form::Whole(bytes) => Box::new(std::iter::once(bytes)),
+            Form::Pieces(pieces) => pieces,
+            other => return Self(other),
+        };
+        let encoder = Some(GzEncoder::new(Vec::new(), Compression::fast()));
+        Self(Form::Zipped(Box::new(Zipped { pieces, encoder })))
+    }
+
+    /// Whether it can be compressed.
+    pub(super) fn can_be_zipped(&self) -> bool {
+        matches!(self.0, Form::Whole(_) | Form::Pieces(_))
+    }
+}
+
+impl Zipped {
+    fn next(&mut self) -> Option<Bytes> {
+        let encoder = self.encoder.as_mut()?;
+        for piece in self.pieces.by_ref() {
+            // A vector takes all that is written.
+            let _ = encoder.write_all(&piece);
+            if !encoder.get_ref().is_empty() {
+                return Some(std::mem::take(encoder.get_mut()).into());
+            }
+        }
+        self.encoder.take().and_then(|encoder| encoder.finish().ok()).map(Bytes::from)
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = match &mut self.0 {
+            Form::Whole(bytes) => Poll::Ready(Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty())),
+            Form::Pieces(pieces) => Poll::Ready(pieces.next()),
+            Form::Stream(stream) => stream.as_mut().poll_next(context),
+            Form::Zipped(zipped) => Poll::Ready(zipped.next()),
+        };
+        next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.0, Form::Whole(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.length().map_or_else(SizeHint::default, |length| SizeHint::with_exact(length as u64))
+    }
+}
+
+impl fmt::Debug for ResponseBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseBody").field("length", &self.length()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    async fn read(body: ResponseBody) -> Vec<u8> {
+        body.collect().await.expect("it cannot fail").to_bytes().to_vec()
+    }
+
+    fn pieces() -> ResponseBody {
+        ResponseBody::pieces((0..100u8).map(|at| Bytes::from(vec![at; 10_000])))
+    }
+
+    #[tokio::test]
+    async fn every_form_gives_all_its_bytes() {
+        let all: Vec<u8> = (0..100u8).flat_map(|at| vec![at; 10_000]).collect();
+        assert_eq!(read(ResponseBody::whole(all.clone())).await, all);
+        assert_eq!(read(pieces()).await, all);
+        let stream = futures::stream::iter([Bytes::from_static(b"a"), Bytes::from_static(b"b")]);
+        assert_eq!(read(ResponseBody::stream(stream)).await, b"ab");
+    }
+
+    #[tokio::test]
+    async fn what_is_zipped_is_smaller_and_the_same() {
+        let plain = read(pieces()).await;
+        let zipped = read(pieces().zipped()).await;
+        assert!(zipped.len() < plain.len() / 10, "{}", zipped.len());
+        let mut back = Vec::new();
+        flate2::read::GzDecoder::new(&zipped[..]).read_to_end(&mut back).expect("gzip");
+        assert_eq!(back, plain);
+    }
+
+    #[test]
+    fn only_what_is_there_has_a_length() {
+        assert_eq!(ResponseBody::whole("abc").size_hint().exact(), Some(3));
+        assert!(ResponseBody::whole("").is_end_stream());
+        assert_eq!(pieces().size_hint().exact(), None);
+    }
+}

@@ -1,0 +1,236 @@
+//! The paths outside of the objects: health, version, metrics, discovery and OpenAPI.
+//!
+//! Discovery of groups and versions is answered by a router, which knows the method GET alone; what else stands here
+//! answers any method, as kube-apiserver's plain handlers do.
+
+mod documents;
+mod health;
+mod metrics;
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
+use http::request::Parts;
+use http::{HeaderMap, Method, Response, StatusCode};
+use serde_json::{Value, json};
+
+pub(super) use documents::Documents;
+pub(super) use metrics::Metrics;
+
+use super::negotiate::{Encoding, Offer, Shape, Wanted};
+use super::request::Query;
+use super::respond;
+use super::response_body::ResponseBody;
+use super::service::ApiServer;
+use crate::discovery;
+use crate::error::ApiError;
+use crate::kinds::Kinds;
+
+/// The version of Kubernetes that is served.
+pub(super) const GIT_VERSION: &str = "v1.36.3";
+
+/// One request for a path outside of the objects.
+pub(super) struct Asked<'a> {
+    pub(super) server: &'a ApiServer,
+    pub(super) parts: &'a Parts,
+    pub(super) query: &'a Query,
+}
+
+pub(super) fn answer(
+    server: &ApiServer,
+    parts: &Parts,
+    query: &Query,
+    segments: &[String],
+) -> Result<Response<ResponseBody>, ApiError> {
+    let asked = Asked { server, parts, query };
+    let all: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let kinds = server.registry().kinds();
+    match all.as_slice() {
+        [] | ["index.html"] => Ok(asked.plain_pretty(&paths(&kinds))),
+        [of @ ("healthz" | "livez" | "readyz"), check @ ..] if check != [""] => {
+            health::answer(server, of, &check.join("/"), query)
+        }
+        ["metrics"] => {
+            let mut response = respond::text(StatusCode::OK, metrics::text(server));
+            let media_type = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+            response.headers_mut().insert(CONTENT_TYPE, media_type);
+            Ok(response)
+        }
+        ["openapi", "v2"] => documents::openapi_v2(&asked, &kinds),
+        ["openapi", "v3", document @ ..] => documents::openapi_v3(&asked, &kinds, document),
+        ["version"] | ["version", ""] => {
+            asked.routed()?;
+            Wanted::of(&parts.headers, query, Offer::JsonAlone)?;
+            Ok(asked.plain_pretty(&version()))
+        }
+        ["api"] | ["api", ""] => {
+            asked.routed()?;
+            asked.discovery(&kinds, true)
+        }
+        ["apis"] | ["apis", ""] => asked.discovery(&kinds, false),
+        ["api" | "apis", ..] => asked.part_of_discovery(&kinds, &all),
+        _ => Err(ApiError::no_such_path()),
+    }
+}
+
+impl Asked<'_> {
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.parts.headers
+    }
+
+    /// Refuses what the router has no route for.
+    fn routed(&self) -> Result<(), ApiError> {
+        if self.parts.method == Method::GET { Ok(()) } else { Err(ApiError::method_not_allowed()) }
+    }
+
+    /// JSON for people, as Go's `json.MarshalIndent` writes it.
+    fn plain_pretty(&self, value: &Value) -> Response<ResponseBody> {
+        respond::value(StatusCode::OK, value, Encoding::PrettyJson)
+    }
+
+    /// `/api` and `/apis`: the groups, or all there is.
+    fn discovery(
+        &self,
+        kinds: &std::sync::Arc<Kinds>,
+        core: bool,
+    ) -> Result<Response<ResponseBody>, ApiError> {
+        let wanted = Wanted::of(self.headers(), self.query, Offer::Discovery)?;
+        let mut response = match wanted.shape {
+            Shape::Discovery(version) => {
+                let document = self.server.documents().aggregated(kinds, core, version);
+                let mut response = match self.has(&document.tag) {
+                    true => respond::text(StatusCode::NOT_MODIFIED, ""),
+                    false => respond::json(StatusCode::OK, document.bytes.clone(), wanted.encoding),
+                };
+                let made = response.status() == StatusCode::OK;
+                let headers = response.headers_mut();
+                if made {
+                    let media_type = format!(
+                        "{};g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList",
+                        wanted.encoding.media_type(),
+                        version.name()
+                    );
+                    headers.insert(CONTENT_TYPE, media_type.parse().unwrap_or(HeaderValue::from_static("")));
+                } else {
+                    headers.remove(CONTENT_TYPE);
+                }
+                headers.insert(ETAG, document.tag);
+                headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+                response
+            }
+            _ if core => {
+                let versions = discovery::api_versions(kinds, self.server.address());
+                respond::value(StatusCode::OK, &versions, wanted.encoding)
+            }
+            _ => respond::value(StatusCode::OK, &discovery::groups(kinds), wanted.encoding),
+        };
+        response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
+        Ok(response)
+    }
+
+    /// Whether the client has the document of this tag (`If-None-Match`).
+    pub(super) fn has(&self, tag: &HeaderValue) -> bool {
+        let known = self.headers().get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+        known.flat_map(|value| value.split(',')).any(|one| one.trim().as_bytes() == tag.as_bytes())
+    }
+
+    /// What stands below `/api` and `/apis`: one group, one version.
+    fn part_of_discovery(
+        &self,
+        kinds: &Kinds,
+        segments: &[&str],
+    ) -> Result<Response<ResponseBody>, ApiError> {
+        let named = match segments.split_last() {
+            Some((&"", others)) => others,
+            _ => segments,
+        };
+        let (group, built_in) = match named {
+            ["api", ..] => ("", true),
+            ["apis", group, ..] => {
+                let mut of_group = kinds.iter().filter(|kind| kind.group == *group);
+                (*group, of_group.any(|kind| kind.custom.is_none()))
+            }
+            _ => return Err(ApiError::no_such_path()),
+        };
+        let document = match named {
+            ["api", version] => discovery::resources(kinds, "", version),
+            ["apis", group] => discovery::group(kinds, group),
+            ["apis", group, version] => discovery::resources(kinds, group, version),
+            _ => None,
+        };
+        match document {
+            None if built_in => Err(ApiError::no_such_resource()),
+            None => Err(ApiError::no_such_path()),
+            Some(document) => {
+                // A group as a whole, and what is custom, is told by handlers without a router.
+                if built_in && !matches!(named, ["apis", _]) {
+                    self.routed()?;
+                }
+                let offer = if built_in { Offer::PlainDiscovery } else { Offer::Custom };
+                debug_assert!(group.is_empty() || named.len() > 1, "a group was named");
+                let wanted = Wanted::of(self.headers(), self.query, offer)?;
+                Ok(respond::value(StatusCode::OK, &document, wanted.encoding))
+            }
+        }
+    }
+}
+
+/// `/version` (`k8s.io/apimachinery/pkg/version`): what is compatible with which version of Kubernetes. Its git commit and
+/// date are nobody's: no build of Kubernetes answers here.
+fn version() -> Value {
+    json!({
+        "major": "1",
+        "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": concat!("v1.36.3+kubewright-", env!("CARGO_PKG_VERSION")),
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "none",
+        "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, go_architecture())
+    })
+}
+
+/// The machine's architecture as Go calls it.
+fn go_architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// `/`: the paths that are there (`k8s.io/apiserver/pkg/server/routes/index.go`).
+fn paths(kinds: &Kinds) -> Value {
+    let mut paths: Vec<String> = [
+        "/api",
+        "/apis",
+        "/apis/",
+        "/healthz",
+        "/livez",
+        "/metrics",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/openapi/v3/",
+        "/readyz",
+        "/version",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for of in ["healthz", "livez", "readyz"] {
+        paths.extend(health::checks(of).into_iter().map(|check| format!("/{of}/{check}")));
+    }
+    for kind in kinds.iter() {
+        if kind.group.is_empty() {
+            paths.push(format!("/api/{}", kind.version));
+        } else {
+            paths.push(format!("/apis/{}", kind.group));
+            paths.push(format!("/apis/{}/{}", kind.group, kind.version));
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    json!({"paths": paths})
+}
