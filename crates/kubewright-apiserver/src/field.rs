@@ -175,12 +175,24 @@ impl std::fmt::Display for FieldError {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
-        // A whole number that came as a fraction is written without one.
-        Value::Number(number) if number.is_f64() => match number.as_f64() {
-            Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e21 => format!("{whole:.0}"),
-            _ => number.to_string(),
-        },
+        Value::Number(number) if number.is_f64() => go_float(number.as_f64().unwrap_or_default()),
         other => other.to_string(),
+    }
+}
+
+/// A number as Go's `%v` writes it: with an exponent from a million on.
+pub(crate) fn go_float(number: f64) -> String {
+    let plain = number.to_string();
+    if number == 0.0 || (1e-4..1e6).contains(&number.abs()) {
+        return plain;
+    }
+    let scientific = format!("{number:e}");
+    match scientific.split_once('e') {
+        Some((digits, exponent)) => {
+            let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
+            format!("{digits}e{sign}{exponent:0>2}")
+        }
+        None => plain,
     }
 }
 
@@ -211,6 +223,20 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_written_as_go_writes_them() {
+        for (number, text) in [
+            (1000.0, "1000"),
+            (1.5, "1.5"),
+            (1e20, "1e+20"),
+            (1e6, "1e+06"),
+            (-2.5e-7, "-2.5e-07"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(go_float(number), text);
+        }
+    }
 
     #[test]
     fn text_is_quoted_as_go_quotes_it() {

@@ -314,6 +314,11 @@ impl DeclType {
         &self.0.shape
     }
 
+    /// Whether it says what a schema says.
+    pub(crate) fn is_of_schema(&self) -> bool {
+        !matches!(self.0.shape, Shape::Dyn | Shape::Of(_))
+    }
+
     pub(crate) fn is_nullable(&self) -> bool {
         self.0.nullable
     }

@@ -27,7 +27,8 @@
 //! # What bounds an evaluation
 //!
 //! Parsing, checking and planning recurse as deep as the expression is nested, which is bounded; evaluation is bounded by its
-//! cost, which counts as in kube-apiserver. Values are made of what was bound and of what was paid for.
+//! cost, which counts as in kube-apiserver; what can grow without costing much (the results of `replace`, lists in lists that
+//! are the same) has a bound of its own.
 
 mod authorizer;
 mod bindings;

@@ -119,6 +119,20 @@ fn text_does_not_grow_without_bound() {
 }
 
 #[test]
+fn lists_of_the_same_lists_are_not_walked_through_forever() {
+    for made in ["[x, x]", "{'a': x, 'b': x}", "Object{a: x, b: x}", "[dyn(x), dyn(x)].map(y, y)"] {
+        let mut expression = format!("optional.of({})", "[1, 2]");
+        for _ in 0..7 {
+            // Eight times the same on each of the levels.
+            let eight = format!("[dyn({made})].map(x, dyn({made})).map(x, dyn({made}))[0]");
+            expression = format!("optional.of(dyn([{expression}.value()].map(x, {eight})[0]))");
+        }
+        let result = answer(&format!("{expression}.value() == {expression}.value()"));
+        assert_eq!(result, Err("result is too large".to_owned()), "{made}");
+    }
+}
+
+#[test]
 fn macros_that_copy_what_they_stand_on_do_not_grow_without_bound() {
     let chain = ".optMap(x, x)".repeat(60);
     assert!(answer(&format!("optional.of(1){chain}")).is_err());

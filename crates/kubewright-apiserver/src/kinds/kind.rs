@@ -66,6 +66,8 @@ pub struct Custom {
     pub deprecation: Option<String>,
     /// JSON paths of the fields that field selectors may name (without the leading dot, such as `spec.color`).
     pub selectable_fields: Vec<String>,
+    /// Whether the definition is being deleted, so that no object comes any more.
+    pub terminating: bool,
     /// The revision at which it was first served: a watch cannot begin before.
     pub served_since: Revision,
 }

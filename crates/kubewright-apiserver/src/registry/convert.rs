@@ -1,10 +1,12 @@
 //! Custom resources in another version than the stored one, where that takes a webhook. Kinds without one pass through
 //! untouched: what they need is done as their bytes are read ([`super::encode`]).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kubewright_store::{Entry, Event};
+use kubewright_store::{Entry, Event, Revision};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{Registry, Summary, encode, object};
@@ -16,6 +18,35 @@ use crate::webhook::Failure;
 
 /// How long a webhook may take (`k8s.io/apiserver/pkg/util/webhook/webhook.go`, `requestTimeout`).
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many converted entries are kept.
+const MOST_KEPT: usize = 10_000;
+
+/// Entries that webhooks have converted for lists and watches, by version and revision; until a definition changes.
+#[derive(Default)]
+pub(super) struct Converted(Mutex<BTreeMap<Key, Arc<Entry<Summary>>>>);
+
+/// The version asked for, and the commit that made the entry.
+type Key = (String, Revision);
+
+impl Converted {
+    fn get(&self, version: &str, entry: &Entry<Summary>) -> Option<Arc<Entry<Summary>>> {
+        self.0.lock().get(&(version.to_owned(), entry.revision)).cloned()
+    }
+
+    fn keep(&self, version: &str, converted: &Arc<Entry<Summary>>) {
+        let mut kept = self.0.lock();
+        if kept.len() >= MOST_KEPT {
+            kept.clear();
+        }
+        kept.insert((version.to_owned(), converted.revision), Arc::clone(converted));
+    }
+
+    /// Forgets them all.
+    pub(super) fn clear(&self) {
+        self.0.lock().clear();
+    }
+}
 
 impl Registry {
     /// An entry in the version of `kind`.
@@ -44,7 +75,7 @@ impl Registry {
         let Some((versions, webhook)) = converter(kind) else { return Ok(entries) };
         let mut asked = Vec::new();
         for (at, entry) in entries.iter_mut().enumerate() {
-            match versions.converted(&kind.version, entry) {
+            match self.converted.get(&kind.version, entry) {
                 _ if encode::stored_version(&entry.bytes) == kind.version => {}
                 Some(known) => *entry = known,
                 None => asked.push(at),
@@ -53,7 +84,7 @@ impl Registry {
         let unknown: Vec<_> = asked.iter().map(|at| Arc::clone(&entries[*at])).collect();
         let viewed = self.views(kind, versions, webhook, &unknown).await?;
         for (at, view) in asked.into_iter().zip(viewed) {
-            versions.keep(&kind.version, &view);
+            self.converted.keep(&kind.version, &view);
             entries[at] = view;
         }
         Ok(entries)

@@ -5,7 +5,7 @@ use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
 use super::update::precondition_failed;
-use super::{Call, Registry, WriteOptions, Written, body, custom, encode, key, object};
+use super::{Call, Registry, WriteOptions, Written, body, custom, definitions, encode, key, object};
 use crate::admission::{self, Review};
 use crate::error::ApiError;
 use crate::field::FieldError;
@@ -40,6 +40,7 @@ impl Registry {
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             object::set_meta(&mut draft, field, None);
         }
+        definitions::may_come(call.kind, object::name(&draft))?;
         body::default(call.kind, &mut draft);
         self.own(call, "", &options, None, &mut draft);
         self.create_draft(call, draft, &options, warnings).await
@@ -60,6 +61,7 @@ impl Registry {
             return Err(precondition_failed(call, "UID", uid, ""));
         }
         self.may_create(call)?;
+        definitions::may_come(call.kind, call.name)?;
         let mut warnings = Vec::new();
         let mut draft = self.applied(call, "", config, options, None, &mut warnings)?;
         object::set_meta(&mut draft, "resourceVersion", None);
@@ -167,7 +169,7 @@ impl Registry {
         let mut errors = kind.rules.errors_on_create(object, kind.namespaced());
         let candidate = Candidate { object, old: None, part: Extent::Whole };
         warnings.extend(custom::check(kind, candidate, &mut errors));
-        errors.extend(self.errors_of_definition(kind, object, None));
+        errors.extend(self.errors_of_definition(kind, candidate));
         errors
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::field::FieldError;
+use crate::field::{FieldError, go_float};
 use crate::kinds::{Kind, ScalePaths, Subresource};
 use crate::schema::{Candidate, Extent};
 
@@ -84,20 +84,4 @@ fn wrong_type(path: &str, found: &Value, expected: &str) -> String {
         Value::Object(_) => (found.to_string(), "map[string]interface {}"),
     };
     format!("{path} accessor error: {shown} is of the type {kind}, expected {expected}")
-}
-
-/// A number as Go's `%v` writes it: with an exponent from a million on.
-fn go_float(number: f64) -> String {
-    let plain = number.to_string();
-    if number == 0.0 || (1e-4..1e6).contains(&number.abs()) {
-        return plain;
-    }
-    let scientific = format!("{number:e}");
-    match scientific.split_once('e') {
-        Some((digits, exponent)) => {
-            let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
-            format!("{digits}e{sign}{exponent:0>2}")
-        }
-        None => plain,
-    }
 }

@@ -9,22 +9,23 @@ use serde_json::{Value, json};
 
 use super::{Call, DeleteOptions, ListOptions, Registry, encode, object};
 use crate::authn::User;
+use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::kinds::{Kind, Kinds, Role};
 use crate::schema::definition::{self, Versions};
+use crate::schema::{Candidate, Extent};
 
 /// The finalizer that holds a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 impl Registry {
     /// What is wrong with a definition; nothing for other kinds.
-    pub(super) fn errors_of_definition(
-        &self,
-        kind: &Kind,
-        object: &Value,
-        old: Option<&Value>,
-    ) -> Vec<FieldError> {
-        if is_definition(kind) { definition::validate(object, old) } else { Vec::new() }
+    pub(super) fn errors_of_definition(&self, kind: &Kind, candidate: Candidate<'_>) -> Vec<FieldError> {
+        match candidate.part {
+            _ if !is_definition(kind) => Vec::new(),
+            Extent::Whole => definition::validate(candidate.object, candidate.old),
+            Extent::Status => definition::validate_status(candidate.object),
+        }
     }
 
     /// What a definition asks for that is not enforced; nothing for other kinds.
@@ -103,6 +104,7 @@ impl Registry {
         let made =
             entry.map(|entry| self.served(&encode::value(definitions, &entry), now)).unwrap_or_default();
         let kept: Vec<Arc<Kind>> = self.others(name).iter().cloned().collect();
+        self.converted.clear();
         self.kinds.store(Arc::new(Kinds::of(kept.into_iter().chain(made.into_iter().map(Arc::new)))));
     }
 
@@ -145,7 +147,11 @@ impl Registry {
 
     async fn delete_objects_of(&self, definitions: &Arc<Kind>, name: &str) {
         let user = User::new("system:apiserver", ["system:masters"]);
-        if let Some(kind) = self.kinds().iter().find(|kind| made_by(kind, name)).cloned() {
+        let kinds = self.kinds();
+        let made: Vec<_> = kinds.iter().filter(|kind| made_by(kind, name)).collect();
+        // In the version that they are stored in: nobody has to convert them for that.
+        let stored = made.iter().find(|kind| kind.is_storage()).or(made.first());
+        if let Some(kind) = stored.map(|kind| Arc::clone(kind)) {
             let call = Call { kind: &kind, namespace: "", name: "", user: &user };
             let all = self.find(call, &ListOptions::default()).map(|list| list.entries).unwrap_or_default();
             for entry in all {
@@ -203,6 +209,19 @@ fn condition(object: &Value, name: &str) -> bool {
         .into_iter()
         .flatten()
         .any(|condition| condition["type"] == name && condition["status"] == "True")
+}
+
+/// Whether an object may come: not when its kind is about to go
+/// (`apiextensions-apiserver/pkg/apiserver/customresource_handler.go`, `forbidCreateAdmission`).
+///
+/// # Errors
+/// 403.
+pub(super) fn may_come(kind: &Kind, name: &str) -> Result<(), ApiError> {
+    if kind.custom.as_ref().is_some_and(|custom| custom.terminating) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(ApiError::forbidden(&kind.group, &kind.plural, name, why));
+    }
+    Ok(())
 }
 
 /// A definition that is asked to go waits until its objects are gone

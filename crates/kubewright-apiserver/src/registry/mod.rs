@@ -65,6 +65,7 @@ pub struct Registry {
     kinds: ArcSwap<Kinds>,
     authorizer: Authorizer,
     dynamic: Dynamic,
+    converted: convert::Converted,
     /// Held while something that is unique in the cluster (a cluster IP, a node port) is chosen and committed.
     allocating: tokio::sync::Mutex<()>,
     /// Held while a definition, and with it the set of kinds, changes.
@@ -113,6 +114,7 @@ impl Registry {
     pub fn new(world: World, store: Arc<dyn Store<Summary>>) -> Self {
         let registry = Self {
             dynamic: Dynamic::new(&world),
+            converted: convert::Converted::default(),
             world,
             store,
             kinds: ArcSwap::from_pointee(Kinds::built_in()),

@@ -291,9 +291,7 @@ impl Registry {
         let extent = if part == Part::Status { Extent::Status } else { Extent::Whole };
         let candidate = Candidate { object: next, old: Some(current), part: extent };
         warnings.extend(custom::check(kind, candidate, &mut errors));
-        if part == Part::Main {
-            errors.extend(self.errors_of_definition(kind, next, Some(current)));
-        }
+        errors.extend(self.errors_of_definition(kind, candidate));
         if errors.is_empty() {
             return Ok(());
         }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use self::unify::{Substitutions, most_general};
+use crate::declaration::DeclType;
 use crate::environment::Declarations;
 use crate::error::Issue;
 use crate::library::{self, Function};
@@ -193,6 +194,9 @@ impl Checker<'_> {
             "list" => Type::list(param('A')),
             "map" => Type::map(param('A'), param('B')),
             "optional_type" => Type::optional(param('V')),
+            // Known where there are declared types, though no program can be made with them.
+            "duration" if self.has_declared_types() => Type::Duration,
+            "timestamp" if self.has_declared_types() => Type::Timestamp,
             "google.protobuf.Duration" => Type::Duration,
             "google.protobuf.Timestamp" => Type::Timestamp,
             names::IP => Type::Opaque(names::IP),
@@ -201,6 +205,10 @@ impl Checker<'_> {
             _ if self.declarations.patch_types && is_object_name(name) => Type::any_fields(name),
             _ => return self.declared_object(name),
         })
+    }
+
+    fn has_declared_types(&self) -> bool {
+        self.declarations.variables.values().any(DeclType::is_of_schema)
     }
 
     /// The object type of that name in the types of variables.

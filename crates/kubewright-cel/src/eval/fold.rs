@@ -4,10 +4,10 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use super::plan::{Append, Fold, Insert};
-use super::{Evaluator, LIST_COST, Node, Outcome};
+use super::{Evaluator, LIST_COST, Node, Outcome, bounded};
 use crate::error::EvaluationError;
 use crate::library::{go_type, show};
-use crate::value::{Items, Key, List, Map, Value};
+use crate::value::{Items, Key, List, Map, Value, weight};
 
 impl<'a> Evaluator<'a, '_> {
     pub(super) fn fold(&mut self, fold: &Fold) -> Outcome<'a> {
@@ -98,11 +98,12 @@ impl<'a> Evaluator<'a, '_> {
         self.charge(1)?;
         let so_far = self.take(append.accumulator)?;
         let element = element?;
-        let Value::List(List { items: Items::Values(mut values), kind }) = so_far else {
+        let Value::List(List { items: Items::Values(mut values, so_much), kind }) = so_far else {
             return Err(EvaluationError::no_such_overload());
         };
+        let added = weight::weight(&element);
         Arc::make_mut(&mut values).push(element);
-        Ok(Value::List(List { items: Items::Values(values), kind }))
+        bounded(Value::List(List { items: Items::Values(values, so_much.saturating_add(added)), kind }))
     }
 
     pub(super) fn insert(&mut self, insert: &Insert) -> Outcome<'a> {
@@ -111,9 +112,10 @@ impl<'a> Evaluator<'a, '_> {
         let value = self.evaluate(&insert.value)?;
         self.charge(1)?;
         let so_far = self.take(insert.accumulator)?;
-        let (Value::Map(Map::Values(mut entries)), Some(known)) = (so_far, Key::of(&key)) else {
+        let (Value::Map(Map::Values(mut entries, so_much)), Some(known)) = (so_far, Key::of(&key)) else {
             return Err(EvaluationError::no_such_overload());
         };
+        let added = weight::weight(&value);
         match Arc::make_mut(&mut entries).entry(known) {
             Entry::Vacant(vacant) => vacant.insert(value),
             Entry::Occupied(_) => {
@@ -123,6 +125,6 @@ impl<'a> Evaluator<'a, '_> {
                 )));
             }
         };
-        Ok(Value::Map(Map::Values(entries)))
+        bounded(Value::Map(Map::Values(entries, so_much.saturating_add(added))))
     }
 }

@@ -16,7 +16,7 @@ use crate::bindings::Bindings;
 use crate::error::EvaluationError;
 use crate::library;
 use crate::program::{Evaluation, Program};
-use crate::value::{Key, List, Map, Object, Value, equality};
+use crate::value::{Key, List, Map, Object, Value, equality, weight};
 
 type Outcome<'a> = Result<Value<'a>, EvaluationError>;
 
@@ -160,7 +160,7 @@ impl<'a> Evaluator<'a, '_> {
         self.charge(call.cost.before(&args))?;
         let result = library::dispatch(call.function, &call.candidates, &args);
         self.charge(call.cost.after(&args, result.as_ref().ok()))?;
-        result
+        result.and_then(bounded)
     }
 
     fn matches(&mut self, call: &Match) -> Outcome<'a> {
@@ -195,7 +195,7 @@ impl<'a> Evaluator<'a, '_> {
             }
         }
         self.charge(LIST_COST)?;
-        Ok(Value::List(List::new(values)))
+        bounded(Value::List(List::new(values)))
     }
 
     fn map(&mut self, entries: &[MapEntry]) -> Outcome<'a> {
@@ -215,7 +215,7 @@ impl<'a> Evaluator<'a, '_> {
             };
         }
         self.charge(MAP_COST)?;
-        Ok(Value::Map(Map::new(map)))
+        bounded(Value::Map(Map::new(map)))
     }
 
     fn object(&mut self, name: &Arc<str>, fields: &[StructField]) -> Outcome<'a> {
@@ -228,8 +228,18 @@ impl<'a> Evaluator<'a, '_> {
             }
         }
         self.charge(STRUCT_COST)?;
-        Ok(Value::Object(Arc::new(Object { type_name: Arc::clone(name), fields: made })))
+        let weight = weight::sum(made.iter().map(|(_, value)| value));
+        bounded(Value::Object(Arc::new(Object { type_name: Arc::clone(name), fields: made, weight })))
     }
+}
+
+/// The value, unless there is too much in it.
+fn bounded(value: Value<'_>) -> Outcome<'_> {
+    let made = matches!(value, Value::List(_) | Value::Map(_) | Value::Object(_) | Value::Optional(_));
+    if made && weight::weight(&value) > weight::MAX {
+        return Err(EvaluationError::new("result is too large"));
+    }
+    Ok(value)
 }
 
 /// The value of an entry; none if it is an empty optional.

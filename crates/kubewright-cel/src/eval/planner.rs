@@ -38,7 +38,7 @@ impl Planner<'_> {
         match self.checked.expr(id) {
             Expr::Missing => Err(EvaluationError::new("invalid expression")),
             Expr::Literal(literal) => Ok(Node::Constant(constant(literal))),
-            Expr::Ident(name) => Ok(self.ident(id, name)),
+            Expr::Ident(name) => self.ident(id, name),
             Expr::Select { operand, field, test_only } => self.select(*operand, field, *test_only),
             Expr::Call { function, target, args } => self.call(id, function, *target, args),
             Expr::List(_) => self.list(id),
@@ -59,16 +59,20 @@ impl Planner<'_> {
         }
     }
 
-    fn ident(&self, id: Id, name: &Arc<str>) -> Node {
+    fn ident(&self, id: Id, name: &Arc<str>) -> Planned {
         let base = match self.checked.reference(id) {
-            Reference::Type(named) => return Node::Constant(Value::Type(Arc::new(named.clone()))),
+            Reference::Type(Type::Object(ObjectType { fields: Fields::Declared(_), .. })) => {
+                return Err(undefined(name));
+            }
+            Reference::Type(_) if matches!(&**name, "duration" | "timestamp") => return Err(undefined(name)),
+            Reference::Type(named) => return Ok(Node::Constant(Value::Type(Arc::new(named.clone())))),
             Reference::Local => match self.locals.iter().rposition(|local| local.as_ref() == Some(name)) {
                 Some(place) => Base::Local(place),
                 None => Base::Variable(Arc::clone(name)),
             },
             _ => Base::Variable(Arc::clone(name)),
         };
-        Node::Path(Box::new(Path { base, steps: Vec::new(), test: false }))
+        Ok(Node::Path(Box::new(Path { base, steps: Vec::new(), test: false })))
     }
 
     /// The path to the operand, to which a step can be added.
@@ -221,6 +225,10 @@ impl Planner<'_> {
         let two_variables = fold.second_variable.is_some();
         Ok(Node::Fold(Box::new(Fold { range, first_local, two_variables, init, condition, step, result })))
     }
+}
+
+fn undefined(name: &str) -> EvaluationError {
+    EvaluationError::new(format!("reference to undefined type: {name}"))
 }
 
 fn constant(literal: &Literal) -> Value<'static> {

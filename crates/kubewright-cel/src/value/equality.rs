@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use super::list::Items;
 use super::{Key, List, Map, Value};
 use crate::declaration::{ListKind, Shape};
 use crate::error::EvaluationError;
@@ -233,7 +232,7 @@ pub(crate) fn concatenate<'a>(left: &List<'a>, right: &List<'a>) -> Result<List<
             }
         }
     }
-    Ok(List { items: Items::Values(values.into()), kind: left.kind })
+    Ok(List { kind: left.kind, ..List::new(values) })
 }
 
 /// An order of values of one kind in which everything has a place, as sorting needs it.

@@ -123,7 +123,7 @@ pub(super) fn to_json(value: &Value<'_>) -> Result<Json, EvaluationError> {
         Value::List(List { items: Items::Json(items, _), .. }) => Json::Array(items.to_vec()),
         Value::List(list) => Json::Array(list.values()?.iter().map(to_json).collect::<Result<_, _>>()?),
         Value::Map(Map::Dynamic(entries) | Map::Declared(entries, _)) => Json::Object((*entries).clone()),
-        Value::Map(Map::Values(entries)) => {
+        Value::Map(Map::Values(entries, _)) => {
             let mut object = JsonMap::new();
             for (key, value) in entries.iter() {
                 let name = match key {

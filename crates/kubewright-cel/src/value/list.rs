@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::{Value, json};
+use super::{Value, json, weight};
 use crate::declaration::{DeclType, ListKind};
 use crate::error::EvaluationError;
 
@@ -21,14 +21,16 @@ pub struct List<'a> {
 pub(crate) enum Items<'a> {
     /// JSON, with what is declared about each item.
     Json(&'a [Json], Option<&'a DeclType>),
-    Values(Arc<Vec<Value<'a>>>),
+    /// Values, and how much there is in them.
+    Values(Arc<Vec<Value<'a>>>, u64),
 }
 
 impl<'a> List<'a> {
     /// A list of values.
     #[must_use]
     pub fn new(values: Vec<Value<'a>>) -> Self {
-        Self { items: Items::Values(Arc::new(values)), kind: None }
+        let weight = weight::sum(&values);
+        Self { items: Items::Values(Arc::new(values), weight), kind: None }
     }
 
     /// How many items it has.
@@ -36,7 +38,7 @@ impl<'a> List<'a> {
     pub fn len(&self) -> usize {
         match &self.items {
             Items::Json(items, _) => items.len(),
-            Items::Values(values) => values.len(),
+            Items::Values(values, _) => values.len(),
         }
     }
 
@@ -57,7 +59,7 @@ impl<'a> List<'a> {
             Items::Json(items, Some(declaration)) => {
                 items.get(index).map(|item| json::declared(item, declaration))
             }
-            Items::Values(values) => values.get(index).cloned().map(Ok),
+            Items::Values(values, _) => values.get(index).cloned().map(Ok),
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map as JsonMap, Value as Json};
 
-use super::{Text, Value, json};
+use super::{Text, Value, json, weight};
 use crate::declaration::{DeclType, Shape};
 use crate::error::EvaluationError;
 use crate::escaping::{escape, unescape};
@@ -19,8 +19,8 @@ pub enum Map<'a> {
     Dynamic(&'a JsonMap<String, Json>),
     /// JSON of which a schema says what it is.
     Declared(&'a JsonMap<String, Json>, &'a DeclType),
-    /// Made by an expression.
-    Values(Arc<BTreeMap<Key<'a>, Value<'a>>>),
+    /// Made by an expression; and how much there is in it.
+    Values(Arc<BTreeMap<Key<'a>, Value<'a>>>, u64),
 }
 
 /// A key of a map.
@@ -139,7 +139,8 @@ impl<'a> Map<'a> {
     /// A map of values.
     #[must_use]
     pub fn new(entries: BTreeMap<Key<'a>, Value<'a>>) -> Self {
-        Map::Values(Arc::new(entries))
+        let weight = weight::sum(entries.values());
+        Map::Values(Arc::new(entries), weight)
     }
 
     /// How many entries it has.
@@ -147,7 +148,7 @@ impl<'a> Map<'a> {
     pub fn len(&self) -> usize {
         match self {
             Map::Dynamic(entries) | Map::Declared(entries, _) => entries.len(),
-            Map::Values(entries) => entries.len(),
+            Map::Values(entries, _) => entries.len(),
         }
     }
 
@@ -166,7 +167,7 @@ impl<'a> Map<'a> {
         match self {
             Map::Dynamic(entries) => Ok(entries.get(name).map(json::dynamic)),
             Map::Declared(entries, declaration) => declared_field(entries, declaration, name),
-            Map::Values(entries) => Ok(entries.get(&Key::String(Text::Borrowed(name))).cloned()),
+            Map::Values(entries, _) => Ok(entries.get(&Key::String(Text::Borrowed(name))).cloned()),
         }
     }
 
@@ -178,7 +179,7 @@ impl<'a> Map<'a> {
     pub fn get(&self, key: &Value<'_>) -> Result<Option<Value<'a>>, EvaluationError> {
         match (self, key) {
             (_, Value::String(name)) => self.field(name),
-            (Map::Values(entries), key) => match Key::of(key) {
+            (Map::Values(entries, _), key) => match Key::of(key) {
                 Some(key) => Ok(entries.get(&key).cloned()),
                 None => Ok(None),
             },
@@ -199,7 +200,7 @@ impl<'a> Map<'a> {
                 }
                 _ => entries.keys().map(|key| Value::String(key.as_str().into())).collect(),
             },
-            Map::Values(entries) => entries.keys().map(Key::to_value).collect(),
+            Map::Values(entries, _) => entries.keys().map(Key::to_value).collect(),
         }
     }
 }

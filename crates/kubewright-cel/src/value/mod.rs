@@ -7,6 +7,7 @@ mod map;
 mod opaque;
 mod text;
 mod time;
+pub(crate) mod weight;
 
 use std::sync::Arc;
 
@@ -69,6 +70,8 @@ pub struct Object<'a> {
     pub type_name: Arc<str>,
     /// The fields that were set, by name (as in JSON).
     pub fields: Vec<(Arc<str>, Value<'a>)>,
+    /// How much there is in it.
+    pub(crate) weight: u64,
 }
 
 impl<'a> Value<'a> {
@@ -186,10 +189,10 @@ pub(crate) fn is_zero(value: &Value<'_>) -> bool {
         Value::Duration(span) => span.0 == 0,
         Value::List(List { kind: None, items }) => match items {
             Items::Json(items, None) => items.is_empty(),
-            Items::Values(values) => values.is_empty(),
+            Items::Values(values, _) => values.is_empty(),
             Items::Json(_, Some(_)) => false,
         },
-        Value::Map(map @ (Map::Dynamic(_) | Map::Values(_))) => map.is_empty(),
+        Value::Map(map @ (Map::Dynamic(_) | Map::Values(..))) => map.is_empty(),
         Value::Object(object) => object.fields.is_empty(),
         Value::Optional(value) => value.is_none(),
         _ => false,

@@ -47,6 +47,8 @@ fn kind(definition: &Value, version: &Value, all: &Arc<Versions>) -> Option<Kind
             definition: text(&definition["metadata"], "name").to_owned(),
             versions: Arc::clone(all),
             deprecation: deprecation(definition, version),
+            terminating: list(&definition["status"], "conditions")
+                .any(|one| text(one, "type") == "Terminating" && text(one, "status") == "True"),
             selectable_fields: list(version, "selectableFields")
                 .map(|field| text(field, "jsonPath").trim_start_matches('.').to_owned())
                 .collect(),

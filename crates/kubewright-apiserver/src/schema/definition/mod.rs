@@ -21,7 +21,7 @@ use path::Path;
 use serde_json::{Value, json};
 
 pub use kinds::kinds;
-pub use spec::validate;
+pub use spec::{validate, validate_status};
 pub use status::status;
 pub use versions::{Reading, Versions};
 pub use warnings::warnings;
@@ -55,7 +55,11 @@ pub fn default(definition: &mut Value) {
     if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
         status.entry("conditions").or_insert(Value::Null);
         status.entry("acceptedNames").or_insert_with(|| json!({"kind": "", "plural": ""}));
-        status.entry("storedVersions").or_insert(Value::Null);
+        let stored = status.entry("storedVersions").or_insert(Value::Null);
+        if stored.as_array().is_none_or(Vec::is_empty) {
+            *stored = Value::Null;
+            store(definition);
+        }
     }
 }
 

@@ -43,8 +43,7 @@ pub fn validate(definition: &Value, old: Option<&Value>) -> Vec<FieldError> {
     if let Some(old) = old {
         unchanged(spec, old, &mut errors);
     }
-    let status = Path::root("status");
-    resource_names(&definition["status"]["acceptedNames"], &status.child("acceptedNames"), &mut errors);
+    errors.extend(validate_status(definition));
     stored_versions(definition, &mut errors);
     approval(definition, old, &mut errors);
     if flag(spec, "preserveUnknownFields")
@@ -53,6 +52,15 @@ pub fn validate(definition: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
     }
+    errors
+}
+
+/// What is wrong with the status of a definition, when that alone is written.
+#[must_use]
+pub fn validate_status(definition: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let status = Path::root("status");
+    resource_names(&definition["status"]["acceptedNames"], &status.child("acceptedNames"), &mut errors);
     errors
 }
 

@@ -111,7 +111,9 @@ impl Names<'_> {
         let name = text(self.asked, key);
         if name != text(self.before, key) && taken.contains(name) {
             self.conflict = Some(Conflict { reason, message: in_use(name) });
-            self.accepted.entry(key).or_insert_with(|| "".into());
+            if matches!(key, "plural" | "kind") {
+                self.accepted.entry(key).or_insert_with(|| "".into());
+            }
         } else {
             self.accepted.insert(key.to_owned(), name.into());
         }

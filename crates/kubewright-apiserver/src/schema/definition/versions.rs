@@ -5,19 +5,13 @@
 //! converted is pruned by the schema of the version that it is wanted in, and gets no defaults of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use kubewright_store::{Entry, Revision};
-use parking_lot::Mutex;
+use kubewright_store::Revision;
 use serde_json::Value;
 
 use super::super::Schema;
 use super::super::conversion::Webhook;
 use super::{storage_version, text, versions};
-use crate::registry::Summary;
-
-/// How many converted entries are kept.
-const MOST_KEPT: usize = 10_000;
 
 /// All versions of a definition, served or not.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +22,6 @@ pub struct Versions {
     uniform: bool,
     unreadable: Option<String>,
     webhook: Option<Webhook>,
-    converted: Arc<Mutex<BTreeMap<(String, Revision), Arc<Entry<Summary>>>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -76,15 +69,7 @@ impl Versions {
         let unreadable =
             stored.iter().find(|one| !all.contains_key(*one)).map(|one| format!("{group}/{one}"));
         let storage = storage_version(definition).unwrap_or_default().to_owned();
-        Self {
-            group,
-            storage,
-            all,
-            uniform,
-            unreadable,
-            webhook: Webhook::of(definition),
-            converted: Arc::default(),
-        }
+        Self { group, storage, all, uniform, unreadable, webhook: Webhook::of(definition) }
     }
 
     /// The schema of a version.
@@ -109,21 +94,6 @@ impl Versions {
     #[must_use]
     pub fn webhook(&self) -> Option<&Webhook> {
         self.webhook.as_ref()
-    }
-
-    /// An entry as the webhook has converted it for an earlier list or watch, or that needs no conversion.
-    #[must_use]
-    pub fn converted(&self, wanted: &str, entry: &Arc<Entry<Summary>>) -> Option<Arc<Entry<Summary>>> {
-        self.converted.lock().get(&(wanted.to_owned(), entry.revision)).cloned()
-    }
-
-    /// Keeps what the webhook has made of an entry, for as long as the definition stays as it is.
-    pub fn keep(&self, wanted: &str, converted: &Arc<Entry<Summary>>) {
-        let mut kept = self.converted.lock();
-        if kept.len() >= MOST_KEPT {
-            kept.clear();
-        }
-        kept.insert((wanted.to_owned(), converted.revision), Arc::clone(converted));
     }
 
     /// What has to be done with an object that is stored in one version and wanted in another.

@@ -6,7 +6,7 @@ use super::super::node::{Node, Reason, Rule};
 use super::field_path;
 
 /// The name of the type of `self`, which kube-apiserver makes up, too: nobody can rely on it.
-const SELF_TYPE: &str = "selfType";
+const SELF_TYPE: &str = "selfType0";
 
 /// A rule and what became of it.
 #[derive(Debug)]

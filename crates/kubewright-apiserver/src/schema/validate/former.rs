@@ -24,9 +24,10 @@ impl<'a> Former<'a> {
     /// The old value of a field that the schema knows.
     pub(in crate::schema) fn field(&self, name: &str) -> Option<Self> {
         let value = self.value.as_object()?.get(name)?;
-        let node = match (self.node.properties.get(name), &self.node.additional) {
-            (Some(node), _) | (None, Additional::Of(node)) => node,
-            (None, _) => return None,
+        let ((Some(node), _) | (None, Additional::Of(node))) =
+            (self.node.properties.get(name), &self.node.additional)
+        else {
+            return None;
         };
         Some(Self { node, value })
     }
