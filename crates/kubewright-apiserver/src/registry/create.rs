@@ -4,7 +4,6 @@ use http::StatusCode;
 use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
-use super::update::precondition_failed;
 use super::{Call, Registry, WriteOptions, Written, body, custom, definitions, encode, key, object};
 use crate::admission::{self, Review};
 use crate::error::ApiError;
@@ -58,8 +57,12 @@ impl Registry {
     ) -> Result<Written, ApiError> {
         let uid = object::uid(&config.value);
         if !uid.is_empty() {
-            return Err(precondition_failed(call, "UID", uid, ""));
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(ApiError::conflict(call.kind, call.name, &why));
         }
+        check_name(call, object::name(&config.value))?;
         self.may_create(call)?;
         definitions::may_come(call.kind, call.name)?;
         let mut warnings = Vec::new();

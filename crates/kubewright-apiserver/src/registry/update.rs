@@ -165,6 +165,9 @@ impl Registry {
             let entry = self.viewed(call.kind, self.entry(call)?).await?;
             let current = encode::value(call.kind, &entry);
             let (mut next, mut warnings) = self.next(call, part, step, options, &current)?;
+            if matches!(step, Step::Change(_) | Step::Apply(_)) {
+                create::check_name(call, object::name(&next))?;
+            }
             let conditional = check_version(call, &current, &next, matches!(step, Step::Replace { .. }))?;
             body::default(call.kind, &mut next);
             if matches!(step, Step::Replace { .. } | Step::Change(_)) {

@@ -55,6 +55,10 @@ pub(crate) fn rules() -> Rules {
 
 fn default(object: &mut Value) {
     default_status(object);
+    // Old versions of the API are written through today's, with a count of zero.
+    if object["metadata"]["annotations"].get(TEMPLATE_GENERATION).is_none() {
+        count_template(object, 0);
+    }
     let Some(spec) = fill::object(object, "spec") else { return };
     default_template(spec, "template");
     if let Some(strategy) = fill::object(spec, "updateStrategy") {
