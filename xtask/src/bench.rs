@@ -39,6 +39,10 @@ struct Api {
     #[arg(long, value_name = "PID")]
     reference_pid: Option<u32>,
 
+    /// Which controllers run beside the API server; namespaces are deleted by theirs
+    #[arg(long, value_name = "LIST", default_value = "namespace-controller")]
+    controllers: String,
+
     /// Keep objects on disk, in this folder
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
@@ -97,7 +101,7 @@ fn api(options: &Api) -> Result<()> {
         measure(kubeconfig, pid, &options.workloads, &theirs)?;
     }
     let kubeconfig = folder.join("kubeconfig");
-    let mut up = start_up(options.data.as_deref(), &kubeconfig)?;
+    let mut up = start_up(options, &kubeconfig)?;
     let ours = folder.join("kubewright.json");
     let measured = measure(&kubeconfig, up.id(), &options.workloads, &ours);
     up.kill().and_then(|()| up.wait())?;
@@ -114,11 +118,12 @@ fn apibench() -> PathBuf {
 
 /// Starts a control plane without nodes and waits for its kubeconfig.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
-fn start_up(data: Option<&Path>, kubeconfig: &Path) -> Result<Child> {
+fn start_up(options: &Api, kubeconfig: &Path) -> Result<Child> {
     let _ = std::fs::remove_file(kubeconfig);
     let mut up = Command::new(target().join("release/kubewright"));
     up.args(["up", "--quiet", "--nodes", "0", "--port", "0", "--kubeconfig"]).arg(kubeconfig);
-    if let Some(folder) = data {
+    up.args(["--controllers", &options.controllers]);
+    if let Some(folder) = &options.data {
         up.arg("--data").arg(folder);
     }
     let mut up = up.spawn().context("cannot start kubewright")?;

@@ -13,6 +13,7 @@ mod watch;
 use std::{io, process::ExitCode};
 
 use clap::Parser;
+use mimalloc::MiMalloc;
 use tokio::{runtime::Runtime, time::Instant};
 use tracing_subscriber::EnvFilter;
 
@@ -20,6 +21,11 @@ use crate::args::{Cli, Command, UpArgs};
 
 /// What of the operators' logs is shown unless `RUST_LOG` says otherwise.
 const LOGS: &str = "warn,kubewright_whitelist=info";
+
+/// What a server allocates is small, short-lived and freed on other threads: the C library's allocator takes a third of
+/// the time of a write.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
