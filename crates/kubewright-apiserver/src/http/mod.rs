@@ -24,4 +24,4 @@ mod yaml;
 
 pub use in_flight::InFlight;
 pub use response_body::ResponseBody;
-pub use service::{ApiServer, Config};
+pub use service::{ApiServer, Config, WeakApiServer};

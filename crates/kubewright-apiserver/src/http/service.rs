@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -41,6 +41,18 @@ pub struct Config {
 #[derive(Clone)]
 pub struct ApiServer(Arc<Served>);
 
+/// An [`ApiServer`] as long as somebody else keeps it.
+#[derive(Clone)]
+pub struct WeakApiServer(Weak<Served>);
+
+impl WeakApiServer {
+    /// The server, while it is there.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<ApiServer> {
+        self.0.upgrade().map(ApiServer)
+    }
+}
+
 struct Served {
     config: Config,
     in_flight: InFlight,
@@ -74,6 +86,12 @@ impl From<ApiError> for Refusal {
 }
 
 impl ApiServer {
+    /// The server, without keeping it.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakApiServer {
+        WeakApiServer(Arc::downgrade(&self.0))
+    }
+
     /// Serves this.
     #[must_use]
     pub fn new(config: Config) -> Self {

@@ -7,7 +7,7 @@
 mod selection;
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -75,7 +75,7 @@ pub async fn open(
     };
     let now = Instant::now();
     let state = Watch {
-        registry: Arc::clone(registry),
+        registry: Arc::downgrade(registry),
         selection,
         cursor: match cursor {
             Ok(cursor) => Some(cursor),
@@ -101,7 +101,8 @@ fn lifetime(registry: &Registry) -> Duration {
 }
 
 struct Watch {
-    registry: Arc<Registry>,
+    /// Not held: a watch that nobody reads any more must not keep a store open.
+    registry: Weak<Registry>,
     selection: Selection,
     /// What was there when the watch began, as far as it is still to be told.
     there: std::vec::IntoIter<Arc<Entry<Summary>>>,
@@ -140,7 +141,11 @@ impl Watch {
     }
 
     async fn show(&mut self, events: Vec<Arc<Event<Summary>>>) {
-        match self.registry.viewed_events(self.selection.kind(), events).await {
+        let Some(registry) = self.registry.upgrade() else {
+            self.cursor = None;
+            return;
+        };
+        match registry.viewed_events(self.selection.kind(), events).await {
             Ok(events) => {
                 for event in events {
                     self.told = event.entry.revision;
