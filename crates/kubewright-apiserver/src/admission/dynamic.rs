@@ -142,38 +142,40 @@ pub enum Options<'a> {
     Write(&'a WriteOptions),
     /// Of a delete.
     Delete(&'a DeleteOptions),
+    /// Of a connection: what it asks for is its object.
+    Connect,
 }
 
 impl Options<'_> {
-    /// `CreateOptions`, `UpdateOptions` or `DeleteOptions`.
+    /// `CreateOptions`, `UpdateOptions` or `DeleteOptions`; null of a connection.
     pub(super) fn to_value(self, operation: Operation) -> Value {
-        let kind = match operation {
-            Operation::Create => "CreateOptions",
-            Operation::Update => "UpdateOptions",
-            Operation::Delete => "DeleteOptions",
+        let of_write = if operation == Operation::Create { "CreateOptions" } else { "UpdateOptions" };
+        let (kind, dry_run) = match self {
+            Self::Write(options) => (of_write, options.dry_run),
+            Self::Delete(options) => ("DeleteOptions", options.dry_run),
+            Self::Connect => return Value::Null,
         };
         let mut value = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
-        let dry_run = match self {
-            Self::Write(options) => options.dry_run,
-            Self::Delete(options) => options.dry_run,
-        };
         if dry_run {
             value["dryRun"] = json!(["All"]);
         }
         match self {
-            Self::Write(options) => {
-                match options.validation {
-                    FieldValidation::Strict => value["fieldValidation"] = "Strict".into(),
-                    FieldValidation::Ignore => value["fieldValidation"] = "Ignore".into(),
-                    FieldValidation::Warn => {}
-                }
-                if let Some(manager) = &options.named_manager {
-                    value["fieldManager"] = manager.as_str().into();
-                }
-            }
+            Self::Write(options) => add_write_options(&mut value, options),
             Self::Delete(options) => add_delete_options(&mut value, options),
+            Self::Connect => {}
         }
         value
+    }
+}
+
+fn add_write_options(value: &mut Value, options: &WriteOptions) {
+    match options.validation {
+        FieldValidation::Strict => value["fieldValidation"] = "Strict".into(),
+        FieldValidation::Ignore => value["fieldValidation"] = "Ignore".into(),
+        FieldValidation::Warn => {}
+    }
+    if let Some(manager) = &options.named_manager {
+        value["fieldManager"] = manager.as_str().into();
     }
 }
 

@@ -49,6 +49,8 @@ pub enum Operation {
     Update,
     /// An object goes.
     Delete,
+    /// Somebody is led to what is behind an object.
+    Connect,
 }
 
 /// A write that wants to be admitted. The new object is not part of it: [`mutate`] may change it.
@@ -128,6 +130,19 @@ pub async fn validate(
     built_in::validate(review, object, warnings)?;
     dynamic::validate(review, Some(object), warnings).await?;
     quota::charge(review, object).await
+}
+
+/// Asks about a connection with these options. Warnings for the client are added to `warnings`.
+///
+/// # Errors
+/// The first refusal.
+pub async fn admit_connection(
+    review: &Review<'_>,
+    options: &mut Value,
+    warnings: &mut Vec<String>,
+) -> Result<(), ApiError> {
+    dynamic::mutate(review, Some(options), &mut Rounds::default(), warnings).await?;
+    dynamic::validate(review, Some(options), warnings).await
 }
 
 /// Asks every plugin about a deletion of `review.old`. Warnings for the client are added to `warnings`.

@@ -14,7 +14,7 @@ pub(super) fn admit(review: &Review<'_>, object: &Value) -> Result<(), ApiError>
     let verb = match review.operation {
         Operation::Create => "create",
         Operation::Update => "update",
-        Operation::Delete => return Ok(()),
+        Operation::Delete | Operation::Connect => return Ok(()),
     };
     let request = Attributes {
         verb,

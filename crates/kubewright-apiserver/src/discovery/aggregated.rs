@@ -38,7 +38,7 @@ fn resource(kind: &Kind) -> Value {
         "responseKind": own_kind(kind, &kind.kind),
         "scope": if kind.namespaced() { "Namespaced" } else { "Cluster" },
         "singularResource": kind.singular,
-        "verbs": kind.verbs.names(),
+        "verbs": super::verbs(kind),
     });
     let subresources: Vec<Value> =
         super::subresources(kind).into_iter().map(|one| subresource(kind, one)).collect();

@@ -24,6 +24,15 @@ fn subresources(kind: &Kind) -> Vec<&Subresource> {
     served
 }
 
+/// The verbs of a kind in the order in which discovery tells them: sorted, but of a custom kind
+/// (`k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_discovery_controller.go`).
+fn verbs(kind: &Kind) -> &'static [&'static str] {
+    match kind.custom {
+        Some(_) => &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
+        None => kind.verbs.names(),
+    }
+}
+
 /// Group, version and kind of a subresource's body, where its group and version are told: where they are not those of the
 /// version that discovery speaks of.
 fn foreign_body(

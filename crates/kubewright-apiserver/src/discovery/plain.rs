@@ -88,7 +88,7 @@ fn resource(kind: &Kind) -> Value {
         "singularName": kind.singular,
         "namespaced": kind.namespaced(),
         "kind": kind.kind,
-        "verbs": kind.verbs.names(),
+        "verbs": super::verbs(kind),
     });
     if !kind.short_names.is_empty() {
         resource["shortNames"] = kind.short_names.clone().into();

@@ -1,5 +1,8 @@
 //! Request bodies: collected within the limit, decoded within the limits of depth.
 
+use std::pin::Pin;
+use std::time::Duration;
+
 use bytes::Bytes;
 use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -27,6 +30,30 @@ where
         Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(BODY_LIMIT)),
         Err(error) => Err(ApiError::bad_request(format!("unable to read the request body: {error}"))),
     }
+}
+
+/// Reads what is left of the body of a request that was answered without it, so that its connection can be used again;
+/// not all of a long one, nor of one that does not come (Go's `net/http` does it, too).
+pub(super) async fn drain<B>(mut body: Pin<&mut B>)
+where
+    B: Body<Data = Bytes>,
+{
+    const MOST: usize = 256 * 1024;
+    const LONGEST: Duration = Duration::from_secs(1);
+    if body.is_end_stream() {
+        return;
+    }
+    let read = async {
+        let mut length = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            length += frame.data_ref().map_or(0, Bytes::len);
+            if length > MOST {
+                break;
+            }
+        }
+    };
+    // Whether it is all there or not, the answer is given.
+    let _ = tokio::time::timeout(LONGEST, read).await;
 }
 
 /// A decoded body.
@@ -192,7 +219,24 @@ pub fn excerpt(body: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use futures::stream;
+    use http_body::Frame;
+    use http_body_util::StreamBody;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_left_of_a_body_is_read_but_not_all_of_a_long_one_nor_for_long() {
+        async fn left_of(chunks: usize) -> usize {
+            let mut left = (0..chunks).map(|_| Ok::<_, std::io::Error>(Frame::data(vec![0; 1024].into())));
+            drain(std::pin::pin!(StreamBody::new(stream::iter(left.by_ref())))).await;
+            left.count()
+        }
+        assert_eq!((left_of(0).await, left_of(200).await), (0, 0));
+        assert_eq!(left_of(1000).await, 1000 - 257);
+        let never = stream::pending::<Result<Frame<Bytes>, std::io::Error>>();
+        drain(std::pin::pin!(StreamBody::new(never))).await;
+    }
 
     #[test]
     fn an_excerpt_shows_json_as_text_and_all_else_in_digits() {

@@ -4,6 +4,8 @@
 //! The API server asks the kubelet for them. No node here has one that listens: what can be told without it is told,
 //! and beyond that a connection is refused, as from a node whose kubelet is down.
 
+mod options;
+
 use std::net::IpAddr;
 
 use http::header::UPGRADE;
@@ -12,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::dispatch::Asked;
 use super::respond::{self, ResponseBody};
+use crate::admission::{self, Operation, Options, Review};
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::kinds::Subresource;
@@ -19,10 +22,32 @@ use crate::registry::{encode, object};
 
 const KUBELET_PORT: u16 = 10_250;
 
-pub(super) fn answer(
+pub(super) async fn answer(
     asked: &Asked<'_>,
     subresource: &Subresource,
 ) -> Result<Response<ResponseBody>, ApiError> {
+    let mut warnings = Vec::new();
+    if let Some(mut options) = options::of(subresource, asked.query, asked.behind)? {
+        admission::admit_connection(&review(asked, subresource), &mut options, &mut warnings).await?;
+    }
+    answer_admitted(asked, subresource).map_err(|error| error.with_warnings(warnings))
+}
+
+/// The connection as admission sees it.
+fn review<'a>(asked: &Asked<'a>, subresource: &Subresource) -> Review<'a> {
+    Review {
+        registry: asked.server.registry(),
+        call: asked.call,
+        operation: Operation::Connect,
+        subresource: subresource.name(),
+        old: None,
+        dry_run: false,
+        options: Options::Connect,
+        collection: false,
+    }
+}
+
+fn answer_admitted(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<ResponseBody>, ApiError> {
     let registry = asked.server.registry();
     if asked.call.kind.plural == "services" {
         return Err(proxy_of_service(asked));

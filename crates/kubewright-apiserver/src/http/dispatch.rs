@@ -30,6 +30,8 @@ pub(super) struct Asked<'a> {
     pub headers: &'a http::HeaderMap,
     pub body: Bytes,
     pub wanted: Wanted,
+    /// The path that is asked for behind a proxy.
+    pub behind: Option<&'a str>,
 }
 
 pub(super) async fn answer<B>(
@@ -65,16 +67,14 @@ where
         Ok(wanted) => answer_for(server, &kind, incoming, verb, target, wanted).await,
         Err(error) => Err(error),
     };
-    let Some(warning) = kind.custom.as_ref().and_then(|custom| custom.deprecation.clone()) else {
-        return outcome;
-    };
-    // A deprecated version warns of itself on failures too.
-    match outcome {
-        Ok(mut response) => {
-            respond::warn(&mut response, &[warning]);
+    // A deprecated version warns of itself first, and on failures too.
+    match (kind.deprecation(), outcome) {
+        (None, outcome) => outcome,
+        (Some(warning), Ok(mut response)) => {
+            respond::warn_first(&mut response, warning);
             Ok(response)
         }
-        Err(error) => Err(error.with_warnings(vec![warning])),
+        (Some(warning), Err(error)) => Err(error.with_warnings(vec![warning.to_owned()])),
     }
 }
 
@@ -96,7 +96,16 @@ where
     };
     let call = Call { kind, namespace: &target.namespace, name: &target.name, user: &incoming.user };
     let headers = &incoming.parts.headers;
-    let asked = Asked { server, call, verb, query: &incoming.query, headers, body, wanted };
+    let asked = Asked {
+        server,
+        call,
+        verb,
+        query: &incoming.query,
+        headers,
+        body,
+        wanted,
+        behind: target.behind.as_deref(),
+    };
     if !target.subresource.is_empty() {
         subresources::answer(&asked, &target.subresource).await
     } else if kind.verbs == Verbs::CreateOnly {

@@ -21,6 +21,8 @@ pub struct Target {
     pub name: String,
     /// Subresource; empty for the object itself.
     pub subresource: String,
+    /// The path that is asked for behind a proxy, where the URL goes on after it.
+    pub behind: Option<String>,
     /// Whether the path itself asks for a watch (`/api/v1/watch/…`, the old way of asking).
     pub watch: bool,
 }
@@ -50,7 +52,13 @@ impl Path {
             _ => &segments[..],
         });
         match target(named) {
-            Some(target) => Self::Resource(target),
+            Some(mut target) => {
+                // A slash at the end is one for who is behind a proxy.
+                if named.len() < segments.len() && target.subresource == "proxy" {
+                    target.behind.get_or_insert_default().push('/');
+                }
+                Self::Resource(target)
+            }
             None => Self::Other(segments.into_iter().map(str::to_owned).collect()),
         }
     }
@@ -92,6 +100,10 @@ fn target(segments: &[&str]) -> Option<Target> {
         resource: resource.to_owned(),
         name: name.to_owned(),
         subresource: subresource.to_owned(),
+        behind: match rest {
+            [_, _, "proxy", behind @ ..] if !behind.is_empty() => Some(format!("/{}", behind.join("/"))),
+            _ => None,
+        },
         watch,
     })
 }

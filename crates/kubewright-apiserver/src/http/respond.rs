@@ -96,6 +96,7 @@ pub(super) fn failure(error: &ApiError, encoding: Encoding) -> Response<Response
     response
 }
 
+const WARNING_HEADER: HeaderName = HeaderName::from_static("warning");
 /// The most bytes of all warnings of one answer; where they are more, each is cut
 /// (`k8s.io/apiserver/pkg/endpoints/filters/warning.go`).
 const WARNINGS: usize = 4 * 1024;
@@ -104,7 +105,6 @@ const WARNING: usize = 256;
 
 /// Adds `Warning` headers (RFC 7234, code 299), each text once, as `k8s.io/apimachinery/pkg/util/net` writes them.
 pub(super) fn warn(response: &mut Response<ResponseBody>, warnings: &[String]) {
-    const HEADER: HeaderName = HeaderName::from_static("warning");
     let cut = warnings.iter().map(String::len).sum::<usize>() > WARNINGS;
     let (mut told, mut written) = (Vec::new(), 0);
     for warning in warnings {
@@ -118,8 +118,18 @@ pub(super) fn warn(response: &mut Response<ResponseBody>, warnings: &[String]) {
         }
         told.push(text);
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{}\"", quoted(text))) {
-            response.headers_mut().append(HEADER, value);
+            response.headers_mut().append(WARNING_HEADER, value);
         }
+    }
+}
+
+/// Warns of something before all that the response warns of.
+pub(super) fn warn_first(response: &mut Response<ResponseBody>, warning: &str) {
+    let told: Vec<_> = response.headers().get_all(WARNING_HEADER).iter().cloned().collect();
+    response.headers_mut().remove(WARNING_HEADER);
+    warn(response, &[warning.to_owned()]);
+    for value in told {
+        response.headers_mut().append(WARNING_HEADER, value);
     }
 }
 

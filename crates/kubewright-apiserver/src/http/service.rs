@@ -19,7 +19,7 @@ use super::in_flight::InFlight;
 use super::request::{Path, Query, Target};
 use super::response_body::ResponseBody;
 use super::system::{Documents, Metrics};
-use super::{dispatch, in_flight, negotiate, respond, system};
+use super::{body, dispatch, in_flight, negotiate, respond, system};
 use crate::authn::{Authenticator, User, impersonation};
 use crate::authz::{Attributes, forbidden};
 use crate::error::ApiError;
@@ -142,7 +142,8 @@ impl ApiServer {
         let query = Query::parse(parts.uri.query());
         let encoding = negotiate::for_status(&parts.headers, &query);
         let headers = parts.headers.clone();
-        let handled = self.handle(parts, body, query);
+        let mut body = std::pin::pin!(body);
+        let handled = self.handle(parts, body.as_mut(), query);
         let response = match AssertUnwindSafe(handled).catch_unwind().await {
             Ok(Ok(response)) => response,
             Ok(Err(Refusal::Forbidden(error))) => respond::forbidden(&error, encoding),
@@ -154,6 +155,7 @@ impl ApiServer {
                 respond::failure(&ApiError::internal(why), encoding)
             }
         };
+        body::drain(body).await;
         let mut response = respond::zip(response, &headers);
         response.headers_mut().insert(AUDIT_ID, self.audit_id(&headers));
         response

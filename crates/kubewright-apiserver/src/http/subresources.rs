@@ -1,7 +1,6 @@
 //! What is served below an object, and what is computed instead of stored.
 
 use http::{Response, StatusCode};
-use serde_json::Value;
 
 use super::connect;
 use super::dispatch::Asked;
@@ -19,8 +18,7 @@ pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<Res
     let call = asked.call;
     let Some(subresource) = call.kind.subresource(name) else {
         return Err(match &call.kind.custom {
-            Some(_) if matches!(name, "status" | "scale") => ApiError::not_found(call.kind, call.name),
-            Some(_) => ApiError::no_such_path(),
+            Some(_) => ApiError::not_found(call.kind, call.name),
             None => ApiError::no_such_resource(),
         });
     };
@@ -41,7 +39,7 @@ pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<Res
         | Subresource::Exec
         | Subresource::Attach
         | Subresource::PortForward
-        | Subresource::Proxy(_) => connect::answer(asked, subresource),
+        | Subresource::Proxy(_) => connect::answer(asked, subresource).await,
     }
 }
 
@@ -98,17 +96,26 @@ async fn bind(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<R
     let mut warnings = Vec::new();
     let decoded = asked.decoded_of(subresource)?;
     let binding = part_of(asked.call, subresource, decoded, options.validation, &mut warnings)?;
-    bind_pod(asked, asked.call, binding, &options, warnings).await
+    let registry = asked.server.registry();
+    let review = Review::of_new(registry, asked.call, "binding", &options);
+    registry.bind(asked.call, &review, binding, &mut warnings).await?;
+    Ok(created(asked, &warnings))
 }
 
-async fn bind_pod(
-    asked: &Asked<'_>,
-    call: Call<'_>,
-    binding: Value,
-    options: &WriteOptions,
-    mut warnings: Vec<String>,
-) -> Result<Response<ResponseBody>, ApiError> {
-    asked.server.registry().bind(call, binding, options, &mut warnings).await?;
+/// Binds the pod that a Binding names, and no URL does.
+async fn bind_named(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
+    let (registry, call) = (asked.server.registry(), asked.call);
+    let kinds = registry.kinds();
+    let pods = kinds.get("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
+    let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
+    let mut warnings = Vec::new();
+    let binding = part_of(call, &Subresource::Binding, asked.decoded()?, options.validation, &mut warnings)?;
+    let name = object::name(&binding).to_owned();
+    if name.is_empty() {
+        return Err(ApiError::bad_request("Name parameter required."));
+    }
+    let review = Review::of_new(registry, call, "", &options);
+    registry.bind(Call { kind: pods, name: &name, ..call }, &review, binding, &mut warnings).await?;
     Ok(created(asked, &warnings))
 }
 
@@ -149,17 +156,8 @@ pub(super) async fn review(asked: &Asked<'_>) -> Result<Response<ResponseBody>, 
         return Err(ApiError::method_not_allowed());
     }
     let (server, call) = (asked.server, asked.call);
-    let body = asked.decoded()?.value;
     if call.kind.group.is_empty() {
-        let kinds = server.registry().kinds();
-        let pods = kinds.get("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
-        let name = object::name(&body).to_owned();
-        if name.is_empty() {
-            return Err(ApiError::bad_request("Name parameter required."));
-        }
-        let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
-        let call = Call { kind: pods, name: &name, ..call };
-        return bind_pod(asked, call, body, &options, Vec::new()).await;
+        return bind_named(asked).await;
     }
     let validation = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?.validation;
     let mut warnings = Vec::new();

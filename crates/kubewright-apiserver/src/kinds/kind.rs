@@ -203,6 +203,18 @@ pub struct ScalePaths {
 }
 
 impl Kind {
+    /// What clients of a deprecated version are warned of (`k8s.io/apiserver/pkg/endpoints/deprecation`).
+    #[must_use]
+    pub fn deprecation(&self) -> Option<&str> {
+        match (&self.custom, self.group.as_str(), self.plural.as_str()) {
+            (Some(custom), ..) => custom.deprecation.as_deref(),
+            (None, "", "endpoints") => {
+                Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+            }
+            _ => None,
+        }
+    }
+
     /// Assembles a kind of a CustomResourceDefinition.
     #[must_use]
     pub fn custom(parts: CustomParts) -> Self {

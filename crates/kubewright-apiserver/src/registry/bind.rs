@@ -4,13 +4,13 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::update::precondition_failed;
-use super::{Call, Part, Registry, WriteOptions, object};
+use super::{Call, Part, Registry, object};
 use crate::admission::{self, Review};
 use crate::error::ApiError;
 use crate::kinds::rules::pods;
 
 impl Registry {
-    /// Binds the pod that `call` names as a `Binding` says.
+    /// Binds the pod that `call` names as a `Binding` says. `review` is the request as admission sees it.
     ///
     /// # Errors
     /// 400 for a binding of another pod; 404; 409 for a pod that is bound, being deleted or not ready for it, or when a
@@ -18,23 +18,22 @@ impl Registry {
     pub async fn bind(
         &self,
         call: Call<'_>,
+        review: &Review<'_>,
         mut binding: Value,
-        options: &WriteOptions,
         warnings: &mut Vec<String>,
     ) -> Result<(), ApiError> {
-        let review = Review::of_new(self, call, "binding", options);
-        admission::mutate(&review, &mut binding, warnings).await?;
+        admission::mutate(review, &mut binding, warnings).await?;
         if object::name(&binding) != call.name {
             return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
         }
         refuse(&binding)?;
-        admission::validate(&review, &binding, warnings).await?;
+        admission::validate(review, &binding, warnings).await?;
         let now = object::time(self.world.clock.now());
         let edit = |pod: &mut Value| {
             check_preconditions(call, &binding, pod)?;
             bind(pod, call.name, &binding, &now).map_err(|why| conflict(call.name, &why))
         };
-        self.edit(call, Part::Trusted, options.dry_run, &edit).await.map(drop)
+        self.edit(call, Part::Trusted, review.dry_run, &edit).await.map(drop)
     }
 }
 

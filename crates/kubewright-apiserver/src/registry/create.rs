@@ -1,5 +1,6 @@
 //! Create.
 
+use bytes::Bytes;
 use http::StatusCode;
 use kubewright_store::{Change, Expect};
 use serde_json::Value;
@@ -31,18 +32,26 @@ impl Registry {
         options: WriteOptions,
     ) -> Result<Written, ApiError> {
         let mut warnings = Vec::new();
-        let mut draft = body::object_of(call.kind, decoded, options.validation, &mut warnings)?;
-        if !object::resource_version(&draft).is_empty() {
-            return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
-        }
+        let outcome = self.create_of_body(call, decoded, &options, &mut warnings).await;
+        Written::new(StatusCode::CREATED, outcome, warnings)
+    }
+
+    async fn create_of_body(
+        &self,
+        call: Call<'_>,
+        decoded: Decoded,
+        options: &WriteOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<Bytes, ApiError> {
+        let mut draft = body::object_of(call.kind, decoded, options.validation, warnings)?;
         place(call, &mut draft)?;
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             object::set_meta(&mut draft, field, None);
         }
         definitions::may_come(call.kind, object::name(&draft))?;
         body::default(call.kind, &mut draft);
-        self.own(call, "", &options, None, &mut draft);
-        self.create_draft(call, draft, &options, warnings).await
+        self.own(call, "", options, None, &mut draft);
+        self.create_draft(call, draft, options, warnings).await
     }
 
     /// Creates what an applied configuration says.
@@ -66,7 +75,18 @@ impl Registry {
         self.may_create(call)?;
         definitions::may_come(call.kind, call.name)?;
         let mut warnings = Vec::new();
-        let mut draft = self.applied(call, "", config, options, None, &mut warnings)?;
+        let outcome = self.create_of_config(call, config, options, &mut warnings).await;
+        Written::new(StatusCode::CREATED, outcome, warnings)
+    }
+
+    async fn create_of_config(
+        &self,
+        call: Call<'_>,
+        config: &Configuration,
+        options: &WriteOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<Bytes, ApiError> {
+        let mut draft = self.applied(call, "", config, options, None, warnings)?;
         object::set_meta(&mut draft, "resourceVersion", None);
         place(call, &mut draft)?;
         body::default(call.kind, &mut draft);
@@ -79,27 +99,26 @@ impl Registry {
         call: Call<'_>,
         mut draft: Value,
         options: &WriteOptions,
-        mut warnings: Vec<String>,
-    ) -> Result<Written, ApiError> {
-        admission::mutate(&Review::of_new(self, call, "", options), &mut draft, &mut warnings).await?;
+        warnings: &mut Vec<String>,
+    ) -> Result<Bytes, ApiError> {
+        admission::mutate(&Review::of_new(self, call, "", options), &mut draft, warnings).await?;
         // A webhook may have moved it.
         place(call, &mut draft)?;
         self.begin(call, &mut draft);
         let generates =
             object::name(&draft).is_empty() && !object::meta_text(&draft, "generateName").is_empty();
         let mut attempts = if generates { NAME_ATTEMPTS } else { 1 };
-        let bytes = loop {
+        loop {
             attempts -= 1;
             let mut object = if attempts == 0 { std::mem::take(&mut draft) } else { draft.clone() };
             if generates {
                 self.generate_name(&mut object);
             }
-            match self.create_object(call, object, options, &mut warnings).await {
+            match self.create_object(call, object, options, warnings).await {
                 Err(error) if attempts > 0 && error.reason == "AlreadyExists" => {}
-                outcome => break outcome?,
+                outcome => return outcome,
             }
-        };
-        Ok(Written { code: StatusCode::CREATED, bytes, warnings })
+        }
     }
 
     /// The parts of metadata that only the server sets.
@@ -131,7 +150,7 @@ impl Registry {
         mut object: Value,
         options: &WriteOptions,
         warnings: &mut Vec<String>,
-    ) -> Result<bytes::Bytes, ApiError> {
+    ) -> Result<Bytes, ApiError> {
         let kind = call.kind;
         if kind.has_status() && !kind.behaviour.born_with_status {
             object::as_map(&mut object).remove("status");
@@ -142,8 +161,7 @@ impl Registry {
         let name = object::name(&object).to_owned();
         let errors = self.errors_of_new(call, &object, warnings);
         if !errors.is_empty() {
-            let warnings = std::mem::take(warnings);
-            return Err(ApiError::invalid(kind, &name, &errors).with_warnings(warnings));
+            return Err(ApiError::invalid(kind, &name, &errors));
         }
         warnings.extend(kind.rules.warnings(&object, None));
         warnings.extend(self.warnings_of_definition(kind, &object, None));
@@ -156,6 +174,9 @@ impl Registry {
             } else {
                 Ok(encode::bytes(kind, &object))
             };
+        }
+        if !object::resource_version(&object).is_empty() {
+            return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
         }
         let change = Change::Put(encode::draft(kind, self.in_storage_version(kind, object).await?));
         let entry = self

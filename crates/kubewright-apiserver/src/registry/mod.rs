@@ -7,16 +7,16 @@ mod allocate;
 mod bind;
 pub(crate) mod body;
 mod commit;
-mod convert;
 mod continue_token;
+mod convert;
 mod create;
 mod custom;
 mod definitions;
 mod delete;
 pub mod encode;
 mod evict;
-mod member;
 mod list_options;
+mod member;
 pub mod object;
 mod options;
 mod ownership;
@@ -106,6 +106,20 @@ pub struct Written {
     pub bytes: Bytes,
     /// Texts for `Warning` headers.
     pub warnings: Vec<String>,
+}
+
+impl Written {
+    /// The outcome of a write: warnings are told of one that failed, too.
+    fn new(
+        code: StatusCode,
+        outcome: Result<Bytes, ApiError>,
+        warnings: Vec<String>,
+    ) -> Result<Self, ApiError> {
+        match outcome {
+            Ok(bytes) => Ok(Self { code, bytes, warnings }),
+            Err(error) => Err(error.with_warnings(warnings)),
+        }
+    }
 }
 
 impl Registry {

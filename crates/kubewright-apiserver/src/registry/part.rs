@@ -41,6 +41,8 @@ pub fn part_of(
         FieldValidation::Warn => warnings.extend(origin.complaints(&unknown, false)),
         FieldValidation::Ignore => {}
     }
+    value["kind"] = kind.into();
+    value["apiVersion"] = if group.is_empty() { version.into() } else { format!("{group}/{version}").into() };
     // Each subresource has its own words for a wrong name.
     create::place(Call { name: "", ..call }, &mut value)?;
     Ok(value)

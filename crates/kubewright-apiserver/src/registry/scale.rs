@@ -6,8 +6,8 @@ use k8s_openapi::api::autoscaling;
 use serde_json::{Map, Value, json};
 
 use super::body::of_patch;
-use super::update::{modified, precondition_failed};
-use super::{Call, Part, Registry, WriteOptions, Written, create, encode, object, ownership};
+use super::update::{View, modified, precondition_failed};
+use super::{Call, Registry, WriteOptions, Written, create, encode, object, ownership};
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::fields::scale::{self, Place};
@@ -76,52 +76,77 @@ impl Registry {
         step: &Step,
         options: &WriteOptions,
     ) -> Result<Written, ApiError> {
-        let edit = |object: &mut Value| self.rescale(call, paths, step, options, object);
-        let written = self.edit(call, Part::Main, options.dry_run, &edit).await?;
+        let write = ScaleWrite { registry: self, call, paths, step, options, kinds: self.kinds() };
+        let written = self.write_view(call, &write, options).await?;
         let object: Value = serde_json::from_slice(&written.bytes).unwrap_or_default();
         Ok(Written { bytes: scale_of(&object, paths).to_string().into(), ..written })
     }
+}
 
-    /// Makes of an object what a write of its scale makes of it: the number, and who owns it.
-    fn rescale(
-        &self,
-        call: Call<'_>,
-        paths: &ScalePaths,
-        step: &Step,
-        options: &WriteOptions,
-        object: &mut Value,
-    ) -> Result<(), ApiError> {
-        let kinds = self.kinds();
-        let place = |api_version: &str| place(&kinds, call.kind, api_version);
+/// One write of a scale.
+struct ScaleWrite<'a> {
+    registry: &'a Registry,
+    call: Call<'a>,
+    paths: &'a ScalePaths,
+    step: &'a Step,
+    options: &'a WriteOptions,
+    kinds: Arc<Kinds>,
+}
+
+impl ScaleWrite<'_> {
+    fn place(&self, api_version: &str) -> Place {
+        place(&self.kinds, self.call.kind, api_version)
+    }
+}
+
+impl View for ScaleWrite<'_> {
+    fn subresource(&self) -> &'static str {
+        "scale"
+    }
+
+    /// The scale of an object, with the owners of what it shows.
+    fn of(&self, object: &Value) -> Value {
         let owners = Managed::decode(object["metadata"].get("managedFields")).unwrap_or_default();
-        let mut live = scale_of(object, paths);
-        object::set_meta(&mut live, "managedFields", scale::to_scale(&owners, place).encode());
-        let now = object::time(self.world.clock.now());
+        let mut scale = scale_of(object, self.paths);
+        let owners = scale::to_scale(&owners, |version| self.place(version));
+        object::set_meta(&mut scale, "managedFields", owners.encode());
+        scale
+    }
+
+    fn next(&self, current: &Value) -> Result<Value, ApiError> {
+        let live = self.of(current);
+        let now = object::time(self.registry.world.clock.now());
         let write = Write {
-            versions: Versions { kinds: &kinds, kind: &SCALE },
-            manager: &options.manager,
+            versions: Versions { kinds: &self.kinds, kind: &SCALE },
+            manager: &self.options.manager,
             subresource: "scale",
             now: now.as_str().unwrap_or_default(),
         };
-        let mut next = match step {
+        let mut next = match self.step {
             Step::Replace(scale) => scale.clone(),
             Step::Change(change) => change.apply(&live)?,
-            Step::Apply(config) => write.apply(Some(&live), &config.value, options.force)?,
+            Step::Apply(config) => return write.apply(Some(&live), &config.value, self.options.force),
         };
-        check_preconditions(call, &next, object)?;
-        let replicas = step.replicas(&next)?;
+        self.step.replicas(&next)?;
+        write.update(Some(&live), &mut next);
+        Ok(next)
+    }
+
+    /// Puts the number of a scale into its object, and who owns it.
+    fn put(&self, scale: &Value, object: &mut Value) -> Result<(), ApiError> {
+        check_preconditions(self.call, scale, object)?;
+        let replicas = self.step.replicas(scale)?;
         // Of a custom object the number itself is checked, where it stands in the object.
-        if replicas < 0 && call.kind.custom.is_none() {
+        if replicas < 0 && self.call.kind.custom.is_none() {
             let error = FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
-            return Err(ApiError::invalid_of("autoscaling", "Scale", call.name, &[error]));
+            return Err(ApiError::invalid_of("autoscaling", "Scale", self.call.name, &[error]));
         }
-        if !matches!(step, Step::Apply(_)) {
-            write.update(Some(&live), &mut next);
-        }
-        let scaling = Managed::decode(next["metadata"].get("managedFields")).unwrap_or_default();
-        let owners = scale::to_object(&owners, scaling, &call.kind.api_version(), place);
+        let owners = Managed::decode(object["metadata"].get("managedFields")).unwrap_or_default();
+        let scaling = Managed::decode(scale["metadata"].get("managedFields")).unwrap_or_default();
+        let version = self.call.kind.api_version();
+        let owners = scale::to_object(&owners, scaling, &version, |version| self.place(version));
         object::set_meta(object, "managedFields", owners.encode());
-        set_at(object, &paths.spec_replicas, replicas.into());
+        set_at(object, &self.paths.spec_replicas, replicas.into());
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::StatusCode;
 use kubewright_store::{self as store, Entry, Expect, Revision};
 use serde_json::Value;
@@ -50,13 +51,39 @@ impl Part {
 /// How the next object comes from the current one.
 enum Step<'a> {
     /// The client sent it whole.
-    Replace { object: Value, warnings: Vec<String> },
+    Replace(Value),
     /// The client sent a change.
     Change(&'a Change),
     /// The client sent what its manager wants the object to have.
     Apply(&'a Configuration),
     /// The server changes one thing.
     Edit(&'a (dyn Fn(&mut Value) -> Result<(), ApiError> + Send + Sync)),
+    /// The client changes something that is shown in a form of its own.
+    View(&'a dyn View),
+}
+
+/// A subresource that shows a part of its object in a form of its own, as a scale does: admission sees that form.
+pub(super) trait View: Send + Sync {
+    /// Its name in URLs.
+    fn subresource(&self) -> &'static str;
+
+    /// What is shown of an object.
+    fn of(&self, object: &Value) -> Value;
+
+    /// What the write makes of what is shown.
+    fn next(&self, current: &Value) -> Result<Value, ApiError>;
+
+    /// Puts what is to be shown into the object.
+    fn put(&self, shown: &Value, object: &mut Value) -> Result<(), ApiError>;
+}
+
+impl<'a> Step<'a> {
+    fn view(&self) -> Option<&'a dyn View> {
+        match self {
+            Self::View(view) => Some(*view),
+            _ => None,
+        }
+    }
 }
 
 impl Registry {
@@ -79,10 +106,16 @@ impl Registry {
             return self.create_by_update(call, decoded, options).await;
         }
         let mut warnings = Vec::new();
-        let mut object = body::object_of(call.kind, decoded, options.validation, &mut warnings)?;
-        create::check_name(call, object::name(&object))?;
-        create::place(call, &mut object)?;
-        self.swap(call, part, &Step::Replace { object, warnings }, &options).await
+        let replacement =
+            body::object_of(call.kind, decoded, options.validation, &mut warnings).and_then(|mut object| {
+                create::check_name(call, object::name(&object))?;
+                create::place(call, &mut object)?;
+                Ok(object)
+            });
+        match replacement {
+            Ok(object) => self.swap(call, part, &Step::Replace(object), &options, warnings).await,
+            Err(error) => Err(error.with_warnings(warnings)),
+        }
     }
 
     async fn create_by_update(
@@ -128,13 +161,13 @@ impl Registry {
         options: WriteOptions,
     ) -> Result<Written, ApiError> {
         match &patch {
-            Patch::Change(change) => self.swap(call, part, &Step::Change(change), &options).await,
+            Patch::Change(change) => self.swap(call, part, &Step::Change(change), &options, Vec::new()).await,
             Patch::Apply(config) => {
                 let missing = self.snapshot().get(&call.kind.collection, &call.key()).is_none();
                 if part == Part::Main && missing {
                     return self.create_by_apply(call, config, &options).await;
                 }
-                self.swap(call, part, &Step::Apply(config), &options).await
+                self.swap(call, part, &Step::Apply(config), &options, Vec::new()).await
             }
         }
     }
@@ -151,107 +184,137 @@ impl Registry {
         edit: &(dyn Fn(&mut Value) -> Result<(), ApiError> + Send + Sync),
     ) -> Result<Written, ApiError> {
         let options = WriteOptions { dry_run, ..WriteOptions::default() };
-        self.swap(call, part, &Step::Edit(edit), &options).await
+        self.swap(call, part, &Step::Edit(edit), &options, Vec::new()).await
     }
 
+    /// Changes the part of the current object that a view shows.
+    ///
+    /// # Errors
+    /// 404, and what the view, admission or the rules of the kind have against it.
+    pub(super) async fn write_view(
+        &self,
+        call: Call<'_>,
+        view: &dyn View,
+        options: &WriteOptions,
+    ) -> Result<Written, ApiError> {
+        self.swap(call, Part::Main, &Step::View(view), options, Vec::new()).await
+    }
+
+    /// Changes the current object by a step, once more whenever somebody was faster. `told`: the warnings so far.
     async fn swap(
         &self,
         call: Call<'_>,
         part: Part,
         step: &Step<'_>,
         options: &WriteOptions,
+        told: Vec<String>,
     ) -> Result<Written, ApiError> {
         loop {
-            let entry = self.viewed(call.kind, self.entry(call)?).await?;
-            let current = encode::value(call.kind, &entry);
-            let (mut next, mut warnings) = self.next(call, part, step, options, &current)?;
-            if matches!(step, Step::Change(_) | Step::Apply(_)) {
-                create::check_name(call, object::name(&next))?;
-            }
-            let conditional = check_version(call, &current, &next, matches!(step, Step::Replace { .. }))?;
-            body::default(call.kind, &mut next);
-            if matches!(step, Step::Replace { .. } | Step::Change(_)) {
-                self.own(call, part.subresource(), options, Some(&current), &mut next);
-            }
-            let review = Review {
-                registry: self,
-                call,
-                operation: Operation::Update,
-                subresource: part.subresource(),
-                old: Some(&current),
-                dry_run: options.dry_run,
-                options: Options::Write(options),
-                collection: false,
-            };
-            // What the server changes by itself was admitted as what asked for it.
-            let asks = part != Part::Trusted;
-            if asks {
-                admission::mutate(&review, &mut next, &mut warnings).await?;
-            }
-            prepare(call.kind, part, &mut next, &current);
-            let _allocation = self.allocate(call.kind, &mut next, Some(&current)).await?;
-            self.check(call, part, &next, &current, &mut warnings)?;
-            if part == Part::Main {
-                warnings.extend(call.kind.rules.warnings(&next, Some(&current)));
-            }
-            warnings.extend(self.warnings_of_definition(call.kind, &next, Some(&current)));
-            raise_generation(call.kind, part, &mut next, &current);
-            fields::keep_times(&mut next, &current);
-            if asks {
-                admission::validate(&review, &next, &mut warnings).await?;
-            }
-            if next == current {
-                return Ok(Written {
-                    code: StatusCode::OK,
-                    bytes: encode::object(call.kind, &entry),
-                    warnings,
-                });
-            }
-            if options.dry_run {
-                return Ok(Written {
-                    code: StatusCode::OK,
-                    bytes: encode::bytes(call.kind, &next),
-                    warnings,
-                });
-            }
-            let stored = self.in_storage_version(call.kind, next).await?;
-            match self.commit_next(call, &entry, stored).await? {
-                Some(entry) => {
-                    let entry = self.viewed(call.kind, entry).await?;
-                    let bytes = encode::object(call.kind, &entry);
-                    return Ok(Written { code: StatusCode::OK, bytes, warnings });
-                }
-                None if conditional => return Err(modified(call)),
+            let mut warnings = told.clone();
+            match self.try_swap(call, part, step, options, &mut warnings).await.transpose() {
                 None => {}
+                Some(outcome) => return Written::new(StatusCode::OK, outcome, warnings),
             }
         }
     }
 
-    /// What a step makes of the current object: typed, not yet defaulted; with warnings.
-    fn next(
+    /// `None` when somebody was faster.
+    async fn try_swap(
         &self,
         call: Call<'_>,
         part: Part,
         step: &Step<'_>,
         options: &WriteOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<Bytes>, ApiError> {
+        let entry = self.viewed(call.kind, self.entry(call)?).await?;
+        let current = encode::value(call.kind, &entry);
+        let shown = step.view().map(|view| view.of(&current));
+        let review = Review {
+            registry: self,
+            call,
+            operation: Operation::Update,
+            subresource: step.view().map_or(part.subresource(), View::subresource),
+            old: Some(shown.as_ref().unwrap_or(&current)),
+            dry_run: options.dry_run,
+            options: Options::Write(options),
+            collection: false,
+        };
+        let mut next = self.next(&review, part, step, options, &current, warnings).await?;
+        if matches!(step, Step::Change(_) | Step::Apply(_)) {
+            create::check_name(call, object::name(&next))?;
+        }
+        let conditional = check_version(call, &current, &next, matches!(step, Step::Replace(_)))?;
+        body::default(call.kind, &mut next);
+        if matches!(step, Step::Replace(_) | Step::Change(_)) {
+            self.own(call, part.subresource(), options, Some(&current), &mut next);
+        }
+        // What the server changes by itself was admitted as what asked for it.
+        let asks = part != Part::Trusted;
+        if asks && shown.is_none() {
+            admission::mutate(&review, &mut next, warnings).await?;
+        }
+        prepare(call.kind, part, &mut next, &current);
+        let _allocation = self.allocate(call.kind, &mut next, Some(&current)).await?;
+        self.check(call, part, &next, &current, warnings)?;
+        if part == Part::Main {
+            warnings.extend(call.kind.rules.warnings(&next, Some(&current)));
+        }
+        warnings.extend(self.warnings_of_definition(call.kind, &next, Some(&current)));
+        raise_generation(call.kind, part, &mut next, &current);
+        fields::keep_times(&mut next, &current);
+        if asks {
+            let shown = step.view().map(|view| view.of(&next));
+            admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
+        }
+        if next == current {
+            return Ok(Some(encode::object(call.kind, &entry)));
+        }
+        if options.dry_run {
+            return Ok(Some(encode::bytes(call.kind, &next)));
+        }
+        let stored = self.in_storage_version(call.kind, next).await?;
+        match self.commit_next(call, &entry, stored).await? {
+            Some(entry) => {
+                let entry = self.viewed(call.kind, entry).await?;
+                Ok(Some(encode::object(call.kind, &entry)))
+            }
+            None if conditional => Err(modified(call)),
+            None => Ok(None),
+        }
+    }
+
+    /// What a step makes of the current object: typed, not yet defaulted. Of a view, admission has seen
+    /// what is shown.
+    async fn next(
+        &self,
+        review: &Review<'_>,
+        part: Part,
+        step: &Step<'_>,
+        options: &WriteOptions,
         current: &Value,
-    ) -> Result<(Value, Vec<String>), ApiError> {
-        let mut warnings = Vec::new();
-        let next = match step {
-            Step::Replace { object, warnings } => return Ok((object.clone(), warnings.clone())),
+        warnings: &mut Vec<String>,
+    ) -> Result<Value, ApiError> {
+        let call = review.call;
+        Ok(match step {
+            Step::Replace(object) => object.clone(),
             Step::Edit(edit) => {
                 let mut next = current.clone();
                 edit(&mut next)?;
                 next
             }
-            Step::Change(change) => {
-                body::patched(call.kind, change, current, options.validation, &mut warnings)?
+            Step::View(view) => {
+                let mut shown = view.next(current)?;
+                admission::mutate(review, &mut shown, warnings).await?;
+                let mut next = current.clone();
+                view.put(&shown, &mut next)?;
+                next
             }
+            Step::Change(change) => body::patched(call.kind, change, current, options.validation, warnings)?,
             Step::Apply(config) => {
-                self.applied(call, part.subresource(), config, options, Some(current), &mut warnings)?
+                self.applied(call, part.subresource(), config, options, Some(current), warnings)?
             }
-        };
-        Ok((next, warnings))
+        })
     }
 
     /// Commits what an object becomes; an object that was only waiting for its last finalizer goes instead.
@@ -298,8 +361,7 @@ impl Registry {
         if errors.is_empty() {
             return Ok(());
         }
-        let warnings = std::mem::take(warnings);
-        Err(ApiError::invalid(kind, call.name, &errors).with_warnings(warnings))
+        Err(ApiError::invalid(kind, call.name, &errors))
     }
 }
 

@@ -315,7 +315,7 @@ pub struct Logic {
 
 /// A reference to a built-in type, followed at first use and then kept, so that types are shared and may be recursive.
 #[derive(Clone)]
-pub(super) struct Reference {
+pub(crate) struct Reference {
     pub(super) name: Box<str>,
     found: OnceLock<Arc<Node>>,
 }

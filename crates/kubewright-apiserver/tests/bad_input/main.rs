@@ -42,7 +42,7 @@ async fn other_content_types_are_refused_by_name() {
             "{message}"
         );
     }
-    let headers = [("content-type", "application/apply-patch+yaml")];
+    let headers = [("content-type", "application/json")];
     api.post(MAPS, json!({"metadata": {"name": "a"}})).await.expect(201);
     let path = format!("{MAPS}/a");
     api.send(Method::PATCH, &path, &headers, "{}").await.refused(415, "UnsupportedMediaType");

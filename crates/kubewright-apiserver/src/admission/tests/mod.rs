@@ -1,5 +1,6 @@
 //! Dynamic admission on a whole server in this process, under virtual time.
 
 mod policies;
+mod subresources;
 mod support;
 mod webhooks;

@@ -104,8 +104,10 @@ async fn mutation_sees_the_object_before_the_server_names_it() {
     let object = json!({"metadata": {"generateName": "g-"}});
     let (code, made, _) = cluster.send(Method::POST, MAPS, &object).await;
     assert_eq!(code, 201);
-    let seen = hook.seen.lock().remove(0);
+    let mut seen = hook.seen.lock().remove(0);
     assert_eq!(seen.get("name"), None);
+    let metadata = seen["object"]["metadata"].as_object_mut().unwrap();
+    assert!(metadata.remove("managedFields").is_some_and(|owners| owners[0]["operation"] == "Update"));
     assert_eq!(seen["object"]["metadata"], json!({"generateName": "g-", "namespace": "default"}));
     assert!(made["metadata"]["name"].as_str().is_some_and(|name| name.len() == 7));
 }
