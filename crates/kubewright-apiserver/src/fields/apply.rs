@@ -183,21 +183,28 @@ fn check_type(kind: &Kind, config: &Value) -> Result<(), ApiError> {
     if text("kind") == kind.kind && text("apiVersion") == kind.api_version() {
         return Ok(());
     }
-    Err(ApiError::bad_request(format!("invalid object type: {}", type_of(config))))
+    Err(ApiError::bad_request(format!("invalid object type: {}", said_type(config))))
 }
 
-/// Group, version and kind of an object, as Go prints them.
-fn type_of(object: &Value) -> String {
+/// Group, version and kind that an object says it is of, as Go prints them.
+fn said_type(object: &Value) -> String {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
-    let version = text("apiVersion");
-    let version = if version.contains('/') { version.to_owned() } else { format!("/{version}") };
-    format!("{version}, Kind={}", text("kind"))
+    go_type(text("apiVersion"), text("kind"))
+}
+
+fn go_type(api_version: &str, kind: &str) -> String {
+    let slash = if api_version.contains('/') { "" } else { "/" };
+    format!("{slash}{api_version}, Kind={kind}")
+}
+
+/// Group, version and kind of a kind, as Go prints them: `group/version, Kind=kind`.
+#[must_use]
+pub fn type_of(kind: &Kind) -> String {
+    go_type(&kind.api_version(), &kind.kind)
 }
 
 /// An object as messages of apply name it: `namespace/name; group/version, Kind=kind`.
 #[must_use]
 pub fn about(kind: &Kind, object: &Value) -> String {
-    let mut typed = Value::Object(serde_json::Map::new());
-    crate::registry::encode::set_type(kind, &mut typed);
-    format!("{}/{}; {}", object::namespace(object), object::name(object), type_of(&typed))
+    format!("{}/{}; {}", object::namespace(object), object::name(object), type_of(kind))
 }

@@ -11,7 +11,7 @@ use super::shape::{Form, List, ListKind, Object, Scalar, Shape};
 
 /// What is wrong with a configuration.
 #[must_use]
-pub fn check(shape: Shape<'_>, value: &Value) -> Option<String> {
+pub(super) fn check(shape: Shape<'_>, value: &Value) -> Option<String> {
     let mut checker = Checker { path: String::new(), errors: Vec::new() };
     checker.value(shape, value);
     match checker.errors.as_slice() {

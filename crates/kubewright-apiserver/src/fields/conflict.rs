@@ -11,16 +11,16 @@ use crate::error::ApiError;
 
 /// A field that somebody else manages.
 #[derive(Clone, Debug)]
-pub struct Conflict {
+pub(super) struct Conflict {
     /// Who manages it.
-    pub manager: Manager,
+    pub(super) manager: Manager,
     /// Which.
-    pub path: Vec<Element>,
+    pub(super) path: Vec<Element>,
 }
 
 impl Conflict {
     /// The conflicts over fields of a manager.
-    pub fn over(manager: &Manager, fields: &Set) -> Vec<Self> {
+    pub(super) fn over(manager: &Manager, fields: &Set) -> Vec<Self> {
         fields.paths().into_iter().map(|path| Self { manager: manager.clone(), path }).collect()
     }
 
@@ -31,7 +31,7 @@ impl Conflict {
 
 /// 409 for an apply that is not forced.
 #[must_use]
-pub fn refuse(conflicts: &[Conflict]) -> ApiError {
+pub(super) fn refuse(conflicts: &[Conflict]) -> ApiError {
     let cause = |conflict: &Conflict| {
         json!({
             "reason": "FieldManagerConflict",

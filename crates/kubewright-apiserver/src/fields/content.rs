@@ -68,7 +68,7 @@ fn of_list(list: &List<'_>, items: &[Value], set: &mut Set) {
 
 /// The set with those fields that are on the way to others and that the schema has names for.
 #[must_use]
-pub fn with_named(shape: Option<Shape<'_>>, set: &Set) -> Set {
+pub(super) fn with_named(shape: Option<Shape<'_>>, set: &Set) -> Set {
     let forms = shape.map(Shape::forms).unwrap_or_default();
     let mut all = Set::default();
     for step in set.steps() {

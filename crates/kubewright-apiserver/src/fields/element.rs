@@ -139,7 +139,7 @@ impl Display for Element {
 
 /// The order of values: numbers, texts, truth values, lists, objects, null; 1 and 1.0 are the same.
 #[must_use]
-pub fn compare(one: &Value, other: &Value) -> Ordering {
+pub(super) fn compare(one: &Value, other: &Value) -> Ordering {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => match (one.as_i64(), other.as_i64()) {
             (Some(one), Some(other)) => one.cmp(&other),
@@ -165,7 +165,7 @@ pub fn compare(one: &Value, other: &Value) -> Ordering {
 
 /// Whether two values are the same, numbers by what they are worth.
 #[must_use]
-pub fn same(one: &Value, other: &Value) -> bool {
+pub(super) fn same(one: &Value, other: &Value) -> bool {
     one == other || compare(one, other).is_eq()
 }
 

@@ -12,7 +12,7 @@ use super::shape::{Keys, List, ListKind};
 ///
 /// # Errors
 /// The item is of a type that cannot be in such a list, or it has none of its keys.
-pub fn element(list: &List<'_>, item: &Value) -> Result<Element, String> {
+pub(super) fn element(list: &List<'_>, item: &Value) -> Result<Element, String> {
     match list.kind {
         ListKind::Atomic => Err("invalid indexing of non-associative list".to_owned()),
         ListKind::Map(keys) => keyed(list, keys, item),
@@ -59,7 +59,7 @@ fn keyed(list: &List<'_>, keys: Keys<'_>, item: &Value) -> Result<Element, Strin
 ///
 /// # Errors
 /// The first item that has no step.
-pub fn by_element<'v>(
+pub(super) fn by_element<'v>(
     list: &List<'_>,
     items: &'v [Value],
 ) -> Result<BTreeMap<Element, Vec<&'v Value>>, String> {

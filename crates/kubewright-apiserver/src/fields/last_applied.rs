@@ -12,7 +12,7 @@ use crate::kinds::Kind;
 use crate::registry::object;
 
 /// The manager for which it is looked after.
-pub const MANAGER: &str = "kubectl";
+pub(super) const MANAGER: &str = "kubectl";
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The most bytes of all annotations of an object.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
@@ -24,7 +24,7 @@ fn annotation(object: &Value) -> Option<&str> {
 /// The fields that the annotation of an object says and that still are as it says: who applies on the server what was
 /// applied on the client may take them.
 #[must_use]
-pub fn allowed(kind: &Kind, live: &Value) -> Option<Set> {
+pub(super) fn allowed(kind: &Kind, live: &Value) -> Option<Set> {
     let last: Value = serde_json::from_str(annotation(live)?).ok()?;
     if last.get("apiVersion")?.as_str()? != kind.api_version() {
         return None;
@@ -38,7 +38,7 @@ pub fn allowed(kind: &Kind, live: &Value) -> Option<Set> {
 }
 
 /// Sets the annotation of an object that has one to a configuration; removes it when that is too large.
-pub fn renew(object: &mut Value, config: &Value) {
+pub(super) fn renew(object: &mut Value, config: &Value) {
     if annotation(object).is_none() {
         return;
     }

@@ -132,7 +132,7 @@ impl Managed {
 
 /// Whether a client asks for all entries to be forgotten: `[]` or `[{}]`.
 #[must_use]
-pub fn is_reset(value: Option<&Value>) -> bool {
+pub(super) fn is_reset(value: Option<&Value>) -> bool {
     match value.and_then(Value::as_array).map(Vec::as_slice) {
         Some([]) => true,
         Some([one]) => one.as_object().is_some_and(Map::is_empty),

@@ -22,10 +22,12 @@ mod remove;
 pub mod scale;
 mod set;
 mod shape;
+#[cfg(test)]
+mod tests;
 mod update;
 mod versions;
 
-pub use apply::about;
+pub use apply::{about, type_of};
 pub use compare::Difference;
 pub use content::fields;
 pub use element::Element;

@@ -49,6 +49,9 @@ pub(crate) fn in_go(value: &Value) -> String {
 /// An error of Go's JSON decoder in the words of `k8s.io/apimachinery/pkg/runtime`, `converter.go`, by which typed
 /// objects are made of what patches and configurations make.
 pub(crate) fn converted(why: &str) -> String {
+    if why.starts_with("illegal base64") {
+        return format!("error decoding from json: {why}");
+    }
     let Some((found, target)) = mismatch(why) else { return why.to_owned() };
     let kind = match found {
         "array" => "slice",

@@ -21,7 +21,7 @@ struct Versioned<'a> {
 
 /// `merged`, an object that the configuration of `manager` was merged into, without what its configuration had `last`
 /// time, has no more, and nobody else manages. `managed` has its new entry.
-pub fn prune(
+pub(super) fn prune(
     versions: Versions<'_>,
     merged: Value,
     managed: &Managed,

@@ -15,7 +15,7 @@ enum Becomes {
 
 /// The set as it is under today's schema; `None` when that is no different.
 #[must_use]
-pub fn reconcile(shape: Shape<'_>, set: &Set) -> Option<Set> {
+pub(super) fn reconcile(shape: Shape<'_>, set: &Set) -> Option<Set> {
     match becomes(shape, set, false)? {
         Becomes::Below(set) => Some(set),
         Becomes::Whole => None,

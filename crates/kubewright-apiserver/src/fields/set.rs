@@ -243,7 +243,7 @@ impl Set {
 
 /// The path of fields with these names.
 #[must_use]
-pub fn path(names: &[&str]) -> Vec<Element> {
+pub(super) fn path(names: &[&str]) -> Vec<Element> {
     names.iter().map(|name| Element::field(name)).collect()
 }
 

@@ -50,7 +50,7 @@ impl Versions<'_> {
 }
 
 /// What is different between two objects, in each version that somebody asks for.
-pub struct Differences<'a> {
+pub(super) struct Differences<'a> {
     versions: Versions<'a>,
     old: &'a Value,
     new: &'a Value,
@@ -61,7 +61,12 @@ pub struct Differences<'a> {
 impl<'a> Differences<'a> {
     /// Between two objects of the written version. Differences in `ignored` fields do not count.
     #[must_use]
-    pub fn new(versions: Versions<'a>, old: &'a Value, new: &'a Value, ignored: Option<&'a Set>) -> Self {
+    pub(super) fn new(
+        versions: Versions<'a>,
+        old: &'a Value,
+        new: &'a Value,
+        ignored: Option<&'a Set>,
+    ) -> Self {
         Self { versions, old, new, ignored, found: BTreeMap::new() }
     }
 
@@ -69,7 +74,7 @@ impl<'a> Differences<'a> {
     ///
     /// # Errors
     /// As [`Difference::between`].
-    pub fn at(&mut self, api_version: &str) -> Result<Option<&Difference>, String> {
+    pub(super) fn at(&mut self, api_version: &str) -> Result<Option<&Difference>, String> {
         if !self.found.contains_key(api_version) {
             let difference = self.compare(api_version)?;
             self.found.insert(api_version.to_owned(), difference);

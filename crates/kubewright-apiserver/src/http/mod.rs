@@ -20,7 +20,7 @@ mod subject;
 mod subresources;
 mod system;
 pub mod tls;
-mod yaml;
+pub(crate) mod yaml;
 
 pub use in_flight::InFlight;
 pub use response_body::ResponseBody;

@@ -159,9 +159,10 @@ pub(super) async fn review(asked: &Asked<'_>) -> Result<Response<ResponseBody>, 
     if call.kind.group.is_empty() {
         return bind_named(asked).await;
     }
-    let validation = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?.validation;
+    let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
-    let body = review_of(call.kind, asked.decoded()?, validation, &mut warnings)?;
+    let mut body = review_of(call.kind, asked.decoded()?, options.validation, &mut warnings)?;
+    server.registry().own(call, "", &options, None, &mut body);
     let snapshot = server.registry().snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
     let answer = match call.kind.plural.as_str() {

@@ -108,11 +108,9 @@ pub(super) fn patched(
 /// What an applied configuration has made of an object of `kind`: typed, not yet defaulted.
 ///
 /// # Errors
-/// 422 when it is no object of the kind.
-pub(super) fn typed(kind: &Kind, mut value: Value, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
-    let made = value.to_string();
-    fit(kind, &mut value, &Origin::Unrepeated, FieldValidation::Ignore, warnings)
-        .map_err(|reason| of_patch(made, &reason))?;
+/// Why it is no object of the kind.
+pub(super) fn typed(kind: &Kind, mut value: Value, warnings: &mut Vec<String>) -> Result<Value, String> {
+    fit(kind, &mut value, &Origin::Unrepeated, FieldValidation::Ignore, warnings)?;
     warnings.extend(single_owners(&mut value, " after mutating admission happens"));
     Ok(value)
 }
@@ -131,8 +129,13 @@ fn fit(
     warnings: &mut Vec<String>,
 ) -> Result<(), String> {
     encode::set_type(kind, value);
+    // An empty list is not as good as none: it asks for all owners to be forgotten.
+    let forgets_owners = value["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
     let unknown = kind.schema().decode(value)?;
     object::meta_mut(value);
+    if forgets_owners {
+        object::set_meta(value, "managedFields", Some(Value::Array(Vec::new())));
+    }
     let custom = kind.custom.is_some();
     match validation {
         FieldValidation::Strict => origin.strict_error(&unknown, custom).map_or(Ok(()), Err)?,

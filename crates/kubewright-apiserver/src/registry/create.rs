@@ -71,7 +71,6 @@ impl Registry {
             );
             return Err(ApiError::conflict(call.kind, call.name, &why));
         }
-        check_name(call, object::name(&config.value))?;
         self.may_create(call)?;
         definitions::may_come(call.kind, call.name)?;
         let mut warnings = Vec::new();
@@ -87,6 +86,7 @@ impl Registry {
         warnings: &mut Vec<String>,
     ) -> Result<Bytes, ApiError> {
         let mut draft = self.applied(call, "", config, options, None, warnings)?;
+        check_name(call, object::name(&config.value))?;
         object::set_meta(&mut draft, "resourceVersion", None);
         place(call, &mut draft)?;
         body::default(call.kind, &mut draft);

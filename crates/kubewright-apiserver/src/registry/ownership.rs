@@ -4,12 +4,13 @@ use serde_json::Value;
 
 use super::{Call, FieldValidation, Registry, WriteOptions, body, object};
 use crate::error::ApiError;
-use crate::fields::{Versions, Write};
+use crate::fields::{self, Versions, Write, printed};
+use crate::kinds::Kind;
 use crate::patch::Configuration;
 
 impl Registry {
     /// Gives the fields that a write changes to its manager.
-    pub(super) fn own(
+    pub(crate) fn own(
         &self,
         call: Call<'_>,
         subresource: &str,
@@ -38,7 +39,7 @@ impl Registry {
         let value =
             self.writing(call, subresource, options, |write| write.apply(live, &config.value, force))?;
         strict(config, options.validation, warnings)?;
-        body::typed(call.kind, value, warnings)
+        body::typed(call.kind, value, warnings).map_err(|why| unconvertible(call.kind, &config.value, &why))
     }
 
     fn writing<T>(
@@ -59,20 +60,36 @@ impl Registry {
     }
 }
 
-/// What strict decoding has against a configuration: members that stand twice.
+/// 500 without a reason, as in Kubernetes: what applying a configuration makes of an object is none of the kind
+/// (`k8s.io/apimachinery/pkg/util/managedfields/internal/structuredmerge.go`, `Apply`).
+fn unconvertible(kind: &Kind, config: &Value, why: &str) -> ApiError {
+    ApiError::unexplained(format!(
+        "failed to convert new object ({}) to proper version: unable to convert unstructured object to {}: {}",
+        fields::about(kind, config),
+        fields::type_of(kind),
+        printed::converted(why)
+    ))
+}
+
+/// What strict decoding has against a configuration: members that stand twice
+/// (`k8s.io/apiserver/pkg/endpoints/handlers/patch.go`, `applyPatcher`).
 pub(super) fn strict(
     config: &Configuration,
     validation: FieldValidation,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    match (&config.complaint, validation) {
-        (Some(complaint), FieldValidation::Strict) => {
-            Err(ApiError::bad_request(format!("error strict decoding YAML: {complaint}")))
-        }
-        (Some(complaint), FieldValidation::Warn) => {
-            warnings.push(complaint.clone());
+    if config.repeated.is_empty() {
+        return Ok(());
+    }
+    match validation {
+        FieldValidation::Strict => Err(ApiError::bad_request(format!(
+            "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  {}",
+            config.repeated.join("\n  ")
+        ))),
+        FieldValidation::Warn => {
+            warnings.extend_from_slice(&config.repeated);
             Ok(())
         }
-        _ => Ok(()),
+        FieldValidation::Ignore => Ok(()),
     }
 }

@@ -449,7 +449,7 @@ fn carry_metadata(next: &mut Value, current: &Value) {
     for field in ["creationTimestamp", "resourceVersion", "generation", "selfLink"] {
         object::copy_meta(next, current, field);
     }
-    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName"] {
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         if next["metadata"].get(field).is_none_or(Value::is_null) {
             object::copy_meta(next, current, field);
         }

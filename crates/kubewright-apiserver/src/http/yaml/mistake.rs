@@ -8,7 +8,10 @@ pub(super) fn told(kind: &ErrorKind, at: &Marker, text: &str) -> String {
     if *kind == ErrorKind::UnknownAnchor {
         return format!("yaml: unknown anchor '{}' referenced", anchor(at, text));
     }
-    let (scanner, words) = words(kind);
+    let (scanner, words) = match wants_node(kind, at, text) {
+        true => (false, NO_NODE),
+        false => words(kind),
+    };
     let line = match kind {
         // Go finds it where the text ends, behind a line break that may only be meant.
         ErrorKind::UnclosedFlowCollection { .. }
@@ -20,6 +23,22 @@ pub(super) fn told(kind: &ErrorKind, at: &Marker, text: &str) -> String {
         0 => format!("yaml: {words}"),
         line => format!("yaml: line {}: {words}", line + usize::from(scanner)),
     }
+}
+
+const NO_NODE: &str = "did not find expected node content";
+
+/// Whether a flow collection ends, or is broken off, right where something of it has to stand: Go misses that first.
+fn wants_node(kind: &ErrorKind, at: &Marker, text: &str) -> bool {
+    let before = match kind {
+        ErrorKind::MismatchedFlowCollectionEnd { .. } => {
+            at.byte_offset().and_then(|offset| text.get(..offset)).unwrap_or_default()
+        }
+        ErrorKind::UnclosedFlowCollection { .. }
+        | ErrorKind::UnexpectedEofFlowSequence
+        | ErrorKind::UnexpectedEofFlowMapping => text,
+        _ => return false,
+    };
+    before.trim_end().ends_with(['[', '{', ',', ':'])
 }
 
 /// A document is nested too deep.
@@ -59,9 +78,7 @@ fn words(kind: &ErrorKind) -> (bool, &'static str) {
         Kind::ExpectedDocumentStart | Kind::MissingDocumentEndBeforeDirective => {
             (false, "did not find expected <document start>")
         }
-        Kind::ExpectedNodeContent | Kind::MisplacedFlowCollectionEnd => {
-            (false, "did not find expected node content")
-        }
+        Kind::ExpectedNodeContent | Kind::MisplacedFlowCollectionEnd => (false, NO_NODE),
         Kind::DuplicateVersionDirective => (false, "found duplicate %YAML directive"),
         Kind::UnsupportedYamlMajorVersion => (false, "found incompatible YAML document"),
         Kind::DuplicateTagDirective => (false, "found duplicate %TAG directive"),
