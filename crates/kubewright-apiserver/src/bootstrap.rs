@@ -1,14 +1,18 @@
 //! What is in a cluster before anybody has written to it: the system namespaces, the API server's own service, the
 //! priority classes, and the default roles.
 
-use futures::future::try_join_all;
+use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
 
 use crate::authn::User;
 use crate::authz::bootstrap::objects as roles;
 use crate::error::ApiError;
 use crate::http::body::Decoded;
+use crate::kinds::rules::flow::bootstrap as flow;
 use crate::registry::{API_SERVER, Call, FieldValidation, Registry, WriteOptions, object};
+
+/// Who has written them, as field ownership tells it.
+const MANAGER: &str = "kube-apiserver";
 
 /// The namespaces of every cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -28,19 +32,22 @@ pub async fn bootstrap(registry: &Registry) -> Result<(), ApiError> {
         priority_class("system-node-critical"),
     ];
     for (plural, value) in namespaces.chain(others) {
-        create(registry, plural, value).await?;
+        create(registry, MANAGER, plural, value).await?;
     }
     // Together: a store on a disk syncs them all at once.
     let roles = roles().into_iter().map(async |value| {
         let plural = format!("{}s", value["kind"].as_str().unwrap_or_default().to_ascii_lowercase());
-        create(registry, &plural, value).await
+        create(registry, MANAGER, &plural, value).await
     });
-    try_join_all(roles).await?;
+    let flows = flow::objects()
+        .into_iter()
+        .map(async |(plural, value)| create(registry, flow::MANAGER, plural, value).await);
+    try_join(try_join_all(roles), try_join_all(flows)).await?;
     registry.resume_definitions().await;
     Ok(())
 }
 
-async fn create(registry: &Registry, plural: &str, value: Value) -> Result<(), ApiError> {
+async fn create(registry: &Registry, manager: &str, plural: &str, value: Value) -> Result<(), ApiError> {
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let kinds = registry.kinds();
@@ -53,7 +60,7 @@ async fn create(registry: &Registry, plural: &str, value: Value) -> Result<(), A
     }
     let options = WriteOptions {
         validation: FieldValidation::Strict,
-        manager: "kube-apiserver".to_owned(),
+        manager: manager.to_owned(),
         ..WriteOptions::default()
     };
     registry.create(call, Decoded::of(value), options).await.map(drop)

@@ -81,7 +81,13 @@ impl Behaviour {
                     )
             ),
             metadata_of_status_writes: match (group, plural) {
-                ("apiextensions.k8s.io" | "admissionregistration.k8s.io" | "resource.k8s.io", _)
+                (
+                    "apiextensions.k8s.io"
+                    | "admissionregistration.k8s.io"
+                    | "flowcontrol.apiserver.k8s.io"
+                    | "resource.k8s.io",
+                    _,
+                )
                 | ("storage.k8s.io", "volumeattachments") => &[],
                 ("apps", "deployments") => &["annotations", "finalizers", "ownerReferences"],
                 ("", "pods") => &["annotations", "finalizers", "labels"],

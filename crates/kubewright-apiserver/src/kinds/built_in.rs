@@ -1,11 +1,10 @@
 //! The table of built-in kinds: those of Kubernetes v1.36, in the order of its discovery.
 //!
-//! Not served: `componentstatuses` (deprecated), `apiregistration.k8s.io`, `resource.k8s.io` and
-//! `flowcontrol.apiserver.k8s.io`.
+//! Not served: `componentstatuses` (deprecated), `apiregistration.k8s.io` and `resource.k8s.io`.
 
 use k8s_openapi::api::{
     admissionregistration, apps, authentication, authorization, autoscaling, batch, certificates,
-    coordination, core, discovery, events, networking, node, policy, rbac, scheduling, storage,
+    coordination, core, discovery, events, flowcontrol, networking, node, policy, rbac, scheduling, storage,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions;
 
@@ -106,5 +105,7 @@ pub fn table() -> Vec<BuiltIn> {
         built_in::<coordination::v1::Lease>(),
         built_in::<node::v1::RuntimeClass>(),
         built_in::<discovery::v1::EndpointSlice>(),
+        built_in::<flowcontrol::v1::FlowSchema>().with(&[Status]),
+        built_in::<flowcontrol::v1::PriorityLevelConfiguration>().with(&[Status]),
     ]
 }

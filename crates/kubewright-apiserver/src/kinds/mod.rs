@@ -6,6 +6,8 @@ mod built_in;
 mod kind;
 mod ownership;
 pub mod rules;
+#[cfg(test)]
+mod served;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

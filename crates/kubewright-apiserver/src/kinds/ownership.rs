@@ -42,9 +42,8 @@ impl Ownership {
                 ("apps", "Deployment") => named(&[&["spec"], &["metadata", "labels"]]),
                 ("networking.k8s.io", "ServiceCIDR")
                 | ("storage.k8s.io", "VolumeAttachment")
-                | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
-                    named(&[&["spec"], &["metadata"]])
-                }
+                | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy")
+                | ("flowcontrol.apiserver.k8s.io", _) => named(&[&["spec"], &["metadata"]]),
                 _ => named(&[&["spec"]]),
             },
             approval: Set::default(),
@@ -130,6 +129,10 @@ fn blank(group: &str, kind: &str) -> &'static str {
         ("certificates.k8s.io", "CertificateSigningRequest") => {
             r#"{"spec":{"request":null,"signerName":""}}"#
         }
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => {
+            r#"{"spec":{"matchingPrecedence":0,"priorityLevelConfiguration":{"name":""}}}"#
+        }
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => r#"{"spec":{"type":""}}"#,
         ("networking.k8s.io", "NetworkPolicy") => r#"{"spec":{"podSelector":{}}}"#,
         ("rbac.authorization.k8s.io", "ClusterRoleBinding")
         | ("rbac.authorization.k8s.io", "RoleBinding") => {

@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use super::column::{Column, NAME, date};
 use super::value::{cells, text};
-use super::{admission, batch, cluster, config, events, network, pods, rbac, scaling, storage, workloads};
+use super::{
+    admission, batch, cluster, config, events, flow, network, pods, rbac, scaling, storage, workloads,
+};
 
 /// The columns of a built-in kind, and the function that makes a row: one cell for each column.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +53,8 @@ pub(super) fn printer(group: &str, plural: &str) -> Printer {
         ("node.k8s.io", "runtimeclasses") => cluster::RUNTIME_CLASSES,
         ("scheduling.k8s.io", "priorityclasses") => cluster::PRIORITY_CLASSES,
         ("discovery.k8s.io", "endpointslices") => network::ENDPOINT_SLICES,
+        ("flowcontrol.apiserver.k8s.io", "flowschemas") => flow::SCHEMAS,
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => flow::LEVELS,
         ("networking.k8s.io", "ingresses") => network::INGRESSES,
         ("networking.k8s.io", "ingressclasses") => network::INGRESS_CLASSES,
         ("networking.k8s.io", "ipaddresses") => network::IP_ADDRESSES,

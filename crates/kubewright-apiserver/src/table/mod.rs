@@ -14,6 +14,7 @@ mod column;
 mod config;
 mod custom;
 mod events;
+mod flow;
 mod network;
 mod pods;
 mod rbac;

@@ -18,6 +18,7 @@ mod coordination;
 mod errors;
 mod events;
 mod fill;
+pub mod flow;
 mod limits;
 pub mod metadata;
 pub mod namespaces;

@@ -2,7 +2,7 @@
 
 use super::{
     Again, Generation, Rules, admission, apps, autoscaling, batch, certificates, config, coordination,
-    events, limits, namespaces, networking, nodes, pods, policy, rbac, reviews, services, storage,
+    events, flow, limits, namespaces, networking, nodes, pods, policy, rbac, reviews, services, storage,
 };
 use crate::schema::definition;
 
@@ -27,6 +27,8 @@ pub(super) fn of(group: &str, version: &str, plural: &str) -> Rules {
         ("certificates.k8s.io", "v1", "certificatesigningrequests") => certificates::signing_requests(),
         ("coordination.k8s.io", "v1", "leases") => coordination::leases(),
         ("discovery.k8s.io", "v1", "endpointslices") => services::endpoint_slices(),
+        ("flowcontrol.apiserver.k8s.io", "v1", "flowschemas") => flow::flow_schemas(),
+        ("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations") => flow::priority_levels(),
         ("networking.k8s.io", "v1", "ingressclasses") => networking::ingress_classes(),
         ("networking.k8s.io", "v1", "ingresses") => networking::ingresses(),
         ("networking.k8s.io", "v1", "ipaddresses") => networking::ip_addresses(),

@@ -1,6 +1,7 @@
 //! The rules of kinds, from the outside: good objects pass, and each mistake is told in Kubernetes' words.
 
 mod config;
+mod flow;
 mod generation;
 mod metadata;
 mod networking;
@@ -20,12 +21,13 @@ use super::Rules;
 /// A kind: group, version, plural.
 type Kind = (&'static str, &'static str, &'static str);
 
-const CLUSTER_WIDE: [&str; 21] = [
+const CLUSTER_WIDE: [&str; 23] = [
     "clusterrolebindings",
     "clusterroles",
     "certificatesigningrequests",
     "csidrivers",
     "csinodes",
+    "flowschemas",
     "ingressclasses",
     "ipaddresses",
     "mutatingadmissionpolicies",
@@ -35,6 +37,7 @@ const CLUSTER_WIDE: [&str; 21] = [
     "nodes",
     "persistentvolumes",
     "priorityclasses",
+    "prioritylevelconfigurations",
     "runtimeclasses",
     "servicecidrs",
     "storageclasses",

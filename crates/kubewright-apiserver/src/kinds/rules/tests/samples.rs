@@ -20,6 +20,27 @@ pub(super) const CONFIG_MAP: Kind = ("", "v1", "configmaps");
 pub(super) const SECRET: Kind = ("", "v1", "secrets");
 pub(super) const NAMESPACE: Kind = ("", "v1", "namespaces");
 
+pub(super) const FLOW_SCHEMA: Kind = ("flowcontrol.apiserver.k8s.io", "v1", "flowschemas");
+pub(super) const PRIORITY_LEVEL: Kind = ("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations");
+
+fn flow_schema() -> Value {
+    json!({"spec": {
+        "priorityLevelConfiguration": {"name": "low"},
+        "rules": [{
+            "subjects": [{"kind": "User", "user": {"name": "u"}}],
+            "resourceRules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["n"]}],
+            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["/"]}]
+        }]
+    }})
+}
+
+fn priority_level() -> Value {
+    json!({"spec": {
+        "type": "Limited",
+        "limited": {"limitResponse": {"type": "Queue", "queuing": {}}}
+    }})
+}
+
 pub(super) fn pod_spec() -> Value {
     json!({"containers": [{"name": "c", "image": "nginx:1.25"}]})
 }
@@ -128,6 +149,8 @@ fn workloads() -> Vec<(Kind, Value)> {
 
 fn small_groups() -> Vec<(Kind, Value)> {
     vec![
+        (FLOW_SCHEMA, flow_schema()),
+        (PRIORITY_LEVEL, priority_level()),
         (("coordination.k8s.io", "v1", "leases"), json!({"spec": {"leaseDurationSeconds": 15}})),
         (("scheduling.k8s.io", "v1", "priorityclasses"), json!({"value": 10})),
         (
