@@ -227,7 +227,7 @@ async fn version(api: &Api, path: &str) -> Value {
     api.get(path).await.expect(200)["metadata"]["resourceVersion"].clone()
 }
 
-fn code_and_warnings(answer: Answer) -> (u16, Vec<String>) {
+fn code_and_warnings(answer: &Answer) -> (u16, Vec<String>) {
     let warnings = answer.headers.get_all("warning").iter();
     (answer.code.as_u16(), warnings.map(|text| text.to_str().unwrap().to_owned()).collect())
 }
@@ -237,17 +237,17 @@ async fn a_refused_write_warns_of_what_was_found_before() {
     let api = Api::start().await;
     let map = |name: &str| json!({"metadata": {"name": name}, "x": 1});
     let told = vec![r#"299 - "unknown field \"x\"""#.to_owned()];
-    assert_eq!(code_and_warnings(api.post(MAPS, map("a")).await), (201, told.clone()));
-    assert_eq!(code_and_warnings(api.post(MAPS, map("a")).await), (409, told.clone()));
-    assert_eq!(code_and_warnings(api.post(MAPS, map("A")).await), (422, told.clone()));
+    assert_eq!(code_and_warnings(&api.post(MAPS, map("a")).await), (201, told.clone()));
+    assert_eq!(code_and_warnings(&api.post(MAPS, map("a")).await), (409, told.clone()));
+    assert_eq!(code_and_warnings(&api.post(MAPS, map("A")).await), (422, told.clone()));
     let elsewhere = json!({"metadata": {"name": "b", "namespace": "other"}, "x": 1});
-    assert_eq!(code_and_warnings(api.post(MAPS, elsewhere).await), (400, told.clone()));
+    assert_eq!(code_and_warnings(&api.post(MAPS, elsewhere).await), (400, told.clone()));
     let path = format!("{MAPS}/a");
-    assert_eq!(code_and_warnings(api.put(&path, map("b")).await), (400, told.clone()));
+    assert_eq!(code_and_warnings(&api.put(&path, map("b")).await), (400, told.clone()));
     let old = json!({"metadata": {"name": "a", "resourceVersion": "1"}, "x": 1});
-    assert_eq!(code_and_warnings(api.put(&path, old.clone()).await), (409, told.clone()));
-    assert_eq!(code_and_warnings(api.patch(&path, "merge", old).await), (409, told.clone()));
-    assert_eq!(code_and_warnings(api.put(&format!("{MAPS}/none"), map("none")).await), (404, told.clone()));
+    assert_eq!(code_and_warnings(&api.put(&path, old.clone()).await), (409, told.clone()));
+    assert_eq!(code_and_warnings(&api.patch(&path, "merge", old).await), (409, told.clone()));
+    assert_eq!(code_and_warnings(&api.put(&format!("{MAPS}/none"), map("none")).await), (404, told.clone()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -257,8 +257,8 @@ async fn a_deprecated_version_warns_of_itself_whatever_the_answer() {
     let told = vec![
         r#"299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice""#.to_owned(),
     ];
-    assert_eq!(code_and_warnings(api.get(endpoints).await), (200, told.clone()));
-    assert_eq!(code_and_warnings(api.get(&format!("{endpoints}/none")).await), (404, told.clone()));
+    assert_eq!(code_and_warnings(&api.get(endpoints).await), (200, told.clone()));
+    assert_eq!(code_and_warnings(&api.get(&format!("{endpoints}/none")).await), (404, told.clone()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -82,6 +82,7 @@ fn blank(group: &str, kind: &str) -> &'static str {
         ("", "Event") => {
             r#"{"eventTime":null,"firstTimestamp":null,"involvedObject":{},"lastTimestamp":null,"reportingComponent":"","reportingInstance":"","source":{}}"#
         }
+        ("authorization.k8s.io", _) | ("authentication.k8s.io", "TokenReview") => r#"{"spec":{}}"#,
         ("", "LimitRange") => r#"{"spec":{"limits":null}}"#,
         ("", "Namespace")
         | ("", "Node")

@@ -256,9 +256,7 @@ mod tests {
             let text = |part: &str| told[part].as_str().map(Into::into);
             let mut field = schema(&told["fields"]);
             if told.get("key").is_some() {
-                let mut list = Node::default();
-                list.items = Some(Arc::new(field));
-                field = list;
+                field = Node { items: Some(Arc::new(field)), ..Node::default() };
             }
             field.merge = Some(Box::new(Merge {
                 patch_strategy: text("strategy"),
