@@ -218,6 +218,7 @@ fn is_nothing(field: &Node, value: &Value) -> bool {
         Value::Null => true,
         Value::Array(list) => list.is_empty() && field.target().coding == Coding::Plain,
         Value::Object(map) => map.is_empty() && matches!(field.target().additional, Additional::Of(_)),
+        Value::String(bytes) if field.format.as_deref() == Some("byte") => bytes.is_empty(),
         scalar => field.omits_zero && zeros::is_zero(scalar),
     }
 }

@@ -102,6 +102,7 @@ pub(super) fn runtime_classes() -> Rules {
             }
         },
         again: Again::Object,
+        finalizers: Finalizers::Syntax,
         validate: |class| Errors::of(|errors| check_runtime(&At::root(class), errors)),
         validate_update: |new, old| {
             Errors::of(|errors| {

@@ -156,8 +156,9 @@ fn check_url(url: &At<'_>, errors: &mut Errors) {
 }
 
 fn check_service(service: &At<'_>, errors: &mut Errors) {
-    for field in ["name", "namespace"] {
-        errors.need(&service.get(field));
+    // Kubernetes takes one for the other.
+    for (field, told) in [("namespace", "name"), ("name", "namespace")] {
+        errors.need(&At { path: service.get(told).path, ..service.get(field) });
     }
     let port = service.get("port");
     if !port.number().is_some_and(|port| (1..=65535).contains(&port)) {
