@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{encode, object, type_of_body};
 use crate::error::ApiError;
 use crate::field::FieldError;
+use crate::fields::printed;
 use crate::http::body::{Decoded, Origin};
 use crate::kinds::{Kind, Role};
 use crate::patch::Change;
@@ -94,12 +95,11 @@ pub(super) fn patched(
     }
     let origin = Origin::Patch { complaints: change.complaints.clone() };
     if let Err(reason) = fit(kind, &mut value, &origin, validation, warnings) {
-        // The answer quotes the patch, or else the object before anything was dropped from it.
-        let quoted = match change.quoted() {
-            Some(quoted) => quoted,
-            None => change.apply(current)?.to_string(),
-        };
-        return Err(of_patch(quoted, &reason));
+        // The answer quotes the patch and what converting it says, or else the object before anything was dropped from it.
+        return Err(match change.quoted() {
+            Some(quoted) => of_patch(quoted, &printed::converted(&reason)),
+            None => of_patch(change.apply(current)?.to_string(), &reason),
+        });
     }
     warnings.extend(single_owners(&mut value, " after mutating admission happens"));
     Ok(value)
