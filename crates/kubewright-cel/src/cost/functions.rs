@@ -1,6 +1,7 @@
 //! What calls are estimated to cost: by overload in cel-go's ext/lists.go and ext/sets.go, by function in
 //! k8s.io/apiserver/pkg/cel/library/cost.go, and by overload in cel-go's checker/cost.go.
 
+use super::costs_one;
 use super::estimate::{Argument, CallEstimate};
 use super::runtime::{CHECK, LIST, PATTERN, TRAVERSAL};
 use super::sizes::{CostEstimate, Size};
@@ -97,45 +98,7 @@ fn of_kubernetes(
     let first = args.first();
     Some(match function {
         "check" => only(CostEstimate::fixed(CHECK)),
-        "serviceAccount"
-        | "path"
-        | "group"
-        | "resource"
-        | "subresource"
-        | "namespace"
-        | "name"
-        | "allowed"
-        | "reason"
-        | "error"
-        | "errored"
-        | "masked"
-        | "prefixLength"
-        | "family"
-        | "isUnspecified"
-        | "isLoopback"
-        | "isLinkLocalMulticast"
-        | "isLinkLocalUnicast"
-        | "isGlobalUnicast"
-        | "format.named"
-        | "sign"
-        | "asInteger"
-        | "isInteger"
-        | "asApproximateFloat"
-        | "isGreaterThan"
-        | "isLessThan"
-        | "compareTo"
-        | "add"
-        | "sub"
-        | "major"
-        | "minor"
-        | "patch"
-        | "getScheme"
-        | "getHostname"
-        | "getHost"
-        | "getPort"
-        | "getEscapedPath"
-        | "getQuery" => only(CostEstimate::fixed(1)),
-        "ip" if overload == "cidr_ip" => only(CostEstimate::fixed(1)),
+        name if costs_one(name, overload) => only(CostEstimate::fixed(1)),
         "fieldSelector" | "labelSelector" => only(selector(size(first?))),
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => only(traversed(target?)),
         "cidr" | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver" => {

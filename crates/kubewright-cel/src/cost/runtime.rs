@@ -1,6 +1,7 @@
 //! What a call costs while an expression runs: by function in k8s.io/apiserver/pkg/cel/library/cost.go, by overload in cel-go's
 //! interpreter/runtimecost.go, ext/lists.go and ext/sets.go.
 
+use super::costs_one;
 use super::sizes::scale;
 use crate::value::{List, Value};
 
@@ -191,45 +192,7 @@ fn by_library(overload: &str) -> Option<CallCost> {
 fn by_function(function: &str, overload: &str) -> Option<CallCost> {
     Some(match function {
         "check" => CallCost::Fixed(CHECK),
-        "serviceAccount"
-        | "path"
-        | "group"
-        | "resource"
-        | "subresource"
-        | "namespace"
-        | "name"
-        | "allowed"
-        | "reason"
-        | "error"
-        | "errored"
-        | "masked"
-        | "prefixLength"
-        | "family"
-        | "isUnspecified"
-        | "isLoopback"
-        | "isLinkLocalMulticast"
-        | "isLinkLocalUnicast"
-        | "isGlobalUnicast"
-        | "format.named"
-        | "sign"
-        | "asInteger"
-        | "isInteger"
-        | "asApproximateFloat"
-        | "isGreaterThan"
-        | "isLessThan"
-        | "compareTo"
-        | "add"
-        | "sub"
-        | "major"
-        | "minor"
-        | "patch"
-        | "getScheme"
-        | "getHostname"
-        | "getHost"
-        | "getPort"
-        | "getEscapedPath"
-        | "getQuery" => CallCost::Fixed(1),
-        "ip" if overload == "cidr_ip" => CallCost::Fixed(1),
+        name if costs_one(name, overload) => CallCost::Fixed(1),
         "fieldSelector" | "labelSelector" => CallCost::Selector,
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => CallCost::Traverse,
         "url"

@@ -1,36 +1,13 @@
 //! The expressions of webhooks and policies must compile, and give what is wanted of them.
 
+use kubewright_cel::escaping::is_reserved;
+
 use super::super::at::At;
 use super::super::errors::Errors;
 use crate::admission::expressions::{Compiler, Names, Returns};
 
 /// The longest expression of an audit annotation.
 const MAX_AUDIT_EXPRESSION: usize = 5 * 1024;
-
-/// The words of CEL that are no identifiers.
-const RESERVED: [&str; 21] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "namespace",
-    "null",
-    "package",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
 
 /// Checks the expressions of one policy. They may use its variables once these were checked.
 pub(super) struct Expressions {
@@ -132,5 +109,5 @@ fn tell(at: &At<'_>, text: &str, why: Option<String>, errors: &mut Errors) {
 fn is_identifier(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && !RESERVED.contains(&name)
+        && !is_reserved(name)
 }
