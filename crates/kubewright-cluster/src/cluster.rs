@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::HeaderValue;
 use kube::Client;
 use kubewright_apiserver::authn::User;
 use kubewright_apiserver::http::ApiServer;
@@ -12,7 +13,7 @@ use kubewright_world::World;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::transport;
+use crate::transport::{self, Caller};
 use crate::{Builder, StartError};
 
 /// How long nobody must have written for a cluster to count as settled.
@@ -56,7 +57,11 @@ impl Cluster {
         for builtin in controllers {
             let writer = User::new(builtin.identity.user, builtin.identity.groups.iter().copied());
             for controller in builtin.controllers(setup) {
-                manager.add(controller.acting_as(self.client_as(writer.clone())));
+                let caller = Caller {
+                    user: writer.clone(),
+                    program: Some(HeaderValue::from_static(builtin.identity.program)),
+                };
+                manager.add(controller.acting_as(transport::client(&self.server, caller, "default")));
             }
         }
         let shutdown = self.shutdown.child_token();
@@ -81,13 +86,14 @@ impl Cluster {
     /// A client that acts as somebody, under the RBAC of the cluster.
     #[must_use]
     pub fn client_as(&self, user: User) -> Client {
-        transport::client(&self.server, user, "default")
+        transport::client(&self.server, Caller { user, program: None }, "default")
     }
 
     /// A client that acts as a service account, under the RBAC of the cluster.
     #[must_use]
     pub fn client_of_service_account(&self, namespace: &str, name: &str) -> Client {
-        transport::client(&self.server, User::service_account(namespace, name, ""), namespace)
+        let user = User::service_account(namespace, name, "");
+        transport::client(&self.server, Caller { user, program: None }, namespace)
     }
 
     /// The API as a tower service.

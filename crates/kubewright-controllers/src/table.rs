@@ -24,6 +24,8 @@ pub struct Identity {
     pub user: &'static str,
     /// The groups.
     pub groups: &'static [&'static str],
+    /// The program that it is a part of in a real cluster: the manager of the fields that it writes.
+    pub program: &'static str,
 }
 
 impl Identity {
@@ -31,6 +33,7 @@ impl Identity {
         Self {
             user,
             groups: &["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
+            program: "kube-controller-manager",
         }
     }
 }
@@ -151,7 +154,11 @@ static TABLE: [Builtin; 15] = [
     Builtin {
         name: "scheduler",
         aliases: &["kube-scheduler"],
-        identity: Identity { user: "system:kube-scheduler", groups: &["system:authenticated"] },
+        identity: Identity {
+            user: "system:kube-scheduler",
+            groups: &["system:authenticated"],
+            program: "kube-scheduler",
+        },
         build: |setup| if setup.nodes == 0 { Vec::new() } else { vec![kubewright_node::scheduler()] },
     },
     Builtin {
@@ -161,6 +168,7 @@ static TABLE: [Builtin; 15] = [
         identity: Identity {
             user: "system:simulated-nodes",
             groups: &["system:masters", "system:authenticated"],
+            program: "kubelet",
         },
         build: |setup| {
             if setup.nodes == 0 { Vec::new() } else { kubewright_node::simulated_nodes(setup.nodes) }

@@ -55,6 +55,24 @@ async fn a_deployment_becomes_available() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_controller_writes_is_managed_by_the_program_that_it_is_part_of() {
+    let world = World::start().await;
+    world.create::<Deployment>(deployment(1)).await;
+    world.settle().await;
+    let managers = |meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
+        let entries = meta.managed_fields.iter().flatten();
+        entries.filter_map(|entry| entry.manager.clone()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let sets = world.all::<ReplicaSet>().await;
+    assert_eq!(managers(&sets[0].metadata).into_iter().collect::<Vec<_>>(), ["kube-controller-manager"]);
+    let pods = world.all::<Pod>().await;
+    assert_eq!(
+        managers(&pods[0].metadata).into_iter().collect::<Vec<_>>(),
+        ["kube-controller-manager", "kubelet"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_update_replaces_all_pods_and_keeps_the_old_set() {
     let world = World::start().await;
     world.create::<Deployment>(deployment(4)).await;
