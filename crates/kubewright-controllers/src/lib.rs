@@ -8,6 +8,9 @@ mod cluster_roles;
 mod deployment;
 mod discovery;
 mod disruption;
+mod endpoint_mirror;
+mod endpoint_slices;
+mod endpoints;
 mod garbage_collector;
 mod namespace;
 mod node_lifecycle;
@@ -17,6 +20,7 @@ mod quota;
 mod replicaset;
 mod root_ca;
 mod service_account;
+mod services;
 mod table;
 
 pub use self::table::{Builtin, Identity, Setup, UnknownController, all, select};

@@ -3,8 +3,8 @@
 use kubewright_runtime::Controller;
 
 use crate::{
-    cluster_roles, deployment, disruption, garbage_collector, namespace, node_lifecycle, protection, quota,
-    replicaset, root_ca, service_account,
+    cluster_roles, deployment, disruption, endpoint_mirror, endpoint_slices, endpoints, garbage_collector,
+    namespace, node_lifecycle, protection, quota, replicaset, root_ca, service_account,
 };
 
 /// What the controllers are told about the control plane that they are part of.
@@ -68,7 +68,7 @@ pub fn all() -> &'static [Builtin] {
     &TABLE
 }
 
-static TABLE: [Builtin; 15] = [
+static TABLE: [Builtin; 18] = [
     Builtin {
         name: "namespace-controller",
         aliases: &["namespace"],
@@ -104,6 +104,26 @@ static TABLE: [Builtin; 15] = [
         aliases: &["replicaset"],
         identity: Identity::service_account("system:serviceaccount:kube-system:replicaset-controller"),
         build: |_| vec![replicaset::controller()],
+    },
+    Builtin {
+        name: "endpoints-controller",
+        aliases: &["endpoint"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:endpoint-controller"),
+        build: |_| vec![endpoints::controller()],
+    },
+    Builtin {
+        name: "endpointslice-controller",
+        aliases: &["endpointslice"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:endpointslice-controller"),
+        build: |_| vec![endpoint_slices::controller()],
+    },
+    Builtin {
+        name: "endpointslice-mirroring-controller",
+        aliases: &["endpointslicemirroring"],
+        identity: Identity::service_account(
+            "system:serviceaccount:kube-system:endpointslicemirroring-controller",
+        ),
+        build: |_| vec![endpoint_mirror::controller()],
     },
     Builtin {
         name: "resourcequota-controller",

@@ -5,4 +5,5 @@ mod deployments;
 mod garbage;
 mod namespaces;
 mod scheduling;
+mod services;
 mod support;

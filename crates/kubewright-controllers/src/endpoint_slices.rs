@@ -1,0 +1,125 @@
+//! The endpoint slice controller: the addresses of a Service's pods, as EndpointSlices of at most a hundred each
+//! (`pkg/controller/endpointslice`, `staging/src/k8s.io/endpointslice/reconciler.go`). Hints of the old annotation
+//! `service.kubernetes.io/topology-mode` are not given.
+
+pub(crate) mod desired;
+mod hints;
+pub(crate) mod plan;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+use kube::api::DeleteParams;
+use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
+
+use self::plan::Plan;
+use crate::claims::Selectors;
+use crate::is_namespace_terminating;
+use crate::services::{self, TRIGGER_TIME, Triggers};
+
+/// Of which Service a slice is.
+pub(crate) const SERVICE_NAME: &str = "kubernetes.io/service-name";
+/// Who keeps a slice.
+pub(crate) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+const MANAGER: &str = "endpointslice-controller.k8s.io";
+
+/// The controller.
+#[must_use]
+pub(crate) fn controller() -> Controller {
+    let selectors = Selectors::default();
+    let services = selectors.clone();
+    Controller::new("endpoint-slice-controller", Slices { selectors, triggers: Triggers::default() })
+        .for_kind::<Service>()
+        .watches(move |pod: &Pod| services.selecting(&pod.metadata))
+        .predicate(services::changes_endpoints())
+        .watches(|slice: &EndpointSlice| service_of(slice, MANAGER).into_iter().collect())
+        .watches(|_: &Node| Vec::new())
+        .predicate(Predicate::of(|_: &Event<'_, Node>| false))
+}
+
+/// The Service of a slice that `manager` keeps.
+pub(crate) fn service_of(slice: &EndpointSlice, manager: &str) -> Option<Key> {
+    let labels = slice.metadata.labels.as_ref()?;
+    let service = labels.get(SERVICE_NAME).filter(|name| !name.is_empty())?;
+    let is_kept = labels.get(MANAGED_BY).is_some_and(|name| name == manager);
+    is_kept.then(|| Key { namespace: slice.metadata.namespace.clone(), name: service.clone() })
+}
+
+/// The slices of the Service `key` that `manager` keeps and that are not being deleted.
+pub(crate) fn slices_of(ctx: &Context, key: &Key, manager: &str) -> Vec<Arc<EndpointSlice>> {
+    let all = ctx.list::<EndpointSlice>(key.namespace.as_deref()).into_iter();
+    all.filter(|slice| {
+        slice.metadata.deletion_timestamp.is_none() && service_of(slice, manager).as_ref() == Some(key)
+    })
+    .collect()
+}
+
+/// The endpoints of a slice.
+pub(crate) fn endpoints(slice: &EndpointSlice) -> &[Endpoint] {
+    slice.endpoints.as_deref().unwrap_or_default()
+}
+
+struct Slices {
+    selectors: Selectors,
+    triggers: Triggers,
+}
+
+impl Reconciler for Slices {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        let Some(service) = ctx.get::<Service>(key) else {
+            self.selectors.forget(key);
+            self.triggers.forget(key);
+            return Ok(Outcome::Done);
+        };
+        let Some(selector) = services::selector(&service) else {
+            self.selectors.forget(key);
+            return Ok(Outcome::Done);
+        };
+        self.selectors.set(key, &selector);
+        let selected = |pod: &Arc<Pod>| self.selectors.selecting(&pod.metadata).contains(key);
+        let pods: Vec<_> = ctx.list::<Pod>(key.namespace.as_deref()).into_iter().filter(selected).collect();
+        let trigger = self.triggers.first_change(key, &service, &pods);
+        let node = |name: &str| ctx.get::<Node>(&Key::cluster(name));
+        let (desired, lost) = desired::of(&service, &pods, node);
+        let plan = plan::plan(&service, desired, slices_of(ctx, key, MANAGER), MANAGER);
+        let acted = act(ctx, plan, service.metadata.deletion_timestamp.is_none(), trigger).await;
+        let result = acted.and_then(|()| lost.map_or(Ok(()), |why| Err(Error::new(why))));
+        if let Err(error) = &result {
+            let note = format!("Error updating Endpoint Slices for Service {key}: {error}");
+            ctx.event(&*service, EventType::Warning, "FailedToUpdateEndpointSlices", &note).await;
+        }
+        result.map(|()| Outcome::Done)
+    }
+}
+
+/// Writes what the plan says. Nothing is created for an owner that is going away.
+pub(crate) async fn act(
+    ctx: &Context,
+    plan: Plan,
+    creates: bool,
+    trigger: Option<Timestamp>,
+) -> Result<(), Error> {
+    let with_trigger = |mut slice: EndpointSlice| {
+        let annotations = slice.metadata.annotations.get_or_insert_default();
+        match trigger {
+            Some(time) => annotations.insert(TRIGGER_TIME.into(), time.to_string()),
+            None => annotations.remove(TRIGGER_TIME),
+        };
+        slice
+    };
+    for slice in plan.create.into_iter().filter(|_| creates) {
+        match ctx.create(&with_trigger(slice)).await {
+            Err(error) if is_namespace_terminating(&error) => return Ok(()),
+            written => drop(written?),
+        }
+    }
+    for slice in plan.update {
+        ctx.update(&with_trigger(slice)).await?;
+    }
+    for slice in plan.delete {
+        ctx.delete::<EndpointSlice>(&Key::of(&*slice), DeleteParams::default()).await?;
+    }
+    Ok(())
+}
