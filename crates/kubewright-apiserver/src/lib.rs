@@ -9,6 +9,7 @@ pub mod admission;
 pub mod authn;
 pub mod authz;
 pub mod bootstrap;
+mod der;
 pub mod discovery;
 pub mod error;
 pub mod field;
@@ -23,6 +24,7 @@ pub mod registry;
 pub mod schema;
 pub mod selector;
 pub mod table;
+pub mod trust;
 pub mod watch;
 pub mod webhook;
 

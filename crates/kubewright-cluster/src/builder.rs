@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use kubewright_apiserver::authn::{Authenticator, Secret};
+use kubewright_apiserver::authn::{
+    Authenticator, FrontProxy, KeyError, Secret, ServiceAccounts, TokenKey, User,
+};
 use kubewright_apiserver::bootstrap::bootstrap;
+use kubewright_apiserver::http::tls::TlsError;
 use kubewright_apiserver::http::{ApiServer, Config};
 use kubewright_apiserver::registry::{Registry, Summary};
 use kubewright_controllers::{Setup, UnknownController};
@@ -22,7 +25,10 @@ pub enum StartError {
     Controllers(#[from] UnknownController),
     /// The machine gives no entropy for keys.
     #[error("no key for service account tokens: {0}")]
-    Key(String),
+    Key(#[from] KeyError),
+    /// The endpoint's certificate and key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The key for tokens was not kept well.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -39,8 +45,11 @@ pub struct Builder {
     controllers: String,
     nodes: usize,
     endpoint: Option<Endpoint>,
-    admin_token: Option<Secret>,
     data: Option<DataDirectory>,
+    accounts: Option<ServiceAccounts>,
+    tokens: Vec<(Secret, User)>,
+    front_proxy: Option<FrontProxy>,
+    anonymous: bool,
 }
 
 impl Default for Builder {
@@ -51,8 +60,11 @@ impl Default for Builder {
             controllers: "*".to_owned(),
             nodes: 1,
             endpoint: None,
-            admin_token: None,
             data: None,
+            accounts: None,
+            tokens: Vec::new(),
+            front_proxy: None,
+            anonymous: true,
         }
     }
 }
@@ -97,8 +109,36 @@ impl Builder {
 
     /// Who shows this bearer token is the administrator (`system:masters`).
     #[must_use]
-    pub fn admin_token(mut self, token: Secret) -> Self {
-        self.admin_token = Some(token);
+    pub fn admin_token(self, token: Secret) -> Self {
+        self.token(token, administrator())
+    }
+
+    /// Who shows this bearer token is this user. There may be any number.
+    #[must_use]
+    pub fn token(mut self, token: Secret, user: User) -> Self {
+        self.tokens.push((token, user));
+        self
+    }
+
+    /// How the tokens of service accounts are issued and verified. Default: a key of the cluster's own (of its data, if it
+    /// is kept), and the issuer `https://kubernetes.default.svc.cluster.local`.
+    #[must_use]
+    pub fn service_accounts(mut self, accounts: ServiceAccounts) -> Self {
+        self.accounts = Some(accounts);
+        self
+    }
+
+    /// A proxy that may say who makes a request.
+    #[must_use]
+    pub fn front_proxy(mut self, proxy: FrontProxy) -> Self {
+        self.front_proxy = Some(proxy);
+        self
+    }
+
+    /// Whether somebody without credentials is `system:anonymous` (the default), or is refused.
+    #[must_use]
+    pub fn anonymous(mut self, allowed: bool) -> Self {
+        self.anonymous = allowed;
         self
     }
 
@@ -123,22 +163,32 @@ impl Builder {
         let ca = self.endpoint.as_ref().map(Endpoint::ca_pem).unwrap_or_default();
         let setup = Setup { ca, nodes: self.nodes };
         let world = self.world.unwrap_or_else(|| World::simulated(self.seed));
-        let (store, mut authenticator): (Arc<dyn Store<Summary>>, _) = match self.data {
+        let (store, key): (Arc<dyn Store<Summary>>, _) = match self.data {
             Some(data) => {
-                let authenticator = Authenticator::with_key(&world, data.token_key()?);
-                (Arc::new(data.store), authenticator)
+                let key = data.token_key()?;
+                (Arc::new(data.store), Some(key))
             }
-            None => {
-                let authenticator =
-                    Authenticator::new(&world).map_err(|error| StartError::Key(error.to_string()))?;
-                (Arc::new(Memory::new()), authenticator)
-            }
+            None => (Arc::new(Memory::new()), None),
         };
+        let accounts = match (self.accounts, key) {
+            (Some(accounts), _) => accounts,
+            (None, Some(key)) => ServiceAccounts::new(key),
+            (None, None) => ServiceAccounts::new(TokenKey::generate()?),
+        };
+        let mut authenticator =
+            Authenticator::with_service_accounts(&world, accounts).with_anonymous(self.anonymous);
+        for (token, user) in self.tokens {
+            authenticator = authenticator.with_token(&token, user);
+        }
+        if let Some(endpoint) = &self.endpoint {
+            authenticator = authenticator.with_client_ca(endpoint.clients().clone());
+        }
+        let proxies = self.front_proxy.as_ref().map(|proxy| proxy.ca().clone());
+        if let Some(proxy) = self.front_proxy {
+            authenticator = authenticator.with_front_proxy(proxy);
+        }
         let registry = Arc::new(Registry::new(world.clone(), store));
         bootstrap(&registry).await?;
-        if let Some(token) = &self.admin_token {
-            authenticator = authenticator.with_token(token, administrator());
-        }
         let shutdown = CancellationToken::new();
         let server = ApiServer::new(Config {
             registry,
@@ -151,7 +201,7 @@ impl Builder {
         });
         let mut cluster = Cluster::new(server, world, shutdown);
         if let Some(endpoint) = self.endpoint {
-            cluster.serve(endpoint);
+            cluster.serve(endpoint, proxies.as_ref())?;
         }
         cluster.run(&controllers, &setup);
         Ok(cluster)

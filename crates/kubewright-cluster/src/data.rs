@@ -145,7 +145,7 @@ fn is_empty(path: &Path) -> Result<bool, DataError> {
 /// Makes the credentials: all of them, or none.
 fn make_credentials(path: &Path, world: &World) -> Result<(), DataError> {
     let authority = Authority::new(world)?;
-    let token = Secret::random().map_err(|_| KeyError)?;
+    let token = Secret::random().map_err(|_| KeyError::Entropy)?;
     let files = [
         (CA_CERTIFICATE, authority.ca_pem()),
         (CA_KEY, authority.key_pem()),

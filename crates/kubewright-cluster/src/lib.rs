@@ -21,5 +21,9 @@ mod transport;
 pub use builder::{Builder, StartError};
 pub use cluster::Cluster;
 pub use data::{DataDirectory, DataError};
-pub use kubewright_apiserver::authn::{Secret, User};
-pub use serve::{Endpoint, ServeError};
+pub use kubewright_apiserver::authn::{
+    FrontProxy, PublicKey, Secret, ServiceAccounts, TokenKey, User, token_file,
+};
+pub use kubewright_apiserver::http::tls::ServingCertificate;
+pub use kubewright_apiserver::trust::Bundle;
+pub use serve::{Endpoint, ServeError, Serving};

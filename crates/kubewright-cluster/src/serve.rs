@@ -1,12 +1,12 @@
 //! The API of a cluster over HTTPS.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use kubewright_apiserver::http::authority::{Authority, AuthorityError, Credentials};
 use kubewright_apiserver::http::listener::{BindError, Limits, Listener};
-use kubewright_apiserver::http::tls::{self, TlsError};
+use kubewright_apiserver::http::tls::{self, ServingCertificate, TlsError};
+use kubewright_apiserver::trust::{Bundle, BundleError};
 use kubewright_world::World;
 
 use crate::{Cluster, DataDirectory, DataError};
@@ -33,16 +33,29 @@ pub enum ServeError {
     /// The certificate authority was not kept well.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// TLS cannot be set up.
-    #[error("TLS cannot be set up: {0}")]
-    Tls(#[from] TlsError),
+    /// The authority's own certificate cannot be trusted.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+}
+
+/// What a server shows, and whom it trusts; all is made where nothing is given.
+#[derive(Debug, Default)]
+pub struct Serving {
+    /// The server's certificate and key. None: one for loopback addresses and the names of the service `kubernetes`,
+    /// signed by an authority of the endpoint's own.
+    pub certificate: Option<ServingCertificate>,
+    /// The client certificates that these vouch for say who a client is, beside those that the endpoint issues itself.
+    pub client_ca: Option<Bundle>,
 }
 
 /// A port that is taken for a cluster, with a certificate authority of its own.
 pub struct Endpoint {
     listener: Listener,
     authority: Authority,
-    tls: Arc<rustls::ServerConfig>,
+    certificate: ServingCertificate,
+    /// What clients are given to know the server by.
+    ca: String,
+    clients: Bundle,
 }
 
 impl Endpoint {
@@ -51,7 +64,15 @@ impl Endpoint {
     /// # Errors
     /// When another program has the port, or there is no entropy.
     pub async fn bind(address: SocketAddr, world: &World) -> Result<Self, ServeError> {
-        Self::with_authority(address, Authority::new(world)?).await
+        Self::bind_with(address, world, Serving::default()).await
+    }
+
+    /// As [`Self::bind`], with certificates that are given.
+    ///
+    /// # Errors
+    /// As [`Self::bind`]. Whether the key is the certificate's is seen when the cluster starts.
+    pub async fn bind_with(address: SocketAddr, world: &World, serving: Serving) -> Result<Self, ServeError> {
+        Self::with_authority(address, Authority::new(world)?, serving).await
     }
 
     /// As [`Self::bind`], with the certificate authority that `data` keeps: who has trusted it goes on to do so.
@@ -63,13 +84,25 @@ impl Endpoint {
         world: &World,
         data: &DataDirectory,
     ) -> Result<Self, ServeError> {
-        Self::with_authority(address, data.authority(world)?).await
+        Self::with_authority(address, data.authority(world)?, Serving::default()).await
     }
 
-    async fn with_authority(address: SocketAddr, authority: Authority) -> Result<Self, ServeError> {
+    async fn with_authority(
+        address: SocketAddr,
+        authority: Authority,
+        serving: Serving,
+    ) -> Result<Self, ServeError> {
         let listener = Listener::bind(address).await?;
-        let tls = tls::server_config(&authority, &NAMES)?;
-        Ok(Self { listener, authority, tls })
+        let (certificate, ca) = match serving.certificate {
+            Some(given) => {
+                let ca = given.chain_pem();
+                (given, ca)
+            }
+            None => (authority.serving_certificate(&names(address))?.into(), authority.ca_pem()),
+        };
+        let clients =
+            Bundle::of_der([authority.ca_der().clone()])?.and(&serving.client_ca.unwrap_or_default());
+        Ok(Self { listener, authority, certificate, ca, clients })
     }
 
     /// The address, with the port that was given.
@@ -78,13 +111,24 @@ impl Endpoint {
         self.listener.local_addr()
     }
 
-    /// The certificate by which clients know the server.
+    /// The certificates by which clients know the server: its authority's, or its own where one was given.
     #[must_use]
     pub fn ca_pem(&self) -> String {
-        self.authority.ca_pem()
+        self.ca.clone()
     }
 
-    /// A certificate by which the server knows a client: of `user`, in `groups`, for so long.
+    /// What the server shows, so that it can be kept.
+    #[must_use]
+    pub fn certificate(&self) -> &ServingCertificate {
+        &self.certificate
+    }
+
+    /// Whose client certificates are trusted.
+    pub(crate) fn clients(&self) -> &Bundle {
+        &self.clients
+    }
+
+    /// A certificate of the endpoint's own authority by which the server knows a client: of `user`, in `groups`, for so long.
     ///
     /// # Errors
     /// When there is no entropy for a key.
@@ -104,11 +148,23 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
+/// The names under which clients may call a server at an address.
+fn names(address: SocketAddr) -> Vec<String> {
+    let own = Some(address.ip()).filter(|ip| !ip.is_unspecified()).map(|ip| ip.to_string());
+    let mut names: Vec<String> = NAMES.iter().map(|name| (*name).to_owned()).collect();
+    names.extend(own.filter(|own| !NAMES.contains(&own.as_str())));
+    names
+}
+
 impl Cluster {
-    pub(crate) fn serve(&mut self, endpoint: Endpoint) {
+    /// Serves, and tells clients that these proxies are trusted, too.
+    pub(crate) fn serve(&mut self, endpoint: Endpoint, proxies: Option<&Bundle>) -> Result<(), TlsError> {
         let server = self.server().clone();
         let shutdown = self.shutdown();
-        let Endpoint { listener, tls, .. } = endpoint;
+        let Endpoint { listener, certificate, clients, .. } = endpoint;
+        let asked = proxies.map_or_else(|| clients.clone(), |proxies| clients.clone().and(proxies));
+        let tls = tls::server_config(&certificate, &asked, self.world().clock)?;
         self.spawn(async move { listener.serve(server, tls, Limits::default(), shutdown).await });
+        Ok(())
     }
 }

@@ -1,17 +1,22 @@
 //! Authentication: who is it?
 //!
-//! [`Authenticator`] knows the credentials: static tokens, client certificates and the tokens of service accounts, which
-//! it also issues ([`token`]) and explains ([`review`]). Acting as somebody else is [`impersonation`]; it needs
-//! authorization and comes after.
+//! [`Authenticator`] knows the credentials: client certificates, static tokens and the tokens of service accounts, which
+//! it also issues ([`token`]) and explains ([`review`]); a [`FrontProxy`] may speak for others. Acting as somebody else is
+//! [`impersonation`]; it needs authorization and comes after.
 
+mod accounts;
 mod certificate;
+mod front_proxy;
 pub mod impersonation;
-mod key;
+mod keys;
 pub mod review;
 mod secret;
 mod service_account;
 pub mod token;
+pub mod token_file;
 mod user;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -21,8 +26,10 @@ use jiff::Timestamp;
 use kubewright_world::World;
 use serde::Deserialize;
 
+pub use accounts::{ServiceAccounts, ServiceAccountsError};
 pub use certificate::PeerCertificate;
-pub use key::{KeyError, TokenKey};
+pub use front_proxy::{EmptyHeader, FrontProxy};
+pub use keys::{Jwk, KeyError, PublicKey, TokenKey};
 pub use secret::Secret;
 pub use service_account::ISSUER;
 pub use user::{
@@ -31,8 +38,9 @@ pub use user::{
 };
 
 use crate::error::ApiError;
+use crate::trust::Bundle;
+use certificate::BadCertificate;
 use secret::StaticTokens;
-use service_account::Claims;
 
 /// Where stored objects are found: collection (such as `/pods`) and key (`namespace/name`, or the name alone) to the
 /// object's JSON. A read of one snapshot, so that a check sees one moment.
@@ -42,8 +50,11 @@ pub type Lookup<'a> = &'a dyn Fn(&str, &str) -> Option<Bytes>;
 #[derive(Debug)]
 pub struct Authenticator {
     world: World,
-    key: TokenKey,
+    accounts: ServiceAccounts,
     tokens: StaticTokens,
+    clients: Option<Arc<Bundle>>,
+    proxy: Option<FrontProxy>,
+    anonymous: bool,
 }
 
 /// Whose token it is, and for which of the audiences asked about it is meant.
@@ -61,6 +72,15 @@ pub enum TokenError {
     /// No token of this server.
     #[error("invalid bearer token")]
     Unknown,
+    /// It names a key that is none of those that sign tokens.
+    #[error("[invalid bearer token, invalid signature, no keys found]")]
+    NoKey,
+    /// No key has signed it.
+    #[error("[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]")]
+    Signature,
+    /// It is well signed, and does not say what the token of a service account says.
+    #[error("[invalid bearer token, service account token claims could not be validated]")]
+    Claims,
     /// Its time has passed.
     #[error("[invalid bearer token, service account token has expired]")]
     Expired,
@@ -98,18 +118,25 @@ pub enum TokenError {
 }
 
 impl Authenticator {
-    /// With a fresh key for service account tokens and no other credentials.
+    /// With a fresh key for service account tokens and no other credentials. Who gives none is anonymous.
     ///
     /// # Errors
     /// When the machine gives no entropy for the key.
     pub fn new(world: &World) -> Result<Self, KeyError> {
-        Ok(Self::with_key(world, TokenKey::generate()?))
+        Ok(Self::with_service_accounts(world, ServiceAccounts::new(TokenKey::generate()?)))
     }
 
-    /// With this key for service account tokens: those that it has signed before stay good.
+    /// With service accounts of these settings and no other credentials. Who gives none is anonymous.
     #[must_use]
-    pub fn with_key(world: &World, key: TokenKey) -> Self {
-        Self { world: world.clone(), key, tokens: StaticTokens::default() }
+    pub fn with_service_accounts(world: &World, accounts: ServiceAccounts) -> Self {
+        Self {
+            world: world.clone(),
+            accounts,
+            tokens: StaticTokens::default(),
+            clients: None,
+            proxy: None,
+            anonymous: true,
+        }
     }
 
     /// Who shows this token is this user.
@@ -119,24 +146,54 @@ impl Authenticator {
         self
     }
 
-    /// Who makes this request: the [`User`] in its extensions, else the client certificate's, else the bearer token's,
-    /// else `system:anonymous`. Everyone but the last is `system:authenticated` too. Impersonation comes later (it needs
-    /// authorization).
+    /// Who shows a certificate that this bundle vouches for is whom it names (`--client-ca-file`). Without, certificates
+    /// are not looked at.
+    #[must_use]
+    pub fn with_client_ca(mut self, bundle: Bundle) -> Self {
+        self.clients = Some(Arc::new(bundle));
+        self
+    }
+
+    /// This proxy may say who makes a request.
+    #[must_use]
+    pub fn with_front_proxy(mut self, proxy: FrontProxy) -> Self {
+        self.proxy = Some(proxy);
+        self
+    }
+
+    /// Whether somebody without credentials is `system:anonymous`, or is refused (`--anonymous-auth`).
+    #[must_use]
+    pub fn with_anonymous(mut self, allowed: bool) -> Self {
+        self.anonymous = allowed;
+        self
+    }
+
+    /// How the tokens of service accounts are issued and verified.
+    #[must_use]
+    pub fn service_accounts(&self) -> &ServiceAccounts {
+        &self.accounts
+    }
+
+    /// Who makes this request: the [`User`] in its extensions, else whom a front proxy names, else the client
+    /// certificate's, else the bearer token's, else `system:anonymous`. Everyone but the last is `system:authenticated`
+    /// too. Impersonation comes later (it needs authorization).
     ///
     /// # Errors
-    /// 401 when there are credentials and none of them is good.
+    /// 401 when there are credentials and none of them is good, or when there are none and nobody may be anonymous.
     pub fn authenticate(&self, request: &Parts, lookup: Lookup<'_>) -> Result<User, ApiError> {
         if let Some(user) = request.extensions.get::<User>() {
             return Ok(user.clone().authenticated());
         }
-        let mut refused = false;
+        let mut refused = !self.anonymous;
         if let Some(shown) = request.extensions.get::<PeerCertificate>() {
-            match certificate::user(shown, self.now()) {
-                Ok(Some(user)) => return Ok(user.authenticated()),
-                Ok(None) => {}
-                Err(why) => {
-                    tracing::debug!(%why, "client certificate refused");
-                    refused = true;
+            for found in [self.proxied(shown, &request.headers), self.certified(shown)] {
+                match found {
+                    Ok(Some(user)) => return Ok(user),
+                    Ok(None) => {}
+                    Err(why) => {
+                        tracing::debug!(%why, "client certificate refused");
+                        refused = true;
+                    }
                 }
             }
         }
@@ -152,7 +209,17 @@ impl Authenticator {
         if refused { Err(ApiError::unauthorized()) } else { Ok(User::anonymous()) }
     }
 
-    /// Whose token this is, for these audiences (none: the API server's own, [`ISSUER`]).
+    fn proxied(&self, shown: &PeerCertificate, told: &HeaderMap) -> Result<Option<User>, BadCertificate> {
+        let Some(proxy) = &self.proxy else { return Ok(None) };
+        Ok(proxy.user(shown, told, self.now())?.map(User::authenticated))
+    }
+
+    fn certified(&self, shown: &PeerCertificate) -> Result<Option<User>, BadCertificate> {
+        let Some(bundle) = &self.clients else { return Ok(None) };
+        shown.user(bundle, self.now())
+    }
+
+    /// Whose token this is, for these audiences (none: the API server's own).
     ///
     /// # Errors
     /// Why it is nobody's, or not for these audiences.
@@ -162,14 +229,13 @@ impl Authenticator {
         audiences: &[String],
         lookup: Lookup<'_>,
     ) -> Result<Identity, TokenError> {
-        let own = [ISSUER.to_owned()];
-        let asked = if audiences.is_empty() { &own } else { audiences };
+        let own = self.accounts.own_audiences();
+        let asked = if audiences.is_empty() { own } else { audiences };
         if let Some(user) = self.tokens.find(token) {
-            let audiences = common(asked, &own)?;
+            let audiences = common(asked, own)?;
             return Ok(Identity { user: user.clone(), audiences });
         }
-        let claims: Claims = self.key.verify(token).ok_or(TokenError::Unknown)?;
-        let audiences = common(asked, &claims.aud)?;
+        let (claims, audiences) = self.accounts.verify(token, asked)?;
         let user = claims.user(self.now(), lookup)?;
         Ok(Identity { user: user.authenticated(), audiences })
     }

@@ -2,12 +2,12 @@
 //! (`k8s.io/kubernetes/pkg/serviceaccount/claims.go`).
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::user::{CREDENTIAL_ID, User};
 use super::{Lookup, TokenError, read};
 
-/// Who issues the tokens of service accounts; also the audience of a token that names none.
+/// Who issues the tokens of service accounts, as long as nobody says otherwise; also the audience of a token that names none.
 pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// How far clocks may be apart.
@@ -21,6 +21,7 @@ const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
 /// The claims of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claims {
+    #[serde(default, deserialize_with = "one_or_many")]
     pub(crate) aud: Vec<String>,
     pub(crate) exp: i64,
     pub(crate) iat: i64,
@@ -30,6 +31,20 @@ pub(crate) struct Claims {
     pub(crate) kubernetes: Bound,
     pub(crate) nbf: i64,
     pub(crate) sub: String,
+}
+
+/// Audiences: one, or a list (RFC 7519, 4.1.3).
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Audiences {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match Audiences::deserialize(deserializer)? {
+        Audiences::One(one) => vec![one],
+        Audiences::Many(many) => many,
+    })
 }
 
 /// The account that a token speaks for, and the objects that it lives and dies with.
@@ -43,6 +58,9 @@ pub(crate) struct Bound {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) secret: Option<Reference>,
     pub(crate) serviceaccount: Reference,
+    /// Until when the token was asked for, when it lives longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) warnafter: Option<i64>,
 }
 
 /// One object in its one life. The uid of a node that was not there when the token was made is empty.

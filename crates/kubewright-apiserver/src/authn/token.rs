@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::service_account::{Bound, Claims, ISSUER, Reference};
+use super::service_account::{Bound, Claims, Reference};
 use super::user::service_account_name;
 use super::{Authenticator, Lookup, decode, read, whole_second};
 use crate::authz::null_is_default;
@@ -18,6 +18,12 @@ const KIND: &str = "TokenRequest";
 const DEFAULT_SECONDS: i64 = 3600;
 const MIN_SECONDS: i64 = 600;
 const MAX_SECONDS: i64 = 1 << 32;
+
+/// So long a pod's own token is asked for: an hour, and seven seconds by which it is known
+/// (`k8s.io/kubernetes/pkg/serviceaccount/claims.go`, `WarnOnlyBoundTokenExpirationSeconds`).
+const POD_TOKEN_SECONDS: i64 = 3607;
+/// So long it lives then: a year (`ExpirationExtensionSeconds`).
+const EXTENDED_SECONDS: i64 = 365 * 24 * 3600;
 
 #[derive(Deserialize)]
 struct TokenRequest {
@@ -85,36 +91,56 @@ struct PodSpec {
 
 impl Authenticator {
     /// Answers a TokenRequest (`body`) for a stored service account: the request with its defaults and, in its status,
-    /// the token.
+    /// the token. What is not done as it was asked for is told in `warnings`.
     ///
     /// # Errors
     /// 400 when the body is of another shape, or names an object that a token cannot be bound to; 422 when it breaks the
     /// rules; 404 when the bound object is not there; 409 when that has another uid; 500 when the machine cannot sign.
-    pub fn issue_token(&self, account: &Value, body: &Value, lookup: Lookup<'_>) -> Result<Value, ApiError> {
+    pub fn issue_token(
+        &self,
+        account: &Value,
+        body: &Value,
+        lookup: Lookup<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Value, ApiError> {
         let request: TokenRequest = decode(KIND, body)?;
         let account: Object = decode("ServiceAccount", account)?;
         match_metadata(&request.metadata, &account.metadata)?;
-        let seconds = request.spec.expiration_seconds.unwrap_or(DEFAULT_SECONDS);
+        let mut seconds = request.spec.expiration_seconds.unwrap_or(DEFAULT_SECONDS);
         check_seconds(seconds)?;
         let audiences = match request.spec.audiences {
-            none if none.is_empty() => vec![ISSUER.to_owned()],
+            none if none.is_empty() => self.accounts.own_audiences().to_vec(),
             some => some,
         };
         let reference = request.spec.bound_object_ref;
         let now = whole_second(self.now());
+        let mut bound = bind(&account, reference.as_ref(), lookup)?;
+        if let Some(most) = self.accounts.max_expiration.map(|most| most.as_secs().cast_signed())
+            && seconds > most
+        {
+            warnings.push(format!("requested expiration of {seconds} seconds shortened to {most} seconds"));
+            seconds = most;
+        }
+        let lives = match self.is_extended(seconds, &audiences, &bound) {
+            true => {
+                bound.warnafter = Some(now.as_second() + seconds);
+                EXTENDED_SECONDS
+            }
+            false => seconds,
+        };
         let claims = Claims {
             aud: audiences.clone(),
-            exp: now.as_second() + seconds,
+            exp: now.as_second() + lives,
             iat: now.as_second(),
-            iss: ISSUER.to_owned(),
+            iss: self.accounts.issuer().to_owned(),
             jti: self.world.dice.uid(),
-            kubernetes: bind(&account, reference.as_ref(), lookup)?,
+            kubernetes: bound,
             nbf: now.as_second(),
             sub: service_account_name(&account.metadata.namespace, &account.metadata.name),
         };
-        let token = self.key.sign(&claims).map_err(|error| ApiError::internal(&error.to_string()))?;
-        let expires =
-            Timestamp::from_second(claims.exp).map_err(|error| ApiError::internal(&error.to_string()))?;
+        let token = self.accounts.sign(&claims).map_err(|error| ApiError::internal(&error.to_string()))?;
+        let expires = Timestamp::from_second(now.as_second() + seconds)
+            .map_err(|error| ApiError::internal(&error.to_string()))?;
         Ok(json!({
             "kind": KIND,
             "apiVersion": format!("{GROUP}/v1"),
@@ -127,6 +153,16 @@ impl Authenticator {
             "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference},
             "status": {"token": token, "expirationTimestamp": expires.to_string()},
         }))
+    }
+
+    /// Whether a token is the one that the admission plugin puts into a pod, for this server: it lives for a year, so that
+    /// a program that reads it only once goes on.
+    fn is_extended(&self, seconds: i64, audiences: &[String], bound: &Bound) -> bool {
+        let own = self.accounts.own_audiences();
+        self.accounts.extend_expiration
+            && bound.pod.is_some()
+            && seconds == POD_TOKEN_SECONDS
+            && audiences.iter().all(|audience| own.contains(audience))
     }
 }
 
@@ -175,6 +211,7 @@ fn bind(account: &Object, reference: Option<&BoundObject>, lookup: Lookup<'_>) -
         pod: None,
         secret: None,
         serviceaccount: Reference { name: name.clone(), uid: uid.clone() },
+        warnafter: None,
     };
     let Some(asked) = reference else { return Ok(bound) };
     let find = |collection: &str, resource: &str, key: &str| {

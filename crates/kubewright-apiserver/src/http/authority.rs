@@ -114,22 +114,18 @@ impl Authority {
         &self.certificate
     }
 
-    /// The world whose clock says whether a certificate is good.
-    pub(super) fn world(&self) -> &World {
-        &self.world
-    }
-
     /// A certificate for a server that is reached under these DNS names and IP addresses, good as long as the authority.
     ///
     /// # Errors
     /// When a name is neither, or a key cannot be made.
-    pub fn serving_certificate(&self, names: &[&str]) -> Result<Credentials, AuthorityError> {
+    pub fn serving_certificate(&self, names: &[impl AsRef<str>]) -> Result<Credentials, AuthorityError> {
         let mut params = params(&self.world, self.world.clock.now(), self.not_after)?;
         for name in names {
-            let bad = |_| AuthorityError::Name((*name).to_owned());
+            let name = name.as_ref();
+            let bad = |_| AuthorityError::Name(name.to_owned());
             params
                 .subject_alt_names
-                .extend(CertificateParams::new([(*name).to_owned()]).map_err(bad)?.subject_alt_names);
+                .extend(CertificateParams::new([name.to_owned()]).map_err(bad)?.subject_alt_names);
         }
         params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

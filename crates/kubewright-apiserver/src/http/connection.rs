@@ -84,10 +84,7 @@ async fn serve_requests<S: Service>(
     let Settings { limits, shutdown, .. } = settings;
     let (_, session) = stream.get_ref();
     let http_2 = session.alpn_protocol() == Some(HTTP_2);
-    let certificate = session
-        .peer_certificates()
-        .and_then(|chain| chain.first())
-        .map(|certificate| PeerCertificate(certificate.to_vec()));
+    let certificate = session.peer_certificates().map(<[_]>::to_vec).and_then(PeerCertificate::new);
 
     let asked = CancellationToken::new();
     let service = {

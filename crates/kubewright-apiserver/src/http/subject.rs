@@ -4,11 +4,10 @@
 //! writes the subject itself (three ASN.1 types of it) and puts it into a certificate that rcgen has made.
 
 use rcgen::{KeyPair, SigningKey};
-use x509_parser::asn1_rs::{Any, FromDer};
 
-const BIT_STRING: u8 = 0x03;
+use crate::der::{BIT_STRING, SEQUENCE, element, fields};
+
 const UTF8_STRING: u8 = 0x0c;
-const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 
 /// The object identifier 2.5.4.3, commonName.
@@ -36,68 +35,25 @@ pub(super) fn of(user: &str, groups: &[&str]) -> Vec<u8> {
 /// # Errors
 /// When the certificate cannot be read, or the signature cannot be made.
 pub(super) fn rename(certificate: &[u8], subject: &[u8], issuer: &KeyPair) -> Result<Vec<u8>, rcgen::Error> {
-    let parts = fields(certificate)?;
+    let unreadable = rcgen::Error::CouldNotParseCertificate;
+    let parts = fields(certificate).ok_or(unreadable.clone())?;
     let [to_be_signed, algorithm, _signature] = parts[..] else {
-        return Err(rcgen::Error::CouldNotParseCertificate);
+        return Err(unreadable);
     };
-    let mut parts = fields(to_be_signed)?;
-    *parts.get_mut(SUBJECT).ok_or(rcgen::Error::CouldNotParseCertificate)? = subject;
+    let mut parts = fields(to_be_signed).ok_or(unreadable.clone())?;
+    *parts.get_mut(SUBJECT).ok_or(unreadable)? = subject;
     let to_be_signed = element(SEQUENCE, &parts);
     // The first byte of a bit string is the number of bits in its last byte that do not count.
     let signature = element(BIT_STRING, &[&[0], &issuer.sign(&to_be_signed)?]);
     Ok(element(SEQUENCE, &[&to_be_signed, algorithm, &signature]))
 }
 
-/// The fields of a sequence, each with its tag and length.
-fn fields(sequence: &[u8]) -> Result<Vec<&[u8]>, rcgen::Error> {
-    let parse = |der| Any::from_der(der).map_err(|_| rcgen::Error::CouldNotParseCertificate);
-    let (_, whole) = parse(sequence)?;
-    let mut left = whole.data;
-    let mut fields = Vec::new();
-    while !left.is_empty() {
-        let (after, _) = parse(left)?;
-        fields.push(&left[..left.len() - after.len()]);
-        left = after;
-    }
-    Ok(fields)
-}
-
-/// A DER element with that tag and the contents one after the other.
-fn element(tag: u8, contents: &[&[u8]]) -> Vec<u8> {
-    let length: usize = contents.iter().map(|content| content.len()).sum();
-    let bytes = length.to_be_bytes();
-    let mut der = vec![tag];
-    if length < 0x80 {
-        der.push(bytes[bytes.len() - 1]);
-    } else {
-        let digits = &bytes[length.leading_zeros() as usize / 8..];
-        der.push(0x80 | u8::try_from(digits.len()).unwrap_or(u8::MAX));
-        der.extend_from_slice(digits);
-    }
-    der.extend(contents.iter().copied().flatten());
-    der
-}
-
 #[cfg(test)]
 mod tests {
+    use x509_parser::prelude::FromDer;
     use x509_parser::x509::X509Name;
 
     use super::*;
-
-    #[test]
-    fn lengths_are_written_in_as_few_bytes_as_der_wants() {
-        for (length, header) in [
-            (0, &[4, 0][..]),
-            (127, &[4, 127]),
-            (128, &[4, 0x81, 128]),
-            (255, &[4, 0x81, 255]),
-            (256, &[4, 0x82, 1, 0]),
-            (65536, &[4, 0x83, 1, 0, 0]),
-        ] {
-            let der = element(4, &[&vec![b'x'; length]]);
-            assert_eq!(&der[..der.len() - length], header);
-        }
-    }
 
     #[test]
     fn a_subject_reads_back_however_long_it_is() {

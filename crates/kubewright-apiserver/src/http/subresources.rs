@@ -143,7 +143,7 @@ async fn issue_token(
     let account = encode::value(call.kind, &*registry.entry(call)?);
     let snapshot = registry.snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
-    let bytes = asked.server.authenticator().issue_token(&account, &request, &lookup)?;
+    let bytes = asked.server.authenticator().issue_token(&account, &request, &lookup, &mut warnings)?;
     admission::validate(&review, &request, &mut warnings).await?;
     let mut response = respond::json(StatusCode::CREATED, bytes.to_string().into(), asked.wanted.encoding);
     respond::warn(&mut response, &warnings);
