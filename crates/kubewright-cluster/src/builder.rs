@@ -1,14 +1,18 @@
 //! What a cluster is made of.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use kubewright_apiserver::admission::Plugins;
 use kubewright_apiserver::authn::{
     Authenticator, FrontProxy, KeyError, Secret, ServiceAccounts, TokenKey, User,
 };
 use kubewright_apiserver::bootstrap::bootstrap;
 use kubewright_apiserver::http::tls::TlsError;
-use kubewright_apiserver::http::{ApiServer, Config};
-use kubewright_apiserver::registry::{Registry, Summary};
+use kubewright_apiserver::http::{self, ApiServer, Config};
+use kubewright_apiserver::kinds::RuntimeConfig;
+use kubewright_apiserver::registry::{self, NodePorts, Registry, ServiceCidrs, Summary};
 use kubewright_controllers::{Setup, UnknownController};
 use kubewright_store::{Memory, Store};
 use kubewright_world::World;
@@ -50,6 +54,8 @@ pub struct Builder {
     tokens: Vec<(Secret, User)>,
     front_proxy: Option<FrontProxy>,
     anonymous: bool,
+    objects: registry::Settings,
+    edge: http::Settings,
 }
 
 impl Default for Builder {
@@ -65,6 +71,8 @@ impl Default for Builder {
             tokens: Vec::new(),
             front_proxy: None,
             anonymous: true,
+            objects: registry::Settings::default(),
+            edge: http::Settings::default(),
         }
     }
 }
@@ -151,6 +159,86 @@ impl Builder {
         self
     }
 
+    /// Which admission plugins are asked; by default those of kube-apiserver.
+    #[must_use]
+    pub fn admission(mut self, plugins: Plugins) -> Self {
+        self.objects.admission = plugins;
+        self
+    }
+
+    /// The networks of service addresses (`--service-cluster-ip-range`). Default 10.96.0.0/16.
+    #[must_use]
+    pub fn service_cidr(mut self, cidrs: ServiceCidrs) -> Self {
+        self.objects.service_cidrs = cidrs;
+        self
+    }
+
+    /// The node ports of services (`--service-node-port-range`). Default 30000-32767.
+    #[must_use]
+    pub fn node_ports(mut self, ports: NodePorts) -> Self {
+        self.objects.node_ports = ports;
+        self
+    }
+
+    /// Where the Endpoints and the EndpointSlice of the service `default/kubernetes` say that the API is
+    /// (`--advertise-address` and `--secure-port`). By default there are none, as with `--endpoint-reconciler-type=none`.
+    #[must_use]
+    pub fn advertise(mut self, address: SocketAddr) -> Self {
+        self.objects.advertise = Some(address);
+        self
+    }
+
+    /// The port behind the service `default/kubernetes`, where it is not the advertised one. Default 6443.
+    #[must_use]
+    pub fn secure_port(mut self, port: u16) -> Self {
+        self.objects.secure_port = Some(port);
+        self
+    }
+
+    /// Which built-in versions are served (`--runtime-config`). Default: all.
+    #[must_use]
+    pub fn runtime_config(mut self, config: RuntimeConfig) -> Self {
+        self.objects.runtime_config = config;
+        self
+    }
+
+    /// Whether discovery is told in one document to clients that want it (the feature gate
+    /// `AggregatedDiscoveryEndpoint`). Default: yes.
+    #[must_use]
+    pub fn aggregated_discovery(mut self, served: bool) -> Self {
+        self.edge.aggregated_discovery = served;
+        self
+    }
+
+    /// How many reads run at once (`--max-requests-inflight`), watches left out; 0 for any number. Default 400.
+    #[must_use]
+    pub fn max_requests_inflight(mut self, most: usize) -> Self {
+        self.edge.max_reads = most;
+        self
+    }
+
+    /// How many writes run at once (`--max-mutating-requests-inflight`); 0 for any number. Default 200.
+    #[must_use]
+    pub fn max_mutating_requests_inflight(mut self, most: usize) -> Self {
+        self.edge.max_writes = most;
+        self
+    }
+
+    /// How long a request may take, watches left out (`--request-timeout`). Default a minute.
+    #[must_use]
+    pub fn request_timeout(mut self, longest: Duration) -> Self {
+        self.edge.request_timeout = longest;
+        self
+    }
+
+    /// The shortest that a watch lasts when its client does not say (`--min-request-timeout`); it takes up to twice as
+    /// long, at random. Default half an hour.
+    #[must_use]
+    pub fn min_request_timeout(mut self, shortest: Duration) -> Self {
+        self.edge.min_request_timeout = shortest;
+        self
+    }
+
     /// Starts the cluster: when this returns the API answers, and the controllers are on their way.
     ///
     /// # Errors
@@ -187,10 +275,10 @@ impl Builder {
         if let Some(proxy) = self.front_proxy {
             authenticator = authenticator.with_front_proxy(proxy);
         }
-        let registry = Arc::new(Registry::new(world.clone(), store));
+        let registry = Arc::new(Registry::with(world.clone(), store, self.objects));
         bootstrap(&registry).await?;
         let shutdown = CancellationToken::new();
-        let server = ApiServer::new(Config {
+        let config = Config {
             registry,
             authenticator,
             shutdown: shutdown.clone(),
@@ -198,7 +286,8 @@ impl Builder {
                 .endpoint
                 .as_ref()
                 .map_or_else(|| "in-process".to_owned(), |endpoint| endpoint.address().to_string()),
-        });
+        };
+        let server = ApiServer::with(config, self.edge);
         let mut cluster = Cluster::new(server, world, shutdown);
         if let Some(endpoint) = self.endpoint {
             cluster.serve(endpoint, proxies.as_ref())?;

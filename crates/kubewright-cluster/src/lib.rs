@@ -21,9 +21,12 @@ mod transport;
 pub use builder::{Builder, StartError};
 pub use cluster::Cluster;
 pub use data::{DataDirectory, DataError};
+pub use kubewright_apiserver::admission;
 pub use kubewright_apiserver::authn::{
     FrontProxy, PublicKey, Secret, ServiceAccounts, TokenKey, User, token_file,
 };
 pub use kubewright_apiserver::http::tls::ServingCertificate;
+pub use kubewright_apiserver::kinds::RuntimeConfig;
+pub use kubewright_apiserver::registry::{NodePorts, ServiceCidrs};
 pub use kubewright_apiserver::trust::Bundle;
 pub use serve::{Endpoint, ServeError, Serving};

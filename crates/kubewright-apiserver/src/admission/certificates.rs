@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::refusal::forbidden;
-use super::{Operation, Review};
+use super::{Operation, Plugin, Review};
 use crate::authn::User;
 use crate::authz::Attributes;
 use crate::error::ApiError;
@@ -94,8 +94,10 @@ fn stamp(request: &mut Value, old: &Value, now: &Value) {
 /// 403.
 pub(super) fn validate(review: &Review<'_>, request: &Value) -> Result<(), ApiError> {
     match (review.subresource, review.operation, review.old) {
-        ("", Operation::Create, _) => check_subject(review, request),
-        ("approval", Operation::Update, Some(old)) => {
+        ("", Operation::Create, _) if review.asks(Plugin::CertificateSubjectRestriction) => {
+            check_subject(review, request)
+        }
+        ("approval", Operation::Update, Some(old)) if review.asks(Plugin::CertificateApproval) => {
             let signer = signer_of(old);
             if is_authorized(review, "approve", signer) {
                 return Ok(());
@@ -103,7 +105,7 @@ pub(super) fn validate(review: &Review<'_>, request: &Value) -> Result<(), ApiEr
             let why = format!("user not permitted to approve requests with signerName {signer:?}");
             Err(forbidden(review, request, &why))
         }
-        ("status", Operation::Update, Some(old)) => {
+        ("status", Operation::Update, Some(old)) if review.asks(Plugin::CertificateSigning) => {
             let signer = signer_of(old);
             let signed = ["certificate", "conditions"]
                 .iter()

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::policies::{self, Policies};
 use super::reinvocation::Round;
 use super::webhooks::{self, Webhooks};
-use super::{Operation, Review};
+use super::{Operation, Plugin, Review};
 use crate::error::ApiError;
 use crate::kinds::{Kind, Subresource};
 use crate::registry::{DeleteOptions, FieldValidation, Propagation, WriteOptions, body, encode};
@@ -55,8 +55,11 @@ pub(super) async fn mutate(
     rounds: &mut Rounds,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    let mut outcome = policies::mutate(review, object.as_deref_mut(), &mut rounds.policies);
-    if outcome.is_ok() {
+    let mut outcome = Ok(());
+    if review.asks(Plugin::MutatingAdmissionPolicy) {
+        outcome = policies::mutate(review, object.as_deref_mut(), &mut rounds.policies);
+    }
+    if outcome.is_ok() && review.asks(Plugin::MutatingAdmissionWebhook) {
         outcome = webhooks::mutate(review, object, &mut rounds.webhooks, warnings).await;
     }
     outcome.map_err(|error| with_warnings(error, warnings))
@@ -71,8 +74,11 @@ pub(super) async fn validate(
     object: Option<&Value>,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    let mut outcome = policies::validate(review, object, warnings);
-    if outcome.is_ok() {
+    let mut outcome = Ok(());
+    if review.asks(Plugin::ValidatingAdmissionPolicy) {
+        outcome = policies::validate(review, object, warnings);
+    }
+    if outcome.is_ok() && review.asks(Plugin::ValidatingAdmissionWebhook) {
         outcome = webhooks::validate(review, object, warnings).await;
     }
     if outcome.is_ok()

@@ -4,19 +4,26 @@
 //! object, [`validate`] after it and right before the commit. Deletions change no object: [`admit_deletion`] is both
 //! phases in one. Each phase asks the built-in plugins in Kubernetes' order.
 
+mod affinity;
 mod built_in;
 mod certificates;
 mod classes;
+mod deny;
 mod dynamic;
 pub(crate) mod expressions;
+mod external_ips;
+mod images;
 mod limit_ranger;
 mod matching;
 mod namespace;
 mod nodes;
+mod owners;
+mod plugins;
 mod pod_resize;
 mod pod_security;
 mod policies;
 mod priority;
+mod provision;
 mod quota;
 mod rbac;
 mod refusal;
@@ -35,6 +42,7 @@ use serde_json::Value;
 pub(crate) use dynamic::Dynamic;
 pub use dynamic::Options;
 use dynamic::{Rounds, adopt, warn};
+pub use plugins::{Plugin, PluginError, Plugins};
 pub(crate) use policies::type_checking;
 
 use crate::error::ApiError;
@@ -75,6 +83,11 @@ pub struct Review<'a> {
 }
 
 impl<'a> Review<'a> {
+    /// Whether a plugin is on.
+    fn asks(&self, plugin: Plugin) -> bool {
+        self.registry.settings().admission.has(plugin)
+    }
+
     /// Of something new: an object (the empty subresource), or the body of a subresource, such as a Binding.
     #[must_use]
     pub fn of_new(
@@ -109,9 +122,13 @@ pub async fn mutate(
 ) -> Result<(), ApiError> {
     let mut rounds = Rounds::default();
     loop {
+        if review.asks(Plugin::NamespaceAutoProvision) {
+            provision::admit(review, object).await?;
+        }
         built_in::mutate(review, object)?;
         rbac::admit(review, object)?;
         dynamic::mutate(review, Some(object), &mut rounds, warnings).await?;
+        deny::admit(review, object)?;
         if !rounds.one_more() {
             return Ok(());
         }
@@ -129,7 +146,10 @@ pub async fn validate(
 ) -> Result<(), ApiError> {
     built_in::validate(review, object, warnings)?;
     dynamic::validate(review, Some(object), warnings).await?;
-    quota::charge(review, object).await
+    if review.asks(Plugin::ResourceQuota) {
+        quota::charge(review, object).await?;
+    }
+    Ok(())
 }
 
 /// Asks about a connection with these options. Warnings for the client are added to `warnings`.
@@ -142,6 +162,7 @@ pub async fn admit_connection(
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
     dynamic::mutate(review, Some(options), &mut Rounds::default(), warnings).await?;
+    deny::admit(review, options)?;
     dynamic::validate(review, Some(options), warnings).await
 }
 
@@ -150,7 +171,13 @@ pub async fn admit_connection(
 /// # Errors
 /// The first refusal.
 pub async fn admit_deletion(review: &Review<'_>, warnings: &mut Vec<String>) -> Result<(), ApiError> {
-    namespace::admit(review, &Value::Null)?;
+    if review.asks(Plugin::NamespaceLifecycle) {
+        namespace::admit(review, &Value::Null)?;
+    }
     dynamic::mutate(review, None, &mut Rounds::default(), warnings).await?;
+    deny::admit(review, &Value::Null)?;
+    if review.asks(Plugin::NamespaceExists) {
+        namespace::exists(review)?;
+    }
     dynamic::validate(review, None, warnings).await
 }

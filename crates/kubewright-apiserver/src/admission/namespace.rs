@@ -1,5 +1,6 @@
 //! NamespaceLifecycle: nothing is created in a namespace that is missing or terminating, and some are not deleted
-//! (`k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle`).
+//! (`k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle`). NamespaceExists: nothing at all is done in one that is
+//! missing (`k8s.io/kubernetes/plugin/pkg/admission/namespace/exists`).
 
 use serde_json::{Value, json};
 
@@ -20,6 +21,16 @@ pub(super) fn admit(review: &Review<'_>, object: &Value) -> Result<(), ApiError>
         }
         _ => Ok(()),
     }
+}
+
+/// # Errors
+/// 404 of the namespace.
+pub(super) fn exists(review: &Review<'_>) -> Result<(), ApiError> {
+    let call = review.call;
+    let is_there = !call.kind.namespaced()
+        || review.operation == Operation::Connect
+        || review.registry.snapshot().get("/namespaces", call.namespace).is_some();
+    if is_there { Ok(()) } else { Err(ApiError::not_found_in("", "namespaces", call.namespace)) }
 }
 
 fn must_be_alive(review: &Review<'_>, object: &Value) -> Result<(), ApiError> {

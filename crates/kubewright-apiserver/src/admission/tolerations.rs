@@ -1,9 +1,13 @@
 //! DefaultTolerationSeconds: a pod stays five minutes on a node that is lost
-//! (`k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds`). And how tolerations are merged
+//! (`k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds`). ExtendedResourceToleration: a pod that asks for a
+//! device stands the taint of the nodes that have it (`.../extendedresourcetoleration`). And how tolerations are merged
 //! (`pkg/util/tolerations`).
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::kinds::rules::resources::is_extended;
 use crate::registry::object;
 
 const TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
@@ -28,6 +32,33 @@ pub(super) fn mutate(pod: &mut Value) {
     match list {
         Value::Array(list) => list.extend(missing),
         other => *other = Value::Array(missing),
+    }
+}
+
+/// Adds a toleration for each extended resource that a container asks for; one of the same key, effect and operator is
+/// replaced.
+pub(super) fn stand_resources(pod: &mut Value) {
+    let containers =
+        ["containers", "initContainers"].into_iter().flat_map(|list| pod["spec"][list].as_array());
+    let requests =
+        containers.flatten().filter_map(|container| container["resources"]["requests"].as_object());
+    let resources: BTreeSet<String> =
+        requests.flat_map(serde_json::Map::keys).filter(|name| is_extended(name)).cloned().collect();
+    for resource in resources {
+        let toleration = json!({"key": resource, "operator": "Exists", "effect": "NoSchedule"});
+        let list = object::member_mut(pod, "spec").entry("tolerations").or_insert_with(|| json!([]));
+        if list.is_null() {
+            *list = json!([]);
+        }
+        let Value::Array(list) = list else { continue };
+        let same = |one: &&mut Value| {
+            ["key", "operator", "effect"].iter().all(|field| one[*field] == toleration[*field])
+                && one["value"].as_str().unwrap_or_default().is_empty()
+        };
+        match list.iter_mut().find(same) {
+            Some(one) => *one = toleration,
+            None => list.push(toleration),
+        }
     }
 }
 

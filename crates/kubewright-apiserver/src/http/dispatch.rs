@@ -175,7 +175,8 @@ async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> 
             let options = ListOptions::read(asked.query, call.kind, true)?.for_name(call)?;
             let ended = asked.server.shutdown().clone();
             let encoding = asked.wanted.encoding;
-            let events = watch::open(registry, call, &options, asked.shaper()?, encoding, ended).await?;
+            let life = watch::Life { shortest: asked.server.settings().min_request_timeout, ended };
+            let events = watch::open(registry, call, &options, asked.shaper()?, encoding, life).await?;
             Ok(respond::stream(events, encoding))
         }
         "create" if !named && !everywhere => {

@@ -11,31 +11,24 @@ use super::respond;
 use super::response_body::ResponseBody;
 use crate::error::ApiError;
 
-/// The defaults of kube-apiserver's `--max-requests-inflight` and `--max-mutating-requests-inflight`.
-const READS: usize = 400;
-const WRITES: usize = 200;
-
-/// The default of kube-apiserver's `--request-timeout`.
-const LONGEST: Duration = Duration::from_secs(60);
-
 /// The requests that run now, watches left out (`k8s.io/apiserver/pkg/server/filters/maxinflight.go`).
-#[derive(Clone, Debug)]
-pub struct InFlight {
+#[derive(Debug)]
+pub(super) struct InFlight {
     reads: Arc<Semaphore>,
     writes: Arc<Semaphore>,
 }
 
-impl Default for InFlight {
-    fn default() -> Self {
-        Self::new(READS, WRITES)
-    }
-}
-
 impl InFlight {
-    /// At most so many reads and so many writes.
-    #[must_use]
-    pub fn new(reads: usize, writes: usize) -> Self {
-        Self { reads: Arc::new(Semaphore::new(reads)), writes: Arc::new(Semaphore::new(writes)) }
+    /// At most so many reads and so many writes; 0 for any number.
+    pub(super) fn new(reads: usize, writes: usize) -> Self {
+        let places = |most| match most {
+            0 => Semaphore::MAX_PERMITS,
+            most => most.min(Semaphore::MAX_PERMITS),
+        };
+        Self {
+            reads: Arc::new(Semaphore::new(places(reads))),
+            writes: Arc::new(Semaphore::new(places(writes))),
+        }
     }
 
     /// A place for one more request, given back when it is dropped; `None` when there are too many.
@@ -54,20 +47,20 @@ pub(super) fn too_many() -> Response<ResponseBody> {
     response
 }
 
-/// How long a request may take: what its `timeout` says, at most a minute
+/// How long a request may take: what its `timeout` says, at most `longest`
 /// (`k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go`).
 ///
 /// # Errors
 /// 400 for what is no duration.
-pub(super) fn deadline(query: &Query) -> Result<Duration, ApiError> {
+pub(super) fn deadline(query: &Query, longest: Duration) -> Result<Duration, ApiError> {
     let text = query.text("timeout");
     if text.is_empty() {
-        return Ok(LONGEST);
+        return Ok(longest);
     }
     let asked = duration(text).map_err(|why| {
         ApiError::bad_request(format!("invalid timeout specified in the request URL - time: {why}"))
     })?;
-    Ok(if asked.is_zero() { LONGEST } else { asked.min(LONGEST) })
+    Ok(if asked.is_zero() { longest } else { asked.min(longest) })
 }
 
 /// 504: the request took too long (`k8s.io/apiserver/pkg/server/filters/timeout.go`).
@@ -139,8 +132,9 @@ mod tests {
     }
 
     #[test]
-    fn no_request_takes_more_than_a_minute() {
-        let deadline = |query: &str| deadline(&Query::parse(Some(query)));
+    fn no_request_takes_longer_than_the_server_allows() {
+        const LONGEST: Duration = Duration::from_secs(60);
+        let deadline = |query: &str| deadline(&Query::parse(Some(query)), LONGEST);
         assert_eq!(deadline(""), Ok(LONGEST));
         assert_eq!(deadline("timeout=5s"), Ok(Duration::from_secs(5)));
         assert_eq!(deadline("timeout=1h"), Ok(LONGEST));
@@ -159,5 +153,14 @@ mod tests {
         assert!(in_flight.enter("patch").is_some());
         drop(read);
         assert!(in_flight.enter("get").is_some());
+    }
+
+    #[test]
+    fn none_is_no_limit() {
+        let in_flight = InFlight::new(0, 1);
+        let reads: Vec<_> = (0..1000).map(|_| in_flight.enter("get")).collect();
+        assert!(reads.iter().all(Option::is_some));
+        let _write = in_flight.enter("create").expect("a place");
+        assert!(in_flight.enter("create").is_none());
     }
 }

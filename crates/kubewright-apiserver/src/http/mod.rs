@@ -15,6 +15,7 @@ pub mod request;
 mod respond;
 mod response_body;
 mod service;
+mod settings;
 pub(crate) mod shape;
 mod subject;
 mod subresources;
@@ -22,6 +23,6 @@ mod system;
 pub mod tls;
 pub(crate) mod yaml;
 
-pub use in_flight::InFlight;
 pub use response_body::ResponseBody;
 pub use service::{ApiServer, Config, WeakApiServer};
+pub use settings::Settings;

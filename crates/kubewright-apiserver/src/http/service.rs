@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::in_flight::InFlight;
 use super::request::{Path, Query, Target};
 use super::response_body::ResponseBody;
+use super::settings::Settings;
 use super::system::{Documents, Metrics};
 use super::{body, dispatch, in_flight, negotiate, respond, system};
 use crate::authn::{Authenticator, User, impersonation};
@@ -55,6 +56,7 @@ impl WeakApiServer {
 
 struct Served {
     config: Config,
+    settings: Settings,
     in_flight: InFlight,
     documents: Documents,
     metrics: Metrics,
@@ -95,14 +97,15 @@ impl ApiServer {
     /// Serves this.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self::with_in_flight(config, InFlight::default())
+        Self::with(config, Settings::default())
     }
 
-    /// Serves this, to so many requests at once.
+    /// Serves this, with other settings.
     #[must_use]
-    pub fn with_in_flight(config: Config, in_flight: InFlight) -> Self {
+    pub fn with(config: Config, settings: Settings) -> Self {
         let metrics = Metrics::new(config.registry.world().clock.now());
-        Self(Arc::new(Served { config, in_flight, documents: Documents::default(), metrics }))
+        let in_flight = InFlight::new(settings.max_reads, settings.max_writes);
+        Self(Arc::new(Served { config, settings, in_flight, documents: Documents::default(), metrics }))
     }
 
     /// The objects behind the service.
@@ -115,6 +118,10 @@ impl ApiServer {
     #[must_use]
     pub fn authenticator(&self) -> &Authenticator {
         &self.0.config.authenticator
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.0.settings
     }
 
     pub(super) fn shutdown(&self) -> &CancellationToken {
@@ -206,7 +213,10 @@ impl ApiServer {
                 )?;
                 drop(snapshot);
                 self.0.metrics.answered(verb);
-                let longest = if verb == "watch" { None } else { Some(in_flight::deadline(&query)?) };
+                let longest = match verb {
+                    "watch" => None,
+                    _ => Some(in_flight::deadline(&query, self.0.settings.request_timeout)?),
+                };
                 let answer = dispatch::answer(self, Incoming { parts, body, query, user }, verb, &target);
                 let answered = match longest {
                     Some(longest) => tokio::time::timeout(longest, answer)

@@ -6,6 +6,7 @@ mod built_in;
 mod kind;
 mod ownership;
 pub mod rules;
+mod runtime_config;
 #[cfg(test)]
 mod served;
 
@@ -18,6 +19,7 @@ pub use kind::{
     BuiltIn, Custom, CustomParts, Kind, KnownScope, ScalePaths, Scope, Subresource, Verbs, built_in,
 };
 pub use ownership::Ownership;
+pub use runtime_config::RuntimeConfig;
 
 /// All kinds that are served at one moment: an immutable value, replaced when a CustomResourceDefinition changes.
 #[derive(Clone, Debug, Default)]

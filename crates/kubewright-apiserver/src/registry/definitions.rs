@@ -41,7 +41,7 @@ impl Registry {
     /// Serves what the stored definitions say.
     pub(super) fn reload_definitions(&self) {
         let snapshot = self.snapshot();
-        let built_in = Kinds::built_in();
+        let built_in = self.settings.runtime_config.kinds();
         let Some(definitions) = built_in.iter().find(|kind| is_definition(kind)).cloned() else { return };
         let custom: Vec<Arc<Kind>> = snapshot
             .range(&definitions.collection, "", None)

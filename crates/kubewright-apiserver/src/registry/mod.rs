@@ -6,6 +6,7 @@
 mod allocate;
 mod bind;
 pub(crate) mod body;
+mod cidr;
 mod commit;
 mod continue_token;
 mod convert;
@@ -17,6 +18,7 @@ pub mod encode;
 mod evict;
 mod list_options;
 mod member;
+mod node_ports;
 pub mod object;
 mod options;
 mod ownership;
@@ -24,6 +26,7 @@ mod part;
 mod policies;
 mod read;
 mod scale;
+mod settings;
 mod summary;
 mod tags;
 mod type_of_body;
@@ -40,13 +43,16 @@ use kubewright_world::World;
 pub use allocate::API_SERVER;
 pub use body::FieldValidation;
 pub(crate) use body::review_of;
+pub use cidr::{Cidr, Family, ServiceCidrs};
 pub use list_options::{ListOptions, VersionMatch};
 pub use member::Member;
+pub use node_ports::NodePorts;
 pub use options::{DeleteOptions, Propagation, WriteOptions};
 pub use part::part_of;
 pub use read::List;
 pub(crate) use read::too_old;
 pub use scale::paths as scale_paths;
+pub use settings::Settings;
 pub use summary::Summary;
 pub use tags::tags;
 pub use update::Part;
@@ -61,6 +67,7 @@ use crate::webhook;
 /// The objects of a cluster and the rules for changing them.
 pub struct Registry {
     world: World,
+    settings: Settings,
     store: Arc<dyn Store<Summary>>,
     kinds: ArcSwap<Kinds>,
     authorizer: Authorizer,
@@ -126,12 +133,19 @@ impl Registry {
     /// Over a store, with the built-in kinds and those that the stored definitions make.
     #[must_use]
     pub fn new(world: World, store: Arc<dyn Store<Summary>>) -> Self {
+        Self::with(world, store, Settings::default())
+    }
+
+    /// As [`Self::new`], with other settings.
+    #[must_use]
+    pub fn with(world: World, store: Arc<dyn Store<Summary>>, settings: Settings) -> Self {
         let registry = Self {
             dynamic: Dynamic::new(&world),
             converted: convert::Converted::default(),
             world,
             store,
-            kinds: ArcSwap::from_pointee(Kinds::built_in()),
+            kinds: ArcSwap::from_pointee(settings.runtime_config.kinds()),
+            settings,
             authorizer: Authorizer::default(),
             allocating: tokio::sync::Mutex::new(()),
             defining: tokio::sync::Mutex::new(()),
@@ -156,6 +170,12 @@ impl Registry {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store<Summary>> {
         &self.store
+    }
+
+    /// What was decided once.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Who may do what.

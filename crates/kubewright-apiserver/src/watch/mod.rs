@@ -24,9 +24,6 @@ use crate::http::shape::Shaper;
 use crate::registry::{Call, ListOptions, Registry, Summary, encode, too_old};
 use selection::Selection;
 
-/// The shortest that a watch lasts when the client does not say (kube-apiserver's `--min-request-timeout`; it takes up to
-/// twice as long, at random, which spreads the reconnects of a large cluster).
-const SHORTEST: Duration = Duration::from_secs(1800);
 /// How many bytes of initial events are made at once.
 const PIECE: usize = 64 * 1024;
 /// How often a watch that allows bookmarks gets one, when there is something to say.
@@ -35,6 +32,22 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 const BATCH: NonZeroUsize = NonZeroUsize::new(128).expect("it is not zero");
 /// The annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// When a watch ends, whatever its client does.
+pub struct Life {
+    /// The shortest that it lasts when the client does not say (kube-apiserver's `--min-request-timeout`); it takes up to
+    /// twice as long, at random, which spreads the reconnects of a large cluster.
+    pub shortest: Duration,
+    /// Ends it at once when it is cancelled.
+    pub ended: CancellationToken,
+}
+
+impl Life {
+    /// How long it lasts when the client does not say.
+    fn length(&self, registry: &Registry) -> Duration {
+        self.shortest + self.shortest.mul_f64(registry.world().dice.fraction())
+    }
+}
 
 /// Opens a watch.
 ///
@@ -46,7 +59,7 @@ pub async fn open(
     options: &ListOptions,
     shaper: Shaper,
     encoding: Encoding,
-    ended: CancellationToken,
+    life: Life,
 ) -> Result<impl Stream<Item = Bytes> + Send + use<>, ApiError> {
     let from_now = options.resource_version.is_none_or(|version| version == Revision(0));
     let initial = options.initial_events.unwrap_or(from_now);
@@ -89,15 +102,10 @@ pub async fn open(
         initial_bookmark: initial && options.bookmarks,
         told: after,
         bookmark: options.bookmarks.then(|| now + BOOKMARK_INTERVAL),
-        deadline: now + options.timeout.unwrap_or_else(|| lifetime(registry)),
-        ended,
+        deadline: now + options.timeout.unwrap_or_else(|| life.length(registry)),
+        ended: life.ended,
     };
     Ok(stream::unfold(state, Watch::next))
-}
-
-/// How long a watch lasts when the client does not say.
-fn lifetime(registry: &Registry) -> Duration {
-    SHORTEST + SHORTEST.mul_f64(registry.world().dice.fraction())
 }
 
 struct Watch {

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::http::{HeaderMap, Method, Request, StatusCode};
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use kubewright_apiserver::authn::{Authenticator, User};
 use kubewright_apiserver::bootstrap::bootstrap;
-use kubewright_apiserver::http::{ApiServer, Config, ResponseBody};
-use kubewright_apiserver::registry::{Registry, Summary};
+use kubewright_apiserver::http::{self, ApiServer, Config, ResponseBody};
+use kubewright_apiserver::registry::{self, Registry, Summary};
 use kubewright_store::{Memory, Store};
 use kubewright_world::World;
 use serde_json::Value;
@@ -52,16 +52,29 @@ impl Api {
     }
 
     pub async fn start_on(store: Arc<dyn Store<Summary>>) -> Self {
+        Self::start_as(store, registry::Settings::default(), http::Settings::default()).await
+    }
+
+    pub async fn start_with(settings: registry::Settings) -> Self {
+        Self::start_as(Arc::new(Memory::new()), settings, http::Settings::default()).await
+    }
+
+    pub async fn start_as(
+        store: Arc<dyn Store<Summary>>,
+        objects: registry::Settings,
+        edge: http::Settings,
+    ) -> Self {
         let world = World::simulated(7);
-        let registry = Arc::new(Registry::new(world.clone(), store));
+        let registry = Arc::new(Registry::with(world.clone(), store, objects));
         bootstrap(&registry).await.expect("the first objects are accepted");
         let shutdown = CancellationToken::new();
-        let server = ApiServer::new(Config {
+        let config = Config {
             registry,
             authenticator: Authenticator::new(&world).expect("there is entropy"),
             shutdown: shutdown.clone(),
             address: "127.0.0.1:6443".to_owned(),
-        });
+        };
+        let server = ApiServer::with(config, edge);
         Self { server, shutdown, user: User::new("admin", ["system:masters"]) }
     }
 
@@ -88,7 +101,7 @@ impl Api {
         path: &str,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
-    ) -> http::Response<ResponseBody> {
+    ) -> ::http::Response<ResponseBody> {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);

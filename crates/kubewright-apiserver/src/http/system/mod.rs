@@ -92,7 +92,12 @@ impl Asked<'_> {
         kinds: &std::sync::Arc<Kinds>,
         core: bool,
     ) -> Result<Response<ResponseBody>, ApiError> {
-        let wanted = Wanted::of(self.headers(), self.query, Offer::Discovery)?;
+        // Without the feature the clauses that ask for it are skipped, as all that cannot be had.
+        let offer = match self.server.settings().aggregated_discovery {
+            true => Offer::Discovery,
+            false => Offer::PlainDiscovery,
+        };
+        let wanted = Wanted::of(self.headers(), self.query, offer)?;
         let mut response = match wanted.shape {
             Shape::Discovery(version) => {
                 let document = self.server.documents().aggregated(kinds, core, version);
