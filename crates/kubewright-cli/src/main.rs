@@ -2,15 +2,17 @@
 
 mod args;
 mod change;
+mod drop_in;
 mod engine;
 mod kubeconfig;
 mod progress;
 mod report;
 mod samples;
+mod signals;
 mod up;
 mod watch;
 
-use std::{io, process::ExitCode};
+use std::{env, io, process::ExitCode};
 
 use clap::Parser;
 use mimalloc::MiMalloc;
@@ -28,6 +30,9 @@ const LOGS: &str = "warn,kubewright_whitelist=info";
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
+    if let Some((program, arguments)) = drop_in::called_as(env::args_os()) {
+        return drop_in::run(program, arguments);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

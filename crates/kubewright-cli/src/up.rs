@@ -2,14 +2,10 @@
 
 use std::io::{self, Write};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use kube::Client;
 use kubewright_runtime::{CancellationToken, Manager};
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    task::JoinSet,
-    time::Instant,
-};
+use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     args::UpArgs,
@@ -18,6 +14,7 @@ use crate::{
     progress::Progress,
     report::Reporter,
     samples::{self, Operator},
+    signals::Signals,
     watch::{self, Changes},
 };
 
@@ -139,27 +136,6 @@ async fn follow(
     }
     voice.say("every sample has converged");
     Ok(())
-}
-
-/// SIGINT and SIGTERM, which from now on no longer end the process by themselves.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn listen() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("cannot listen for signals");
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            biased;
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }
 
 /// Says things to a person, unless it is to be quiet.

@@ -1,0 +1,89 @@
+//! kube-apiserver and etcd by name: what envtest and its relatives start.
+//!
+//! They start two programs, pass them flags, wait until each answers that it is healthy, and end them with a signal. Called
+//! by the name of one of the two (a link or a copy), this program does the same.
+
+mod apiserver;
+mod environment;
+mod etcd;
+mod flags;
+mod help;
+
+use std::{
+    ffi::{OsStr, OsString},
+    io::{self, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+use flags::{Flags, Table};
+
+/// A program that this one stands in for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    KubeApiserver,
+    Etcd,
+}
+
+impl Program {
+    /// What a file name, or the first argument, calls.
+    fn named(name: &OsStr) -> Option<Self> {
+        match name.to_str()?.trim_end_matches(".exe") {
+            "kube-apiserver" => Some(Self::KubeApiserver),
+            "etcd" => Some(Self::Etcd),
+            _ => None,
+        }
+    }
+
+    fn table(self) -> &'static Table {
+        match self {
+            Self::KubeApiserver => &flags::KUBE_APISERVER,
+            Self::Etcd => &flags::ETCD,
+        }
+    }
+}
+
+/// Which program a command line means, with the rest of it: by the name of the file that was started, or by the first
+/// argument. `None` when it means this program.
+pub(crate) fn called_as(mut words: impl Iterator<Item = OsString>) -> Option<(Program, Vec<OsString>)> {
+    let path = words.next()?;
+    if let Some(program) = Path::new(&path).file_name().and_then(Program::named) {
+        return Some((program, words.collect()));
+    }
+    let program = Program::named(&words.next()?)?;
+    Some((program, words.collect()))
+}
+
+/// Is that program to its end.
+pub(crate) fn run(program: Program, arguments: Vec<OsString>) -> ExitCode {
+    match try_run(program, arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("Error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn try_run(program: Program, arguments: Vec<OsString>) -> anyhow::Result<()> {
+    let table = program.table();
+    let flags = Flags::parse(table, arguments)?;
+    if flags.switch("help") == Some(true) {
+        return Ok(help::print(&help::of(program))?);
+    }
+    if flags.switch("version") == Some(true) {
+        return Ok(help::print(help::version(program))?);
+    }
+    for name in flags.unknown() {
+        say(&format!("Warning: {} has no flag --{name}: it is ignored", table.program));
+    }
+    match program {
+        Program::KubeApiserver => apiserver::run(&flags),
+        Program::Etcd => etcd::run(&flags),
+    }
+}
+
+/// Says something to whoever reads standard error; that may be nobody any more.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
