@@ -1,7 +1,11 @@
 //! What time it is.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use tokio::time::Instant;
+
+use crate::standstill::{self, TooLong};
 
 /// Where simulated time starts: 2026-01-01T00:00:00Z.
 pub const SIMULATION_START: Timestamp = Timestamp::constant(1_767_225_600, 0);
@@ -13,7 +17,17 @@ pub struct Clock(Source);
 #[derive(Clone, Copy, Debug)]
 enum Source {
     System,
-    Simulated { origin: Instant },
+    /// Tokio's clock, with nobody outside.
+    Simulated(Origin),
+    /// Tokio's clock, with clients and webhooks outside that live by the machine's.
+    Paced(Origin),
+}
+
+/// What time it is at an instant of tokio's clock.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    start: Timestamp,
+    at: Instant,
 }
 
 impl Clock {
@@ -26,7 +40,12 @@ impl Clock {
     /// [`SIMULATION_START`] now, and from here on as fast as tokio's clock: paused, advanced or real.
     #[must_use]
     pub fn simulated() -> Self {
-        Self(Source::Simulated { origin: Instant::now() })
+        Self(Source::Simulated(Origin { start: SIMULATION_START, at: Instant::now() }))
+    }
+
+    /// `start` now, and from here on as fast as tokio's clock, which somebody paces.
+    pub(crate) fn paced(start: Timestamp) -> Self {
+        Self(Source::Paced(Origin { start, at: Instant::now() }))
     }
 
     /// The time, to the nanosecond.
@@ -35,15 +54,47 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         match self.0 {
             Source::System => Timestamp::now(),
-            Source::Simulated { origin } => SIMULATION_START + Instant::now().duration_since(origin),
+            Source::Simulated(origin) | Source::Paced(origin) => {
+                let passed = Instant::now().duration_since(origin.at);
+                origin.start.saturating_add(passed).unwrap_or(Timestamp::MAX)
+            }
+        }
+    }
+
+    /// The clock by which those outside live: the machine's, where there are any. Certificates are made and checked by
+    /// it, as the programs outside do with theirs.
+    #[must_use]
+    pub fn outside(&self) -> Self {
+        match self.0 {
+            Source::Paced(_) => Self::system(),
+            Source::System | Source::Simulated(_) => *self,
+        }
+    }
+
+    /// Whether time may jump: whoever keeps connections to the outside should not end them for having been silent.
+    #[must_use]
+    pub fn may_jump(&self) -> bool {
+        !matches!(self.0, Source::System)
+    }
+
+    /// Waits for an answer from outside, for at most `longest`. On a [paced](crate::Pacing) clock time stands still
+    /// meanwhile, and `longest` is of the machine's: an answer that takes a moment there is not late because an hour is
+    /// passed over here.
+    ///
+    /// # Errors
+    /// When there is no answer for so long.
+    pub async fn wait_outside<F: Future>(&self, longest: Duration, answer: F) -> Result<F::Output, TooLong> {
+        match self.0 {
+            Source::Paced(_) => standstill::wait(longest, answer).await,
+            Source::System | Source::Simulated(_) => {
+                tokio::time::timeout(longest, answer).await.map_err(|_| TooLong)
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[tokio::test(start_paused = true)]

@@ -2,13 +2,18 @@
 //!
 //! Nothing in Kubewright reads the machine's clock or its randomness by itself; it is handed a [`World`]. The real
 //! world is made by [`World::real`] alone. A simulated one ([`World::simulated`]) takes its time from tokio, so under
-//! tokio's paused clock an hour passes at once, and rolls its dice from a seed, so a run can be had again.
+//! tokio's paused clock an hour passes at once, and rolls its dice from a seed, so a run can be had again. Between the two
+//! is a [paced](Pacing) clock: of a server that others reach over sockets, and whose time is in somebody's hand.
 
 mod clock;
 mod dice;
+mod pacing;
+mod standstill;
 
 pub use clock::{Clock, SIMULATION_START};
 pub use dice::Dice;
+pub use pacing::{BadPacing, Ended, Pacer, Pacing};
+pub use standstill::TooLong;
 
 /// A clock and dice, cheap to clone; clones share the dice.
 #[derive(Clone, Debug)]
