@@ -61,7 +61,12 @@ impl Cluster {
                     user: writer.clone(),
                     program: Some(HeaderValue::from_static(builtin.identity.program)),
                 };
-                manager.add(controller.acting_as(transport::client(&self.server, caller, "default")));
+                let controller = controller.acting_as(transport::client(&self.server, caller, "default"));
+                // The scheduler was the first to move to the newer form; the others have not followed.
+                manager.add(match builtin.identity.program {
+                    "kube-scheduler" => controller,
+                    _ => controller.core_events(),
+                });
             }
         }
         let shutdown = self.shutdown.child_token();

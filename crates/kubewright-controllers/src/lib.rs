@@ -22,6 +22,7 @@ mod root_ca;
 mod service_account;
 mod services;
 mod table;
+mod volumes;
 
 pub use self::table::{Builtin, Identity, Setup, UnknownController, all, select};
 

@@ -4,7 +4,7 @@ use kubewright_runtime::Controller;
 
 use crate::{
     cluster_roles, deployment, disruption, endpoint_mirror, endpoint_slices, endpoints, garbage_collector,
-    namespace, node_lifecycle, protection, quota, replicaset, root_ca, service_account,
+    namespace, node_lifecycle, protection, quota, replicaset, root_ca, service_account, volumes,
 };
 
 /// What the controllers are told about the control plane that they are part of.
@@ -68,7 +68,7 @@ pub fn all() -> &'static [Builtin] {
     &TABLE
 }
 
-static TABLE: [Builtin; 18] = [
+static TABLE: [Builtin; 19] = [
     Builtin {
         name: "namespace-controller",
         aliases: &["namespace"],
@@ -144,6 +144,12 @@ static TABLE: [Builtin; 18] = [
             "system:serviceaccount:kube-system:clusterrole-aggregation-controller",
         ),
         build: |_| vec![cluster_roles::controller()],
+    },
+    Builtin {
+        name: "persistentvolume-binder-controller",
+        aliases: &["persistentvolume-binder"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:persistent-volume-binder"),
+        build: |_| volumes::controllers(),
     },
     Builtin {
         name: "persistentvolumeclaim-protection-controller",

@@ -7,7 +7,7 @@ mod addresses;
 mod facts;
 mod nodes;
 mod pods;
-mod quantity;
+pub mod quantity;
 mod scheduler;
 
 use kubewright_runtime::Controller;

@@ -2,7 +2,8 @@
 
 /// The value of a quantity such as `100m`, `2Gi` or `1e3` in billionths; `None` when it is none, or larger than any
 /// machine. What is finer than a billionth is rounded up, as Kubernetes does.
-pub(crate) fn billionths(text: &str) -> Option<i128> {
+#[must_use]
+pub fn billionths(text: &str) -> Option<i128> {
     let digits_end =
         text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
     let (number, suffix) = text.split_at(digits_end);

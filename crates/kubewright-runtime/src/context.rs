@@ -50,8 +50,8 @@ impl Context {
         world: World,
         declared: BTreeSet<TypeId>,
         counter: Arc<Counter>,
+        recorder: Recorder,
     ) -> Self {
-        let recorder = Recorder::new(client.clone(), world.clone(), &controller);
         Self(Arc::new(Inner { controller, client, world, cache, declared, counter, recorder }))
     }
 

@@ -6,7 +6,9 @@ use futures::{Stream, StreamExt, stream::BoxStream};
 use kube::Client;
 
 use crate::{
-    Key, Object, Predicate, Reconciler, owner,
+    Key, Object, Predicate, Reconciler,
+    events::Form,
+    owner,
     reconciler::DynReconciler,
     source::{Kind, KindSource},
 };
@@ -38,6 +40,8 @@ pub struct Controller {
     pub(crate) concurrency: usize,
     pub(crate) client: Option<Client>,
     pub(crate) mistakes: Vec<String>,
+    pub(crate) events: Form,
+    pub(crate) event_source: Option<String>,
     owner_key: Option<OwnerKey>,
     last: Last,
 }
@@ -63,6 +67,8 @@ impl Controller {
             concurrency: 1,
             client: None,
             mistakes: Vec::new(),
+            events: Form::Series,
+            event_source: None,
             owner_key: None,
             last: Last::None,
         }
@@ -73,6 +79,21 @@ impl Controller {
     #[must_use]
     pub fn acting_as(mut self, client: Client) -> Self {
         self.client = Some(client);
+        self
+    }
+
+    /// Records its events in the older form: of the core API instead of `events.k8s.io`, counted, combined and limited as
+    /// client-go's `tools/record` does it. kubectl shows both.
+    #[must_use]
+    pub fn core_events(mut self) -> Self {
+        self.events = Form::Core;
+        self
+    }
+
+    /// Under which name its events are recorded; by default the controller's own.
+    #[must_use]
+    pub fn event_source(mut self, name: impl Into<String>) -> Self {
+        self.event_source = Some(name.into());
         self
     }
 

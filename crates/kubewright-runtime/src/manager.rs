@@ -14,6 +14,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use crate::{
     Cache, Context, Controller, Counters, Error,
     counters::Counter,
+    events::Recorder,
     source::{self, Sink},
     worker::{Worker, panic_message},
     workqueue::Workqueue,
@@ -126,14 +127,11 @@ impl Manager {
             spawn(format!("a source of {name}"), source::drain(stream, sink.clone()), failed.clone())
         });
         let sources = sources.collect();
-        let context = Context::new(
-            name.clone(),
-            self.cache.clone(),
-            controller.client.unwrap_or_else(|| self.client.clone()),
-            self.world.clone(),
-            declared,
-            counter.clone(),
-        );
+        let client = controller.client.unwrap_or_else(|| self.client.clone());
+        let event_source = controller.event_source.as_deref().unwrap_or(&name);
+        let recorder = Recorder::new(controller.events, client.clone(), self.world.clone(), event_source);
+        let (cache, world) = (self.cache.clone(), self.world.clone());
+        let context = Context::new(name.clone(), cache, client, world, declared, counter.clone(), recorder);
         let worker = Worker { reconciler: controller.reconciler, context, queue: queue.clone(), counter };
         let workers = work(worker, controller.concurrency, synced, self.stop.clone(), failed.clone());
         let workers = spawn(format!("the controller {name}"), workers, failed.clone());

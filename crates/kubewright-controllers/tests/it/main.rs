@@ -7,3 +7,4 @@ mod namespaces;
 mod scheduling;
 mod services;
 mod support;
+mod volumes;

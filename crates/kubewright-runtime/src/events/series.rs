@@ -1,6 +1,6 @@
-//! Events for people: `events.k8s.io/v1`.
+//! Events of `events.k8s.io/v1`: what goes on is one event with a series.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use k8s_openapi::{
@@ -12,25 +12,8 @@ use kubewright_world::World;
 use parking_lot::Mutex;
 use serde_json::json;
 
+use super::{EventType, name, shortened};
 use crate::{Error, Object, endpoint::Endpoint};
-
-/// The kinds of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EventType {
-    /// What is expected to happen.
-    Normal,
-    /// What somebody should look at.
-    Warning,
-}
-
-impl fmt::Display for EventType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        })
-    }
-}
 
 /// Repetitions within this time become one event with a count (`finishTime` in
 /// `k8s.io/client-go/tools/events/event_broadcaster.go`).
@@ -61,12 +44,12 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(client: Client, world: World, controller: &str) -> Self {
+    pub(super) fn new(client: Client, world: World, controller: &str) -> Self {
         Self { client, world, controller: controller.to_owned(), recent: Arc::default() }
     }
 
     /// Records an event, or that it happened once more.
-    pub(crate) async fn record<K: Object>(
+    pub(super) async fn record<K: Object>(
         &self,
         object: &K,
         event_type: EventType,
@@ -99,11 +82,14 @@ impl Recorder {
         recent.insert(same, series);
     }
 
-    /// Counts a repetition, if it is one, and forgets what is over.
+    /// Counts a repetition, if it is one.
     fn repeat(&self, same: &Same, now: Timestamp) -> Option<Series> {
         let mut recent = self.recent.lock();
-        recent.retain(|_, series| now.duration_since(series.last).unsigned_abs() < SERIES_ENDS_AFTER);
         let series = recent.get_mut(same)?;
+        if now.duration_since(series.last).unsigned_abs() >= SERIES_ENDS_AFTER {
+            recent.remove(same);
+            return None;
+        }
         series.count = series.count.saturating_add(1);
         series.last = now;
         Some(series.clone())
@@ -124,8 +110,7 @@ impl Recorder {
         let (_, event_type, reason, note) = same;
         // Events of cluster-scoped objects live in `default`.
         let namespace = regarding.namespace.clone().unwrap_or_else(|| "default".to_owned());
-        let name =
-            format!("{}.{}", regarding.name.as_deref().unwrap_or_default(), self.world.dice.suffix(16));
+        let name = name(&self.world, regarding.name.as_deref().unwrap_or_default());
         v1::Event {
             metadata: ObjectMeta { namespace: Some(namespace), name: Some(name), ..ObjectMeta::default() },
             event_time: Some(MicroTime(now)),
@@ -138,22 +123,5 @@ impl Recorder {
             regarding: Some(regarding),
             ..v1::Event::default()
         }
-    }
-}
-
-/// `text`, cut at a character so that it has at most `limit` bytes.
-fn shortened(text: &str, limit: usize) -> String {
-    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    text[..end].to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_note_is_cut_between_characters() {
-        assert_eq!(shortened("äöü", 3), "ä");
-        assert_eq!(shortened("ab", 3), "ab");
     }
 }
