@@ -1,7 +1,8 @@
-//! What is in a cluster before anybody has written to it: the system namespaces, the API server's own service, the
-//! priority classes, and the default roles.
+//! What is in a cluster before anybody has written to it: the system namespaces, the API server's own service and the
+//! networks of services, the priority classes, and the default roles.
 
 use futures::future::{try_join, try_join_all};
+use kubewright_store::Revision;
 use serde_json::{Value, json};
 
 use crate::authn::User;
@@ -9,10 +10,13 @@ use crate::authz::bootstrap::objects as roles;
 use crate::error::ApiError;
 use crate::http::body::Decoded;
 use crate::kinds::rules::flow::bootstrap as flow;
-use crate::registry::{API_SERVER, Call, FieldValidation, Registry, WriteOptions, object};
+use crate::registry::{Call, Family, FieldValidation, Part, Registry, Settings, WriteOptions, object};
 
 /// Who has written them, as field ownership tells it.
 const MANAGER: &str = "kube-apiserver";
+
+/// The name of the networks that the server was started with.
+const CIDR: &str = "kubernetes";
 
 /// The namespaces of every cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -26,14 +30,17 @@ pub async fn bootstrap(registry: &Registry) -> Result<(), ApiError> {
     let namespaces = NAMESPACES.iter().map(|name| {
         ("namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
     });
+    let is_new = registry.store().revision() == Revision(0);
+    let settings = registry.settings();
     let others = [
-        ("services", service()),
+        service_cidr(settings),
         priority_class("system-cluster-critical"),
         priority_class("system-node-critical"),
     ];
-    for (plural, value) in namespaces.chain(others) {
+    for (plural, value) in namespaces.chain(others).chain(service(settings)) {
         create(registry, MANAGER, plural, value).await?;
     }
+    report_service_cidr(registry).await?;
     // Together: a store on a disk syncs them all at once.
     let roles = roles().into_iter().map(async |value| {
         let plural = format!("{}s", value["kind"].as_str().unwrap_or_default().to_ascii_lowercase());
@@ -44,15 +51,23 @@ pub async fn bootstrap(registry: &Registry) -> Result<(), ApiError> {
         .map(async |(plural, value)| create(registry, flow::MANAGER, plural, value).await);
     try_join(try_join_all(roles), try_join_all(flows)).await?;
     registry.resume_definitions().await;
+    if is_new {
+        registry.keep_origin();
+    }
     Ok(())
+}
+
+fn server() -> User {
+    User::new("system:apiserver", ["system:masters"])
 }
 
 async fn create(registry: &Registry, manager: &str, plural: &str, value: Value) -> Result<(), ApiError> {
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let kinds = registry.kinds();
-    let kind = kinds.get(group, version, plural).ok_or_else(ApiError::no_such_resource)?;
-    let user = User::new("system:apiserver", ["system:masters"]);
+    // What is not served (`--runtime-config`) is not written either.
+    let Some(kind) = kinds.get(group, version, plural) else { return Ok(()) };
+    let user = server();
     let (namespace, name) = (object::namespace(&value).to_owned(), object::name(&value).to_owned());
     let call = Call { kind, namespace: &namespace, name: "", user: &user };
     if registry.entry(Call { name: &name, ..call }).is_ok() {
@@ -66,20 +81,88 @@ async fn create(registry: &Registry, manager: &str, plural: &str, value: Value) 
     registry.create(call, Decoded::of(value), options).await.map(drop)
 }
 
-fn service() -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {
-            "name": "kubernetes",
-            "namespace": "default",
-            "labels": {"component": "apiserver", "provider": "kubernetes"}
-        },
-        "spec": {
-            "clusterIP": API_SERVER.to_string(),
-            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}]
+/// The API server's own service, and where it is, as far as that is known
+/// (`k8s.io/kubernetes/pkg/controlplane/controller/kubernetesservice`, `.../reconcilers`).
+fn service(settings: &Settings) -> Vec<(&'static str, Value)> {
+    let port = settings.api_port();
+    let mut objects = vec![(
+        "services",
+        json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {
+                "name": "kubernetes",
+                "namespace": "default",
+                "labels": {"component": "apiserver", "provider": "kubernetes"}
+            },
+            "spec": {
+                "clusterIP": settings.service_cidrs.api_server().to_string(),
+                "ipFamilyPolicy": "SingleStack",
+                "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}]
+            }
+        }),
+    )];
+    if let Some(address) = settings.advertise {
+        let (ip, ports) = (address.ip(), json!([{"name": "https", "port": port, "protocol": "TCP"}]));
+        let endpoints = json!({
+            "apiVersion": "v1",
+            "kind": "Endpoints",
+            "metadata": {
+                "name": "kubernetes",
+                "namespace": "default",
+                "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}
+            },
+            "subsets": [{"addresses": [{"ip": ip.to_string()}], "ports": ports}]
+        });
+        let slice = json!({
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {
+                "name": "kubernetes",
+                "namespace": "default",
+                "labels": {"kubernetes.io/service-name": "kubernetes"}
+            },
+            "addressType": Family::of(ip).name(),
+            "endpoints": [{"addresses": [ip.to_string()], "conditions": {"ready": true}}],
+            "ports": ports
+        });
+        objects.extend([("endpoints", endpoints), ("endpointslices", slice)]);
+    }
+    objects
+}
+
+/// The networks of service addresses (`k8s.io/kubernetes/pkg/controlplane/controller/defaultservicecidr`).
+fn service_cidr(settings: &Settings) -> (&'static str, Value) {
+    let cidrs: Vec<String> = settings.service_cidrs.iter().map(|cidr| cidr.to_string()).collect();
+    let object = json!({
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": CIDR},
+        "spec": {"cidrs": cidrs}
+    });
+    ("servicecidrs", object)
+}
+
+/// The networks are usable.
+async fn report_service_cidr(registry: &Registry) -> Result<(), ApiError> {
+    let kinds = registry.kinds();
+    let Some(kind) = kinds.get("networking.k8s.io", "v1", "servicecidrs") else { return Ok(()) };
+    let user = server();
+    let now = object::time(registry.world().clock.now());
+    let ready = |cidr: &mut Value| {
+        if cidr["status"]["conditions"].is_null() {
+            cidr["status"] = json!({"conditions": [{
+                "type": "Ready",
+                "status": "True",
+                "reason": "",
+                "message": "Kubernetes default Service CIDR is ready",
+                "lastTransitionTime": now
+            }]});
         }
-    })
+        Ok(())
+    };
+    let call = Call { kind, namespace: "", name: CIDR, user: &user };
+    registry.edit(call, Part::Status, false, &ready).await.map(drop)
 }
 
 /// The two classes above all others (`k8s.io/kubernetes/pkg/apis/scheduling/v1/helpers.go`).

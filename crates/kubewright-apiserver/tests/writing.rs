@@ -1,6 +1,7 @@
 //! Updates and patches: which fields they may change, and how they are refused.
 
 mod admission;
+mod reset;
 mod support;
 
 use kubewright_apiserver::authn::User;

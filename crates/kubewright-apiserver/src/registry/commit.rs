@@ -4,22 +4,34 @@ use std::sync::Arc;
 
 use kubewright_store::{Change, CommitError, Entry, Expect, Name};
 
+use super::reset::Epoch;
 use super::{Registry, Summary};
 use crate::error::ApiError;
 use crate::kinds::Kind;
 
 impl Registry {
-    /// One compare-and-swap of an object of `kind`; `None` when what is there is not what was expected.
+    /// One compare-and-swap of an object of `kind`, decided on in `epoch`; `None` when what is there is not what was
+    /// expected.
     ///
     /// # Errors
-    /// 500 when the store has failed: whether the write has happened is then not known, as after any other 500.
+    /// 409 when the cluster was reset since; 500 when the store has failed: whether the write has happened is then not known, as after any other 500.
     pub(super) async fn commit(
         &self,
+        epoch: Epoch,
         kind: &Kind,
         key: &Name,
         expect: Expect,
         change: Change<Summary>,
     ) -> Result<Option<Arc<Entry<Summary>>>, ApiError> {
+        let _no_reset = self.epochs.enter().await;
+        if self.epochs.now() != epoch {
+            let name = key.rsplit('/').next().unwrap_or_default();
+            return Err(ApiError::conflict(
+                kind,
+                name,
+                "the cluster was reset while the request was under way",
+            ));
+        }
         match self.store.commit(&kind.collection, key, expect, change).await {
             Ok(entry) => Ok(Some(entry)),
             Err(CommitError::Conflict(_)) => Ok(None),

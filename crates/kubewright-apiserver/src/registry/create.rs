@@ -5,6 +5,7 @@ use http::StatusCode;
 use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
+use super::reset::Epoch;
 use super::{Call, Registry, WriteOptions, Written, body, custom, definitions, encode, key, object};
 use crate::admission::{self, Review};
 use crate::error::ApiError;
@@ -43,6 +44,7 @@ impl Registry {
         options: &WriteOptions,
         warnings: &mut Vec<String>,
     ) -> Result<Bytes, ApiError> {
+        let epoch = self.begin_creation(call)?;
         let mut draft = body::object_of(call.kind, decoded, options.validation, warnings)?;
         place(call, &mut draft)?;
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
@@ -51,7 +53,7 @@ impl Registry {
         definitions::may_come(call.kind, object::name(&draft))?;
         body::default(call.kind, &mut draft);
         self.own(call, "", options, None, &mut draft);
-        self.create_draft(call, draft, options, warnings).await
+        self.create_draft(epoch, call, draft, options, warnings).await
     }
 
     /// Creates what an applied configuration says.
@@ -85,17 +87,29 @@ impl Registry {
         options: &WriteOptions,
         warnings: &mut Vec<String>,
     ) -> Result<Bytes, ApiError> {
+        let epoch = self.begin_creation(call)?;
         let mut draft = self.applied(call, "", config, options, None, warnings)?;
         check_name(call, object::name(&config.value))?;
         object::set_meta(&mut draft, "resourceVersion", None);
         place(call, &mut draft)?;
         body::default(call.kind, &mut draft);
-        self.create_draft(call, draft, options, warnings).await
+        self.create_draft(epoch, call, draft, options, warnings).await
+    }
+
+    /// The cluster that an object is to be created in; the kind has to be one of it.
+    fn begin_creation(&self, call: Call<'_>) -> Result<Epoch, ApiError> {
+        let epoch = self.epochs.now();
+        let kind = call.kind;
+        if kind.custom.is_some() && self.kinds().get(&kind.group, &kind.version, &kind.plural).is_none() {
+            return Err(ApiError::no_such_path());
+        }
+        Ok(epoch)
     }
 
     /// Creates an object that is typed, defaulted and owned.
     async fn create_draft(
         &self,
+        epoch: Epoch,
         call: Call<'_>,
         mut draft: Value,
         options: &WriteOptions,
@@ -114,7 +128,7 @@ impl Registry {
             if generates {
                 self.generate_name(&mut object);
             }
-            match self.create_object(call, object, options, warnings).await {
+            match self.create_object(epoch, call, object, options, warnings).await {
                 Err(error) if attempts > 0 && error.reason == "AlreadyExists" => {}
                 outcome => return outcome,
             }
@@ -146,6 +160,7 @@ impl Registry {
 
     async fn create_object(
         &self,
+        epoch: Epoch,
         call: Call<'_>,
         mut object: Value,
         options: &WriteOptions,
@@ -180,7 +195,7 @@ impl Registry {
         }
         let change = Change::Put(encode::draft(kind, self.in_storage_version(kind, object).await?));
         let entry = self
-            .commit(kind, &key, Expect::Absent, change)
+            .commit(epoch, kind, &key, Expect::Absent, change)
             .await?
             .ok_or_else(|| ApiError::already_exists(kind, &name))?;
         self.definition_changed(kind, &name).await;

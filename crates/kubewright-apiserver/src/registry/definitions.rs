@@ -59,6 +59,7 @@ impl Registry {
         }
         let _turn = self.defining.lock().await;
         let key: Name = name.into();
+        let epoch = self.epochs.now();
         while let Some(entry) = self.snapshot().get(&kind.collection, &key).cloned() {
             let current = encode::value(kind, &entry);
             let mut next = current.clone();
@@ -70,7 +71,7 @@ impl Registry {
                 break;
             }
             let change = Change::Put(encode::draft(kind, next));
-            if !matches!(self.commit(kind, &key, Expect::At(entry.revision), change).await, Ok(None)) {
+            if !matches!(self.commit(epoch, kind, &key, Expect::At(entry.revision), change).await, Ok(None)) {
                 break;
             }
         }
@@ -177,6 +178,7 @@ impl Registry {
     /// Lets a terminating definition go when none of its objects is left.
     async fn finish_definition(&self, definitions: &Arc<Kind>, name: &str) {
         let key: Name = name.into();
+        let epoch = self.epochs.now();
         let snapshot = self.snapshot();
         let Some(entry) = snapshot.get(&definitions.collection, &key) else { return };
         let mut next = encode::value(definitions, entry);
@@ -188,7 +190,7 @@ impl Registry {
         let goes = super::update::is_finished(definitions, &next);
         let draft = encode::draft(definitions, next);
         let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
-        let outcome = self.commit(definitions, &key, Expect::At(entry.revision), change).await;
+        let outcome = self.commit(epoch, definitions, &key, Expect::At(entry.revision), change).await;
         if matches!(outcome, Ok(Some(_))) {
             self.serve(definitions, name);
         }

@@ -6,6 +6,7 @@ use jiff::{Timestamp, ToSpan};
 use kubewright_store::{Change, Entry, Expect};
 use serde_json::{Value, json};
 
+use super::reset::Epoch;
 use super::update::{is_finished, modified};
 use super::{
     Call, DeleteOptions, List, ListOptions, Propagation, Registry, Summary, Written, definitions, encode,
@@ -56,6 +57,7 @@ impl Registry {
         options: &DeleteOptions,
         asks: Asks,
     ) -> Result<Written, ApiError> {
+        let epoch = self.epochs.now();
         loop {
             let entry = self.viewed(call.kind, self.entry(call)?).await?;
             let current = encode::value(call.kind, &entry);
@@ -79,7 +81,7 @@ impl Registry {
                 return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes, warnings));
             }
             let stored = self.in_storage_version(call.kind, next.clone()).await?;
-            if let Some(entry) = self.commit_deletion(call, &entry, stored, goes).await? {
+            if let Some(entry) = self.commit_deletion(epoch, call, &entry, stored, goes).await? {
                 let entry = self.viewed(call.kind, entry).await?;
                 return Ok(answer(call, &next, encode::object(call.kind, &entry), goes, warnings));
             }
@@ -91,6 +93,7 @@ impl Registry {
 
     async fn commit_deletion(
         &self,
+        epoch: Epoch,
         call: Call<'_>,
         entry: &Entry<Summary>,
         next: Value,
@@ -99,7 +102,9 @@ impl Registry {
         let draft = encode::draft(call.kind, next);
         let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
         let expect = Expect::At(entry.revision);
-        let Some(entry) = self.commit(call.kind, &call.key(), expect, change).await? else { return Ok(None) };
+        let Some(entry) = self.commit(epoch, call.kind, &call.key(), expect, change).await? else {
+            return Ok(None);
+        };
         if goes {
             self.object_gone(call.kind).await;
         }

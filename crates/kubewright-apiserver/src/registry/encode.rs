@@ -3,6 +3,7 @@
 //! Stored bytes begin with `kind`, `apiVersion` and `metadata`, in this order, as kube-apiserver writes them. So an item of
 //! a list (which has no kind of its own for built-in kinds) and another served version are found by cutting the head off.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -59,6 +60,57 @@ pub fn bytes(kind: &Kind, object: &Value) -> Bytes {
     bytes.extend_from_slice(head(&kind.kind, &kind.api_version()).as_bytes());
     write_rest(&mut bytes, object);
     bytes.into()
+}
+
+/// What watchers are told of an entry that goes as it is: its own bytes, under the revision of the deletion.
+#[must_use]
+pub(super) fn last_state(entry: &Entry<Summary>) -> Draft<Summary> {
+    let mut bytes = entry.bytes.to_vec();
+    let revision_at = version_of(&bytes).map(|digits| {
+        let at = digits.start;
+        bytes.drain(digits);
+        at
+    });
+    Draft { bytes, revision_at, tag: Arc::clone(&entry.tag) }
+}
+
+/// Where the digits of `metadata.resourceVersion` stand in stored bytes.
+fn version_of(bytes: &[u8]) -> Option<Range<usize>> {
+    const KEY: &[u8] = b"resourceVersion";
+    let mut at = bytes.len() - body(bytes).len();
+    let mut depth = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'{' | b'[' => depth += 1,
+            // The metadata are over.
+            b'}' | b']' if depth == 1 => return None,
+            b'}' | b']' => depth -= 1,
+            b'"' => {
+                let text = at + 1..end_of_text(bytes, at + 1)?;
+                at = text.end;
+                let is_key = bytes.get(at + 1) == Some(&b':');
+                if depth == 1 && is_key && bytes.get(text) == Some(KEY) {
+                    let digits = at + 3;
+                    return Some(digits..end_of_text(bytes, digits)?);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Where the quote stands that ends a text.
+fn end_of_text(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start;
+    loop {
+        match bytes.get(at)? {
+            b'"' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
 }
 
 /// An entry's bytes as the object is served in the version of `kind`.

@@ -25,6 +25,7 @@ mod ownership;
 mod part;
 mod policies;
 mod read;
+mod reset;
 mod scale;
 mod settings;
 mod summary;
@@ -40,7 +41,6 @@ use http::StatusCode;
 use kubewright_store::{Entry, Name, Snapshot, Store};
 use kubewright_world::World;
 
-pub use allocate::API_SERVER;
 pub use body::FieldValidation;
 pub(crate) use body::review_of;
 pub use cidr::{Cidr, Family, ServiceCidrs};
@@ -77,6 +77,8 @@ pub struct Registry {
     allocating: tokio::sync::Mutex<()>,
     /// Held while a definition, and with it the set of kinds, changes.
     defining: tokio::sync::Mutex<()>,
+    /// What resets and writes know of each other.
+    epochs: reset::Epochs,
 }
 
 /// One object (or, with an empty name, one place) of a kind, and who asks.
@@ -149,6 +151,7 @@ impl Registry {
             authorizer: Authorizer::default(),
             allocating: tokio::sync::Mutex::new(()),
             defining: tokio::sync::Mutex::new(()),
+            epochs: reset::Epochs::default(),
         };
         registry.reload_definitions();
         registry

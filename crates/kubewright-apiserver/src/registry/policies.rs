@@ -16,6 +16,7 @@ impl Registry {
             return;
         }
         let key: Name = name.into();
+        let epoch = self.epochs.now();
         while let Some(entry) = self.snapshot().get(&kind.collection, &key).cloned() {
             let mut policy = encode::value(kind, &entry);
             let generation = object::generation(&policy);
@@ -33,7 +34,7 @@ impl Registry {
                 status.insert("typeChecking".to_owned(), checked);
             }
             let change = Change::Put(encode::draft(kind, policy));
-            if !matches!(self.commit(kind, &key, Expect::At(entry.revision), change).await, Ok(None)) {
+            if !matches!(self.commit(epoch, kind, &key, Expect::At(entry.revision), change).await, Ok(None)) {
                 break;
             }
         }

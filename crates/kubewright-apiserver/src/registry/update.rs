@@ -8,6 +8,7 @@ use kubewright_store::{self as store, Entry, Expect, Revision};
 use serde_json::Value;
 
 use super::member::Member;
+use super::reset::Epoch;
 use super::{Call, Registry, Summary, WriteOptions, Written, body, create, custom, encode, object};
 use crate::admission::{self, Operation, Options, Review};
 use crate::authz::{Attributes, forbidden};
@@ -227,6 +228,7 @@ impl Registry {
         options: &WriteOptions,
         warnings: &mut Vec<String>,
     ) -> Result<Option<Bytes>, ApiError> {
+        let epoch = self.epochs.now();
         let entry = self.viewed(call.kind, self.entry(call)?).await?;
         let current = encode::value(call.kind, &entry);
         let shown = step.view().map(|view| view.of(&current));
@@ -274,7 +276,7 @@ impl Registry {
             return Ok(Some(encode::bytes(call.kind, &next)));
         }
         let stored = self.in_storage_version(call.kind, next).await?;
-        match self.commit_next(call, &entry, stored).await? {
+        match self.commit_next(epoch, call, &entry, stored).await? {
             Some(entry) => {
                 let entry = self.viewed(call.kind, entry).await?;
                 Ok(Some(encode::object(call.kind, &entry)))
@@ -321,6 +323,7 @@ impl Registry {
     /// `None` when somebody was faster.
     async fn commit_next(
         &self,
+        epoch: Epoch,
         call: Call<'_>,
         entry: &Entry<Summary>,
         next: Value,
@@ -330,7 +333,9 @@ impl Registry {
         let draft = encode::draft(kind, next);
         let change = if goes { store::Change::Delete(draft) } else { store::Change::Put(draft) };
         let expect = Expect::At(entry.revision);
-        let Some(entry) = self.commit(kind, &call.key(), expect, change).await? else { return Ok(None) };
+        let Some(entry) = self.commit(epoch, kind, &call.key(), expect, change).await? else {
+            return Ok(None);
+        };
         if goes {
             self.object_gone(kind).await;
         }

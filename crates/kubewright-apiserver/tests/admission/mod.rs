@@ -2,6 +2,7 @@
 
 mod pods;
 mod quota;
+mod services;
 mod switches;
 
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! Dynamic admission on a whole server in this process, under virtual time.
 
 mod policies;
+mod resets;
 mod subresources;
 mod support;
 mod webhooks;

@@ -83,6 +83,10 @@ impl Cluster {
         Self { server, user: User::new("admin", ["system:masters"]) }
     }
 
+    pub(super) fn registry(&self) -> &Registry {
+        self.server.registry()
+    }
+
     /// The same server for somebody else, who is in no group but that of all who are known.
     pub(super) fn as_user(&self, name: &str) -> Self {
         Self { server: self.server.clone(), user: User::new(name, ["system:authenticated"]) }

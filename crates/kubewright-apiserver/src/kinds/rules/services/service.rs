@@ -20,15 +20,9 @@ pub(crate) fn rules() -> Rules {
             fill::set(service, "status", json!({"loadBalancer": {}}));
             if let Some(spec) = fill::present(service, "spec") {
                 change::list_cluster_ip(spec);
-                default_families(spec);
             }
         },
-        prepare_update: |new, old| {
-            change::prepare(new, old);
-            if let Some(spec) = fill::present(new, "spec") {
-                default_families(spec);
-            }
-        },
+        prepare_update: change::prepare,
         name: NameRule::Label,
         again: Again::Metadata,
         validate: |service| Errors::of(|errors| check(&At::root(service).get("spec"), errors)),
@@ -78,31 +72,6 @@ fn default(service: &mut Value) {
     }
     if kind == "LoadBalancer" {
         fill::absent(spec, "allocateLoadBalancerNodePorts", true);
-    }
-}
-
-/// The families of a cluster that speaks IPv4: one, unless there is nothing to choose addresses for
-/// (`Allocators.initIPFamilyFields`).
-fn default_families(spec: &mut Value) {
-    let at = At::root(spec);
-    if at.get("type").text() == "ExternalName" {
-        return;
-    }
-    let free = at.get("clusterIP").text() == "None" && at.get("selector").is_empty();
-    let first = at.get("clusterIPs").items().next().map_or("", |ip| ip.text()).to_owned();
-    fill::absent(spec, "ipFamilyPolicy", if free { "RequireDualStack" } else { "SingleStack" });
-    let single = spec["ipFamilyPolicy"] == "SingleStack";
-    if At::root(spec).get("ipFamilies").is_empty() {
-        let family = if first.contains(':') { "IPv6" } else { "IPv4" };
-        fill::set(spec, "ipFamilies", json!([family]));
-    }
-    if free
-        && !single
-        && let Some(families) = spec.get_mut("ipFamilies").and_then(Value::as_array_mut)
-        && families.len() == 1
-    {
-        let other = if families[0] == "IPv4" { "IPv6" } else { "IPv4" };
-        families.push(other.into());
     }
 }
 

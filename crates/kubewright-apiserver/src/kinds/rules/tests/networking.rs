@@ -10,13 +10,12 @@ fn a_service_gets_its_defaults() {
         service["spec"],
         json!({
             "type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster",
-            "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "selector": {"app": "a"},
+            "selector": {"app": "a"},
             "ports": [{"port": 80, "targetPort": 80, "protocol": "TCP"}]
         })
     );
     assert_eq!(service["status"], json!({"loadBalancer": {}}));
     let free = made(SERVICE, &json!({"spec": {"clusterIP": "None"}}));
-    assert_eq!(free["spec"]["ipFamilies"], json!(["IPv4", "IPv6"]));
     assert_eq!(free["spec"]["clusterIPs"], json!(["None"]));
 }
 

@@ -1,0 +1,101 @@
+//! The cluster addresses of a service, one of each of its families.
+
+use std::net::IpAddr;
+
+use serde_json::{Map, Value, json};
+
+use super::{Refusal, Taken, has_addresses, reserved, text, texts};
+use crate::field::FieldError;
+use crate::registry::{Cidr, Family, Registry};
+
+impl Registry {
+    /// Gives a service the addresses that it lacks, and checks those that it has chosen. An update of one that has addresses
+    /// changes at most the second.
+    pub(super) fn allocate_addresses(
+        &self,
+        name: &str,
+        spec: &mut Map<String, Value>,
+        before: Option<&Value>,
+        taken: &Taken,
+    ) -> Result<(), Refusal> {
+        let before = before.filter(|before| before["type"].as_str().is_some_and(has_addresses));
+        let headless = |first: Option<&str>| first == Some("None");
+        if !has_addresses(text(spec, "type"))
+            || headless(spec.get("clusterIPs").and_then(|list| texts(list).next()))
+            || before.is_some_and(|before| headless(texts(&before["clusterIPs"]).next()))
+        {
+            return Ok(());
+        }
+        let families: Vec<Family> =
+            spec.get("ipFamilies").into_iter().flat_map(texts).filter_map(Family::named).collect();
+        let given: Vec<String> =
+            spec.get("clusterIPs").into_iter().flat_map(texts).map(str::to_owned).collect();
+        let kept = before.map_or(0, |before| texts(&before["clusterIPs"]).count());
+        let mut chosen: Vec<String> = Vec::new();
+        for (at, family) in families.into_iter().enumerate() {
+            let asked = given.get(at).map(String::as_str).unwrap_or_default();
+            let address = match asked {
+                _ if at < kept && !asked.is_empty() => asked.to_owned(),
+                "" => self.free_address(family, taken).ok_or_else(|| {
+                    Refusal::Server(format!(
+                        "failed to allocate a serviceIP for Service {name:?}: range is full"
+                    ))
+                })?,
+                asked => {
+                    self.usable(asked, family, taken).map_err(|why| {
+                        let why = format!("failed to allocate IP {asked}: {why}");
+                        FieldError::invalid("spec.clusterIPs", json!(given), why)
+                    })?;
+                    asked.to_owned()
+                }
+            };
+            chosen.push(address);
+        }
+        if let Some(first) = chosen.first() {
+            spec.insert("clusterIP".into(), first.as_str().into());
+            spec.insert("clusterIPs".into(), json!(chosen));
+        }
+        Ok(())
+    }
+
+    /// An address that nobody has: by chance, of those that are not reserved for clients who choose, else of these.
+    fn free_address(&self, family: Family, taken: &Taken) -> Option<String> {
+        let cidr = self.settings.service_cidrs.of(family)?;
+        let last = last_place(cidr);
+        let band = reserved(cidr.len(), 16, 256, 16);
+        let own = self.settings.service_cidrs.api_server();
+        let from = |first: u128, last: u128| {
+            let size = (last + 1).saturating_sub(first);
+            let start = self.world.dice.below(usize::try_from(size).unwrap_or(usize::MAX).max(1)) as u128;
+            (0..size)
+                .map(move |step| cidr.address(first + (start + step) % size))
+                .find(|address| *address != own && !taken.addresses.contains(address))
+        };
+        let upper = from(1 + band, last);
+        upper.or_else(|| from(1, band.min(last))).map(|address| address.to_string())
+    }
+
+    fn usable(&self, asked: &str, family: Family, taken: &Taken) -> Result<(), &'static str> {
+        let cidr = self.settings.service_cidrs.of(family);
+        let address: Option<IpAddr> = asked.parse().ok();
+        let place = cidr.zip(address).and_then(|(cidr, address)| Some((cidr, cidr.place(address)?)));
+        match (place, address) {
+            (Some((cidr, place)), Some(address)) if (1..=last_place(cidr)).contains(&place) => {
+                if taken.addresses.contains(&address) {
+                    Err("provided IP is already allocated")
+                } else {
+                    Ok(())
+                }
+            }
+            _ => Err("the provided network does not match the current range"),
+        }
+    }
+}
+
+/// The last place of a network that a service can have: not that of all, which only IPv4 knows.
+fn last_place(cidr: Cidr) -> u128 {
+    match cidr.family() {
+        Family::V4 => cidr.len() - 2,
+        Family::V6 => cidr.len() - 1,
+    }
+}
