@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use kubewright_apiserver::admission::Plugins;
 use kubewright_apiserver::authn::{
-    Authenticator, FrontProxy, KeyError, Secret, ServiceAccounts, TokenKey, User,
+    Authenticator, FrontProxy, KeyError, Secret, ServiceAccounts, TokenKey, TokenWebhook, User,
 };
+use kubewright_apiserver::authz::Mode;
 use kubewright_apiserver::bootstrap::bootstrap;
 use kubewright_apiserver::http::tls::TlsError;
 use kubewright_apiserver::http::{self, ApiServer, Config};
@@ -56,6 +57,8 @@ pub struct Builder {
     anonymous: bool,
     objects: registry::Settings,
     edge: http::Settings,
+    token_webhook: Option<TokenWebhook>,
+    authorization: Vec<Mode>,
 }
 
 impl Default for Builder {
@@ -73,6 +76,8 @@ impl Default for Builder {
             anonymous: true,
             objects: registry::Settings::default(),
             edge: http::Settings::default(),
+            token_webhook: None,
+            authorization: vec![Mode::Rbac],
         }
     }
 }
@@ -239,6 +244,21 @@ impl Builder {
         self
     }
 
+    /// A server that is asked for tokens that nothing else knows.
+    #[must_use]
+    pub fn token_webhook(mut self, webhook: TokenWebhook) -> Self {
+        self.token_webhook = Some(webhook);
+        self
+    }
+
+    /// How is decided who may do what, one way after the other. Default: RBAC alone. Where everything is allowed, nobody
+    /// is anonymous, as in kube-apiserver (`pkg/kubeapiserver/options/authentication.go`, `ApplyAuthorization`).
+    #[must_use]
+    pub fn authorization(mut self, modes: Vec<Mode>) -> Self {
+        self.authorization = modes;
+        self
+    }
+
     /// Starts the cluster: when this returns the API answers, and the controllers are on their way.
     ///
     /// # Errors
@@ -263,8 +283,10 @@ impl Builder {
             (None, Some(key)) => ServiceAccounts::new(key),
             (None, None) => ServiceAccounts::new(TokenKey::generate()?),
         };
+        let anonymous =
+            self.anonymous && !self.authorization.iter().any(|mode| matches!(mode, Mode::AlwaysAllow));
         let mut authenticator =
-            Authenticator::with_service_accounts(&world, accounts).with_anonymous(self.anonymous);
+            Authenticator::with_service_accounts(&world, accounts).with_anonymous(anonymous);
         for (token, user) in self.tokens {
             authenticator = authenticator.with_token(&token, user);
         }
@@ -275,7 +297,11 @@ impl Builder {
         if let Some(proxy) = self.front_proxy {
             authenticator = authenticator.with_front_proxy(proxy);
         }
-        let registry = Arc::new(Registry::with(world.clone(), store, self.objects));
+        if let Some(webhook) = self.token_webhook {
+            authenticator = authenticator.with_token_webhook(webhook);
+        }
+        let registry = Registry::with(world.clone(), store, self.objects);
+        let registry = Arc::new(registry.with_authorization(self.authorization));
         bootstrap(&registry).await?;
         let shutdown = CancellationToken::new();
         let config = Config {

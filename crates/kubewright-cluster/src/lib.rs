@@ -23,10 +23,12 @@ pub use cluster::Cluster;
 pub use data::{DataDirectory, DataError};
 pub use kubewright_apiserver::admission;
 pub use kubewright_apiserver::authn::{
-    FrontProxy, PublicKey, Secret, ServiceAccounts, TokenKey, User, token_file,
+    FrontProxy, PublicKey, Secret, ServiceAccounts, TokenKey, TokenWebhook, User, token_file,
 };
+pub use kubewright_apiserver::authz;
 pub use kubewright_apiserver::http::tls::ServingCertificate;
 pub use kubewright_apiserver::kinds::RuntimeConfig;
 pub use kubewright_apiserver::registry::{NodePorts, ServiceCidrs};
 pub use kubewright_apiserver::trust::Bundle;
+pub use kubewright_apiserver::webhook::Remote;
 pub use serve::{Endpoint, ServeError, Serving};

@@ -127,7 +127,7 @@ fn signer_of(request: &Value) -> &str {
 /// Whether the user may do this for the signer: for it alone, or for all of its domain
 /// (`pkg/certauthorization`, `IsAuthorizedForSignerName`).
 fn is_authorized(review: &Review<'_>, verb: &str, signer: &str) -> bool {
-    let rbac = review.registry.authorizer().rbac(&review.registry.snapshot());
+    let rights = review.registry.authorizer().rights(&review.registry.snapshot());
     let domain = format!("{}/*", signer.split('/').next().unwrap_or_default());
     [signer, domain.as_str()].into_iter().any(|name| {
         let what = Attributes {
@@ -138,7 +138,7 @@ fn is_authorized(review: &Review<'_>, verb: &str, signer: &str) -> bool {
             name,
             ..Attributes::default()
         };
-        rbac.authorize(review.call.user, &what).allowed
+        rights.authorize(review.call.user, &what).allowed()
     })
 }
 

@@ -25,6 +25,6 @@ pub(super) fn admit(review: &Review<'_>, object: &Value) -> Result<(), ApiError>
         name: call.name,
         ..Attributes::default()
     };
-    let rbac = registry.authorizer().rbac(&registry.snapshot());
-    escalation::check(&rbac, call.user, &request, object, old)
+    let rights = registry.authorizer().rights(&registry.snapshot());
+    escalation::check(&rights, call.user, &request, object, old)
 }

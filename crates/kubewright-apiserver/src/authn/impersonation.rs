@@ -14,7 +14,7 @@ use super::user::{
     ANONYMOUS, AUTHENTICATED, NODES, SYSTEM_MASTERS, UNAUTHENTICATED, User, service_account_groups,
     split_node, split_service_account,
 };
-use crate::authz::{Attributes, Rbac, forbidden};
+use crate::authz::{Attributes, Rights, forbidden};
 use crate::error::ApiError;
 
 const USER: &str = "impersonate-user";
@@ -61,12 +61,12 @@ pub fn wanted(headers: &HeaderMap) -> Result<Option<User>, ApiError> {
 /// # Errors
 /// 403 with the refusal of the narrowest mode; of the old one when the caller has the old right for others.
 pub fn impersonate(
-    rbac: &Rbac,
+    rights: &Rights,
     caller: &User,
     wanted: &User,
     request: &Attributes<'_>,
 ) -> Result<User, ApiError> {
-    let check = |mode| Check { rbac, caller, mode }.all(wanted, request);
+    let check = |mode| Check { rights, caller, mode }.all(wanted, request);
     let mut narrowest = None;
     for mode in Mode::NARROW.into_iter().filter(|mode| mode.applies(caller, wanted)) {
         match check(mode) {
@@ -77,15 +77,15 @@ pub fn impersonate(
     // A real server remembers which mode last worked for a caller and reports that one's refusal. That state is spared
     // here: whoever has the old right for somebody is taken for one who uses it.
     check(Mode::Legacy).map_err(|refusal| match narrowest {
-        Some(narrowest) if !has_old_right(rbac, caller, wanted) => narrowest,
+        Some(narrowest) if !has_old_right(rights, caller, wanted) => narrowest,
         _ => refusal,
     })
 }
 
 /// Whether the caller holds the verb `impersonate` for anybody, where `wanted` lives.
-fn has_old_right(rbac: &Rbac, caller: &User, wanted: &User) -> bool {
+fn has_old_right(rights: &Rights, caller: &User, wanted: &User) -> bool {
     let namespace = split_service_account(&wanted.name).map_or("", |(namespace, _)| namespace);
-    let (rules, _) = rbac.rules_for(caller, namespace);
+    let (rules, _) = rights.rbac().rules_for(caller, namespace);
     rules.iter().any(|rule| rule.verbs.iter().any(|verb| verb == "impersonate"))
 }
 
@@ -138,7 +138,7 @@ impl Mode {
 
 /// One caller's rights in one mode.
 struct Check<'a> {
-    rbac: &'a Rbac,
+    rights: &'a Rights,
     caller: &'a User,
     mode: Mode,
 }
@@ -239,8 +239,8 @@ impl Check<'_> {
     }
 
     fn ask(&self, what: &Attributes<'_>) -> Result<(), ApiError> {
-        let decision = self.rbac.authorize(self.caller, what);
-        if decision.allowed { Ok(()) } else { Err(self.refuse(what, &decision.reason)) }
+        let decision = self.rights.authorize(self.caller, what);
+        if decision.allowed() { Ok(()) } else { Err(self.refuse(what, &decision.reason)) }
     }
 
     fn refuse(&self, what: &Attributes<'_>, why: &str) -> ApiError {

@@ -15,6 +15,7 @@ mod service_account;
 pub mod token;
 pub mod token_file;
 mod user;
+mod webhook;
 
 use std::sync::Arc;
 
@@ -36,9 +37,11 @@ pub use user::{
     ANONYMOUS, AUTHENTICATED, CREDENTIAL_ID, NODES, SYSTEM_MASTERS, UNAUTHENTICATED, User,
     service_account_name, split_service_account,
 };
+pub use webhook::{TokenWebhook, UnsupportedVersion};
 
 use crate::error::ApiError;
 use crate::trust::Bundle;
+use crate::webhook::Client;
 use certificate::BadCertificate;
 use secret::StaticTokens;
 
@@ -55,6 +58,7 @@ pub struct Authenticator {
     clients: Option<Arc<Bundle>>,
     proxy: Option<FrontProxy>,
     anonymous: bool,
+    webhook: Option<(TokenWebhook, Client)>,
 }
 
 /// Whose token it is, and for which of the audiences asked about it is meant.
@@ -81,6 +85,9 @@ pub enum TokenError {
     /// It is well signed, and does not say what the token of a service account says.
     #[error("[invalid bearer token, service account token claims could not be validated]")]
     Claims,
+    /// A webhook says so, or cannot be asked.
+    #[error("[invalid bearer token, {0}]")]
+    Webhook(String),
     /// Its time has passed.
     #[error("[invalid bearer token, service account token has expired]")]
     Expired,
@@ -136,6 +143,7 @@ impl Authenticator {
             clients: None,
             proxy: None,
             anonymous: true,
+            webhook: None,
         }
     }
 
@@ -165,6 +173,13 @@ impl Authenticator {
     #[must_use]
     pub fn with_anonymous(mut self, allowed: bool) -> Self {
         self.anonymous = allowed;
+        self
+    }
+
+    /// This server is asked for tokens that nothing else knows.
+    #[must_use]
+    pub fn with_token_webhook(mut self, webhook: TokenWebhook) -> Self {
+        self.webhook = Some((webhook, Client::new(self.world.clock)));
         self
     }
 
@@ -238,6 +253,36 @@ impl Authenticator {
         let (claims, audiences) = self.accounts.verify(token, asked)?;
         let user = claims.user(self.now(), lookup)?;
         Ok(Identity { user: user.authenticated(), audiences })
+    }
+
+    /// Who makes a request that [`Self::authenticate`] has refused, when a webhook knows its bearer token. Without a webhook
+    /// nobody is waited for.
+    pub async fn ask(&self, headers: &HeaderMap) -> Option<User> {
+        self.webhook.as_ref()?;
+        let token = bearer_token(headers)?;
+        match self.or_ask(Err(TokenError::Unknown), token, &[]).await {
+            Ok(identity) => Some(identity.user),
+            Err(why) => {
+                tracing::debug!(%why, "bearer token refused by the webhook");
+                None
+            }
+        }
+    }
+
+    /// What [`Self::authenticate_token`] has found, or what a webhook says of a token that it has refused.
+    ///
+    /// # Errors
+    /// Why it is nobody's, or not for these audiences.
+    pub async fn or_ask(
+        &self,
+        found: Result<Identity, TokenError>,
+        token: &str,
+        audiences: &[String],
+    ) -> Result<Identity, TokenError> {
+        let (Err(_), Some((webhook, client))) = (&found, &self.webhook) else { return found };
+        let own = self.accounts.own_audiences();
+        let asked = if audiences.is_empty() { own } else { audiences };
+        webhook.ask(client, self.world.clock, token, (asked, own)).await
     }
 
     fn now(&self) -> Timestamp {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::user::UserInfo;
-use super::{Authenticator, Lookup, User, decode};
+use super::{Identity, Secret, TokenError, User, decode};
 use crate::authz::null_is_default;
 use crate::error::ApiError;
 
@@ -25,40 +25,55 @@ struct TokenReviewSpec {
     audiences: Vec<String>,
 }
 
-impl Authenticator {
-    /// Answers a TokenReview: the JSON of the body with a status that tells whose token it is, or why it is nobody's.
+/// What a TokenReview asks.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The token that is asked about.
+    pub token: Secret,
+    /// The audiences that it may be meant for; none: those of the server.
+    pub audiences: Vec<String>,
+}
+
+impl Question {
+    /// Reads the body of a TokenReview.
     ///
     /// # Errors
-    /// 400 when the body is of another shape or names no token.
-    pub fn review_token(&self, body: &Value, lookup: Lookup<'_>) -> Result<String, ApiError> {
-        let review: TokenReview = decode("TokenReview", body)?;
-        if review.spec.token.is_empty() {
+    /// 400 when it is of another shape or names no token.
+    pub fn read(body: &Value) -> Result<Self, ApiError> {
+        let TokenReview { spec } = decode("TokenReview", body)?;
+        if spec.token.is_empty() {
             return Err(ApiError::bad_request("token is required for TokenReview in authentication"));
         }
-        let found = self.authenticate_token(&review.spec.token, &review.spec.audiences, lookup);
-        let status = match &found {
-            Ok(identity) => Status {
-                authenticated: true,
-                user: identity.user.info(),
-                audiences: &identity.audiences,
-                error: String::new(),
-            },
-            Err(why) => Status {
-                authenticated: false,
-                user: User::nobody().info(),
-                audiences: &[],
-                error: why.to_string(),
-            },
-        };
-        let answer = Answer {
-            kind: "TokenReview",
-            api_version: API_VERSION,
-            metadata: &body["metadata"],
-            spec: Some(&body["spec"]),
-            status,
-        };
-        written(&answer)
+        Ok(Self { token: Secret::of(spec.token), audiences: spec.audiences })
     }
+}
+
+/// Answers a TokenReview: the JSON of its body with a status that tells whose token it is, or why it is nobody's.
+///
+/// # Errors
+/// None that a caller can bring about.
+pub fn answer(body: &Value, found: &Result<Identity, TokenError>) -> Result<String, ApiError> {
+    let status = match found {
+        Ok(identity) => Status {
+            authenticated: true,
+            user: identity.user.info(),
+            audiences: &identity.audiences,
+            error: String::new(),
+        },
+        Err(why) => Status {
+            authenticated: false,
+            user: User::nobody().info(),
+            audiences: &[],
+            error: why.to_string(),
+        },
+    };
+    written(&Answer {
+        kind: "TokenReview",
+        api_version: API_VERSION,
+        metadata: &body["metadata"],
+        spec: Some(&body["spec"]),
+        status,
+    })
 }
 
 /// Answers a SelfSubjectReview with the JSON that tells who the server takes the caller for.

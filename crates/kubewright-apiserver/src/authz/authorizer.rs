@@ -1,26 +1,32 @@
-//! The edge between decisions and the store: RBAC objects are compiled when they have changed, not when they are asked.
+//! The edge between decisions and the world: RBAC objects are compiled when they have changed, not when they are asked;
+//! webhooks are asked when nothing else decides.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use kubewright_store::{Name, Revision, Snapshot};
+use kubewright_world::Clock;
 use serde::Deserialize;
 
+use super::node::Objects;
 use super::objects::{Binding, Role};
-use super::rbac::Objects;
-use super::{Attributes, Decision, Rbac};
-use crate::authn::User;
+use super::rbac;
+use super::{Mode, Rbac, Rights};
+use crate::webhook::Client;
 
 const CLUSTER_ROLES: &str = "rbac.authorization.k8s.io/clusterroles";
 const ROLES: &str = "rbac.authorization.k8s.io/roles";
 const CLUSTER_BINDINGS: &str = "rbac.authorization.k8s.io/clusterrolebindings";
 const BINDINGS: &str = "rbac.authorization.k8s.io/rolebindings";
 
-/// Decides by the RBAC objects of the store; keeps them compiled for as long as none of them changes.
-#[derive(Debug, Default)]
+/// Decides by modes and by the RBAC objects of the store; keeps these compiled for as long as none of them changes.
 pub struct Authorizer {
+    modes: Arc<[Mode]>,
     compiled: ArcSwap<Compiled>,
+    clock: Clock,
+    /// Calls webhooks, where there is one to be called.
+    client: Option<Client>,
 }
 
 #[derive(Debug, Default)]
@@ -40,10 +46,41 @@ struct Parsed<K> {
 }
 
 impl Authorizer {
-    /// May `user` do that, by the roles of this moment?
+    /// These modes, in their order. `clock` says how long answers of webhooks hold.
     #[must_use]
-    pub fn authorize<T>(&self, snapshot: &Snapshot<T>, user: &User, what: &Attributes<'_>) -> Decision {
-        self.rbac(snapshot).authorize(user, what)
+    pub fn new(modes: Vec<Mode>, clock: Clock) -> Self {
+        let asks = modes.iter().any(|mode| matches!(mode, Mode::Webhook(_)));
+        let client = asks.then(|| Client::new(clock));
+        Self { modes: modes.into(), compiled: ArcSwap::default(), clock, client }
+    }
+
+    /// Who may do what at this moment. A webhook is not asked: what only it could allow is not allowed.
+    #[must_use]
+    pub fn rights<T: Send + Sync + 'static>(&self, snapshot: &Snapshot<T>) -> Rights {
+        let nodes = self.modes.iter().any(|mode| matches!(mode, Mode::Node));
+        let objects = nodes.then(|| Box::new(snapshot.clone()) as Box<dyn Objects>);
+        Rights::new(self.rbac(snapshot), Arc::clone(&self.modes), objects)
+    }
+
+    /// What `judge` says by the rights of this moment. Where that depends on a webhook it is asked, and `judge` begins
+    /// anew; without one it is called once, and nothing is waited for.
+    pub async fn resolve<T: Send + Sync + 'static, R>(
+        &self,
+        snapshot: &Snapshot<T>,
+        mut judge: impl FnMut(&Rights) -> R,
+    ) -> R {
+        let rights = self.rights(snapshot);
+        loop {
+            let judged = judge(&rights);
+            let (Some(client), Some(question)) = (&self.client, rights.missing()) else { return judged };
+            drop(judged);
+            for mode in &*self.modes {
+                if let Mode::Webhook(reviewer) = mode {
+                    let answer = reviewer.ask(client, self.clock, &question).await;
+                    rights.learn(question.clone(), answer);
+                }
+            }
+        }
     }
 
     /// The roles and bindings of this moment. As long as none of them changes, this is four comparisons of numbers; after
@@ -61,6 +98,12 @@ impl Authorizer {
     }
 }
 
+impl std::fmt::Debug for Authorizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authorizer").field("modes", &self.modes).finish_non_exhaustive()
+    }
+}
+
 impl Compiled {
     fn is_of<T>(&self, snapshot: &Snapshot<T>) -> bool {
         self.cluster_roles.modified == snapshot.modified(CLUSTER_ROLES)
@@ -74,7 +117,7 @@ impl Compiled {
         let roles = renew(&self.roles, snapshot, ROLES);
         let cluster_bindings = renew(&self.cluster_bindings, snapshot, CLUSTER_BINDINGS);
         let bindings = renew(&self.bindings, snapshot, BINDINGS);
-        let rbac = Rbac::compile(Objects {
+        let rbac = Rbac::compile(rbac::Objects {
             cluster_roles: cluster_roles.all(),
             roles: roles.all(),
             cluster_bindings: cluster_bindings.all(),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::objects::{Binding, GROUP, Role};
 use super::rbac::{MissingRole, aggregate};
 use super::rule::{Rule, quoted_list};
-use super::{Attributes, Rbac};
+use super::{Attributes, Rights};
 use crate::authn::{SYSTEM_MASTERS, User};
 use crate::error::ApiError;
 
@@ -36,7 +36,7 @@ pub fn is_limited(user: &User, group: &str) -> bool {
 /// 403 with the rights that are missing; 404 when the role that a binding names is not there; 400 when the object cannot
 /// be read as its kind.
 pub fn check(
-    rbac: &Rbac,
+    rights: &Rights,
     user: &User,
     request: &Attributes<'_>,
     object: &Value,
@@ -49,29 +49,29 @@ pub fn check(
         return Ok(());
     }
     match request.resource {
-        "roles" | "clusterroles" => check_role(rbac, user, request, object, old),
-        "rolebindings" | "clusterrolebindings" => check_binding(rbac, user, request, object),
+        "roles" | "clusterroles" => check_role(rights, user, request, object, old),
+        "rolebindings" | "clusterrolebindings" => check_binding(rights, user, request, object),
         _ => Ok(()),
     }
 }
 
 fn check_role(
-    rbac: &Rbac,
+    rights: &Rights,
     user: &User,
     request: &Attributes<'_>,
     object: &Value,
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
     let escalate = Attributes { verb: "escalate", version: "*", subresource: "", ..*request };
-    if rbac.authorize(user, &escalate).allowed {
+    if rights.authorize(user, &escalate).allowed() {
         return Ok(());
     }
     let role: Role = decode(object)?;
-    confirm(rbac, user, request, &role.metadata.name, &role.rules)?;
+    confirm(rights, user, request, &role.metadata.name, &role.rules)?;
     let aggregates = |role: &Value| role.get("aggregationRule").is_some_and(|rule| !rule.is_null());
     if request.resource == "clusterroles" && (aggregates(object) || old.is_some_and(aggregates)) {
-        let (held, _) = rbac.rules_for(user, request.namespace);
-        if !missing(&held, &full_authority()).is_empty() {
+        let (held, _) = rights.rbac().rules_for(user, request.namespace);
+        if !missing(&held, &Rule::everything()).is_empty() {
             let why = "must have cluster-admin privileges to use aggregationRule";
             return Err(ApiError::forbidden(GROUP, request.resource, &role.metadata.name, why));
         }
@@ -79,7 +79,12 @@ fn check_role(
     Ok(())
 }
 
-fn check_binding(rbac: &Rbac, user: &User, request: &Attributes<'_>, object: &Value) -> Result<(), ApiError> {
+fn check_binding(
+    rights: &Rights,
+    user: &User,
+    request: &Attributes<'_>,
+    object: &Value,
+) -> Result<(), ApiError> {
     let binding: Binding = decode(object)?;
     let role = &binding.role_ref;
     let resource = match role.kind.as_str() {
@@ -99,24 +104,24 @@ fn check_binding(rbac: &Rbac, user: &User, request: &Attributes<'_>, object: &Va
         namespace: request.namespace,
         ..Attributes::default()
     };
-    if rbac.authorize(user, &bind).allowed {
+    if rights.authorize(user, &bind).allowed() {
         return Ok(());
     }
-    match rbac.rules_of(role, request.namespace) {
-        Ok(rules) => confirm(rbac, user, request, &binding.metadata.name, rules),
+    match rights.rbac().rules_of(role, request.namespace) {
+        Ok(rules) => confirm(rights, user, request, &binding.metadata.name, rules),
         Err(_) => Err(ApiError::not_found_in(GROUP, resource, &role.name)),
     }
 }
 
 /// The user must hold all of these rules where the request is about.
 fn confirm(
-    rbac: &Rbac,
+    rights: &Rights,
     user: &User,
     request: &Attributes<'_>,
     name: &str,
     wanted: &[Rule],
 ) -> Result<(), ApiError> {
-    let (held, unresolved) = rbac.rules_for(user, request.namespace);
+    let (held, unresolved) = rights.rbac().rules_for(user, request.namespace);
     let unheld: Vec<&Rule> = wanted.iter().filter(|rule| !held.iter().any(|own| own.covers(rule))).collect();
     let atoms = unheld.iter().fold(0_usize, |sum, rule| sum.saturating_add(rule.atom_count()));
     if atoms > MAX_ATOMS {
@@ -185,14 +190,6 @@ fn only_owners_and_finalizers_differ(object: &Value, old: &Value) -> bool {
         value
     };
     without(object) == without(old)
-}
-
-fn full_authority() -> [Rule; 2] {
-    let all = || vec!["*".to_owned()];
-    [
-        Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() },
-        Rule { verbs: all(), non_resource_urls: all(), ..Rule::default() },
-    ]
 }
 
 fn decode<T: for<'de> Deserialize<'de>>(object: &Value) -> Result<T, ApiError> {

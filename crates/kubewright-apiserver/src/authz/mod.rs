@@ -1,22 +1,34 @@
-//! Authorization: may they? RBAC over the objects in the store.
+//! Authorization: may they? The modes of kube-apiserver, above all RBAC over the objects in the store.
 //!
-//! A decision is a pure function of an [`Rbac`] value, compiled from the four RBAC kinds; only [`Authorizer`] knows the
-//! store. What guards RBAC against its own users is in [`escalation`]; the objects that every cluster is born with are in
-//! [`bootstrap`]; [`aggregation`] joins cluster roles; [`review`] answers questions about decisions.
+//! A decision is a pure function of [`Rights`], which are those of one moment: the [`Rbac`] compiled from the four RBAC
+//! kinds, and the other [`Mode`]s. Only [`Authorizer`] knows the store, and asks webhooks. What guards RBAC against its own
+//! users is in [`escalation`]; the objects that every cluster is born with are in [`bootstrap`]; [`aggregation`] joins
+//! cluster roles; [`review`] answers questions about decisions.
 
+mod abac;
 pub mod aggregation;
 mod authorizer;
 pub mod bootstrap;
+mod decision;
 pub mod escalation;
+mod mode;
+mod node;
 mod objects;
 mod rbac;
 pub mod review;
+mod rights;
 mod rule;
+mod webhook;
 
+pub use abac::{Policies, PolicyError};
 pub use authorizer::Authorizer;
+pub use decision::{Decision, Verdict};
+pub use mode::{Mode, ModeError};
 pub use objects::GROUP;
 pub use rbac::Rbac;
+pub use rights::Rights;
 pub use rule::Rule;
+pub use webhook::{ReviewVersion, Reviewer, UnsupportedVersion};
 
 pub(crate) use objects::null_is_default;
 pub(crate) use rule::Action;
@@ -41,26 +53,20 @@ pub struct Attributes<'a> {
     pub namespace: &'a str,
     /// Empty when no single object is meant.
     pub name: &'a str,
-    /// The path of a request outside the API, such as `/healthz`; empty for resources.
-    pub path: &'a str,
-}
-
-/// May they or not, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// Whether it is allowed.
-    pub allowed: bool,
-    /// Such as `RBAC: allowed by ClusterRoleBinding "cluster-admin" of ClusterRole "cluster-admin" to Group "system:masters"`.
-    pub reason: String,
+    /// The path of a request outside the API, such as `/healthz`; none for resources.
+    pub path: Option<&'a str>,
+    /// The field selector of a list, as a text.
+    pub field_selector: &'a str,
+    /// The label selector of a list, as a text.
+    pub label_selector: &'a str,
 }
 
 impl<'a> Attributes<'a> {
     pub(crate) fn action(&self) -> Action<'a> {
         let Self { verb, group, resource, subresource, name, path, .. } = *self;
-        if path.is_empty() {
-            Action::Resource { verb, group, resource, subresource, name }
-        } else {
-            Action::Path { verb, path }
+        match path {
+            None => Action::Resource { verb, group, resource, subresource, name },
+            Some(path) => Action::Path { verb, path },
         }
     }
 }
@@ -69,7 +75,7 @@ impl std::fmt::Display for Attributes<'_> {
     /// The words after `User "x" cannot`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { verb, group, resource, subresource, namespace, path, .. } = *self;
-        if !path.is_empty() {
+        if let Some(path) = path {
             return write!(f, "{verb} path {path:?}");
         }
         let slash = if subresource.is_empty() { "" } else { "/" };
@@ -113,7 +119,7 @@ mod tests {
             subresource: "scale",
             namespace: "ns",
             name: "a",
-            path: "",
+            ..Attributes::default()
         };
         let error = forbidden(&alice(), &what, "");
         assert_eq!(
@@ -135,7 +141,7 @@ mod tests {
 
     #[test]
     fn refusals_of_paths_have_empty_details_and_no_html() {
-        let what = Attributes { verb: "get", path: "/<b>&", ..Attributes::default() };
+        let what = Attributes { verb: "get", path: Some("/<b>&"), ..Attributes::default() };
         let error = forbidden(&alice(), &what, "");
         assert_eq!(error.message, "forbidden: User \"alice\" cannot get path \"/&lt;b&gt;&amp;\"");
         assert_eq!(error.details, Some(json!({})));

@@ -119,7 +119,7 @@ impl Rbac {
     #[must_use]
     pub fn authorize(&self, user: &User, what: &Attributes<'_>) -> Decision {
         if user.is_in(SYSTEM_MASTERS) {
-            return Decision { allowed: true, reason: String::new() };
+            return Decision::allow("");
         }
         self.decide(user, what.namespace, &what.action())
     }
@@ -130,10 +130,7 @@ impl Rbac {
         for held in self.held(user, namespace) {
             match held.role {
                 Ok(role) if role.rules.iter().any(|rule| rule.allows(action)) => {
-                    return Decision {
-                        allowed: true,
-                        reason: format!("RBAC: allowed by {}", held.describe()),
-                    };
+                    return Decision::allow(format!("RBAC: allowed by {}", held.describe()));
                 }
                 Ok(_) => {}
                 Err(role) => {
@@ -142,7 +139,7 @@ impl Rbac {
             }
         }
         let reason = if missing.is_empty() { String::new() } else { format!("RBAC: {}", aggregate(missing)) };
-        Decision { allowed: false, reason }
+        Decision::no_opinion(reason)
     }
 
     /// All rules that `user` holds in a namespace (empty: only what holds cluster-wide), and what could not be resolved.
@@ -255,8 +252,12 @@ impl MissingRole {
 
 /// One text for several errors (`k8s.io/apimachinery/pkg/util/errors.Aggregate`).
 pub(crate) fn aggregate(errors: BTreeSet<String>) -> String {
-    let errors: Vec<String> = errors.into_iter().collect();
-    match errors.as_slice() {
+    aggregate_in_order(&errors.into_iter().collect::<Vec<_>>())
+}
+
+/// The same, in the order of the errors.
+pub(crate) fn aggregate_in_order(errors: &[String]) -> String {
+    match errors {
         [one] => one.clone(),
         many => format!("[{}]", many.join(", ")),
     }

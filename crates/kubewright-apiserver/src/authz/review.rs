@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::rbac::aggregate;
-use super::{Action, Attributes, Decision, Rbac, null_is_default};
-use crate::authn::{SYSTEM_MASTERS, User, decode};
+use super::rbac::aggregate_in_order;
+use super::{Attributes, Decision, Rights, Verdict, null_is_default};
+use crate::authn::{User, decode};
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::kinds::rules::text;
@@ -86,7 +86,7 @@ struct SelectorAttributes {
 /// # Errors
 /// 400 when the body is of another shape, 422 when it breaks the rules, 404 for a plural that is no review.
 pub fn handle(
-    rbac: &Rbac,
+    rights: &Rights,
     user: &User,
     plural: &str,
     namespace: &str,
@@ -98,21 +98,21 @@ pub fn handle(
             let mut errors = spec_errors(&review.spec);
             errors.extend(subject_errors(&review.spec));
             errors.extend(metadata_errors(&review.metadata, ""));
-            access(rbac, &review.spec.subject(), &review.spec, &errors, body)
+            access(rights, &review.spec.subject(), &review.spec, &errors, body)
         }
         "selfsubjectaccessreviews" => {
             let review: Review = decode("SelfSubjectAccessReview", body)?;
             let mut errors = spec_errors(&review.spec);
             errors.extend(metadata_errors(&review.metadata, ""));
-            access(rbac, user, &review.spec, &errors, body)
+            access(rights, user, &review.spec, &errors, body)
         }
-        "localsubjectaccessreviews" => local(rbac, namespace, body),
-        "selfsubjectrulesreviews" => rules(rbac, user, body),
+        "localsubjectaccessreviews" => local(rights, namespace, body),
+        "selfsubjectrulesreviews" => rules(rights, user, body),
         _ => Err(ApiError::no_such_resource()),
     }
 }
 
-fn local(rbac: &Rbac, namespace: &str, body: &Value) -> Result<Value, ApiError> {
+fn local(rights: &Rights, namespace: &str, body: &Value) -> Result<Value, ApiError> {
     let review: Review = decode("LocalSubjectAccessReview", body)?;
     let named = review.metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
     if !named.is_empty() && named != namespace {
@@ -138,12 +138,12 @@ fn local(rbac: &Rbac, namespace: &str, body: &Value) -> Result<Value, ApiError> 
     {
         metadata["namespace"] = namespace.into();
     }
-    access(rbac, &review.spec.subject(), &review.spec, &errors, &body)
+    access(rights, &review.spec.subject(), &review.spec, &errors, &body)
 }
 
 /// Decides and puts the decision into the body's status.
 fn access(
-    rbac: &Rbac,
+    rights: &Rights,
     user: &User,
     spec: &Spec,
     errors: &[FieldError],
@@ -153,14 +153,19 @@ fn access(
         return Err(ApiError::invalid_of(GROUP, "", "", errors));
     }
     let decision = match (&spec.resource_attributes, &spec.non_resource_attributes) {
-        (Some(what), _) => rbac.authorize(user, &what.attributes()),
-        (None, Some(_)) if user.is_in(SYSTEM_MASTERS) => Decision { allowed: true, reason: String::new() },
-        (None, Some(what)) => rbac.decide(user, "", &Action::Path { verb: &what.verb, path: &what.path }),
-        (None, None) => Decision { allowed: false, reason: String::new() },
+        (Some(what), _) => rights.authorize(user, &what.attributes()),
+        (None, Some(what)) => rights.authorize(user, &what.attributes()),
+        (None, None) => Decision::no_opinion(""),
     };
-    let mut status = json!({"allowed": decision.allowed});
+    let mut status = json!({"allowed": decision.allowed()});
+    if decision.verdict == Verdict::Deny {
+        status["denied"] = true.into();
+    }
     if !decision.reason.is_empty() {
         status["reason"] = decision.reason.into();
+    }
+    if let Some(error) = decision.error {
+        status["evaluationError"] = error.into();
     }
     let mut answer = body.clone();
     if let Some(answer) = answer.as_object_mut() {
@@ -170,28 +175,29 @@ fn access(
 }
 
 /// All rules that the asker holds in a namespace.
-fn rules(rbac: &Rbac, user: &User, body: &Value) -> Result<Value, ApiError> {
+fn rules(rights: &Rights, user: &User, body: &Value) -> Result<Value, ApiError> {
     let review: Review = decode("SelfSubjectRulesReview", body)?;
     if review.spec.namespace.is_empty() {
         return Err(ApiError::bad_request("no namespace on request"));
     }
-    let (held, missing) = rbac.rules_for(user, &review.spec.namespace);
-    let of_resources = held.iter().filter(|rule| !rule.resources.is_empty()).map(|rule| {
-        let mut rule = (*rule).clone();
+    let held = rights.rules_for(user, &review.spec.namespace);
+    let of_resources = held.rules.iter().filter(|rule| !rule.resources.is_empty()).map(|rule| {
+        let mut rule = rule.clone().into_owned();
         rule.non_resource_urls.clear();
         json!(rule)
     });
     let of_paths = held
+        .rules
         .iter()
         .filter(|rule| !rule.non_resource_urls.is_empty())
         .map(|rule| json!({"verbs": rule.verbs, "nonResourceURLs": rule.non_resource_urls}));
     let mut status = json!({
         "resourceRules": of_resources.collect::<Vec<_>>(),
         "nonResourceRules": of_paths.collect::<Vec<_>>(),
-        "incomplete": false,
+        "incomplete": held.incomplete,
     });
-    if !missing.is_empty() {
-        status["evaluationError"] = aggregate(missing.iter().map(|role| role.describe("")).collect()).into();
+    if !held.errors.is_empty() {
+        status["evaluationError"] = aggregate_in_order(&held.errors).into();
     }
     Ok(json!({
         "kind": "SelfSubjectRulesReview",
@@ -266,12 +272,23 @@ impl ResourceAttributes {
             subresource: &self.subresource,
             namespace: &self.namespace,
             name: &self.name,
-            path: "",
+            path: None,
+            field_selector: raw(self.field_selector.as_ref()),
+            label_selector: raw(self.label_selector.as_ref()),
         }
     }
 }
 
+/// The text of a selector that is given as one. (Requirements narrow a question down; without them it is asked of all.)
+fn raw(selector: Option<&SelectorAttributes>) -> &str {
+    selector.map_or("", |selector| &selector.raw_selector)
+}
+
 impl PathAttributes {
+    fn attributes(&self) -> Attributes<'_> {
+        Attributes { verb: &self.verb, path: Some(&self.path), ..Attributes::default() }
+    }
+
     /// As messages show it: the internal type has no names for JSON.
     fn shown(&self) -> Value {
         json!({"Path": self.path, "Verb": self.verb})

@@ -45,6 +45,15 @@ pub(crate) enum Action<'a> {
 }
 
 impl Rule {
+    /// Two rules that allow everything.
+    pub(crate) fn everything() -> [Self; 2] {
+        let all = || vec![ALL.to_owned()];
+        [
+            Self { verbs: all(), api_groups: all(), resources: all(), ..Self::default() },
+            Self { verbs: all(), non_resource_urls: all(), ..Self::default() },
+        ]
+    }
+
     /// Whether this rule alone allows the action.
     pub(crate) fn allows(&self, action: &Action<'_>) -> bool {
         match *action {

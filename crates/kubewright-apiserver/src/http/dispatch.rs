@@ -109,7 +109,7 @@ where
     if !target.subresource.is_empty() {
         subresources::answer(&asked, &target.subresource).await
     } else if kind.verbs == Verbs::CreateOnly {
-        subresources::review(&asked).await
+        subresources::answer_review(&asked).await
     } else {
         objects(&asked).await
     }

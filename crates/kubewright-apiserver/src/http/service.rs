@@ -10,7 +10,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::header::{HeaderName, HeaderValue};
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 use kubewright_store::Snapshot;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ use super::settings::Settings;
 use super::system::{Documents, Metrics};
 use super::{body, dispatch, in_flight, negotiate, respond, system};
 use crate::authn::{Authenticator, User, impersonation};
-use crate::authz::{Attributes, forbidden};
+use crate::authz::{Attributes, Decision, Rights, forbidden};
 use crate::error::ApiError;
 use crate::registry::{Registry, Summary};
 
@@ -187,12 +187,16 @@ impl ApiServer {
         let snapshot = self.0.config.registry.snapshot();
         let lookup =
             |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
-        let caller = self.0.config.authenticator.authenticate(&parts, &lookup)?;
+        let authenticator = &self.0.config.authenticator;
+        let caller = match authenticator.authenticate(&parts, &lookup) {
+            Ok(caller) => caller,
+            Err(refused) => authenticator.ask(&parts.headers).await.ok_or(refused)?,
+        };
         match Path::parse(parts.uri.path()) {
             Path::Other(segments) => {
                 let verb = parts.method.as_str().to_ascii_lowercase();
-                let what = Attributes { verb: &verb, path: parts.uri.path(), ..Attributes::default() };
-                self.authorize(&snapshot, caller, &parts.headers, &what)?;
+                let what = Attributes { verb: &verb, path: Some(parts.uri.path()), ..Attributes::default() };
+                self.authorize(&snapshot, caller, &parts, &what).await?;
                 self.0.metrics.answered("system");
                 Ok(system::answer(self, &parts, &query, &segments)?)
             }
@@ -205,12 +209,8 @@ impl ApiServer {
                         None => return Ok(in_flight::too_many()),
                     },
                 };
-                let user = self.authorize(
-                    &snapshot,
-                    caller,
-                    &parts.headers,
-                    &attributes(verb, &target, named(&query)),
-                )?;
+                let what = attributes(verb, &target, &query);
+                let user = self.authorize(&snapshot, caller, &parts, &what).await?;
                 drop(snapshot);
                 self.0.metrics.answered(verb);
                 let longest = match verb {
@@ -231,27 +231,42 @@ impl ApiServer {
     }
 
     /// Who acts (the caller, or whom the caller may act as), where they may do that.
-    fn authorize(
+    async fn authorize(
         &self,
         snapshot: &Snapshot<Summary>,
         caller: User,
-        headers: &HeaderMap,
+        parts: &Parts,
         what: &Attributes<'_>,
     ) -> Result<User, Refusal> {
-        let rbac = self.0.config.registry.authorizer().rbac(snapshot);
-        let user = match impersonation::wanted(headers)? {
-            Some(wanted) => {
-                impersonation::impersonate(&rbac, &caller, &wanted, what).map_err(Refusal::Forbidden)?
-            }
-            None => caller,
+        let wanted = impersonation::wanted(&parts.headers)?;
+        let judge = |rights: &Rights| {
+            let acting = match &wanted {
+                Some(wanted) => Some(impersonation::impersonate(rights, &caller, wanted, what)?),
+                None => None,
+            };
+            let decision = rights.authorize(acting.as_ref().unwrap_or(&caller), what);
+            Ok((acting, decision))
         };
-        let decision = rbac.authorize(&user, what);
-        if decision.allowed {
-            Ok(user)
-        } else {
-            Err(Refusal::Forbidden(forbidden(&user, what, &decision.reason)))
+        let judged = self.0.config.registry.authorizer().resolve(snapshot, judge).await;
+        let (acting, decision) = judged.map_err(Refusal::Forbidden)?;
+        let user = acting.unwrap_or(caller);
+        match decision {
+            decision if decision.allowed() => Ok(user),
+            Decision { error: Some(error), .. } => Err(undecided(parts, &error).into()),
+            Decision { reason, .. } => Err(Refusal::Forbidden(forbidden(&user, what, &reason))),
         }
     }
+}
+
+/// Whether somebody may do something could not be found out
+/// (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go`, `InternalError`).
+fn undecided(parts: &Parts, why: &str) -> ApiError {
+    let asked = parts.uri.path_and_query().map_or("", |asked| asked.as_str());
+    let text = format!("Internal Server Error: {asked:?}: {why}");
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let mut error = ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", text + "\n");
+    error.plain = true;
+    error
 }
 
 impl<B> tower::Service<Request<B>> for ApiServer
@@ -297,7 +312,8 @@ fn named(query: &Query) -> &str {
         .unwrap_or_default()
 }
 
-fn attributes<'a>(verb: &'a str, target: &'a Target, selected: &'a str) -> Attributes<'a> {
+fn attributes<'a>(verb: &'a str, target: &'a Target, query: &'a Query) -> Attributes<'a> {
+    let selected = named(query);
     let lists = matches!(verb, "list" | "watch" | "deletecollection");
     let in_namespaces = target.resource == "namespaces" && target.group.is_empty();
     Attributes {
@@ -309,6 +325,8 @@ fn attributes<'a>(verb: &'a str, target: &'a Target, selected: &'a str) -> Attri
         // The path of a namespace names it as a place too, so that a role inside it can speak of it.
         namespace: if in_namespaces { &target.name } else { &target.namespace },
         name: if lists && target.name.is_empty() { selected } else { &target.name },
-        path: "",
+        path: None,
+        field_selector: if lists { query.text("fieldSelector") } else { "" },
+        label_selector: if lists { query.text("labelSelector") } else { "" },
     }
 }

@@ -6,8 +6,8 @@ use super::connect;
 use super::dispatch::Asked;
 use super::respond::{self, ResponseBody};
 use crate::admission::{self, Review};
-use crate::authn::review::review_self;
-use crate::authz::review as reviews;
+use crate::authn::review;
+use crate::authz::{Rights, review as reviews};
 use crate::error::ApiError;
 use crate::kinds::Subresource;
 use crate::registry::{
@@ -151,7 +151,7 @@ async fn issue_token(
 }
 
 /// A kind that is only created: the answer is computed, nothing is stored.
-pub(super) async fn review(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
+pub(super) async fn answer_review(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
     if asked.verb != "create" || !asked.call.name.is_empty() {
         return Err(ApiError::method_not_allowed());
     }
@@ -166,11 +166,17 @@ pub(super) async fn review(asked: &Asked<'_>) -> Result<Response<ResponseBody>, 
     let snapshot = server.registry().snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
     let answer = match call.kind.plural.as_str() {
-        "tokenreviews" => server.authenticator().review_token(&body, &lookup)?,
-        "selfsubjectreviews" => review_self(call.user, server.registry().world().clock.now())?,
+        "tokenreviews" => {
+            let review::Question { token, audiences } = review::Question::read(&body)?;
+            let authenticator = server.authenticator();
+            let found = authenticator.authenticate_token(token.reveal(), &audiences, &lookup);
+            let found = authenticator.or_ask(found, token.reveal(), &audiences).await;
+            review::answer(&body, &found)?
+        }
+        "selfsubjectreviews" => review::review_self(call.user, server.registry().world().clock.now())?,
         plural => {
-            let rbac = server.registry().authorizer().rbac(&snapshot);
-            reviews::handle(&rbac, call.user, plural, call.namespace, &body)?.to_string()
+            let handle = |rights: &Rights| reviews::handle(rights, call.user, plural, call.namespace, &body);
+            server.registry().authorizer().resolve(&snapshot, handle).await?.to_string()
         }
     };
     let mut response = respond::json(StatusCode::CREATED, answer.into(), asked.wanted.encoding);

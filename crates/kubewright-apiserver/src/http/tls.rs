@@ -62,6 +62,11 @@ impl ServingCertificate {
         Ok(Self { chain, key })
     }
 
+    /// The certificates and the key.
+    pub(crate) fn into_parts(self) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+        (self.chain, self.key)
+    }
+
     /// The certificates as a text in PEM, the server's own first.
     #[must_use]
     pub fn chain_pem(&self) -> String {

@@ -178,7 +178,7 @@ impl Registry {
         let answer = answer.map_err(|failure| {
             ApiError::unexplained(match failure {
                 Failure::Setup(why) => why,
-                Failure::Call(why) => review.failed(&why),
+                Failure::Call(why) | Failure::Later(why) => review.failed(&why),
             })
         })?;
         review.converted(&answer).map_err(ApiError::unexplained)

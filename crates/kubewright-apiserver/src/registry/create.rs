@@ -73,7 +73,7 @@ impl Registry {
             );
             return Err(ApiError::conflict(call.kind, call.name, &why));
         }
-        self.may_create(call)?;
+        self.may_create(call).await?;
         definitions::may_come(call.kind, call.name)?;
         let mut warnings = Vec::new();
         let outcome = self.create_of_config(call, config, options, &mut warnings).await;

@@ -59,7 +59,7 @@ pub use update::Part;
 
 use crate::admission::Dynamic;
 use crate::authn::User;
-use crate::authz::Authorizer;
+use crate::authz::{Authorizer, Mode};
 use crate::error::ApiError;
 use crate::kinds::{Kind, Kinds};
 use crate::webhook;
@@ -141,6 +141,7 @@ impl Registry {
     /// As [`Self::new`], with other settings.
     #[must_use]
     pub fn with(world: World, store: Arc<dyn Store<Summary>>, settings: Settings) -> Self {
+        let clock = world.clock;
         let registry = Self {
             dynamic: Dynamic::new(&world),
             converted: convert::Converted::default(),
@@ -148,13 +149,20 @@ impl Registry {
             store,
             kinds: ArcSwap::from_pointee(settings.runtime_config.kinds()),
             settings,
-            authorizer: Authorizer::default(),
+            authorizer: Authorizer::new(vec![Mode::Rbac], clock),
             allocating: tokio::sync::Mutex::new(()),
             defining: tokio::sync::Mutex::new(()),
             epochs: reset::Epochs::default(),
         };
         registry.reload_definitions();
         registry
+    }
+
+    /// Who may do what is decided by these modes, not by RBAC alone.
+    #[must_use]
+    pub fn with_authorization(mut self, modes: Vec<Mode>) -> Self {
+        self.authorizer = Authorizer::new(modes, self.world.clock);
+        self
     }
 
     /// The kinds that are served now.

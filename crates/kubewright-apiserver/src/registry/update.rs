@@ -129,14 +129,14 @@ impl Registry {
         if !uid.is_empty() {
             return Err(precondition_failed(call, "UID", &uid, ""));
         }
-        self.may_create(call)?;
+        self.may_create(call).await?;
         object::set_meta(&mut decoded.value, "resourceVersion", None);
         self.create(call, decoded, options).await
     }
 
     /// Who creates by an update needs the right to create, too
     /// (`k8s.io/apiserver/pkg/endpoints/handlers/update.go`, `withAuthorization`).
-    pub(super) fn may_create(&self, call: Call<'_>) -> Result<(), ApiError> {
+    pub(super) async fn may_create(&self, call: Call<'_>) -> Result<(), ApiError> {
         let what = Attributes {
             verb: "create",
             group: &call.kind.group,
@@ -146,8 +146,9 @@ impl Registry {
             name: call.name,
             ..Attributes::default()
         };
-        let decision = self.authorizer.rbac(&self.snapshot()).authorize(call.user, &what);
-        if decision.allowed { Ok(()) } else { Err(forbidden(call.user, &what, &decision.reason)) }
+        let snapshot = self.snapshot();
+        let decision = self.authorizer.resolve(&snapshot, |rights| rights.authorize(call.user, &what)).await;
+        if decision.allowed() { Ok(()) } else { Err(forbidden(call.user, &what, &decision.reason)) }
     }
 
     /// Changes an object (or a part) by a patch.

@@ -10,11 +10,22 @@ use crate::kinds::{Kind, Scope};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSelector(Vec<Term>);
 
+/// One condition: a field has a value, or another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Term {
-    field: String,
-    equal: bool,
-    value: String,
+pub(crate) struct Term {
+    pub(crate) field: String,
+    pub(crate) equal: bool,
+    pub(crate) value: String,
+}
+
+/// The conditions of a selector for no kind in particular; `None` when it is none.
+pub(crate) fn field_terms(text: &str) -> Option<Vec<Term>> {
+    let parts = split_terms(text).into_iter().filter(|part| !part.is_empty());
+    let term = |part| {
+        let (field, equal, value) = split_term(part)?;
+        Some(Term { field: field.to_owned(), equal, value: unescape(value).ok()? })
+    };
+    parts.map(term).collect()
 }
 
 impl FieldSelector {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::parse;
 use crate::FieldError;
@@ -45,11 +45,32 @@ enum Condition {
     Below(i64),
 }
 
+impl Requirement {
+    fn expression(&self) -> Option<Value> {
+        let key = &self.key;
+        Some(match &self.condition {
+            Condition::Is(value) => json!({"key": key, "operator": "In", "values": [value]}),
+            Condition::IsNot(value) => json!({"key": key, "operator": "NotIn", "values": [value]}),
+            Condition::In(values) => json!({"key": key, "operator": "In", "values": values}),
+            Condition::NotIn(values) => json!({"key": key, "operator": "NotIn", "values": values}),
+            Condition::Exists => json!({"key": key, "operator": "Exists"}),
+            Condition::Absent => json!({"key": key, "operator": "DoesNotExist"}),
+            Condition::Above(_) | Condition::Below(_) => return None,
+        })
+    }
+}
+
 impl LabelSelector {
     /// The selector that selects no object.
     #[must_use]
     pub fn nothing() -> Self {
         Self(Selection::Nothing)
+    }
+
+    /// The conditions as a LabelSelector's `matchExpressions` says them; one that it cannot say is left out.
+    pub(crate) fn requirements(&self) -> Vec<Value> {
+        let Selection::All(requirements) = &self.0 else { return Vec::new() };
+        requirements.iter().filter_map(Requirement::expression).collect()
     }
 
     /// Reads the text form: `a=b,c!=d,e in (x,y),f notin (z),g,!h,i>1,j<2`. Empty text selects everything.

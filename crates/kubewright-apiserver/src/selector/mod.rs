@@ -7,3 +7,5 @@ mod parse;
 
 pub use fields::{FieldSelector, NAME, NAMESPACE, Selectable, supported_fields};
 pub use labels::LabelSelector;
+
+pub(crate) use fields::field_terms;

@@ -44,7 +44,8 @@ fn refusal(code: StatusCode, media_type: Option<&str>, body: &Bytes) -> Failure 
     let quoted = String::from_utf8_lossy(&body[..body.len().min(MAX_QUOTED)]);
     let said = if textual { quoted.trim() } else { "unknown" };
     let code = code.as_u16();
-    Failure::Call(match code {
+    let kind = if matches!(code, 429 | 500 | 504) { Failure::Later } else { Failure::Call };
+    kind(match code {
         409 => "the server reported a conflict".to_owned(),
         404 => "the server could not find the requested resource".to_owned(),
         400 => "the server rejected our request for an unknown reason".to_owned(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::header::{ACCEPT, CONTENT_TYPE, HOST, LOCATION, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper_util::client::legacy;
@@ -25,7 +25,7 @@ use super::connect::{self, Connector, Destination, NotConnected};
 use super::service::{Place, Resolve};
 use super::target::Target;
 use super::trust::Trust;
-use crate::http::tls::WorldTime;
+use crate::http::tls::{ServingCertificate, WorldTime};
 
 /// How long a connection may be idle (Go's `http.Transport` as client-go sets it up).
 const IDLE: Duration = Duration::from_secs(90);
@@ -54,6 +54,10 @@ pub enum Failure {
     /// The call failed, or the answer is a refusal.
     #[error("{0}")]
     Call(String),
+    /// The server is asked too much, or has an error of its own: it may answer when it is asked again
+    /// (`k8s.io/apiserver/pkg/util/webhook`, `DefaultShouldRetry`).
+    #[error("{0}")]
+    Later(String),
 }
 
 type Connections = legacy::Client<Connector, Full<Bytes>>;
@@ -170,18 +174,28 @@ impl Client {
 
     fn connect(&self, target: &Target, destination: Destination) -> Result<Connections, String> {
         let provider = Arc::new(ring::default_provider());
-        let trust = Arc::new(Trust::new(Arc::clone(&provider), &target.bundle)?);
-        let mut tls = ClientConfig::builder_with_details(provider, Arc::new(WorldTime(self.clock)))
+        let trust = Trust::new(Arc::clone(&provider), &target.bundle)?;
+        let access = target.access.as_deref();
+        let trust = if access.is_some_and(|access| access.insecure) { trust.blind() } else { trust };
+        let tls = ClientConfig::builder_with_details(provider, Arc::new(WorldTime(self.clock)))
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?
             .dangerous()
-            .with_custom_certificate_verifier(trust)
-            .with_no_client_auth();
+            .with_custom_certificate_verifier(Arc::new(trust));
+        let mut tls = match access.and_then(|access| access.credentials.as_ref()) {
+            None => tls.with_no_client_auth(),
+            Some(shown) => {
+                let shown = ServingCertificate::of_pem(&shown.chain, &shown.key);
+                let (chain, key) = shown.map_err(|error| error.to_string())?.into_parts();
+                tls.with_client_auth_cert(chain, key).map_err(|error| error.to_string())?
+            }
+        };
         if target.may_use_http2() {
             tls.alpn_protocols.push(b"h2".to_vec());
         }
         tls.alpn_protocols.push(b"http/1.1".to_vec());
-        let server_name = ServerName::try_from(target.host.clone()).map_err(|error| error.to_string())?;
+        let name = access.and_then(|access| access.server_name.as_ref()).unwrap_or(&target.host);
+        let server_name = ServerName::try_from(name.clone()).map_err(|error| error.to_string())?;
         Ok(legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
@@ -191,17 +205,26 @@ impl Client {
     }
 }
 
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Client")
+    }
+}
+
 impl Call {
     fn request(&self) -> Result<Request<Bytes>, Failure> {
-        Request::builder()
+        let access = self.target.access.as_deref();
+        let mut request = Request::builder()
             .method(&self.method)
             .uri(&self.url)
             .header(HOST, &self.target.authority)
             .header(ACCEPT, "application/json, */*")
             .header(CONTENT_TYPE, "application/json")
-            .header(USER_AGENT, "kube-apiserver-admission")
-            .body(self.body.clone())
-            .map_err(|error| self.failed(&error.to_string()))
+            .header(USER_AGENT, if access.is_some() { "kube-apiserver" } else { "kube-apiserver-admission" });
+        if let Some(authorization) = access.and_then(|access| access.authorization.as_ref()) {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        request.body(self.body.clone()).map_err(|error| self.failed(&error.to_string()))
     }
 
     /// Where an answer sends the caller: with the same request (307, 308), or to get something there.

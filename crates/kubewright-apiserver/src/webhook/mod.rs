@@ -18,6 +18,7 @@
 mod answer;
 mod client;
 mod connect;
+mod remote;
 mod service;
 mod target;
 #[cfg(test)]
@@ -25,5 +26,6 @@ mod tests;
 mod trust;
 
 pub use client::{Client, Failure, Local};
+pub use remote::{KubeconfigError, ReadFile, Remote};
 pub use service::{Place, Resolve};
 pub use target::Target;

@@ -39,6 +39,33 @@ pub struct Target {
     pub(super) service: Option<ServiceName>,
     /// The `caBundle`, in PEM.
     pub(super) bundle: Arc<[u8]>,
+    /// How else the caller and the server know each other; none for what objects of the API name.
+    pub(super) access: Option<Arc<Access>>,
+}
+
+/// What a kubeconfig says of a server beside its URL and its authority.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Access {
+    /// The server's certificate is not looked at.
+    pub(super) insecure: bool,
+    /// The name that its certificate must have, where it is not the host of the URL.
+    pub(super) server_name: Option<String>,
+    /// The header `Authorization`.
+    pub(super) authorization: Option<String>,
+    pub(super) credentials: Option<Credentials>,
+}
+
+/// A client certificate and its key, in PEM.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Credentials {
+    pub(super) chain: String,
+    pub(super) key: String,
+}
+
+impl std::fmt::Debug for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Access").field("insecure", &self.insecure).finish_non_exhaustive()
+    }
 }
 
 /// The service that a webhook is behind.
@@ -78,6 +105,7 @@ impl Target {
             path: escape(&clean(&text("path"))),
             service: Some(ServiceName { namespace, name }),
             bundle,
+            access: None,
         }
     }
 
@@ -99,7 +127,17 @@ impl Target {
             path: escape(&clean(&path)),
             service: None,
             bundle,
+            access: None,
         })
+    }
+
+    /// The server of a kubeconfig.
+    ///
+    /// # Errors
+    /// When its URL is none of HTTPS.
+    pub(super) fn of_server(server: &str, bundle: Arc<[u8]>, access: Arc<Access>) -> Result<Self, String> {
+        let full = if server.contains("://") { server.to_owned() } else { format!("https://{server}") };
+        Ok(Self { access: Some(access), ..Self::of_url(&full, bundle)? })
     }
 
     /// Another URL under the same bundle; one of the same host leads to the same service.
@@ -108,8 +146,10 @@ impl Target {
     /// When it is none of HTTPS.
     pub(super) fn moved_to(&self, url: &str) -> Result<Self, String> {
         let moved = Self::of_url(url, Arc::clone(&self.bundle))?;
-        let service = self.service.clone().filter(|_| moved.authority == self.authority);
-        Ok(Self { service, ..moved })
+        let same = moved.authority == self.authority;
+        let service = self.service.clone().filter(|_| same);
+        let access = self.access.clone().filter(|_| same);
+        Ok(Self { service, access, ..moved })
     }
 
     /// Whether HTTP/2 may be spoken: to this machine only, so that requests to a service spread over its endpoints.

@@ -21,6 +21,8 @@ use crate::trust::{self, Bundle, BundleError, NotGood, Usage};
 pub(super) struct Trust {
     provider: Arc<CryptoProvider>,
     bundle: Bundle,
+    /// Any certificate will do.
+    blind: bool,
 }
 
 impl Trust {
@@ -31,7 +33,7 @@ impl Trust {
     pub(super) fn new(provider: Arc<CryptoProvider>, bundle: &[u8]) -> Result<Self, String> {
         let wrong = |why: &str| format!("unable to load root certificates: {why}");
         if bundle.is_empty() {
-            return Ok(Self { provider, bundle: Bundle::default() });
+            return Ok(Self { provider, bundle: Bundle::default(), blind: false });
         }
         if pem::parse_many(bundle).unwrap_or_default().is_empty() {
             return Err(wrong("unable to parse bytes as PEM block"));
@@ -40,7 +42,12 @@ impl Trust {
             BundleError::Empty => wrong("no valid certificate authority data seen"),
             BundleError::Malformed(why) => wrong(&format!("failed to parse certificate: {why}")),
         })?;
-        Ok(Self { provider, bundle })
+        Ok(Self { provider, bundle, blind: false })
+    }
+
+    /// Trusts whoever it is (`insecure-skip-tls-verify`).
+    pub(super) fn blind(self) -> Self {
+        Self { blind: true, ..self }
     }
 
     fn verify(
@@ -50,6 +57,9 @@ impl Trust {
         name: &ServerName<'_>,
         now: UnixTime,
     ) -> Result<(), NotGood> {
+        if self.blind {
+            return Ok(());
+        }
         let (_, parsed) = X509Certificate::from_der(shown).map_err(|_| trust::malformed())?;
         trust::check_validity(&parsed, now)?;
         let certificate = ParsedCertificate::try_from(shown);

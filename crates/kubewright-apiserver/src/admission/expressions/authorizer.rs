@@ -1,13 +1,13 @@
-//! The authorizer that expressions ask: the cluster's own.
+//! The authorizer that expressions ask: the cluster's own, but for webhooks (an expression waits for nobody).
 
 use kubewright_cel::{Attributes, Authorizer, Decision, Subject};
 
 use crate::authn::User;
-use crate::authz::{self, Rbac};
+use crate::authz::{self, Rights};
 
-/// Answers by the roles of this moment, for who makes the request and for service accounts.
+/// Answers by the rights of this moment, for who makes the request and for service accounts.
 pub(super) struct Asked<'a> {
-    pub(super) rbac: &'a Rbac,
+    pub(super) rights: &'a Rights,
     pub(super) user: &'a User,
 }
 
@@ -23,7 +23,7 @@ impl Authorizer for Asked<'_> {
         };
         let what = match attributes {
             Attributes::Path { path, verb } => {
-                authz::Attributes { verb, path, ..authz::Attributes::default() }
+                authz::Attributes { verb, path: Some(path), ..authz::Attributes::default() }
             }
             Attributes::Resource { resource, verb } => authz::Attributes {
                 verb,
@@ -33,10 +33,12 @@ impl Authorizer for Asked<'_> {
                 subresource: &resource.subresource,
                 namespace: &resource.namespace,
                 name: &resource.name,
-                path: "",
+                path: None,
+                field_selector: resource.field_selector.as_deref().unwrap_or_default(),
+                label_selector: resource.label_selector.as_deref().unwrap_or_default(),
             },
         };
-        let decision = self.rbac.authorize(user, &what);
-        Decision { allowed: decision.allowed, reason: decision.reason, error: None }
+        let decision = self.rights.authorize(user, &what);
+        Decision { allowed: decision.allowed(), reason: decision.reason, error: decision.error }
     }
 }

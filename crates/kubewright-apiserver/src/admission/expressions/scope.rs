@@ -1,7 +1,6 @@
 //! One request as expressions see it, and the budget that they share.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use kubewright_cel::limits::PER_CALL_LIMIT;
 use kubewright_cel::{Bindings, Program, ResourceAttributes, Value as Cel};
@@ -11,7 +10,7 @@ use super::super::matching::Attributes;
 use super::authorizer::Asked;
 use super::compiler::Expression;
 use super::request::request_value;
-use crate::authz::Rbac;
+use crate::authz::Rights;
 use crate::error::ApiError;
 use crate::kinds::Kind;
 
@@ -21,7 +20,7 @@ pub(in crate::admission) struct Scope<'a> {
     old: Option<Cow<'a, Value>>,
     request: Value,
     namespace: Option<Value>,
-    rbac: Arc<Rbac>,
+    rights: Rights,
     attributes: &'a Attributes<'a>,
     matched: &'a Kind,
 }
@@ -51,7 +50,7 @@ impl<'a> Scope<'a> {
             old: review.old.map(|old| attributes.in_version(old, matched)),
             request: request_value(attributes, matched),
             namespace: namespace.map(|namespace| visible_namespace(&namespace)),
-            rbac: review.registry.authorizer().rbac(&review.registry.snapshot()),
+            rights: review.registry.authorizer().rights(&review.registry.snapshot()),
             attributes,
             matched,
         })
@@ -59,7 +58,7 @@ impl<'a> Scope<'a> {
 
     /// Who answers `authorizer`.
     pub(in crate::admission) fn authorizer(&self) -> impl kubewright_cel::Authorizer + '_ {
-        Asked { rbac: &self.rbac, user: self.attributes.review.call.user }
+        Asked { rights: &self.rights, user: self.attributes.review.call.user }
     }
 
     /// The variables for one group of expressions. `authorizer` is left out where expressions may not ask it.

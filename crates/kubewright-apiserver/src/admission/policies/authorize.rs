@@ -123,7 +123,7 @@ fn policy(review: &Review<'_>, plural: &str, name: &str) -> Option<Value> {
 
 fn allowed(review: &Review<'_>, what: &Attributes<'_>) -> bool {
     let registry = review.registry;
-    registry.authorizer().rbac(&registry.snapshot()).authorize(review.call.user, what).allowed
+    registry.authorizer().rights(&registry.snapshot()).authorize(review.call.user, what).allowed()
 }
 
 /// A user as Go prints it.

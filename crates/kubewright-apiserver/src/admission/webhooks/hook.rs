@@ -108,7 +108,7 @@ impl Hook {
         let bytes = client.post(target, services, request, self.timeout).await;
         let bytes = bytes.map_err(|failure| match failure {
             Failure::Setup(why) => no_client(&why),
-            Failure::Call(why) => not_called(&why),
+            Failure::Call(why) | Failure::Later(why) => not_called(&why),
         })?;
         let review = answer::decode(version, &bytes).map_err(|why| not_called(&why))?;
         let answer = answer::verify(version, &uid, review, mutating);

@@ -31,7 +31,9 @@ const LIST: Attributes<'_> = Attributes {
     subresource: "",
     namespace: "ns",
     name: "",
-    path: "",
+    path: None,
+    field_selector: "",
+    label_selector: "",
 };
 
 fn act_as(rules: &Value, pairs: &[(&str, &str)]) -> Result<User, String> {

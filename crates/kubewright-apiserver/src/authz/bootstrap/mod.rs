@@ -79,6 +79,12 @@ pub fn objects() -> Vec<Value> {
     all
 }
 
+/// The rules of a component's cluster role; none for a name that is not there.
+pub(super) fn rules_of_cluster_role(name: &str) -> Vec<Rule> {
+    let found = components::COMPONENTS.iter().find(|(role, _)| *role == name);
+    found.map(|(_, facts)| facts.iter().map(RuleFacts::rule).collect()).unwrap_or_default()
+}
+
 fn cluster_roles() -> Vec<Value> {
     let named = |name: &str, facts: &[RuleFacts]| {
         let mut role = object("ClusterRole", name, "");

@@ -44,7 +44,7 @@ pub(super) fn answer(
     let all: Vec<&str> = segments.iter().map(String::as_str).collect();
     let kinds = server.registry().kinds();
     match all.as_slice() {
-        [] | ["index.html"] => Ok(asked.plain_pretty(&paths(&kinds))),
+        [] | ["index.html"] => Ok(asked.plain_pretty(&paths(&kinds, asked.configuration().is_some()))),
         [of @ ("healthz" | "livez" | "readyz"), check @ ..] if check != [""] => {
             health::answer(server, of, &check.join("/"), query)
         }
@@ -60,6 +60,9 @@ pub(super) fn answer(
             asked.routed()?;
             Wanted::of(&parts.headers, query, Offer::JsonAlone)?;
             Ok(asked.plain_pretty(&version()))
+        }
+        [".well-known", "openid-configuration"] | ["openid", "v1", "jwks"] => {
+            asked.issuer(all[0] == "openid")
         }
         ["api"] | ["api", ""] => {
             asked.routed()?;
@@ -79,6 +82,26 @@ impl Asked<'_> {
     /// Refuses what the router has no route for.
     fn routed(&self) -> Result<(), ApiError> {
         if self.parts.method == Method::GET { Ok(()) } else { Err(ApiError::method_not_allowed()) }
+    }
+
+    /// Who issues the tokens of service accounts, and with which keys, for those who verify tokens elsewhere
+    /// (`k8s.io/kubernetes/pkg/routes/openidmetadata.go`).
+    fn issuer(&self, keys: bool) -> Result<Response<ResponseBody>, ApiError> {
+        let configuration = self.configuration().ok_or_else(ApiError::no_such_path)?;
+        self.routed()?;
+        let (document, media_type) = match keys {
+            true => (self.server.authenticator().service_accounts().key_set(), "application/jwk-set+json"),
+            false => (configuration, "application/json"),
+        };
+        let mut response = respond::text(StatusCode::OK, document);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+        Ok(response)
+    }
+
+    fn configuration(&self) -> Option<String> {
+        self.server.authenticator().service_accounts().configuration(self.server.address())
     }
 
     /// JSON for people, as Go's `json.MarshalIndent` writes it.
@@ -208,7 +231,7 @@ fn go_architecture() -> &'static str {
 }
 
 /// `/`: the paths that are there (`k8s.io/apiserver/pkg/server/routes/index.go`).
-fn paths(kinds: &Kinds) -> Value {
+fn paths(kinds: &Kinds, tells_issuer: bool) -> Value {
     let mut paths: Vec<String> = [
         "/api",
         "/apis",
@@ -224,6 +247,9 @@ fn paths(kinds: &Kinds) -> Value {
     ]
     .map(str::to_owned)
     .to_vec();
+    if tells_issuer {
+        paths.extend(["/.well-known/openid-configuration", "/openid/v1/jwks"].map(str::to_owned));
+    }
     for of in ["healthz", "livez", "readyz"] {
         paths.extend(health::checks(of).into_iter().map(|check| format!("/{of}/{check}")));
     }
