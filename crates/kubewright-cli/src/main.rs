@@ -12,7 +12,11 @@ mod signals;
 mod up;
 mod watch;
 
-use std::{env, io, process::ExitCode};
+use std::{
+    env,
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use clap::Parser;
 use mimalloc::MiMalloc;
@@ -37,14 +41,14 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let Some(refusal) = args::refusal(&error) else { error.exit() };
-            eprintln!("error: {refusal}");
+            complain(&refusal);
             return ExitCode::from(2);
         }
     };
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            complain(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -57,12 +61,17 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
             log(args.quiet);
             runtime(args)?.block_on(up::up(args, started))
         }
+        Command::Envtest(command) => drop_in::install::run(command),
         Command::Version => {
-            use io::Write;
             let _ = writeln!(io::stdout(), "kubewright {} (Kubernetes API v1.36)", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
     }
+}
+
+/// Tells whoever reads standard error; that may be nobody any more.
+fn complain(error: &str) {
+    let _ = writeln!(io::stderr(), "error: {error}");
 }
 
 /// With a seed everything happens on one thread, in one order.
@@ -82,6 +91,7 @@ fn log(quiet: bool) {
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+        .log_internal_errors(false)
         .without_time()
         .compact()
         .init();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::refusal::forbidden;
 use super::{Operation, Review};
-use crate::authz::{Attributes, Rbac};
+use crate::authz::{Attributes, Rights};
 use crate::error::ApiError;
 
 /// # Errors
@@ -25,7 +25,7 @@ pub(super) fn validate(review: &Review<'_>, object: &Value) -> Result<(), ApiErr
     if new == old {
         return Ok(());
     }
-    let rbac = review.registry.authorizer().rbac(&review.registry.snapshot());
+    let rights = review.registry.authorizer().rights(&review.registry.snapshot());
     if review.operation == Operation::Update {
         let what = Attributes {
             verb: "delete",
@@ -37,18 +37,18 @@ pub(super) fn validate(review: &Review<'_>, object: &Value) -> Result<(), ApiErr
             name: call.name,
             ..Attributes::default()
         };
-        let decision = rbac.authorize(call.user, &what);
-        if !decision.allowed {
+        let decision = rights.authorize(call.user, &what);
+        if !decision.allowed() {
             let why =
                 format!("cannot set an ownerRef on a resource you can't delete: {}, <nil>", decision.reason);
             return Err(forbidden(review, object, &why));
         }
     }
     let held = newly_held(new, old);
-    if held.is_empty() || may_finalize(&rbac, review, &ANYTHING) {
+    if held.is_empty() || may_finalize(&rights, review, &ANYTHING) {
         return Ok(());
     }
-    held.into_iter().try_for_each(|reference| may_hold(&rbac, review, object, reference))
+    held.into_iter().try_for_each(|reference| may_hold(&rights, review, object, reference))
 }
 
 /// The finalizers of anything.
@@ -60,7 +60,9 @@ const ANYTHING: Attributes<'_> = Attributes {
     subresource: "finalizers",
     namespace: "",
     name: "*",
-    path: "",
+    path: None,
+    field_selector: "",
+    label_selector: "",
 };
 
 fn references(object: &Value) -> &[Value] {
@@ -79,12 +81,12 @@ fn newly_held<'a>(new: &'a [Value], old: &'a [Value]) -> Vec<&'a Value> {
     new.iter().filter(|reference| holds(reference) && !held_before(reference)).collect()
 }
 
-fn may_finalize(rbac: &Rbac, review: &Review<'_>, what: &Attributes<'_>) -> bool {
-    rbac.authorize(review.call.user, what).allowed
+fn may_finalize(rights: &Rights, review: &Review<'_>, what: &Attributes<'_>) -> bool {
+    rights.authorize(review.call.user, what).allowed()
 }
 
 /// The user must be able to set the finalizers of the owner.
-fn may_hold(rbac: &Rbac, review: &Review<'_>, object: &Value, reference: &Value) -> Result<(), ApiError> {
+fn may_hold(rights: &Rights, review: &Review<'_>, object: &Value, reference: &Value) -> Result<(), ApiError> {
     let text = |field: &str| reference[field].as_str().unwrap_or_default();
     let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
     let kinds = review.registry.kinds();
@@ -108,8 +110,8 @@ fn may_hold(rbac: &Rbac, review: &Review<'_>, object: &Value, reference: &Value)
             name: text("name"),
             ..ANYTHING
         };
-        let decision = rbac.authorize(review.call.user, &what);
-        if !decision.allowed {
+        let decision = rights.authorize(review.call.user, &what);
+        if !decision.allowed() {
             let why = format!(
                 "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: {}, <nil>",
                 decision.reason

@@ -1,9 +1,14 @@
 //! What is switched on by environment variables, because a suite's author can set those without changing the suite. A flag
 //! of the same meaning goes before.
 
-use std::env::{self, VarError};
+use std::{
+    env::{self, VarError},
+    fmt,
+};
 
 use anyhow::{Context, bail};
+
+use kubewright_cluster::Builder;
 
 use super::flags::Flags;
 
@@ -16,6 +21,11 @@ pub(super) struct Settings {
 }
 
 impl Settings {
+    /// The cluster that they describe.
+    pub(super) fn configure(self, builder: Builder) -> Builder {
+        builder.controllers(self.controllers).nodes(self.nodes)
+    }
+
     /// # Errors
     /// When a value is none that the variable can have.
     pub(super) fn read(flags: &Flags) -> anyhow::Result<Self> {
@@ -41,5 +51,69 @@ impl Settings {
             },
         };
         Ok(Self { controllers: controllers.map(|(_, value)| value).unwrap_or_default(), nodes })
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.controllers.as_str(), self.nodes) {
+            ("", _) => f.write_str("without controllers"),
+            (controllers, 0) => write!(f, "with the controllers {controllers}"),
+            (controllers, nodes) => {
+                write!(f, "with the controllers {controllers} and {nodes} simulated nodes")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::bail;
+
+    use super::*;
+    use crate::drop_in::flags::KUBE_APISERVER;
+
+    fn settings(line: &str, variables: &[(&str, &str)]) -> Result<Settings, String> {
+        let flags = Flags::parse(&KUBE_APISERVER, line.split_whitespace().map(Into::into)).expect("flags");
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            match found {
+                Some((_, "unreadable")) => bail!("{name}: unreadable"),
+                found => Ok(found.map(|(_, value)| (*value).to_owned())),
+            }
+        };
+        Settings::of(&flags, variable).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_runs_unless_it_is_asked_for() {
+        let none = settings("", &[]).expect("settings");
+        assert_eq!(none, Settings { controllers: String::new(), nodes: 0 });
+        assert_eq!(none.to_string(), "without controllers");
+    }
+
+    #[test]
+    fn controllers_and_nodes_are_switched_on_by_variables_and_flags_go_before_them() {
+        let variables = [("KUBEWRIGHT_CONTROLLERS", "garbagecollector,namespace"), ("KUBEWRIGHT_NODES", "2")];
+        let on = settings("", &variables).expect("settings");
+        assert_eq!(on, Settings { controllers: "garbagecollector,namespace".to_owned(), nodes: 2 });
+        let other =
+            settings("--kubewright-controllers=* --kubewright-nodes 0", &variables).expect("settings");
+        assert_eq!(other, Settings { controllers: "*".to_owned(), nodes: 0 });
+        let off = settings("--kubewright-controllers=", &variables).expect("settings");
+        assert_eq!(off.controllers, "");
+    }
+
+    #[test]
+    fn a_bad_value_is_told_with_its_name() {
+        assert_eq!(
+            settings("", &[("KUBEWRIGHT_NODES", "many")]),
+            Err(r#"KUBEWRIGHT_NODES: "many" is no number from 0 to 1000"#.to_owned())
+        );
+        assert_eq!(
+            settings("--kubewright-nodes=1001", &[]),
+            Err(r#"--kubewright-nodes: "1001" is no number from 0 to 1000"#.to_owned())
+        );
+        assert!(settings("", &[("KUBEWRIGHT_CONTROLLERS", "unreadable")]).is_err());
     }
 }

@@ -7,10 +7,10 @@
 mod tables;
 mod value;
 
-use std::{collections::BTreeMap, ffi::OsString};
+use std::{collections::BTreeMap, ffi::OsString, time::Duration};
 
 pub(super) use tables::{ETCD, KUBE_APISERVER, Table};
-pub(super) use value::Type;
+pub(super) use value::{Type, switch};
 
 /// Flags as they were given.
 #[derive(Debug, Default)]
@@ -135,6 +135,11 @@ impl Flags {
     /// Whether a switch is on; `None` when it was not given.
     pub(super) fn switch(&self, name: &str) -> Option<bool> {
         self.last(name).and_then(value::switch)
+    }
+
+    /// The length of time of a flag whose type is that.
+    pub(super) fn duration(&self, name: &str) -> Option<Duration> {
+        self.last(name).and_then(value::duration)
     }
 
     /// The number of a flag whose type is that (which the parser has checked).

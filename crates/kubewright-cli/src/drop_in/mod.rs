@@ -8,6 +8,7 @@ mod environment;
 mod etcd;
 mod flags;
 mod help;
+pub(crate) mod install;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -17,6 +18,8 @@ use std::{
 };
 
 use flags::{Flags, Table};
+use tracing::Level;
+use tracing_subscriber::EnvFilter;
 
 /// A program that this one stands in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +83,17 @@ fn try_run(program: Program, arguments: Vec<OsString>) -> anyhow::Result<()> {
     match program {
         Program::KubeApiserver => apiserver::run(&flags),
         Program::Etcd => etcd::run(&flags),
+    }
+}
+
+/// Logs go to stderr, where whoever attached it looks: warnings, or what `RUST_LOG` says. `--v=4` and above is for those
+/// who want to know what happens.
+fn log(flags: &Flags) {
+    let level = if flags.number("v").unwrap_or(0) >= 4 { Level::DEBUG } else { Level::WARN };
+    let logs = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).log_internal_errors(false);
+    match EnvFilter::try_from_default_env() {
+        Ok(filter) => logs.with_env_filter(filter).init(),
+        Err(_) => logs.with_max_level(level).init(),
     }
 }
 

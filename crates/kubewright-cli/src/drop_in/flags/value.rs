@@ -1,6 +1,18 @@
 //! What a flag's value must look like.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
+
+/// Units of time in seconds; `ms` before `m`, which is its beginning.
+const UNITS: [(&str, f64); 8] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("µs", 1e-6),
+    ("μs", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("m", 60.0),
+    ("h", 3600.0),
+];
 
 /// The types that are checked. Lists, maps and names are texts here: who uses one reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +37,9 @@ impl Type {
             Self::Switch => switch(value).map(drop).ok_or_else(|| parsing("Bool")),
             Self::Integer => integer(value).map(drop).ok_or_else(|| parsing("Int")),
             Self::Float => value.parse::<f64>().map(drop).map_err(|_| parsing("Float")),
-            Self::Duration if is_duration(value) => Ok(()),
-            Self::Duration => Err(format!("time: invalid duration {value:?}")),
+            Self::Duration => {
+                duration(value).map(drop).ok_or_else(|| format!("time: invalid duration {value:?}"))
+            }
             Self::Address => {
                 value.parse::<IpAddr>().map(drop).map_err(|_| format!("failed to parse IP: {value:?}"))
             }
@@ -36,7 +49,7 @@ impl Type {
 }
 
 /// Go's `strconv.ParseBool`.
-pub(super) fn switch(value: &str) -> Option<bool> {
+pub(in crate::drop_in) fn switch(value: &str) -> Option<bool> {
     match value {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
@@ -59,28 +72,29 @@ pub(super) fn integer(value: &str) -> Option<i64> {
     i64::from_str_radix(&format!("{sign}{digits}"), base).ok().filter(|_| !digits.starts_with(['+', '-']))
 }
 
-/// Go's `time.ParseDuration`: numbers with units, such as `1h30m` or `1.5s`; 0 needs no unit.
-fn is_duration(value: &str) -> bool {
-    let mut rest = value.strip_prefix(['-', '+']).unwrap_or(value);
+/// Go's `time.ParseDuration`: numbers with units, such as `1h30m` or `1.5s`; 0 needs no unit. A negative one is none at all.
+pub(super) fn duration(value: &str) -> Option<Duration> {
+    let (negative, mut rest) = match value.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, value.strip_prefix('+').unwrap_or(value)),
+    };
     if rest == "0" {
-        return true;
+        return Some(Duration::ZERO);
     }
     if rest.is_empty() {
-        return false;
+        return None;
     }
+    let mut seconds = 0.0;
     while !rest.is_empty() {
         let unit = rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        let number = &rest[..rest.len() - unit.len()];
-        let is_number = number.matches('.').count() <= 1 && number.bytes().any(|byte| byte.is_ascii_digit());
-        let units = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
-        // The longest first: `m` is the beginning of `ms`.
-        let after = units.iter().filter_map(|name| unit.strip_prefix(name)).min_by_key(|after| after.len());
-        match after {
-            Some(after) if is_number => rest = after,
-            _ => return false,
-        }
+        let number: f64 = rest[..rest.len() - unit.len()].parse().ok()?;
+        let (after, length) =
+            UNITS.iter().find_map(|(name, length)| Some((unit.strip_prefix(name)?, length)))?;
+        seconds += number * length;
+        rest = after;
     }
-    true
+    let given = Duration::try_from_secs_f64(seconds).ok()?;
+    Some(if negative { Duration::ZERO } else { given })
 }
 
 #[cfg(test)]
@@ -113,6 +127,9 @@ mod tests {
                 assert!(kind.check(value).is_err(), "{kind:?} {value}");
             }
         }
+        assert_eq!(duration("1h1m1.5s"), Some(Duration::from_millis(3_661_500)));
+        assert_eq!(duration("-1s"), Some(Duration::ZERO));
+        assert_eq!(duration("99999999999999999999h"), None);
         assert_eq!((integer("0x1F"), integer("-0b11"), integer("007")), (Some(31), Some(-3), Some(7)));
     }
 }

@@ -1,0 +1,72 @@
+//! kube-apiserver: a cluster of its own in memory, behind the flags of the real one.
+
+mod accounts;
+mod address;
+mod certificates;
+mod clients;
+mod objects;
+mod unsupported;
+
+use std::{fs, path::Path};
+
+use anyhow::Context;
+use kubewright_cluster::{Builder, Cluster, Endpoint};
+use kubewright_world::World;
+
+use super::{environment::Settings, flags::Flags, log, say};
+use crate::signals::Signals;
+
+/// As many threads as serve an operator's tests well; a suite runs several of these beside itself.
+const THREADS: usize = 2;
+
+/// Serves until a signal comes.
+///
+/// # Errors
+/// When the value of a flag cannot be followed, or the port cannot be had.
+pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
+    log(flags);
+    let settings = Settings::read(flags)?;
+    for warning in unsupported::warnings(flags) {
+        say(&format!("Warning: {warning}"));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
+    let served = runtime.block_on(serve(flags, settings));
+    // Nobody waits for what still runs: connections are cut by the end of the process, watches and long requests with them.
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(flags: &Flags, settings: Settings) -> anyhow::Result<()> {
+    let mut signals = Signals::listen()?;
+    let world = World::real();
+    let address = address::bind(flags)?;
+    let serving = certificates::serving(flags)?;
+    let made = serving.certificate.is_none();
+    let endpoint = Endpoint::bind_with(address, &world, serving).await?;
+    if made {
+        certificates::keep(flags, &endpoint)?;
+    }
+    let about = settings.to_string();
+    let builder = settings.configure(builder(flags)?).world(world).endpoint(endpoint);
+    let _cluster = builder.start().await?;
+    say(&format!("kubewright serves as kube-apiserver on https://{address}, {about}"));
+    signals.next().await;
+    Ok(())
+}
+
+/// A cluster as the flags say.
+fn builder(flags: &Flags) -> anyhow::Result<Builder> {
+    let builder = Cluster::builder().secure_port(address::bind(flags)?.port());
+    let builder = match address::advertise(flags)? {
+        Some(advertise) => builder.advertise(advertise),
+        None => builder,
+    };
+    let builder = accounts::configure(flags, builder)?;
+    let builder = clients::configure(flags, builder)?;
+    objects::configure(flags, builder)
+}
+
+/// What a file that a flag names holds.
+fn read(flag: &str, path: &str) -> anyhow::Result<String> {
+    fs::read_to_string(Path::new(path)).with_context(|| format!("--{flag}: {path}"))
+}
