@@ -6,7 +6,7 @@ use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
 use super::super::{Again, Generation, Rules, fill, selector, text};
-use super::failure;
+use super::{failure, job_status};
 use crate::FieldError;
 
 /// The labels that tie pods to their job: the present ones and those without a domain, from older versions.
@@ -36,7 +36,7 @@ pub(crate) fn rules() -> Rules {
         again: Again::Object,
         validate: |object| Errors::of(|errors| check(&At::root(object), errors)),
         validate_update,
-        validate_status,
+        validate_status: job_status::validate,
         ..Rules::none()
     }
 }
@@ -326,44 +326,4 @@ fn keep_node_affinity(inner: &mut Value, pods: &At<'_>) {
             fill::remove(inner, "affinity");
         }
     }
-}
-
-fn validate_status(new: &Value, old: &Value) -> Vec<FieldError> {
-    Errors::of(|errors| {
-        let (status, before) = (At::root(new).get("status"), At::root(old).get("status"));
-        for field in ["active", "succeeded", "failed", "ready", "terminating"] {
-            errors.non_negative(&status.get(field));
-        }
-        let is = |status: &At<'_>, kind: &str| {
-            status.get("conditions").items().any(|condition| {
-                condition.get("type").text() == kind && condition.get("status").text() == "True"
-            })
-        };
-        let conditions = format!("{}.conditions", status.path);
-        let mut contradiction = |detail: String| {
-            errors.push(FieldError::omitted(&conditions, detail));
-        };
-        for (one, other) in [
-            ("Complete", "Failed"),
-            ("Complete", "FailureTarget"),
-            ("SuccessCriteriaMet", "Failed"),
-            ("SuccessCriteriaMet", "FailureTarget"),
-        ] {
-            if is(&status, one) && is(&status, other) {
-                contradiction(format!("cannot set {one}=True and {other}=true conditions"));
-            }
-        }
-        for kind in ["Failed", "Complete", "FailureTarget"] {
-            if is(&before, kind) && !is(&status, kind) {
-                contradiction(format!("cannot disable the terminal {kind}=True condition"));
-            }
-        }
-        if is(&status, "Complete") && !status.get("completionTime").is_set() {
-            errors.required(&status.get("completionTime"), "completionTime is required for Complete jobs");
-        }
-        if status.get("completionTime").is_set() && !is(&status, "Complete") {
-            let at = status.get("completionTime");
-            errors.invalid(&at, "cannot set completionTime when there is no Complete=True condition");
-        }
-    })
 }

@@ -2,6 +2,7 @@
 
 mod cron_jobs;
 mod failure;
+mod job_status;
 mod jobs;
 mod schedule;
 
