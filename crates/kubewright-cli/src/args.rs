@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, error::ErrorKind};
+use kubewright_world::Pacing;
 
 /// A Kubernetes in one process, and operators on it.
 #[derive(Debug, Parser)]
@@ -100,6 +101,15 @@ pub(crate) struct UpArgs {
     /// Keep the cluster in this folder, and go on with what is there; without, it is gone when it ends
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+
+    /// What cluster time starts at and how fast it passes, such as `2030-01-01T00:00:00Z,speed=60`; at speed=0 it passes
+    /// only when --admin is told to let it
+    #[arg(long, value_name = "START,speed=N", conflicts_with = "data")]
+    pub(crate) clock: Option<Pacing>,
+
+    /// Serve /kubewright to this machine: let time pass, make requests fail, see who called what
+    #[arg(long)]
+    pub(crate) admin: bool,
 
     /// Say nothing but errors
     #[arg(long, short)]

@@ -23,7 +23,10 @@ impl Engine {
     pub(crate) async fn start(args: &UpArgs) -> anyhow::Result<Self> {
         let world = args.seed.map_or_else(World::real, World::seeded);
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
-        let mut builder = Cluster::builder();
+        let mut builder = Cluster::builder().admin(args.admin);
+        if let Some(pacing) = args.clock {
+            builder = builder.pacing(pacing);
+        }
         let (endpoint, token) = match &args.data {
             Some(path) => {
                 let data = DataDirectory::open(path, &world).context("--data")?;

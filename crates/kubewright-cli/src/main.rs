@@ -19,6 +19,7 @@ use std::{
 };
 
 use clap::Parser;
+use kubewright_world::Pacing;
 use mimalloc::MiMalloc;
 use tokio::{runtime::Runtime, time::Instant};
 use tracing_subscriber::EnvFilter;
@@ -74,8 +75,11 @@ fn complain(error: &str) {
     let _ = writeln!(io::stderr(), "error: {error}");
 }
 
-/// With a seed everything happens on one thread, in one order.
+/// With a seed everything happens on one thread, in one order; with a clock of its own, in its time.
 fn runtime(args: &UpArgs) -> io::Result<Runtime> {
+    if args.clock.is_some() {
+        return Pacing::runtime();
+    }
     let mut builder = match args.seed {
         Some(_) => tokio::runtime::Builder::new_current_thread(),
         None => tokio::runtime::Builder::new_multi_thread(),

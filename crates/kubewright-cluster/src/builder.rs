@@ -16,9 +16,10 @@ use kubewright_apiserver::kinds::RuntimeConfig;
 use kubewright_apiserver::registry::{self, NodePorts, Registry, ServiceCidrs, Summary};
 use kubewright_controllers::{Setup, UnknownController};
 use kubewright_store::{Memory, Store};
-use kubewright_world::World;
+use kubewright_world::{Pacing, World};
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::Admin;
 use crate::cluster::administrator;
 use crate::{Cluster, DataDirectory, DataError, Endpoint};
 
@@ -55,6 +56,8 @@ pub struct Builder {
     tokens: Vec<(Secret, User)>,
     front_proxy: Option<FrontProxy>,
     anonymous: bool,
+    admin: bool,
+    pacing: Option<Pacing>,
     objects: registry::Settings,
     edge: http::Settings,
     token_webhook: Option<TokenWebhook>,
@@ -74,6 +77,8 @@ impl Default for Builder {
             tokens: Vec::new(),
             front_proxy: None,
             anonymous: true,
+            admin: false,
+            pacing: None,
             objects: registry::Settings::default(),
             edge: http::Settings::default(),
             token_webhook: None,
@@ -94,6 +99,22 @@ impl Builder {
     #[must_use]
     pub fn world(mut self, world: World) -> Self {
         self.world = Some(world);
+        self
+    }
+
+    /// Whether clients pass an [`Admin`]: it notes what they do and makes requests fail, and they find it at `/kubewright`.
+    /// Default: no.
+    #[must_use]
+    pub fn admin(mut self, wanted: bool) -> Self {
+        self.admin = wanted;
+        self
+    }
+
+    /// Another time than the world's: for a cluster that is served to others. Takes a runtime of its
+    /// [own](Pacing::runtime).
+    #[must_use]
+    pub fn pacing(mut self, pacing: Pacing) -> Self {
+        self.pacing = Some(pacing);
         self
     }
 
@@ -265,12 +286,18 @@ impl Builder {
     /// [`StartError`].
     ///
     /// # Panics
-    /// Outside a tokio runtime.
+    /// Outside a tokio runtime; with a [pacing](Self::pacing), in one whose clock is not paused.
     pub async fn start(self) -> Result<Cluster, StartError> {
         let controllers = kubewright_controllers::select(&self.controllers)?;
         let ca = self.endpoint.as_ref().map(Endpoint::ca_pem).unwrap_or_default();
         let setup = Setup { ca, nodes: self.nodes };
-        let world = self.world.unwrap_or_else(|| World::simulated(self.seed));
+        let shutdown = CancellationToken::new();
+        let mut world = self.world.unwrap_or_else(|| World::simulated(self.seed));
+        let pacer = self.pacing.map(|pacing| {
+            let (clock, pacer) = pacing.begin(shutdown.clone().cancelled_owned());
+            world.clock = clock;
+            pacer
+        });
         let (store, key): (Arc<dyn Store<Summary>>, _) = match self.data {
             Some(data) => {
                 let key = data.token_key()?;
@@ -303,7 +330,6 @@ impl Builder {
         let registry = Registry::with(world.clone(), store, self.objects);
         let registry = Arc::new(registry.with_authorization(self.authorization));
         bootstrap(&registry).await?;
-        let shutdown = CancellationToken::new();
         let config = Config {
             registry,
             authenticator,
@@ -314,7 +340,9 @@ impl Builder {
                 .map_or_else(|| "in-process".to_owned(), |endpoint| endpoint.address().to_string()),
         };
         let server = ApiServer::with(config, self.edge);
-        let mut cluster = Cluster::new(server, world, shutdown);
+        let admin =
+            self.admin.then(|| Admin::new(server.downgrade(), world.clone(), pacer, shutdown.clone()));
+        let mut cluster = Cluster::new(server, world, shutdown, admin);
         if let Some(endpoint) = self.endpoint {
             cluster.serve(endpoint, proxies.as_ref())?;
         }

@@ -13,6 +13,7 @@ use kubewright_world::World;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::Admin;
 use crate::transport::{self, Caller};
 use crate::{Builder, StartError};
 
@@ -25,6 +26,7 @@ pub struct Cluster {
     world: World,
     shutdown: CancellationToken,
     tasks: Vec<JoinHandle<()>>,
+    admin: Option<Admin>,
 }
 
 impl Cluster {
@@ -45,15 +47,21 @@ impl Cluster {
         Builder::default()
     }
 
-    pub(crate) fn new(server: ApiServer, world: World, shutdown: CancellationToken) -> Self {
-        Self { server, world, shutdown, tasks: Vec::new() }
+    pub(crate) fn new(
+        server: ApiServer,
+        world: World,
+        shutdown: CancellationToken,
+        admin: Option<Admin>,
+    ) -> Self {
+        Self { server, world, shutdown, tasks: Vec::new(), admin }
     }
 
     /// Runs built-in controllers as kube-controller-manager does: they share one cache, and each writes under its own
     /// identity. What its bootstrap role does not allow, it cannot do.
     pub(crate) fn run(&mut self, controllers: &[&Builtin], setup: &Setup) {
-        let reader = User::new("system:kube-controller-manager", Vec::<String>::new());
-        let mut manager = Manager::new(self.client_as(reader), self.world.clone());
+        let user = User::new("system:kube-controller-manager", Vec::<String>::new());
+        let reader = transport::client(&self.server, Caller { user, program: None }, "default");
+        let mut manager = Manager::new(reader, self.world.clone());
         for builtin in controllers {
             let writer = User::new(builtin.identity.user, builtin.identity.groups.iter().copied());
             for controller in builtin.controllers(setup) {
@@ -91,14 +99,27 @@ impl Cluster {
     /// A client that acts as somebody, under the RBAC of the cluster.
     #[must_use]
     pub fn client_as(&self, user: User) -> Client {
-        transport::client(&self.server, Caller { user, program: None }, "default")
+        self.client_of(Caller { user, program: None }, "default")
     }
 
     /// A client that acts as a service account, under the RBAC of the cluster.
     #[must_use]
     pub fn client_of_service_account(&self, namespace: &str, name: &str) -> Client {
         let user = User::service_account(namespace, name, "");
-        transport::client(&self.server, Caller { user, program: None }, namespace)
+        self.client_of(Caller { user, program: None }, namespace)
+    }
+
+    fn client_of(&self, caller: Caller, default_namespace: &str) -> Client {
+        match &self.admin {
+            Some(admin) => transport::client_behind(admin, &self.server, caller, default_namespace),
+            None => transport::client(&self.server, caller, default_namespace),
+        }
+    }
+
+    /// Time, faults and the log of requests, where the cluster was [asked for them](Builder::admin).
+    #[must_use]
+    pub fn admin(&self) -> Option<&Admin> {
+        self.admin.as_ref()
     }
 
     /// The API as a tower service.

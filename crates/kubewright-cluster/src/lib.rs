@@ -10,8 +10,11 @@
 //! Under tokio's paused clock the cluster is a simulation: an hour passes at once when nobody has work to do. The same
 //! seed gives the same uids, names and order of events.
 //!
+//! [`admin`] lets time pass and makes requests fail, for tests in this process and outside.
+//!
 //! With a [`DataDirectory`] a cluster outlives its process: what was acknowledged is there when it is started again.
 
+pub mod admin;
 mod builder;
 mod cluster;
 mod data;

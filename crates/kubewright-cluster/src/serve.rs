@@ -9,6 +9,7 @@ use kubewright_apiserver::http::tls::{self, ServingCertificate, TlsError};
 use kubewright_apiserver::trust::{Bundle, BundleError};
 use kubewright_world::World;
 
+use crate::admin::front::Front;
 use crate::{Cluster, DataDirectory, DataError};
 
 /// The names by which clients may call the server, besides its address.
@@ -156,6 +157,18 @@ fn names(address: SocketAddr) -> Vec<String> {
     names
 }
 
+/// Where time may jump, a connection does not end for what did not happen in it: clients live by their own.
+fn limits(world: &World) -> Limits {
+    const FOR_EVER: Duration = Duration::from_secs(30 * 366 * 24 * 3600);
+    match world.clock.may_jump() {
+        true => {
+            let limits = Limits::default();
+            Limits { handshake: FOR_EVER, request_head: FOR_EVER, ping_after: FOR_EVER, ..limits }
+        }
+        false => Limits::default(),
+    }
+}
+
 impl Cluster {
     /// Serves, and tells clients that these proxies are trusted, too.
     pub(crate) fn serve(&mut self, endpoint: Endpoint, proxies: Option<&Bundle>) -> Result<(), TlsError> {
@@ -164,7 +177,14 @@ impl Cluster {
         let Endpoint { listener, certificate, clients, .. } = endpoint;
         let asked = proxies.map_or_else(|| clients.clone(), |proxies| clients.clone().and(proxies));
         let tls = tls::server_config(&certificate, &asked, self.world().clock)?;
-        self.spawn(async move { listener.serve(server, tls, Limits::default(), shutdown).await });
+        let limits = limits(self.world());
+        match self.admin() {
+            Some(admin) => {
+                let front = Front::new(server, admin.clone());
+                self.spawn(async move { listener.serve(front, tls, limits, shutdown).await });
+            }
+            None => self.spawn(async move { listener.serve(server, tls, limits, shutdown).await }),
+        }
         Ok(())
     }
 }

@@ -104,4 +104,14 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(3600)).await;
         assert_eq!(clock.now(), SIMULATION_START + Duration::from_secs(3600));
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_paced_clock_has_another_time_outside() {
+        let start = SIMULATION_START + jiff::SignedDuration::from_hours(24 * 365 * 50);
+        let paced = Clock::paced(start);
+        assert_eq!(paced.now(), start);
+        let outside = paced.outside().now().duration_since(Clock::system().now());
+        assert!(outside.abs() < jiff::SignedDuration::from_hours(1), "{outside}");
+        assert_eq!(Clock::simulated().outside().now(), SIMULATION_START);
+    }
 }

@@ -8,7 +8,8 @@ use kube::{Client, Config, ResourceExt};
 use kubewright_tests::Up;
 use serde_json::json;
 
-async fn client(up: &Up) -> Client {
+/// A client by the kubeconfig.
+pub(crate) async fn client(up: &Up) -> Client {
     let kubeconfig = Kubeconfig::read_from(up.kubeconfig()).expect("a kubeconfig");
     let config =
         Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.expect("a context");

@@ -226,12 +226,12 @@ impl Authenticator {
 
     fn proxied(&self, shown: &PeerCertificate, told: &HeaderMap) -> Result<Option<User>, BadCertificate> {
         let Some(proxy) = &self.proxy else { return Ok(None) };
-        Ok(proxy.user(shown, told, self.now())?.map(User::authenticated))
+        Ok(proxy.user(shown, told, self.outside())?.map(User::authenticated))
     }
 
     fn certified(&self, shown: &PeerCertificate) -> Result<Option<User>, BadCertificate> {
         let Some(bundle) = &self.clients else { return Ok(None) };
-        shown.user(bundle, self.now())
+        shown.user(bundle, self.outside())
     }
 
     /// Whose token this is, for these audiences (none: the API server's own).
@@ -287,6 +287,11 @@ impl Authenticator {
 
     fn now(&self) -> Timestamp {
         self.world.clock.now()
+    }
+
+    /// What time it is where certificates come from.
+    fn outside(&self) -> Timestamp {
+        self.world.clock.outside().now()
     }
 }
 

@@ -65,7 +65,7 @@ impl Authority {
     /// # Errors
     /// When the machine gives no entropy, or the world's clock is far off.
     pub fn new(world: &World) -> Result<Self, AuthorityError> {
-        let now = world.clock.now();
+        let now = world.clock.outside().now();
         let not_after = now.saturating_add(LIFETIME).unwrap_or(Timestamp::MAX);
         let mut params = params(world, now, not_after)?;
         params.distinguished_name.push(DnType::CommonName, "kubewright-ca");
@@ -119,7 +119,7 @@ impl Authority {
     /// # Errors
     /// When a name is neither, or a key cannot be made.
     pub fn serving_certificate(&self, names: &[impl AsRef<str>]) -> Result<Credentials, AuthorityError> {
-        let mut params = params(&self.world, self.world.clock.now(), self.not_after)?;
+        let mut params = params(&self.world, self.world.clock.outside().now(), self.not_after)?;
         for name in names {
             let name = name.as_ref();
             let bad = |_| AuthorityError::Name(name.to_owned());
@@ -150,7 +150,7 @@ impl Authority {
         if user.is_empty() {
             return Err(AuthorityError::NoUser);
         }
-        let now = self.world.clock.now();
+        let now = self.world.clock.outside().now();
         let ttl = SignedDuration::try_from(ttl).unwrap_or(SignedDuration::MAX);
         let not_after = now.saturating_add(ttl).map_or(self.not_after, |end| end.min(self.not_after));
         let mut params = params(&self.world, now, not_after)?;

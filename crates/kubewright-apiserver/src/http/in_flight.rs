@@ -57,7 +57,7 @@ pub(super) fn deadline(query: &Query, longest: Duration) -> Result<Duration, Api
     if text.is_empty() {
         return Ok(longest);
     }
-    let asked = duration(text).map_err(|why| {
+    let asked = parse_duration(text).map_err(|why| {
         ApiError::bad_request(format!("invalid timeout specified in the request URL - time: {why}"))
     })?;
     Ok(if asked.is_zero() { longest } else { asked.min(longest) })
@@ -77,7 +77,7 @@ pub(super) fn timed_out() -> ApiError {
 ///
 /// # Errors
 /// What Go's `time.ParseDuration` says.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let invalid = || format!("invalid duration {text:?}");
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
@@ -118,7 +118,7 @@ mod tests {
         for (text, millis) in
             [("1s", 1000), ("500ms", 500), ("1m0.5s", 60_500), ("0", 0), ("-5s", 0), ("1h", 3_600_000)]
         {
-            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         for (text, told) in [
             ("-", "invalid duration \"-\""),
@@ -127,7 +127,7 @@ mod tests {
             ("1", "missing unit in duration \"1\""),
             ("1x", "unknown unit \"x\" in duration \"1x\""),
         ] {
-            assert_eq!(duration(text), Err(told.to_owned()), "{text}");
+            assert_eq!(parse_duration(text), Err(told.to_owned()), "{text}");
         }
     }
 

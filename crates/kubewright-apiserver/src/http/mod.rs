@@ -23,6 +23,7 @@ mod system;
 pub mod tls;
 pub(crate) mod yaml;
 
+pub use in_flight::parse_duration;
 pub use response_body::ResponseBody;
 pub use service::{ApiServer, Config, WeakApiServer};
 pub use settings::Settings;

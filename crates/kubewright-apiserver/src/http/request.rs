@@ -2,6 +2,7 @@
 //!
 //! The grammar is that of `k8s.io/apiserver/pkg/endpoints/request/requestinfo.go`.
 
+use http::Method;
 use percent_encoding::percent_decode_str;
 
 use crate::error::ApiError;
@@ -25,6 +26,25 @@ pub struct Target {
     pub behind: Option<String>,
     /// Whether the path itself asks for a watch (`/api/v1/watch/…`, the old way of asking).
     pub watch: bool,
+}
+
+impl Target {
+    /// What a request does, in the words of RBAC; empty for a method that does nothing.
+    #[must_use]
+    pub fn verb(&self, method: &Method, query: &Query) -> &'static str {
+        let reads = matches!(*method, Method::GET | Method::HEAD);
+        match *method {
+            _ if reads && (self.watch || self.name.is_empty() && query.flag("watch")) => "watch",
+            _ if reads && self.name.is_empty() => "list",
+            _ if reads => "get",
+            Method::POST => "create",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            Method::DELETE if self.name.is_empty() => "deletecollection",
+            Method::DELETE => "delete",
+            _ => "",
+        }
+    }
 }
 
 /// What a path is about.

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::header::{HeaderName, HeaderValue};
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
 use kubewright_store::Snapshot;
 use tokio_util::sync::CancellationToken;
@@ -201,7 +201,7 @@ impl ApiServer {
                 Ok(system::answer(self, &parts, &query, &segments)?)
             }
             Path::Resource(target) => {
-                let verb = verb(&parts.method, &target, &query);
+                let verb = target.verb(&parts.method, &query);
                 let place = match verb {
                     "watch" => None,
                     verb => match self.0.in_flight.enter(verb) {
@@ -284,22 +284,6 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         self.clone().answer(request).map(Ok).boxed()
-    }
-}
-
-/// What a request does, in the words of RBAC; empty for a method that does nothing.
-fn verb(method: &Method, target: &Target, query: &Query) -> &'static str {
-    let reads = matches!(*method, Method::GET | Method::HEAD);
-    match *method {
-        _ if reads && (target.watch || target.name.is_empty() && query.flag("watch")) => "watch",
-        _ if reads && target.name.is_empty() => "list",
-        _ if reads => "get",
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE if target.name.is_empty() => "deletecollection",
-        Method::DELETE => "delete",
-        _ => "",
     }
 }
 

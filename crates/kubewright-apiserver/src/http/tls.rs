@@ -181,12 +181,12 @@ impl ClientCertVerifier for RequestedCertificate {
     }
 }
 
-/// The world's clock, for whoever checks certificates.
+/// The clock of those outside, for whoever checks certificates.
 #[derive(Debug)]
 pub(crate) struct WorldTime(pub(crate) Clock);
 
 impl TimeProvider for WorldTime {
     fn current_time(&self) -> Option<UnixTime> {
-        Some(trust::unix_time(self.0.now()))
+        Some(trust::unix_time(self.0.outside().now()))
     }
 }

@@ -189,6 +189,14 @@ pub(crate) fn too_old(gone: &Gone) -> ApiError {
     ApiError::expired(format!("too old resource version: {} ({})", gone.asked.0, gone.oldest.0))
 }
 
+/// The version whose objects a `continue` token lists, and what is said when they are no longer kept; `None` for a token
+/// that lists what is there now, or is none.
+#[must_use]
+pub fn expired_page(token: &str) -> Option<(Revision, ApiError)> {
+    let token = Token::read(token).ok()?;
+    token.revision.map(|revision| (revision, continue_expired(&token)))
+}
+
 /// 410 for a page of a list whose first page is no longer kept, with a token for the rest as it is now
 /// (`k8s.io/apiserver/pkg/storage/etcd3/errors.go`).
 fn continue_expired(token: &Token) -> ApiError {

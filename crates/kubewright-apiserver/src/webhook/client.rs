@@ -78,7 +78,7 @@ struct Call {
 }
 
 impl Client {
-    /// A client whose `clock` says whether certificates are good.
+    /// A client by whose `clock` webhooks are waited for, and certificates are good.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self { clock, local: Mutex::default(), remote: Mutex::default() }
@@ -104,7 +104,8 @@ impl Client {
         let deadline = Instant::now() + timeout;
         let mut call = Call { target: target.clone(), method: Method::POST, url: target.url(seconds), body };
         for _ in 0..=MAX_REDIRECTS {
-            let answered = tokio::time::timeout_at(deadline, self.send(&call, services)).await;
+            let left = deadline.saturating_duration_since(Instant::now());
+            let answered = self.clock.wait_outside(left, self.send(&call, services)).await;
             let answer = answered.map_err(|_| call.failed("context deadline exceeded"))??;
             match call.redirected(&answer)? {
                 Some(next) => call = next,

@@ -7,6 +7,7 @@ mod apiserver;
 mod environment;
 mod etcd;
 mod flags;
+mod hand;
 mod help;
 pub(crate) mod install;
 

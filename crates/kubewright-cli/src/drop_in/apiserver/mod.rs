@@ -13,7 +13,7 @@ use anyhow::Context;
 use kubewright_cluster::{Builder, Cluster, Endpoint};
 use kubewright_world::World;
 
-use super::{environment::Settings, flags::Flags, log, say};
+use super::{environment::Settings, flags::Flags, hand::Hand, log, say};
 use crate::signals::Signals;
 
 /// As many threads as serve an operator's tests well; a suite runs several of these beside itself.
@@ -29,14 +29,16 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
     for warning in unsupported::warnings(flags) {
         say(&format!("Warning: {warning}"));
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
-    let served = runtime.block_on(serve(flags, settings));
+    let hand = Hand::read(flags)?;
+    let threads = || tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
+    let runtime = hand.runtime(threads)?;
+    let served = runtime.block_on(serve(flags, settings, hand));
     // Nobody waits for what still runs: connections are cut by the end of the process, watches and long requests with them.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(flags: &Flags, settings: Settings) -> anyhow::Result<()> {
+async fn serve(flags: &Flags, settings: Settings, hand: Hand) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let world = World::real();
     let address = address::bind(flags)?;
@@ -47,7 +49,7 @@ async fn serve(flags: &Flags, settings: Settings) -> anyhow::Result<()> {
         certificates::keep(flags, &endpoint)?;
     }
     let about = settings.to_string();
-    let builder = settings.configure(builder(flags)?).world(world).endpoint(endpoint);
+    let builder = hand.configure(settings.configure(builder(flags)?)).world(world).endpoint(endpoint);
     let _cluster = builder.start().await?;
     say(&format!("kubewright serves as kube-apiserver on https://{address}, {about}"));
     signals.next().await;

@@ -45,7 +45,7 @@ pub(in crate::drop_in) const KUBE_APISERVER: Table = Table {
             disable-http2-serving emulation-forward-compatible enable-aggregator-routing
             enable-bootstrap-token-auth enable-garbage-collector enable-logs-handler
             enable-priority-and-fairness encryption-provider-config-automatic-reload help
-            log-json-split-stream log-text-split-stream permit-address-sharing permit-port-sharing
+            kubewright-admin log-json-split-stream log-text-split-stream permit-address-sharing permit-port-sharing
             profiling runtime-config-emulation-forward-compatible service-account-extend-token-expiration
             service-account-lookup shutdown-send-retry-after version watch-cache
             ",
@@ -104,7 +104,7 @@ pub(in crate::drop_in) const KUBE_APISERVER: Table = Table {
             encryption-provider-config endpoint-reconciler-type etcd-cafile etcd-certfile etcd-keyfile
             etcd-prefix etcd-servers etcd-servers-overrides external-hostname feature-gates
             kubelet-certificate-authority kubelet-client-certificate kubelet-client-key
-            kubelet-preferred-address-types kubewright-controllers kubewright-nodes
+            kubelet-preferred-address-types kubewright-clock kubewright-controllers kubewright-nodes
             log-json-info-buffer-size log-text-info-buffer-size logging-format min-compatibility-version
             oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url
             oidc-required-claim oidc-signing-algs oidc-username-claim oidc-username-prefix

@@ -1,0 +1,181 @@
+//! The bodies of answers, where a watch may be told to wait or to end.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::Full;
+use kubewright_apiserver::ApiError;
+use kubewright_apiserver::http::{ResponseBody, protobuf};
+use tokio::time::Sleep;
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use super::Admin;
+use super::asked::Asked;
+use super::watches::{End, Order, WatchId};
+
+/// The connection was cut, as a fault wanted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("connection reset by a fault")]
+pub(crate) struct Cut;
+
+/// The body of an answer.
+pub(crate) struct Body(Form);
+
+enum Form {
+    Server(ResponseBody),
+    Own(Full<Bytes>),
+    Watch(Box<Watch>),
+}
+
+impl From<ResponseBody> for Body {
+    fn from(body: ResponseBody) -> Self {
+        Self(Form::Server(body))
+    }
+}
+
+impl Body {
+    /// Bytes that are there.
+    pub(super) fn own(bytes: impl Into<Bytes>) -> Self {
+        Self(Form::Own(Full::new(bytes.into())))
+    }
+
+    /// An open watch.
+    pub(super) fn watch(watch: Watch) -> Self {
+        Self(Form::Watch(Box::new(watch)))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match &mut self.0 {
+            Form::Server(body) => never_fails(Pin::new(body).poll_frame(context)),
+            Form::Own(body) => never_fails(Pin::new(body).poll_frame(context)),
+            Form::Watch(watch) => watch.poll(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Form::Server(body) => body.is_end_stream(),
+            Form::Own(body) => body.is_end_stream(),
+            Form::Watch(watch) => watch.over,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Form::Server(body) => body.size_hint(),
+            Form::Own(body) => body.size_hint(),
+            Form::Watch(_) => SizeHint::default(),
+        }
+    }
+}
+
+type Polled<E> = Poll<Option<Result<Frame<Bytes>, E>>>;
+
+fn never_fails(polled: Polled<std::convert::Infallible>) -> Polled<Cut> {
+    polled.map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
+}
+
+/// An open watch. It does not read on while it is held, as a client that is slow does not.
+pub(super) struct Watch {
+    admin: Admin,
+    id: WatchId,
+    asked: Arc<Asked>,
+    server: ResponseBody,
+    /// Whether its events are frames of protobuf, and not lines of JSON.
+    protobuf: bool,
+    /// What it was about to tell when it was told to wait.
+    kept: Option<Frame<Bytes>>,
+    /// Wakes it when it has waited.
+    waits: Option<Pin<Box<Sleep>>>,
+    shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
+    over: bool,
+}
+
+impl Watch {
+    pub(super) fn open(admin: &Admin, asked: Arc<Asked>, server: ResponseBody, protobuf: bool) -> Self {
+        Self {
+            id: admin.watch_opens(&asked),
+            shutdown: Box::pin(admin.shutdown().clone().cancelled_owned()),
+            admin: admin.clone(),
+            asked,
+            server,
+            protobuf,
+            kept: None,
+            waits: None,
+            over: false,
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Polled<Cut> {
+        while !self.over {
+            match self.admin.watch_order(self.id, context.waker()) {
+                Order::End(end) => return Poll::Ready(self.end(end)),
+                Order::Hold(until) => {
+                    if self.shutdown.as_mut().poll(context).is_ready() {
+                        return Poll::Ready(self.end(End::Cleanly));
+                    }
+                    let Some(until) = until else { return Poll::Pending };
+                    let waits = self.waits.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
+                    if waits.deadline() != until {
+                        waits.as_mut().reset(until);
+                    }
+                    ready!(waits.as_mut().poll(context));
+                }
+                Order::Tell => {
+                    self.waits = None;
+                    if let Some(kept) = self.kept.take() {
+                        return Poll::Ready(Some(Ok(kept)));
+                    }
+                    let told = ready!(never_fails(Pin::new(&mut self.server).poll_frame(context)));
+                    match told {
+                        Some(Ok(frame)) if self.admin.watch_is_struck(self.id, &self.asked) => {
+                            self.kept = Some(frame);
+                        }
+                        Some(told) => return Poll::Ready(Some(told)),
+                        None => self.over = true,
+                    }
+                }
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    fn end(&mut self, end: End) -> Option<Result<Frame<Bytes>, Cut>> {
+        self.over = true;
+        match end {
+            End::Cleanly => None,
+            End::Reset => Some(Err(Cut)),
+            // `k8s.io/apiserver/pkg/storage/etcd3/watcher.go`, of a history that was compacted under a watch.
+            End::Expired => {
+                let error = ApiError::expired("The resourceVersion for the provided watch is too old.");
+                Some(Ok(Frame::data(error_event(&error, self.protobuf))))
+            }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.admin.watch_closes(self.id);
+    }
+}
+
+/// The event of a watch that fails.
+pub(super) fn error_event(error: &ApiError, protobuf: bool) -> Bytes {
+    let status = error.to_status();
+    if protobuf {
+        return protobuf::encode_event("ERROR", &protobuf::encode(&status).unwrap_or_default()).into();
+    }
+    format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n").into()
+}

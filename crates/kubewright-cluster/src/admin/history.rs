@@ -1,0 +1,76 @@
+//! History that a rule has done away with: what a client is told who asks for it
+//! (`k8s.io/apiserver/pkg/storage/{cacher,etcd3}`).
+
+use kubewright_apiserver::ApiError;
+use kubewright_apiserver::http::request::Query;
+use kubewright_apiserver::registry::expired_page;
+use kubewright_store::Revision;
+
+use super::asked::Asked;
+
+/// What a request is told whose history is gone.
+#[derive(Debug, PartialEq)]
+pub(super) enum Gone {
+    /// A watch is told by an event.
+    Watch(ApiError),
+    /// A list, by its answer.
+    List(ApiError),
+}
+
+/// What a request is told when nothing before `oldest` is there any more; `None` when it does not need it.
+pub(super) fn gone(asked: &Asked, query: &Query, oldest: Revision) -> Option<Gone> {
+    let version = query.text("resourceVersion").parse().map(Revision).unwrap_or(Revision(0));
+    let old = version > Revision(0) && version < oldest;
+    match asked.verb {
+        "watch" if old && !query.flag("sendInitialEvents") => {
+            let why = format!("too old resource version: {} ({})", version.0, oldest.0);
+            Some(Gone::Watch(ApiError::expired(why)))
+        }
+        "list" if !query.text("continue").is_empty() => {
+            let (version, error) = expired_page(query.text("continue"))?;
+            (version < oldest).then_some(Gone::List(error))
+        }
+        "list" if old && query.text("resourceVersionMatch") == "Exact" => {
+            Some(Gone::List(ApiError::expired("The resourceVersion for the provided list is too old.")))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(verb: &'static str, query: &str) -> Option<String> {
+        let asked = Asked { verb, resource: "pods".into(), ..Asked::default() };
+        gone(&asked, &Query::parse(Some(query)), Revision(10)).map(|gone| match gone {
+            Gone::Watch(error) | Gone::List(error) => error.message,
+        })
+    }
+
+    #[test]
+    fn a_watch_from_an_old_version_on_is_told_so_and_one_that_lists_first_is_not() {
+        let told = message("watch", "resourceVersion=9");
+        assert_eq!(told.as_deref(), Some("too old resource version: 9 (10)"));
+        for fine in [
+            "",
+            "resourceVersion=0",
+            "resourceVersion=10",
+            "resourceVersion=9&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+        ] {
+            assert_eq!(message("watch", fine), None, "{fine}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_told_so_that_goes_on_or_wants_an_exact_version() {
+        // {"v":"meta.k8s.io/v1","rv":9,"start":"/a\0"}, and with "rv":-1.
+        let page = "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6OSwic3RhcnQiOiIvYVx1MDAwMCJ9";
+        let told = message("list", page).expect("gone");
+        assert!(told.starts_with("The provided continue parameter is too old"), "{told}");
+        let now = "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiL2FcdTAwMDAifQ";
+        assert_eq!(message("list", now), None);
+        assert!(message("list", "resourceVersion=9&resourceVersionMatch=Exact").is_some());
+        assert_eq!(message("list", "resourceVersion=9"), None);
+    }
+}

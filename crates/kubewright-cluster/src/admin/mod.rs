@@ -1,0 +1,266 @@
+//! What a test may do to a cluster from outside the API: let time pass, empty it, make requests and watches fail, and see
+//! who called what.
+//!
+//! [`Admin`] is that, for a test in this process. Over HTTP it is the same, at `/kubewright` on the API server's own port
+//! ([`endpoint`]), for who comes from this machine and may use these paths under the authorization of the cluster.
+//!
+//! Both stand in front of the API server (`front`): faults befall clients, not the built-in controllers. A cluster that is
+//! not asked for it ([`Builder::admin`](crate::Builder::admin)) has nothing of this in the way of its requests.
+
+mod asked;
+mod body;
+mod duration;
+pub(crate) mod endpoint;
+mod faults;
+pub(crate) mod front;
+mod history;
+mod log;
+mod matching;
+mod refusal;
+mod rule;
+mod schedule;
+#[cfg(test)]
+mod tests;
+mod watches;
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kubewright_apiserver::ApiError;
+use kubewright_apiserver::http::WeakApiServer;
+use kubewright_store::Revision;
+use kubewright_world::{Pacer, World};
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub use asked::Asked;
+pub use faults::RuleId;
+pub use log::{Answered, Count, Requests};
+pub use matching::{Match, Verb};
+pub use rule::{Ending, Fault, NoAnswer, Rule};
+pub use schedule::Schedule;
+
+use faults::{Faults, Since, Verdict};
+use log::Log;
+use watches::{End, Order, WatchId, Watches};
+
+/// The most that time passes at once: ten years.
+const FARTHEST: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
+
+/// Why time does not pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AdvanceError {
+    /// It is the machine's.
+    #[error(
+        "the cluster lives by the machine's clock: start it with KUBEWRIGHT_CLOCK, such as 2030-01-01T00:00:00Z or speed=1"
+    )]
+    Machine,
+    /// It is too much at once.
+    #[error("time passes by at most ten years at once")]
+    TooFar,
+    /// The cluster is ending.
+    #[error("the cluster is ending")]
+    Ended,
+}
+
+/// Time, faults and the log of a cluster; clones are of the same one.
+#[derive(Clone)]
+pub struct Admin(Arc<Inner>);
+
+struct Inner {
+    /// Not kept: an answer that is still read must not keep a cluster.
+    server: WeakApiServer,
+    world: World,
+    pacer: Option<Pacer>,
+    shutdown: CancellationToken,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    faults: Faults,
+    watches: Watches,
+    log: Log,
+}
+
+impl Admin {
+    pub(crate) fn new(
+        server: WeakApiServer,
+        world: World,
+        pacer: Option<Pacer>,
+        shutdown: CancellationToken,
+    ) -> Self {
+        Self(Arc::new(Inner { server, world, pacer, shutdown, state: Mutex::default() }))
+    }
+
+    /// What time it is in the cluster.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.0.world.clock.now()
+    }
+
+    /// Whether [`Self::advance`] can let time pass.
+    #[must_use]
+    pub fn can_advance(&self) -> bool {
+        self.0.pacer.is_some() || self.0.world.clock.may_jump()
+    }
+
+    /// Lets so much cluster time pass, with everything that falls due in it in this process, in its order; gives the time
+    /// after it.
+    ///
+    /// # Errors
+    /// When the cluster lives by the machine's clock.
+    pub async fn advance(&self, by: Duration) -> Result<Timestamp, AdvanceError> {
+        if by > FARTHEST {
+            return Err(AdvanceError::TooFar);
+        }
+        match &self.0.pacer {
+            Some(pacer) => pacer.advance(by).await.map_err(|_| AdvanceError::Ended)?,
+            None if self.0.world.clock.may_jump() => tokio::time::sleep(by).await,
+            None => return Err(AdvanceError::Machine),
+        }
+        Ok(self.now())
+    }
+
+    /// Makes the cluster as it was when it started ([`Registry::reset`]), removes all faults, and empties the log. Time does
+    /// not go back.
+    ///
+    /// # Errors
+    /// When the store has failed, or the cluster has ended.
+    ///
+    /// [`Registry::reset`]: kubewright_apiserver::registry::Registry::reset
+    pub async fn reset(&self) -> Result<(), ApiError> {
+        let server = self.0.server.upgrade().ok_or_else(|| ApiError::internal("the cluster has ended"))?;
+        self.remove_faults();
+        server.registry().reset().await?;
+        self.forget_requests();
+        Ok(())
+    }
+
+    /// Makes requests or watches fail. A fault of watches without a schedule has befallen those that are open when this
+    /// returns.
+    pub fn inject(&self, rule: Rule) -> RuleId {
+        let revision =
+            self.0.server.upgrade().map_or(Revision(0), |server| server.registry().store().revision());
+        let since = Since { time: Instant::now(), revision };
+        let mut state = self.0.state.lock();
+        let State { faults, watches, .. } = &mut *state;
+        let now_open = if rule.schedule.is_none() && rule.fault.is_of_watches() {
+            watches.meant(&rule)
+        } else {
+            Vec::new()
+        };
+        let fault = rule.fault.clone();
+        let id = faults.add(rule, &self.0.world.dice, since);
+        faults.struck(id, now_open.len() as u64);
+        for watch in now_open {
+            befall(watches, watch, id, &fault, since.time);
+        }
+        id
+    }
+
+    /// Removes a rule, and lets the watches go that it held; `false` when there is none of that number.
+    pub fn remove_fault(&self, id: RuleId) -> bool {
+        let mut state = self.0.state.lock();
+        state.watches.release(id);
+        state.faults.remove(id)
+    }
+
+    /// Removes all rules.
+    pub fn remove_faults(&self) {
+        let mut state = self.0.state.lock();
+        for id in state.faults.ids() {
+            state.watches.release(id);
+            state.faults.remove(id);
+        }
+    }
+
+    /// How often a rule has struck; `None` when there is none of that number.
+    #[must_use]
+    pub fn hits(&self, id: RuleId) -> Option<u64> {
+        self.0.state.lock().faults.hits(id)
+    }
+
+    /// The requests that `wanted` means (all of them, if it says nothing): counted, and the last `limit` in full.
+    #[must_use]
+    pub fn requests(&self, wanted: &Match, limit: usize) -> Requests {
+        self.0.state.lock().log.requests(wanted, limit)
+    }
+
+    /// Empties the log of requests.
+    pub fn forget_requests(&self) {
+        self.0.state.lock().log.clear();
+    }
+
+    fn show_faults(&self) -> Value {
+        self.0.state.lock().faults.show_all(Instant::now())
+    }
+
+    fn show_fault(&self, id: RuleId) -> Option<Value> {
+        self.0.state.lock().faults.show(id, Instant::now())
+    }
+
+    fn shutdown(&self) -> &CancellationToken {
+        &self.0.shutdown
+    }
+
+    /// What becomes of a request.
+    fn judge(&self, asked: &Asked) -> Verdict {
+        self.0.state.lock().faults.on_request(asked)
+    }
+
+    /// The oldest version whose history is there for a request, where a rule has done away with some.
+    fn oldest(&self, asked: &Asked) -> Option<Revision> {
+        self.0.state.lock().faults.oldest(asked)
+    }
+
+    fn note(
+        &self,
+        time: Timestamp,
+        asked: Arc<Asked>,
+        took: Duration,
+        code: Option<u16>,
+        fault: Option<RuleId>,
+    ) {
+        self.0.state.lock().log.add(time, asked, took, code, fault);
+    }
+
+    fn watch_opens(&self, asked: &Arc<Asked>) -> WatchId {
+        let mut state = self.0.state.lock();
+        let holds = state.faults.on_open(asked, Instant::now());
+        state.watches.open(Arc::clone(asked), holds)
+    }
+
+    fn watch_closes(&self, id: WatchId) {
+        self.0.state.lock().watches.close(id);
+    }
+
+    fn watch_order(&self, id: WatchId, waker: &Waker) -> Order {
+        self.0.state.lock().watches.order(id, Instant::now(), waker)
+    }
+
+    /// Whether something befalls a watch that is about to tell some events.
+    fn watch_is_struck(&self, id: WatchId, asked: &Asked) -> bool {
+        let mut state = self.0.state.lock();
+        let struck = state.faults.on_delivery(asked);
+        if let Some((rule, fault)) = &struck {
+            befall(&mut state.watches, id, *rule, fault, Instant::now());
+        }
+        struck.is_some()
+    }
+}
+
+/// Has a fault befall a watch.
+fn befall(watches: &mut Watches, watch: WatchId, rule: RuleId, fault: &Fault, now: Instant) {
+    match fault {
+        Fault::DropWatch { how: Ending::Cleanly } => watches.end(watch, End::Cleanly),
+        Fault::DropWatch { how: Ending::Reset } => watches.end(watch, End::Reset),
+        Fault::ExpireWatch {} => watches.end(watch, End::Expired),
+        Fault::HoldWatch { lasting } => watches.hold(watch, rule, lasting.map(|lasting| now + lasting)),
+        _ => {}
+    }
+}
