@@ -58,17 +58,35 @@ where
     claims
 }
 
-/// The merge patch that adds `reference` to the object's owners. It holds only for the version that was looked at.
-fn adoption(meta: &ObjectMeta, reference: &OwnerReference) -> Value {
+/// The merge patch that adds `reference` to the object's owners, and the finalizer that comes with that. It holds only for
+/// the version that was looked at.
+fn adoption(meta: &ObjectMeta, reference: &OwnerReference, finalizer: Option<&str>) -> Value {
     let mut owners = meta.owner_references.clone().unwrap_or_default();
     owners.push(reference.clone());
-    json!({"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "ownerReferences": owners}})
+    let mut patch = of_this_version(meta, json!(owners));
+    if let Some(finalizer) = finalizer {
+        let mut finalizers = meta.finalizers.clone().unwrap_or_default();
+        if !finalizers.iter().any(|has| has == finalizer) {
+            finalizers.push(finalizer.to_owned());
+        }
+        patch["metadata"]["finalizers"] = json!(finalizers);
+    }
+    patch
 }
 
-/// The merge patch that removes the owner `uid`. It holds only for the version that was looked at.
-fn release(meta: &ObjectMeta, uid: &str) -> Value {
-    let owners: Vec<_> = meta.owner_references.iter().flatten().filter(|owner| owner.uid != uid).collect();
-    let owners = if owners.is_empty() { Value::Null } else { json!(owners) };
+/// The merge patch that removes the owner `uid` and its finalizer. It holds only for the version that was looked at.
+fn release(meta: &ObjectMeta, uid: &str, finalizer: Option<&str>) -> Value {
+    let none_is_null = |list: Vec<Value>| if list.is_empty() { Value::Null } else { json!(list) };
+    let owners = meta.owner_references.iter().flatten().filter(|owner| owner.uid != uid);
+    let mut patch = of_this_version(meta, none_is_null(owners.map(|owner| json!(owner)).collect()));
+    if let Some(finalizer) = finalizer {
+        let left = meta.finalizers.iter().flatten().filter(|has| *has != finalizer);
+        patch["metadata"]["finalizers"] = none_is_null(left.map(|has| json!(has)).collect());
+    }
+    patch
+}
+
+fn of_this_version(meta: &ObjectMeta, owners: Value) -> Value {
     json!({"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "ownerReferences": owners}})
 }
 
@@ -88,11 +106,44 @@ where
     O: Object,
     K: Object,
 {
+    claim_holding(ctx, owner, selector, objects, eligible, None).await
+}
+
+/// Claims `objects` as [`claim`] does, all of them eligible; what is adopted gets `finalizer`, what is released loses it.
+///
+/// # Errors
+/// As [`claim`].
+pub(crate) async fn claim_with_finalizer<O, K>(
+    ctx: &Context,
+    owner: &O,
+    selector: &LabelSelector,
+    objects: Vec<Arc<K>>,
+    finalizer: &str,
+) -> Result<Vec<Arc<K>>, Error>
+where
+    O: Object,
+    K: Object,
+{
+    claim_holding(ctx, owner, selector, objects, |_| true, Some(finalizer)).await
+}
+
+async fn claim_holding<O, K>(
+    ctx: &Context,
+    owner: &O,
+    selector: &LabelSelector,
+    objects: Vec<Arc<K>>,
+    eligible: impl Fn(&K) -> bool,
+    finalizer: Option<&str>,
+) -> Result<Vec<Arc<K>>, Error>
+where
+    O: Object,
+    K: Object,
+{
     let uid = owner.meta().uid.as_deref().unwrap_or_default();
     let claimant = Claimant { uid, deleting: owner.meta().deletion_timestamp.is_some(), selector };
     let Claims { mut kept, adopt, release: estranged } = plan(&claimant, objects);
     for object in estranged.iter().filter(|object| eligible(object)) {
-        forgive_absence(ctx.patch::<K>(&Key::of(&**object), release(object.meta(), uid)).await)?;
+        forgive_absence(ctx.patch::<K>(&Key::of(&**object), release(object.meta(), uid, finalizer)).await)?;
     }
     let adopt: Vec<_> = adopt.into_iter().filter(|object| eligible(object)).collect();
     if adopt.is_empty() || !is_still_there(ctx, owner).await? {
@@ -100,7 +151,7 @@ where
     }
     let reference = controller_reference(owner);
     for object in adopt {
-        let patch = adoption(object.meta(), &reference);
+        let patch = adoption(object.meta(), &reference, finalizer);
         kept.extend(forgive_absence(ctx.patch::<K>(&Key::of(&*object), patch).await)?.map(Arc::new));
     }
     Ok(kept)
@@ -229,7 +280,7 @@ mod tests {
 
     #[test]
     fn releasing_the_last_owner_leaves_no_empty_list() {
-        let patch = release(&owned_by("me", pod("p", "Running", None)).metadata, "me");
+        let patch = release(&owned_by("me", pod("p", "Running", None)).metadata, "me", None);
         assert_eq!(
             patch,
             json!({"metadata": {"uid": "uid-p", "resourceVersion": "1", "ownerReferences": null}})

@@ -5,6 +5,7 @@
 
 mod claims;
 mod cluster_roles;
+mod cronjob;
 mod deployment;
 mod discovery;
 mod disruption;
@@ -12,6 +13,7 @@ mod endpoint_mirror;
 mod endpoint_slices;
 mod endpoints;
 mod garbage_collector;
+mod job;
 mod namespace;
 mod node_lifecycle;
 mod pod;
@@ -22,6 +24,7 @@ mod root_ca;
 mod service_account;
 mod services;
 mod table;
+mod ttl_after_finished;
 mod volumes;
 
 pub use self::table::{Builtin, Identity, Setup, UnknownController, all, select};

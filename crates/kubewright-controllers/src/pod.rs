@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Pod, PodCondition};
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
 
 /// The pod's condition of this type.
 pub(crate) fn condition<'a>(pod: &'a Pod, kind: &str) -> Option<&'a PodCondition> {
@@ -70,6 +70,15 @@ pub(crate) fn availability(pod: &Pod, min_ready: Duration, now: Timestamp) -> Av
         None | Some(Duration::ZERO) => Availability::Available,
         Some(left) => Availability::In(left),
     }
+}
+
+/// The most restarts of a container, and of an init container (sidecars among them).
+pub(crate) fn restarts(pod: &Pod) -> (i32, i32) {
+    let Some(status) = &pod.status else { return (0, 0) };
+    let most = |statuses: &Option<Vec<ContainerStatus>>| {
+        statuses.iter().flatten().map(|status| status.restart_count).max().unwrap_or_default()
+    };
+    (most(&status.container_statuses), most(&status.init_container_statuses))
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use kubewright_runtime::Controller;
 
 use crate::{
-    cluster_roles, deployment, disruption, endpoint_mirror, endpoint_slices, endpoints, garbage_collector,
-    namespace, node_lifecycle, protection, quota, replicaset, root_ca, service_account, volumes,
+    cluster_roles, cronjob, deployment, disruption, endpoint_mirror, endpoint_slices, endpoints,
+    garbage_collector, job, namespace, node_lifecycle, protection, quota, replicaset, root_ca,
+    service_account, ttl_after_finished, volumes,
 };
 
 /// What the controllers are told about the control plane that they are part of.
@@ -65,10 +66,10 @@ impl Builtin {
 /// All of them.
 #[must_use]
 pub fn all() -> &'static [Builtin] {
-    &TABLE
+    TABLE
 }
 
-static TABLE: [Builtin; 19] = [
+static TABLE: &[Builtin] = &[
     Builtin {
         name: "namespace-controller",
         aliases: &["namespace"],
@@ -92,6 +93,26 @@ static TABLE: [Builtin; 19] = [
         aliases: &["garbagecollector"],
         identity: Identity::service_account("system:serviceaccount:kube-system:generic-garbage-collector"),
         build: |_| vec![garbage_collector::controller()],
+    },
+    Builtin {
+        name: "job-controller",
+        aliases: &["job"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:job-controller"),
+        build: |_| vec![job::controller(), job::orphans()],
+    },
+    Builtin {
+        name: "cronjob-controller",
+        aliases: &["cronjob"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:cronjob-controller"),
+        build: |_| vec![cronjob::controller()],
+    },
+    Builtin {
+        name: "ttl-after-finished-controller",
+        aliases: &["ttl-after-finished"],
+        identity: Identity::service_account(
+            "system:serviceaccount:kube-system:ttl-after-finished-controller",
+        ),
+        build: |_| vec![ttl_after_finished::controller()],
     },
     Builtin {
         name: "deployment-controller",

@@ -60,7 +60,7 @@ impl<'a> Rank<'a> {
             cost: deletion_cost(pod),
             crowd: Reverse(on_node.get(node).copied().unwrap_or_default()),
             ready_age: Age::new(ready.then(|| pod::ready_since(pod)).flatten(), uid, now),
-            restarts: Reverse(restarts(pod)),
+            restarts: Reverse(pod::restarts(pod)),
             age: Age::new(created, uid, now),
         }
     }
@@ -102,15 +102,6 @@ impl PartialOrd for Age<'_> {
 fn deletion_cost(pod: &Pod) -> i32 {
     let annotation = pod.metadata.annotations.as_ref().and_then(|annotations| annotations.get(DELETION_COST));
     annotation.and_then(|cost| cost.parse().ok()).unwrap_or_default()
-}
-
-/// The most restarts of a container, and of an init container (sidecars among them).
-fn restarts(pod: &Pod) -> (i32, i32) {
-    let Some(status) = &pod.status else { return (0, 0) };
-    let most = |statuses: &Option<Vec<k8s_openapi::api::core::v1::ContainerStatus>>| {
-        statuses.iter().flatten().map(|status| status.restart_count).max().unwrap_or_default()
-    };
-    (most(&status.container_statuses), most(&status.init_container_statuses))
 }
 
 #[cfg(test)]

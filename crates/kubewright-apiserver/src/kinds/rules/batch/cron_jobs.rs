@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{Generation, Rules, fill, text};
-use super::{jobs, schedule};
+use super::jobs;
+use crate::schedule::{Schedule, zone};
 
 pub(crate) fn rules() -> Rules {
     Rules {
@@ -76,8 +77,8 @@ fn check_template(template: &At<'_>, errors: &mut Errors) {
 }
 
 fn check_schedule(at: &At<'_>, zone: &At<'_>, old: Option<&At<'_>>, errors: &mut Errors) {
-    if let Err(why) = schedule::check(at.text()) {
-        errors.invalid(at, why);
+    if let Err(why) = Schedule::parse(at.text()) {
+        errors.invalid(at, why.to_string());
     }
     // A zone inside the schedule is only tolerated where it was before.
     let tolerated = old.is_some_and(|old| old.get("schedule").text().contains("TZ"));
@@ -91,13 +92,13 @@ fn check_schedule(at: &At<'_>, zone: &At<'_>, old: Option<&At<'_>>, errors: &mut
     }
 }
 
-fn check_zone(zone: &At<'_>, errors: &mut Errors) {
-    if !zone.is_set() {
+fn check_zone(at: &At<'_>, errors: &mut Errors) {
+    if !at.is_set() {
         return;
     }
-    let name = zone.text();
+    let name = at.text();
     if name.is_empty() {
-        errors.invalid_text(zone, "timeZone must be nil or non-empty string");
+        errors.invalid_text(at, "timeZone must be nil or non-empty string");
         return;
     }
     let good = |part: &str| {
@@ -108,12 +109,19 @@ fn check_zone(zone: &At<'_>, errors: &mut Errors) {
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+'))
     };
+    let unknown = format!("unknown time zone {name}");
     if !name.split('/').all(good) {
-        errors.invalid(zone, format!("unknown time zone {name}"));
-    } else if name.eq_ignore_ascii_case("local") {
+        errors.invalid(at, unknown);
+        return;
+    }
+    if name.eq_ignore_ascii_case("local") {
         errors.invalid(
-            zone,
+            at,
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
         );
+    }
+    // Go knows `Local` as the zone of the machine.
+    if name != "Local" && zone(name).is_none() {
+        errors.invalid(at, unknown);
     }
 }

@@ -4,7 +4,6 @@ mod cron_jobs;
 mod failure;
 mod job_status;
 mod jobs;
-mod schedule;
 
 pub(super) use cron_jobs::rules as cron_jobs;
 pub(super) use jobs::rules as jobs;
