@@ -126,8 +126,8 @@ impl Builder {
         self
     }
 
-    /// How many simulated nodes there are. Default 1. With 0 nothing places or runs pods, on nodes that somebody
-    /// creates neither.
+    /// How many simulated nodes there are. Default 1. With 0 nothing places or runs pods but on nodes that somebody
+    /// creates with the annotation `kwok.x-k8s.io/node: fake`.
     #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
         self.nodes = nodes;

@@ -16,7 +16,9 @@ mod garbage_collector;
 mod job;
 mod namespace;
 mod node_lifecycle;
+mod node_ttl;
 mod pod;
+mod pod_gc;
 mod protection;
 mod quota;
 mod replicaset;
@@ -24,6 +26,7 @@ mod root_ca;
 mod service_account;
 mod services;
 mod table;
+mod taint_eviction;
 mod ttl_after_finished;
 mod volumes;
 

@@ -1,140 +1,223 @@
-//! The node lifecycle controller, as far as it keeps pods off nodes: taints that say what a node's conditions and
-//! `spec.unschedulable` say (`doNoScheduleTaintingPass` in `pkg/controller/nodelifecycle/node_lifecycle_controller.go`).
+//! The node lifecycle controller: which nodes are heard of, what their conditions mean for pods (taints), and the
+//! labels of old that go with those of today (`pkg/controller/nodelifecycle/node_lifecycle_controller.go`).
 //!
-//! That a node has fallen silent, and the eviction of its pods, are not looked at yet.
+//! Nodes are looked at when they, or their leases, change and when their time is up, not every five seconds; evictions
+//! are not slowed down by zone, but stop while no node at all is ready.
 
-use k8s_openapi::api::core::v1::{Node, Taint};
-use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler};
+mod health;
+mod taints;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-const NOT_READY: &str = "node.kubernetes.io/not-ready";
-const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
-/// Condition, its status, and the taint that it stands for.
-const TAINTS: [(&str, &str, &str); 6] = [
-    ("DiskPressure", "True", "node.kubernetes.io/disk-pressure"),
-    ("MemoryPressure", "True", "node.kubernetes.io/memory-pressure"),
-    ("NetworkUnavailable", "True", "node.kubernetes.io/network-unavailable"),
-    ("Ready", "False", NOT_READY),
-    ("PIDPressure", "True", "node.kubernetes.io/pid-pressure"),
-    ("Ready", "Unknown", "node.kubernetes.io/unreachable"),
-];
+use self::health::{Health, Heard};
+use self::taints::Eviction;
+use crate::pod;
+
+/// Where the leases of nodes are.
+const LEASES: &str = "kube-node-lease";
+/// How soon a node is looked at again whose pods would be sent away if any node were ready (`nodeMonitorPeriod`).
+const SOON: Duration = Duration::from_secs(5);
+/// Labels of today, and those of old that say the same (`labelReconcileInfo`).
+const LABELS: [(&str, &str); 2] =
+    [("kubernetes.io/os", "beta.kubernetes.io/os"), ("kubernetes.io/arch", "beta.kubernetes.io/arch")];
 
 /// The controller, which runs under the name of its events' source.
 pub(crate) fn controller() -> Controller {
-    Controller::new("node-controller", Tainter).for_kind::<Node>()
+    Controller::new("node-controller", Lifecycle::default())
+        .for_kind::<Node>()
+        .watches(|lease: &Lease| {
+            let is_of_a_node = lease.metadata.namespace.as_deref() == Some(LEASES);
+            lease.metadata.name.iter().filter(|_| is_of_a_node).map(Key::cluster).collect()
+        })
+        .predicate(Predicate::of(|event: &Event<'_, Lease>| !matches!(event, Event::Delete(_))))
+        .reads::<Pod>()
 }
 
-struct Tainter;
+/// What is known of a node.
+#[derive(Debug)]
+struct Known {
+    node: Node,
+    heard: Heard,
+    was_ready: bool,
+}
 
-impl Reconciler for Tainter {
+#[derive(Default)]
+struct Lifecycle {
+    known: Mutex<BTreeMap<String, Known>>,
+}
+
+impl Reconciler for Lifecycle {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        let Some(node) = ctx.get::<Node>(key) else {
+            let gone = self.known.lock().remove(&key.name);
+            if let Some(gone) = gone {
+                tell(ctx, &gone.node, "RemovingNode", &format!("Removing Node {} from Controller", key.name))
+                    .await;
+            }
+            return Ok(Outcome::Done);
+        };
+        if self.meet(&node) {
+            tell(ctx, &node, "RegisteredNode", &format!("Registered Node {} in Controller", key.name)).await;
+        }
+        let now = ctx.world().clock.now();
+        let next = match self.listen(ctx, &node) {
+            Health::HeardOf(wait) => Some(wait),
+            Health::Silent => None,
+            Health::FellSilent(conditions) => {
+                let patch = json!({
+                    "metadata": {"resourceVersion": node.metadata.resource_version},
+                    "status": {"conditions": conditions},
+                });
+                match ctx.patch_status::<Node>(key, patch).await {
+                    Err(error) if error.is_not_found() => return Ok(Outcome::Done),
+                    written => written?,
+                };
+                None
+            }
+        };
         let Some(node) = ctx.get::<Node>(key) else { return Ok(Outcome::Done) };
-        let Some(patch) = plan(&node) else { return Ok(Outcome::Done) };
-        match ctx.patch::<Node>(key, patch).await {
-            Err(error) if error.is_not_found() => Ok(Outcome::Done),
-            written => written.map(|_| Outcome::Done),
+        if self.has_fallen(&node) {
+            let note = format!("Node {} status is now: NodeNotReady", key.name);
+            ctx.event(&*node, EventType::Normal, "NodeNotReady", &note).await;
+            mark_pods(ctx, key, &Time(now)).await?;
+        }
+        let wants_eviction = taints::evicting(&node).is_some();
+        let eviction = match wants_eviction && !is_any_ready(ctx) {
+            true => Eviction::Off,
+            false => Eviction::On,
+        };
+        let patch = merged(taints::plan(&node, eviction, &Time(now)), labels(&node));
+        if let Some(patch) = patch {
+            match ctx.patch::<Node>(key, patch).await {
+                Err(error) if error.is_not_found() => return Ok(Outcome::Done),
+                written => written?,
+            };
+        }
+        let next =
+            if eviction == Eviction::Off { Some(next.map_or(SOON, |next| next.min(SOON))) } else { next };
+        Ok(next.map_or(Outcome::Done, Outcome::RequeueAfter))
+    }
+}
+
+impl Lifecycle {
+    /// Whether the node is new; it is known from now on.
+    fn meet(&self, node: &Node) -> bool {
+        let mut known = self.known.lock();
+        let name = node.metadata.name.clone().unwrap_or_default();
+        let before = known.get(&name).filter(|known| known.node.metadata.uid == node.metadata.uid);
+        if before.is_some() {
+            return false;
+        }
+        // What is needed of it when it is gone.
+        let reference = Node { metadata: node.metadata.clone(), ..Node::default() };
+        known.insert(name, Known { node: reference, heard: Heard::default(), was_ready: false });
+        true
+    }
+
+    fn listen(&self, ctx: &Context, node: &Node) -> Health {
+        let name = node.metadata.name.clone().unwrap_or_default();
+        let lease = ctx.get::<Lease>(&Key::namespaced(LEASES, &name));
+        let mut known = self.known.lock();
+        match known.get_mut(&name) {
+            Some(known) => health::check(node, lease.as_deref(), &mut known.heard, ctx.world().clock.now()),
+            None => Health::Silent,
         }
     }
+
+    /// Whether the node was ready and is not any more.
+    fn has_fallen(&self, node: &Node) -> bool {
+        let is_ready = taints::ready(node) == Some("True");
+        let mut known = self.known.lock();
+        let Some(known) = known.get_mut(node.metadata.name.as_deref().unwrap_or_default()) else {
+            return false;
+        };
+        std::mem::replace(&mut known.was_ready, is_ready) && !is_ready
+    }
 }
 
-/// The patch that gives the node the taints that it should have and takes those off that it should not; `None` when it
-/// has them. Taints of other keys or effects stay, in their place.
-fn plan(node: &Node) -> Option<Value> {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    let is_kept =
-        |taint: &Taint| taint.effect != "NoSchedule" || !is_ours(taint) || is_called_for(node, &taint.key);
-    let mut wanted: Vec<Taint> = taints.iter().filter(|taint| is_kept(taint)).cloned().collect();
-    for key in TAINTS.iter().map(|(_, _, key)| *key).chain([UNSCHEDULABLE]) {
-        let has = |taint: &Taint| taint.effect == "NoSchedule" && taint.key == key;
-        if is_called_for(node, key) && !wanted.iter().any(has) {
-            wanted.push(Taint { key: key.into(), effect: "NoSchedule".into(), ..Taint::default() });
+async fn tell(ctx: &Context, node: &Node, reason: &str, what: &str) {
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    ctx.event(node, EventType::Normal, reason, &format!("Node {name} event: {what}")).await;
+}
+
+fn is_any_ready(ctx: &Context) -> bool {
+    ctx.list::<Node>(None).iter().any(|node| taints::ready(node) == Some("True"))
+}
+
+/// Nobody knows of the pods of a node that is not ready any more whether they are (`MarkPodsNotReady`).
+async fn mark_pods(ctx: &Context, node: &Key, now: &Time) -> Result<(), Error> {
+    for of_node in ctx.list::<Pod>(None).iter().filter(|pod| pod::node_name(pod) == node.name) {
+        if !pod::is_ready(of_node) {
+            continue;
         }
+        let conditions = of_node.status.as_ref().and_then(|status| status.conditions.as_deref());
+        let unready: Vec<Value> = conditions
+            .unwrap_or_default()
+            .iter()
+            .map(|condition| {
+                let mut said = json!(condition);
+                if condition.type_ == "Ready" {
+                    said["status"] = json!("False");
+                    said["lastTransitionTime"] = json!(now);
+                }
+                said
+            })
+            .collect();
+        let patch = json!({"metadata": {"uid": of_node.metadata.uid}, "status": {"conditions": unready}});
+        match ctx.patch_status::<Pod>(&Key::of(&**of_node), patch).await {
+            Err(error) if error.is_not_found() || error.is_conflict() => continue,
+            written => written?,
+        };
+        ctx.event(&**of_node, EventType::Warning, "NodeNotReady", "Node is not ready").await;
     }
-    if wanted == taints {
-        return None;
-    }
-    let wanted = if wanted.is_empty() { Value::Null } else { json!(wanted) };
-    Some(json!({"metadata": {"resourceVersion": node.metadata.resource_version}, "spec": {"taints": wanted}}))
+    Ok(())
 }
 
-fn is_ours(taint: &Taint) -> bool {
-    taint.key == UNSCHEDULABLE || TAINTS.iter().any(|(_, _, key)| *key == taint.key)
+/// The patch that brings the labels of old in line.
+fn labels(node: &Node) -> Option<Value> {
+    let labels = node.metadata.labels.as_ref()?;
+    let stale = LABELS.iter().filter_map(|(today, old)| {
+        let value = labels.get(*today)?;
+        (labels.get(*old) != Some(value)).then(|| ((*old).to_owned(), json!(value)))
+    });
+    let stale: serde_json::Map<_, _> = stale.collect();
+    (!stale.is_empty()).then(|| json!({"metadata": {"labels": stale}}))
 }
 
-/// A node of which nobody has said yet whether it is ready keeps the taint that it was born with.
-fn is_called_for(node: &Node, key: &str) -> bool {
-    if key == UNSCHEDULABLE {
-        return node.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true);
+/// Both patches in one.
+fn merged(taints: Option<Value>, labels: Option<Value>) -> Option<Value> {
+    match (taints, labels) {
+        (Some(mut patch), Some(labels)) => {
+            patch["metadata"]["labels"] = labels["metadata"]["labels"].clone();
+            Some(patch)
+        }
+        (taints, labels) => taints.or(labels),
     }
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let status = |kind: &str| conditions.iter().find(|has| has.type_ == kind).map(|has| has.status.as_str());
-    let unheard_of = key == NOT_READY && status("Ready").is_none();
-    unheard_of || TAINTS.iter().any(|(kind, wanted, taint)| *taint == key && status(kind) == Some(*wanted))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn node(taints: &[&str], unschedulable: bool, conditions: &[(&str, &str)]) -> Node {
-        let taints: Vec<_> = taints.iter().map(|key| json!({"key": key, "effect": "NoSchedule"})).collect();
-        let conditions: Vec<_> =
-            conditions.iter().map(|(kind, status)| json!({"type": kind, "status": status})).collect();
-        serde_json::from_value(json!({
-            "metadata": {"name": "n", "resourceVersion": "7"},
-            "spec": {"taints": taints, "unschedulable": unschedulable},
-            "status": {"conditions": conditions},
-        }))
-        .expect("a node")
-    }
-
-    fn keys(patch: Option<Value>) -> Option<Vec<String>> {
-        let patch = patch?;
-        let taints = patch["spec"]["taints"].as_array().cloned().unwrap_or_default();
-        Some(taints.iter().filter_map(|taint| taint["key"].as_str().map(str::to_owned)).collect())
-    }
-
     #[test]
-    fn the_taint_of_birth_goes_when_the_node_is_ready() {
+    fn labels_of_old_follow_those_of_today() {
+        let node = |labels: Value| -> Node {
+            serde_json::from_value(json!({"metadata": {"name": "n", "labels": labels}})).expect("a node")
+        };
+        let patch = labels(&node(json!({"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "plan9"})));
+        assert_eq!(patch, Some(json!({"metadata": {"labels": {"beta.kubernetes.io/os": "linux"}}})));
         assert_eq!(
-            keys(plan(&node(&["mine", NOT_READY], false, &[("Ready", "True")]))),
-            Some(vec!["mine".into()])
+            labels(&node(json!({"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}))),
+            None
         );
-        assert_eq!(plan(&node(&["mine", NOT_READY], false, &[])), None);
-    }
-
-    #[test]
-    fn a_cordoned_node_is_tainted_and_an_uncordoned_one_is_not() {
-        let cordoned = node(&["mine"], true, &[("Ready", "True")]);
-        assert_eq!(keys(plan(&cordoned)), Some(vec!["mine".into(), UNSCHEDULABLE.into()]));
-        let uncordoned = plan(&node(&[UNSCHEDULABLE], false, &[("Ready", "True")])).expect("a patch");
-        assert_eq!(uncordoned["spec"]["taints"], Value::Null);
-    }
-
-    #[test]
-    fn pressures_are_taints_in_order() {
-        let all = ["MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"]
-            .map(|kind| (kind, "True"));
-        let conditions: Vec<_> = all.into_iter().chain([("Ready", "True")]).collect();
-        let taints = keys(plan(&node(&[], false, &conditions))).expect("a patch");
-        assert_eq!(
-            taints,
-            [
-                "node.kubernetes.io/disk-pressure",
-                "node.kubernetes.io/memory-pressure",
-                "node.kubernetes.io/network-unavailable",
-                "node.kubernetes.io/pid-pressure",
-            ]
-        );
-        let taints: Vec<_> = taints.iter().map(String::as_str).collect();
-        assert_eq!(plan(&node(&taints, false, &conditions)), None);
-    }
-
-    #[test]
-    fn another_effect_of_the_same_key_is_somebody_elses() {
-        let mut evicting = node(&[NOT_READY], false, &[("Ready", "True")]);
-        let taints = evicting.spec.as_mut().and_then(|spec| spec.taints.as_mut()).expect("taints");
-        taints[0].effect = "NoExecute".into();
-        assert_eq!(plan(&evicting), None);
+        assert_eq!(labels(&node(json!({"beta.kubernetes.io/os": "linux"}))), None);
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
 
 /// The pod's condition of this type.
 pub(crate) fn condition<'a>(pod: &'a Pod, kind: &str) -> Option<&'a PodCondition> {
@@ -45,6 +47,25 @@ pub(crate) fn is_terminating(pod: &Pod) -> bool {
     !is_finished(pod) && pod.metadata.deletion_timestamp.is_some()
 }
 
+/// The pod's conditions with one that says why it was disrupted (`DisruptionTarget`), in place of one that says so
+/// already.
+pub(crate) fn with_disruption(pod: &Pod, reason: &str, message: &str, now: &Time) -> Vec<Value> {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let others = conditions.iter().filter(|condition| condition.type_ != "DisruptionTarget");
+    let mut all: Vec<Value> = others
+        .map(|condition| {
+            let mut said = json!(condition);
+            if condition.last_probe_time.is_none() {
+                said["lastProbeTime"] = Value::Null;
+            }
+            said
+        })
+        .collect();
+    all.push(json!({"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message,
+        "lastProbeTime": null, "lastTransitionTime": now, "observedGeneration": pod.metadata.generation}));
+    all
+}
+
 /// Whether a pod is available: ready for at least `minReadySeconds`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Availability {
@@ -83,9 +104,7 @@ pub(crate) fn restarts(pod: &Pod) -> (i32, i32) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use kubewright_world::SIMULATION_START;
-    use serde_json::json;
 
     use super::*;
 

@@ -4,8 +4,8 @@ use kubewright_runtime::Controller;
 
 use crate::{
     cluster_roles, cronjob, deployment, disruption, endpoint_mirror, endpoint_slices, endpoints,
-    garbage_collector, job, namespace, node_lifecycle, protection, quota, replicaset, root_ca,
-    service_account, ttl_after_finished, volumes,
+    garbage_collector, job, namespace, node_lifecycle, node_ttl, pod_gc, protection, quota, replicaset, root_ca,
+    service_account, taint_eviction, ttl_after_finished, volumes,
 };
 
 /// What the controllers are told about the control plane that they are part of.
@@ -13,8 +13,8 @@ use crate::{
 pub struct Setup {
     /// The certificates by which pods know the API server, in PEM.
     pub ca: String,
-    /// How many simulated nodes there are from the start; with 0 nobody plays scheduler and kubelet, for nodes made
-    /// later neither: pods stay as their clients leave them.
+    /// How many simulated nodes there are from the start; with 0 nobody plays scheduler and kubelet but for nodes made
+    /// later that say that they are fake (`kwok.x-k8s.io/node`): else pods stay as their clients leave them.
     pub nodes: usize,
 }
 
@@ -199,6 +199,25 @@ static TABLE: &[Builtin] = &[
         build: |_| vec![node_lifecycle::controller()],
     },
     Builtin {
+        name: "taint-eviction-controller",
+        aliases: &["taint-eviction"],
+        // As in kube-controller-manager, where it was a part of the one before.
+        identity: Identity::service_account("system:serviceaccount:kube-system:node-controller"),
+        build: |_| vec![taint_eviction::controller()],
+    },
+    Builtin {
+        name: "pod-garbage-collector-controller",
+        aliases: &["podgc"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:pod-garbage-collector"),
+        build: |_| vec![pod_gc::controller()],
+    },
+    Builtin {
+        name: "ttl-controller",
+        aliases: &["ttl"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:ttl-controller"),
+        build: |_| vec![node_ttl::controller()],
+    },
+    Builtin {
         name: "scheduler",
         aliases: &["kube-scheduler"],
         identity: Identity {
@@ -206,7 +225,7 @@ static TABLE: &[Builtin] = &[
             groups: &["system:authenticated"],
             program: "kube-scheduler",
         },
-        build: |setup| if setup.nodes == 0 { Vec::new() } else { vec![kubewright_node::scheduler()] },
+        build: |setup| vec![kubewright_node::scheduler(setup.nodes)],
     },
     Builtin {
         name: "simulated-nodes",
@@ -217,9 +236,7 @@ static TABLE: &[Builtin] = &[
             groups: &["system:masters", "system:authenticated"],
             program: "kubelet",
         },
-        build: |setup| {
-            if setup.nodes == 0 { Vec::new() } else { kubewright_node::simulated_nodes(setup.nodes) }
-        },
+        build: |setup| kubewright_node::simulated_nodes(setup.nodes),
     },
 ];
 
@@ -305,11 +322,9 @@ mod tests {
     }
 
     #[test]
-    fn no_two_entries_share_a_name_or_an_identity() {
+    fn no_two_entries_share_a_name() {
         let names: Vec<_> = TABLE.iter().flat_map(|b| b.aliases.iter().chain([&b.name])).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
-        let users: BTreeSet<_> = TABLE.iter().map(|builtin| builtin.identity.user).collect();
-        assert_eq!(users.len(), TABLE.len());
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! kwok's do. Both are controllers written with the SDK and work against any API server.
 
 mod addresses;
+mod duration;
 mod facts;
+mod managed;
 mod nodes;
 mod pods;
 pub mod quantity;
@@ -14,9 +16,12 @@ use kubewright_runtime::Controller;
 
 pub use self::scheduler::scheduler;
 
-/// The controllers of simulated nodes: `count` nodes that are there from the start, and all that somebody creates; and
-/// the pods on them. No kubelet may be responsible for any of the cluster's nodes.
+/// The controllers of simulated nodes: `count` nodes that are there from the start; and the pods on them.
+///
+/// Nodes that somebody creates are simulated too: all of them, but for those whose annotation `kwok.x-k8s.io/node` says
+/// something other than `fake`; with a `count` of 0 only those that say `fake`. No kubelet may be responsible for them.
 #[must_use]
 pub fn simulated_nodes(count: usize) -> Vec<Controller> {
-    vec![nodes::controller(count), pods::controller()]
+    let managed = managed::Managed::of(count);
+    vec![nodes::controller(count, managed), pods::controller(managed)]
 }

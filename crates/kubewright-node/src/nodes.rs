@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::addresses::Pool;
+use crate::managed::Managed;
 
 /// How often a node renews its lease.
 const HEARTBEAT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -28,19 +29,27 @@ const LEASE_SECONDS: i32 = 4 * 24 * 60 * 60;
 /// Where the leases of nodes are.
 const LEASES: &str = "kube-node-lease";
 
+/// A node whose annotation has this value has a kubelet that does nothing: it neither renews its lease nor reports
+/// anything of its pods.
+const KUBELET: (&str, &str) = ("kubewright.dev/kubelet", "stopped");
+/// How long the last lease of such a node lasts: as long as any kubelet's.
+const LAST_LEASE_SECONDS: i32 = 40;
 /// The controller; `count` nodes, `node-0` and so on, are there from the start unless they exist already. One that is
 /// deleted later stays away.
-pub(crate) fn controller(count: usize) -> Controller {
+pub(crate) fn controller(count: usize, managed: Managed) -> Controller {
     let names: Vec<_> = (0..count).map(|index| format!("node-{index}")).collect();
     let keys: Vec<_> = names.iter().map(Key::cluster).collect();
     let keeper = Keeper {
+        managed,
         unregistered: Mutex::new(names.into_iter().collect()),
         heartbeats: Mutex::default(),
         addresses: Mutex::new(Pool::of_nodes()),
     };
     Controller::new("simulated-nodes", keeper).source(stream::iter(keys)).for_kind::<Node>().predicate(
         Predicate::of(|event: &Event<'_, Node>| match event {
-            Event::Update { new, .. } => needs_status(new),
+            Event::Update { old, new } => {
+                needs_status(new) || old.metadata.annotations != new.metadata.annotations
+            }
             Event::Create(_) | Event::Delete(_) => true,
         }),
     )
@@ -52,7 +61,24 @@ pub(crate) fn address(node: &Node) -> Option<Ipv4Addr> {
     addresses.iter().find(|address| address.type_ == "InternalIP")?.address.parse().ok()
 }
 
+/// Whether the node's kubelet was stopped, by an annotation.
+pub(crate) fn is_stopped(node: &Node) -> bool {
+    let annotations = node.metadata.annotations.as_ref();
+    annotations.and_then(|annotations| annotations.get(KUBELET.0)).is_some_and(|value| value == KUBELET.1)
+}
+
+/// Whether the `Ready` condition is true.
+pub(crate) fn is_ready(node: &Node) -> bool {
+    ready(node).is_some_and(|ready| ready == "True")
+}
+
+fn ready(node: &Node) -> Option<&str> {
+    let conditions = node.status.as_ref()?.conditions.as_ref()?;
+    conditions.iter().find(|condition| condition.type_ == "Ready").map(|ready| ready.status.as_str())
+}
+
 struct Keeper {
+    managed: Managed,
     /// The nodes that are still to be created.
     unregistered: Mutex<BTreeSet<String>>,
     /// When each node last renewed its lease.
@@ -74,6 +100,15 @@ impl Reconciler for Keeper {
                 return Ok(Outcome::Done);
             }
         };
+        if !self.managed.includes(&node) {
+            return Ok(Outcome::Done);
+        }
+        if is_stopped(&node) {
+            if self.heartbeats.lock().remove(key).is_some() {
+                renew_lease(ctx, &node, now, LAST_LEASE_SECONDS).await?;
+            }
+            return Ok(Outcome::Done);
+        }
         if needs_status(&node) {
             let known = address(&node);
             let address = known.unwrap_or_else(|| self.addresses.lock().take(|| addresses_in_use(ctx)));
@@ -87,7 +122,7 @@ impl Reconciler for Keeper {
         if let Some(wait) = last.and_then(|last| until_heartbeat(last, now)) {
             return Ok(Outcome::RequeueAfter(wait));
         }
-        renew_lease(ctx, &node, now).await?;
+        renew_lease(ctx, &node, now, LEASE_SECONDS).await?;
         self.heartbeats.lock().insert(key.clone(), now);
         Ok(Outcome::RequeueAfter(HEARTBEAT))
     }
@@ -135,9 +170,7 @@ fn new_node(name: &str) -> Node {
 
 /// Whether nobody has said how the node is.
 fn needs_status(node: &Node) -> bool {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
-    node.metadata.deletion_timestamp.is_none() && ready.is_none_or(|ready| ready.status == "Unknown")
+    node.metadata.deletion_timestamp.is_none() && ready(node).is_none_or(|ready| ready == "Unknown")
 }
 
 /// The status of a healthy node; capacity, conditions and whatever else it has already stays.
@@ -190,8 +223,9 @@ fn healthy_conditions(node: &Node, now: &Time) -> Vec<Value> {
         ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
     ];
     let before = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let is_ours = |kind: &str| said.iter().any(|(ours, ..)| *ours == kind);
     let known: Vec<_> =
-        before.iter().filter(|has| !(has.type_ == "Ready" && has.status == "Unknown")).collect();
+        before.iter().filter(|has| !(has.status == "Unknown" && is_ours(&has.type_))).collect();
     let mut all: Vec<Value> = known.iter().map(|condition| json!(condition)).collect();
     for (kind, status, reason, message) in said {
         if !known.iter().any(|condition| condition.type_ == kind) {
@@ -203,9 +237,10 @@ fn healthy_conditions(node: &Node, now: &Time) -> Vec<Value> {
 }
 
 /// Renews the node's lease, or makes it. A lease goes with its node.
-async fn renew_lease(ctx: &Context, node: &Node, now: Timestamp) -> Result<(), Error> {
+async fn renew_lease(ctx: &Context, node: &Node, now: Timestamp, seconds: i32) -> Result<(), Error> {
     let name = node.metadata.name.clone().unwrap_or_default();
-    let patch = json!({"spec": {"holderIdentity": name, "renewTime": MicroTime(now)}});
+    let patch = json!({"spec": {
+        "holderIdentity": name, "renewTime": MicroTime(now), "leaseDurationSeconds": seconds}});
     match ctx.patch::<Lease>(&Key::namespaced(LEASES, &name), patch).await {
         Err(error) if error.is_not_found() => ctx.create(&new_lease(node, now)).await.map(|_| ()),
         renewed => renewed.map(|_| ()),

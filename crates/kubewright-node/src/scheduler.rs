@@ -1,277 +1,189 @@
 //! The scheduler: gives every pod that has no node one (`pkg/scheduler`).
 //!
-//! It looks at all waiting pods at once, by priority and age, whenever a pod or a node changed in a way that matters;
-//! one walk over the cluster places as many pods as wait. Filters: unschedulable nodes, taints, node selector and
-//! required node affinity, host ports, resources. Pod (anti-)affinity, topology spread, volumes and preemption are not
-//! looked at yet.
+//! It keeps what is on each node and who waits ([`state`]), one change at a time, and lets one waiting pod after the
+//! other have its turn: [`decision`] is a pure function of that state, [`act`] writes what it says. A pod that was
+//! refused waits for something that may help it, or five minutes.
+//!
+//! Not looked at: images, limits of attachable volumes, storage capacity, dynamic resources, pod groups.
 
-mod placement;
-mod requests;
+mod act;
+mod affinity;
+mod cluster_state;
+mod decision;
+#[cfg(test)]
+mod decision_tests;
+mod filter;
+mod node_state;
+mod preemption;
+mod queue;
+mod resources;
+mod score;
 mod selection;
+mod spread;
+mod state;
+mod subject;
+mod surroundings;
+mod volumes;
+mod watching;
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Binding, Node, ObjectReference, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::Api;
-use kube::api::{ObjectMeta, PostParams};
-use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
+use k8s_openapi::api::apps::v1::{ReplicaSet, StatefulSet};
+use k8s_openapi::api::core::v1::{
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
+};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::StorageClass;
+use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 
-use self::placement::Places;
-use crate::facts::{condition_json, is_finished, node_name};
+use self::decision::{Decision, Nomination, Refused};
+use self::filter::Plugin;
+use self::state::State;
+use self::subject::Subject;
+use self::watching::{Inbox, matters_of_node, matters_of_pod};
+use crate::managed::Managed;
 
 /// The scheduler of pods that name no other.
 const NAME: &str = "default-scheduler";
 
-/// The controller, which runs under the name of its events' source.
+/// The controller, which runs under the name of its events' source. `nodes` is how many simulated nodes there are from
+/// the start: with 0, pods are placed on nodes that say that they are fake (see [`crate::simulated_nodes`]) and left
+/// alone while there is none.
 #[must_use]
-pub fn scheduler() -> Controller {
+pub fn scheduler(nodes: usize) -> Controller {
+    let inbox = Inbox::default();
     let round = || vec![Key::cluster("round")];
-    Controller::new(NAME, Scheduler::default())
-        .watches(move |_: &Pod| round())
-        .predicate(Predicate::of(is_reason_for_a_round))
-        .watches(move |_: &Node| round())
-        .predicate(Predicate::of(changes_a_place))
-}
-
-/// A pod waits, or one that had a place gave it up.
-fn is_reason_for_a_round(event: &Event<'_, Pod>) -> bool {
-    match event {
-        Event::Create(pod) => is_waiting(pod),
-        Event::Update { old, new } => is_waiting(new) || (takes_place(old) && !takes_place(new)),
-        Event::Delete(pod) => takes_place(pod),
-    }
-}
-
-/// A node came, or changed in what the filters look at; its conditions and heartbeats are none of that.
-fn changes_a_place(event: &Event<'_, Node>) -> bool {
-    match event {
-        Event::Create(_) => true,
-        Event::Update { old, new } => {
-            let allocatable =
-                |node: &Node| node.status.as_ref().and_then(|status| status.allocatable.clone());
-            old.spec != new.spec
-                || old.metadata.labels != new.metadata.labels
-                || allocatable(old) != allocatable(new)
+    let managed = Managed::of(nodes);
+    let (pods, nodes) = (inbox.clone(), inbox.clone());
+    let helps = |plugin: Plugin| {
+        let inbox = inbox.clone();
+        move || {
+            inbox.helped(plugin);
+            vec![Key::cluster("round")]
         }
-        Event::Delete(_) => false,
-    }
+    };
+    let (claims, volumes, classes, namespaces) = (
+        helps(Plugin::VolumeBinding),
+        helps(Plugin::VolumeBinding),
+        helps(Plugin::VolumeBinding),
+        helps(Plugin::InterPodAffinity),
+    );
+    Controller::new(NAME, Scheduler { managed, inbox: inbox.clone(), state: Mutex::default() })
+        .watches(move |pod: &Pod| {
+            pods.pod(pod);
+            round()
+        })
+        .predicate(Predicate::of(matters_of_pod))
+        .watches(move |node: &Node| {
+            nodes.node(node);
+            round()
+        })
+        .predicate(Predicate::of(matters_of_node))
+        .watches(move |_: &PersistentVolumeClaim| claims())
+        .watches(move |_: &PersistentVolume| volumes())
+        .watches(move |_: &StorageClass| classes())
+        .watches(move |_: &Namespace| namespaces())
+        .reads::<PodDisruptionBudget>()
+        .reads::<Service>()
+        .reads::<ReplicationController>()
+        .reads::<ReplicaSet>()
+        .reads::<StatefulSet>()
 }
 
-/// Whether the pod is this scheduler's and waits for a node.
-fn is_waiting(pod: &Pod) -> bool {
-    let Some(spec) = &pod.spec else { return false };
-    node_name(pod).is_empty()
-        && pod.metadata.deletion_timestamp.is_none()
-        && !is_finished(pod)
-        && spec.scheduler_name.as_deref().is_none_or(|name| name == NAME)
-        && spec.scheduling_gates.as_ref().is_none_or(Vec::is_empty)
-}
-
-/// Whether the pod takes something of a node.
-fn takes_place(pod: &Pod) -> bool {
-    !node_name(pod).is_empty() && !is_finished(pod)
-}
-
-#[derive(Default)]
 struct Scheduler {
-    /// The nodes of pods that were bound and that the cache does not show as such yet, by uid.
-    assumed: Mutex<BTreeMap<String, String>>,
+    managed: Managed,
+    inbox: Inbox,
+    state: Mutex<State>,
 }
 
 impl Reconciler for Scheduler {
     async fn reconcile(&self, ctx: &Context, _: &Key) -> Result<Outcome, Error> {
-        let pods = ctx.list::<Pod>(None);
-        let mut places = Places::new(ctx.list::<Node>(None));
-        let mut waiting = self.observe(&pods, &mut places);
-        waiting.sort_by_key(|pod| turn(pod));
-        let mut failed = Ok(Outcome::Done);
-        for pod in waiting {
-            let decided = match places.find(&pod) {
-                Ok(node) => {
-                    let node = node.to_owned();
-                    places.occupy(&node, &pod);
-                    self.bind(ctx, &pod, &node).await
+        let mut failed = None;
+        let next_flush = loop {
+            let flush = self.observe(ctx);
+            let turn = self.turn(ctx);
+            let Some((subject, decision)) = turn else { break flush };
+            let acted = match decision {
+                Decision::Place { node, bindings } if bindings.is_empty() => {
+                    self.place(ctx, &subject, &node).await
                 }
-                Err(reason) => refuse(ctx, &pod, &reason).await,
+                Decision::Place { node, bindings } => {
+                    // The claims' next events are the pod's next turn.
+                    let by = BTreeSet::from([Plugin::VolumeBinding]);
+                    let promise = Nomination::Node(Arc::clone(&node));
+                    self.state.lock().refuse(&subject, by, &promise, ctx.world().clock.now());
+                    act::bind_volumes(ctx, &bindings, &node).await
+                }
+                Decision::Refuse(refused) => self.refuse(ctx, &subject, refused).await,
             };
-            if let Err(error) = decided {
-                failed = failed.and(Err(error));
+            if let Err(error) = acted {
+                failed = Some(error);
+                break None;
             }
+        };
+        match (failed, next_flush) {
+            (Some(error), _) => Err(error),
+            (None, Some(wait)) => Ok(Outcome::RequeueAfter(wait)),
+            (None, None) => Ok(Outcome::Done),
         }
-        failed
     }
 }
 
 impl Scheduler {
-    /// Puts every pod that has a node, or was given one, on it; gives those that wait.
-    fn observe(&self, pods: &[Arc<Pod>], places: &mut Places) -> Vec<Arc<Pod>> {
-        let mut assumed = self.assumed.lock();
-        let mut still_assumed = BTreeMap::new();
-        let mut waiting = Vec::new();
-        for pod in pods {
-            let uid = pod.metadata.uid.clone().unwrap_or_default();
-            if takes_place(pod) {
-                places.occupy(node_name(pod), pod);
-            } else if let Some(node) = assumed.get(&uid).filter(|_| node_name(pod).is_empty()) {
-                places.occupy(node, pod);
-                still_assumed.insert(uid, node.clone());
-            } else if is_waiting(pod) {
-                waiting.push(Arc::clone(pod));
-            }
+    /// Looks at what changed; says when there is somebody to try again even if nothing does.
+    fn observe(&self, ctx: &Context) -> Option<std::time::Duration> {
+        let news = self.inbox.take();
+        let mut state = self.state.lock();
+        for key in &news.nodes {
+            let node = ctx.get::<Node>(key).filter(|node| self.managed.includes(node));
+            state.see_node(key, node);
         }
-        *assumed = still_assumed;
-        waiting
+        for key in &news.pods {
+            state.see_pod(key, ctx.get::<Pod>(key));
+        }
+        state.see_help(news.helped);
+        state.wake(ctx, ctx.world().clock.now())
     }
 
-    async fn bind(&self, ctx: &Context, pod: &Pod, node: &str) -> Result<(), Error> {
-        let Key { namespace, name } = Key::of(pod);
-        let namespace = namespace.unwrap_or_default();
-        let binding = Binding {
-            metadata: ObjectMeta {
-                name: Some(name.clone()),
-                namespace: Some(namespace.clone()),
-                uid: pod.metadata.uid.clone(),
-                ..ObjectMeta::default()
-            },
-            target: ObjectReference {
-                kind: Some("Node".into()),
-                name: Some(node.to_owned()),
-                ..ObjectReference::default()
-            },
-        };
-        let api = Api::<Pod>::namespaced(ctx.client().clone(), &namespace);
-        let bound: Result<Value, _> =
-            api.create_subresource("binding", &name, &PostParams::default(), &binding).await;
-        match bound.map_err(Error::from) {
-            Ok(_) => {}
+    /// The pod whose turn it is; nobody's, while there are no nodes where none were asked for.
+    fn turn(&self, ctx: &Context) -> Option<(Arc<Subject>, Decision)> {
+        let mut state = self.state.lock();
+        if self.managed == Managed::Fake && !state.has_nodes() {
+            return None;
+        }
+        state.decide(ctx)
+    }
+
+    async fn place(&self, ctx: &Context, subject: &Arc<Subject>, node: &str) -> Result<(), Error> {
+        self.state.lock().assume(subject, node);
+        let bound = act::bind(ctx, subject, node).await;
+        match &bound {
+            Ok(true) => {}
             // The pod is gone, or somebody else gave it a node: its next event tells.
-            Err(error) if error.is_not_found() || error.is_conflict() => return Ok(()),
-            Err(error) => return Err(error),
+            Ok(false) => self.state.lock().take_back(subject, false),
+            Err(_) => self.state.lock().take_back(subject, true),
         }
-        let uid = pod.metadata.uid.clone().unwrap_or_default();
-        self.assumed.lock().insert(uid, node.to_owned());
-        let note = format!("Successfully assigned {namespace}/{name} to {node}");
-        ctx.event(pod, EventType::Normal, "Scheduled", &note).await;
-        Ok(())
-    }
-}
-
-/// The highest priority first, then the oldest.
-fn turn(pod: &Pod) -> impl Ord + use<> {
-    let priority = pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();
-    (Reverse(priority), pod.metadata.creation_timestamp.clone(), Key::of(pod))
-}
-
-/// Writes down why the pod has no node, and tells people, unless both was done before.
-async fn refuse(ctx: &Context, pod: &Pod, reason: &str) -> Result<(), Error> {
-    let Some(patch) = refusal(pod, reason, &Time(ctx.world().clock.now())) else { return Ok(()) };
-    match ctx.patch_status::<Pod>(&Key::of(pod), patch).await {
-        Err(error) if error.is_not_found() => return Ok(()),
-        written => written?,
-    };
-    ctx.event(pod, EventType::Warning, "FailedScheduling", reason).await;
-    Ok(())
-}
-
-/// The status patch that says `reason`; `None` when the status says it already.
-fn refusal(pod: &Pod, reason: &str, now: &Time) -> Option<Value> {
-    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let standing = conditions.iter().find(|condition| condition.type_ == "PodScheduled");
-    let refused = standing.filter(|condition| condition.status == "False");
-    if refused.is_some_and(|condition| {
-        condition.reason.as_deref() == Some("Unschedulable") && condition.message.as_deref() == Some(reason)
-    }) {
-        return None;
-    }
-    let since = refused.and_then(|condition| condition.last_transition_time.clone()).unwrap_or(now.clone());
-    let mut all: Vec<Value> =
-        conditions.iter().filter(|condition| condition.type_ != "PodScheduled").map(condition_json).collect();
-    all.push(json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": reason,
-        "lastProbeTime": null, "lastTransitionTime": since}));
-    Some(json!({
-        "metadata": {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version},
-        "status": {"conditions": all},
-    }))
-}
-
-#[cfg(test)]
-mod tests {
-    use kubewright_world::SIMULATION_START;
-
-    use super::*;
-
-    fn pod(spec: Value) -> Pod {
-        let mut spec = spec;
-        spec["containers"] = json!([]);
-        serde_json::from_value(
-            json!({"metadata": {"name": "p", "namespace": "shop", "uid": "u"}, "spec": spec}),
-        )
-        .expect("a pod")
+        bound.map(|_| ())
     }
 
-    #[test]
-    fn pods_of_others_gated_or_bound_ones_do_not_wait() {
-        assert!(is_waiting(&pod(json!({}))));
-        assert!(is_waiting(&pod(json!({"schedulerName": "default-scheduler"}))));
-        assert!(!is_waiting(&pod(json!({"schedulerName": "nobody"}))));
-        assert!(!is_waiting(&pod(json!({"schedulingGates": [{"name": "wait"}]}))));
-        assert!(!is_waiting(&pod(json!({"nodeName": "n"}))));
+    async fn refuse(&self, ctx: &Context, subject: &Arc<Subject>, refused: Refused) -> Result<(), Error> {
+        let now = ctx.world().clock.now();
+        self.state.lock().refuse(subject, refused.by.clone(), &refused.nomination, now);
+        let written = self.write_refusal(ctx, subject, &refused).await;
+        if written.is_err() {
+            self.state.lock().try_again(subject);
+        }
+        written
     }
 
-    #[test]
-    fn a_pod_that_ends_or_goes_is_a_reason_to_try_the_waiting_ones_again() {
-        let bound = pod(json!({"nodeName": "n"}));
-        let mut ended = bound.clone();
-        ended.status = serde_json::from_value(json!({"phase": "Succeeded"})).ok();
-        assert!(is_reason_for_a_round(&Event::Update { old: &bound, new: &ended }));
-        assert!(is_reason_for_a_round(&Event::Delete(&bound)));
-        assert!(!is_reason_for_a_round(&Event::Update { old: &bound, new: &bound.clone() }));
-    }
-
-    #[test]
-    fn heartbeats_of_a_node_start_no_round() {
-        let node = |ready: &str| -> Node {
-            let conditions = json!([{"type": "Ready", "status": ready}]);
-            serde_json::from_value(json!({"metadata": {"name": "n"}, "status": {"conditions": conditions}}))
-                .expect("a node")
-        };
-        assert!(!changes_a_place(&Event::Update { old: &node("True"), new: &node("False") }));
-        let mut cordoned = node("True");
-        cordoned.spec = serde_json::from_value(json!({"unschedulable": true})).ok();
-        assert!(changes_a_place(&Event::Update { old: &node("True"), new: &cordoned }));
-    }
-
-    #[test]
-    fn higher_priorities_have_their_turn_first() {
-        let mut pods = [pod(json!({})), pod(json!({"priority": 7}))];
-        pods.sort_by_key(turn);
-        assert_eq!(pods[0].spec.as_ref().and_then(|spec| spec.priority), Some(7));
-    }
-
-    #[test]
-    fn a_refusal_is_written_once_for_each_reason() {
-        let now = Time(SIMULATION_START);
-        let mut pod = pod(json!({}));
-        let patch = refusal(&pod, "no nodes available to schedule pods", &now).expect("a patch");
-        pod.status = serde_json::from_value(patch["status"].clone()).ok();
-        assert_eq!(refusal(&pod, "no nodes available to schedule pods", &now), None);
-        assert!(refusal(&pod, "0/1 nodes are available: 1 Insufficient cpu.", &now).is_some());
-    }
-
-    #[test]
-    fn a_pod_that_was_just_bound_keeps_its_place_until_the_cache_shows_it() {
-        let scheduler = Scheduler::default();
-        scheduler.assumed.lock().insert("u".into(), "n".into());
-        let unseen = [Arc::new(pod(json!({})))];
-        assert!(scheduler.observe(&unseen, &mut Places::new([])).is_empty());
-        assert!(!scheduler.assumed.lock().is_empty());
-        let seen = [Arc::new(pod(json!({"nodeName": "n"})))];
-        assert!(scheduler.observe(&seen, &mut Places::new([])).is_empty());
-        assert!(scheduler.assumed.lock().is_empty());
+    async fn write_refusal(&self, ctx: &Context, subject: &Subject, refused: &Refused) -> Result<(), Error> {
+        if let Nomination::Node(node) = &refused.nomination {
+            let outranked = self.state.lock().outranked(subject, node);
+            act::take_back_promises(ctx, &outranked).await?;
+            act::preempt(ctx, subject, node, &refused.victims).await?;
+        }
+        act::refuse(ctx, subject, refused).await
     }
 }

@@ -1,55 +1,98 @@
 //! Which nodes a pod may go to by labels and taints (`component-helpers/scheduling/corev1`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{
-    Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
+    NodeSelectorRequirement, NodeSelectorTerm, Pod, PreferredSchedulingTerm, Taint, Toleration,
 };
 
-/// Whether the node matches `spec.nodeSelector` and the required node affinity.
-pub(super) fn selects(spec: &PodSpec, node: &Node) -> bool {
-    let labels = node.metadata.labels.as_ref();
-    let label = |name: &str| labels.and_then(|labels| labels.get(name)).map(String::as_str);
-    let selected = spec.node_selector.iter().flatten().all(|(name, value)| label(name) == Some(value));
-    let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    let required =
-        affinity.and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
-    selected
-        && required.is_none_or(|required| required.node_selector_terms.iter().any(|term| matches(term, node)))
+use super::node_state::NodeState;
+
+/// Which nodes a pod asks for by `spec.nodeSelector` and the required node affinity.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wanted<'a> {
+    selector: Option<&'a BTreeMap<String, String>>,
+    required: Option<&'a [NodeSelectorTerm]>,
+}
+
+impl<'a> Wanted<'a> {
+    /// What `pod` asks for.
+    pub(super) fn by(pod: &'a Pod) -> Self {
+        let Some(spec) = &pod.spec else { return Self::default() };
+        let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+        let required = affinity
+            .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
+        Self {
+            selector: spec.node_selector.as_ref().filter(|selector| !selector.is_empty()),
+            required: required.map(|required| required.node_selector_terms.as_slice()),
+        }
+    }
+
+    /// Whether the node is one of those.
+    pub(super) fn matches(&self, node: &NodeState) -> bool {
+        let selected = |(name, value): (&String, &String)| node.label(name) == Some(value);
+        self.selector.into_iter().flatten().all(selected)
+            && self.required.is_none_or(|terms| terms.iter().any(|term| matches(term, node)))
+    }
+
+    /// The nodes that the required affinity names by `metadata.name`, if every term does (`NodeAffinity.PreFilter`).
+    pub(super) fn names(&self) -> Option<BTreeSet<&'a str>> {
+        let terms = self.required.filter(|terms| !terms.is_empty())?;
+        let mut all = BTreeSet::new();
+        for term in terms {
+            let mut of_term: Option<BTreeSet<&str>> = None;
+            for field in term.match_fields.iter().flatten() {
+                if field.key == "metadata.name" && field.operator == "In" {
+                    let named = field.values.iter().flatten().map(String::as_str).collect();
+                    of_term = Some(match of_term {
+                        Some(before) => before.intersection(&named).copied().collect(),
+                        None => named,
+                    });
+                }
+            }
+            all.extend(of_term?);
+        }
+        Some(all)
+    }
+}
+
+/// Whether the node matches one of the terms: the affinity of a volume.
+pub(super) fn is_one_of(terms: &[NodeSelectorTerm], node: &NodeState) -> bool {
+    terms.iter().any(|term| matches(term, node))
+}
+
+/// The sum of the weights of the preferred terms that the node matches; one without requirements matches nothing.
+pub(super) fn preference(terms: &[PreferredSchedulingTerm], node: &NodeState) -> i64 {
+    let liked = terms.iter().filter(|term| term.weight != 0 && matches(&term.preference, node));
+    liked.map(|term| i64::from(term.weight)).sum()
 }
 
 /// All requirements of a term have to hold; a term without any matches no node.
-fn matches(term: &NodeSelectorTerm, node: &Node) -> bool {
-    let labels = node.metadata.labels.clone().unwrap_or_default();
-    let fields =
-        BTreeMap::from([("metadata.name".to_owned(), node.metadata.name.clone().unwrap_or_default())]);
-    let expressions = term.match_expressions.iter().flatten().map(|requirement| (requirement, &labels));
-    let mut requirements = expressions
-        .chain(term.match_fields.iter().flatten().map(|requirement| (requirement, &fields)))
-        .peekable();
-    requirements.peek().is_some() && requirements.all(|(requirement, values)| holds(requirement, values))
+fn matches(term: &NodeSelectorTerm, node: &NodeState) -> bool {
+    let mut expressions = term.match_expressions.iter().flatten();
+    let mut fields = term.match_fields.iter().flatten();
+    let is_any = term.match_expressions.as_ref().is_some_and(|all| !all.is_empty())
+        || term.match_fields.as_ref().is_some_and(|all| !all.is_empty());
+    is_any
+        && expressions.all(|requirement| holds(requirement, node.label(&requirement.key)))
+        && fields.all(|requirement| {
+            holds(requirement, (requirement.key == "metadata.name").then_some(&*node.name))
+        })
 }
 
-fn holds(requirement: &NodeSelectorRequirement, values: &BTreeMap<String, String>) -> bool {
-    let value = values.get(&requirement.key);
+fn holds(requirement: &NodeSelectorRequirement, value: Option<&str>) -> bool {
     let listed = requirement.values.as_deref().unwrap_or_default();
-    let number = |text: &String| text.parse::<i64>().ok();
-    let compared = || Some((number(value?)?, number(listed.first()?)?));
+    let has = |value: &str| listed.iter().any(|listed| listed == value);
+    let compared = || Some((value?.parse::<i64>().ok()?, listed.first()?.parse::<i64>().ok()?));
     match requirement.operator.as_str() {
-        "In" => value.is_some_and(|value| listed.contains(value)),
-        "NotIn" => value.is_none_or(|value| !listed.contains(value)),
+        "In" => value.is_some_and(has),
+        "NotIn" => !value.is_some_and(has),
         "Exists" => value.is_some(),
         "DoesNotExist" => value.is_none(),
         "Gt" => compared().is_some_and(|(value, bound)| value > bound),
         "Lt" => compared().is_some_and(|(value, bound)| value < bound),
         _ => false,
     }
-}
-
-/// Whether a taint keeps the pod off: one that bars or evicts, and that nothing in `tolerations` stands.
-pub(super) fn is_barred(taints: &[Taint], tolerations: &[Toleration]) -> bool {
-    let bars = |taint: &&Taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute");
-    taints.iter().filter(bars).any(|taint| !tolerates(tolerations, taint))
 }
 
 /// Whether one of the tolerations stands the taint (`Toleration.ToleratesTaint`).
@@ -79,15 +122,19 @@ mod tests {
 
     use super::*;
 
-    fn node() -> Node {
-        serde_json::from_value(json!({"metadata": {"name": "n", "labels": {"zone": "two", "cores": "8"}}}))
-            .expect("a node")
+    fn node() -> NodeState {
+        let node = json!({"metadata": {"name": "n", "labels": {"zone": "two", "cores": "8"}}});
+        NodeState::of(&serde_json::from_value(node).expect("a node"))
+    }
+
+    fn pod(spec: Value) -> Pod {
+        let mut spec = spec;
+        spec["containers"] = json!([]);
+        serde_json::from_value(json!({"spec": spec})).expect("a pod")
     }
 
     fn is_selected(spec: Value) -> bool {
-        let mut spec = spec;
-        spec["containers"] = json!([]);
-        selects(&serde_json::from_value(spec).expect("a pod spec"), &node())
+        Wanted::by(&pod(spec)).matches(&node())
     }
 
     fn affinity(term: &Value) -> Value {
@@ -124,6 +171,29 @@ mod tests {
         assert!(is_selected(affinity(&by_name)));
     }
 
+    #[test]
+    fn terms_that_all_name_nodes_leave_only_these() {
+        let named = |names: &[&str]| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": names}]});
+        let names = |term: &Value| {
+            let pod = pod(affinity(term));
+            Wanted::by(&pod).names().map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&named(&["b", "a"])), Some(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(names(&json!({"matchExpressions": [{"key": "zone", "operator": "Exists"}]})), None);
+        let mut both = named(&["a"]);
+        both["matchFields"].as_array_mut().expect("fields").push(named(&["b"])["matchFields"][0].clone());
+        assert_eq!(names(&both), Some(vec![]), "no node has two names");
+    }
+
+    #[test]
+    fn preferences_add_up() {
+        let term = |weight: i32, zone: &str| -> PreferredSchedulingTerm {
+            let zone = json!({"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]});
+            serde_json::from_value(json!({"weight": weight, "preference": zone})).expect("a term")
+        };
+        assert_eq!(preference(&[term(5, "two"), term(7, "one"), term(1, "two")], &node()), 6);
+    }
+
     fn taint(effect: &str) -> Taint {
         serde_json::from_value(json!({"key": "k", "value": "v", "effect": effect})).expect("a taint")
     }
@@ -133,17 +203,16 @@ mod tests {
     }
 
     #[test]
-    fn a_taint_bars_whoever_does_not_tolerate_it() {
-        assert!(is_barred(&[taint("NoSchedule")], &[]));
-        assert!(is_barred(&[taint("NoExecute")], &toleration(json!({"key": "other", "operator": "Exists"}))));
-        assert!(!is_barred(&[taint("PreferNoSchedule")], &[]));
+    fn a_taint_is_tolerated_by_key_value_and_effect() {
+        assert!(!tolerates(&[], &taint("NoSchedule")));
+        assert!(!tolerates(&toleration(json!({"key": "other", "operator": "Exists"})), &taint("NoExecute")));
         for tolerated in [
             json!({"operator": "Exists"}),
             json!({"key": "k", "operator": "Exists"}),
             json!({"key": "k", "value": "v", "effect": "NoSchedule"}),
         ] {
-            assert!(!is_barred(&[taint("NoSchedule")], &toleration(tolerated)));
+            assert!(tolerates(&toleration(tolerated), &taint("NoSchedule")));
         }
-        assert!(is_barred(&[taint("NoSchedule")], &toleration(json!({"key": "k", "value": "w"}))));
+        assert!(!tolerates(&toleration(json!({"key": "k", "value": "w"})), &taint("NoSchedule")));
     }
 }

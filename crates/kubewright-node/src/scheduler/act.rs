@@ -1,0 +1,224 @@
+//! What a decision is written as.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{
+    Binding as PodBinding, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::Api;
+use kube::api::{DeleteParams, ObjectMeta, PostParams};
+use kubewright_runtime::{Context, Error, EventType, Key};
+use serde_json::{Value, json};
+
+use super::decision::{Nomination, Refused};
+use super::subject::Subject;
+use super::volumes::Binding;
+use crate::facts::{condition_json, conditions};
+
+/// The longest note of an event (`NoteLengthLimit`); what is longer ends in dots.
+const LONGEST_NOTE: usize = 1024;
+
+/// Gives the pod its node; false when the pod is gone or somebody else gave it one.
+pub(super) async fn bind(ctx: &Context, subject: &Subject, node: &str) -> Result<bool, Error> {
+    let name = subject.pod.metadata.name.clone().unwrap_or_default();
+    let namespace = subject.namespace();
+    let binding = PodBinding {
+        metadata: ObjectMeta {
+            name: Some(name.clone()),
+            namespace: Some(namespace.to_owned()),
+            uid: subject.pod.metadata.uid.clone(),
+            ..ObjectMeta::default()
+        },
+        target: ObjectReference {
+            kind: Some("Node".into()),
+            name: Some(node.to_owned()),
+            ..ObjectReference::default()
+        },
+    };
+    let api = Api::<Pod>::namespaced(ctx.client().clone(), namespace);
+    let bound: Result<Value, _> =
+        api.create_subresource("binding", &name, &PostParams::default(), &binding).await;
+    match bound.map_err(Error::from) {
+        Ok(_) => {}
+        Err(error) if error.is_not_found() || error.is_conflict() => return Ok(false),
+        Err(error) => return Err(error),
+    }
+    let note = format!("Successfully assigned {namespace}/{name} to {node}");
+    ctx.event(&*subject.pod, EventType::Normal, "Scheduled", &note).await;
+    Ok(true)
+}
+
+/// Has volumes bound, or made, for a pod on its way to `node` (`BindPodVolumes`).
+pub(super) async fn bind_volumes(ctx: &Context, bindings: &[Binding], node: &str) -> Result<(), Error> {
+    for binding in bindings {
+        let written = match binding {
+            Binding::Static { volume, claim } => {
+                let patch = claimed(volume, claim);
+                ctx.patch::<PersistentVolume>(&Key::of(&**volume), patch).await.map(|_| ())
+            }
+            Binding::Provision(claim) => {
+                let selected = json!({"volume.kubernetes.io/selected-node": node});
+                let annotations = claim.metadata.annotations.as_ref();
+                if annotations.is_some_and(|all| {
+                    all.get("volume.kubernetes.io/selected-node").map(String::as_str) == Some(node)
+                }) {
+                    continue;
+                }
+                let patch = json!({"metadata": {"annotations": selected}});
+                ctx.patch::<PersistentVolumeClaim>(&Key::of(&**claim), patch).await.map(|_| ())
+            }
+        };
+        match written {
+            Err(error) if error.is_not_found() || error.is_conflict() => {}
+            written => written?,
+        }
+    }
+    Ok(())
+}
+
+/// The patch that makes `volume` that of `claim`; the volume binder does the rest (`GetBindVolumeToClaim`).
+fn claimed(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> Value {
+    json!({
+        "metadata": {
+            "resourceVersion": volume.metadata.resource_version,
+            "annotations": {"pv.kubernetes.io/bound-by-controller": "yes"},
+        },
+        "spec": {"claimRef": {
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "namespace": claim.metadata.namespace, "name": claim.metadata.name, "uid": claim.metadata.uid,
+            "resourceVersion": claim.metadata.resource_version,
+        }},
+    })
+}
+
+/// Writes down why the pod has no node, and tells people, unless both was done before.
+pub(super) async fn refuse(ctx: &Context, subject: &Subject, refused: &Refused) -> Result<(), Error> {
+    let now = Time(ctx.world().clock.now());
+    let Some(patch) = refusal(&subject.pod, &refused.message, &refused.nomination, &now) else {
+        return Ok(());
+    };
+    match ctx.patch_status::<Pod>(&Key::of(&*subject.pod), patch).await {
+        Err(error) if error.is_not_found() => return Ok(()),
+        written => written?,
+    };
+    ctx.event(&*subject.pod, EventType::Warning, "FailedScheduling", &note(&refused.message)).await;
+    Ok(())
+}
+
+fn note(message: &str) -> String {
+    if message.len() <= LONGEST_NOTE {
+        return message.to_owned();
+    }
+    let end = (0..=LONGEST_NOTE - 4).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
+    format!("{} ...", &message[..end])
+}
+
+/// The status patch that says `message` and the nomination; `None` when the status says both already.
+fn refusal(pod: &Pod, message: &str, nomination: &Nomination, now: &Time) -> Option<Value> {
+    let standing = conditions(pod).iter().find(|condition| condition.type_ == "PodScheduled");
+    let refused = standing.filter(|condition| condition.status == "False");
+    let says_it = refused.is_some_and(|condition| {
+        condition.reason.as_deref() == Some("Unschedulable") && condition.message.as_deref() == Some(message)
+    });
+    let nominated = pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
+    let wanted = match nomination {
+        Nomination::Keep => nominated,
+        Nomination::Clear => None,
+        Nomination::Node(node) => Some(&**node),
+    };
+    if says_it && wanted.unwrap_or_default() == nominated.unwrap_or_default() {
+        return None;
+    }
+    let since = refused.and_then(|condition| condition.last_transition_time.clone()).unwrap_or(now.clone());
+    let said = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
+        "lastProbeTime": null, "lastTransitionTime": since, "observedGeneration": pod.metadata.generation});
+    Some(json!({
+        "metadata": {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version},
+        "status": {"conditions": with_condition(pod, said), "nominatedNodeName": wanted},
+    }))
+}
+
+/// The pod's conditions with this one in the place of its like.
+fn with_condition(pod: &Pod, said: Value) -> Vec<Value> {
+    let kind = said["type"].clone();
+    let mut all: Vec<Value> = conditions(pod).iter().map(condition_json).collect();
+    match all.iter_mut().find(|condition| condition["type"] == kind) {
+        Some(condition) => *condition = said,
+        None => all.push(said),
+    }
+    all
+}
+
+/// Sends the victims away (`PreemptPod` in `pkg/scheduler/framework/preemption/executor.go`).
+pub(super) async fn preempt(
+    ctx: &Context,
+    subject: &Subject,
+    node: &str,
+    victims: &[Arc<Subject>],
+) -> Result<(), Error> {
+    let now = Time(ctx.world().clock.now());
+    for victim in victims.iter().filter(|victim| !victim.is_terminating) {
+        let key = Key::of(&*victim.pod);
+        let said = json!({"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler",
+            "message": format!("{}: preempting to accommodate a higher priority pod", super::NAME),
+            "lastProbeTime": null, "lastTransitionTime": now, "observedGeneration": victim.pod.metadata.generation});
+        let patch = json!({
+            "metadata": {"uid": victim.pod.metadata.uid},
+            "status": {"conditions": with_condition(&ctx.get::<Pod>(&key).unwrap_or(Arc::clone(&victim.pod)), said)},
+        });
+        match ctx.patch_status::<Pod>(&key, patch).await {
+            Err(error) if error.is_not_found() || error.is_conflict() => continue,
+            written => written?,
+        };
+        ctx.delete::<Pod>(&key, DeleteParams::default()).await?;
+        let note = format!("Preempted by pod {} on node {node}", subject.uid);
+        ctx.event(&*victim.pod, EventType::Normal, "Preempted", &note).await;
+    }
+    Ok(())
+}
+
+/// Takes back what was promised to pods that a more important one outranks.
+pub(super) async fn take_back_promises(ctx: &Context, outranked: &[Arc<Subject>]) -> Result<(), Error> {
+    for other in outranked.iter().filter(|other| !other.nominated_node().is_empty()) {
+        let patch =
+            json!({"metadata": {"uid": other.pod.metadata.uid}, "status": {"nominatedNodeName": null}});
+        match ctx.patch_status::<Pod>(&Key::of(&*other.pod), patch).await {
+            Err(error) if error.is_not_found() || error.is_conflict() => {}
+            written => {
+                written?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use kubewright_world::SIMULATION_START;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_written_once_for_each_reason() {
+        let now = Time(SIMULATION_START);
+        let pod = json!({"metadata": {"name": "p", "uid": "u"}, "spec": {"containers": []}});
+        let mut pod: Pod = serde_json::from_value(pod).expect("a pod");
+        let none = "no nodes available to schedule pods";
+        let patch = refusal(&pod, none, &Nomination::Keep, &now).expect("a patch");
+        pod.status = serde_json::from_value(patch["status"].clone()).ok();
+        assert_eq!(refusal(&pod, none, &Nomination::Clear, &now), None);
+        assert!(
+            refusal(&pod, "0/1 nodes are available: 1 Insufficient cpu.", &Nomination::Keep, &now).is_some()
+        );
+        let promised = refusal(&pod, none, &Nomination::Node("n".into()), &now).expect("a patch");
+        assert_eq!(promised["status"]["nominatedNodeName"], "n");
+    }
+
+    #[test]
+    fn a_long_message_ends_in_dots() {
+        assert_eq!(note("short"), "short");
+        let cut = note(&"ä".repeat(600));
+        assert!(cut.len() <= LONGEST_NOTE && cut.ends_with(" ..."));
+    }
+}

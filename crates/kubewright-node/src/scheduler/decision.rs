@@ -1,0 +1,231 @@
+//! One decision: where a pod goes, or why nowhere (`schedulePod` in `pkg/scheduler/schedule_one.go`).
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::sync::Arc;
+
+use super::cluster_state::ClusterState;
+use super::filter::{Plugin, Question, Refusal};
+use super::node_state::NodeState;
+use super::preemption::{Preemption, preempt};
+use super::score;
+use super::subject::Subject;
+use super::surroundings::Surroundings;
+use super::volumes::{Binding, Claims};
+
+/// Up to so many nodes all are looked at, and at least so many of more (`minFeasibleNodesToFind`).
+const NODES_AT_LEAST: usize = 100;
+/// At least so many hundredths of them (`minFeasibleNodesPercentageToFind`).
+const PERCENT_AT_LEAST: usize = 5;
+
+/// Where a pod goes.
+#[derive(Clone, Debug)]
+pub(super) enum Decision {
+    /// To this node, once this is written.
+    Place { node: Arc<str>, bindings: Vec<Binding> },
+    /// Nowhere for now.
+    Refuse(Refused),
+}
+
+/// That a pod goes nowhere, and what is to be done about it.
+#[derive(Clone, Debug)]
+pub(super) struct Refused {
+    /// The sentence of the condition and the event.
+    pub(super) message: String,
+    /// What stood against it: when that changes, it is worth another try.
+    pub(super) by: BTreeSet<Plugin>,
+    pub(super) nomination: Nomination,
+    /// Those that are to go, the most important first.
+    pub(super) victims: Vec<Arc<Subject>>,
+}
+
+/// What becomes of `status.nominatedNodeName`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Nomination {
+    Keep,
+    Clear,
+    Node(Arc<str>),
+}
+
+/// Makes decisions; remembers where it stopped looking, so that each node has its turn in large clusters.
+#[derive(Debug, Default)]
+pub(super) struct Decider {
+    next: Option<Arc<str>>,
+}
+
+impl Decider {
+    /// Where `subject` goes, or why nowhere.
+    pub(super) fn decide(
+        &mut self,
+        subject: &Subject,
+        cluster: &ClusterState,
+        surroundings: &dyn Surroundings,
+    ) -> Decision {
+        if cluster.nodes().is_empty() {
+            return Decision::Refuse(Refused {
+                message: "no nodes available to schedule pods".into(),
+                by: BTreeSet::from([Plugin::NodeName]),
+                nomination: Nomination::Keep,
+                victims: Vec::new(),
+            });
+        }
+        let claims = match Claims::of(subject, surroundings) {
+            Ok(claims) => claims,
+            Err(reason) => {
+                return refuse_everywhere(subject, cluster, surroundings, &reason, Plugin::VolumeBinding);
+            }
+        };
+        let question = Question::about(subject, cluster, &claims, surroundings);
+        let named = question.wanted.names();
+        if named.as_ref().is_some_and(BTreeSet::is_empty) {
+            let reason = "pod affinity terms conflict";
+            return refuse_everywhere(subject, cluster, surroundings, reason, Plugin::NodeAffinity);
+        }
+        if let Some(node) = cluster.node(subject.nominated_node())
+            && question.asked_of(node, cluster).is_ok()
+        {
+            return place(node, &claims);
+        }
+        let mut refusals = BTreeMap::new();
+        let feasible = match &named {
+            Some(names) => {
+                let nodes = names.iter().filter_map(|name| cluster.node(name));
+                filter(nodes, usize::MAX, &question, cluster, &mut refusals)
+            }
+            None => self.search(&question, cluster, &mut refusals),
+        };
+        let labels = |namespace: &str| surroundings.namespace_labels(namespace);
+        let best = score::best(subject, cluster, &feasible, &labels, || surroundings.of_owner(subject));
+        match best {
+            Some(node) => place(node, &claims),
+            None => refuse(&question, cluster, surroundings, &refusals),
+        }
+    }
+
+    /// Looks for enough nodes that will do, from where the last search ended (`findNodesThatPassFilters`).
+    fn search<'c>(
+        &mut self,
+        question: &Question<'_>,
+        cluster: &'c ClusterState,
+        refusals: &mut BTreeMap<Arc<str>, Refusal>,
+    ) -> Vec<&'c NodeState> {
+        let all = cluster.nodes();
+        let enough = enough(all.len());
+        if enough >= all.len() {
+            return filter(all.values(), enough, question, cluster, refusals);
+        }
+        let (first, rest): (Vec<_>, Vec<_>) = match &self.next {
+            Some(next) => (
+                all.range::<Arc<str>, _>((Included(next), Unbounded)).map(|(_, node)| node).collect(),
+                all.range::<Arc<str>, _>((Unbounded, Excluded(next))).map(|(_, node)| node).collect(),
+            ),
+            None => (all.values().collect(), Vec::new()),
+        };
+        let order = || first.iter().chain(&rest).copied();
+        let feasible = filter(order(), enough, question, cluster, refusals);
+        let looked_at = feasible.len() + refusals.len();
+        self.next = order().nth(looked_at % all.len()).map(|node| Arc::clone(&node.name));
+        feasible
+    }
+}
+
+/// How many nodes that will do are enough to choose from (`numFeasibleNodesToFind`).
+fn enough(nodes: usize) -> usize {
+    if nodes < NODES_AT_LEAST {
+        return nodes;
+    }
+    let percent = 50_usize.saturating_sub(nodes / 125).max(PERCENT_AT_LEAST);
+    (nodes * percent / 100).max(NODES_AT_LEAST)
+}
+
+fn filter<'c>(
+    nodes: impl Iterator<Item = &'c NodeState>,
+    enough: usize,
+    question: &Question<'_>,
+    cluster: &ClusterState,
+    refusals: &mut BTreeMap<Arc<str>, Refusal>,
+) -> Vec<&'c NodeState> {
+    let mut feasible = Vec::new();
+    for node in nodes {
+        match question.asked_of(node, cluster) {
+            Ok(()) => feasible.push(node),
+            Err(refusal) => {
+                refusals.insert(Arc::clone(&node.name), refusal);
+            }
+        }
+        if feasible.len() >= enough {
+            break;
+        }
+    }
+    feasible
+}
+
+fn place(node: &NodeState, claims: &Claims) -> Decision {
+    Decision::Place { node: Arc::clone(&node.name), bindings: claims.on(node).unwrap_or_default() }
+}
+
+/// The pod fits nowhere, for a reason that has nothing to do with nodes.
+fn refuse_everywhere(
+    subject: &Subject,
+    cluster: &ClusterState,
+    surroundings: &dyn Surroundings,
+    reason: &str,
+    by: Plugin,
+) -> Decision {
+    let claims = Claims::default();
+    let question = Question::about(subject, cluster, &claims, surroundings);
+    let (suffix, nomination, _) = consequences(&question, cluster, surroundings, &BTreeMap::new());
+    let all = cluster.nodes().len();
+    Decision::Refuse(Refused {
+        message: format!("0/{all} nodes are available: {reason}.{suffix}"),
+        by: BTreeSet::from([by]),
+        nomination,
+        victims: Vec::new(),
+    })
+}
+
+fn refuse(
+    question: &Question<'_>,
+    cluster: &ClusterState,
+    surroundings: &dyn Surroundings,
+    refusals: &BTreeMap<Arc<str>, Refusal>,
+) -> Decision {
+    let mut reasons: BTreeMap<Cow<'static, str>, usize> = BTreeMap::new();
+    for reason in refusals.values().flat_map(|refusal| &refusal.reasons) {
+        *reasons.entry(reason.clone()).or_default() += 1;
+    }
+    let mut by: BTreeSet<Plugin> = refusals.values().map(|refusal| refusal.by).collect();
+    let unasked = cluster.nodes().len() - refusals.len();
+    if unasked > 0 {
+        by.insert(Plugin::NodeAffinity);
+        reasons.insert("node(s) didn't satisfy plugin(s) [NodeAffinity]".into(), unasked);
+    }
+    let (suffix, nomination, victims) = consequences(question, cluster, surroundings, refusals);
+    let message = unavailable(cluster.nodes().len(), &reasons) + &suffix;
+    Decision::Refuse(Refused { message, by, nomination, victims })
+}
+
+/// What preemption does about it: what it says, and who has to go.
+fn consequences(
+    question: &Question<'_>,
+    cluster: &ClusterState,
+    surroundings: &dyn Surroundings,
+    refusals: &BTreeMap<Arc<str>, Refusal>,
+) -> (String, Nomination, Vec<Arc<Subject>>) {
+    match preempt(question, cluster, refusals, &surroundings.budgets()) {
+        Preemption::Victims { node, victims } => (String::new(), Nomination::Node(node), victims),
+        Preemption::NotEligible(reason) => (format!(" preemption: {reason}"), Nomination::Keep, Vec::new()),
+        Preemption::Useless(reason) => (format!(" preemption: {reason}"), Nomination::Clear, Vec::new()),
+    }
+}
+
+/// The sentence that counts what stood against a pod (`FitError.Error` in `pkg/scheduler/framework/types.go`).
+pub(super) fn unavailable(nodes: usize, reasons: &BTreeMap<Cow<'static, str>, usize>) -> String {
+    let mut counted: Vec<_> = reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    counted.sort();
+    if counted.is_empty() {
+        return format!("0/{nodes} nodes are available:");
+    }
+    format!("0/{nodes} nodes are available: {}.", counted.join(", "))
+}

@@ -1,0 +1,207 @@
+//! Whether a pod can go to a node: kube-scheduler's filters in their order (`apis/config/v1/default_plugins.go`).
+
+use std::borrow::Cow;
+
+use super::affinity::{Clash, Neighbours};
+use super::cluster_state::ClusterState;
+use super::node_state::NodeState;
+use super::selection::{Wanted, tolerates};
+use super::spread::{Skewed, Spread};
+use super::subject::{Labels, Subject};
+use super::surroundings::Surroundings;
+use super::volumes::{Claims, OutOfReach};
+
+/// What stood against a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Plugin {
+    NodeUnschedulable,
+    NodeName,
+    TaintToleration,
+    NodeAffinity,
+    NodePorts,
+    NodeResourcesFit,
+    VolumeBinding,
+    PodTopologySpread,
+    InterPodAffinity,
+}
+
+/// Why a pod cannot go to a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) by: Plugin,
+    pub(super) reasons: Vec<Cow<'static, str>>,
+    /// Whether it could if other pods were not there (`Unschedulable`, not `UnschedulableAndUnresolvable`).
+    pub(super) is_resolvable: bool,
+}
+
+impl Refusal {
+    fn for_good(by: Plugin, reason: &'static str) -> Self {
+        Self { by, reasons: vec![reason.into()], is_resolvable: false }
+    }
+
+    fn for_now(by: Plugin, reason: &'static str) -> Self {
+        Self { by, reasons: vec![reason.into()], is_resolvable: true }
+    }
+}
+
+/// What is worked out once for a pod and asked of many nodes (the `PreFilter` states).
+pub(super) struct Question<'a> {
+    pub(super) subject: &'a Subject,
+    pub(super) wanted: Wanted<'a>,
+    pub(super) claims: &'a Claims,
+    surroundings: &'a dyn Surroundings,
+    cluster_matters: Crowd,
+}
+
+/// What depends on which pods are where.
+#[derive(Clone)]
+struct Crowd {
+    neighbours: Neighbours,
+    spread: Spread,
+    minima: Vec<i64>,
+}
+
+impl<'a> Question<'a> {
+    /// The question whether `subject` fits.
+    pub(super) fn about(
+        subject: &'a Subject,
+        cluster: &ClusterState,
+        claims: &'a Claims,
+        surroundings: &'a dyn Surroundings,
+    ) -> Self {
+        let spread = Spread::of(subject, cluster);
+        let labels = |namespace: &str| surroundings.namespace_labels(namespace);
+        let crowd =
+            Crowd { neighbours: Neighbours::of(subject, cluster, &labels), minima: spread.minima(), spread };
+        Self { subject, wanted: Wanted::by(&subject.pod), claims, surroundings, cluster_matters: crowd }
+    }
+
+    /// The same question, to be asked about a cluster with some pods more or less.
+    pub(super) fn supposing(&self) -> Self {
+        Self { cluster_matters: self.cluster_matters.clone(), ..*self }
+    }
+
+    /// Supposes that `other` comes to `node`, or with -1 that it leaves. The node itself is the caller's to change.
+    pub(super) fn suppose(&mut self, other: &Subject, node: &NodeState, sign: i64) {
+        let surroundings = self.surroundings;
+        let labels = |namespace: &str| -> Labels { surroundings.namespace_labels(namespace) };
+        let crowd = &mut self.cluster_matters;
+        crowd.neighbours.adjust(self.subject, other, node, sign, &labels);
+        crowd.spread.adjust(self.subject, other, node, sign);
+        crowd.minima = crowd.spread.minima();
+    }
+
+    /// Whether the pod can go to `node`, with those that were promised the node and are at least as important on it and
+    /// without them (`RunFilterPluginsWithNominatedPods`).
+    pub(super) fn asked_of(&self, node: &NodeState, cluster: &ClusterState) -> Result<(), Refusal> {
+        let mut promised = cluster
+            .nominated_to(&node.name)
+            .filter(|other| other.priority >= self.subject.priority && other.uid != self.subject.uid)
+            .peekable();
+        if promised.peek().is_some() {
+            let (mut question, mut crowded) = (self.supposing(), node.clone());
+            for other in promised {
+                question.suppose(other, &crowded, 1);
+                crowded.add(std::sync::Arc::clone(other));
+            }
+            question.fits(&crowded)?;
+        }
+        self.fits(node)
+    }
+
+    /// What the first filter that is against it says.
+    fn fits(&self, node: &NodeState) -> Result<(), Refusal> {
+        let subject = self.subject;
+        let is_tolerated = |taint| tolerates(subject.tolerations(), taint);
+        if node.cordon.as_ref().is_some_and(|taint| !is_tolerated(taint)) {
+            return Err(Refusal::for_good(Plugin::NodeUnschedulable, "node(s) were unschedulable"));
+        }
+        if !node.barring.iter().all(is_tolerated) {
+            return Err(Refusal::for_good(Plugin::TaintToleration, "node(s) had untolerated taint(s)"));
+        }
+        if !self.wanted.matches(node) {
+            let reason = "node(s) didn't match Pod's node affinity/selector";
+            return Err(Refusal::for_good(Plugin::NodeAffinity, reason));
+        }
+        if !subject.ports.is_empty() && !node.has_ports_for(subject) {
+            let reason = "node(s) didn't have free ports for the requested pod ports";
+            return Err(Refusal::for_now(Plugin::NodePorts, reason));
+        }
+        has_room(subject, node)?;
+        self.claims.on(node).map_err(out_of_reach)?;
+        let crowd = &self.cluster_matters;
+        crowd.spread.allow(subject, node, &crowd.minima).map_err(|skewed| match skewed {
+            Skewed::NoDomain => Refusal::for_good(
+                Plugin::PodTopologySpread,
+                "node(s) didn't match pod topology spread constraints (missing required label)",
+            ),
+            Skewed::TooMany => Refusal::for_now(
+                Plugin::PodTopologySpread,
+                "node(s) didn't match pod topology spread constraints",
+            ),
+        })?;
+        crowd.neighbours.allow(subject, node).map_err(|clash| {
+            let by = Plugin::InterPodAffinity;
+            match clash {
+                Clash::Affinity => Refusal::for_good(by, "node(s) didn't match pod affinity rules"),
+                Clash::AntiAffinity => Refusal::for_now(by, "node(s) didn't match pod anti-affinity rules"),
+                Clash::ExistingAntiAffinity => {
+                    Refusal::for_now(by, "node(s) didn't satisfy existing pods anti-affinity rules")
+                }
+            }
+        })
+    }
+}
+
+/// Whether the node has what the pod requests (`fitsRequest` in `noderesources/fit.go`).
+fn has_room(subject: &Subject, node: &NodeState) -> Result<(), Refusal> {
+    let mut reasons: Vec<Cow<'static, str>> = Vec::new();
+    let mut is_resolvable = true;
+    let count = i64::try_from(node.pods.len()).unwrap_or(i64::MAX);
+    if count >= node.most_pods {
+        reasons.push("Too many pods".into());
+    }
+    let (wanted, room, used) = (&subject.requests, &node.allocatable, &node.requested);
+    let known = [
+        (wanted.cpu, room.cpu, used.cpu, "Insufficient cpu"),
+        (wanted.memory, room.memory, used.memory, "Insufficient memory"),
+        (
+            wanted.ephemeral_storage,
+            room.ephemeral_storage,
+            used.ephemeral_storage,
+            "Insufficient ephemeral-storage",
+        ),
+    ];
+    for (wanted, room, used, reason) in known {
+        if wanted > 0 && wanted > room - used {
+            reasons.push(reason.into());
+            is_resolvable &= wanted <= room;
+        }
+    }
+    for (name, wanted) in wanted.others() {
+        if wanted > room.other(name) - used.other(name) {
+            reasons.push(format!("Insufficient {name}").into());
+            is_resolvable &= wanted <= room.other(name);
+        }
+    }
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal { by: Plugin::NodeResourcesFit, reasons, is_resolvable })
+}
+
+fn out_of_reach(against: Vec<OutOfReach>) -> Refusal {
+    let said = |one: OutOfReach| match one {
+        OutOfReach::NodeAffinity => "node(s) didn't match PersistentVolume's node affinity".into(),
+        OutOfReach::NothingToBind => "node(s) didn't find available persistent volumes to bind".into(),
+        OutOfReach::NoVolume => {
+            "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)".into()
+        }
+        OutOfReach::Zone => "node(s) had no available volume zone".into(),
+    };
+    Refusal {
+        by: Plugin::VolumeBinding,
+        reasons: against.into_iter().map(said).collect(),
+        is_resolvable: false,
+    }
+}

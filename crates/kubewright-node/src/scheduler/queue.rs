@@ -1,0 +1,156 @@
+//! The pods that wait for a node (`pkg/scheduler/backend/queue`).
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kubewright_runtime::Key;
+
+use super::filter::Plugin;
+use super::subject::Subject;
+
+/// A pod that was refused is tried again after this time even when nothing seems to help
+/// (`DefaultPodMaxInUnschedulablePodsDuration`).
+const FLUSH_AFTER: Duration = Duration::from_secs(5 * 60);
+
+/// The highest priority first, then the oldest (`PrioritySort`).
+type Turn = (Reverse<i32>, Option<Timestamp>, Key, Arc<str>);
+
+/// Pods that wait, each either for its turn or, after a refusal, for something that helps.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    all: BTreeMap<Arc<str>, Entry>,
+    turns: BTreeSet<Turn>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    subject: Arc<Subject>,
+    refused: Option<(BTreeSet<Plugin>, Timestamp)>,
+}
+
+impl Queue {
+    /// A pod waits, or is now as `subject` says; it is its turn again.
+    pub(super) fn add(&mut self, subject: Arc<Subject>) {
+        self.remove(&subject.uid);
+        self.turns.insert(turn(&subject));
+        self.all.insert(Arc::clone(&subject.uid), Entry { subject, refused: None });
+    }
+
+    /// Keeps what is known of a pod up to date where that makes no difference to its turn.
+    pub(super) fn renew(&mut self, subject: Arc<Subject>) {
+        match self.all.get_mut(&subject.uid) {
+            Some(entry) if entry.refused.is_some() => entry.subject = subject,
+            _ => self.add(subject),
+        }
+    }
+
+    /// The pod does not wait any more.
+    pub(super) fn remove(&mut self, uid: &str) {
+        if let Some(entry) = self.all.remove(uid) {
+            self.turns.remove(&turn(&entry.subject));
+        }
+    }
+
+    /// What is known of a pod that waits.
+    pub(super) fn get(&self, uid: &str) -> Option<&Arc<Subject>> {
+        self.all.get(uid).map(|entry| &entry.subject)
+    }
+
+    /// The pod whose turn it is.
+    pub(super) fn next(&self) -> Option<Arc<Subject>> {
+        let (.., uid) = self.turns.first()?;
+        self.all.get(uid).map(|entry| Arc::clone(&entry.subject))
+    }
+
+    /// The pod was refused, for these reasons.
+    pub(super) fn refuse(&mut self, uid: &str, by: BTreeSet<Plugin>, now: Timestamp) {
+        if let Some(entry) = self.all.get_mut(uid) {
+            self.turns.remove(&turn(&entry.subject));
+            entry.refused = Some((by, now));
+        }
+    }
+
+    /// Gives every refused pod its turn that `is_helped` says so of, by what stood against it.
+    pub(super) fn wake(&mut self, is_helped: impl Fn(&Arc<Subject>, &BTreeSet<Plugin>) -> bool) {
+        for entry in self.all.values_mut() {
+            if entry.refused.as_ref().is_some_and(|(by, _)| is_helped(&entry.subject, by)) {
+                entry.refused = None;
+                self.turns.insert(turn(&entry.subject));
+            }
+        }
+    }
+
+    /// Gives those their turn that were refused long ago; says when the next will have waited long enough.
+    pub(super) fn flush(&mut self, now: Timestamp) -> Option<Duration> {
+        let mut next: Option<Duration> = None;
+        for entry in self.all.values_mut() {
+            let Some((_, since)) = &entry.refused else { continue };
+            let waited = Duration::try_from(now.duration_since(*since)).unwrap_or_default();
+            match FLUSH_AFTER.checked_sub(waited).filter(|left| !left.is_zero()) {
+                Some(left) => next = Some(next.map_or(left, |next| next.min(left))),
+                None => {
+                    entry.refused = None;
+                    self.turns.insert(turn(&entry.subject));
+                }
+            }
+        }
+        next
+    }
+}
+
+fn turn(subject: &Subject) -> Turn {
+    let created = subject.pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    (Reverse(subject.priority), created, Key::of(&*subject.pod), Arc::clone(&subject.uid))
+}
+
+#[cfg(test)]
+mod tests {
+    use kubewright_world::SIMULATION_START as NOW;
+    use serde_json::json;
+
+    use super::*;
+
+    fn subject(name: &str, priority: i32) -> Arc<Subject> {
+        let pod = json!({"metadata": {"name": name, "namespace": "shop", "uid": name},
+            "spec": {"priority": priority, "containers": []}});
+        Arc::new(Subject::of(Arc::new(serde_json::from_value(pod).expect("a pod"))))
+    }
+
+    fn order(queue: &mut Queue) -> Vec<String> {
+        let mut names = Vec::new();
+        while let Some(next) = queue.next() {
+            queue.remove(&next.uid);
+            names.push(next.uid.to_string());
+        }
+        names
+    }
+
+    #[test]
+    fn higher_priorities_have_their_turn_first() {
+        let mut queue = Queue::default();
+        for (name, priority) in [("b", 0), ("c", 7), ("a", 0)] {
+            queue.add(subject(name, priority));
+        }
+        assert_eq!(order(&mut queue), ["c", "a", "b"]);
+    }
+
+    #[test]
+    fn a_refused_pod_waits_for_what_helps_or_five_minutes() {
+        let mut queue = Queue::default();
+        queue.add(subject("a", 0));
+        queue.refuse("a", BTreeSet::from([Plugin::NodeResourcesFit]), NOW);
+        assert!(queue.next().is_none());
+        queue.wake(|_, by| by.contains(&Plugin::NodePorts));
+        assert!(queue.next().is_none());
+        assert_eq!(queue.flush(NOW + Duration::from_secs(60)), Some(Duration::from_secs(240)));
+        assert!(queue.next().is_none());
+        assert_eq!(queue.flush(NOW + Duration::from_secs(300)), None);
+        assert!(queue.next().is_some());
+        queue.refuse("a", BTreeSet::from([Plugin::NodeResourcesFit]), NOW);
+        queue.wake(|_, by| by.contains(&Plugin::NodeResourcesFit));
+        assert_eq!(order(&mut queue), ["a"]);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a decision asks for besides nodes and pods.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::{ReplicaSet, StatefulSet};
+use k8s_openapi::api::core::v1::{
+    Namespace, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
+};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube::core::{Expression, Selector, SelectorExt};
+use kubewright_runtime::{Context, Key, owner};
+
+use super::subject::{Labels, Subject, selector};
+
+/// Objects that decisions look up.
+pub(super) trait Surroundings {
+    fn namespace_labels(&self, name: &str) -> Labels;
+    fn claim(&self, namespace: &str, name: &str) -> Option<Arc<PersistentVolumeClaim>>;
+    fn volume(&self, name: &str) -> Option<Arc<PersistentVolume>>;
+    fn volumes(&self) -> Vec<Arc<PersistentVolume>>;
+    fn storage_class(&self, name: &str) -> Option<Arc<StorageClass>>;
+    fn budgets(&self) -> Vec<Arc<PodDisruptionBudget>>;
+    /// What selects the pods of the same services and the same owner, if there are any (`DefaultSelector` in
+    /// `plugins/helper/spread.go`).
+    fn of_owner(&self, subject: &Subject) -> Option<Selector>;
+}
+
+impl Surroundings for Context {
+    fn namespace_labels(&self, name: &str) -> Labels {
+        let namespace = self.get::<Namespace>(&Key::cluster(name));
+        namespace.and_then(|namespace| namespace.metadata.labels.clone()).unwrap_or_default()
+    }
+
+    fn claim(&self, namespace: &str, name: &str) -> Option<Arc<PersistentVolumeClaim>> {
+        self.get(&Key::namespaced(namespace, name))
+    }
+
+    fn volume(&self, name: &str) -> Option<Arc<PersistentVolume>> {
+        self.get(&Key::cluster(name))
+    }
+
+    fn volumes(&self) -> Vec<Arc<PersistentVolume>> {
+        self.list(None)
+    }
+
+    fn storage_class(&self, name: &str) -> Option<Arc<StorageClass>> {
+        self.get(&Key::cluster(name))
+    }
+
+    fn budgets(&self) -> Vec<Arc<PodDisruptionBudget>> {
+        self.list(None)
+    }
+
+    fn of_owner(&self, subject: &Subject) -> Option<Selector> {
+        let mut requirements: Vec<Expression> = Vec::new();
+        for service in self.list::<Service>(Some(subject.namespace())) {
+            let of_service = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+            let Some(of_service) = of_service.filter(|selector| !selector.is_empty()) else { continue };
+            let selector: Selector = of_service.clone().into_iter().collect();
+            if selector.matches(&subject.class.labels) {
+                requirements.extend(selector);
+            }
+        }
+        requirements.extend(self.owners_selector(&subject.pod).into_iter().flatten());
+        (!requirements.is_empty()).then(|| requirements.into_iter().collect())
+    }
+}
+
+trait Owners {
+    fn owners_selector(&self, pod: &Pod) -> Option<Selector>;
+}
+
+impl Owners for Context {
+    fn owners_selector(&self, pod: &Pod) -> Option<Selector> {
+        let owner = owner::controller_of(&pod.metadata)?;
+        let key = Key::namespaced(pod.metadata.namespace.clone()?, &owner.name);
+        match (owner.api_version.as_str(), owner.kind.as_str()) {
+            ("v1", "ReplicationController") => {
+                let selector = self.get::<ReplicationController>(&key)?.spec.as_ref()?.selector.clone()?;
+                Some(selector.into_iter().collect())
+            }
+            ("apps/v1", "ReplicaSet") => {
+                selector(Some(&self.get::<ReplicaSet>(&key)?.spec.as_ref()?.selector))
+            }
+            ("apps/v1", "StatefulSet") => {
+                selector(Some(&self.get::<StatefulSet>(&key)?.spec.as_ref()?.selector))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Objects that a test says are there.
+    #[derive(Default)]
+    pub(crate) struct Given {
+        pub(crate) namespaces: BTreeMap<String, Labels>,
+        pub(crate) claims: Vec<Arc<PersistentVolumeClaim>>,
+        pub(crate) volumes: Vec<Arc<PersistentVolume>>,
+        pub(crate) classes: Vec<Arc<StorageClass>>,
+        pub(crate) budgets: Vec<Arc<PodDisruptionBudget>>,
+        pub(crate) of_owner: Option<Selector>,
+    }
+
+    impl Surroundings for Given {
+        fn namespace_labels(&self, name: &str) -> Labels {
+            self.namespaces.get(name).cloned().unwrap_or_default()
+        }
+
+        fn claim(&self, namespace: &str, name: &str) -> Option<Arc<PersistentVolumeClaim>> {
+            self.claims.iter().find(|claim| Key::of(&***claim) == Key::namespaced(namespace, name)).cloned()
+        }
+
+        fn volume(&self, name: &str) -> Option<Arc<PersistentVolume>> {
+            self.volumes.iter().find(|volume| volume.metadata.name.as_deref() == Some(name)).cloned()
+        }
+
+        fn volumes(&self) -> Vec<Arc<PersistentVolume>> {
+            self.volumes.clone()
+        }
+
+        fn storage_class(&self, name: &str) -> Option<Arc<StorageClass>> {
+            self.classes.iter().find(|class| class.metadata.name.as_deref() == Some(name)).cloned()
+        }
+
+        fn budgets(&self) -> Vec<Arc<PodDisruptionBudget>> {
+            self.budgets.clone()
+        }
+
+        fn of_owner(&self, _: &Subject) -> Option<Selector> {
+            self.of_owner.clone()
+        }
+    }
+}
