@@ -69,12 +69,7 @@ impl Cluster {
                     user: writer.clone(),
                     program: Some(HeaderValue::from_static(builtin.identity.program)),
                 };
-                let controller = controller.acting_as(transport::client(&self.server, caller, "default"));
-                // The scheduler was the first to move to the newer form; the others have not followed.
-                manager.add(match builtin.identity.program {
-                    "kube-scheduler" => controller,
-                    _ => controller.core_events(),
-                });
+                manager.add(controller.acting_as(transport::client(&self.server, caller, "default")));
             }
         }
         let shutdown = self.shutdown.child_token();

@@ -25,6 +25,14 @@ struct Claimant<'a> {
     selector: &'a LabelSelector,
 }
 
+impl<'a> Claimant<'a> {
+    fn of<O: Object>(owner: &'a O, selector: &'a LabelSelector) -> Self {
+        let meta = owner.meta();
+        let uid = meta.uid.as_deref().unwrap_or_default();
+        Self { uid, deleting: meta.deletion_timestamp.is_some(), selector }
+    }
+}
+
 /// What a claimant keeps, and what has to be written for that.
 #[derive(Debug)]
 struct Claims<K> {
@@ -36,13 +44,19 @@ struct Claims<K> {
     release: Vec<Arc<K>>,
 }
 
-/// Sorts `objects` (of the claimant's namespace) into what `claimant` keeps, adopts and releases.
-fn plan<K>(claimant: &Claimant<'_>, objects: impl IntoIterator<Item = Arc<K>>) -> Claims<K>
+/// Sorts `objects` (of the claimant's namespace) into what `claimant` keeps, adopts and releases. What is no `member` is
+/// none of its own, whatever its labels are.
+fn plan<K>(
+    claimant: &Claimant<'_>,
+    objects: impl IntoIterator<Item = Arc<K>>,
+    member: impl Fn(&ObjectMeta) -> bool,
+) -> Claims<K>
 where
     K: Resource,
 {
     let selector = Selector::try_from(claimant.selector.clone()).ok();
-    let matches = |meta: &ObjectMeta| selector.as_ref().is_some_and(|selector| selects(selector, meta));
+    let matches =
+        |meta: &ObjectMeta| selector.as_ref().is_some_and(|selector| selects(selector, meta)) && member(meta);
     let mut claims = Claims { kept: Vec::new(), adopt: Vec::new(), release: Vec::new() };
     for object in objects {
         let meta = object.meta();
@@ -106,7 +120,8 @@ where
     O: Object,
     K: Object,
 {
-    claim_holding(ctx, owner, selector, objects, eligible, None).await
+    let claims = plan(&Claimant::of(owner, selector), objects, |_| true);
+    carry_out(ctx, owner, claims, eligible, None).await
 }
 
 /// Claims `objects` as [`claim`] does, all of them eligible; what is adopted gets `finalizer`, what is released loses it.
@@ -124,14 +139,50 @@ where
     O: Object,
     K: Object,
 {
-    claim_holding(ctx, owner, selector, objects, |_| true, Some(finalizer)).await
+    let claims = plan(&Claimant::of(owner, selector), objects, |_| true);
+    carry_out(ctx, owner, claims, |_| true, Some(finalizer)).await
 }
 
-async fn claim_holding<O, K>(
+/// Claims `objects` as [`claim`] does, but takes only a `member` for its own: another is released even if the selector
+/// matches it.
+///
+/// # Errors
+/// As [`claim`].
+pub(crate) async fn claim_members<O, K>(
     ctx: &Context,
     owner: &O,
     selector: &LabelSelector,
     objects: Vec<Arc<K>>,
+    member: impl Fn(&ObjectMeta) -> bool,
+) -> Result<Vec<Arc<K>>, Error>
+where
+    O: Object,
+    K: Object,
+{
+    let claims = plan(&Claimant::of(owner, selector), objects, member);
+    carry_out(ctx, owner, claims, |_| true, None).await
+}
+
+/// Those of `objects` that the selector matches.
+pub(crate) fn matching<K: Object>(selector: &LabelSelector, mut objects: Vec<Arc<K>>) -> Vec<Arc<K>> {
+    let selector = Selector::try_from(selector.clone()).ok();
+    objects.retain(|object| selector.as_ref().is_some_and(|selector| selects(selector, object.meta())));
+    objects
+}
+
+/// Those of `objects` that `owner` controls and that its selector matches.
+pub(crate) fn kept<O, K>(owner: &O, selector: &LabelSelector, objects: Vec<Arc<K>>) -> Vec<Arc<K>>
+where
+    O: Object,
+    K: Object,
+{
+    plan(&Claimant::of(owner, selector), objects, |_| true).kept
+}
+
+async fn carry_out<O, K>(
+    ctx: &Context,
+    owner: &O,
+    claims: Claims<K>,
     eligible: impl Fn(&K) -> bool,
     finalizer: Option<&str>,
 ) -> Result<Vec<Arc<K>>, Error>
@@ -140,8 +191,7 @@ where
     K: Object,
 {
     let uid = owner.meta().uid.as_deref().unwrap_or_default();
-    let claimant = Claimant { uid, deleting: owner.meta().deletion_timestamp.is_some(), selector };
-    let Claims { mut kept, adopt, release: estranged } = plan(&claimant, objects);
+    let Claims { mut kept, adopt, release: estranged } = claims;
     for object in estranged.iter().filter(|object| eligible(object)) {
         forgive_absence(ctx.patch::<K>(&Key::of(&**object), release(object.meta(), uid, finalizer)).await)?;
     }
@@ -264,7 +314,7 @@ mod tests {
     #[test]
     fn matching_orphans_are_adopted_and_estranged_children_released() {
         let selector = selector();
-        let claims = plan(&Claimant { uid: "me", deleting: false, selector: &selector }, sample());
+        let claims = plan(&Claimant { uid: "me", deleting: false, selector: &selector }, sample(), |_| true);
         assert_eq!(names(&claims.kept), ["mine"]);
         assert_eq!(names(&claims.adopt), ["orphan"]);
         assert_eq!(names(&claims.release), ["estranged"]);
@@ -273,9 +323,18 @@ mod tests {
     #[test]
     fn a_claimant_that_is_being_deleted_only_keeps() {
         let selector = selector();
-        let claims = plan(&Claimant { uid: "me", deleting: true, selector: &selector }, sample());
+        let claims = plan(&Claimant { uid: "me", deleting: true, selector: &selector }, sample(), |_| true);
         assert_eq!(names(&claims.kept), ["mine"]);
         assert!(claims.adopt.is_empty() && claims.release.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_member_is_released_though_its_labels_match() {
+        let selector = selector();
+        let claimant = Claimant { uid: "me", deleting: false, selector: &selector };
+        let claims = plan(&claimant, sample(), |meta| meta.name.as_deref() == Some("orphan"));
+        assert_eq!(names(&claims.release), ["mine", "estranged"]);
+        assert_eq!((claims.kept.len(), names(&claims.adopt)), (0, vec!["orphan"]));
     }
 
     #[test]

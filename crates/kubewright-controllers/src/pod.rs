@@ -17,6 +17,11 @@ pub(crate) fn phase(pod: &Pod) -> &str {
     pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
 }
 
+/// The value of the label; `None` when the pod does not have it.
+pub(crate) fn label<'a>(pod: &'a Pod, name: &str) -> Option<&'a str> {
+    pod.metadata.labels.as_ref()?.get(name).map(String::as_str)
+}
+
 /// `spec.nodeName`; empty while the pod is bound to no node.
 pub(crate) fn node_name(pod: &Pod) -> &str {
     pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
@@ -75,6 +80,11 @@ pub(crate) enum Availability {
     In(Duration),
     /// It is not ready, or nobody says since when.
     Unknown,
+}
+
+/// A `minReadySeconds` as a duration; less than none is none.
+pub(crate) fn seconds(seconds: i32) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
 }
 
 /// Whether `pod` is available at `now` when it must have been ready for `min_ready`.

@@ -3,9 +3,9 @@
 use kubewright_runtime::Controller;
 
 use crate::{
-    cluster_roles, cronjob, deployment, disruption, endpoint_mirror, endpoint_slices, endpoints,
-    garbage_collector, job, namespace, node_lifecycle, node_ttl, pod_gc, protection, quota, replicaset, root_ca,
-    service_account, taint_eviction, ttl_after_finished, volumes,
+    cluster_roles, cronjob, daemonset, deployment, disruption, endpoint_mirror, endpoint_slices, endpoints,
+    garbage_collector, job, namespace, node_lifecycle, node_ttl, pod_gc, protection, quota, replicaset,
+    root_ca, service_account, statefulset, taint_eviction, ttl_after_finished, volumes,
 };
 
 /// What the controllers are told about the control plane that they are part of.
@@ -55,13 +55,18 @@ impl Builtin {
     /// Its controllers, to be added to a manager whose client has the rights of [`Builtin::identity`].
     #[must_use]
     pub fn controllers(&self, setup: &Setup) -> Vec<Controller> {
-        (self.build)(setup)
+        let controllers = (self.build)(setup).into_iter();
+        // The scheduler alone has gone on to the newer form of events.
+        let core = self.name != SCHEDULER;
+        controllers.map(|controller| if core { controller.core_events() } else { controller }).collect()
     }
 
     fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
 }
+
+const SCHEDULER: &str = "scheduler";
 
 /// All of them.
 #[must_use]
@@ -125,6 +130,24 @@ static TABLE: &[Builtin] = &[
         aliases: &["replicaset"],
         identity: Identity::service_account("system:serviceaccount:kube-system:replicaset-controller"),
         build: |_| vec![replicaset::controller()],
+    },
+    Builtin {
+        name: "replicationcontroller-controller",
+        aliases: &["replicationcontroller"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:replication-controller"),
+        build: |_| vec![replicaset::replication_controller()],
+    },
+    Builtin {
+        name: "statefulset-controller",
+        aliases: &["statefulset"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:statefulset-controller"),
+        build: |_| vec![statefulset::controller()],
+    },
+    Builtin {
+        name: "daemonset-controller",
+        aliases: &["daemonset"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:daemon-set-controller"),
+        build: |_| daemonset::controllers(),
     },
     Builtin {
         name: "endpoints-controller",
@@ -218,7 +241,7 @@ static TABLE: &[Builtin] = &[
         build: |_| vec![node_ttl::controller()],
     },
     Builtin {
-        name: "scheduler",
+        name: SCHEDULER,
         aliases: &["kube-scheduler"],
         identity: Identity {
             user: "system:kube-scheduler",

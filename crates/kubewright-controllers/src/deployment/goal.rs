@@ -2,7 +2,8 @@
 //! (`ResolveFenceposts` in `pkg/controller/deployment/util/deployment_util.go`).
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::share::{Rounding, resolve};
 
 /// How a new template takes the place of the old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,26 +54,6 @@ impl Goal {
     pub(super) fn least_available(&self) -> i32 {
         self.replicas - self.unavailable
     }
-}
-
-#[derive(Clone, Copy)]
-enum Rounding {
-    Up,
-    Down,
-}
-
-/// A number, or a percentage of `of`. The API server lets nothing else through; what cannot be read counts as 0.
-fn resolve(value: &IntOrString, of: i32, rounding: Rounding) -> i32 {
-    let percent = match value {
-        IntOrString::Int(number) => return *number,
-        IntOrString::String(text) => text.strip_suffix('%').and_then(|percent| percent.parse::<i32>().ok()),
-    };
-    let hundredths = i64::from(of) * i64::from(percent.unwrap_or_default());
-    let rounded = match rounding {
-        Rounding::Up => (hundredths + 99).div_euclid(100),
-        Rounding::Down => hundredths.div_euclid(100),
-    };
-    i32::try_from(rounded).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]

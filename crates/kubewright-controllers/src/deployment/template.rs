@@ -7,14 +7,13 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kubewright_runtime::owner;
 
+use crate::hash;
+
 /// The label that tells the ReplicaSets of a Deployment, and their pods, apart.
 pub(super) const HASH_LABEL: &str = "pod-template-hash";
 
 /// The longest name of an object (`validation.DNS1123SubdomainMaxLength`).
 const LONGEST_NAME: usize = 253;
-
-/// The letters of generated names, in the order that `rand.SafeEncodeString` counts on.
-const SAFE_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Whether two templates are the same but for the hash label (`EqualIgnoreHash`).
 pub(super) fn same(a: &PodTemplateSpec, b: &PodTemplateSpec) -> bool {
@@ -32,43 +31,13 @@ fn plain(metadata: Option<&ObjectMeta>) -> ObjectMeta {
     metadata
 }
 
-/// The name part for `template`: an FNV-1a sum over its canonical JSON and the number of collisions so far, in safe
-/// letters. Kubernetes sums a dump of Go's memory instead, so its hashes for the same template are others; the length
-/// and the alphabet are the same.
-pub(super) fn hash(template: &PodTemplateSpec, collisions: Option<i32>) -> String {
-    let canonical = serde_json::to_value(template).map(|value| value.to_string()).unwrap_or_default();
-    let mut sum = Fnv1a::default();
-    sum.write(canonical.as_bytes());
-    if let Some(collisions) = collisions {
-        sum.write(&i64::from(collisions).to_le_bytes());
-    }
-    let decimal = sum.0.to_string();
-    decimal.bytes().map(|digit| char::from(SAFE_LETTERS[usize::from(digit) % SAFE_LETTERS.len()])).collect()
-}
-
-/// FNV-1a, 32 bits wide.
-struct Fnv1a(u32);
-
-impl Default for Fnv1a {
-    fn default() -> Self {
-        Self(0x811c_9dc5)
-    }
-}
-
-impl Fnv1a {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
-        }
-    }
-}
-
 /// The ReplicaSet for the current template of `deployment`: named after the template's hash, so that making it twice
 /// makes it once; without annotations.
 pub(super) fn new_replica_set(deployment: &Deployment, replicas: i32) -> ReplicaSet {
     let spec = deployment.spec.clone().unwrap_or_default();
     let mut template = spec.template;
-    let hash = hash(&template, deployment.status.as_ref().and_then(|status| status.collision_count));
+    let hash =
+        hash::of_template(&template, deployment.status.as_ref().and_then(|status| status.collision_count));
     let metadata = template.metadata.get_or_insert_default();
     metadata.labels.get_or_insert_default().insert(HASH_LABEL.into(), hash.clone());
     let labels = metadata.labels.clone();
@@ -121,23 +90,6 @@ mod tests {
         assert!(same(&bare, &labelled));
         let other = template(json!({"metadata": {"labels": {"tier": "front"}}, "spec": {"containers": []}}));
         assert!(!same(&bare, &other));
-    }
-
-    #[test]
-    fn the_sum_is_fnv_1a() {
-        let mut sum = Fnv1a::default();
-        sum.write(b"foobar");
-        assert_eq!(sum.0, 0xbf9c_f968);
-    }
-
-    #[test]
-    fn a_hash_has_safe_letters_and_differs_by_template_and_collision() {
-        let one = template(json!({"spec": {"containers": [{"name": "c", "image": "web:1"}]}}));
-        let two = template(json!({"spec": {"containers": [{"name": "c", "image": "web:2"}]}}));
-        assert!(hash(&one, None).bytes().all(|letter| SAFE_LETTERS.contains(&letter)));
-        assert_eq!(hash(&one, None), hash(&one.clone(), None));
-        assert_ne!(hash(&one, None), hash(&two, None));
-        assert_ne!(hash(&one, None), hash(&one, Some(1)));
     }
 
     #[test]

@@ -1,14 +1,12 @@
-//! What a ReplicaSet lacks or has too much of (`pkg/controller/replicaset/replica_set.go`, `manageReplicas`).
+//! What a set of pods lacks or has too much of (`pkg/controller/replicaset/replica_set.go`, `manageReplicas`).
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::ReplicaSet;
-use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kubewright_runtime::owner;
+use k8s_openapi::api::core::v1::Pod;
 
 use super::ranking::least_needed;
+use super::replicated::Replicated;
 
 /// The most pods that one pass creates or deletes, so that one large set does not keep the others waiting.
 const BURST: usize = 500;
@@ -27,43 +25,22 @@ pub(super) enum Step {
 /// Compares the `active` pods of `set` with `spec.replicas`. `siblings` gives the pods of all sets with the same
 /// controller, when something has to go; they tell which nodes are crowded. A set that is being deleted does nothing
 /// more.
-pub(super) fn step(
-    set: &ReplicaSet,
+pub(super) fn step<R: Replicated>(
+    set: &R,
     active: &[Arc<Pod>],
     siblings: impl FnOnce() -> Vec<Arc<Pod>>,
     now: Timestamp,
 ) -> Step {
-    if set.metadata.deletion_timestamp.is_some() {
+    if set.meta().deletion_timestamp.is_some() {
         return Step::Settled;
     }
-    let wanted = usize::try_from(super::replicas(set)).unwrap_or_default();
+    let wanted = usize::try_from(set.replicas()).unwrap_or_default();
     match active.len() {
         have if have < wanted => Step::Create((wanted - have).min(BURST)),
         have if have > wanted => {
             Step::Delete(least_needed(active, &siblings(), (have - wanted).min(BURST), now))
         }
         _ => Step::Settled,
-    }
-}
-
-/// A pod of `set`, without a name: the API server makes one from `generateName`.
-pub(super) fn new_pod(set: &ReplicaSet) -> Pod {
-    let template = set.spec.as_ref().and_then(|spec| spec.template.clone()).unwrap_or_default();
-    let PodTemplateSpec { metadata, spec } = template;
-    let of_template = metadata.unwrap_or_default();
-    let name = set.metadata.name.as_deref().unwrap_or_default();
-    Pod {
-        metadata: ObjectMeta {
-            generate_name: Some(format!("{name}-")),
-            namespace: set.metadata.namespace.clone(),
-            labels: of_template.labels,
-            annotations: of_template.annotations,
-            finalizers: of_template.finalizers,
-            owner_references: Some(vec![owner::controller_reference(set)]),
-            ..ObjectMeta::default()
-        },
-        spec,
-        status: None,
     }
 }
 
@@ -85,16 +62,6 @@ mod tests {
         let mut set = replica_set(3);
         set.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(NOW));
         assert_eq!(step(&set, &[], Vec::new, NOW), Step::Settled);
-    }
-
-    #[test]
-    fn a_new_pod_carries_the_template_and_its_controller() {
-        let pod = new_pod(&replica_set(1));
-        assert_eq!(pod.metadata.generate_name.as_deref(), Some("web-"));
-        assert_eq!(pod.metadata.labels.as_ref().and_then(|labels| labels.get("app")).unwrap(), "web");
-        let owners = pod.metadata.owner_references.unwrap_or_default();
-        assert_eq!((owners[0].kind.as_str(), owners[0].controller), ("ReplicaSet", Some(true)));
-        assert_eq!(owners[0].block_owner_deletion, Some(true));
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Which pods go first when there are too many (`ActivePodsWithRanks` in `pkg/controller/controller_utils.go`).
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,7 +14,10 @@ const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// The `count` pods whose loss hurts least: bound to no node, then not running, not ready, cheap by annotation, on a
 /// node with many `siblings` (pods of the same owner's owner), ready for a short time, often restarted, young.
-/// Ages are compared by their order of magnitude, and equal ones by uid, so that not always the youngest go.
+/// Ages are compared by their order of magnitude, and the uid decides in the end, so that not always the youngest go.
+///
+/// Kubernetes asks the uid as soon as two ready times have the same magnitude, unless they are equal: no order at all,
+/// for it goes round in circles. Here the other criteria come first; which pod goes is as much a matter of luck.
 pub(super) fn least_needed(
     pods: &[Arc<Pod>],
     siblings: &[Arc<Pod>],
@@ -38,16 +41,16 @@ struct Rank<'a> {
     ready: bool,
     cost: i32,
     crowd: Reverse<usize>,
-    ready_age: Age<'a>,
+    ready_age: Age,
     restarts: Reverse<(i32, i32)>,
-    age: Age<'a>,
+    age: Age,
+    uid: &'a str,
 }
 
 impl<'a> Rank<'a> {
     fn of(pod: &'a Pod, on_node: &BTreeMap<&str, usize>, now: Timestamp) -> Self {
         let node = pod::node_name(pod);
         let ready = pod::is_ready(pod);
-        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
         let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
         Self {
             bound: !node.is_empty(),
@@ -59,49 +62,47 @@ impl<'a> Rank<'a> {
             ready,
             cost: deletion_cost(pod),
             crowd: Reverse(on_node.get(node).copied().unwrap_or_default()),
-            ready_age: Age::new(ready.then(|| pod::ready_since(pod)).flatten(), uid, now),
-            restarts: Reverse(pod::restarts(pod)),
-            age: Age::new(created, uid, now),
+            ready_age: Age::new(ready.then(|| pod::ready_since(pod)).flatten(), now),
+            restarts: Reverse(restarts(pod)),
+            age: Age::new(created, now),
+            uid: pod.metadata.uid.as_deref().unwrap_or_default(),
         }
     }
 }
 
-/// Equal times say nothing; otherwise the order of magnitude of the age counts, and within one the uid.
-#[derive(PartialEq, Eq)]
-struct Age<'a> {
-    since: Option<Timestamp>,
-    magnitude: i32,
-    uid: &'a str,
-}
+/// The order of magnitude of an age; unknown ones come first, then those of the future, then the young.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Age(Option<i32>);
 
-impl<'a> Age<'a> {
-    fn new(since: Option<Timestamp>, uid: &'a str, now: Timestamp) -> Self {
-        let nanoseconds = since.map_or(0, |since| now.duration_since(since).as_nanos());
-        let magnitude =
-            if nanoseconds > 0 { i32::try_from(nanoseconds.ilog2()).unwrap_or(i32::MAX) } else { -1 };
-        Self { since, magnitude, uid }
-    }
-}
-
-impl Ord for Age<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        if self.since == other.since {
-            return Ordering::Equal;
-        }
-        let unknown_first = self.since.is_some().cmp(&other.since.is_some());
-        unknown_first.then(self.magnitude.cmp(&other.magnitude)).then(self.uid.cmp(other.uid))
-    }
-}
-
-impl PartialOrd for Age<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+impl Age {
+    fn new(since: Option<Timestamp>, now: Timestamp) -> Self {
+        Self(since.map(|since| {
+            let nanoseconds = now.duration_since(since).as_nanos();
+            if nanoseconds > 0 { i32::try_from(nanoseconds.ilog2()).unwrap_or(i32::MAX) } else { -1 }
+        }))
     }
 }
 
 fn deletion_cost(pod: &Pod) -> i32 {
     let annotation = pod.metadata.annotations.as_ref().and_then(|annotations| annotations.get(DELETION_COST));
     annotation.and_then(|cost| cost.parse().ok()).unwrap_or_default()
+}
+
+/// The most restarts of a container, and of a sidecar (an init container that is always restarted).
+fn restarts(pod: &Pod) -> (i32, i32) {
+    let Some(status) = &pod.status else { return (0, 0) };
+    let sidecars = pod.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten());
+    let sidecars: Vec<_> = sidecars
+        .filter(|container| container.restart_policy.as_deref() == Some("Always"))
+        .map(|container| container.name.as_str())
+        .collect();
+    let containers = status.container_statuses.iter().flatten();
+    let init_containers = status.init_container_statuses.iter().flatten();
+    let of_sidecars = init_containers.filter(|status| sidecars.contains(&status.name.as_str()));
+    (
+        containers.map(|status| status.restart_count).max().unwrap_or_default(),
+        of_sidecars.map(|status| status.restart_count).max().unwrap_or_default(),
+    )
 }
 
 #[cfg(test)]
@@ -169,5 +170,23 @@ mod tests {
             ..Default::default()
         }]);
         assert_eq!(first(&[pod("calm", "Running", None), restless], &[]), "restless");
+    }
+
+    #[test]
+    fn only_sidecars_count_among_init_containers() {
+        let restarted = |policy: Option<&str>| -> Pod {
+            let mut pod = pod("restless", "Running", None);
+            let init = serde_json::json!([{"name": "init", "restartPolicy": policy}]);
+            pod.spec.as_mut().expect("spec").init_containers = serde_json::from_value(init).ok();
+            let status = k8s_openapi::api::core::v1::ContainerStatus {
+                name: "init".into(),
+                restart_count: 3,
+                ..Default::default()
+            };
+            pod.status.as_mut().expect("status").init_container_statuses = Some(vec![status]);
+            pod
+        };
+        assert_eq!(restarts(&restarted(Some("Always"))), (0, 3));
+        assert_eq!(restarts(&restarted(None)), (0, 0));
     }
 }

@@ -1,13 +1,14 @@
-//! The status of a ReplicaSet (`pkg/controller/replicaset/replica_set_utils.go`).
+//! The status of a ReplicaSet or ReplicationController (`pkg/controller/replicaset/replica_set_utils.go`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
+use k8s_openapi::api::apps::v1::{ReplicaSetCondition, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::replicated::Replicated;
 use crate::pod::{self, Availability};
 
 /// Why a pass could not bring the number of pods to the wanted one.
@@ -22,19 +23,15 @@ pub(super) struct Failure {
 /// The status that `set` should have, and when to look again because a pod becomes available then.
 ///
 /// `pods` are the set's pods, the ones that ended or go included. A failure that stands already keeps its first words.
-pub(super) fn status(
-    set: &ReplicaSet,
+pub(super) fn status<R: Replicated>(
+    set: &R,
     pods: &[Arc<Pod>],
     failure: Option<&Failure>,
     now: Timestamp,
 ) -> (ReplicaSetStatus, Option<Duration>) {
-    let min_ready = Duration::from_secs(super::min_ready_seconds(set));
-    let template_labels = set
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.template.as_ref())
-        .and_then(|template| template.metadata.as_ref())
-        .and_then(|metadata| metadata.labels.as_ref());
+    let min_ready = pod::seconds(set.min_ready_seconds());
+    let template = set.template().and_then(|template| template.metadata.as_ref());
+    let template_labels = template.and_then(|metadata| metadata.labels.as_ref());
     let fully_labelled = |pod: &Pod| {
         let labels = pod.metadata.labels.as_ref();
         template_labels
@@ -61,19 +58,19 @@ pub(super) fn status(
         fully_labeled_replicas: positive(labelled),
         ready_replicas: positive(ready),
         available_replicas: positive(available),
-        terminating_replicas: Some(i32::try_from(terminating).unwrap_or(i32::MAX)),
-        observed_generation: set.metadata.generation,
+        terminating_replicas: R::TELLS_TERMINATING.then_some(i32::try_from(terminating).unwrap_or(i32::MAX)),
+        observed_generation: set.meta().generation,
         conditions: conditions(set, failure, now),
     };
     (status, next)
 }
 
-fn conditions(
-    set: &ReplicaSet,
+fn conditions<R: Replicated>(
+    set: &R,
     failure: Option<&Failure>,
     now: Timestamp,
 ) -> Option<Vec<ReplicaSetCondition>> {
-    let mut conditions = set.status.as_ref().and_then(|status| status.conditions.clone()).unwrap_or_default();
+    let mut conditions = set.report().and_then(|status| status.conditions).unwrap_or_default();
     let standing = conditions.iter().position(|condition| condition.type_ == "ReplicaFailure");
     match (standing, failure) {
         (Some(index), None) => {

@@ -288,6 +288,39 @@ async fn an_object_that_somebody_else_changed_is_not_overwritten() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_classic_event_names_its_source_and_is_counted_in_place() {
+    let server = Server::new();
+    let controller = Controller::new(
+        "test",
+        does(move |ctx: &Context, key| {
+            Box::pin(async move {
+                if let Some(object) = ctx.get::<ConfigMap>(key) {
+                    ctx.event(&*object, EventType::Normal, "Arrived", "the train is here").await;
+                }
+                Ok(Outcome::Done)
+            })
+        }),
+    );
+    server.put("configmaps", "a", json!({}));
+    let _running = run(&server, [controller.core_events().for_kind::<ConfigMap>()]);
+    for n in 0..2 {
+        settle().await;
+        server.put("configmaps", "a", json!({"data": {"n": n.to_string()}}));
+    }
+    settle().await;
+    let names = server.names("events");
+    assert_eq!(names.len(), 1, "{names:?}");
+    let event = server.stored("events", &names[0]).unwrap_or_default();
+    assert_eq!((&event["count"], &event["message"]), (&json!(3), &json!("the train is here")));
+    assert_eq!(
+        (&event["source"]["component"], &event["reportingComponent"]),
+        (&json!("test"), &json!("test"))
+    );
+    assert_eq!(event["involvedObject"]["name"], "a");
+    assert_eq!(event["firstTimestamp"], "2026-01-01T00:00:00Z");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_that_repeats_is_counted_and_starts_anew_after_six_minutes() {
     let server = Server::new();
     let controller = Controller::new(
