@@ -19,8 +19,14 @@ const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
 /// An answer of JSON bytes, in the encoding that the client wants.
 #[must_use]
 pub(super) fn json(code: StatusCode, bytes: Bytes, encoding: Encoding) -> Response<ResponseBody> {
-    if encoding == Encoding::Json {
-        return bytes_of(code, bytes, encoding.media_type());
+    match encoding {
+        Encoding::Json => return bytes_of(code, bytes, encoding.media_type()),
+        Encoding::Protobuf => {
+            if let Some(message) = protobuf::encode_text(&bytes) {
+                return bytes_of(code, message.into(), encoding.media_type());
+            }
+        }
+        Encoding::PrettyJson | Encoding::Yaml => {}
     }
     value(code, &serde_json::from_slice(&bytes).unwrap_or_default(), encoding)
 }

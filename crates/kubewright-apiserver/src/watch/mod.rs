@@ -245,8 +245,7 @@ impl Lines {
 
     fn line(&mut self, what: &str, object: &[u8]) {
         if self.encoding == Encoding::Protobuf {
-            let value = serde_json::from_slice(object).unwrap_or_default();
-            let object = protobuf::encode(&value).unwrap_or_default();
+            let object = protobuf::encode_text(object).unwrap_or_default();
             return self.out.put_slice(&protobuf::encode_event(what, &object));
         }
         self.out.reserve(object.len() + 48);

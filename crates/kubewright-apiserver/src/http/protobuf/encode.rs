@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::table::{Field, Form, Message, Other, Type};
 
-const SCHEMA: &str = "apiextensions/v1.JSONSchemaProps";
+pub(super) const SCHEMA: &str = "apiextensions/v1.JSONSchemaProps";
 
 /// Appends the fields of a message to `out`.
 pub(super) fn message(message: &Message, object: &Value, out: &mut Vec<u8>) {
@@ -45,7 +45,7 @@ fn field(field: &Field, object: &Value, out: &mut Vec<u8>) {
     }
 }
 
-fn is_zero(value: &Value) -> bool {
+pub(super) fn is_zero(value: &Value) -> bool {
     match value {
         Value::Bool(yes) => !yes,
         Value::Number(number) => number.as_f64() == Some(0.0),
@@ -55,30 +55,25 @@ fn is_zero(value: &Value) -> bool {
 }
 
 /// One value of that type, as the field of that number. A value of another type is as good as zero.
-fn value(number: u32, of: Type, value: &Value, out: &mut Vec<u8>) {
+pub(super) fn value(number: u32, of: Type, value: &Value, out: &mut Vec<u8>) {
+    if let Value::String(text) = value {
+        return from_text(number, of, text, out);
+    }
     match of {
-        Type::Text => text(number, value.as_str().unwrap_or_default(), out),
+        Type::Text => text(number, "", out),
         Type::Bool => integer(number, value.as_bool().unwrap_or_default().into(), out),
         Type::Int32 | Type::Int64 => integer(number, whole(value), out),
         Type::Double => {
             varint(u64::from(number) << 3 | 1, out);
             out.extend_from_slice(&value.as_f64().unwrap_or_default().to_le_bytes());
         }
-        Type::Bytes => {
-            let bytes = STANDARD.decode(value.as_str().unwrap_or_default()).unwrap_or_default();
-            delimited(number, out, |out| out.extend_from_slice(&bytes));
-        }
-        Type::Time | Type::MicroTime => delimited(number, out, |out| time(value, out)),
-        Type::Quantity => delimited(number, out, |out| match value {
-            Value::String(quantity) => text(1, quantity, out),
-            other => text(1, &other.to_string(), out),
-        }),
+        Type::Bytes | Type::Time | Type::MicroTime => delimited(number, out, |_| {}),
+        Type::Quantity | Type::Json => delimited(number, out, |out| text(1, &value.to_string(), out)),
         Type::IntOrString => delimited(number, out, |out| {
-            integer(1, value.is_string().into(), out);
+            integer(1, 0, out);
             integer(2, whole(value), out);
-            text(3, value.as_str().unwrap_or_default(), out);
+            text(3, "", out);
         }),
-        Type::Json => delimited(number, out, |out| text(1, &value.to_string(), out)),
         Type::Texts => delimited(number, out, |out| {
             let items = value.as_array().into_iter().flatten().filter_map(Value::as_str);
             items.for_each(|item| text(1, item, out));
@@ -88,14 +83,35 @@ fn value(number: u32, of: Type, value: &Value, out: &mut Vec<u8>) {
     }
 }
 
+/// One value that is text in JSON, as [`value`].
+pub(super) fn from_text(number: u32, of: Type, given: &str, out: &mut Vec<u8>) {
+    match of {
+        Type::Text => text(number, given, out),
+        Type::Bytes => {
+            let bytes = STANDARD.decode(given).unwrap_or_default();
+            delimited(number, out, |out| out.extend_from_slice(&bytes));
+        }
+        Type::Time | Type::MicroTime => delimited(number, out, |out| time(given, out)),
+        Type::Quantity => delimited(number, out, |out| text(1, given, out)),
+        Type::IntOrString => delimited(number, out, |out| {
+            integer(1, 1, out);
+            integer(2, 0, out);
+            text(3, given, out);
+        }),
+        Type::Json => delimited(number, out, |out| text(1, &Value::from(given).to_string(), out)),
+        Type::Bool | Type::Int32 | Type::Int64 | Type::Double => value(number, of, &Value::Null, out),
+        Type::Texts | Type::SchemaOr(_) | Type::Message(_) => value(number, of, &Value::Null, out),
+    }
+}
+
 /// The whole number that a value is; one with a fraction loses it.
 fn whole(value: &Value) -> i64 {
     value.as_i64().or_else(|| value.as_f64().map(|number| number as i64)).unwrap_or_default()
 }
 
 /// Seconds and nanoseconds; nothing for what is no time.
-fn time(value: &Value, out: &mut Vec<u8>) {
-    let Some(at) = value.as_str().and_then(|text| text.parse::<Timestamp>().ok()) else { return };
+fn time(text: &str, out: &mut Vec<u8>) {
+    let Ok(at) = text.parse::<Timestamp>() else { return };
     integer(1, at.as_second(), out);
     integer(2, at.subsec_nanosecond().into(), out);
 }
@@ -134,10 +150,24 @@ pub(super) fn text(number: u32, text: &str, out: &mut Vec<u8>) {
 /// A field that has a length, written by `write`. Most are short: one byte is kept free for the length, and what was
 /// written is moved on when it takes more.
 pub(super) fn delimited(number: u32, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
-    varint(u64::from(number) << 3 | 2, out);
-    let start = out.len();
-    out.push(0);
+    let open = self::open(number, out);
     write(out);
+    close(open, out);
+}
+
+/// Where the length of a field stands that is being written.
+#[must_use]
+pub(super) struct Open(usize);
+
+/// Begins a field that has a length.
+pub(super) fn open(number: u32, out: &mut Vec<u8>) -> Open {
+    varint(u64::from(number) << 3 | 2, out);
+    out.push(0);
+    Open(out.len() - 1)
+}
+
+/// Ends a field: all that was written since belongs to it.
+pub(super) fn close(Open(start): Open, out: &mut Vec<u8>) {
     let length = out.len() - start - 1;
     if let Ok(short @ 0..0x80) = u8::try_from(length) {
         out[start] = short;

@@ -11,6 +11,7 @@
 //! Messages stay even when they are empty (`emptyDir: {}`), as Go's JSON encoder keeps structs.
 
 mod encode;
+mod stream;
 mod table;
 mod transcode;
 mod wire;
@@ -193,6 +194,42 @@ pub fn encode(object: &Value) -> Option<Vec<u8>> {
     encode::text(3, "", &mut out);
     encode::text(4, "", &mut out);
     known.then_some(out)
+}
+
+/// As [`encode`], of an object or list as text. What is stored begins with its kind and version, and is written while it is
+/// read; other texts are read first.
+#[must_use]
+pub fn encode_text(text: &[u8]) -> Option<Vec<u8>> {
+    stored(text).or_else(|| encode(&serde_json::from_slice(text).ok()?))
+}
+
+/// `None` for a text that does not begin as what is stored does, or has no message.
+fn stored(text: &[u8]) -> Option<Vec<u8>> {
+    let (kind, rest) = quoted(text.strip_prefix(b"{\"kind\":\"")?)?;
+    let (api_version, _) = quoted(rest.strip_prefix(b",\"apiVersion\":\"")?)?;
+    let message = message_of(api_version, kind);
+    let item = || message_of(api_version, kind.strip_suffix("List")?);
+    let mut out = Vec::with_capacity(text.len() + 64);
+    out.extend_from_slice(&MAGIC);
+    encode::delimited(1, &mut out, |out| {
+        encode::text(1, api_version, out);
+        encode::text(2, kind, out);
+    });
+    let raw = encode::open(2, &mut out);
+    match message {
+        Some(message) => stream::message(message, text, &mut out).ok()?,
+        None => stream::list(item()?, text, &mut out).ok()?,
+    }
+    encode::close(raw, &mut out);
+    encode::text(3, "", &mut out);
+    encode::text(4, "", &mut out);
+    Some(out)
+}
+
+/// The text up to the next quote, and what comes after it.
+fn quoted(text: &[u8]) -> Option<(&str, &[u8])> {
+    let end = text.iter().position(|byte| *byte == b'"')?;
+    Some((std::str::from_utf8(&text[..end]).ok()?, &text[end + 1..]))
 }
 
 /// One event of a watch: its length, and a `meta/v1.WatchEvent` with the object in an envelope of its own

@@ -10,7 +10,9 @@ const TABLE: &str = include_str!("messages.txt");
 static MESSAGES: LazyLock<BTreeMap<&'static str, Message>> = LazyLock::new(|| {
     let sections = TABLE.split("\n[").skip(1).filter_map(|section| section.split_once(']'));
     sections
-        .map(|(name, lines)| (name, Message { name, lines: lines.trim(), fields: OnceLock::new() }))
+        .map(|(name, lines)| {
+            (name, Message { name, lines: lines.trim(), fields: OnceLock::new(), members: OnceLock::new() })
+        })
         .collect()
 });
 
@@ -20,6 +22,14 @@ pub(super) struct Message {
     name: &'static str,
     lines: &'static str,
     fields: OnceLock<Box<[Field]>>,
+    members: OnceLock<Box<[Member]>>,
+}
+
+/// A field as JSON knows it: a member of an object.
+pub(super) struct Member {
+    /// The numbers of the messages that it is inside of, outermost first, whose members are those of the object.
+    pub(super) inside: Box<[u32]>,
+    pub(super) field: &'static Field,
 }
 
 /// A field of a message.
@@ -96,6 +106,24 @@ impl Message {
     pub(super) fn field(&self, number: u32) -> Option<&Field> {
         let fields = self.fields();
         fields.binary_search_by_key(&number, |field| field.number).ok().map(|index| &fields[index])
+    }
+
+    /// The field of that name in JSON, also where it is in a message whose fields are members here.
+    pub(super) fn member(&'static self, name: &str) -> Option<&'static Member> {
+        let members = self.members.get_or_init(|| {
+            let mut members = self.all_members(&[]);
+            members.sort_by_key(|member| member.field.name);
+            members.into()
+        });
+        members.binary_search_by_key(&name, |member| member.field.name).ok().map(|index| &members[index])
+    }
+
+    fn all_members(&'static self, inside: &[u32]) -> Vec<Member> {
+        let members = self.fields().iter().flat_map(|field| match field.form {
+            Form::Inlined(inner) => inner.all_members(&[inside, &[field.number]].concat()),
+            _ => vec![Member { inside: inside.into(), field }],
+        });
+        members.collect()
     }
 
     /// The field that a line of the table stands for. A test has all lines understood.

@@ -1,10 +1,12 @@
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::encode::{self as writer};
 use super::maker::Maker;
 use super::table::{Field, Form, Message, Type};
-use super::{MAGIC, Mistake, ObjectType, encode, encode_event};
+use super::transcode;
+use super::wire::Reader;
+use super::{Envelope, MAGIC, Mistake, ObjectType, encode, encode_event, encode_text};
 use crate::kinds::{Kinds, Subresource};
 use crate::schema::{Additional, Node};
 
@@ -289,10 +291,50 @@ fn every_kind_is_the_same_after_its_way_through_protobuf() {
             let mut object = Value::Object(Maker::new(&bytes).object(of.message, 3));
             object["apiVersion"] = of.api_version().into();
             object["kind"] = kind.clone().into();
+            let text = encode_text(stored_form(&object).as_bytes()).unwrap();
+            assert_eq!(of.decode(&text), Ok(object.clone()), "{kind} as text");
             let decoded = of.decode(&encode(&object).unwrap());
             assert_eq!(decoded, Ok(object), "{kind}");
         }
     }
+}
+
+/// As objects are stored: the kind and the version come first.
+fn stored_form(object: &Value) -> String {
+    let mut rest = object.clone();
+    let members = rest.as_object_mut().unwrap();
+    let (kind, version) = (members.remove("kind").unwrap(), members.remove("apiVersion").unwrap());
+    let rest = rest.to_string();
+    let comma = if rest == "{}" { "" } else { "," };
+    format!("{{\"kind\":{kind},\"apiVersion\":{version}{comma}{}", &rest[1..])
+}
+
+#[test]
+fn a_list_is_the_same_whether_it_is_read_first_or_while_it_is_written() {
+    let item = json!({"metadata": {"name": "a", "managedFields": [{"manager": "m", "fieldsV1": {"f:data": {}}}]},
+        "data": {"k\n": "v"}, "binaryData": null, "immutable": false});
+    let list = json!({"kind": "ConfigMapList", "apiVersion": "v1",
+        "metadata": {"resourceVersion": "7", "remainingItemCount": 3}, "items": [item, {"metadata": {"name": "b"}}]});
+    // Both read back: the order of fields is nobody's business.
+    let of = config_map();
+    let items = |encoded: &[u8]| -> Vec<Value> {
+        let envelope = Envelope::open(encoded).unwrap();
+        let mut reader = Reader::new(envelope.raw);
+        let mut items = Vec::new();
+        while let Some((number, wire)) = reader.field().unwrap() {
+            let mut object = Map::new();
+            let message = if number == 1 { Message::named("meta/v1.ListMeta").unwrap() } else { of.message };
+            transcode::message(message, wire.bytes("x").unwrap(), &mut object, transcode::LEVELS).unwrap();
+            items.push(Value::Object(object));
+        }
+        items
+    };
+    let streamed = items(&encode_text(stored_form(&list).as_bytes()).unwrap());
+    assert_eq!(streamed.len(), 3);
+    assert_eq!(streamed, items(&encode(&list).unwrap()));
+    // What does not begin as what is stored does is read first.
+    assert_eq!(items(&encode_text(list.to_string().as_bytes()).unwrap()), streamed);
+    assert_eq!(encode_text(b"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":7}x"), None);
 }
 
 #[test]
@@ -359,6 +401,8 @@ proptest! {
         let mut object = Value::Object(Maker::new(&bytes).object(of.message, 8));
         object["apiVersion"] = of.api_version().into();
         object["kind"] = kind.clone().into();
+        let text = encode_text(stored_form(&object).as_bytes()).unwrap();
+        prop_assert_eq!(of.decode(&text), Ok(object.clone()));
         prop_assert_eq!(there_and_back(of, object.clone()), Ok(object));
     }
 
