@@ -271,3 +271,6 @@ fn not_a_url(text: &str) -> Option<String> {
     }
     wrong(&format!("invalid port {:?} after host", format!(":{port}")))
 }
+
+#[cfg(test)]
+mod tests;

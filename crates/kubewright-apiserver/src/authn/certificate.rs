@@ -147,3 +147,6 @@ fn uid(subject: &X509Name<'_>) -> Result<String, BadCertificate> {
         _ => Err(BadCertificate::Uid),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,3 +148,6 @@ fn headers(names: &[String]) -> Result<Vec<String>, EmptyHeader> {
     };
     names.iter().map(read).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,7 +51,7 @@ fn server() -> Authenticator {
 }
 
 fn issue(server: &Authenticator, spec: &Value) -> Result<Value, ApiError> {
-    with(&cluster(), |lookup| server.issue_token(&account(), &json!({"spec": spec}), lookup))
+    with(&cluster(), |lookup| server.issue_token(&account(), &json!({"spec": spec}), lookup, &mut Vec::new()))
 }
 
 fn token(server: &Authenticator, spec: &Value) -> String {
@@ -98,8 +98,8 @@ async fn a_transport_in_process_vouches_for_its_caller() {
 #[tokio::test(start_paused = true)]
 async fn a_bad_certificate_alone_is_refused_but_a_good_token_beside_it_is_not() {
     let (mut parts, ()) = Request::builder().body(()).unwrap().into_parts();
-    parts.extensions.insert(PeerCertificate(vec![1, 2, 3]));
-    let server = server();
+    parts.extensions.insert(PeerCertificate::new(vec![vec![1, 2, 3].into()]).unwrap());
+    let server = server().with_client_ca(Bundle::default());
     let refused = with(&cluster(), |lookup| server.authenticate(&parts, lookup));
     assert_eq!(refused, Err(ApiError::unauthorized()));
     parts.headers.insert(AUTHORIZATION, "Bearer sesame".parse().unwrap());
@@ -223,12 +223,19 @@ async fn token_requests_that_break_the_rules_are_told_why() {
     assert_eq!(refusal(json!({"expirationSeconds": 1_i64 << 33})).0, 422);
     assert_eq!(refusal(json!({"expirationSeconds": "x"})).0, 400);
     let body = json!({"metadata": {"name": "else"}, "spec": {}});
-    let other = with(&cluster(), |lookup| server.issue_token(&account(), &body, lookup)).unwrap_err();
+    let other = with(&cluster(), |lookup| server.issue_token(&account(), &body, lookup, &mut Vec::new()))
+        .unwrap_err();
     assert_eq!(
         other.message,
         "TokenRequest.authentication.k8s.io \"bot\" is invalid: metadata.name: Invalid value: \"else\": must match the \
          service account name if specified"
     );
+}
+
+fn review_token(server: &Authenticator, body: &Value) -> Result<String, ApiError> {
+    let review::Question { token, audiences } = review::Question::read(body)?;
+    let found = with(&cluster(), |lookup| server.authenticate_token(token.reveal(), &audiences, lookup));
+    review::answer(body, &found)
 }
 
 fn value(answer: &str) -> Value {
@@ -249,10 +256,8 @@ async fn a_token_for_others_is_not_for_this_server() {
     assert!(matches!(check(&server, &token, &cluster()), Err(TokenError::Audience { .. })));
     assert_eq!(request(&server, &format!("Bearer {token}")), Err(StatusCode::UNAUTHORIZED));
 
-    let review = |spec: Value| {
-        value(&with(&cluster(), |lookup| server.review_token(&json!({"spec": spec}), lookup)).unwrap())["status"]
-            .clone()
-    };
+    let review =
+        |spec: Value| value(&review_token(&server, &json!({"spec": spec})).unwrap())["status"].clone();
     let known = review(json!({"token": token, "audiences": ["golden", "other"]}));
     assert_eq!((&known["authenticated"], &known["audiences"]), (&json!(true), &json!(["golden"])));
     assert_eq!(known["user"]["username"], "system:serviceaccount:ns:bot");
@@ -266,7 +271,7 @@ async fn a_token_for_others_is_not_for_this_server() {
 #[tokio::test(start_paused = true)]
 async fn reviews_tell_whose_token_it_is_and_who_one_is() {
     let server = server();
-    let review = |body: Value| with(&cluster(), |lookup| server.review_token(&body, lookup));
+    let review = |body: Value| review_token(&server, &body);
     let answer = value(&review(json!({"kind": "TokenReview", "spec": {"token": "sesame"}})).unwrap());
     assert_eq!(
         answer["status"],

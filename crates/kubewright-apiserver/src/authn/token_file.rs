@@ -17,7 +17,7 @@ pub enum TokenFileError {
         found: usize,
     },
     /// A quote where none may stand.
-    #[error("parse error on line {line}, column {column}: bare \" in non-quoted field")]
+    #[error("parse error on line {line}, column {column}: bare \" in non-quoted-field")]
     BareQuote {
         /// From 1 on.
         line: usize,
@@ -115,7 +115,7 @@ impl<'a, L: Iterator<Item = (usize, &'a str)>> Reader<'a, L> {
                     match self.line() {
                         Some(next) => (number, line) = next,
                         None => {
-                            let column = line.trim_end_matches('\n').len() + 1;
+                            let column = line.len() + 1;
                             return Err(TokenFileError::Quote { record, line: number, column });
                         }
                     }
@@ -140,3 +140,6 @@ impl<'a, L: Iterator<Item = (usize, &'a str)>> Reader<'a, L> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

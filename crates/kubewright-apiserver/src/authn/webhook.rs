@@ -166,3 +166,6 @@ fn key(token: &str, audiences: &[String]) -> [u8; 32] {
     key.copy_from_slice(digest(&SHA256, &text).as_ref());
     key
 }
+
+#[cfg(test)]
+mod tests;

@@ -162,3 +162,6 @@ impl Policy {
         rules
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -172,6 +172,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::authn::User;
+    use crate::authz::{Attributes, Decision, ReviewVersion, Reviewer, webhook};
+
+    fn authorizer() -> Authorizer {
+        Authorizer::new(vec![Mode::Rbac], kubewright_world::World::simulated(1).clock)
+    }
 
     fn put(store: &Memory<()>, collection: &str, key: &str, expect: Expect, object: &Value) -> Revision {
         let draft = Draft { bytes: object.to_string().into_bytes(), revision_at: None, tag: Arc::new(()) };
@@ -182,7 +188,8 @@ mod tests {
     /// `get` on pods in `ns`, for `alice`.
     fn may_get_pods(authorizer: &Authorizer, store: &Memory<()>) -> bool {
         let what = Attributes { verb: "get", resource: "pods", namespace: "ns", ..Attributes::default() };
-        authorizer.authorize(&store.snapshot(), &User::new("alice", ["g"]), &what).allowed
+        let alice = User::new("alice", ["g"]);
+        authorizer.rights(&store.snapshot()).authorize(&alice, &what).allowed()
     }
 
     fn role(namespace: &str, verb: &str) -> Value {
@@ -203,7 +210,7 @@ mod tests {
             (ROLES, BINDINGS, "Role", "ns", "ns/r"),
         ] {
             let store = Memory::new();
-            let authorizer = Authorizer::default();
+            let authorizer = authorizer();
             let may = || may_get_pods(&authorizer, &store);
             assert!(!may());
             let made = put(&store, roles, key, Expect::Absent, &role(namespace, "get"));
@@ -219,10 +226,39 @@ mod tests {
         }
     }
 
+    /// Who is asked when the roles do not say yes.
+    #[tokio::test(start_paused = true)]
+    async fn a_webhook_is_asked_only_for_what_nothing_before_it_decides() {
+        let store = Memory::new();
+        let reviewer = Reviewer::new(webhook::tests::remote(), ReviewVersion::V1);
+        let clock = kubewright_world::World::simulated(1).clock;
+        let authorizer = Authorizer::new(vec![Mode::Rbac, Mode::Webhook(reviewer)], clock);
+        let server = webhook::tests::Server::new(json!({"allowed": true, "reason": "friend"}));
+        authorizer.client.as_ref().unwrap().attach(Arc::clone(&server) as Arc<dyn crate::webhook::Local>);
+        put(&store, CLUSTER_ROLES, "r", Expect::Absent, &role("", "get"));
+        put(&store, CLUSTER_BINDINGS, "b", Expect::Absent, &binding("", "ClusterRole", "alice"));
+        let what = Attributes { verb: "get", resource: "pods", namespace: "ns", ..Attributes::default() };
+        let snapshot = store.snapshot();
+        let ask = async |name: &str| {
+            let user = User::new(name, ["g"]);
+            authorizer.resolve(&snapshot, |rights| rights.authorize(&user, &what)).await
+        };
+        assert!(ask("alice").await.reason.starts_with("RBAC: allowed by"));
+        assert!(server.asked.lock().is_empty());
+        assert_eq!(ask("bob").await, Decision::allow("friend"));
+        let two = ["carol", "dave"].map(|name| User::new(name, ["g"]));
+        let both = authorizer
+            .resolve(&snapshot, |rights| two.each_ref().map(|user| rights.authorize(user, &what).allowed()))
+            .await;
+        assert_eq!(both, [true, true], "as many questions as there are");
+        let alone = authorizer.rights(&snapshot).authorize(&User::new("eve", ["g"]), &what);
+        assert!(!alone.allowed() && alone.error.is_some(), "who cannot wait is not allowed");
+    }
+
     #[test]
     fn nothing_is_compiled_while_no_role_changes() {
         let store = Memory::new();
-        let authorizer = Authorizer::default();
+        let authorizer = authorizer();
         put(&store, ROLES, "ns/r", Expect::Absent, &json!({"metadata": {"name": "r", "namespace": "ns"}}));
         let before = authorizer.rbac(&store.snapshot());
         put(&store, "/pods", "ns/p", Expect::Absent, &json!({}));
@@ -251,6 +287,6 @@ mod tests {
             &json!({"metadata": {"name": "r"},
             "rules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]}),
         );
-        assert!(may_get_pods(&Authorizer::default(), &store));
+        assert!(may_get_pods(&authorizer(), &store));
     }
 }

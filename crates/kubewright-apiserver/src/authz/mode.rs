@@ -87,3 +87,6 @@ impl Mode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

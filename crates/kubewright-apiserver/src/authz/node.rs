@@ -360,3 +360,6 @@ fn names(spec: &Value, is_reference: fn(&str) -> bool) -> BTreeSet<String> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests;

@@ -239,3 +239,6 @@ fn resource_attributes(what: &Attributes<'_>) -> Value {
     }
     Value::Object(attributes)
 }
+
+#[cfg(test)]
+pub(super) mod tests;

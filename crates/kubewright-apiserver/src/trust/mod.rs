@@ -255,3 +255,6 @@ fn incompatible() -> NotGood {
 fn seconds(time: UnixTime) -> i64 {
     i64::try_from(time.as_secs()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -261,3 +261,6 @@ fn file(
         source,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,8 +10,10 @@ use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use kubewright_apiserver::http::authority::Credentials;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::client::WantsClientCert;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -38,13 +40,7 @@ impl Server {
         alpn: &str,
         shown: Option<&Credentials>,
     ) -> io::Result<TlsStream<TcpStream>> {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.authority.ca_der().clone()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots);
+        let config = self.trusting();
         let mut config = match shown {
             Some(shown) => config
                 .with_client_auth_cert(vec![shown.certificate_der().clone()], shown.key_der().into())
@@ -53,6 +49,31 @@ impl Server {
         };
         config.alpn_protocols = [alpn].into_iter().filter(|alpn| !alpn.is_empty()).map(Into::into).collect();
         TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("localhost").unwrap(), stream).await
+    }
+
+    /// A TLS connection on which the client shows a certificate and signs with this key, whoever's it is.
+    pub(crate) async fn tls_with(
+        &self,
+        certificate: &CertificateDer<'static>,
+        key: PrivatePkcs8KeyDer<'static>,
+    ) -> io::Result<TlsStream<TcpStream>> {
+        let key = rustls::crypto::ring::sign::any_ecdsa_type(&key.into()).unwrap();
+        let shown = CertifiedKey::new(vec![certificate.clone()], key);
+        let resolver = Arc::new(SingleCertAndKey::from(shown));
+        let config = Arc::new(self.trusting().with_client_cert_resolver(resolver));
+        let stream = TcpStream::connect(self.address).await?;
+        TlsConnector::from(config).connect(ServerName::try_from("localhost").unwrap(), stream).await
+    }
+
+    /// The settings of a client that knows the server's authority.
+    fn trusting(&self) -> ConfigBuilder<ClientConfig, WantsClientCert> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.authority.ca_der().clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
     }
 
     pub(crate) async fn http1(&self) -> Http1 {

@@ -17,6 +17,7 @@ use kubewright_apiserver::authn::PeerCertificate;
 use kubewright_apiserver::http::authority::Authority;
 use kubewright_apiserver::http::listener::{Limits, Listener, RemoteAddress};
 use kubewright_apiserver::http::tls;
+use kubewright_apiserver::trust::Bundle;
 use kubewright_world::World;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
@@ -54,7 +55,9 @@ impl Server {
 
     pub(crate) async fn start_with(world: &World, limits: Limits) -> Self {
         let authority = Authority::new(world).unwrap();
-        let tls = tls::server_config(&authority, &["localhost", "127.0.0.1"]).unwrap();
+        let serving = authority.serving_certificate(&["localhost", "127.0.0.1"]).unwrap();
+        let clients = Bundle::of_der([authority.ca_der().clone()]).unwrap();
+        let tls = tls::server_config(&serving.into(), &clients, world.clock).unwrap();
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr();
         let shutdown = CancellationToken::new();
@@ -140,8 +143,8 @@ fn body(pieces: impl futures::Stream<Item = Bytes> + Send + 'static) -> Body {
 /// What the service can tell of its client.
 fn who(request: &Request<Incoming>) -> String {
     let RemoteAddress(address) = request.extensions().get().unwrap();
-    let name = request.extensions().get().map_or("nobody".to_owned(), |PeerCertificate(der)| {
-        let (_, certificate) = X509Certificate::from_der(der).unwrap();
+    let name = request.extensions().get().map_or("nobody".to_owned(), |shown: &PeerCertificate| {
+        let (_, certificate) = X509Certificate::from_der(shown.der()).unwrap();
         certificate.subject().to_string()
     });
     format!("{name} from {address}")

@@ -2,6 +2,7 @@ use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::authz::Rbac;
 
 fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
     let parse = |(name, value): &(&str, &str)| {
@@ -11,12 +12,13 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
 }
 
 /// `bot` of `ns` holds these rules cluster-wide.
-fn rbac(rules: &Value) -> Rbac {
-    Rbac::of_objects(&[
+fn rights(rules: &Value) -> Rights {
+    let rbac = Rbac::of_objects(&[
         json!({"kind": "ClusterRole", "metadata": {"name": "r"}, "rules": rules}),
         json!({"kind": "ClusterRoleBinding", "metadata": {"name": "b"}, "roleRef": {"kind": "ClusterRole", "name": "r"},
             "subjects": [{"kind": "ServiceAccount", "namespace": "ns", "name": "bot"}]}),
-    ])
+    ]);
+    rbac.into()
 }
 
 fn bot() -> User {
@@ -38,7 +40,7 @@ const LIST: Attributes<'_> = Attributes {
 
 fn act_as(rules: &Value, pairs: &[(&str, &str)]) -> Result<User, String> {
     let wanted = wanted(&headers(pairs)).unwrap().unwrap();
-    impersonate(&rbac(rules), &bot(), &wanted, &LIST).map_err(|error| error.message)
+    impersonate(&rights(rules), &bot(), &wanted, &LIST).map_err(|error| error.message)
 }
 
 #[test]
@@ -138,12 +140,12 @@ fn a_narrow_right_is_for_one_kind_of_request() {
         {"verbs": ["impersonate-on:user-info:list"], "apiGroups": [""], "resources": ["configmaps"]},
     ]);
     assert_eq!(act_as(&narrow, &[("Impersonate-User", "boss")]).unwrap().name, "boss");
-    let rbac = rbac(&narrow);
+    let rights = rights(&narrow);
     let boss = User::new("boss", [] as [&str; 0]);
     let delete = Attributes { verb: "delete", ..LIST };
-    assert!(impersonate(&rbac, &bot(), &boss, &delete).is_err());
+    assert!(impersonate(&rights, &bot(), &boss, &delete).is_err());
     let node = User::new("system:node:n", [] as [&str; 0]);
-    assert!(impersonate(&rbac, &bot(), &node, &LIST).is_err(), "nodes have a mode of their own");
+    assert!(impersonate(&rights, &bot(), &node, &LIST).is_err(), "nodes have a mode of their own");
 }
 
 #[test]
@@ -168,10 +170,10 @@ fn a_pods_account_may_act_as_the_pods_node_alone() {
     let mut caller = bot();
     caller.extra.insert(NODE_NAME.to_owned(), vec!["n1".to_owned()]);
     let node = |name: &str| User::new(format!("system:node:{name}"), [] as [&str; 0]);
-    let acting = impersonate(&rbac(&rules), &caller, &node("n1"), &LIST).unwrap();
+    let acting = impersonate(&rights(&rules), &caller, &node("n1"), &LIST).unwrap();
     assert_eq!(
         (acting.name.as_str(), acting.groups),
         ("system:node:n1", vec![NODES.to_owned(), AUTHENTICATED.to_owned()])
     );
-    assert!(impersonate(&rbac(&rules), &caller, &node("n2"), &LIST).is_err());
+    assert!(impersonate(&rights(&rules), &caller, &node("n2"), &LIST).is_err());
 }

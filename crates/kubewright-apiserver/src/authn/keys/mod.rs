@@ -46,3 +46,6 @@ pub(super) struct Header {
 fn encode(part: &impl Serialize) -> Option<String> {
     serde_json::to_vec(part).map(|bytes| URL_SAFE_NO_PAD.encode(bytes)).ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,8 +60,12 @@ impl TokenKey {
 
     /// A token with these claims.
     pub(crate) fn sign(&self, claims: &impl Serialize) -> Result<String, KeyError> {
+        self.sign_under(self.public.header(), claims)
+    }
+
+    fn sign_under(&self, header: &str, claims: &impl Serialize) -> Result<String, KeyError> {
         let claims = encode(claims).ok_or(KeyError::Damaged)?;
-        let mut token = format!("{}.{claims}", self.public.header());
+        let mut token = format!("{header}.{claims}");
         let signature = match &self.pair {
             Pair::Ec(pair) => {
                 let signature = pair.sign(&self.random, token.as_bytes());
@@ -77,6 +81,14 @@ impl TokenKey {
         token.push('.');
         URL_SAFE_NO_PAD.encode_string(signature, &mut token);
         Ok(token)
+    }
+}
+
+#[cfg(test)]
+impl TokenKey {
+    /// A token with another header.
+    pub(crate) fn sign_as(&self, header: &str, claims: &impl Serialize) -> String {
+        self.sign_under(&URL_SAFE_NO_PAD.encode(header), claims).unwrap()
     }
 }
 

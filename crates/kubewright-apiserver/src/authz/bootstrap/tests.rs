@@ -50,10 +50,10 @@ fn the_aggregated_roles_are_born_with_their_rules() {
 fn who_may_do_what_on_a_new_cluster() {
     let rbac = Rbac::of_objects(&objects());
     let may = |user: &User, verb: &str, group: &str, resource: &str| {
-        rbac.authorize(user, &Attributes { verb, group, resource, ..Attributes::default() }).allowed
+        rbac.authorize(user, &Attributes { verb, group, resource, ..Attributes::default() }).allowed()
     };
     let may_path = |user: &User, path: &str| {
-        rbac.authorize(user, &Attributes { verb: "get", path, ..Attributes::default() }).allowed
+        rbac.authorize(user, &Attributes { verb: "get", path: Some(path), ..Attributes::default() }).allowed()
     };
     let alice = User::new("alice", ["system:authenticated"]);
     assert!(may(&alice, "create", "authorization.k8s.io", "selfsubjectaccessreviews"));

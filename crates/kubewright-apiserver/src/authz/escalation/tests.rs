@@ -1,9 +1,10 @@
 use serde_json::json;
 
 use super::*;
+use crate::authz::Rbac;
 
 /// `dev` holds `get` and `list` on pods everywhere, and whatever `more` adds.
-fn rbac(more: &[Value]) -> Rbac {
+fn rights(more: &[Value]) -> Rights {
     let mut objects = vec![
         json!({"kind": "ClusterRole", "metadata": {"name": "reader"},
             "rules": [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}]}),
@@ -11,7 +12,7 @@ fn rbac(more: &[Value]) -> Rbac {
             "roleRef": {"kind": "ClusterRole", "name": "reader"}, "subjects": [{"kind": "User", "name": "dev"}]}),
     ];
     objects.extend_from_slice(more);
-    Rbac::of_objects(&objects)
+    Rbac::of_objects(&objects).into()
 }
 
 /// A right for `dev`, cluster-wide.
@@ -56,11 +57,11 @@ fn binding(kind: &str, name: &str) -> Value {
 #[test]
 fn a_role_may_hold_what_its_writer_holds_and_no_more() {
     let request = write("roles", "ns", "");
-    assert_eq!(check(&rbac(&[]), &dev(), &request, &role(&pods(&["get", "list"])), None), Ok(()));
+    assert_eq!(check(&rights(&[]), &dev(), &request, &role(&pods(&["get", "list"])), None), Ok(()));
 
     let wanted = json!([{"verbs": ["get", "delete", "watch"], "apiGroups": [""], "resources": ["pods", "secrets"]},
         {"verbs": ["get"], "apiGroups": ["apps"], "resources": ["deployments"], "resourceNames": ["a"]}]);
-    let refusal = check(&rbac(&[]), &dev(), &request, &role(&wanted), None).unwrap_err();
+    let refusal = check(&rights(&[]), &dev(), &request, &role(&wanted), None).unwrap_err();
     assert_eq!(
         refusal.message,
         "roles.rbac.authorization.k8s.io \"r\" is forbidden: user \"dev\" (groups=[\"team\" \
@@ -74,7 +75,7 @@ fn a_role_may_hold_what_its_writer_holds_and_no_more() {
 
 #[test]
 fn two_rules_together_cover_what_neither_covers_alone() {
-    let both = rbac(&right("delete", "", "pods", ""));
+    let both = rights(&right("delete", "", "pods", ""));
     let request = write("roles", "ns", "");
     assert_eq!(check(&both, &dev(), &request, &role(&pods(&["get", "delete"])), None), Ok(()));
 }
@@ -83,11 +84,14 @@ fn two_rules_together_cover_what_neither_covers_alone() {
 fn masters_and_escalate_are_above_the_check() {
     let request = write("roles", "ns", "");
     let wanted = role(&pods(&["*"]));
-    assert!(check(&rbac(&[]), &dev(), &request, &wanted, None).is_err());
-    assert_eq!(check(&rbac(&[]), &User::new("root", [SYSTEM_MASTERS]), &request, &wanted, None), Ok(()));
-    assert_eq!(check(&rbac(&right("escalate", GROUP, "roles", "")), &dev(), &request, &wanted, None), Ok(()));
+    assert!(check(&rights(&[]), &dev(), &request, &wanted, None).is_err());
+    assert_eq!(check(&rights(&[]), &User::new("root", [SYSTEM_MASTERS]), &request, &wanted, None), Ok(()));
+    assert_eq!(
+        check(&rights(&right("escalate", GROUP, "roles", "")), &dev(), &request, &wanted, None),
+        Ok(())
+    );
 
-    let by_name = rbac(&right("escalate", GROUP, "roles", "r"));
+    let by_name = rights(&right("escalate", GROUP, "roles", "r"));
     assert!(check(&by_name, &dev(), &request, &wanted, None).is_err(), "a create has no name in its URL");
     assert_eq!(check(&by_name, &dev(), &write("roles", "ns", "r"), &wanted, Some(&role(&json!([])))), Ok(()));
 }
@@ -95,7 +99,7 @@ fn masters_and_escalate_are_above_the_check() {
 #[test]
 fn a_binding_needs_the_rights_of_its_role_or_bind() {
     let admin = json!({"kind": "ClusterRole", "metadata": {"name": "admin"}, "rules": pods(&["*"])});
-    let known = rbac(std::slice::from_ref(&admin));
+    let known = rights(std::slice::from_ref(&admin));
     let request = write("rolebindings", "ns", "");
     assert_eq!(check(&known, &dev(), &request, &binding("ClusterRole", "reader"), None), Ok(()));
     let refusal = check(&known, &dev(), &request, &binding("ClusterRole", "admin"), None).unwrap_err();
@@ -111,14 +115,14 @@ fn a_binding_needs_the_rights_of_its_role_or_bind() {
     );
 
     let [more, held] = right("bind", GROUP, "clusterroles", "admin");
-    let binder = rbac(&[admin, more, held]);
+    let binder = rights(&[admin, more, held]);
     assert_eq!(check(&binder, &dev(), &request, &binding("ClusterRole", "admin"), None), Ok(()));
 }
 
 #[test]
 fn a_binding_to_a_role_that_is_not_there_is_not_found() {
     let request = write("rolebindings", "ns", "");
-    let refusal = check(&rbac(&[]), &dev(), &request, &binding("Role", "x"), None).unwrap_err();
+    let refusal = check(&rights(&[]), &dev(), &request, &binding("Role", "x"), None).unwrap_err();
     assert_eq!(
         (refusal.code, refusal.message.as_str()),
         (StatusCode::NOT_FOUND, "roles.rbac.authorization.k8s.io \"x\" not found")
@@ -134,7 +138,7 @@ fn aggregation_needs_all_rights_on_create_and_on_taking_it_away() {
     let why = "clusterroles.rbac.authorization.k8s.io \"r\" is forbidden: must have cluster-admin privileges to use \
                aggregationRule";
     for (new, old) in [(&aggregating, None), (&plain, Some(&aggregating))] {
-        assert_eq!(check(&rbac(&[]), &dev(), &request, new, old).unwrap_err().message, why);
+        assert_eq!(check(&rights(&[]), &dev(), &request, new, old).unwrap_err().message, why);
     }
     let everything = [
         json!({"kind": "ClusterRole", "metadata": {"name": "all"}, "rules": [
@@ -142,7 +146,7 @@ fn aggregation_needs_all_rights_on_create_and_on_taking_it_away() {
         json!({"kind": "ClusterRoleBinding", "metadata": {"name": "all"},
             "roleRef": {"kind": "ClusterRole", "name": "all"}, "subjects": [{"kind": "User", "name": "dev"}]}),
     ];
-    assert_eq!(check(&rbac(&everything), &dev(), &request, &aggregating, None), Ok(()));
+    assert_eq!(check(&rights(&everything), &dev(), &request, &aggregating, None), Ok(()));
 }
 
 #[test]
@@ -151,16 +155,16 @@ fn letting_go_of_an_object_is_no_grant() {
     let mut new = old.clone();
     new["metadata"]["finalizers"] = json!([]);
     let request = write("roles", "ns", "r");
-    assert_eq!(check(&rbac(&[]), &dev(), &request, &new, Some(&old)), Ok(()));
+    assert_eq!(check(&rights(&[]), &dev(), &request, &new, Some(&old)), Ok(()));
     new["metadata"]["labels"] = json!({"a": "b"});
-    assert!(check(&rbac(&[]), &dev(), &request, &new, Some(&old)).is_err());
+    assert!(check(&rights(&[]), &dev(), &request, &new, Some(&old)).is_err());
 }
 
 #[test]
 fn a_rule_that_multiplies_out_of_hand_is_refused_unseen() {
     let many: Vec<String> = (0..5000).map(|n| n.to_string()).collect();
     let huge = role(&json!([{"verbs": many, "apiGroups": many, "resources": many, "resourceNames": many}]));
-    let refusal = check(&rbac(&[]), &dev(), &write("roles", "ns", ""), &huge, None).unwrap_err();
+    let refusal = check(&rights(&[]), &dev(), &write("roles", "ns", ""), &huge, None).unwrap_err();
     assert!(refusal.message.contains("more than the 20000 that can be checked"), "{}", refusal.message);
 }
 
@@ -168,8 +172,8 @@ fn a_rule_that_multiplies_out_of_hand_is_refused_unseen() {
 fn roles_that_could_not_be_resolved_are_told() {
     let lost = json!({"kind": "ClusterRoleBinding", "metadata": {"name": "lost"},
         "roleRef": {"kind": "ClusterRole", "name": "gone"}, "subjects": [{"kind": "User", "name": "dev"}]});
-    let refusal =
-        check(&rbac(&[lost]), &dev(), &write("roles", "ns", ""), &role(&pods(&["watch"])), None).unwrap_err();
+    let refusal = check(&rights(&[lost]), &dev(), &write("roles", "ns", ""), &role(&pods(&["watch"])), None)
+        .unwrap_err();
     assert!(
         refusal
             .message
@@ -187,5 +191,5 @@ fn long_lists_are_compared_as_sets() {
         json!({"kind": "ClusterRole", "metadata": {"name": "more"}, "rules": rules}),
         right("", "", "", "")[1].clone(),
     ];
-    assert_eq!(check(&rbac(&objects), &dev(), &write("roles", "ns", ""), &role(&rules), None), Ok(()));
+    assert_eq!(check(&rights(&objects), &dev(), &write("roles", "ns", ""), &role(&rules), None), Ok(()));
 }

@@ -1,12 +1,13 @@
 use http::StatusCode;
 use serde_json::json;
 
+use super::super::Rbac;
 use super::*;
 
 /// `alice` may `get` and `list` configmaps in `ns`, and `get` the path `/x`.
-fn rbac() -> Rbac {
+fn rights() -> Rights {
     let alice = json!([{"kind": "User", "name": "alice"}]);
-    Rbac::of_objects(&[
+    let rbac = Rbac::of_objects(&[
         json!({"kind": "Role", "metadata": {"name": "r", "namespace": "ns"},
             "rules": [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}]}),
         json!({"kind": "RoleBinding", "metadata": {"name": "r", "namespace": "ns"},
@@ -15,11 +16,12 @@ fn rbac() -> Rbac {
             "rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]}),
         json!({"kind": "ClusterRoleBinding", "metadata": {"name": "paths"},
             "roleRef": {"kind": "ClusterRole", "name": "paths"}, "subjects": alice}),
-    ])
+    ]);
+    rbac.into()
 }
 
 fn ask(plural: &str, namespace: &str, body: &Value) -> Result<Value, ApiError> {
-    handle(&rbac(), &User::new("alice", ["g"]), plural, namespace, body)
+    handle(&rights(), &User::new("alice", ["g"]), plural, namespace, body)
 }
 
 fn refusal(plural: &str, namespace: &str, body: &Value) -> (u16, String) {
