@@ -1,5 +1,6 @@
 //! Lists and watches.
 
+mod edge;
 mod support;
 
 use serde_json::{Value, json};

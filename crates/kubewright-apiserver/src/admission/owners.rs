@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::refusal::forbidden;
 use super::{Operation, Review};
-use crate::authz::{Attributes, Rights};
+use crate::authz::{Attributes, Decision, Rights};
 use crate::error::ApiError;
 
 /// # Errors
@@ -39,13 +39,12 @@ pub(super) fn validate(review: &Review<'_>, object: &Value) -> Result<(), ApiErr
         };
         let decision = rights.authorize(call.user, &what);
         if !decision.allowed() {
-            let why =
-                format!("cannot set an ownerRef on a resource you can't delete: {}, <nil>", decision.reason);
+            let why = format!("cannot set an ownerRef on a resource you can't delete: {}", told(&decision));
             return Err(forbidden(review, object, &why));
         }
     }
     let held = newly_held(new, old);
-    if held.is_empty() || may_finalize(&rights, review, &ANYTHING) {
+    if held.is_empty() || rights.authorize(call.user, &ANYTHING).allowed() {
         return Ok(());
     }
     held.into_iter().try_for_each(|reference| may_hold(&rights, review, object, reference))
@@ -81,10 +80,6 @@ fn newly_held<'a>(new: &'a [Value], old: &'a [Value]) -> Vec<&'a Value> {
     new.iter().filter(|reference| holds(reference) && !held_before(reference)).collect()
 }
 
-fn may_finalize(rights: &Rights, review: &Review<'_>, what: &Attributes<'_>) -> bool {
-    rights.authorize(review.call.user, what).allowed()
-}
-
 /// The user must be able to set the finalizers of the owner.
 fn may_hold(rights: &Rights, review: &Review<'_>, object: &Value, reference: &Value) -> Result<(), ApiError> {
     let text = |field: &str| reference[field].as_str().unwrap_or_default();
@@ -113,11 +108,16 @@ fn may_hold(rights: &Rights, review: &Review<'_>, object: &Value, reference: &Va
         let decision = rights.authorize(review.call.user, &what);
         if !decision.allowed() {
             let why = format!(
-                "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: {}, <nil>",
-                decision.reason
+                "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: {}",
+                told(&decision)
             );
             return Err(forbidden(review, object, &why));
         }
     }
     Ok(())
+}
+
+/// The reason of a decision and what went wrong, as Go prints them.
+fn told(decision: &Decision) -> String {
+    format!("{}, {}", decision.reason, decision.error.as_deref().unwrap_or("<nil>"))
 }

@@ -198,11 +198,23 @@ mod tests {
         for (given, called) in [
             ("https://127.0.0.1:1//x//y/", "https://127.0.0.1:1/x/y?timeout=2s"),
             ("https://127.0.0.1:1", "https://127.0.0.1:1/?timeout=2s"),
+            ("https://127.0.0.1:1//mutate-v1-pod", "https://127.0.0.1:1/mutate-v1-pod?timeout=2s"),
+            ("https://127.0.0.1:1/a/../b/./c/?x=y", "https://127.0.0.1:1/b/c?timeout=2s"),
+            ("https://hook.example.com/../a", "https://hook.example.com/a?timeout=2s"),
             ("https://127.0.0.1:1/a%20b/%C3%BC?", "https://127.0.0.1:1/a%20b/%C3%BC?timeout=2s"),
             ("https://[::1]:1/a", "https://[::1]:1/a?timeout=2s"),
         ] {
             assert_eq!(url(&json!({"url": given})), called);
         }
+    }
+
+    #[test]
+    fn the_port_is_that_of_https_where_none_is_given() {
+        let port = |url: &str| Target::read(&json!({"url": url})).expect("a good URL").port;
+        assert_eq!(
+            (port("https://hook.example.com/x"), port("https://[::1]/x"), port("https://a:8443")),
+            (443, 443, 8443)
+        );
     }
 
     #[test]

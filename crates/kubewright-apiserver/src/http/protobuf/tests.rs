@@ -325,7 +325,8 @@ fn a_list_is_the_same_whether_it_is_read_first_or_while_it_is_written() {
             let mut object = Map::new();
             let message = if number == 1 { Message::named("meta/v1.ListMeta").unwrap() } else { of.message };
             transcode::message(message, wire.bytes("x").unwrap(), &mut object, transcode::LEVELS).unwrap();
-            items.push(Value::Object(object));
+            // The metadata first, wherever they stand.
+            items.insert(if number == 1 { 0 } else { items.len() }, Value::Object(object));
         }
         items
     };

@@ -1,0 +1,164 @@
+//! What clients trip over at the edge: content types, discovery, protobuf, and what is switched there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, Method};
+use http_body_util::BodyExt;
+use kubewright_apiserver::http::Settings;
+use kubewright_apiserver::kinds::RuntimeConfig;
+use kubewright_apiserver::registry;
+use kubewright_store::Memory;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::support::Api;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+/// What client-go asks discovery for.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+
+async fn with(edge: Settings) -> Api {
+    Api::start_as(Arc::new(Memory::new()), registry::Settings::default(), edge).await
+}
+
+fn content_type(headers: &HeaderMap) -> &str {
+    headers["content-type"].to_str().expect("text")
+}
+
+#[tokio::test(start_paused = true)]
+async fn discovery_is_aggregated_for_those_who_want_it_and_only_where_it_is_on() {
+    let (on, off) =
+        (Api::start().await, with(Settings { aggregated_discovery: false, ..Settings::default() }).await);
+    for path in ["/api", "/apis"] {
+        let answer = on.send(Method::GET, path, &[("accept", AGGREGATED)], "").await;
+        assert_eq!(
+            content_type(&answer.headers),
+            "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        );
+        assert_eq!(answer.body["kind"], "APIGroupDiscoveryList");
+        let beta =
+            "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+        let answer = on.send(Method::GET, path, &[("accept", beta)], "").await;
+        assert_eq!(answer.body["apiVersion"], "apidiscovery.k8s.io/v2beta1");
+        let answer = off.send(Method::GET, path, &[("accept", AGGREGATED)], "").await;
+        assert_eq!((answer.code.as_u16(), content_type(&answer.headers)), (200, "application/json"));
+        assert_eq!(answer.body["kind"], if path == "/api" { "APIVersions" } else { "APIGroupList" });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_switched_off_is_not_served_and_the_rest_works() {
+    let (runtime_config, _) =
+        RuntimeConfig::parse(["batch/v1=false", "rbac.authorization.k8s.io/v1/roles=false"])
+            .expect("it can be read");
+    let api = Api::start_with(registry::Settings { runtime_config, ..registry::Settings::default() }).await;
+    api.get("/apis/batch/v1").await.expect(404);
+    api.get("/apis/batch/v1/namespaces/default/jobs").await.expect(404);
+    let groups = api.get("/apis").await.expect(200);
+    let names: Vec<&Value> =
+        groups["groups"].as_array().expect("groups").iter().map(|group| &group["name"]).collect();
+    assert!(!names.contains(&&json!("batch")) && names.contains(&&json!("apps")));
+    api.get("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles").await.expect(404);
+    api.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/view").await.expect(200);
+    api.post(MAPS, json!({"metadata": {"name": "a"}})).await.expect(201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_lasts_as_long_as_the_server_says_and_up_to_twice() {
+    let api = with(Settings { min_request_timeout: Duration::from_secs(10), ..Settings::default() }).await;
+    let start = Instant::now();
+    let mut watch = api.watch(&format!("{MAPS}?watch=1")).await;
+    assert_eq!(watch.next().await, None);
+    let lasted = start.elapsed();
+    assert!((10..=20).contains(&lasted.as_secs()), "{lasted:?}");
+}
+
+/// client-go's typed client compares the whole text.
+#[tokio::test(start_paused = true)]
+async fn what_was_applied_is_answered_as_exactly_json() {
+    let api = Api::start().await;
+    let config =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
+    for code in [201, 200] {
+        let headers = [("content-type", "application/apply-patch+yaml"), ("accept", "application/json")];
+        let answer =
+            api.send(Method::PATCH, &format!("{MAPS}/a?fieldManager=m"), &headers, config.to_string()).await;
+        assert_eq!((answer.code.as_u16(), content_type(&answer.headers)), (code, "application/json"));
+    }
+}
+
+/// What metadata clients ask for.
+#[tokio::test(start_paused = true)]
+async fn metadata_come_in_protobuf() {
+    let api = Api::start().await;
+    api.post(MAPS, json!({"metadata": {"name": "a"}, "data": {"secret": "s3cret"}})).await.expect(201);
+    for (path, kind) in
+        [(MAPS.to_owned(), "PartialObjectMetadataList"), (format!("{MAPS}/a"), "PartialObjectMetadata")]
+    {
+        let accept = format!(
+            "{PROTOBUF};as={kind};g=meta.k8s.io;v=v1,application/json;as={kind};g=meta.k8s.io;v=v1,application/json"
+        );
+        let answer = api.send(Method::GET, &path, &[("accept", &accept)], "").await;
+        assert_eq!((answer.code.as_u16(), content_type(&answer.headers)), (200, PROTOBUF));
+        assert!(answer.bytes.starts_with(b"k8s\0"));
+        let holds = |text: &str| answer.bytes.windows(text.len()).any(|part| part == text.as_bytes());
+        assert!(holds(kind) && holds("default") && !holds("s3cret"));
+    }
+}
+
+/// Each event is its length in four bytes, and then itself.
+#[tokio::test(start_paused = true)]
+async fn a_watch_in_protobuf_is_framed() {
+    let api = Api::start().await;
+    api.post(MAPS, json!({"metadata": {"name": "a"}})).await.expect(201);
+    let accept = format!("{PROTOBUF};stream=watch");
+    let response =
+        api.open(Method::GET, &format!("{MAPS}?watch=1&timeoutSeconds=5"), &[("accept", &accept)], "").await;
+    assert_eq!(content_type(response.headers()), "application/vnd.kubernetes.protobuf;stream=watch");
+    api.delete(&format!("{MAPS}/a")).await.expect(200);
+    let mut rest = &*response.into_body().collect().await.expect("a body cannot fail").to_bytes();
+    let mut events = Vec::new();
+    while let Some((length, after)) = rest.split_first_chunk::<4>() {
+        let (event, after) = after.split_at(u32::from_be_bytes(*length) as usize);
+        assert!(event.windows(4).any(|part| part == b"k8s\0"));
+        events.push(event[2..2 + usize::from(event[1])].to_vec());
+        rest = after;
+    }
+    assert_eq!(events, [b"ADDED".to_vec(), b"DELETED".to_vec()]);
+}
+
+/// Custom resources have no messages.
+#[tokio::test(start_paused = true)]
+async fn a_custom_resource_is_json_or_not_acceptable() {
+    let api = Api::start().await;
+    let definition = json!({"metadata": {"name": "widgets.example.com"}, "spec": {
+        "group": "example.com", "scope": "Cluster", "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}});
+    api.post(CRDS, definition).await.expect(201);
+    let widgets = "/apis/example.com/v1/widgets";
+    let both = format!("{PROTOBUF},application/json");
+    let answer = api.send(Method::GET, widgets, &[("accept", &both)], "").await;
+    assert_eq!((answer.code.as_u16(), content_type(&answer.headers)), (200, "application/json"));
+    let answer = api.send(Method::GET, widgets, &[("accept", PROTOBUF)], "").await;
+    assert_eq!(answer.code, 406);
+    let metadata = format!("{PROTOBUF};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
+    let answer = api.send(Method::GET, widgets, &[("accept", &metadata)], "").await;
+    assert_eq!((answer.code.as_u16(), content_type(&answer.headers)), (200, PROTOBUF));
+}
+
+/// A reflector that is refused lists instead; one whose wish is silently dropped hangs for ever.
+#[tokio::test(start_paused = true)]
+async fn a_streaming_list_that_makes_no_sense_is_refused() {
+    let api = Api::start().await;
+    for query in [
+        "watch=1&sendInitialEvents=true",
+        "watch=1&resourceVersionMatch=NotOlderThan",
+        "watch=1&sendInitialEvents=true&resourceVersionMatch=Exact",
+        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+    ] {
+        api.get(&format!("{MAPS}?{query}")).await.refused(422, "Invalid");
+    }
+}
