@@ -1,16 +1,23 @@
 //! How the tokens of service accounts are issued and verified: the flags `--service-account-*` and `--api-audiences`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{Header, Jwk, KeyError, PublicKey, TokenKey};
+use super::secret::fingerprint;
 use super::service_account::{Claims, ISSUER};
 use super::{TokenError, common};
 
-/// What tokens are called invalid for.
+/// How many well signed tokens are remembered.
+const MAX_VERIFIED: usize = 1024;
+
+/// Between these a maximum of the lifetime has to be.
 const LOWEST_MAXIMUM: Duration = Duration::from_secs(3600);
 const HIGHEST_MAXIMUM: Duration = Duration::from_secs(1 << 32);
 
@@ -26,6 +33,8 @@ pub struct ServiceAccounts {
     pub(super) max_expiration: Option<Duration>,
     pub(super) extend_expiration: bool,
     jwks_uri: Option<String>,
+    /// Tokens whose signature was good, by digest. It stays good; all else is looked at each time.
+    verified: Mutex<BTreeMap<[u8; 32], Arc<Claims>>>,
 }
 
 /// Why service accounts cannot be set up so (`k8s.io/kubernetes/pkg/kubeapiserver/options/authentication.go` and
@@ -76,6 +85,7 @@ impl ServiceAccounts {
             max_expiration: None,
             extend_expiration: true,
             jwks_uri: None,
+            verified: Mutex::default(),
         }
     }
 
@@ -168,7 +178,32 @@ impl ServiceAccounts {
 
     /// What a token says, and for which of the audiences asked about it is meant, when one of the keys has signed it and
     /// one of the issuers is said to have issued it (`k8s.io/kubernetes/pkg/serviceaccount/jwt.go`).
-    pub(super) fn verify(&self, token: &str, asked: &[String]) -> Result<(Claims, Vec<String>), TokenError> {
+    pub(super) fn verify(
+        &self,
+        token: &str,
+        asked: &[String],
+    ) -> Result<(Arc<Claims>, Vec<String>), TokenError> {
+        let print = fingerprint(token);
+        let known = self.verified.lock().get(&print).cloned();
+        let claims = match known {
+            Some(known) => known,
+            None => {
+                let claims = Arc::new(self.claims(token)?);
+                let mut verified = self.verified.lock();
+                if verified.len() >= MAX_VERIFIED {
+                    verified.clear();
+                }
+                verified.insert(print, Arc::clone(&claims));
+                claims
+            }
+        };
+        let meant = if claims.aud.is_empty() { &self.audiences } else { &claims.aud };
+        let audiences = common(asked, meant)?;
+        Ok((claims, audiences))
+    }
+
+    /// What a token says, when it is well signed.
+    fn claims(&self, token: &str) -> Result<Claims, TokenError> {
         #[derive(Deserialize)]
         struct Issued {
             #[serde(default)]
@@ -183,16 +218,13 @@ impl ServiceAccounts {
         }
         let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| TokenError::Unknown)?;
         self.check(header, signed.as_bytes(), &signature)?;
-        let claims: Claims = serde_json::from_slice(&payload).map_err(|_| TokenError::Claims)?;
-        let meant = if claims.aud.is_empty() { &self.audiences } else { &claims.aud };
-        let audiences = common(asked, meant)?;
-        Ok((claims, audiences))
+        serde_json::from_slice(&payload).map_err(|_| TokenError::Claims)
     }
 
     /// Whether one of the keys has signed this: that which the header names, or any if it names none.
     fn check(&self, header: &str, signed: &[u8], signature: &[u8]) -> Result<(), TokenError> {
         if let Some(key) = self.accepted.iter().find(|key| key.wrote(header)) {
-            let good = key.verify(key.jwk().alg, signed, signature);
+            let good = key.verify(key.algorithm(), signed, signature);
             return if good { Ok(()) } else { Err(TokenError::Signature) };
         }
         let header = URL_SAFE_NO_PAD.decode(header).map_err(|_| TokenError::Unknown)?;
@@ -230,7 +262,7 @@ impl ServiceAccounts {
         if !issuer.starts_with("https://") || issuer.contains(['?', '#']) {
             return None;
         }
-        let mut algorithms: Vec<&str> = self.accepted.iter().map(|key| key.jwk().alg).collect();
+        let mut algorithms: Vec<&str> = self.accepted.iter().map(PublicKey::algorithm).collect();
         algorithms.sort_unstable();
         algorithms.dedup();
         let here = || format!("https://{address}/openid/v1/jwks");

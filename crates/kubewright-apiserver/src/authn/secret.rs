@@ -60,7 +60,8 @@ impl StaticTokens {
     }
 }
 
-fn fingerprint(token: &str) -> [u8; 32] {
+/// The digest of a token, by which it is known.
+pub(super) fn fingerprint(token: &str) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
     bytes

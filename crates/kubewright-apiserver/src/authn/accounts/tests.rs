@@ -46,13 +46,24 @@ fn token(accounts: &ServiceAccounts) -> String {
 }
 
 fn check(accounts: &ServiceAccounts, token: &str) -> Result<Claims, TokenError> {
-    accounts.verify(token, accounts.own_audiences()).map(|(claims, _)| claims)
+    accounts.verify(token, accounts.own_audiences()).map(|(claims, _)| (*claims).clone())
 }
 
 #[test]
 fn a_token_of_the_signing_key_is_verified_by_its_certificate() {
     let accounts = envtest();
     assert_eq!(check(&accounts, &token(&accounts)), Ok(claims(ISSUER_OF_ENVTEST, ISSUER_OF_ENVTEST)));
+}
+
+#[test]
+fn a_token_that_was_looked_at_before_is_not_taken_for_another() {
+    let accounts = envtest();
+    let good = token(&accounts);
+    for _ in 0..2 {
+        assert!(check(&accounts, &good).is_ok());
+        assert!(check(&accounts, &format!("{}AAAA", &good[..good.len() - 4])).is_err());
+        assert!(matches!(accounts.verify(&good, &["other".to_owned()]), Err(TokenError::Audience { .. })));
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub struct Jwk {
     kid: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     crv: Option<&'static str>,
-    pub(crate) alg: &'static str,
+    alg: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     x: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,6 +82,11 @@ impl PublicKey {
         let id = URL_SAFE_NO_PAD.encode(digest(&SHA256, &family.public_key_info(&material)));
         let header = encode(&json!({"alg": algorithm(family), "kid": id})).ok_or(KeyError::Damaged)?;
         Ok(Self { family, material, id, header })
+    }
+
+    /// The algorithm that the other half signs with.
+    pub(crate) fn algorithm(&self) -> &'static str {
+        algorithm(self.family)
     }
 
     /// Whether a header says nothing else than those of this key do.
