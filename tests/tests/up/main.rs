@@ -5,6 +5,7 @@
 
 mod clock;
 mod crash;
+mod envtest;
 mod golden;
 mod kube_rs;
 mod kubectl;

@@ -6,9 +6,9 @@ use std::{
     fmt,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
-use kubewright_cluster::Builder;
+use kubewright_cluster::{Builder, StartError};
 
 use super::flags::Flags;
 
@@ -16,14 +16,24 @@ use super::flags::Flags;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     /// As `kubewright up --controllers` takes it. None of them by default.
-    pub(super) controllers: String,
-    pub(super) nodes: usize,
+    controllers: String,
+    /// The variable or the flag that says so.
+    source: String,
+    nodes: usize,
 }
 
 impl Settings {
     /// The cluster that they describe.
-    pub(super) fn configure(self, builder: Builder) -> Builder {
-        builder.controllers(self.controllers).nodes(self.nodes)
+    pub(super) fn configure(&self, builder: Builder) -> Builder {
+        builder.controllers(self.controllers.as_str()).nodes(self.nodes)
+    }
+
+    /// Why that cluster did not start, with the name of the setting that is to blame.
+    pub(super) fn explain(&self, error: StartError) -> anyhow::Error {
+        match error {
+            StartError::Controllers(error) => anyhow!("{}: {error}", self.source),
+            error => error.into(),
+        }
     }
 
     /// # Errors
@@ -50,7 +60,8 @@ impl Settings {
                 _ => bail!("{name}: {value:?} is no number from 0 to 1000"),
             },
         };
-        Ok(Self { controllers: controllers.map(|(_, value)| value).unwrap_or_default(), nodes })
+        let (source, controllers) = controllers.unwrap_or_default();
+        Ok(Self { controllers, source, nodes })
     }
 }
 
@@ -87,21 +98,16 @@ mod tests {
 
     #[test]
     fn nothing_runs_unless_it_is_asked_for() {
-        let none = settings("", &[]).expect("settings");
-        assert_eq!(none, Settings { controllers: String::new(), nodes: 0 });
-        assert_eq!(none.to_string(), "without controllers");
+        assert_eq!(settings("", &[]).expect("settings").to_string(), "without controllers");
     }
 
     #[test]
     fn controllers_and_nodes_are_switched_on_by_variables_and_flags_go_before_them() {
         let variables = [("KUBEWRIGHT_CONTROLLERS", "garbagecollector,namespace"), ("KUBEWRIGHT_NODES", "2")];
-        let on = settings("", &variables).expect("settings");
-        assert_eq!(on, Settings { controllers: "garbagecollector,namespace".to_owned(), nodes: 2 });
-        let other =
-            settings("--kubewright-controllers=* --kubewright-nodes 0", &variables).expect("settings");
-        assert_eq!(other, Settings { controllers: "*".to_owned(), nodes: 0 });
-        let off = settings("--kubewright-controllers=", &variables).expect("settings");
-        assert_eq!(off.controllers, "");
+        let told = |line: &str| settings(line, &variables).expect("settings").to_string();
+        assert_eq!(told(""), "with the controllers garbagecollector,namespace and 2 simulated nodes");
+        assert_eq!(told("--kubewright-controllers=* --kubewright-nodes 0"), "with the controllers *");
+        assert_eq!(told("--kubewright-controllers="), "without controllers");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Who clients are and what they may do, besides client certificates: tokens in a file, a proxy in front, anonymous ones.
+//! Who clients are, besides what client certificates say: tokens in a file, a proxy in front, anonymous ones.
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use kubewright_cluster::{Builder, Bundle, FrontProxy, token_file};
 
 use super::read;
@@ -9,11 +9,8 @@ use crate::drop_in::flags::Flags;
 const TOKENS: &str = "token-auth-file";
 const PROXY_CA: &str = "requestheader-client-ca-file";
 
-/// The modes of `--authorization-mode` (`k8s.io/kubernetes/pkg/kubeapiserver/authorizer/modes`).
-const MODES: [&str; 6] = ["ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"];
-
 /// # Errors
-/// When a file does not hold what it should, or a mode is none.
+/// When a file does not hold what it should, or a header has no name.
 pub(super) fn configure(flags: &Flags, mut builder: Builder) -> anyhow::Result<Builder> {
     if let Some(path) = flags.text(TOKENS) {
         for (token, user) in token_file::parse(&read(TOKENS, path)?, path)? {
@@ -27,11 +24,6 @@ pub(super) fn configure(flags: &Flags, mut builder: Builder) -> anyhow::Result<B
     }
     if let Some(allowed) = flags.switch("anonymous-auth") {
         builder = builder.anonymous(allowed);
-    }
-    for mode in flags.list("authorization-mode").unwrap_or_default() {
-        if !MODES.contains(&mode) {
-            bail!("authorization-mode {mode:?} is not a valid mode");
-        }
     }
     Ok(builder)
 }

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod address;
+mod authorization;
 mod certificates;
 mod clients;
 mod objects;
@@ -9,7 +10,7 @@ mod unsupported;
 
 use std::{fs, path::Path};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use kubewright_cluster::{Builder, Cluster, Endpoint};
 use kubewright_world::World;
 
@@ -32,26 +33,28 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
     let hand = Hand::read(flags)?;
     let threads = || tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
     let runtime = hand.runtime(threads)?;
-    let served = runtime.block_on(serve(flags, settings, hand));
+    let served = runtime.block_on(serve(flags, &settings, hand));
     // Nobody waits for what still runs: connections are cut by the end of the process, watches and long requests with them.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(flags: &Flags, settings: Settings, hand: Hand) -> anyhow::Result<()> {
+async fn serve(flags: &Flags, settings: &Settings, hand: Hand) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let world = World::real();
     let address = address::bind(flags)?;
+    let builder = hand.configure(settings.configure(builder(flags)?));
     let serving = certificates::serving(flags)?;
     let made = serving.certificate.is_none();
-    let endpoint = Endpoint::bind_with(address, &world, serving).await?;
+    let endpoint = Endpoint::bind_with(address, &world, serving).await;
+    // Without its sources, which its text has already.
+    let endpoint = endpoint.map_err(|error| anyhow!("{error}"))?;
     if made {
         certificates::keep(flags, &endpoint)?;
     }
-    let about = settings.to_string();
-    let builder = hand.configure(settings.configure(builder(flags)?)).world(world).endpoint(endpoint);
-    let _cluster = builder.start().await?;
-    say(&format!("kubewright serves as kube-apiserver on https://{address}, {about}"));
+    let started = builder.world(world).endpoint(endpoint).start().await;
+    let _cluster = started.map_err(|error| settings.explain(error))?;
+    say(&format!("kubewright serves as kube-apiserver on https://{address}, {settings}"));
     signals.next().await;
     Ok(())
 }
@@ -65,6 +68,7 @@ fn builder(flags: &Flags) -> anyhow::Result<Builder> {
     };
     let builder = accounts::configure(flags, builder)?;
     let builder = clients::configure(flags, builder)?;
+    let builder = authorization::configure(flags, builder)?;
     objects::configure(flags, builder)
 }
 

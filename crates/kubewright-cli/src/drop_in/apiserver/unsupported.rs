@@ -3,16 +3,13 @@
 use crate::drop_in::flags::Flags;
 
 /// Flags that are told when they are given a value, with what does not happen.
-const MISSED: [(&str, &str); 18] = [
+const MISSED: [(&str, &str); 15] = [
     ("admission-control-config-file", "plugins have no configuration"),
     ("audit-log-path", "no audit log is written"),
     ("audit-policy-file", "no audit log is written"),
     ("audit-webhook-config-file", "nobody is told of audit events"),
     ("authentication-config", "nobody is authenticated by it"),
-    ("authentication-token-webhook-config-file", "nobody is asked about tokens"),
     ("authorization-config", "nobody is authorized by it"),
-    ("authorization-policy-file", "nobody is authorized by it"),
-    ("authorization-webhook-config-file", "nobody is asked what users may do"),
     ("cors-allowed-origins", "no such headers are sent"),
     ("egress-selector-config-file", "connections are made directly"),
     ("emulated-version", "the API is v1.36's"),
