@@ -11,7 +11,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::run::{cargo, run, target};
+use crate::{
+    envtest::{self, Assets},
+    run::{cargo, run, target},
+};
 
 /// What is compared with.
 #[derive(clap::Args)]
@@ -27,6 +30,19 @@ pub(crate) struct Options {
 enum What {
     /// The API server under load, beside a reference that runs already
     Api(Api),
+    /// Start and stop of envtest's Environment, beside a real kube-apiserver and etcd
+    Envtest(Envtest),
+}
+
+#[derive(clap::Args)]
+struct Envtest {
+    /// A folder with a real kube-apiserver and etcd; by default that of KUBEBUILDER_ASSETS
+    #[arg(long, value_name = "FOLDER")]
+    reference: Option<PathBuf>,
+
+    /// How often each is started and stopped; the median counts
+    #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
+    runs: u16,
 }
 
 #[derive(clap::Args)]
@@ -72,6 +88,7 @@ pub(crate) fn bench(options: &Options) -> Result<()> {
     match &options.what {
         None => waits(&options.waits),
         Some(What::Api(options)) => api(options),
+        Some(What::Envtest(options)) => envtest(options),
     }
 }
 
@@ -110,6 +127,51 @@ fn api(options: &Api) -> Result<()> {
         run(Command::new(apibench()).arg("compare").args([&theirs, &ours]))?;
     }
     Ok(())
+}
+
+/// What an `envtest.Environment` costs (`tests/envtest-go/cmd/startstop`): the real programs, then ours, then the ratios.
+fn envtest(options: &Envtest) -> Result<()> {
+    run(&mut cargo(["build", "--release", "--package", "kubewright-cli"]))?;
+    let go = envtest::go().map_err(anyhow::Error::msg)?;
+    let given =
+        options.reference.clone().or_else(|| std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from));
+    let measure = |assets: &Assets| -> Result<StartStop> {
+        let row = envtest::start_and_stop(&go, assets, options.runs)?;
+        serde_json::from_str(&row).with_context(|| format!("not a row: {row}"))
+    };
+    let theirs = given.map(|folder| measure(&Assets::of(&folder)?)).transpose()?;
+    let ours = measure(&Assets::link("release")?)?;
+    let theirs = theirs.as_ref().map(StartStop::figures);
+    let mut out = io::stdout();
+    writeln!(out, "{:<14}{:>14}{:>14}{:>8}", "", "reference", "kubewright", "ratio")?;
+    for (at, (what, unit, ours)) in ours.figures().into_iter().enumerate() {
+        let (theirs, ratio) = match theirs.map(|figures| figures[at].2) {
+            Some(theirs) => (format!("{theirs:.3} {unit}"), format!("{:.3}", ours / theirs)),
+            None => ("-".to_owned(), "-".to_owned()),
+        };
+        writeln!(out, "{what:<14}{theirs:>14}{:>14}{ratio:>8}", format!("{ours:.3} {unit}"))?;
+    }
+    Ok(())
+}
+
+/// What `startstop` prints.
+#[derive(serde::Deserialize)]
+struct StartStop {
+    start_seconds: f64,
+    stop_seconds: f64,
+    peak_memory_bytes: f64,
+}
+
+impl StartStop {
+    /// What is told, with its unit.
+    fn figures(&self) -> [(&'static str, &'static str, f64); 4] {
+        [
+            ("start", "s", self.start_seconds),
+            ("stop", "s", self.stop_seconds),
+            ("start + stop", "s", self.start_seconds + self.stop_seconds),
+            ("peak memory", "MiB", self.peak_memory_bytes / f64::from(1 << 20)),
+        ]
+    }
 }
 
 fn apibench() -> PathBuf {

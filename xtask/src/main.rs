@@ -5,6 +5,7 @@
 
 mod bench;
 mod check;
+mod envtest;
 mod run;
 mod summary;
 mod test;

@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::{
+    envtest::{self, Assets},
     run::{cargo, run, run_and_read, target},
     summary::Summary,
     tools::{self, Tool},
@@ -17,13 +18,13 @@ pub(crate) fn test() -> Result<()> {
     run(&mut cargo(["build", "--package", "kubewright-cli"]))?;
     let mut outside = cargo(["test", "--package", "kubewright-tests", "--test", "up", "--", "--ignored"]);
     outside.env("KUBEWRIGHT", target().join("debug/kubewright"));
-    let mut left_out = Vec::new();
+    let mut remarks = Vec::new();
     for Client { tests, variable, tool } in clients() {
         match tool() {
             Ok(program) => drop(outside.env(variable, program)),
             Err(reason) => {
                 outside.args(["--skip", tests]);
-                left_out.push(format!("the tests of {tests} DID NOT RUN: {reason}"));
+                remarks.push(format!("the tests of {tests} DID NOT RUN: {reason}"));
             }
         }
     }
@@ -31,8 +32,20 @@ pub(crate) fn test() -> Result<()> {
     passed &= run_and_read(&mut outside, |line| told.read(line))?;
     summary.add_ignored_ones(&told);
 
+    match envtest::go() {
+        Ok(go) => {
+            let suites = envtest::test(&go, &Assets::link("debug")?);
+            remarks.push(match &suites {
+                Ok(()) => "the suites of Go operators passed".to_owned(),
+                Err(error) => format!("the suites of Go operators FAILED: {error:#}"),
+            });
+            passed &= suites.is_ok();
+        }
+        Err(reason) => remarks.push(format!("the suites of Go operators DID NOT RUN: {reason}")),
+    }
+
     eprintln!("\n== {summary}");
-    for line in left_out {
+    for line in remarks {
         eprintln!("== {line}");
     }
     if !passed {

@@ -165,6 +165,19 @@ impl ApiError {
         .with_details(details(name, &kind.group, &kind.plural))
     }
 
+    /// As [`Self::conflict`], told of the kind instead of its resource: a precondition of a deletion.
+    #[must_use]
+    pub fn conflict_on_kind(kind: &Kind, name: &str, why: &str) -> Self {
+        let dot = if kind.group.is_empty() { "" } else { "." };
+        let qualified = format!("{}{dot}{}", kind.kind, kind.group);
+        Self::new(
+            StatusCode::CONFLICT,
+            "Conflict",
+            format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}"),
+        )
+        .with_details(details(name, &kind.group, &kind.kind))
+    }
+
     /// 410: the resource version is older than what is kept.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(StatusCode::GONE, "Expired", message)

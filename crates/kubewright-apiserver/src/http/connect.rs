@@ -98,7 +98,8 @@ fn check_log_options(asked: &Asked<'_>) -> Result<(), ApiError> {
     }
 }
 
-/// The container that is meant: the one that is named, or the only one.
+/// The container that is meant: the one that is named, or the only one that runs for good (`validateContainer` in
+/// `pkg/registry/core/pod/strategy.go`).
 fn container_of(pod: &Value, asked: &str) -> Result<String, ApiError> {
     let names = |list: &str| -> Vec<&str> {
         let containers = pod["spec"][list].as_array().into_iter().flatten();
@@ -115,7 +116,7 @@ fn container_of(pod: &Value, asked: &str) -> Result<String, ApiError> {
         };
     }
     match ordinary.as_slice() {
-        [only] if first.is_empty() && later.is_empty() => Ok((*only).to_owned()),
+        [only] => Ok((*only).to_owned()),
         _ => {
             let all: Vec<&str> = first.into_iter().chain(ordinary).chain(later).collect();
             Err(ApiError::bad_request(format!(

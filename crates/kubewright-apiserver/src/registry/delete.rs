@@ -254,10 +254,12 @@ fn pod_grace(pod: &Value, asked: Option<i64>) -> i64 {
     )
 }
 
+/// The conflict is on the kind, as Kubernetes says it here and nowhere else (`BeforeDelete` in
+/// `apiserver/pkg/registry/rest/delete.go`).
 fn check_preconditions(call: Call<'_>, current: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
     let uid = object::uid(current);
     if let Some(given) = options.uid.as_deref().filter(|given| *given != uid) {
-        return Err(ApiError::conflict(
+        return Err(ApiError::conflict_on_kind(
             call.kind,
             call.name,
             &format!(
@@ -267,7 +269,7 @@ fn check_preconditions(call: Call<'_>, current: &Value, options: &DeleteOptions)
     }
     let version = object::resource_version(current);
     if let Some(given) = options.resource_version.as_deref().filter(|given| *given != version) {
-        return Err(ApiError::conflict(
+        return Err(ApiError::conflict_on_kind(
             call.kind,
             call.name,
             &format!(

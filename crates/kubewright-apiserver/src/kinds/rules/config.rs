@@ -105,7 +105,7 @@ fn check_map(map: &At<'_>, errors: &mut Errors) {
         size += decoded(entry.text());
     }
     if size > LIMIT {
-        errors.push(FieldError::too_long("", LIMIT));
+        errors.push(FieldError::too_long("[]", LIMIT));
     }
 }
 

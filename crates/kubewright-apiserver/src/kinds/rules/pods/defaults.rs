@@ -3,13 +3,16 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::at::At;
 use super::super::fill;
 
 pub(super) const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
 /// The defaults of a pod: those of its spec, and those that only real pods have.
 pub(crate) fn pod(object: &mut Value) {
-    fill::object(object, "status");
+    if let Some(status) = fill::object(object, "status") {
+        one_address(status);
+    }
     let Some(spec) = fill::object(object, "spec") else { return };
     pod_spec(spec);
     if spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < 0) {
@@ -27,6 +30,19 @@ pub(crate) fn pod(object: &mut Value) {
         for key in ["containers", "initContainers"] {
             fill::each(spec, key, |container| fill::each(container, "ports", host_port));
         }
+    }
+}
+
+/// `podIP` is the first of `podIPs`; where they differ the old field has the say, as it comes from an older kubelet
+/// (`Convert_v1_PodStatus_To_core_PodStatus` and back).
+fn one_address(status: &mut Value) {
+    let address = At::root(status).get("podIP").text().to_owned();
+    let first = At::root(status).get("podIPs").items().next().map(|item| item.get("ip").text().to_owned());
+    match first {
+        None if address.is_empty() => {}
+        Some(first) if address.is_empty() => fill::set(status, "podIP", first),
+        Some(first) if first == address => {}
+        _ => fill::set(status, "podIPs", json!([{"ip": address}])),
     }
 }
 

@@ -3,6 +3,7 @@
 mod addresses;
 mod change;
 mod endpoints;
+mod load_balancer;
 mod service;
 mod slices;
 

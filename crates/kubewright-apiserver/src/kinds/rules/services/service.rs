@@ -8,7 +8,7 @@ use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::check_port;
 use super::super::{Again, NameRule, Rules, fill, selector, text};
-use super::{PROTOCOLS, addresses, change};
+use super::{PROTOCOLS, addresses, change, load_balancer};
 use crate::FieldError;
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
@@ -33,6 +33,7 @@ pub(crate) fn rules() -> Rules {
                 check(&new, errors);
             })
         },
+        validate_status: load_balancer::validate_status,
         ..Rules::none()
     }
 }
@@ -67,11 +68,14 @@ fn default(service: &mut Value) {
         fill::blank(spec, "externalTrafficPolicy", "Cluster");
     }
     let kind = spec["type"].as_str().unwrap_or_default().to_owned();
+    if kind == "LoadBalancer" {
+        fill::absent(spec, "allocateLoadBalancerNodePorts", true);
+    }
     if matches!(kind.as_str(), "ClusterIP" | "NodePort" | "LoadBalancer") {
         fill::absent(spec, "internalTrafficPolicy", "Cluster");
     }
     if kind == "LoadBalancer" {
-        fill::absent(spec, "allocateLoadBalancerNodePorts", true);
+        load_balancer::default_status(service);
     }
 }
 

@@ -50,7 +50,7 @@ fn keys_are_file_names_and_a_megabyte_is_enough() {
             (
                 "/data",
                 json!({"k": "x".repeat(1024 * 1024 + 1)}),
-                &[": Too long: may not be more than 1048576 bytes"],
+                &["[]: Too long: may not be more than 1048576 bytes"],
             ),
         ],
     );

@@ -452,3 +452,23 @@ fn a_pod_for_linux_has_no_options_of_windows_and_the_other_way_round() {
         ]
     );
 }
+
+#[test]
+fn the_address_of_a_pod_and_the_first_of_its_addresses_are_one() {
+    for (written, kept) in [
+        (json!({"podIP": "192.0.2.1"}), json!({"podIP": "192.0.2.1", "podIPs": [{"ip": "192.0.2.1"}]})),
+        (
+            json!({"podIPs": [{"ip": "192.0.2.1"}, {"ip": "2001:db8::1"}]}),
+            json!({"podIP": "192.0.2.1", "podIPs": [{"ip": "192.0.2.1"}, {"ip": "2001:db8::1"}]}),
+        ),
+        (
+            json!({"podIP": "192.0.2.2", "podIPs": [{"ip": "192.0.2.1"}, {"ip": "2001:db8::1"}]}),
+            json!({"podIP": "192.0.2.2", "podIPs": [{"ip": "192.0.2.2"}]}),
+        ),
+        (json!({}), json!({})),
+    ] {
+        let mut pod = json!({"status": written});
+        crate::kinds::rules::pods::default_pod(&mut pod);
+        assert_eq!(pod["status"], kept);
+    }
+}
