@@ -64,7 +64,18 @@ async fn deploy(client: &Client) {
 #[tokio::test]
 #[ignore = "needs the built command: cargo xtask test"]
 async fn a_day_passes_in_one_call_and_only_then() {
-    let up = Up::start("clock", &["--clock", "2030-01-01T00:00:00Z,speed=0", "--admin", "--nodes", "0"]);
+    let up = Up::start(
+        "clock",
+        &[
+            "--clock",
+            "2030-01-01T00:00:00Z,speed=0",
+            "--admin",
+            "--nodes",
+            "0",
+            "--controllers",
+            "deployment,replicaset",
+        ],
+    );
     let client = client(&up).await;
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let first = config_maps.create(&PostParams::default(), &map("first")).await.expect("created");
@@ -95,7 +106,7 @@ async fn a_day_passes_in_one_call_and_only_then() {
 
     deploy(&client).await;
     let version = first.resource_version().expect("a version");
-    let watch = WatchParams::default().disable_bookmarks();
+    let watch = WatchParams::default().disable_bookmarks().fields("metadata.name=second");
     let mut events = config_maps.watch(&watch, &version).await.expect("a watch").boxed();
     assert!(is_good().await && !is_given_up(&client).await);
 

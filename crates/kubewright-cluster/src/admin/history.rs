@@ -19,7 +19,7 @@ pub(super) enum Gone {
 
 /// What a request is told when nothing before `oldest` is there any more; `None` when it does not need it.
 pub(super) fn gone(asked: &Asked, query: &Query, oldest: Revision) -> Option<Gone> {
-    let version = query.text("resourceVersion").parse().map(Revision).unwrap_or(Revision(0));
+    let version = Revision(query.text("resourceVersion").parse().unwrap_or(0));
     let old = version > Revision(0) && version < oldest;
     match asked.verb {
         "watch" if old && !query.flag("sendInitialEvents") => {

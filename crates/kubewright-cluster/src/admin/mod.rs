@@ -2,7 +2,7 @@
 //! who called what.
 //!
 //! [`Admin`] is that, for a test in this process. Over HTTP it is the same, at `/kubewright` on the API server's own port
-//! ([`endpoint`]), for who comes from this machine and may use these paths under the authorization of the cluster.
+//! (`endpoint`), for who comes from this machine and may use these paths under the authorization of the cluster.
 //!
 //! Both stand in front of the API server (`front`): faults befall clients, not the built-in controllers. A cluster that is
 //! not asked for it ([`Builder::admin`](crate::Builder::admin)) has nothing of this in the way of its requests.
