@@ -60,8 +60,8 @@ impl Cluster {
     /// identity. What its bootstrap role does not allow, it cannot do.
     pub(crate) fn run(&mut self, controllers: &[&Builtin], setup: &Setup) {
         let user = User::new("system:kube-controller-manager", Vec::<String>::new());
-        let reader = transport::client(&self.server, Caller { user, program: None }, "default");
-        let mut manager = Manager::new(reader, self.world.clone());
+        let reader = transport::lasting(&self.server, Caller { user, program: None }, "default");
+        let mut manager = Manager::in_process(reader, self.world.clone());
         for builtin in controllers {
             let writer = User::new(builtin.identity.user, builtin.identity.groups.iter().copied());
             for controller in builtin.controllers(setup) {

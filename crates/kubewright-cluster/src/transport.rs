@@ -3,14 +3,18 @@
 
 use bytes::Bytes;
 use http::header::{HeaderValue, USER_AGENT};
+use http::uri::{PathAndQuery, Uri};
 use http::{Request, Response};
 use kube::Client;
 use kubewright_apiserver::authn::User;
 use kubewright_apiserver::http::ApiServer;
-use tower::{BoxError, Service, service_fn};
+use tower::{BoxError, Service, ServiceExt, service_fn};
 
 use crate::admin::Admin;
 use crate::admin::front::Front;
+
+/// Ten years, in seconds.
+const LONGEST_WATCH: u32 = 10 * 365 * 24 * 60 * 60;
 
 /// Who makes the requests of a client.
 #[derive(Clone)]
@@ -36,6 +40,31 @@ pub(crate) fn client_behind(
 ) -> Client {
     let admin = admin.clone();
     through(server, caller, default_namespace, move |server| Front::new(server, admin.clone()))
+}
+
+/// A client as [`client`], for caches: its watches last for ten years. Otherwise the server ends one after half an hour or
+/// more, which spreads the clients of a large cluster; virtual years are not to be spent on that.
+pub(crate) fn lasting(server: &ApiServer, caller: Caller, default_namespace: &str) -> Client {
+    through(server, caller, default_namespace, |server| {
+        server.map_request(|mut request: Request<kube::client::Body>| {
+            if let Some(uri) = lasting_watch(request.uri()) {
+                *request.uri_mut() = uri;
+            }
+            request
+        })
+    })
+}
+
+/// The same watch with no end and no bookmarks; `None` for what is no watch.
+fn lasting_watch(uri: &Uri) -> Option<Uri> {
+    let query = uri.query().filter(|query| query.split('&').any(|part| part == "watch=true"))?;
+    let bounded =
+        |part: &&str| part.starts_with("timeoutSeconds=") || part.starts_with("allowWatchBookmarks=");
+    let kept: Vec<_> = query.split('&').filter(|part| !bounded(part)).collect();
+    let text = format!("{}?{}&timeoutSeconds={LONGEST_WATCH}", uri.path(), kept.join("&"));
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(text).ok()?);
+    Uri::from_parts(parts).ok()
 }
 
 fn through<S, B>(
@@ -68,4 +97,19 @@ where
         }
     });
     Client::new(service, default_namespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_watches_are_made_to_last() {
+        let adjusted = |uri: &'static str| lasting_watch(&Uri::from_static(uri)).map(|uri| uri.to_string());
+        assert_eq!(
+            adjusted("/api/v1/pods?&watch=true&timeoutSeconds=0&allowWatchBookmarks=true&resourceVersion=7"),
+            Some("/api/v1/pods?&watch=true&resourceVersion=7&timeoutSeconds=315360000".to_owned())
+        );
+        assert_eq!(adjusted("/api/v1/pods?timeoutSeconds=290"), None);
+    }
 }

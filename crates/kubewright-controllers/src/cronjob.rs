@@ -1,7 +1,7 @@
 //! The CronJob controller: starts a Job when its schedule says so (`pkg/controller/cronjob`).
 //!
-//! A pass first looks at what became of the Jobs that were started ([`review`]), then whether another one is due
-//! ([`plan`]), and writes the status once.
+//! A pass first looks at what became of the Jobs that were started (`review`), then whether another one is due (`plan`), and
+//! writes the status once.
 
 mod missed;
 mod plan;

@@ -1,7 +1,7 @@
 //! The Job controller: runs pods until enough of them have succeeded (`pkg/controller/job`).
 //!
-//! A pass looks at the Job and its pods ([`view`]), decides what to do about them ([`plan`]), does it ([`act`]), and then
-//! counts what has ended ([`accounts`]). kube-controller-manager waits a second to look at a pod's change together with the
+//! A pass looks at the Job and its pods (`view`), decides what to do about them (`plan`), does it (`act`), and then counts
+//! what has ended (`accounts`). kube-controller-manager waits a second to look at a pod's change together with the
 //! next ones; here the queue alone does that: what happens during a pass is seen by the next.
 
 mod accounts;

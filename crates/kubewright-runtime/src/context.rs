@@ -2,7 +2,10 @@
 
 use std::{any::TypeId, collections::BTreeSet, sync::Arc};
 
-use kube::{Client, api::DeleteParams};
+use kube::{
+    Client,
+    api::{DeleteParams, Patch},
+};
 use kubewright_world::World;
 use serde_json::{Value, json};
 
@@ -142,7 +145,16 @@ impl Context {
     /// # Errors
     /// What the server refuses.
     pub async fn patch<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.merge(key, None, &patch).await
+        self.patch_part(key, None, &Patch::Merge(&patch)).await
+    }
+
+    /// Applies a strategic merge patch to the object named `key`, which must be of a built-in kind. Its directives change
+    /// one item of a list whatever the others are by now, such as `$deleteFromPrimitiveList/finalizers`.
+    ///
+    /// # Errors
+    /// What the server refuses.
+    pub async fn patch_strategically<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
+        self.patch_part(key, None, &Patch::Strategic(&patch)).await
     }
 
     /// Applies a JSON merge patch to the status of the object named `key`: `{"status": {...}}`.
@@ -150,7 +162,7 @@ impl Context {
     /// # Errors
     /// What the server refuses.
     pub async fn patch_status<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.merge(key, Some("status"), &patch).await
+        self.patch_part(key, Some("status"), &Patch::Merge(&patch)).await
     }
 
     /// Deletes the object named `key`. That it is not there is no error.
@@ -276,11 +288,11 @@ impl Context {
         self.write(async { self.endpoint::<K>(namespace).replace(&name, subresource, object).await }).await
     }
 
-    async fn merge<K: Object>(
+    async fn patch_part<K: Object>(
         &self,
         key: &Key,
         subresource: Option<&str>,
-        patch: &Value,
+        patch: &Patch<&Value>,
     ) -> Result<K, Error> {
         self.write(async {
             self.endpoint::<K>(key.namespace.as_deref()).patch(&key.name, subresource, patch).await

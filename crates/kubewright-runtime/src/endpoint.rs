@@ -67,12 +67,16 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
         self.client.request(request.map_err(kube::Error::BuildRequest)?).await
     }
 
-    /// Applies a JSON merge patch.
-    pub(crate) async fn patch(&self, name: &str, subresource: Option<&str>, patch: &Value) -> Result<K> {
-        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+    pub(crate) async fn patch(
+        &self,
+        name: &str,
+        subresource: Option<&str>,
+        patch: &Patch<&Value>,
+    ) -> Result<K> {
+        let params = PatchParams::default();
         let request = match subresource {
-            None => self.request.patch(name, &params, &patch),
-            Some(subresource) => self.request.patch_subresource(subresource, name, &params, &patch),
+            None => self.request.patch(name, &params, patch),
+            Some(subresource) => self.request.patch_subresource(subresource, name, &params, patch),
         };
         self.client.request(request.map_err(kube::Error::BuildRequest)?).await
     }

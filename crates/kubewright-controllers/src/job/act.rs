@@ -6,13 +6,13 @@ use std::sync::Arc;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Preconditions};
-use kubewright_runtime::{Context, Deletion, Error, EventType, Key, finalizer};
+use kubewright_runtime::{Context, Deletion, Error, EventType, Key};
 use serde_json::json;
 
 use super::conditions::Kind;
 use super::end::End;
 use super::plan::Step;
-use super::pods::TRACKING;
+use super::pods::{TRACKING, is_tracked};
 use super::view::uid;
 use crate::is_namespace_terminating;
 
@@ -95,20 +95,16 @@ pub(super) async fn release(ctx: &Context, pods: &[Arc<Pod>]) -> (BTreeSet<Strin
     (released, first)
 }
 
-/// Takes the finalizer of a pod away. A pod that is gone has none.
+/// Takes the finalizer of a pod away, whatever else became of the pod meanwhile. A pod that is gone has none.
 ///
 /// # Errors
-/// What the API server refuses, a pod that somebody changed meanwhile among it.
+/// What the API server refuses.
 pub(super) async fn untrack(ctx: &Context, pod: &Pod) -> Result<(), Error> {
-    let mut without = pod.clone();
-    if !finalizer::remove(&mut without, TRACKING) {
+    if !is_tracked(pod) {
         return Ok(());
     }
-    let finalizers = without.metadata.finalizers.filter(|left| !left.is_empty());
-    let metadata = json!({
-        "uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version, "finalizers": finalizers,
-    });
-    match ctx.patch::<Pod>(&Key::of(pod), json!({"metadata": metadata})).await {
+    let metadata = json!({"uid": pod.metadata.uid, "$deleteFromPrimitiveList/finalizers": [TRACKING]});
+    match ctx.patch_strategically::<Pod>(&Key::of(pod), json!({"metadata": metadata})).await {
         Err(error) if !error.is_not_found() => Err(error),
         _ => Ok(()),
     }

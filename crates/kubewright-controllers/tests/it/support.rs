@@ -20,7 +20,13 @@ pub(crate) struct World {
 impl World {
     /// With these of the built-in controllers.
     pub(crate) async fn with(controllers: &str) -> Self {
-        let cluster = Cluster::builder().controllers(controllers).start().await.expect("a cluster");
+        Self::with_nodes(controllers, 1).await
+    }
+
+    /// With these of the built-in controllers and so many nodes.
+    pub(crate) async fn with_nodes(controllers: &str, nodes: usize) -> Self {
+        let cluster =
+            Cluster::builder().controllers(controllers).nodes(nodes).start().await.expect("a cluster");
         let client = cluster.client();
         let world = Self { cluster, client };
         world.settle().await;

@@ -17,7 +17,7 @@ use kubewright_world::Dice;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{state::Change, store::Store};
+use super::{Connection, state::Change, store::Store};
 use crate::{Cached, Key, endpoint::Endpoint};
 
 /// The objects of one kind, kept up to date by one watch (client-go's shared informer). Clones share it; the watch
@@ -122,9 +122,10 @@ impl<K: Cached> Informer<K> {
     }
 
     /// Starts the watch in a task of its own, on the current tokio runtime.
-    pub(super) fn start(&self, client: Client, dice: Dice) {
+    pub(super) fn start(&self, client: Client, connection: Connection, dice: Dice) {
         let watch = Watch {
             client,
+            connection,
             dice,
             kind: self.0.kind.clone(),
             fields: self.0.fields.clone(),
@@ -143,6 +144,7 @@ impl<K: Cached> Informer<K> {
 
 struct Watch<K: Cached> {
     client: Client,
+    connection: Connection,
     dice: Dice,
     kind: K::DynamicType,
     fields: String,
@@ -163,6 +165,10 @@ impl<K: Cached> Watch<K> {
     async fn follow(&self) {
         let api = Api::<K>::all_with(self.client.clone(), &self.kind);
         let mut config = watcher::Config::default();
+        if self.connection == Connection::Process {
+            // As long as the server lets it.
+            config = config.timeout(0);
+        }
         if !self.fields.is_empty() {
             config = config.fields(&self.fields);
         }

@@ -31,8 +31,18 @@ use crate::{Cached, Key, Object};
 #[derive(Clone)]
 pub struct Cache(Arc<Inner>);
 
+/// What lies between a client and the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connection {
+    /// A network: a connection may break without a word, so that a watch that is silent for long is opened anew.
+    Network,
+    /// Nothing: a watch that is silent has nothing to say.
+    Process,
+}
+
 struct Inner {
     client: Client,
+    connection: Connection,
     world: World,
     stop: CancellationToken,
     kinds: Mutex<Kinds>,
@@ -70,8 +80,8 @@ impl Default for Stage {
 
 impl Cache {
     /// A cache that watches nothing before [`Cache::start`] and nothing after `stop`.
-    pub(crate) fn new(client: Client, world: World, stop: CancellationToken) -> Self {
-        Self(Arc::new(Inner { client, world, stop, kinds: Mutex::default() }))
+    pub(crate) fn new(client: Client, connection: Connection, world: World, stop: CancellationToken) -> Self {
+        Self(Arc::new(Inner { client, connection, world, stop, kinds: Mutex::default() }))
     }
 
     /// The object named `key`, as far as is known.
@@ -141,12 +151,14 @@ impl Cache {
     }
 
     fn start_informer<K: Cached>(&self, kinds: &mut Kinds, informer: &Informer<K>) {
+        let connection = self.0.connection;
         match &mut kinds.stage {
-            Stage::Started => informer.start(self.0.client.clone(), self.0.world.dice.clone()),
+            Stage::Started => informer.start(self.0.client.clone(), connection, self.0.world.dice.clone()),
             Stage::Waiting(starts) => {
                 let informer = informer.clone();
-                starts
-                    .push(Box::new(move |client, world| informer.start(client.clone(), world.dice.clone())));
+                starts.push(Box::new(move |client, world| {
+                    informer.start(client.clone(), connection, world.dice.clone());
+                }));
             }
         }
     }

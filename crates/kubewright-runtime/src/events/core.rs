@@ -6,7 +6,10 @@ use k8s_openapi::{
     api::core::v1::{Event, EventSource, ObjectReference},
     apimachinery::pkg::apis::meta::v1::Time,
 };
-use kube::{Client, api::ObjectMeta};
+use kube::{
+    Client,
+    api::{ObjectMeta, Patch},
+};
 use kubewright_world::World;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -75,7 +78,7 @@ impl Recorder {
             "message": shortened(&event.note, LONGEST_MESSAGE),
         });
         let events = Endpoint::<Event>::new(&self.client, &(), Some(namespace));
-        match events.patch(&event.name, None, &patch).await {
+        match events.patch(&event.name, None, &Patch::Merge(&patch)).await {
             Ok(_) => Ok(true),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(false),
             Err(error) => Err(error.into()),

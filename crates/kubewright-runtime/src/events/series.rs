@@ -7,7 +7,10 @@ use k8s_openapi::{
     api::{core::v1::ObjectReference, events::v1},
     apimachinery::pkg::apis::meta::v1::MicroTime,
 };
-use kube::{Client, api::ObjectMeta};
+use kube::{
+    Client,
+    api::{ObjectMeta, Patch},
+};
 use kubewright_world::World;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -99,7 +102,7 @@ impl Recorder {
     async fn count(&self, series: &Series) -> Result<bool, Error> {
         let patch = json!({"series": {"count": series.count, "lastObservedTime": MicroTime(series.last)}});
         let events = Endpoint::<v1::Event>::new(&self.client, &(), Some(&series.namespace));
-        match events.patch(&series.name, None, &patch).await {
+        match events.patch(&series.name, None, &Patch::Merge(&patch)).await {
             Ok(_) => Ok(true),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(false),
             Err(error) => Err(error.into()),
