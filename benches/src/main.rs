@@ -2,6 +2,7 @@
 //!
 //! Compare ratios, both sides measured in one run on a quiet machine; the absolute figures of a busy one say nothing.
 
+mod crowd;
 mod figures;
 mod process;
 mod workload;
@@ -31,6 +32,10 @@ struct Options {
     #[arg(long, value_name = "KUBECONFIG")]
     reference: Option<PathBuf>,
 
+    /// Measures 5,000 nodes and 10,000 pods instead
+    #[arg(long)]
+    crowd: bool,
+
     /// The shell command that starts it in the foreground; without it, it runs already
     #[arg(long, value_name = "COMMAND", requires = "reference")]
     reference_command: Option<String>,
@@ -41,14 +46,19 @@ async fn main() -> Result<()> {
     let options = Options::parse();
     let folder = std::env::temp_dir().join(format!("kubewright-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
-    let measured = measure(&options, folder.join("kubeconfig")).await;
+    let kubeconfig = folder.join("kubeconfig");
+    let measured = if options.crowd {
+        crowd::measure(&options.kubewright, &kubeconfig).await
+    } else {
+        measure(&options, kubeconfig).await
+    };
     let _ = std::fs::remove_dir_all(&folder);
     eprintln!("{}", table(&measured?));
     Ok(())
 }
 
 async fn measure(options: &Options, kubeconfig: PathBuf) -> Result<Vec<Row>> {
-    let ours = Server::kubewright(&options.kubewright, kubeconfig);
+    let ours = Server::kubewright(&options.kubewright, kubeconfig, &[]);
     let ours = of_server(&ours, options.runs).await?;
     let theirs = match &options.reference {
         Some(kubeconfig) => {

@@ -28,10 +28,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn kubewright(program: &Path, kubeconfig: PathBuf) -> Self {
+    /// `kubewright up`, with more arguments.
+    pub(crate) fn kubewright(program: &Path, kubeconfig: PathBuf, more: &[&str]) -> Self {
         let (program, path) = (program.display().to_string(), kubeconfig.display().to_string());
-        let command =
-            [&program, "up", "--quiet", "--port", "0", "--kubeconfig", &path].map(str::to_owned).to_vec();
+        let fixed = [&program, "up", "--quiet", "--port", "0", "--kubeconfig", &path];
+        let command = fixed.iter().chain(more).map(|word| (*word).to_owned()).collect();
         Self { command: Some(command), kubeconfig, writes_kubeconfig: true }
     }
 

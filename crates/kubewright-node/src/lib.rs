@@ -11,6 +11,7 @@ mod nodes;
 mod pods;
 pub mod quantity;
 mod scheduler;
+mod stages;
 
 use kubewright_runtime::Controller;
 
@@ -20,8 +21,15 @@ pub use self::scheduler::scheduler;
 ///
 /// Nodes that somebody creates are simulated too: all of them, but for those whose annotation `kwok.x-k8s.io/node` says
 /// something other than `fake`; with a `count` of 0 only those that say `fake`. No kubelet may be responsible for them.
+/// kwok's `Stage` objects, where there are any, say what happens to them.
 #[must_use]
 pub fn simulated_nodes(count: usize) -> Vec<Controller> {
     let managed = managed::Managed::of(count);
-    vec![nodes::controller(count, managed), pods::controller(managed)]
+    let stages = stages::Stages::default();
+    let (reader, woken) = stages::controller(stages.clone());
+    vec![
+        reader,
+        nodes::controller(count, managed, stages.clone(), woken.nodes),
+        pods::controller(managed, stages, woken.pods),
+    ]
 }

@@ -14,45 +14,64 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, OwnerReference, Time};
+use kube::Api;
 use kube::api::ObjectMeta;
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::addresses::Pool;
 use crate::managed::Managed;
+use crate::pods;
+use crate::stages::{Addresses, Cue, Stages};
 
 /// How often a node renews its lease.
 const HEARTBEAT: Duration = Duration::from_secs(24 * 60 * 60);
 /// A lease that was not renewed for this long is over.
 const LEASE_SECONDS: i32 = 4 * 24 * 60 * 60;
+/// How many nodes are worked on at a time.
+const WORKERS: usize = 4;
 /// Where the leases of nodes are.
 const LEASES: &str = "kube-node-lease";
 
-/// A node whose annotation has this value has a kubelet that does nothing: it neither renews its lease nor reports
+/// A node whose annotation of this name has this value has a kubelet that does nothing: it neither renews its lease nor reports
 /// anything of its pods.
 const KUBELET: (&str, &str) = ("kubewright.dev/kubelet", "stopped");
 /// How long the last lease of such a node lasts: as long as any kubelet's.
 const LAST_LEASE_SECONDS: i32 = 40;
+
 /// The controller; `count` nodes, `node-0` and so on, are there from the start unless they exist already. One that is
 /// deleted later stays away.
-pub(crate) fn controller(count: usize, managed: Managed) -> Controller {
+pub(crate) fn controller(
+    count: usize,
+    managed: Managed,
+    stages: Stages,
+    woken_by_stages: UnboundedReceiver<Key>,
+) -> Controller {
     let names: Vec<_> = (0..count).map(|index| format!("node-{index}")).collect();
     let keys: Vec<_> = names.iter().map(Key::cluster).collect();
+    let all_matter = stages.clone();
     let keeper = Keeper {
         managed,
+        stages,
         unregistered: Mutex::new(names.into_iter().collect()),
         heartbeats: Mutex::default(),
         addresses: Mutex::new(Pool::of_nodes()),
     };
-    Controller::new("simulated-nodes", keeper).source(stream::iter(keys)).for_kind::<Node>().predicate(
-        Predicate::of(|event: &Event<'_, Node>| match event {
+    Controller::new("simulated-nodes", keeper)
+        .source(stream::iter(keys))
+        .source(pods::keys(woken_by_stages))
+        .for_kind::<Node>()
+        .predicate(Predicate::of(move |event: &Event<'_, Node>| match event {
             Event::Update { old, new } => {
-                needs_status(new) || old.metadata.annotations != new.metadata.annotations
+                needs_status(new)
+                    || old.metadata.annotations != new.metadata.annotations
+                    || all_matter.has_for("Node")
             }
             Event::Create(_) | Event::Delete(_) => true,
-        }),
-    )
+        }))
+        .concurrency(WORKERS)
 }
 
 /// The node's address inside the cluster.
@@ -79,6 +98,7 @@ fn ready(node: &Node) -> Option<&str> {
 
 struct Keeper {
     managed: Managed,
+    stages: Stages,
     /// The nodes that are still to be created.
     unregistered: Mutex<BTreeSet<String>>,
     /// When each node last renewed its lease.
@@ -96,6 +116,7 @@ impl Reconciler for Keeper {
             }
             None => {
                 self.heartbeats.lock().remove(key);
+                self.stages.forget("Node", key);
                 self.register(ctx, key).await?;
                 return Ok(Outcome::Done);
             }
@@ -109,7 +130,23 @@ impl Reconciler for Keeper {
             }
             return Ok(Outcome::Done);
         }
-        if needs_status(&node) {
+        let cue = self.stages.cue("Node", key, &*node, ctx.world());
+        let staged = match &cue {
+            Cue::Default => None,
+            Cue::Wait(due) => Some(pods::wait_until(*due, now)),
+            Cue::Play(play) => {
+                let own =
+                    address(&node).unwrap_or_else(|| self.addresses.lock().take(|| addresses_in_use(ctx)));
+                let addresses = Addresses { node: Some(own), pod: None };
+                let played = play.perform(ctx, &*node, &Api::all(ctx.client().clone()), &addresses).await;
+                if played.is_err() {
+                    self.stages.forget("Node", key);
+                }
+                played?;
+                Some(Outcome::Done)
+            }
+        };
+        if staged.is_none() && needs_status(&node) {
             let known = address(&node);
             let address = known.unwrap_or_else(|| self.addresses.lock().take(|| addresses_in_use(ctx)));
             match ctx.patch_status::<Node>(key, json!({"status": healthy(&node, address, &Time(now))})).await
@@ -119,12 +156,17 @@ impl Reconciler for Keeper {
             };
         }
         let last = self.heartbeats.lock().get(key).copied();
-        if let Some(wait) = last.and_then(|last| until_heartbeat(last, now)) {
-            return Ok(Outcome::RequeueAfter(wait));
+        let mut wait = last.and_then(|last| until_heartbeat(last, now));
+        if wait.is_none() {
+            renew_lease(ctx, &node, now, LEASE_SECONDS).await?;
+            self.heartbeats.lock().insert(key.clone(), now);
+            wait = Some(HEARTBEAT);
         }
-        renew_lease(ctx, &node, now, LEASE_SECONDS).await?;
-        self.heartbeats.lock().insert(key.clone(), now);
-        Ok(Outcome::RequeueAfter(HEARTBEAT))
+        let stage = staged.and_then(|outcome| match outcome {
+            Outcome::RequeueAfter(wait) => Some(wait),
+            Outcome::Done => None,
+        });
+        Ok(wait.into_iter().chain(stage).min().map_or(Outcome::Done, Outcome::RequeueAfter))
     }
 }
 

@@ -14,13 +14,16 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use futures::Stream;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::Api;
 use kube::api::{DeleteParams, Preconditions};
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::containers::{Containers, is_running};
 use self::report::{Said, conditions_with, readiness, status};
@@ -30,16 +33,22 @@ use crate::addresses::Pool;
 use crate::facts::{conditions, node_name, phase};
 use crate::managed::Managed;
 use crate::nodes;
+use crate::stages::{Addresses, Cue, Play, Stages};
 
 /// How many pods are worked on at a time.
 const WORKERS: usize = 4;
 
-/// The controller of the pods on nodes that are `managed`.
-pub(crate) fn controller(managed: Managed) -> Controller {
+/// The controller of the pods on nodes that are `managed`; `stages`, if there are any, say what happens to them.
+pub(crate) fn controller(
+    managed: Managed,
+    stages: Stages,
+    woken_by_stages: UnboundedReceiver<Key>,
+) -> Controller {
     let residents = Residents::default();
     let woken = residents.clone();
-    let kubelet = Kubelet { managed, residents, addresses: Mutex::new(Pool::of_pods()) };
+    let kubelet = Kubelet { managed, stages, residents, addresses: Mutex::new(Pool::of_pods()) };
     Controller::new("simulated-pods", kubelet)
+        .source(keys(woken_by_stages))
         .for_kind::<Pod>()
         .predicate(Predicate::of(|event: &Event<'_, Pod>| !node_name(event.object()).is_empty()))
         .watches(move |node: &Node| woken.wake(node.metadata.name.as_deref().unwrap_or_default()))
@@ -56,6 +65,7 @@ pub(crate) fn controller(managed: Managed) -> Controller {
 
 struct Kubelet {
     managed: Managed,
+    stages: Stages,
     residents: Residents,
     addresses: Mutex<Pool>,
 }
@@ -64,6 +74,7 @@ impl Reconciler for Kubelet {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let Some(pod) = ctx.get::<Pod>(key).filter(|pod| !node_name(pod).is_empty()) else {
             self.residents.forget(key);
+            self.stages.forget("Pod", key);
             return Ok(Outcome::Done);
         };
         let is_new_to_it = self.residents.meet(node_name(&pod), key);
@@ -72,6 +83,11 @@ impl Reconciler for Kubelet {
             return Ok(Outcome::Done);
         };
         let now = ctx.world().clock.now();
+        match self.stages.cue("Pod", key, &*pod, ctx.world()) {
+            Cue::Default => {}
+            Cue::Wait(due) => return Ok(wait_until(due, now)),
+            Cue::Play(play) => return self.play(ctx, &play, &pod, &node, key).await,
+        }
         let step = match step(&pod, now) {
             Step::Rest(_) if is_new_to_it && nodes::is_ready(&node) => {
                 returned(&pod).unwrap_or(Step::Rest(None))
@@ -104,6 +120,39 @@ impl Reconciler for Kubelet {
             written => written.map(|_| Outcome::Done),
         }
     }
+}
+
+impl Kubelet {
+    async fn play(
+        &self,
+        ctx: &Context,
+        play: &Play,
+        pod: &Pod,
+        node: &Node,
+        key: &Key,
+    ) -> Result<Outcome, Error> {
+        let known = pod.status.as_ref().and_then(|status| status.pod_ip.as_ref()?.parse().ok());
+        let own = known.unwrap_or_else(|| self.addresses.lock().take(|| addresses_in_use(ctx)));
+        let addresses = Addresses { node: nodes::address(node), pod: Some(own) };
+        let api = Api::namespaced(ctx.client().clone(), key.namespace.as_deref().unwrap_or_default());
+        let played = play.perform(ctx, pod, &api, &addresses).await;
+        if played.is_err() {
+            self.stages.forget("Pod", key);
+        }
+        played.map(|()| Outcome::Done)
+    }
+}
+
+/// Looks again when the time has come.
+pub(crate) fn wait_until(due: Option<Timestamp>, now: Timestamp) -> Outcome {
+    due.map_or(Outcome::Done, |due| Outcome::RequeueAfter(until(due, now)))
+}
+
+/// The keys that arrive at a channel.
+pub(crate) fn keys(receiver: UnboundedReceiver<Key>) -> impl Stream<Item = Key> + Send + 'static {
+    futures::stream::unfold(receiver, |mut receiver| async move {
+        receiver.recv().await.map(|key| (key, receiver))
+    })
 }
 
 async fn remove(ctx: &Context, pod: &Pod, key: &Key) -> Result<Outcome, Error> {

@@ -10,5 +10,6 @@ mod jobs;
 mod namespaces;
 mod scheduling;
 mod services;
+mod stages;
 mod support;
 mod volumes;

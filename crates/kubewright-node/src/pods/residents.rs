@@ -68,7 +68,7 @@ mod tests {
         let residents = Residents::default();
         let (here, there) = (Key::namespaced("shop", "here"), Key::namespaced("shop", "there"));
         assert!(!residents.meet("a", &here) && !residents.meet("b", &there));
-        assert_eq!(residents.wake("a"), [here.clone()]);
+        assert_eq!(residents.wake("a"), std::slice::from_ref(&here));
         assert!(residents.meet("a", &here) && !residents.meet("a", &here));
         residents.forget(&here);
         assert!(residents.wake("a").is_empty());

@@ -218,7 +218,7 @@ mod tests {
             {"topologyKey": "zone", "labelSelector": {}}]}});
         let pod = json!({
             "metadata": {"name": "p", "namespace": "shop", "uid": format!("u{uid}"), "labels": {"app": (cpu % 2).to_string()}},
-            "spec": {"priority": cpu % 3, "affinity": if cpu % 2 == 0 { near } else { json!({}) },
+            "spec": {"priority": cpu % 3, "affinity": if cpu.is_multiple_of(2) { near } else { json!({}) },
                 "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu.to_string()}},
                     "ports": [{"containerPort": 1, "hostPort": 1}]}]},
         });

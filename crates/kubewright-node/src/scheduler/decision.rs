@@ -115,17 +115,13 @@ impl Decider {
         if enough >= all.len() {
             return filter(all.values(), enough, question, cluster, refusals);
         }
-        let (first, rest): (Vec<_>, Vec<_>) = match &self.next {
-            Some(next) => (
-                all.range::<Arc<str>, _>((Included(next), Unbounded)).map(|(_, node)| node).collect(),
-                all.range::<Arc<str>, _>((Unbounded, Excluded(next))).map(|(_, node)| node).collect(),
-            ),
-            None => (all.values().collect(), Vec::new()),
-        };
-        let order = || first.iter().chain(&rest).copied();
-        let feasible = filter(order(), enough, question, cluster, refusals);
-        let looked_at = feasible.len() + refusals.len();
-        self.next = order().nth(looked_at % all.len()).map(|node| Arc::clone(&node.name));
+        let from = |start: &Arc<str>| all.range::<Arc<str>, _>((Included(start), Unbounded));
+        let before = |end: &Arc<str>| all.range::<Arc<str>, _>((Unbounded, Excluded(end)));
+        let next = self.next.take().or_else(|| all.keys().next().cloned());
+        let Some(next) = next else { return Vec::new() };
+        let mut order = from(&next).chain(before(&next)).map(|(_, node)| node);
+        let feasible = filter(&mut order, enough, question, cluster, refusals);
+        self.next = order.next().map(|node| Arc::clone(&node.name));
         feasible
     }
 }

@@ -21,14 +21,11 @@ type Turn = (Reverse<i32>, Option<Timestamp>, Key, Arc<str>);
 /// Pods that wait, each either for its turn or, after a refusal, for something that helps.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    all: BTreeMap<Arc<str>, Entry>,
+    all: BTreeMap<Arc<str>, Arc<Subject>>,
     turns: BTreeSet<Turn>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    subject: Arc<Subject>,
-    refused: Option<(BTreeSet<Plugin>, Timestamp)>,
+    /// What stood against those that were refused, and since when.
+    refused: BTreeMap<Arc<str>, (BTreeSet<Plugin>, Timestamp)>,
+    by_time: BTreeSet<(Timestamp, Arc<str>)>,
 }
 
 impl Queue {
@@ -36,68 +33,77 @@ impl Queue {
     pub(super) fn add(&mut self, subject: Arc<Subject>) {
         self.remove(&subject.uid);
         self.turns.insert(turn(&subject));
-        self.all.insert(Arc::clone(&subject.uid), Entry { subject, refused: None });
+        self.all.insert(Arc::clone(&subject.uid), subject);
     }
 
     /// Keeps what is known of a pod up to date where that makes no difference to its turn.
     pub(super) fn renew(&mut self, subject: Arc<Subject>) {
-        match self.all.get_mut(&subject.uid) {
-            Some(entry) if entry.refused.is_some() => entry.subject = subject,
-            _ => self.add(subject),
+        if self.refused.contains_key(&subject.uid) {
+            self.all.insert(Arc::clone(&subject.uid), subject);
+        } else {
+            self.add(subject);
         }
     }
 
     /// The pod does not wait any more.
     pub(super) fn remove(&mut self, uid: &str) {
-        if let Some(entry) = self.all.remove(uid) {
-            self.turns.remove(&turn(&entry.subject));
+        if let Some(subject) = self.all.remove(uid) {
+            self.turns.remove(&turn(&subject));
+            self.forgive(&subject.uid);
         }
     }
 
     /// What is known of a pod that waits.
     pub(super) fn get(&self, uid: &str) -> Option<&Arc<Subject>> {
-        self.all.get(uid).map(|entry| &entry.subject)
+        self.all.get(uid)
     }
 
     /// The pod whose turn it is.
     pub(super) fn next(&self) -> Option<Arc<Subject>> {
         let (.., uid) = self.turns.first()?;
-        self.all.get(uid).map(|entry| Arc::clone(&entry.subject))
+        self.all.get(uid).cloned()
     }
 
     /// The pod was refused, for these reasons.
     pub(super) fn refuse(&mut self, uid: &str, by: BTreeSet<Plugin>, now: Timestamp) {
-        if let Some(entry) = self.all.get_mut(uid) {
-            self.turns.remove(&turn(&entry.subject));
-            entry.refused = Some((by, now));
-        }
+        let Some(subject) = self.all.get(uid).cloned() else { return };
+        self.turns.remove(&turn(&subject));
+        self.forgive(uid);
+        self.by_time.insert((now, Arc::clone(&subject.uid)));
+        self.refused.insert(Arc::clone(&subject.uid), (by, now));
     }
 
     /// Gives every refused pod its turn that `is_helped` says so of, by what stood against it.
     pub(super) fn wake(&mut self, is_helped: impl Fn(&Arc<Subject>, &BTreeSet<Plugin>) -> bool) {
-        for entry in self.all.values_mut() {
-            if entry.refused.as_ref().is_some_and(|(by, _)| is_helped(&entry.subject, by)) {
-                entry.refused = None;
-                self.turns.insert(turn(&entry.subject));
-            }
+        let helped = |(uid, (by, _)): (&Arc<str>, &(BTreeSet<Plugin>, Timestamp))| {
+            self.all.get(uid).filter(|subject| is_helped(subject, by)).cloned()
+        };
+        let helped: Vec<Arc<Subject>> = self.refused.iter().filter_map(helped).collect();
+        for subject in helped {
+            self.forgive(&subject.uid);
+            self.turns.insert(turn(&subject));
         }
     }
 
     /// Gives those their turn that were refused long ago; says when the next will have waited long enough.
     pub(super) fn flush(&mut self, now: Timestamp) -> Option<Duration> {
-        let mut next: Option<Duration> = None;
-        for entry in self.all.values_mut() {
-            let Some((_, since)) = &entry.refused else { continue };
-            let waited = Duration::try_from(now.duration_since(*since)).unwrap_or_default();
-            match FLUSH_AFTER.checked_sub(waited).filter(|left| !left.is_zero()) {
-                Some(left) => next = Some(next.map_or(left, |next| next.min(left))),
-                None => {
-                    entry.refused = None;
-                    self.turns.insert(turn(&entry.subject));
-                }
+        loop {
+            let (since, uid) = self.by_time.first().cloned()?;
+            let waited = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+            if let Some(left) = FLUSH_AFTER.checked_sub(waited).filter(|left| !left.is_zero()) {
+                return Some(left);
+            }
+            self.forgive(&uid);
+            if let Some(subject) = self.all.get(&uid) {
+                self.turns.insert(turn(subject));
             }
         }
-        next
+    }
+
+    fn forgive(&mut self, uid: &str) {
+        if let Some((uid, (_, since))) = self.refused.remove_entry(uid) {
+            self.by_time.remove(&(since, uid));
+        }
     }
 }
 
