@@ -1,6 +1,8 @@
 //! What a request costs in JSON and in protobuf, through the whole service in one process: `cargo bench -p
 //! kubewright-apiserver --bench protobuf`. Prints microseconds for each request, the best of several rounds.
 
+#![allow(clippy::print_stdout, reason = "that is what it is for")]
+
 use std::sync::Arc;
 use std::time::Duration;
 

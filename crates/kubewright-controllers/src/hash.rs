@@ -115,6 +115,34 @@ mod tests {
         assert_ne!(of_template(&one, None), of_template(&one, Some(1)));
     }
 
+    /// What kube-controller-manager v1.36.3 called the first revision of this StatefulSet.
+    #[test]
+    fn a_revision_is_called_what_kubernetes_calls_it() {
+        let data = json!({"spec": {"template": {
+            "$patch": "replace",
+            "metadata": {"annotations": {"note": "a < b && c > d é"}, "labels": {"app": "hash"}},
+            "spec": {
+                "containers": [{
+                    "args": ["--x=<y>&z"],
+                    "env": [{"name": "A", "value": "1"},
+                        {"name": "B", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}],
+                    "image": "registry.local/web:1", "imagePullPolicy": "IfNotPresent", "name": "c",
+                    "livenessProbe": {"failureThreshold": 3, "httpGet": {"path": "/", "port": 80, "scheme": "HTTP"},
+                        "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1},
+                    "ports": [{"containerPort": 80, "protocol": "TCP"}],
+                    "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}},
+                    "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+                    "volumeMounts": [{"mountPath": "/tmp", "name": "tmp"}],
+                }],
+                "dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler",
+                "securityContext": {}, "terminationGracePeriodSeconds": 30, "tolerations": [{"operator": "Exists"}],
+                "volumes": [{"emptyDir": {}, "name": "tmp"},
+                    {"configMap": {"defaultMode": 420, "name": "a", "optional": true}, "name": "cm"}],
+            },
+        }}});
+        assert_eq!(of_revision(&data, 0), "6984cff777");
+    }
+
     #[test]
     fn revisions_are_summed_as_go_writes_them() {
         let data = json!({"b": "1 < 2 && 3 > 2", "a": 1});

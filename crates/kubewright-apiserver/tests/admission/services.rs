@@ -18,7 +18,8 @@ fn services() -> String {
     format!("{NAMESPACE}/services")
 }
 
-fn service(name: &str, spec: Value) -> Value {
+fn service(name: &str, spec: impl Into<Value>) -> Value {
+    let spec = spec.into();
     let mut object =
         json!({"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], "selector": {"a": "b"}}});
     for (field, value) in spec.as_object().expect("fields") {

@@ -60,7 +60,7 @@ async fn without_service_accounts_a_pod_is_taken_as_it_is() {
 async fn without_priority_tolerations_and_limits_a_pod_gets_none() {
     let plugins = ["ServiceAccount", "Priority", "DefaultTolerationSeconds", "LimitRanger"]
         .into_iter()
-        .try_fold(Plugins::default(), |plugins, name| plugins.disable(name));
+        .try_fold(Plugins::default(), Plugins::disable);
     let api = started(plugins.expect("plugins")).await;
     let range = json!({"metadata": {"name": "r"}, "spec": {"limits": [{"type": "Container", "default": {"cpu": "1"}, "max": {"cpu": "2"}}]}});
     api.post(&format!("{NAMESPACE}/limitranges"), range).await.expect(201);

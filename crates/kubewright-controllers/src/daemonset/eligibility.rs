@@ -56,7 +56,7 @@ fn matches(term: &NodeSelectorTerm, node: &Node, labels: &BTreeMap<String, Strin
     let expressions = term.match_expressions.as_deref().unwrap_or_default();
     let fields = term.match_fields.as_deref().unwrap_or_default();
     let label = |key: &str| labels.get(key).map(String::as_str);
-    let field = |key: &str| (key == "metadata.name").then(|| node.metadata.name.as_deref()).flatten();
+    let field = |key: &str| (key == "metadata.name").then_some(node.metadata.name.as_deref()).flatten();
     !(expressions.is_empty() && fields.is_empty())
         && expressions.iter().all(|requirement| holds(requirement, label(&requirement.key)))
         && fields.iter().all(|requirement| holds(requirement, field(&requirement.key)))
@@ -102,14 +102,14 @@ mod tests {
 
     use super::*;
 
-    fn fits(spec: Value, taints: Value) -> Fit {
+    fn fits(spec: Value, taints: &Value) -> Fit {
         let node = json!({"metadata": {"name": "n", "labels": {"zone": "two", "cores": "8"}}, "spec": {"taints": taints}});
         let mut spec = spec;
         spec["containers"] = json!([]);
         fit(&serde_json::from_value(spec).expect("a spec"), &serde_json::from_value(node).expect("a node"))
     }
 
-    fn affinity(term: Value) -> Value {
+    fn affinity(term: &Value) -> Value {
         let terms = json!({"nodeSelectorTerms": [term]});
         json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}})
     }
@@ -117,9 +117,9 @@ mod tests {
     #[test]
     fn selector_affinity_and_node_name_have_to_match() {
         let none = json!([]);
-        assert_eq!(fits(json!({}), none.clone()), Fit::Runs);
-        assert_eq!(fits(json!({"nodeSelector": {"zone": "one"}}), none.clone()), Fit::Not);
-        assert_eq!(fits(json!({"nodeName": "other"}), none.clone()), Fit::Not);
+        assert_eq!(fits(json!({}), &none), Fit::Runs);
+        assert_eq!(fits(json!({"nodeSelector": {"zone": "one"}}), &none), Fit::Not);
+        assert_eq!(fits(json!({"nodeName": "other"}), &none), Fit::Not);
         for (expected, key, operator, values) in [
             (Fit::Runs, "zone", "In", &["one", "two"][..]),
             (Fit::Not, "zone", "NotIn", &["two"]),
@@ -130,27 +130,27 @@ mod tests {
             (Fit::Not, "zone", "Gt", &["4"]),
         ] {
             let term = json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
-            assert_eq!(fits(affinity(term), none.clone()), expected, "{key} {operator}");
+            assert_eq!(fits(affinity(&term), &none), expected, "{key} {operator}");
         }
         let named = |name: &str| {
-            affinity(json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}))
+            affinity(&json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}))
         };
-        assert_eq!(fits(named("n"), none.clone()), Fit::Runs);
-        assert_eq!(fits(named("other"), none.clone()), Fit::Not);
-        assert_eq!(fits(affinity(json!({})), none), Fit::Not);
+        assert_eq!(fits(named("n"), &none), Fit::Runs);
+        assert_eq!(fits(named("other"), &none), Fit::Not);
+        assert_eq!(fits(affinity(&json!({})), &none), Fit::Not);
     }
 
     #[test]
     fn a_taint_bars_new_pods_and_only_no_execute_drives_out() {
         let taints = |effect: &str| json!([{"key": "gpu", "value": "yes", "effect": effect}]);
-        assert_eq!(fits(json!({}), taints("NoSchedule")), Fit::Stays);
-        assert_eq!(fits(json!({}), taints("NoExecute")), Fit::Not);
-        assert_eq!(fits(json!({}), taints("PreferNoSchedule")), Fit::Runs);
+        assert_eq!(fits(json!({}), &taints("NoSchedule")), Fit::Stays);
+        assert_eq!(fits(json!({}), &taints("NoExecute")), Fit::Not);
+        assert_eq!(fits(json!({}), &taints("PreferNoSchedule")), Fit::Runs);
         let tolerating = |toleration: Value| json!({"tolerations": [toleration]});
-        assert_eq!(fits(tolerating(json!({"operator": "Exists"})), taints("NoExecute")), Fit::Runs);
-        assert_eq!(fits(tolerating(json!({"key": "gpu", "value": "yes"})), taints("NoSchedule")), Fit::Runs);
-        assert_eq!(fits(tolerating(json!({"key": "gpu", "value": "no"})), taints("NoSchedule")), Fit::Stays);
+        assert_eq!(fits(tolerating(json!({"operator": "Exists"})), &taints("NoExecute")), Fit::Runs);
+        assert_eq!(fits(tolerating(json!({"key": "gpu", "value": "yes"})), &taints("NoSchedule")), Fit::Runs);
+        assert_eq!(fits(tolerating(json!({"key": "gpu", "value": "no"})), &taints("NoSchedule")), Fit::Stays);
         let elsewhere = json!({"key": "gpu", "operator": "Exists", "effect": "NoExecute"});
-        assert_eq!(fits(tolerating(elsewhere), taints("NoSchedule")), Fit::Stays);
+        assert_eq!(fits(tolerating(elsewhere), &taints("NoSchedule")), Fit::Stays);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::tests::{daemon_set, node, pod_on, tainted};
 use super::*;
 
-fn rolling(surge: Value, unavailable: Value) -> DaemonSet {
+fn rolling(surge: &Value, unavailable: &Value) -> DaemonSet {
     let mut set = daemon_set();
     let strategy =
         json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}});
@@ -114,13 +114,13 @@ fn a_pod_that_succeeded_is_replaced_too() {
 fn an_update_takes_as_many_pods_away_as_may_be_unavailable() {
     let nodes = ["a", "b", "c", "d"].map(node);
     let old = ["a", "b", "c", "d"].map(|node| ready(node, "old"));
-    assert_eq!(planned(&rolling(json!(0), json!(1)), &nodes, &old), ["delete web-a-old"]);
+    assert_eq!(planned(&rolling(&json!(0), &json!(1)), &nodes, &old), ["delete web-a-old"]);
     assert_eq!(
-        planned(&rolling(json!(0), json!("50%")), &nodes, &old),
+        planned(&rolling(&json!(0), &json!("50%")), &nodes, &old),
         ["delete web-a-old", "delete web-b-old"]
     );
     let waiting = [pod_on("a", "new", None), ready("b", "old"), ready("c", "old"), ready("d", "old")];
-    assert!(planned(&rolling(json!(0), json!(1)), &nodes, &waiting).is_empty());
+    assert!(planned(&rolling(&json!(0), &json!(1)), &nodes, &waiting).is_empty());
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn old_pods_that_are_not_available_go_first_whatever_the_bound_is() {
     let nodes = ["a", "b", "c"].map(node);
     let pods = [ready("a", "old"), pod_on("b", "old", None), pod_on("c", "old", None)];
     assert_eq!(
-        planned(&rolling(json!(0), json!(1)), &nodes, &pods),
+        planned(&rolling(&json!(0), &json!(1)), &nodes, &pods),
         ["delete web-b-old", "delete web-c-old"]
     );
 }
@@ -143,7 +143,7 @@ fn on_delete_leaves_old_pods_alone() {
 
 #[test]
 fn with_surge_the_new_pod_comes_before_the_old_one_goes() {
-    let set = rolling(json!(1), json!(0));
+    let set = rolling(&json!(1), &json!(0));
     let nodes = ["a", "b"].map(node);
     let old = ["a", "b"].map(|node| ready(node, "old"));
     assert_eq!(planned(&set, &nodes, &old), ["create on a"]);
@@ -163,7 +163,7 @@ fn with_surge_the_new_pod_comes_before_the_old_one_goes() {
 
 #[test]
 fn with_surge_a_pod_of_a_node_that_fits_no_more_stays_until_it_can_be_spared() {
-    let set = rolling(json!(1), json!(0));
+    let set = rolling(&json!(1), &json!(0));
     let nodes = [tainted("a", "NoSchedule"), node("b")];
     let pods = |b: Pod| [ready("a", "old"), b];
     assert!(planned(&set, &nodes, &pods(pod_on("b", "new", None))).is_empty());
@@ -206,7 +206,7 @@ proptest! {
         count in 1..8usize, surge in 0..4i32, unavailable in 1..4i32,
         moments in proptest::collection::vec(proptest::collection::vec(any::<bool>(), 1..9), 0..20),
     ) {
-        let set = rolling(json!(surge), json!(if surge > 0 { 0 } else { unavailable }));
+        let set = rolling(&json!(surge), &json!(if surge > 0 { 0 } else { unavailable }));
         let nodes: Vec<_> = (0..count).map(|n| node(&format!("n{n}"))).collect();
         let old = (0..count).map(|n| ready(&format!("n{n}"), "old")).collect();
         let mut cluster = Cluster { pods: old, made: 0 };

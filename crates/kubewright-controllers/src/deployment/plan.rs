@@ -134,7 +134,7 @@ fn is_saturated(goal: &Goal, new: &ReplicaSet) -> bool {
 }
 
 fn roll(deployment: &Deployment, goal: &Goal, sets: &Sets) -> Vec<Action> {
-    let others = sets.old.iter().map(|set| sets::replicas(set)).sum();
+    let others = sets.old.iter().map(|set| sets::counts(set).pods).sum();
     let Some(new) = &sets.new else {
         return vec![create(deployment, goal, sets, rolling::new_size(goal, 0, others))];
     };

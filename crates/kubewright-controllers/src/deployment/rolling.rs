@@ -10,6 +10,9 @@ pub(super) struct Counts {
     /// Its available pods; never more than `replicas`, for a set that was just made smaller still says the old number
     /// and may lose any of them.
     pub(super) available: i32,
+    /// The pods that it has or asks for, whichever are more: a set that was just made smaller still has them, until its
+    /// controller gets to it. (Kubernetes counts what is asked for only, and so may go beyond its surge for a while.)
+    pub(super) pods: i32,
 }
 
 /// What to resize next.
@@ -29,7 +32,7 @@ pub(super) enum Step {
 /// available in them anyway, then by as many available pods as are not needed. However the pods fare, the sets never
 /// ask for more than [`Goal::most`] pods, and no step takes available pods away below [`Goal::least_available`].
 pub(super) fn step(goal: &Goal, new: Counts, old: &[Counts]) -> Step {
-    let size = new_size(goal, new.replicas, old.iter().map(|set| set.replicas).sum());
+    let size = new_size(goal, new.replicas, old.iter().map(|set| set.pods).sum());
     if size != new.replicas {
         return Step::New(size);
     }
@@ -86,7 +89,7 @@ mod tests {
     }
 
     fn counts(replicas: i32, available: i32) -> Counts {
-        Counts { replicas, available }
+        Counts { replicas, available, pods: replicas }
     }
 
     #[test]
@@ -106,6 +109,12 @@ mod tests {
         assert_eq!(step(&goal(3, 0, 1), counts(0, 0), &[counts(3, 3)]), Step::Old(vec![2]));
         assert_eq!(step(&goal(3, 0, 1), counts(0, 0), &[counts(2, 2)]), Step::New(1));
         assert_eq!(step(&goal(3, 0, 1), counts(1, 0), &[counts(2, 2)]), Step::Wait);
+    }
+
+    #[test]
+    fn the_new_set_waits_for_old_pods_that_are_to_go_but_are_there_yet() {
+        let lagging = Counts { replicas: 8, available: 8, pods: 10 };
+        assert_eq!(step(&goal(10, 3, 2), counts(3, 0), &[lagging]), Step::Wait);
     }
 
     #[test]

@@ -89,7 +89,9 @@ pub(super) fn available(set: &ReplicaSet) -> i32 {
 
 /// What a rollout reckons with.
 pub(super) fn counts(set: &ReplicaSet) -> Counts {
-    Counts { replicas: replicas(set), available: available(set).min(replicas(set)) }
+    let replicas = replicas(set);
+    let has = reported(set, |status| Some(status.replicas));
+    Counts { replicas, available: available(set).min(replicas), pods: has.max(replicas) }
 }
 
 /// Whether the ReplicaSet controller has seen the set's current spec.

@@ -72,7 +72,7 @@ fn ended(mut pod: Pod, phase: &str) -> Pod {
     pod
 }
 
-fn claim(name: &str, owners: serde_json::Value) -> PersistentVolumeClaim {
+fn claim(name: &str, owners: &serde_json::Value) -> PersistentVolumeClaim {
     let claim = json!({"metadata": {"name": name, "namespace": "default", "ownerReferences": owners}});
     serde_json::from_value(claim).expect("a claim")
 }
@@ -177,7 +177,7 @@ fn a_pending_pod_gets_the_claims_that_it_lacks() {
     let mut pod = member::new(&set, &one.update, 0);
     pod.status = ended(ready(0, "web-1"), "Pending").status;
     assert_eq!(with(&set, &one, std::slice::from_ref(&pod), &[]), ["supply web-0"]);
-    assert!(with(&set, &one, std::slice::from_ref(&pod), &[claim("data-web-0", json!([]))]).is_empty());
+    assert!(with(&set, &one, std::slice::from_ref(&pod), &[claim("data-web-0", &json!([]))]).is_empty());
 }
 
 #[test]
@@ -185,8 +185,8 @@ fn a_pod_waits_until_the_claim_of_its_predecessor_is_gone() {
     let set = with_claims(stateful_set(1), &json!({"whenDeleted": "Retain", "whenScaled": "Delete"}));
     let one = revisions("web-1", "web-1");
     let owner = json!([owner::controller_reference(&ready(0, "web-1"))]);
-    assert!(with(&set, &one, &[], &[claim("data-web-0", owner)]).is_empty());
-    assert_eq!(with(&set, &one, &[], &[claim("data-web-0", json!([]))]), ["create web-0 of web-1"]);
+    assert!(with(&set, &one, &[], &[claim("data-web-0", &owner)]).is_empty());
+    assert_eq!(with(&set, &one, &[], &[claim("data-web-0", &json!([]))]), ["create web-0 of web-1"]);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn the_claims_of_a_surplus_pod_change_hands_before_it_goes() {
         member::mount(&set, pod);
     }
     let owned = json!([owner::controller_reference(&set)]);
-    let claims = [claim("data-web-0", owned.clone()), claim("data-web-1", owned)];
+    let claims = [claim("data-web-0", &owned), claim("data-web-1", &owned)];
     assert_eq!(with(&set, &one, &pods, &claims), ["bequeath web-1", "delete web-1"]);
 }
 

@@ -2,14 +2,19 @@
 
 mod budgets;
 mod cronjobs;
+mod daemonsets;
 mod deployments;
+mod failures;
 mod faults;
 mod garbage;
 mod job_faults;
 mod jobs;
 mod namespaces;
+mod rollouts;
 mod scheduling;
 mod services;
 mod stages;
+mod statefulsets;
 mod support;
+mod unreliable;
 mod volumes;

@@ -62,7 +62,7 @@ impl<'de> Visitor<'de> for List<'_> {
                     map.next_value_seed(One::of(1, Type::Message(metadata), self.out))?;
                 }
                 "items" => {
-                    map.next_value_seed(Items { number: 2, of: Type::Message(self.item), out: self.out })?
+                    map.next_value_seed(Items { number: 2, of: Type::Message(self.item), out: self.out })?;
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
