@@ -77,7 +77,7 @@ where
 fn adoption(meta: &ObjectMeta, reference: &OwnerReference, finalizer: Option<&str>) -> Value {
     let mut owners = meta.owner_references.clone().unwrap_or_default();
     owners.push(reference.clone());
-    let mut patch = of_this_version(meta, json!(owners));
+    let mut patch = of_this_version(meta, &json!(owners));
     if let Some(finalizer) = finalizer {
         let mut finalizers = meta.finalizers.clone().unwrap_or_default();
         if !finalizers.iter().any(|has| has == finalizer) {
@@ -92,7 +92,7 @@ fn adoption(meta: &ObjectMeta, reference: &OwnerReference, finalizer: Option<&st
 fn release(meta: &ObjectMeta, uid: &str, finalizer: Option<&str>) -> Value {
     let none_is_null = |list: Vec<Value>| if list.is_empty() { Value::Null } else { json!(list) };
     let owners = meta.owner_references.iter().flatten().filter(|owner| owner.uid != uid);
-    let mut patch = of_this_version(meta, none_is_null(owners.map(|owner| json!(owner)).collect()));
+    let mut patch = of_this_version(meta, &none_is_null(owners.map(|owner| json!(owner)).collect()));
     if let Some(finalizer) = finalizer {
         let left = meta.finalizers.iter().flatten().filter(|has| *has != finalizer);
         patch["metadata"]["finalizers"] = none_is_null(left.map(|has| json!(has)).collect());
@@ -100,7 +100,7 @@ fn release(meta: &ObjectMeta, uid: &str, finalizer: Option<&str>) -> Value {
     patch
 }
 
-fn of_this_version(meta: &ObjectMeta, owners: Value) -> Value {
+fn of_this_version(meta: &ObjectMeta, owners: &Value) -> Value {
     json!({"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "ownerReferences": owners}})
 }
 

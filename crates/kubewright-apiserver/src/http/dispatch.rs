@@ -13,6 +13,7 @@ use super::response_body::ResponseBody;
 use super::service::{ApiServer, Incoming};
 use super::shape::{IncludeObject, Pieces, Shaper};
 use super::subresources;
+use super::websocket::Upgrade;
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::kinds::{Kind, Subresource, Verbs};
@@ -32,6 +33,8 @@ pub(super) struct Asked<'a> {
     pub wanted: Wanted,
     /// The path that is asked for behind a proxy.
     pub behind: Option<&'a str>,
+    /// How a watch goes over WebSocket, if the client wants that.
+    pub upgrade: Option<Upgrade>,
 }
 
 pub(super) async fn answer<B>(
@@ -105,6 +108,7 @@ where
         body,
         wanted,
         behind: target.behind.as_deref(),
+        upgrade: Upgrade::of(&incoming.parts),
     };
     if !target.subresource.is_empty() {
         subresources::answer(&asked, &target.subresource).await
@@ -177,7 +181,10 @@ async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> 
             let encoding = asked.wanted.encoding;
             let life = watch::Life { shortest: asked.server.settings().min_request_timeout, ended };
             let events = watch::open(registry, call, &options, asked.shaper()?, encoding, life).await?;
-            Ok(respond::stream(events, encoding))
+            Ok(match &asked.upgrade {
+                Some(upgrade) if encoding != Encoding::Protobuf => upgrade.answer(events),
+                _ => respond::stream(events, encoding),
+            })
         }
         "create" if !named && !everywhere => {
             let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;

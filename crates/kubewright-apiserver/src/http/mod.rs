@@ -21,6 +21,7 @@ mod subject;
 mod subresources;
 mod system;
 pub mod tls;
+mod websocket;
 pub(crate) mod yaml;
 
 pub use in_flight::parse_duration;

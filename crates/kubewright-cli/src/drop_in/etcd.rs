@@ -38,9 +38,9 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
             listeners.push(bind(url.trim()).await?);
         }
         // Held, not served: what else wants the port is to find it taken, as with the real one.
-        let mut _peers = Vec::new();
+        let mut peers = Vec::new();
         for url in flags.text("listen-peer-urls").into_iter().flat_map(|list| list.split(',')) {
-            _peers.push(bind(url.trim()).await?);
+            peers.push(bind(url.trim()).await?);
         }
         let mut serving: FuturesUnordered<_> = listeners.into_iter().map(accept).collect();
         tokio::select! {
@@ -48,6 +48,7 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
             () = signals.next() => {}
             _ = serving.next() => {}
         }
+        drop(peers);
         Ok(())
     })
 }

@@ -87,10 +87,7 @@ pub(super) fn best(
     reserved_only: bool,
 ) -> Option<Arc<PersistentVolume>> {
     let selector = claim.spec.as_ref().and_then(|spec| spec.selector.clone());
-    let selector = match selector.map(Selector::try_from).transpose() {
-        Ok(selector) => selector,
-        Err(_) => return None,
-    };
+    let Ok(selector) = selector.map(Selector::try_from).transpose() else { return None };
     let suits = |volume: &&Arc<PersistentVolume>| {
         volume.metadata.deletion_timestamp.is_none()
             && size(volume) >= requested(claim)

@@ -219,7 +219,7 @@ fn apiserver_arguments(folder: &Path, (port, etcd): (u16, u16)) -> Vec<String> {
 pub(super) fn client(url: &str, ca: &str, identity: Option<&str>) -> Client {
     let mut config = Config::new(url.parse().expect("a URL"));
     config.root_cert =
-        Some(pem::parse_many(ca).expect("PEM").into_iter().map(|pem| pem.into_contents()).collect());
+        Some(pem::parse_many(ca).expect("PEM").into_iter().map(pem::Pem::into_contents).collect());
     if let Some(pem) = identity {
         let encoded = Some(STANDARD.encode(pem));
         config.auth_info = AuthInfo {

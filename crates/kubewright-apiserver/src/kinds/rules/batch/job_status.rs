@@ -344,7 +344,7 @@ mod tests {
     const EARLY: &str = "2026-01-02T03:04:05Z";
     const LATE: &str = "2026-01-02T03:05:05Z";
 
-    fn job(status: Value) -> Value {
+    fn job(status: &Value) -> Value {
         json!({"spec": {"completions": 5, "parallelism": 2, "completionMode": "NonIndexed"}, "status": status})
     }
 
@@ -353,7 +353,7 @@ mod tests {
     }
 
     /// What is said of a step from one status to another.
-    fn said(old: Value, new: Value) -> Vec<String> {
+    fn said(old: &Value, new: &Value) -> Vec<String> {
         said_of(&job(old), &job(new))
     }
 
@@ -367,9 +367,9 @@ mod tests {
         let complete = json!({
             "startTime": EARLY, "completionTime": LATE, "conditions": conditions(&["SuccessCriteriaMet", "Complete"]),
         });
-        assert_eq!(said(started.clone(), complete), [] as [&str; 0]);
+        assert_eq!(said(&started, &complete), [] as [&str; 0]);
         let failed = json!({"startTime": EARLY, "conditions": conditions(&["FailureTarget", "Failed"])});
-        assert_eq!(said(started, failed), [] as [&str; 0]);
+        assert_eq!(said(&started, &failed), [] as [&str; 0]);
     }
 
     #[test]
@@ -377,7 +377,7 @@ mod tests {
         let complete =
             json!({"active": 1, "terminating": 1, "ready": 2, "conditions": conditions(&["Complete"])});
         assert_eq!(
-            said(json!({}), complete.clone()),
+            said(&json!({}), &complete),
             [
                 "status.completionTime: completionTime is required for Complete jobs",
                 "status.conditions: cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
@@ -387,9 +387,9 @@ mod tests {
                 "status.ready: cannot set more ready pods than active",
             ]
         );
-        assert_eq!(said(complete.clone(), complete), [] as [&str; 0], "what is so already is let be");
+        assert_eq!(said(&complete, &complete), [] as [&str; 0], "what is so already is let be");
         assert_eq!(
-            said(json!({}), json!({"startTime": EARLY, "conditions": conditions(&["Failed"])})),
+            said(&json!({}), &json!({"startTime": EARLY, "conditions": conditions(&["Failed"])})),
             ["status.conditions: cannot set Failed=True condition without the FailureTarget=true condition"]
         );
     }
@@ -400,7 +400,7 @@ mod tests {
             "startTime": EARLY, "completionTime": LATE, "conditions": conditions(&["SuccessCriteriaMet", "Complete"]),
         });
         assert_eq!(
-            said(ended.clone(), json!({"startTime": LATE, "completionTime": EARLY})),
+            said(&ended, &json!({"startTime": LATE, "completionTime": EARLY})),
             [
                 "status.completionTime: cannot set completionTime when there is no Complete=True condition",
                 "status.completionTime: must be equal to or after `startTime`",
@@ -417,24 +417,24 @@ mod tests {
         let suspended = |status: &str| json!([{"type": "Suspended", "status": status}]);
         let paused = json!({"startTime": EARLY, "conditions": suspended("True")});
         assert_eq!(
-            said(paused.clone(), json!({"startTime": LATE, "conditions": suspended("False")})),
+            said(&paused, &json!({"startTime": LATE, "conditions": suspended("False")})),
             [] as [&str; 0]
         );
-        assert_eq!(said(paused, json!({"startTime": LATE})).len(), 1);
+        assert_eq!(said(&paused, &json!({"startTime": LATE})).len(), 1);
     }
 
     #[test]
     fn pods_are_not_uncounted_unless_an_elastic_job_shrinks() {
         let counted = json!({"succeeded": 2, "failed": 1});
         assert_eq!(
-            said(counted.clone(), json!({})),
+            said(&counted, &json!({})),
             [
                 "status.failed: cannot decrease the failed counter",
                 "status.succeeded: cannot decrease the succeeded counter",
             ]
         );
         let elastic = |succeeded: u32| {
-            let mut job = job(json!({"succeeded": succeeded}));
+            let mut job = job(&json!({"succeeded": succeeded}));
             job["spec"] = json!({"completions": 2, "parallelism": 2, "completionMode": "Indexed"});
             job
         };
@@ -465,7 +465,7 @@ mod tests {
     #[test]
     fn only_indexed_jobs_have_indexes() {
         assert_eq!(
-            said(json!({}), json!({"completedIndexes": "0", "failedIndexes": "0"})),
+            said(&json!({}), &json!({"completedIndexes": "0", "failedIndexes": "0"})),
             [
                 "status.completedIndexes: cannot set non-empty completedIndexes when non-indexed completion mode",
                 "status.failedIndexes: cannot set non-null failedIndexes when backoffLimitPerIndex is null",

@@ -305,24 +305,6 @@ fn a_running_job_stays_as_it_is_and_a_waiting_one_may_be_moved() {
 }
 
 #[test]
-fn a_finished_job_keeps_its_verdict() {
-    let job = made(JOB, &of(JOB));
-    let done = |conditions: Value| {
-        with(&job, "/status", json!({"conditions": conditions, "completionTime": "2024-01-01T00:00:00Z"}))
-    };
-    let complete = done(json!([{"type": "Complete", "status": "True"}]));
-    assert_eq!(
-        told(&rules(JOB).errors_on_status(&with(&job, "/status", json!({})), &complete, true)),
-        ["status.conditions: Invalid value: cannot disable the terminal Complete=True condition"]
-    );
-    let both = done(json!([{"type": "Complete", "status": "True"}, {"type": "Failed", "status": "True"}]));
-    assert_eq!(
-        told(&rules(JOB).errors_on_status(&both, &job, true)),
-        ["status.conditions: Invalid value: cannot set Complete=True and Failed=true conditions"]
-    );
-}
-
-#[test]
 fn cron_jobs_are_checked() {
     let long = "x".repeat(53);
     each_is_refused(
