@@ -85,9 +85,9 @@ pub(crate) struct UpArgs {
     #[arg(long, default_value = "6443", allow_negative_numbers = true)]
     pub(crate) port: u16,
 
-    /// How many simulated nodes there are; with 0 pods stay Pending
+    /// How many simulated nodes there are; with 0 pods stay Pending until there are nodes annotated as kwok's
     #[arg(long, default_value = "1", allow_negative_numbers = true,
-          value_parser = clap::value_parser!(u16).range(0..=1000))]
+          value_parser = clap::value_parser!(u16).range(0..=10000))]
     pub(crate) nodes: u16,
 
     /// Which built-in controllers run: `*` for all, a name, or `-name` for all but that one
@@ -188,8 +188,8 @@ mod tests {
         for (arguments, expected) in [
             ("--port 65536", "65536 is not in 0..=65535"),
             ("--port -1", "-1 is not in 0..=65535"),
-            ("--nodes -3", "-3 is not in 0..=1000"),
-            ("--nodes 1001", "1001 is not in 0..=1000"),
+            ("--nodes -3", "-3 is not in 0..=10000"),
+            ("--nodes 10001", "10001 is not in 0..=10000"),
             ("--timeout 0", "0 is not in 1..=86400"),
             ("--nodes many", "invalid digit found in string"),
             ("--seed -1", "invalid digit found in string"),

@@ -182,15 +182,16 @@ mod tests {
             "metadata": {"name": "tick", "namespace": "default", "uid": "uid-tick", "creationTimestamp": START.to_string()},
             "spec": {"schedule": "* * * * *", "jobTemplate": {}},
         });
-        for (key, value) in spec.as_object().into_iter().flatten() {
-            cron["spec"][key] = value.clone();
-        }
+        let Value::Object(members) = spec else { panic!("members of a specification") };
+        cron["spec"].as_object_mut().expect("a specification").extend(members);
         serde_json::from_value(cron).expect("a CronJob")
     }
 
     fn job(name: &str, status: Value) -> Job {
         let metadata = json!({"name": name, "namespace": "default", "uid": format!("uid-{name}")});
-        serde_json::from_value(json!({"metadata": metadata, "status": status})).expect("a Job")
+        let mut job = json!({"metadata": metadata});
+        job["status"] = status;
+        serde_json::from_value(job).expect("a Job")
     }
 
     /// A Job that runs.

@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    fn job(ttl: Value, condition: &str) -> Job {
+    fn job(ttl: &Value, condition: &str) -> Job {
         serde_json::from_value(json!({
             "metadata": {"name": "work", "namespace": "default"},
             "spec": {"ttlSecondsAfterFinished": ttl, "template": {}},
@@ -89,19 +89,19 @@ mod tests {
     #[test]
     fn a_finished_job_goes_when_its_time_is_over() {
         for ended in ["Complete", "Failed"] {
-            let at = |seconds| verdict(&job(json!(4), ended), NOW + Duration::from_secs(seconds));
+            let at = |seconds| verdict(&job(&json!(4), ended), NOW + Duration::from_secs(seconds));
             assert_eq!(at(1), Verdict::Stays(Outcome::RequeueAfter(Duration::from_secs(3))));
             assert_eq!(at(4), Verdict::Goes);
         }
-        assert_eq!(verdict(&job(json!(0), "Complete"), NOW), Verdict::Goes);
+        assert_eq!(verdict(&job(&json!(0), "Complete"), NOW), Verdict::Goes);
     }
 
     #[test]
     fn a_job_that_runs_or_has_no_time_or_is_being_deleted_is_left_alone() {
         let late = NOW + Duration::from_secs(1000);
-        let mut going = job(json!(0), "Complete");
+        let mut going = job(&json!(0), "Complete");
         going.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(NOW));
-        for job in [job(json!(0), "SuccessCriteriaMet"), job(Value::Null, "Complete"), going] {
+        for job in [job(&json!(0), "SuccessCriteriaMet"), job(&Value::Null, "Complete"), going] {
             assert_eq!(verdict(&job, late), Verdict::Stays(Outcome::Done));
         }
     }

@@ -56,8 +56,8 @@ impl Settings {
             None => 0,
             Some((_, value)) if value.is_empty() => 0,
             Some((name, value)) => match value.parse() {
-                Ok(nodes @ 0..=1000) => nodes,
-                _ => bail!("{name}: {value:?} is no number from 0 to 1000"),
+                Ok(nodes @ 0..=10000) => nodes,
+                _ => bail!("{name}: {value:?} is no number from 0 to 10000"),
             },
         };
         let (source, controllers) = controllers.unwrap_or_default();
@@ -114,11 +114,11 @@ mod tests {
     fn a_bad_value_is_told_with_its_name() {
         assert_eq!(
             settings("", &[("KUBEWRIGHT_NODES", "many")]),
-            Err(r#"KUBEWRIGHT_NODES: "many" is no number from 0 to 1000"#.to_owned())
+            Err(r#"KUBEWRIGHT_NODES: "many" is no number from 0 to 10000"#.to_owned())
         );
         assert_eq!(
-            settings("--kubewright-nodes=1001", &[]),
-            Err(r#"--kubewright-nodes: "1001" is no number from 0 to 1000"#.to_owned())
+            settings("--kubewright-nodes=10001", &[]),
+            Err(r#"--kubewright-nodes: "10001" is no number from 0 to 10000"#.to_owned())
         );
         assert!(settings("", &[("KUBEWRIGHT_CONTROLLERS", "unreadable")]).is_err());
     }

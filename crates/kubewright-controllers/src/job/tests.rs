@@ -32,22 +32,21 @@ pub(super) fn job(spec: Value) -> Job {
         },
         "status": {"startTime": NOW.to_string()},
     });
-    for (key, value) in spec.as_object().into_iter().flatten() {
-        job["spec"][key] = value.clone();
-    }
+    let Value::Object(members) = spec else { panic!("members of a specification") };
+    job["spec"].as_object_mut().expect("a specification").extend(members);
     serde_json::from_value(job).expect("a Job")
 }
 
 /// A tracked pod of the Job with this status.
 pub(super) fn pod(name: &str, status: Value) -> Pod {
-    serde_json::from_value(json!({
+    let mut pod = json!({
         "metadata": {"name": name, "namespace": "default", "uid": format!("uid-{name}"), "resourceVersion": "1",
             "labels": {"job": "work"}, "finalizers": [TRACKING], "creationTimestamp": NOW.to_string(),
             "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "work", "uid": "uid-work", "controller": true}]},
         "spec": {"containers": [], "nodeName": "node-0"},
-        "status": status,
-    }))
-    .expect("a pod")
+    });
+    pod["status"] = status;
+    serde_json::from_value(pod).expect("a pod")
 }
 
 /// A tracked pod of an index in this phase.

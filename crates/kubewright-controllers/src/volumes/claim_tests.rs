@@ -84,7 +84,7 @@ fn a_delayed_claim_waits_for_its_pod_and_takes_only_what_was_reserved() {
     let free = volume("free", &json!(null));
     assert_eq!(told(planned(&waiting, &[free], &classes)).0, "WaitForFirstConsumer");
     let reserved = volume("reserved", &json!({"namespace": "ns", "name": "data", "uid": "u"}));
-    assert_eq!(planned(&waiting, &[reserved.clone()], &classes), Step::Bind(reserved));
+    assert_eq!(planned(&waiting, std::slice::from_ref(&reserved), &classes), Step::Bind(reserved));
     let placed = claim(&json!({SELECTED_NODE: "node-0"}), &spec);
     assert_eq!(planned(&placed, &[], &classes), Step::Provision(Arc::clone(&classes[0])));
     let pod: Pod = serde_json::from_value(json!({"metadata": {"name": "user", "namespace": "ns"}, "spec": {
@@ -98,7 +98,7 @@ fn a_delayed_claim_waits_for_its_pod_and_takes_only_what_was_reserved() {
 fn a_volume_asked_for_by_name_is_taken_if_it_is_free_and_suits() {
     let claim = claim(&json!({}), &json!({"volumeName": "disk"}));
     let free = volume("disk", &json!(null));
-    assert_eq!(planned(&claim, &[free.clone()], &[]), Step::Bind(free));
+    assert_eq!(planned(&claim, std::slice::from_ref(&free), &[]), Step::Bind(free));
     assert_eq!(planned(&claim, &[], &[]), Step::Pend(None));
     let taken = volume("disk", &json!({"namespace": "ns", "name": "other", "uid": "o"}));
     assert_eq!(told(planned(&claim, &[taken], &[])).1, "volume \"disk\" already bound to a different claim.");
@@ -117,7 +117,7 @@ fn a_claim_that_was_bound_and_is_not_any_more_is_lost() {
     let taken = volume("disk", &json!({"namespace": "ns", "name": "data", "uid": "another"}));
     assert_eq!(told(planned(&bound, &[taken], &[])).0, "ClaimMisbound");
     let mine = volume("disk", &json!({"namespace": "ns", "name": "data", "uid": "u"}));
-    assert_eq!(planned(&bound, &[mine.clone()], &[]), Step::Bind(mine));
+    assert_eq!(planned(&bound, std::slice::from_ref(&mine), &[]), Step::Bind(mine));
 }
 
 #[test]

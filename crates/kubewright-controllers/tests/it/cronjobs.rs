@@ -15,9 +15,8 @@ fn cron_job(spec: Value) -> Value {
         json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "work:1"}]}});
     let mut cron = json!({"metadata": {"name": "tick"}, "spec": {
         "schedule": "* * * * *", "jobTemplate": {"spec": {"template": template}}}});
-    for (key, value) in spec.as_object().into_iter().flatten() {
-        cron["spec"][key] = value.clone();
-    }
+    let Value::Object(members) = spec else { panic!("members of a specification") };
+    cron["spec"].as_object_mut().expect("a specification").extend(members);
     cron
 }
 

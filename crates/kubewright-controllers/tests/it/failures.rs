@@ -103,7 +103,12 @@ async fn assert_all_is_well(world: &World, uid: Option<&String>, wanted: usize, 
 
 /// A cluster whose own controllers leave pods alone, but for their lives on nodes and the end of orphans.
 async fn cluster() -> World {
-    World::with("serviceaccount,scheduler,simulated-nodes,garbagecollector,pvc-protection").await
+    let world = World::with(
+        "serviceaccount,scheduler,simulated-nodes,nodelifecycle,garbagecollector,pvc-protection,persistentvolume-binder",
+    )
+    .await;
+    world.storage_class().await;
+    world
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,7 +197,7 @@ async fn stateful_sets_never_double_or_orphan_a_pod_or_a_claim() {
             if strangers.is_empty() { Ok(()) } else { Err(format!("{strangers:?}")) }
         });
         let claim = json!({"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
-            "storageClassName": "none-such", "resources": {"requests": {"storage": "1Gi"}}}});
+            "storageClassName": "simulated", "resources": {"requests": {"storage": "1Gi"}}}});
         let object =
             workload(json!({"replicas": REPLICAS, "serviceName": "peers", "podManagementPolicy": policy,
             "volumeClaimTemplates": [claim],

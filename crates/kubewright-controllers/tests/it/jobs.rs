@@ -14,9 +14,8 @@ const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 fn job(spec: Value) -> Value {
     let mut job = json!({"metadata": {"name": "work"}, "spec": {
         "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "work:1"}]}}}});
-    for (key, value) in spec.as_object().into_iter().flatten() {
-        job["spec"][key] = value.clone();
-    }
+    let Value::Object(members) = spec else { panic!("members of a specification") };
+    job["spec"].as_object_mut().expect("a specification").extend(members);
     job
 }
 

@@ -20,7 +20,7 @@ fn stateful_set(replicas: i32, spec: Value) -> Value {
 fn with_claims(policy: &str) -> Value {
     json!({
         "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
-            "storageClassName": "none-such", "resources": {"requests": {"storage": "1Gi"}}}}],
+            "storageClassName": "simulated", "resources": {"requests": {"storage": "1Gi"}}}}],
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": policy, "whenScaled": policy},
     })
 }
@@ -169,6 +169,7 @@ async fn a_pod_that_lost_its_label_gets_it_back_and_one_of_another_name_is_let_g
 async fn claims_stay_unless_the_policy_says_otherwise() {
     for (policy, left) in [("Retain", 3), ("Delete", 1)] {
         let world = World::start().await;
+        world.storage_class().await;
         world.create::<StatefulSet>(stateful_set(3, with_claims(policy))).await;
         world.settle().await;
         assert_eq!(world.names::<PersistentVolumeClaim>().await, ["data-web-0", "data-web-1", "data-web-2"]);
@@ -189,6 +190,7 @@ async fn claims_stay_unless_the_policy_says_otherwise() {
 #[tokio::test(start_paused = true)]
 async fn a_change_of_policy_reaches_the_claims_of_running_pods() {
     let world = World::start().await;
+    world.storage_class().await;
     world.create::<StatefulSet>(stateful_set(1, with_claims("Retain"))).await;
     world.settle().await;
     let owners = async || {

@@ -98,6 +98,14 @@ impl World {
         self.api::<K>().get_opt(name).await.expect("an answer").is_some()
     }
 
+    /// Makes a class `simulated` whose claims get a volume at once.
+    pub(crate) async fn storage_class(&self) {
+        let class = json!({"metadata": {"name": "simulated"}, "provisioner": "simulated.kubewright.dev"});
+        let class = serde_json::from_value(class).expect("a class");
+        let classes = Api::<k8s_openapi::api::storage::v1::StorageClass>::all(self.client.clone());
+        classes.create(&PostParams::default(), &class).await.expect("created");
+    }
+
     /// Type, reason and message of every event about objects of this kind.
     pub(crate) async fn events(&self, kind: &str) -> Vec<(String, String)> {
         let events = self.all::<k8s_openapi::api::core::v1::Event>().await;
