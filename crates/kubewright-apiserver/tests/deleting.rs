@@ -154,3 +154,30 @@ async fn options_that_make_no_sense_are_told() {
     assert!(message.starts_with("no kind \"Pod\" is registered for version \"v1\" in scheme"), "{message}");
     api.get(&format!("{MAPS}/a")).await.expect(200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_deletes_jobs_and_does_not_say_what_becomes_of_their_pods_is_warned() {
+    const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+    const WARNING: &str = "299 - \"child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning\"";
+    let api = Api::start().await;
+    let template =
+        json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "nginx"}]}});
+    let job = json!({"metadata": {"name": "a"}, "spec": {"template": template}});
+    let answers = |answer: support::Answer| {
+        let warning = answer.headers.get("warning").map(|text| text.to_str().expect("text").to_owned());
+        (answer.code.as_u16(), warning)
+    };
+    let warned = |code| (code, Some(WARNING.to_owned()));
+    let missing = format!("{JOBS}/missing");
+    assert_eq!(answers(api.delete(&missing).await), warned(404), "before the Job is looked for");
+    for silenced in ["propagationPolicy=Background", "propagationPolicy=Orphan", "orphanDependents=false"] {
+        api.post(JOBS, job.clone()).await.expect(201);
+        assert_eq!(answers(api.delete(&format!("{JOBS}/a?{silenced}&dryRun=All")).await), (200, None));
+        assert_eq!(answers(api.delete(&format!("{JOBS}?{silenced}&dryRun=All")).await), (200, None));
+        assert_eq!(answers(api.delete(&format!("{JOBS}/a?dryRun=All")).await), warned(200));
+        api.delete(&format!("{JOBS}/a?propagationPolicy=Background")).await.expect(200);
+    }
+    assert_eq!(answers(api.delete(JOBS).await), warned(200), "of many, and of none");
+    let controllers = "/api/v1/namespaces/default/replicationcontrollers/missing";
+    assert_eq!(answers(api.delete(controllers).await), (404, None), "though they orphan their pods, too");
+}

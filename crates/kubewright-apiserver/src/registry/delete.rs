@@ -1,6 +1,6 @@
 //! Delete, of one object or of many (`k8s.io/apiserver/pkg/registry/rest/delete.go`).
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
 use jiff::{Timestamp, ToSpan};
 use kubewright_store::{Change, Entry, Expect};
@@ -36,7 +36,9 @@ impl Registry {
     /// # Errors
     /// 404; 409 when a precondition does not hold; 403 when admission refuses.
     pub async fn delete(&self, call: Call<'_>, options: &DeleteOptions) -> Result<Written, ApiError> {
-        self.delete_asking(call, options, Asks::ForOne).await
+        let mut warnings = warnings_of(call, options);
+        let outcome = self.delete_asking(call, options, Asks::ForOne, &mut warnings).await;
+        Written::new(StatusCode::OK, outcome, warnings)
     }
 
     /// As [`Registry::delete`], of an object whose deletion is part of what was admitted already.
@@ -47,8 +49,8 @@ impl Registry {
         &self,
         call: Call<'_>,
         options: &DeleteOptions,
-    ) -> Result<Written, ApiError> {
-        self.delete_asking(call, options, Asks::Nobody).await
+    ) -> Result<(), ApiError> {
+        self.delete_asking(call, options, Asks::Nobody, &mut Vec::new()).await.map(drop)
     }
 
     async fn delete_asking(
@@ -56,13 +58,13 @@ impl Registry {
         call: Call<'_>,
         options: &DeleteOptions,
         asks: Asks,
-    ) -> Result<Written, ApiError> {
+        warnings: &mut Vec<String>,
+    ) -> Result<Bytes, ApiError> {
         let epoch = self.epochs.now();
         loop {
             let entry = self.viewed(call.kind, self.entry(call)?).await?;
             let current = encode::value(call.kind, &entry);
             check_preconditions(call, &current, options)?;
-            let mut warnings = Vec::new();
             let review = Review {
                 registry: self,
                 call,
@@ -74,16 +76,16 @@ impl Registry {
                 collection: asks == Asks::ForMany,
             };
             if asks != Asks::Nobody {
-                admission::admit_deletion(&review, &mut warnings).await?;
+                admission::admit_deletion(&review, warnings).await?;
             }
             let Deletion { object: next, goes } = self.deletion(call, &current, options);
             if options.dry_run || (!goes && next == current) {
-                return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes, warnings));
+                return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes));
             }
             let stored = self.in_storage_version(call.kind, next.clone()).await?;
             if let Some(entry) = self.commit_deletion(epoch, call, &entry, stored, goes).await? {
                 let entry = self.viewed(call.kind, entry).await?;
-                return Ok(answer(call, &next, encode::object(call.kind, &entry), goes, warnings));
+                return Ok(answer(call, &next, encode::object(call.kind, &entry), goes));
             }
             if options.resource_version.is_some() {
                 return Err(modified(call));
@@ -155,6 +157,18 @@ impl Registry {
         list: &ListOptions,
         options: &DeleteOptions,
     ) -> Result<Written, ApiError> {
+        let mut warnings = warnings_of(call, options);
+        let outcome = self.delete_each(call, list, options, &mut warnings).await;
+        Written::new(StatusCode::OK, outcome, warnings)
+    }
+
+    async fn delete_each(
+        &self,
+        call: Call<'_>,
+        list: &ListOptions,
+        options: &DeleteOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<Bytes, ApiError> {
         let found = self.find(call, list)?;
         let found = List { entries: self.viewed_all(call.kind, found.entries).await?, ..found };
         let mut bytes = BytesMut::new();
@@ -166,14 +180,21 @@ impl Registry {
             encode::write_item(&mut bytes, call.kind, entry);
             let object = encode::value(call.kind, entry);
             let (namespace, name) = (object::namespace(&object), object::name(&object));
-            match self.delete_asking(Call { namespace, name, ..call }, options, Asks::ForMany).await {
+            let call = Call { namespace, name, ..call };
+            match self.delete_asking(call, options, Asks::ForMany, warnings).await {
                 Err(error) if error.code != StatusCode::NOT_FOUND => return Err(error),
                 _ => {}
             }
         }
         bytes.put_slice(b"]}");
-        Ok(Written { code: StatusCode::OK, bytes: bytes.freeze(), warnings: Vec::new() })
+        Ok(bytes.freeze())
     }
+}
+
+/// What a deletion is warned of before it is tried.
+fn warnings_of(call: Call<'_>, options: &DeleteOptions) -> Vec<String> {
+    let warning = call.kind.rules.warning_of_silent_deletion().filter(|_| options.propagation.is_none());
+    warning.map(str::to_owned).into_iter().collect()
 }
 
 /// What a deletion makes of an object.
@@ -281,17 +302,15 @@ fn check_preconditions(call: Call<'_>, current: &Value, options: &DeleteOptions)
 }
 
 /// The object where it is still there or its kind answers so, else a Status.
-fn answer(call: Call<'_>, next: &Value, bytes: bytes::Bytes, goes: bool, warnings: Vec<String>) -> Written {
-    let bytes = if !goes || call.kind.behaviour.deletion_answers_object {
-        bytes
-    } else {
-        let mut details = json!({"name": call.name, "kind": call.kind.plural, "uid": object::uid(next)});
-        if !call.kind.group.is_empty() {
-            details["group"] = call.kind.group.clone().into();
-        }
-        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
-            .to_string()
-            .into()
-    };
-    Written { code: StatusCode::OK, bytes, warnings }
+fn answer(call: Call<'_>, next: &Value, bytes: Bytes, goes: bool) -> Bytes {
+    if !goes || call.kind.behaviour.deletion_answers_object {
+        return bytes;
+    }
+    let mut details = json!({"name": call.name, "kind": call.kind.plural, "uid": object::uid(next)});
+    if !call.kind.group.is_empty() {
+        details["group"] = call.kind.group.clone().into();
+    }
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+        .to_string()
+        .into()
 }

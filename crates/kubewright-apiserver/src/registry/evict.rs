@@ -133,7 +133,7 @@ impl Registry {
                 options.resource_version = Some(object::resource_version(&pod).to_owned());
             }
         }
-        self.delete_admitted(call, &options).await.map(drop)
+        self.delete_admitted(call, &options).await
     }
 }
 

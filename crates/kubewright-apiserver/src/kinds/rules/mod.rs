@@ -72,6 +72,8 @@ pub struct Rules {
     pub validate_status: fn(&Value, &Value) -> Vec<FieldError>,
     /// What a good object is warned of, see [`Rules::warnings`].
     warn: warnings::Warn,
+    /// See [`Rules::warning_of_silent_deletion`].
+    silent_deletion: Option<&'static str>,
 }
 
 /// What an update checks as if the object were new, before it looks at the change. Kinds differ in that, and each
@@ -179,6 +181,7 @@ impl Rules {
             validate_update: |_, _| Vec::new(),
             validate_status: |_, _| Vec::new(),
             warn: |_, _| {},
+            silent_deletion: None,
         }
     }
 
@@ -191,7 +194,11 @@ impl Rules {
     /// The rules of a built-in kind; those of a kind that is not known here ask for nothing.
     #[must_use]
     pub fn built_in(group: &str, version: &str, plural: &str) -> Self {
-        Self { warn: warnings::of(group, plural), ..table::of(group, version, plural) }
+        Self {
+            warn: warnings::of(group, plural),
+            silent_deletion: warnings::of_silent_deletion(group, plural),
+            ..table::of(group, version, plural)
+        }
     }
 
     /// All that is wrong with a new object but its schema: metadata first (`rest.BeforeCreate`).
@@ -240,6 +247,12 @@ impl Rules {
         };
         (self.warn)(&warnings::Subject::new(object, old, &raised), &mut found);
         found
+    }
+
+    /// What a deletion is warned of that does not say what becomes of the dependents; whether it succeeds or not.
+    #[must_use]
+    pub fn warning_of_silent_deletion(&self) -> Option<&'static str> {
+        self.silent_deletion
     }
 
     fn metadata(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {

@@ -62,6 +62,14 @@ pub(super) fn of(group: &str, plural: &str) -> Warn {
     }
 }
 
+/// What a deletion is warned of that does not say what becomes of the dependents
+/// (`pkg/registry/batch/job/storage/storage.go`).
+pub(super) fn of_silent_deletion(group: &str, plural: &str) -> Option<&'static str> {
+    ((group, plural) == ("batch", "jobs")).then_some(
+        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
+    )
+}
+
 /// Labels of nodes that have other names now (`pkg/api/node`).
 fn deprecated_label(key: &str) -> Option<&'static str> {
     Some(match key {
