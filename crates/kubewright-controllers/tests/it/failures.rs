@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::faults::{Apart, Faults, Witness};
 use crate::support::{World, deployment, phase, template};
-use crate::unreliable::{Apart, Faults, Witness};
 
 const SEEDS: std::ops::Range<u64> = 0..4;
 const REPLICAS: usize = 5;
@@ -56,12 +56,12 @@ where
         + Serialize,
 {
     let faults = Faults::new(seed);
-    let mut controllers = Apart::start(world, names, &faults);
+    let controllers = Apart::start(world, names, &faults);
     world.create::<K>(object).await;
     for _ in 0..12 {
         tokio::time::sleep(Duration::from_millis(faults.below(400) as u64)).await;
         match faults.below(4) {
-            0 => controllers.restart(&world.cluster),
+            0 => controllers.restart(),
             1 => lose_a_pod(world, &faults).await,
             2 => fail_a_pod(world, &faults).await,
             _ => trouble(&faults).await,

@@ -9,7 +9,7 @@ use kubewright_world::Dice;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::faults::{Faults, run};
+use crate::faults::{Apart, Faults, Witness};
 use crate::support::{World, phase};
 
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -55,27 +55,26 @@ fn index(pod: &Pod) -> Option<&String> {
     pod.metadata.annotations.as_ref()?.get(INDEX)
 }
 
-/// There are never more pods than the Job wants, nor two of an index.
-fn check(case: &Case, pods: &[Pod]) {
-    let active: Vec<_> = pods.iter().filter(|pod| is_active(pod)).collect();
-    assert!(
-        active.len() <= usize::try_from(case.parallelism).unwrap_or_default(),
-        "{} pods: {case:?}",
-        active.len()
-    );
+/// There are never more pods than the Job wants, nor two of an index, nor one of nobody.
+fn judge(case: &Case, pods: &BTreeMap<String, Pod>) -> Result<(), String> {
+    let active: Vec<_> = pods.values().filter(|pod| is_active(pod)).collect();
     let indexes: BTreeSet<_> = active.iter().filter_map(|pod| index(pod)).collect();
-    assert!(!case.indexed || indexes.len() == active.len(), "two pods of an index: {case:?}");
-    assert!(pods.iter().all(|pod| pod.metadata.owner_references.is_some()), "an orphan: {case:?}");
+    if active.len() > usize::try_from(case.parallelism).unwrap_or_default() {
+        Err(format!("{} pods", active.len()))
+    } else if case.indexed && indexes.len() != active.len() {
+        Err("two pods of an index".to_owned())
+    } else if pods.values().any(|pod| pod.metadata.owner_references.is_none()) {
+        Err("an orphan".to_owned())
+    } else {
+        Ok(())
+    }
 }
 
 /// Ends pods, some of them badly, until the Job has.
 async fn kubelet(world: &World, case: &Case) -> Job {
     let dice = Dice::from_seed(case.seed);
     for _ in 0..5_000 {
-        for _ in 0..5 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            check(case, &world.all::<Pod>().await);
-        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
         let job = world.api::<Job>().get("work").await.expect("the Job");
         let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
         if conditions.clone().any(|condition| condition.type_ == "Complete") {
@@ -96,13 +95,14 @@ async fn kubelet(world: &World, case: &Case) -> Job {
 
 async fn play(case: &Case) {
     let world = World::with_nodes("serviceaccount", 0).await;
-    let faults = Faults { dice: Dice::from_seed(case.seed), one_in: case.one_in, life: case.life };
+    let faults = Faults::new(case.seed).one_in(case.one_in).deadly_after(case.life);
+    let judged = case.clone();
+    let witness = Witness::of(&world, move |pods| judge(&judged, pods));
     world.create::<Job>(job(case)).await;
-    let job = tokio::select! {
-        biased;
-        job = kubelet(&world, case) => job,
-        () = run(&world, "job-controller", faults) => unreachable!("it runs for ever"),
-    };
+    let controllers = Apart::start(&world, "job-controller", &faults);
+    let job = kubelet(&world, case).await;
+    drop(controllers);
+    assert_eq!(witness.complaints(), Vec::<String>::new(), "{case:?}");
     let mut ended: BTreeMap<String, i32> = BTreeMap::new();
     for pod in world.all::<Pod>().await {
         assert_eq!(pod.metadata.finalizers, None, "a pod that is still held: {case:?}");

@@ -16,5 +16,4 @@ mod services;
 mod stages;
 mod statefulsets;
 mod support;
-mod unreliable;
 mod volumes;

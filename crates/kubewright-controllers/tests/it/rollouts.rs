@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
+use crate::faults::{Apart, Faults, Witness};
 use crate::support::{World, deployment, template};
-use crate::unreliable::{Apart, Faults, Witness};
 
 /// Pods that only [`tend`] makes ready.
 fn slow(image: &str) -> serde_json::Value {
@@ -54,7 +54,7 @@ async fn availability_stays_within_the_bounds_at_every_moment() {
         let (surge, unavailable) = (faults.below(4), faults.below(4));
         let unavailable = if surge == 0 { unavailable.max(1) } else { unavailable };
         let world = World::with("serviceaccount").await;
-        let mut controllers = Apart::start(&world, "deployment,replicaset", &faults);
+        let controllers = Apart::start(&world, "deployment,replicaset", &faults);
         let mut web = deployment(i32::try_from(replicas).expect("a small number"));
         web["spec"]["template"] = slow("web:0");
         web["spec"]["strategy"] = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}});
@@ -79,7 +79,7 @@ async fn availability_stays_within_the_bounds_at_every_moment() {
                 tokio::time::sleep(Duration::from_millis(faults.below(3000) as u64)).await;
                 tend(&world, &faults).await;
                 if faults.below(8) == 0 {
-                    controllers.restart(&world.cluster);
+                    controllers.restart();
                 }
             }
         }
