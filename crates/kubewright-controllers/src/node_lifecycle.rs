@@ -13,6 +13,7 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kubewright_node::facts::is_node_ready;
 use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -134,7 +135,7 @@ impl Lifecycle {
 
     /// Whether the node was ready and is not any more.
     fn has_fallen(&self, node: &Node) -> bool {
-        let is_ready = taints::ready(node) == Some("True");
+        let is_ready = is_node_ready(node);
         let mut known = self.known.lock();
         let Some(known) = known.get_mut(node.metadata.name.as_deref().unwrap_or_default()) else {
             return false;
@@ -149,7 +150,7 @@ async fn tell(ctx: &Context, node: &Node, reason: &str, what: &str) {
 }
 
 fn is_any_ready(ctx: &Context) -> bool {
-    ctx.list::<Node>(None).iter().any(|node| taints::ready(node) == Some("True"))
+    ctx.list::<Node>(None).iter().any(|node| is_node_ready(node))
 }
 
 /// Nobody knows of the pods of a node that is not ready any more whether they are (`MarkPodsNotReady`).

@@ -5,26 +5,19 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+pub(crate) use kubewright_node::facts::{
+    condition_json, conditions, is_finished, node_name, phase, tolerations,
+};
 use serde_json::{Value, json};
 
 /// The pod's condition of this type.
 pub(crate) fn condition<'a>(pod: &'a Pod, kind: &str) -> Option<&'a PodCondition> {
-    pod.status.as_ref()?.conditions.as_ref()?.iter().find(|condition| condition.type_ == kind)
-}
-
-/// `status.phase`; empty when nobody has set it.
-pub(crate) fn phase(pod: &Pod) -> &str {
-    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
+    conditions(pod).iter().find(|condition| condition.type_ == kind)
 }
 
 /// The value of the label; `None` when the pod does not have it.
 pub(crate) fn label<'a>(pod: &'a Pod, name: &str) -> Option<&'a str> {
     pod.metadata.labels.as_ref()?.get(name).map(String::as_str)
-}
-
-/// `spec.nodeName`; empty while the pod is bound to no node.
-pub(crate) fn node_name(pod: &Pod) -> &str {
-    pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
 }
 
 /// Whether the `Ready` condition is true.
@@ -35,11 +28,6 @@ pub(crate) fn is_ready(pod: &Pod) -> bool {
 /// Since when the `Ready` condition has its value.
 pub(crate) fn ready_since(pod: &Pod) -> Option<Timestamp> {
     condition(pod, "Ready")?.last_transition_time.as_ref().map(|time| time.0)
-}
-
-/// Whether the pod has ended for good, well or not.
-pub(crate) fn is_finished(pod: &Pod) -> bool {
-    matches!(phase(pod), "Succeeded" | "Failed")
 }
 
 /// Whether the pod counts as a replica: neither ended nor being deleted.
@@ -55,17 +43,8 @@ pub(crate) fn is_terminating(pod: &Pod) -> bool {
 /// The pod's conditions with one that says why it was disrupted (`DisruptionTarget`), in place of one that says so
 /// already.
 pub(crate) fn with_disruption(pod: &Pod, reason: &str, message: &str, now: &Time) -> Vec<Value> {
-    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let others = conditions.iter().filter(|condition| condition.type_ != "DisruptionTarget");
-    let mut all: Vec<Value> = others
-        .map(|condition| {
-            let mut said = json!(condition);
-            if condition.last_probe_time.is_none() {
-                said["lastProbeTime"] = Value::Null;
-            }
-            said
-        })
-        .collect();
+    let others = conditions(pod).iter().filter(|condition| condition.type_ != "DisruptionTarget");
+    let mut all: Vec<Value> = others.map(condition_json).collect();
     all.push(json!({"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message,
         "lastProbeTime": null, "lastTransitionTime": now, "observedGeneration": pod.metadata.generation}));
     all

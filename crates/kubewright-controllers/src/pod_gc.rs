@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::DeleteParams;
+use kubewright_node::facts::{is_node_ready, taints};
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -163,11 +164,7 @@ fn verdict(pod: &Pod, node: Option<&Node>) -> Option<Verdict> {
 }
 
 fn is_out_of_service(node: &Node) -> bool {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let is_ready =
-        conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
-    !is_ready && taints.iter().any(|taint| taint.key == OUT_OF_SERVICE)
+    !is_node_ready(node) && taints(node).iter().any(|taint| taint.key == OUT_OF_SERVICE)
 }
 
 fn is_evicted(pod: &Pod) -> bool {

@@ -9,11 +9,13 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::DeleteParams;
+use kubewright_node::facts::taints;
+use kubewright_node::selection::tolerates;
 use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
 use serde_json::json;
 
-use crate::pod;
+use crate::pod::{self, tolerations};
 
 /// The controller, which runs under the name of its events' source.
 pub(crate) fn controller() -> Controller {
@@ -118,12 +120,7 @@ fn wait(before: Option<&Pending>, pod: &Arc<Pod>, now: Timestamp, time: Duration
 }
 
 fn evicting(node: &Node) -> impl Iterator<Item = &Taint> {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-    taints.into_iter().flatten().filter(|taint| taint.effect == "NoExecute")
-}
-
-fn tolerations(pod: &Pod) -> &[Toleration] {
-    pod.spec.as_ref().and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default()
+    taints(node).iter().filter(|taint| taint.effect == "NoExecute")
 }
 
 /// How long a pod stands its node's taints.
@@ -147,18 +144,6 @@ fn patience(taints: &[&Taint], tolerations: &[Toleration]) -> Patience {
         }
     }
     shortest.map_or(Patience::Endless, Patience::For)
-}
-
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let text = |text: &Option<String>| text.as_deref().unwrap_or_default().to_owned();
-    let (effect, key, value) = (text(&toleration.effect), text(&toleration.key), text(&toleration.value));
-    (effect.is_empty() || effect == taint.effect)
-        && (key.is_empty() || key == taint.key)
-        && match toleration.operator.as_deref().unwrap_or_default() {
-            "" | "Equal" => value == text(&taint.value),
-            "Exists" => true,
-            _ => false,
-        }
 }
 
 async fn cancel(ctx: &Context, pod: &Pod) {

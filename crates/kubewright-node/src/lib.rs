@@ -5,13 +5,15 @@
 
 mod addresses;
 mod duration;
-mod facts;
+pub mod facts;
 mod managed;
 mod nodes;
 mod pods;
 pub mod quantity;
 mod scheduler;
+pub mod selection;
 mod stages;
+pub mod storage;
 
 use kubewright_runtime::Controller;
 

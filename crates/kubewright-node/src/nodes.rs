@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::addresses::Pool;
+use crate::facts::node_readiness;
 use crate::managed::Managed;
 use crate::pods;
 use crate::stages::{Addresses, Cue, Stages};
@@ -84,16 +85,6 @@ pub(crate) fn address(node: &Node) -> Option<Ipv4Addr> {
 pub(crate) fn is_stopped(node: &Node) -> bool {
     let annotations = node.metadata.annotations.as_ref();
     annotations.and_then(|annotations| annotations.get(KUBELET.0)).is_some_and(|value| value == KUBELET.1)
-}
-
-/// Whether the `Ready` condition is true.
-pub(crate) fn is_ready(node: &Node) -> bool {
-    ready(node).is_some_and(|ready| ready == "True")
-}
-
-fn ready(node: &Node) -> Option<&str> {
-    let conditions = node.status.as_ref()?.conditions.as_ref()?;
-    conditions.iter().find(|condition| condition.type_ == "Ready").map(|ready| ready.status.as_str())
 }
 
 struct Keeper {
@@ -212,7 +203,7 @@ fn new_node(name: &str) -> Node {
 
 /// Whether nobody has said how the node is.
 fn needs_status(node: &Node) -> bool {
-    node.metadata.deletion_timestamp.is_none() && ready(node).is_none_or(|ready| ready == "Unknown")
+    node.metadata.deletion_timestamp.is_none() && node_readiness(node).is_none_or(|ready| ready == "Unknown")
 }
 
 /// The status of a healthy node; capacity, conditions and whatever else it has already stays.

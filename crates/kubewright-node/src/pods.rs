@@ -30,7 +30,7 @@ use self::report::{Said, conditions_with, readiness, status};
 use self::residents::Residents;
 use self::script::Script;
 use crate::addresses::Pool;
-use crate::facts::{conditions, node_name, phase};
+use crate::facts::{conditions, is_node_ready, node_name, phase};
 use crate::managed::Managed;
 use crate::nodes;
 use crate::stages::{Addresses, Cue, Play, Stages};
@@ -55,7 +55,7 @@ pub(crate) fn controller(
         .predicate(Predicate::of(|event: &Event<'_, Node>| match event {
             Event::Update { old, new } => {
                 nodes::is_stopped(old) != nodes::is_stopped(new)
-                    || nodes::is_ready(old) != nodes::is_ready(new)
+                    || is_node_ready(old) != is_node_ready(new)
                     || old.metadata.annotations != new.metadata.annotations
             }
             Event::Create(_) | Event::Delete(_) => true,
@@ -89,7 +89,7 @@ impl Reconciler for Kubelet {
             Cue::Play(play) => return self.play(ctx, &play, &pod, &node, key).await,
         }
         let step = match step(&pod, now) {
-            Step::Rest(_) if is_new_to_it && nodes::is_ready(&node) => {
+            Step::Rest(_) if is_new_to_it && is_node_ready(&node) => {
                 returned(&pod).unwrap_or(Step::Rest(None))
             }
             step => step,

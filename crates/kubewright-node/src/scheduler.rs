@@ -18,7 +18,6 @@ mod preemption;
 mod queue;
 mod resources;
 mod score;
-mod selection;
 mod spread;
 mod state;
 mod subject;

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use kubewright_node::facts::taints;
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -19,7 +20,6 @@ pub(super) fn controller(concerned: UnboundedSender<Key>) -> Controller {
 
 /// Only labels and taints say where daemons run; heartbeats do not.
 fn may_matter(event: &Event<'_, Node>) -> bool {
-    let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
     match event {
         Event::Create(_) => true,
         Event::Update { old, new } => {

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kubewright_node::facts::node_conditions;
 use serde_json::{Value, json};
 
 /// A node that was heard of is given up after this (`--node-monitor-grace-period`).
@@ -35,7 +36,7 @@ pub(super) enum Health {
 /// What is to be thought of the node; `heard` is what was known before and is brought up to date.
 pub(super) fn check(node: &Node, lease: Option<&Lease>, heard: &mut Heard, now: Timestamp) -> Health {
     let renewed = lease.and_then(|lease| lease.spec.as_ref()?.renew_time.as_ref()).map(|time| time.0);
-    let ready = conditions(node).iter().find(|condition| condition.type_ == "Ready");
+    let ready = node_conditions(node).iter().find(|condition| condition.type_ == "Ready");
     let heartbeat = ready.and_then(|ready| ready.last_heartbeat_time.as_ref()).map(|time| time.0);
     let first = match &ready {
         Some(_) => Some(now),
@@ -66,13 +67,9 @@ fn patience(lease: Option<&Lease>) -> Duration {
     GRACE.max(lasts * 5 / 4)
 }
 
-fn conditions(node: &Node) -> &[NodeCondition] {
-    node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default()
-}
-
 /// The node's conditions when nobody knows how it is.
 fn unknown(node: &Node, now: Timestamp) -> Vec<Value> {
-    let mut all: Vec<NodeCondition> = conditions(node).to_vec();
+    let mut all: Vec<NodeCondition> = node_conditions(node).to_vec();
     for kind in ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"] {
         match all.iter_mut().find(|condition| condition.type_ == kind) {
             Some(condition) if condition.status == "Unknown" => {}

@@ -3,6 +3,7 @@
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kubewright_node::facts::{self, node_conditions, node_readiness};
 use serde_json::{Value, json};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -30,7 +31,7 @@ pub(super) enum Eviction {
 /// The patch that gives the node the taints that it should have and takes those off that it should not; `None` when it
 /// has them. Taints of other keys or effects stay, in their place.
 pub(super) fn plan(node: &Node, eviction: Eviction, now: &Time) -> Option<Value> {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    let taints = facts::taints(node);
     let is_kept =
         |taint: &Taint| taint.effect != "NoSchedule" || !is_ours(taint) || is_called_for(node, &taint.key);
     let mut wanted: Vec<Taint> = taints.iter().filter(|taint| is_kept(taint)).cloned().collect();
@@ -73,25 +74,20 @@ fn is_called_for(node: &Node, key: &str) -> bool {
     if key == UNSCHEDULABLE {
         return node.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true);
     }
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let status = |kind: &str| conditions.iter().find(|has| has.type_ == kind).map(|has| has.status.as_str());
+    let status = |kind: &str| {
+        node_conditions(node).iter().find(|has| has.type_ == kind).map(|has| has.status.as_str())
+    };
     let unheard_of = key == NOT_READY && status("Ready").is_none();
     unheard_of || TAINTS.iter().any(|(kind, wanted, taint)| *taint == key && status(kind) == Some(*wanted))
 }
 
 /// The taint that sends pods away from a node that is not ready, or of which nobody knows.
 pub(super) fn evicting(node: &Node) -> Option<&'static str> {
-    match ready(node)? {
+    match node_readiness(node)? {
         "False" => Some(NOT_READY),
         "Unknown" => Some(UNREACHABLE),
         _ => None,
     }
-}
-
-/// The status of the node's `Ready` condition.
-pub(super) fn ready(node: &Node) -> Option<&str> {
-    let conditions = node.status.as_ref()?.conditions.as_ref()?;
-    conditions.iter().find(|has| has.type_ == "Ready").map(|has| has.status.as_str())
 }
 
 #[cfg(test)]

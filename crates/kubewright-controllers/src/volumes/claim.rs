@@ -7,11 +7,10 @@ use k8s_openapi::api::core::v1::{
     ObjectReference, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimStatus, Pod,
 };
 use k8s_openapi::api::storage::v1::StorageClass;
+use kubewright_node::storage::{annotation, class_of_claim, is_bound_to, named_class};
 use kubewright_runtime::{Context, Error};
 
-use super::matching::{
-    annotation, best, class_of_claim, has_annotation, is_bound_to, named_class, objection,
-};
+use super::matching::{best, has_annotation, objection};
 use super::{
     BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE, Told, annotate, provision, set_phase, waiting_pods,
 };

@@ -1,60 +1,17 @@
-//! Which volume suits a claim (`staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go`, `index.go`).
+//! Which volume a claim gets (`pkg/controller/volume/persistentvolume/index.go`).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::{Selector, SelectorExt};
-use kubewright_node::quantity::billionths;
-
-/// The annotation that named the class before `spec.storageClassName` did.
-const OLD_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+use kubewright_node::storage::{
+    access_modes, annotation, attributes_differ, class_of_claim, class_of_volume, has_access_modes,
+    is_bound_to, is_free_for, modes_differ, requested, selector_of, size, suits,
+};
 
 /// Whether there is such an annotation.
 pub(super) fn has_annotation(meta: &ObjectMeta, name: &str) -> bool {
     annotation(meta, name).is_some()
-}
-
-/// The value of an annotation.
-pub(super) fn annotation<'a>(meta: &'a ObjectMeta, name: &str) -> Option<&'a str> {
-    meta.annotations.as_ref()?.get(name).map(String::as_str)
-}
-
-/// The class of a claim; `None` when it names none, which is not the same as naming the empty one.
-pub(super) fn named_class(claim: &PersistentVolumeClaim) -> Option<&str> {
-    let old = annotation(&claim.metadata, OLD_CLASS);
-    old.or_else(|| claim.spec.as_ref().and_then(|spec| spec.storage_class_name.as_deref()))
-}
-
-/// The class of a claim; empty without.
-pub(super) fn class_of_claim(claim: &PersistentVolumeClaim) -> &str {
-    named_class(claim).unwrap_or_default()
-}
-
-/// The class of a volume; empty without.
-fn class_of_volume(volume: &PersistentVolume) -> &str {
-    let old = annotation(&volume.metadata, OLD_CLASS);
-    old.or_else(|| volume.spec.as_ref().and_then(|spec| spec.storage_class_name.as_deref()))
-        .unwrap_or_default()
-}
-
-/// Whether the volume is reserved for this claim, or bound to it.
-pub(super) fn is_bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
-    let reference = volume.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref());
-    reference.is_some_and(|reference| {
-        let uid = reference.uid.as_ref().filter(|uid| !uid.is_empty());
-        reference.name == claim.metadata.name
-            && reference.namespace == claim.metadata.namespace
-            && uid.is_none_or(|uid| Some(uid) == claim.metadata.uid.as_ref())
-    })
-}
-
-/// Whether one wants blocks and the other gives files.
-pub(super) fn modes_differ(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
-    let mode = |mode: Option<&String>| mode.map_or("Filesystem", String::as_str).to_owned();
-    mode(volume.spec.as_ref().and_then(|spec| spec.volume_mode.as_ref()))
-        != mode(claim.spec.as_ref().and_then(|spec| spec.volume_mode.as_ref()))
 }
 
 /// Why a volume that a claim asks for by name is not for it (`checkVolumeSatisfyClaim`).
@@ -86,55 +43,14 @@ pub(super) fn best(
     volumes: &[Arc<PersistentVolume>],
     reserved_only: bool,
 ) -> Option<Arc<PersistentVolume>> {
-    let selector = claim.spec.as_ref().and_then(|spec| spec.selector.clone());
-    let Ok(selector) = selector.map(Selector::try_from).transpose() else { return None };
-    let suits = |volume: &&Arc<PersistentVolume>| {
-        volume.metadata.deletion_timestamp.is_none()
-            && size(volume) >= requested(claim)
-            && !modes_differ(volume, claim)
-            && !attributes_differ(volume, claim)
-            && has_access_modes(volume, claim)
-    };
-    let suiting: Vec<_> = volumes.iter().filter(suits).collect();
+    let Ok(selector) = selector_of(claim) else { return None };
+    let suiting: Vec<_> = volumes.iter().filter(|volume| suits(volume, claim)).collect();
     if let Some(reserved) = suiting.iter().find(|volume| is_bound_to(volume, claim)) {
         return Some(Arc::clone(reserved));
     }
-    let no_labels = BTreeMap::new();
-    let free = suiting.into_iter().filter(|volume| {
-        let labels = volume.metadata.labels.as_ref().unwrap_or(&no_labels);
-        !reserved_only
-            && volume.spec.as_ref().is_some_and(|spec| spec.claim_ref.is_none())
-            && volume.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Available")
-            && class_of_volume(volume) == class_of_claim(claim)
-            && selector.as_ref().is_none_or(|selector| selector.matches(labels))
-    });
+    let free =
+        suiting.into_iter().filter(|volume| !reserved_only && is_free_for(volume, claim, selector.as_ref()));
     free.min_by_key(|volume| (access_modes(volume).len(), size(volume))).cloned()
-}
-
-fn access_modes(volume: &PersistentVolume) -> &[String] {
-    volume.spec.as_ref().and_then(|spec| spec.access_modes.as_deref()).unwrap_or_default()
-}
-
-fn has_access_modes(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
-    let wanted = claim.spec.iter().flat_map(|spec| spec.access_modes.iter().flatten());
-    wanted.into_iter().all(|mode| access_modes(volume).contains(mode))
-}
-
-fn attributes_differ(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
-    let volume = volume.spec.as_ref().and_then(|spec| spec.volume_attributes_class_name.as_deref());
-    let claim = claim.spec.as_ref().and_then(|spec| spec.volume_attributes_class_name.as_deref());
-    volume.unwrap_or_default() != claim.unwrap_or_default()
-}
-
-/// In billionths of a byte.
-fn size(volume: &PersistentVolume) -> i128 {
-    let capacity = volume.spec.as_ref().and_then(|spec| spec.capacity.as_ref()?.get("storage"));
-    capacity.and_then(|quantity| billionths(&quantity.0)).unwrap_or_default()
-}
-
-fn requested(claim: &PersistentVolumeClaim) -> i128 {
-    let requests = claim.spec.as_ref().and_then(|spec| spec.resources.as_ref()?.requests.as_ref());
-    requests.and_then(|requests| billionths(&requests.get("storage")?.0)).unwrap_or_default()
 }
 
 #[cfg(test)]

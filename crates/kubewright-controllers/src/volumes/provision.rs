@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::ObjectMeta;
+use kubewright_node::storage::{annotation, class_of_claim};
 use kubewright_runtime::{Context, Error, Key};
 
 use super::claim::{reference_to, set_status};
-use super::matching::{annotation, class_of_claim};
 use super::{BOUND_BY_CONTROLLER, PROVISIONED_BY, Told};
 
 /// The provisioner of classes whose volumes are simulated: there is no storage behind them.

@@ -327,6 +327,41 @@ fn a_bound_volume_says_where_its_pod_goes() {
 }
 
 #[test]
+fn a_claim_that_waits_for_its_pod_gets_the_volume_that_is_reserved_for_it_and_no_other() {
+    let volume = json!({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]});
+    let wants = pod("x", json!({}), volume);
+    let class = json!({"metadata": {"name": "slow"}, "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "WaitForFirstConsumer"});
+    let claim = json!({"metadata": {"name": "data", "namespace": "shop", "uid": "u"},
+        "spec": {"storageClassName": "slow", "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}}}});
+    let disk = |name: &str, zone: &str, of: Value| {
+        let disk = json!({"metadata": {"name": name}, "status": {"phase": "Available"},
+            "spec": {"storageClassName": "slow", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "2Gi"},
+                "claimRef": of, "nodeAffinity": {"required": {"nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}]}}}});
+        Arc::new(serde_json::from_value(disk).expect("a volume"))
+    };
+    let mine = || json!({"namespace": "shop", "name": "data"});
+    let decide = |volumes| {
+        let given = Given {
+            classes: vec![Arc::new(serde_json::from_value(class.clone()).expect("a class"))],
+            claims: vec![Arc::new(serde_json::from_value(claim.clone()).expect("a claim"))],
+            volumes,
+            ..Given::default()
+        };
+        Decider::default().decide(&wants, &two_nodes(), &given)
+    };
+    let reserved = decide(vec![disk("free", "one", Value::Null), disk("mine", "two", mine())]);
+    assert!(matches!(reserved, Decision::Place { node, .. } if &*node == "b"));
+    let unreachable = decide(vec![disk("free", "one", Value::Null), disk("mine", "three", mine())]);
+    assert!(matches!(unreachable, Decision::Refuse(_)));
+    let of_another = json!({"namespace": "shop", "name": "other"});
+    let taken = decide(vec![disk("free", "one", Value::Null), disk("theirs", "two", of_another)]);
+    assert!(matches!(taken, Decision::Place { node, .. } if &*node == "a"));
+}
+
+#[test]
 fn preferred_taints_and_labels_decide_among_nodes_that_will_do() {
     let soft = json!({"taints": [{"key": "k", "effect": "PreferNoSchedule"}]});
     let cluster = cluster([node("a", json!({}), soft), node("b", json!({}), json!({}))]);

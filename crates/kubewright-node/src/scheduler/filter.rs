@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use super::affinity::{Clash, Neighbours};
 use super::cluster_state::ClusterState;
 use super::node_state::NodeState;
-use super::selection::{Wanted, tolerates};
 use super::spread::{Skewed, Spread};
 use super::subject::{Labels, Subject};
 use super::surroundings::Surroundings;
 use super::volumes::{Claims, OutOfReach};
+use crate::selection::{Wanted, is_tolerated};
 
 /// What stood against a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,7 +73,7 @@ impl<'a> Question<'a> {
         let labels = |namespace: &str| surroundings.namespace_labels(namespace);
         let crowd =
             Crowd { neighbours: Neighbours::of(subject, cluster, &labels), minima: spread.minima(), spread };
-        Self { subject, wanted: Wanted::by(&subject.pod), claims, surroundings, cluster_matters: crowd }
+        Self { subject, wanted: subject.wanted(), claims, surroundings, cluster_matters: crowd }
     }
 
     /// The same question, to be asked about a cluster with some pods more or less.
@@ -112,14 +112,14 @@ impl<'a> Question<'a> {
     /// What the first filter that is against it says.
     fn fits(&self, node: &NodeState) -> Result<(), Refusal> {
         let subject = self.subject;
-        let is_tolerated = |taint| tolerates(subject.tolerations(), taint);
+        let is_tolerated = |taint| is_tolerated(taint, subject.tolerations());
         if node.cordon.as_ref().is_some_and(|taint| !is_tolerated(taint)) {
             return Err(Refusal::for_good(Plugin::NodeUnschedulable, "node(s) were unschedulable"));
         }
         if !node.barring.iter().all(is_tolerated) {
             return Err(Refusal::for_good(Plugin::TaintToleration, "node(s) had untolerated taint(s)"));
         }
-        if !self.wanted.matches(node) {
+        if !self.wanted.matches(node.place()) {
             let reason = "node(s) didn't match Pod's node affinity/selector";
             return Err(Refusal::for_good(Plugin::NodeAffinity, reason));
         }

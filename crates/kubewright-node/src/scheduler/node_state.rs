@@ -7,6 +7,8 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 
 use super::resources::{Resources, Scored};
 use super::subject::{HostPort, Labels, Subject, collide};
+use crate::facts::taints;
+use crate::selection::Place;
 
 /// The taint that stands for `spec.unschedulable`.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
@@ -35,7 +37,7 @@ impl NodeState {
     /// A node without pods.
     pub(super) fn of(node: &Node) -> Self {
         let spec = node.spec.as_ref();
-        let taints = spec.and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+        let taints = taints(node);
         let bars = |taint: &&Taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute");
         let (allocatable, most_pods) = Resources::allocatable(node);
         let cordon = Taint { key: UNSCHEDULABLE.into(), effect: "NoSchedule".into(), ..Taint::default() };
@@ -61,6 +63,11 @@ impl NodeState {
             renewed.add(Arc::clone(subject));
         }
         renewed
+    }
+
+    /// What selectors see of the node.
+    pub(super) fn place(&self) -> Place<'_> {
+        Place { name: &self.name, labels: &self.labels }
     }
 
     pub(super) fn label(&self, name: &str) -> Option<&str> {

@@ -7,9 +7,9 @@ use super::affinity::Preferences;
 use super::cluster_state::ClusterState;
 use super::node_state::NodeState;
 use super::resources::Scored;
-use super::selection::{preference, tolerates};
 use super::spread;
 use super::subject::{Labels, Subject};
+use crate::selection::{is_tolerated, preference};
 
 const BEST: i64 = 100;
 
@@ -93,7 +93,7 @@ fn evenness(node: &NodeState, cpu: i64, memory: i64) -> i64 {
 fn taints(subject: &Subject, feasible: &[&NodeState]) -> Vec<i64> {
     let disliked = |node: &&NodeState| {
         let untolerated =
-            |taint: &&k8s_openapi::api::core::v1::Taint| !tolerates(subject.tolerations(), taint);
+            |taint: &&k8s_openapi::api::core::v1::Taint| !is_tolerated(taint, subject.tolerations());
         i64::try_from(node.discouraging.iter().filter(untolerated).count()).unwrap_or(i64::MAX)
     };
     let counts: Vec<i64> = feasible.iter().map(disliked).collect();
@@ -108,7 +108,7 @@ fn affinity(subject: &Subject, feasible: &[&NodeState]) -> Vec<i64> {
     let terms = of_nodes
         .and_then(|affinity| affinity.preferred_during_scheduling_ignored_during_execution.as_deref());
     let Some(terms) = terms.filter(|terms| !terms.is_empty()) else { return Vec::new() };
-    let met: Vec<i64> = feasible.iter().map(|node| preference(terms, node)).collect();
+    let met: Vec<i64> = feasible.iter().map(|node| preference(terms, node.place())).collect();
     let most = met.iter().max().copied().unwrap_or_default();
     met.into_iter().map(|met| if most == 0 { 0 } else { BEST * met / most }).collect()
 }

@@ -9,8 +9,8 @@ use kube::core::{Expression, Selector, SelectorExt};
 use super::affinity::staying_on;
 use super::cluster_state::{ClusterState, Count};
 use super::node_state::NodeState;
-use super::selection::{Wanted, tolerates};
 use super::subject::{Labels, Subject, selector};
+use crate::selection::{Wanted, is_tolerated};
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -69,8 +69,8 @@ impl Constraint {
 
     /// Whether pods on this node count.
     fn includes(&self, subject: &Subject, wanted: Wanted<'_>, node: &NodeState) -> bool {
-        let tolerated = || node.barring.iter().all(|taint| tolerates(subject.tolerations(), taint));
-        (!self.honors_affinity || wanted.matches(node)) && (!self.honors_taints || tolerated())
+        let tolerated = || node.barring.iter().all(|taint| is_tolerated(taint, subject.tolerations()));
+        (!self.honors_affinity || wanted.matches(node.place())) && (!self.honors_taints || tolerated())
     }
 }
 
@@ -104,7 +104,7 @@ impl Spread {
         if constraints.is_empty() {
             return Self::default();
         }
-        let wanted = Wanted::by(&subject.pod);
+        let wanted = subject.wanted();
         let counted: Vec<Vec<_>> =
             constraints.iter().map(|constraint| counted(constraint, subject, cluster)).collect();
         let mut domains = vec![BTreeMap::new(); constraints.len()];
@@ -126,7 +126,7 @@ impl Spread {
         if !has_all || other.namespace() != subject.namespace() || other.is_terminating {
             return;
         }
-        let wanted = Wanted::by(&subject.pod);
+        let wanted = subject.wanted();
         for (constraint, domains) in &mut self.0 {
             if constraint.matches(&other.class.labels) && constraint.includes(subject, wanted, node) {
                 let value = node.label(&constraint.topology_key).unwrap_or_default();
@@ -233,7 +233,7 @@ fn domain_counts<'a>(
     if domains.is_empty() {
         return domains;
     }
-    let wanted = Wanted::by(&subject.pod);
+    let wanted = subject.wanted();
     for (name, count) in counts.iter().flat_map(|by_node| by_node.iter()) {
         let Some(node) = cluster.node(name).filter(|node| is_counted(node)) else { continue };
         let Some(value) = node.label(&constraint.topology_key) else { continue };

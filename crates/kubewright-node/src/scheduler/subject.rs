@@ -10,6 +10,8 @@ use kube::core::{Selector, SelectorExt};
 use serde_json::json;
 
 use super::resources::{Resources, Scored};
+use crate::facts::tolerations;
+use crate::selection::Wanted;
 
 /// A port of the node that a pod takes: protocol, number and address.
 pub(super) type HostPort = (String, i32, String);
@@ -67,7 +69,12 @@ impl Subject {
 
     /// `spec.tolerations`.
     pub(super) fn tolerations(&self) -> &[Toleration] {
-        self.pod.spec.as_ref().and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default()
+        tolerations(&self.pod)
+    }
+
+    /// Which nodes the pod asks for.
+    pub(super) fn wanted(&self) -> Wanted<'_> {
+        self.pod.spec.as_ref().map(Wanted::by).unwrap_or_default()
     }
 
     /// `status.nominatedNodeName`; empty when there is none.

@@ -6,14 +6,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Volume};
-use kube::core::SelectorExt;
 use kubewright_runtime::owner;
 
 use super::node_state::NodeState;
-use super::selection::is_one_of;
-use super::subject::{Subject, selector};
+use super::subject::Subject;
 use super::surroundings::Surroundings;
-use crate::quantity::billionths;
+use crate::selection::is_one_of;
+use crate::storage;
 
 /// Who binds a claim that waits for its consumer says where it goes by this.
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
@@ -38,7 +37,7 @@ pub(super) struct Claims {
 #[derive(Debug)]
 struct WaitingClaim {
     claim: Arc<PersistentVolumeClaim>,
-    /// Volumes that would do, the smallest first.
+    /// Volumes that would do, the best first.
     candidates: Vec<Arc<PersistentVolume>>,
     can_be_provisioned: bool,
 }
@@ -75,23 +74,23 @@ impl Claims {
             .collect::<Result<_, _>>()?;
         let mut all = Self::default();
         let mut is_unbound = false;
-        let mut taken = BTreeSet::new();
         for claim in claims {
             let volume = claim.spec.as_ref().and_then(|spec| spec.volume_name.as_deref()).unwrap_or_default();
-            let class = class_of(&claim).and_then(|name| surroundings.storage_class(name));
+            let class = storage::named_class(&claim).and_then(|name| surroundings.storage_class(name));
             let waits = class
                 .as_ref()
                 .is_some_and(|class| class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer"));
             if is_bound(&claim) {
                 all.bound.push(surroundings.volume(volume));
             } else if waits && volume.is_empty() {
-                let candidates = candidates(&claim, surroundings, &mut taken);
+                let candidates = candidates(&claim, surroundings);
                 let can_be_provisioned = class.is_some_and(|class| class.provisioner != NO_PROVISIONER);
                 all.waiting.push(WaitingClaim { claim, candidates, can_be_provisioned });
             } else {
                 is_unbound = true;
             }
         }
+        all.waiting.sort_by_key(|waiting| storage::requested(&waiting.claim));
         if is_unbound { Err("pod has unbound immediate PersistentVolumeClaims".into()) } else { Ok(all) }
     }
 
@@ -127,9 +126,8 @@ impl Claims {
 
 impl WaitingClaim {
     fn on(&self, node: &NodeState, used: &mut BTreeSet<String>) -> Option<Binding> {
-        let annotations = self.claim.metadata.annotations.as_ref();
-        if let Some(selected) = annotations.and_then(|annotations| annotations.get(SELECTED_NODE)) {
-            return (**selected == *node.name).then(|| Binding::Provision(Arc::clone(&self.claim)));
+        if let Some(selected) = storage::annotation(&self.claim.metadata, SELECTED_NODE) {
+            return (*selected == *node.name).then(|| Binding::Provision(Arc::clone(&self.claim)));
         }
         let free = |volume: &&Arc<PersistentVolume>| {
             let name = volume.metadata.name.as_deref().unwrap_or_default();
@@ -194,53 +192,25 @@ fn usable(
 fn is_bound(claim: &PersistentVolumeClaim) -> bool {
     let has_volume =
         claim.spec.as_ref().and_then(|spec| spec.volume_name.as_ref()).is_some_and(|name| !name.is_empty());
-    let annotations = claim.metadata.annotations.as_ref();
-    has_volume
-        && annotations.is_some_and(|annotations| annotations.contains_key("pv.kubernetes.io/bind-completed"))
+    has_volume && storage::annotation(&claim.metadata, "pv.kubernetes.io/bind-completed").is_some()
 }
 
-fn class_of(claim: &PersistentVolumeClaim) -> Option<&str> {
-    let annotations = claim.metadata.annotations.as_ref();
-    let by_annotation =
-        annotations.and_then(|annotations| annotations.get("volume.beta.kubernetes.io/storage-class"));
-    by_annotation.or_else(|| claim.spec.as_ref()?.storage_class_name.as_ref()).map(String::as_str)
-}
-
-/// Free volumes that would do for the claim, the smallest first; those that another claim of the pod took are left out.
-fn candidates(
-    claim: &PersistentVolumeClaim,
-    surroundings: &dyn Surroundings,
-    taken: &mut BTreeSet<String>,
-) -> Vec<Arc<PersistentVolume>> {
-    let Some(spec) = &claim.spec else { return Vec::new() };
-    let asked = spec.resources.as_ref().and_then(|resources| resources.requests.as_ref());
-    let asked = asked.and_then(|requests| billionths(&requests.get("storage")?.0)).unwrap_or_default();
-    let class = class_of(claim).unwrap_or_default();
-    let wanted = selector(spec.selector.as_ref());
-    let size = |volume: &PersistentVolume| {
-        let capacity = volume.spec.as_ref().and_then(|spec| spec.capacity.as_ref());
-        capacity.and_then(|capacity| billionths(&capacity.get("storage")?.0)).unwrap_or_default()
-    };
+/// Volumes that would do for the claim: the one that is reserved for it, or else the free ones, the smallest first.
+fn candidates(claim: &PersistentVolumeClaim, surroundings: &dyn Surroundings) -> Vec<Arc<PersistentVolume>> {
+    let Ok(selector) = storage::selector_of(claim) else { return Vec::new() };
     let mut all: Vec<_> = surroundings
         .volumes()
         .into_iter()
         .filter(|volume| {
-            let (Some(of_volume), status) = (&volume.spec, &volume.status) else { return false };
-            let phase = status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default();
-            let modes = of_volume.access_modes.as_deref().unwrap_or_default();
-            let labels = volume.metadata.labels.clone().unwrap_or_default();
-            let free = of_volume.claim_ref.is_none() && phase == "Available";
-            let mode = |mode: Option<&String>| mode.map_or("Filesystem", String::as_str).to_owned();
-            free && volume.metadata.deletion_timestamp.is_none()
-                && of_volume.storage_class_name.as_deref().unwrap_or_default() == class
-                && spec.access_modes.iter().flatten().all(|wanted| modes.contains(wanted))
-                && mode(spec.volume_mode.as_ref()) == mode(of_volume.volume_mode.as_ref())
-                && (spec.selector.is_none() || wanted.as_ref().is_some_and(|wanted| wanted.matches(&labels)))
-                && size(volume) >= asked
-                && !taken.contains(volume.metadata.name.as_deref().unwrap_or_default())
+            storage::suits(volume, claim)
+                && storage::class_of_volume(volume) == storage::class_of_claim(claim)
         })
         .collect();
-    all.sort_by_key(|volume| (size(volume), volume.metadata.name.clone()));
+    if let Some(reserved) = all.iter().find(|volume| storage::is_bound_to(volume, claim)) {
+        return vec![Arc::clone(reserved)];
+    }
+    all.retain(|volume| storage::is_free_for(volume, claim, selector.as_ref()));
+    all.sort_by_cached_key(|volume| (storage::size(volume), volume.metadata.name.clone()));
     all
 }
 
@@ -248,7 +218,7 @@ fn candidates(
 fn reaches(volume: &PersistentVolume, node: &NodeState) -> bool {
     let affinity = volume.spec.as_ref().and_then(|spec| spec.node_affinity.as_ref());
     let required = affinity.and_then(|affinity| affinity.required.as_ref());
-    required.is_none_or(|required| is_one_of(&required.node_selector_terms, node))
+    required.is_none_or(|required| is_one_of(&required.node_selector_terms, node.place()))
 }
 
 /// Whether the labels of a volume agree with those of the node, as far as the node has any of those.

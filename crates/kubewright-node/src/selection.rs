@@ -3,22 +3,46 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{
-    NodeSelectorRequirement, NodeSelectorTerm, Pod, PreferredSchedulingTerm, Taint, Toleration,
+    Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, PreferredSchedulingTerm, Taint, Toleration,
 };
 
-use super::node_state::NodeState;
+static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
+
+/// What selectors see of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its labels.
+    pub labels: &'a BTreeMap<String, String>,
+}
+
+impl<'a> Place<'a> {
+    fn label(self, name: &str) -> Option<&'a str> {
+        self.labels.get(name).map(String::as_str)
+    }
+}
+
+impl<'a> From<&'a Node> for Place<'a> {
+    fn from(node: &'a Node) -> Self {
+        Self {
+            name: node.metadata.name.as_deref().unwrap_or_default(),
+            labels: node.metadata.labels.as_ref().unwrap_or(&NO_LABELS),
+        }
+    }
+}
 
 /// Which nodes a pod asks for by `spec.nodeSelector` and the required node affinity.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Wanted<'a> {
+pub struct Wanted<'a> {
     selector: Option<&'a BTreeMap<String, String>>,
     required: Option<&'a [NodeSelectorTerm]>,
 }
 
 impl<'a> Wanted<'a> {
-    /// What `pod` asks for.
-    pub(super) fn by(pod: &'a Pod) -> Self {
-        let Some(spec) = &pod.spec else { return Self::default() };
+    /// What a pod with this spec asks for.
+    #[must_use]
+    pub fn by(spec: &'a PodSpec) -> Self {
         let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
         let required = affinity
             .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
@@ -29,14 +53,16 @@ impl<'a> Wanted<'a> {
     }
 
     /// Whether the node is one of those.
-    pub(super) fn matches(&self, node: &NodeState) -> bool {
+    #[must_use]
+    pub fn matches(&self, node: Place<'_>) -> bool {
         let selected = |(name, value): (&String, &String)| node.label(name) == Some(value);
         self.selector.into_iter().flatten().all(selected)
             && self.required.is_none_or(|terms| terms.iter().any(|term| matches(term, node)))
     }
 
     /// The nodes that the required affinity names by `metadata.name`, if every term does (`NodeAffinity.PreFilter`).
-    pub(super) fn names(&self) -> Option<BTreeSet<&'a str>> {
+    #[must_use]
+    pub fn names(&self) -> Option<BTreeSet<&'a str>> {
         let terms = self.required.filter(|terms| !terms.is_empty())?;
         let mut all = BTreeSet::new();
         for term in terms {
@@ -57,27 +83,28 @@ impl<'a> Wanted<'a> {
 }
 
 /// Whether the node matches one of the terms: the affinity of a volume.
-pub(super) fn is_one_of(terms: &[NodeSelectorTerm], node: &NodeState) -> bool {
+#[must_use]
+pub fn is_one_of(terms: &[NodeSelectorTerm], node: Place<'_>) -> bool {
     terms.iter().any(|term| matches(term, node))
 }
 
 /// The sum of the weights of the preferred terms that the node matches; one without requirements matches nothing.
-pub(super) fn preference(terms: &[PreferredSchedulingTerm], node: &NodeState) -> i64 {
+#[must_use]
+pub fn preference(terms: &[PreferredSchedulingTerm], node: Place<'_>) -> i64 {
     let liked = terms.iter().filter(|term| term.weight != 0 && matches(&term.preference, node));
     liked.map(|term| i64::from(term.weight)).sum()
 }
 
 /// All requirements of a term have to hold; a term without any matches no node.
-fn matches(term: &NodeSelectorTerm, node: &NodeState) -> bool {
+fn matches(term: &NodeSelectorTerm, node: Place<'_>) -> bool {
     let mut expressions = term.match_expressions.iter().flatten();
     let mut fields = term.match_fields.iter().flatten();
     let is_any = term.match_expressions.as_ref().is_some_and(|all| !all.is_empty())
         || term.match_fields.as_ref().is_some_and(|all| !all.is_empty());
     is_any
         && expressions.all(|requirement| holds(requirement, node.label(&requirement.key)))
-        && fields.all(|requirement| {
-            holds(requirement, (requirement.key == "metadata.name").then_some(&*node.name))
-        })
+        && fields
+            .all(|requirement| holds(requirement, (requirement.key == "metadata.name").then_some(node.name)))
 }
 
 fn holds(requirement: &NodeSelectorRequirement, value: Option<&str>) -> bool {
@@ -95,25 +122,25 @@ fn holds(requirement: &NodeSelectorRequirement, value: Option<&str>) -> bool {
     }
 }
 
-/// Whether one of the tolerations stands the taint (`Toleration.ToleratesTaint`).
-pub(super) fn tolerates(tolerations: &[Toleration], taint: &Taint) -> bool {
-    tolerations.iter().any(|toleration| {
-        let effect = toleration.effect.as_deref().unwrap_or_default();
-        let key = toleration.key.as_deref().unwrap_or_default();
-        let value = toleration.value.as_deref().unwrap_or_default();
-        let of_taint = taint.value.as_deref().unwrap_or_default();
-        let number = |text: &str| text.parse::<i64>().ok();
-        let compared = || Some((number(of_taint)?, number(value)?));
-        (effect.is_empty() || effect == taint.effect)
-            && (key.is_empty() || key == taint.key)
-            && match toleration.operator.as_deref().unwrap_or_default() {
-                "" | "Equal" => value == of_taint,
-                "Exists" => true,
-                "Gt" => compared().is_some_and(|(taint, bound)| taint > bound),
-                "Lt" => compared().is_some_and(|(taint, bound)| taint < bound),
-                _ => false,
+/// Whether one of the tolerations stands the taint.
+#[must_use]
+pub fn is_tolerated(taint: &Taint, tolerations: &[Toleration]) -> bool {
+    tolerations.iter().any(|toleration| tolerates(toleration, taint))
+}
+
+/// Whether the toleration stands the taint (`Toleration.ToleratesTaint`; its comparisons are off in v1.36).
+#[must_use]
+pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    let effect = toleration.effect.as_deref().unwrap_or_default();
+    let key = toleration.key.as_deref().unwrap_or_default();
+    (effect.is_empty() || effect == taint.effect)
+        && (key.is_empty() || key == taint.key)
+        && match toleration.operator.as_deref().unwrap_or_default() {
+            "" | "Equal" => {
+                toleration.value.as_deref().unwrap_or_default() == taint.value.as_deref().unwrap_or_default()
             }
-    })
+            operator => operator == "Exists",
+        }
 }
 
 #[cfg(test)]
@@ -122,19 +149,19 @@ mod tests {
 
     use super::*;
 
-    fn node() -> NodeState {
+    fn node() -> Node {
         let node = json!({"metadata": {"name": "n", "labels": {"zone": "two", "cores": "8"}}});
-        NodeState::of(&serde_json::from_value(node).expect("a node"))
+        serde_json::from_value(node).expect("a node")
     }
 
-    fn pod(spec: Value) -> Pod {
+    fn pod(spec: Value) -> PodSpec {
         let mut spec = spec;
         spec["containers"] = json!([]);
-        serde_json::from_value(json!({"spec": spec})).expect("a pod")
+        serde_json::from_value(spec).expect("a spec")
     }
 
     fn is_selected(spec: Value) -> bool {
-        Wanted::by(&pod(spec)).matches(&node())
+        Wanted::by(&pod(spec)).matches(Place::from(&node()))
     }
 
     fn affinity(term: &Value) -> Value {
@@ -169,6 +196,8 @@ mod tests {
         assert!(!is_selected(affinity(&json!({}))), "an empty term matches nothing");
         let by_name = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]});
         assert!(is_selected(affinity(&by_name)));
+        let other = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["other"]}]});
+        assert!(!is_selected(affinity(&other)));
     }
 
     #[test]
@@ -191,28 +220,33 @@ mod tests {
             let zone = json!({"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]});
             serde_json::from_value(json!({"weight": weight, "preference": zone})).expect("a term")
         };
-        assert_eq!(preference(&[term(5, "two"), term(7, "one"), term(1, "two")], &node()), 6);
+        assert_eq!(preference(&[term(5, "two"), term(7, "one"), term(1, "two")], Place::from(&node())), 6);
     }
 
     fn taint(effect: &str) -> Taint {
         serde_json::from_value(json!({"key": "k", "value": "v", "effect": effect})).expect("a taint")
     }
 
-    fn toleration(value: Value) -> Vec<Toleration> {
-        vec![serde_json::from_value(value).expect("a toleration")]
+    fn stands(toleration: Value, taint: &Taint) -> bool {
+        is_tolerated(taint, &[serde_json::from_value(toleration).expect("a toleration")])
     }
 
     #[test]
     fn a_taint_is_tolerated_by_key_value_and_effect() {
-        assert!(!tolerates(&[], &taint("NoSchedule")));
-        assert!(!tolerates(&toleration(json!({"key": "other", "operator": "Exists"})), &taint("NoExecute")));
+        assert!(!is_tolerated(&taint("NoSchedule"), &[]));
+        assert!(!stands(json!({"key": "other", "operator": "Exists"}), &taint("NoExecute")));
         for tolerated in [
             json!({"operator": "Exists"}),
             json!({"key": "k", "operator": "Exists"}),
             json!({"key": "k", "value": "v", "effect": "NoSchedule"}),
         ] {
-            assert!(tolerates(&toleration(tolerated), &taint("NoSchedule")));
+            assert!(stands(tolerated, &taint("NoSchedule")));
         }
-        assert!(!tolerates(&toleration(json!({"key": "k", "value": "w"})), &taint("NoSchedule")));
+        assert!(!stands(json!({"key": "k", "value": "w"}), &taint("NoSchedule")));
+        assert!(!stands(
+            json!({"key": "k", "operator": "Exists", "effect": "NoExecute"}),
+            &taint("NoSchedule")
+        ));
+        assert!(!stands(json!({"key": "k", "operator": "Gt", "value": "1"}), &taint("NoSchedule")));
     }
 }
