@@ -49,7 +49,8 @@ pub async fn bootstrap(registry: &Registry) -> Result<(), ApiError> {
     let flows = flow::objects()
         .into_iter()
         .map(async |(plural, value)| create(registry, flow::MANAGER, plural, value).await);
-    try_join(try_join_all(roles), try_join_all(flows)).await?;
+    // Without tokio's budget for a task, which would let their order depend on what the caller did before.
+    tokio::task::unconstrained(try_join(try_join_all(roles), try_join_all(flows))).await?;
     registry.resume_definitions().await;
     if is_new {
         registry.keep_origin();

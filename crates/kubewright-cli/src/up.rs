@@ -1,6 +1,9 @@
 //! `kubewright up`: a control plane on this machine, with the sample operators if they are asked for.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
 use anyhow::{anyhow, bail};
 use kube::Client;
@@ -17,6 +20,9 @@ use crate::{
     signals::Signals,
     watch::{self, Changes},
 };
+
+/// For what has happened by the time that all samples have converged, and is told by other watches a little later.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Starts the control plane and keeps it until a signal, or until the samples have converged if that was asked for.
 /// `started` is when the process was.
@@ -133,6 +139,14 @@ async fn follow(
             voice.say(&line);
         }
         progress.observe(&change);
+    }
+    let end = Instant::now() + LAST_WORDS;
+    while !args.quiet
+        && let Ok(change) = tokio::time::timeout_at(end, changes.next()).await
+    {
+        for line in reporter.observe(&change, started.elapsed()) {
+            voice.say(&line);
+        }
     }
     voice.say("every sample has converged");
     Ok(())

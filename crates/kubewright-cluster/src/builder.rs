@@ -290,7 +290,6 @@ impl Builder {
     pub async fn start(self) -> Result<Cluster, StartError> {
         let controllers = kubewright_controllers::select(&self.controllers)?;
         let ca = self.endpoint.as_ref().map(Endpoint::ca_pem).unwrap_or_default();
-        let setup = Setup { ca, nodes: self.nodes };
         let shutdown = CancellationToken::new();
         let mut world = self.world.unwrap_or_else(|| World::simulated(self.seed));
         let pacer = self.pacing.map(|pacing| {
@@ -309,6 +308,13 @@ impl Builder {
             (Some(accounts), _) => accounts,
             (None, Some(key)) => ServiceAccounts::new(key),
             (None, None) => ServiceAccounts::new(TokenKey::generate()?),
+        };
+        let accounts = Arc::new(accounts);
+        let setup = Setup {
+            ca,
+            nodes: self.nodes,
+            accounts: Arc::clone(&accounts),
+            authority: self.endpoint.as_ref().map(Endpoint::authority),
         };
         let anonymous =
             self.anonymous && !self.authorization.iter().any(|mode| matches!(mode, Mode::AlwaysAllow));

@@ -1,6 +1,7 @@
 //! The API of a cluster over HTTPS.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kubewright_apiserver::http::authority::{Authority, AuthorityError, Credentials};
@@ -52,7 +53,7 @@ pub struct Serving {
 /// A port that is taken for a cluster, with a certificate authority of its own.
 pub struct Endpoint {
     listener: Listener,
-    authority: Authority,
+    authority: Arc<Authority>,
     certificate: ServingCertificate,
     /// What clients are given to know the server by.
     ca: String,
@@ -103,7 +104,7 @@ impl Endpoint {
         };
         let clients =
             Bundle::of_der([authority.ca_der().clone()])?.and(&serving.client_ca.unwrap_or_default());
-        Ok(Self { listener, authority, certificate, ca, clients })
+        Ok(Self { listener, authority: Arc::new(authority), certificate, ca, clients })
     }
 
     /// The address, with the port that was given.
@@ -122,6 +123,11 @@ impl Endpoint {
     #[must_use]
     pub fn certificate(&self) -> &ServingCertificate {
         &self.certificate
+    }
+
+    /// The endpoint's own authority, one of those whose client certificates are trusted.
+    pub(crate) fn authority(&self) -> Arc<Authority> {
+        Arc::clone(&self.authority)
     }
 
     /// Whose client certificates are trusted.

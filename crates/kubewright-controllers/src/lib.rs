@@ -3,6 +3,7 @@
 //! Each is a file of its own, written with the SDK and told apart into observe (what the caches show), plan (a pure
 //! function from that to a list of writes) and act. [`all`] is the table of them; [`select`] reads `--controllers`.
 
+mod certificates;
 mod claims;
 mod cluster_roles;
 mod cronjob;
@@ -28,6 +29,7 @@ mod quota;
 mod replicaset;
 mod root_ca;
 mod service_account;
+mod service_account_tokens;
 mod services;
 mod share;
 mod statefulset;

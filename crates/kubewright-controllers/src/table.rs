@@ -1,21 +1,30 @@
 //! The table of what a control plane does by itself, and the selection of a part of it.
 
+use std::sync::Arc;
+
+use kubewright_apiserver::authn::ServiceAccounts;
+use kubewright_apiserver::http::authority::Authority;
 use kubewright_runtime::Controller;
 
 use crate::{
-    cluster_roles, cronjob, daemonset, deployment, disruption, endpoint_mirror, endpoint_slices, endpoints,
-    garbage_collector, job, namespace, node_lifecycle, node_ttl, pod_gc, protection, quota, replicaset,
-    root_ca, service_account, statefulset, taint_eviction, ttl_after_finished, volumes,
+    certificates, cluster_roles, cronjob, daemonset, deployment, disruption, endpoint_mirror,
+    endpoint_slices, endpoints, garbage_collector, job, namespace, node_lifecycle, node_ttl, pod_gc,
+    protection, quota, replicaset, root_ca, service_account, service_account_tokens, statefulset,
+    taint_eviction, ttl_after_finished, volumes,
 };
 
 /// What the controllers are told about the control plane that they are part of.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Setup {
     /// The certificates by which pods know the API server, in PEM.
     pub ca: String,
     /// How many simulated nodes there are from the start; with 0 nobody plays scheduler and kubelet but for nodes made
     /// later that say that they are fake (`kwok.x-k8s.io/node`): else pods stay as their clients leave them.
     pub nodes: usize,
+    /// What signs the tokens of service accounts.
+    pub accounts: Arc<ServiceAccounts>,
+    /// The authority whose client certificates the API server trusts. None: what is signed is good for nobody.
+    pub authority: Option<Arc<Authority>>,
 }
 
 /// Who a controller is to the API server: its rights are those of Kubernetes' bootstrap roles for this user.
@@ -86,6 +95,35 @@ static TABLE: &[Builtin] = &[
         aliases: &["serviceaccount"],
         identity: Identity::service_account("system:serviceaccount:kube-system:service-account-controller"),
         build: |_| vec![service_account::controller()],
+    },
+    Builtin {
+        name: "serviceaccount-token-controller",
+        aliases: &["serviceaccount-token"],
+        // As in kube-controller-manager, where it makes what the others need to log in.
+        identity: Identity {
+            user: "system:kube-controller-manager",
+            groups: &["system:authenticated"],
+            program: "kube-controller-manager",
+        },
+        build: |setup| service_account_tokens::controllers(&setup.ca, &setup.accounts),
+    },
+    Builtin {
+        name: "certificatesigningrequest-approving-controller",
+        aliases: &["csrapproving"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:certificate-controller"),
+        build: |_| vec![certificates::approver()],
+    },
+    Builtin {
+        name: "certificatesigningrequest-signing-controller",
+        aliases: &["csrsigning"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:certificate-controller"),
+        build: |setup| vec![certificates::signer(setup.authority.as_ref())],
+    },
+    Builtin {
+        name: "certificatesigningrequest-cleaner-controller",
+        aliases: &["csrcleaner"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:certificate-controller"),
+        build: |_| vec![certificates::cleaner()],
     },
     Builtin {
         name: "root-ca-certificate-publisher-controller",
@@ -352,12 +390,11 @@ mod tests {
 
     #[test]
     fn each_can_be_built_alone() {
+        let key = kubewright_apiserver::authn::TokenKey::generate().expect("a key");
+        let accounts = Arc::new(ServiceAccounts::new(key));
+        let setup = Setup { ca: "PEM".into(), nodes: 1, accounts, authority: None };
         for builtin in all() {
-            assert!(
-                !builtin.controllers(&Setup { ca: "PEM".into(), nodes: 1 }).is_empty(),
-                "{}",
-                builtin.name
-            );
+            assert!(!builtin.controllers(&setup).is_empty(), "{}", builtin.name);
         }
     }
 }

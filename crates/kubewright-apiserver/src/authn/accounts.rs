@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{Header, Jwk, KeyError, PublicKey, TokenKey};
+use super::legacy::{self, LegacyClaims};
 use super::secret::fingerprint;
 use super::service_account::{Claims, ISSUER};
 use super::{TokenError, common};
@@ -34,7 +35,16 @@ pub struct ServiceAccounts {
     pub(super) extend_expiration: bool,
     jwks_uri: Option<String>,
     /// Tokens whose signature was good, by digest. It stays good; all else is looked at each time.
-    verified: Mutex<BTreeMap<[u8; 32], Arc<Claims>>>,
+    verified: Mutex<BTreeMap<[u8; 32], Arc<Verified>>>,
+}
+
+/// What a well signed token says.
+#[derive(Debug)]
+pub(super) enum Verified {
+    /// That of a TokenRequest.
+    Bound(Box<Claims>),
+    /// That of a Secret.
+    Legacy(LegacyClaims),
 }
 
 /// Why service accounts cannot be set up so (`k8s.io/kubernetes/pkg/kubeapiserver/options/authentication.go` and
@@ -172,6 +182,20 @@ impl ServiceAccounts {
         &self.audiences
     }
 
+    /// The token of a Secret for an account: without audience and end, and good for as long as the Secret holds it
+    /// (`k8s.io/kubernetes/pkg/serviceaccount/legacy.go`).
+    ///
+    /// # Errors
+    /// When the machine gives no entropy.
+    pub fn legacy_token(
+        &self,
+        namespace: &str,
+        (account, uid): (&str, &str),
+        secret: &str,
+    ) -> Result<String, KeyError> {
+        self.key.sign(&LegacyClaims::new(namespace, (account, uid), secret))
+    }
+
     pub(super) fn sign(&self, claims: &Claims) -> Result<String, KeyError> {
         self.key.sign(claims)
     }
@@ -182,13 +206,13 @@ impl ServiceAccounts {
         &self,
         token: &str,
         asked: &[String],
-    ) -> Result<(Arc<Claims>, Vec<String>), TokenError> {
+    ) -> Result<(Arc<Verified>, Vec<String>), TokenError> {
         let print = fingerprint(token);
         let known = self.verified.lock().get(&print).cloned();
         let claims = match known {
             Some(known) => known,
             None => {
-                let claims = Arc::new(self.claims(token)?);
+                let claims = Arc::new(self.read(token)?);
                 let mut verified = self.verified.lock();
                 if verified.len() >= MAX_VERIFIED {
                     verified.clear();
@@ -197,13 +221,16 @@ impl ServiceAccounts {
                 claims
             }
         };
-        let meant = if claims.aud.is_empty() { &self.audiences } else { &claims.aud };
+        let meant = match &*claims {
+            Verified::Bound(claims) if !claims.aud.is_empty() => &claims.aud,
+            Verified::Bound(_) | Verified::Legacy(_) => &self.audiences,
+        };
         let audiences = common(asked, meant)?;
         Ok((claims, audiences))
     }
 
     /// What a token says, when it is well signed.
-    fn claims(&self, token: &str) -> Result<Claims, TokenError> {
+    fn read(&self, token: &str) -> Result<Verified, TokenError> {
         #[derive(Deserialize)]
         struct Issued {
             #[serde(default)]
@@ -213,12 +240,17 @@ impl ServiceAccounts {
         let (header, claims) = signed.split_once('.').ok_or(TokenError::Unknown)?;
         let payload = URL_SAFE_NO_PAD.decode(claims).map_err(|_| TokenError::Unknown)?;
         let issued: Issued = serde_json::from_slice(&payload).map_err(|_| TokenError::Unknown)?;
-        if !self.issuers.contains(&issued.iss) {
+        let legacy = issued.iss == legacy::ISSUER;
+        if !legacy && !self.issuers.contains(&issued.iss) {
             return Err(TokenError::Unknown);
         }
         let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| TokenError::Unknown)?;
         self.check(header, signed.as_bytes(), &signature)?;
-        serde_json::from_slice(&payload).map_err(|_| TokenError::Claims)
+        let said = match legacy {
+            true => serde_json::from_slice(&payload).map(Verified::Legacy),
+            false => serde_json::from_slice(&payload).map(|claims| Verified::Bound(Box::new(claims))),
+        };
+        said.map_err(|_| TokenError::Claims)
     }
 
     /// Whether one of the keys has signed this: that which the header names, or any if it names none.

@@ -9,6 +9,7 @@ mod certificate;
 mod front_proxy;
 pub mod impersonation;
 mod keys;
+mod legacy;
 pub mod review;
 mod secret;
 mod service_account;
@@ -42,6 +43,7 @@ pub use webhook::{TokenWebhook, UnsupportedVersion};
 use crate::error::ApiError;
 use crate::trust::Bundle;
 use crate::webhook::Client;
+use accounts::Verified;
 use certificate::BadCertificate;
 use secret::StaticTokens;
 
@@ -53,7 +55,7 @@ pub type Lookup<'a> = &'a dyn Fn(&str, &str) -> Option<Bytes>;
 #[derive(Debug)]
 pub struct Authenticator {
     world: World,
-    accounts: ServiceAccounts,
+    accounts: Arc<ServiceAccounts>,
     tokens: StaticTokens,
     clients: Option<Arc<Bundle>>,
     proxy: Option<FrontProxy>,
@@ -85,6 +87,9 @@ pub enum TokenError {
     /// It is well signed, and does not say what the token of a service account says.
     #[error("[invalid bearer token, service account token claims could not be validated]")]
     Claims,
+    /// It is that of a Secret that does not hold it any more, or whose account is gone.
+    #[error("[invalid bearer token, {0}]")]
+    Legacy(String),
     /// A webhook says so, or cannot be asked.
     #[error("[invalid bearer token, {0}]")]
     Webhook(String),
@@ -135,10 +140,10 @@ impl Authenticator {
 
     /// With service accounts of these settings and no other credentials. Who gives none is anonymous.
     #[must_use]
-    pub fn with_service_accounts(world: &World, accounts: ServiceAccounts) -> Self {
+    pub fn with_service_accounts(world: &World, accounts: impl Into<Arc<ServiceAccounts>>) -> Self {
         Self {
             world: world.clone(),
-            accounts,
+            accounts: accounts.into(),
             tokens: StaticTokens::default(),
             clients: None,
             proxy: None,
@@ -250,8 +255,11 @@ impl Authenticator {
             let audiences = common(asked, own)?;
             return Ok(Identity { user: user.clone(), audiences });
         }
-        let (claims, audiences) = self.accounts.verify(token, asked)?;
-        let user = claims.user(self.now(), lookup)?;
+        let (verified, audiences) = self.accounts.verify(token, asked)?;
+        let user = match &*verified {
+            Verified::Bound(claims) => claims.user(self.now(), lookup)?,
+            Verified::Legacy(claims) => claims.user(token, lookup)?,
+        };
         Ok(Identity { user: user.authenticated(), audiences })
     }
 

@@ -16,6 +16,10 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::subject;
 
+mod request;
+
+pub use request::{Alternatives, CertificateRequest};
+
 /// How long the authority and its serving certificates are good: as long as kubeadm's authority.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(10 * 365 * 24);
 
@@ -54,6 +58,15 @@ pub enum AuthorityError {
     /// What was kept is not a certificate authority and its key.
     #[error("this is no certificate authority and its key: {0}")]
     Unreadable(String),
+    /// A text that is no request for a certificate.
+    #[error("{0}")]
+    Request(String),
+    /// Usages that no certificate can have.
+    #[error("unrecognized usage values: [{}]", quoted(.0))]
+    Usages(Vec<String>),
+    /// The authority is too old to sign anything.
+    #[error("the signer has expired: NotAfter={0}")]
+    Expired(Timestamp),
     /// A key or a signature could not be made.
     #[error("cannot make a certificate: {0}")]
     Crypto(#[from] rcgen::Error),
@@ -187,6 +200,19 @@ impl Credentials {
     pub fn key_der(&self) -> PrivatePkcs8KeyDer<'static> {
         PrivatePkcs8KeyDer::from(self.key.serialize_der())
     }
+}
+
+/// Until when the first certificate of a text (PEM) is good; `None` when there is none.
+#[must_use]
+pub fn expiry_of(text: &[u8]) -> Option<Timestamp> {
+    let block = pem::parse(text).ok()?;
+    let (_, certificate) = X509Certificate::from_der(block.contents()).ok()?;
+    Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()
+}
+
+fn quoted(texts: &[String]) -> String {
+    let texts: Vec<_> = texts.iter().map(|text| format!("{text:?}")).collect();
+    texts.join(" ")
 }
 
 /// What all certificates have in common: no name, a random serial number, digital signatures.

@@ -10,7 +10,6 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{WatchEvent, WatchParams};
 use kube::client::Body;
 use kube::{Api, Client};
-use kubewright_controllers::Setup;
 use kubewright_runtime::{CancellationToken, Manager};
 use kubewright_world::Dice;
 use serde_json::json;
@@ -18,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tower::{BoxError, service_fn};
 
-use crate::support::World;
+use crate::support::{World, setup};
 
 /// What goes wrong with writes.
 #[derive(Clone)]
@@ -143,7 +142,7 @@ impl Apart {
             loop {
                 let mut manager = Manager::new(faults.client(&client, &dead), world.clone());
                 for builtin in kubewright_controllers::select(names).expect("known names") {
-                    for controller in builtin.controllers(&Setup::default()) {
+                    for controller in builtin.controllers(&setup()) {
                         manager.add(controller);
                     }
                 }

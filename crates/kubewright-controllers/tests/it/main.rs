@@ -1,6 +1,7 @@
 //! The built-in controllers in a whole control plane, under virtual time.
 
 mod budgets;
+mod credentials;
 mod cronjobs;
 mod daemonsets;
 mod deployments;

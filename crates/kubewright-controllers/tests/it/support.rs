@@ -1,15 +1,24 @@
 //! A cluster to test in, and short ways to its objects.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
+use kubewright_apiserver::authn::{ServiceAccounts, TokenKey};
 use kubewright_cluster::Cluster;
+use kubewright_controllers::Setup;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+/// What controllers are told that are run by hand.
+pub(crate) fn setup() -> Setup {
+    let accounts = Arc::new(ServiceAccounts::new(TokenKey::generate().expect("a key")));
+    Setup { ca: String::new(), nodes: 0, accounts, authority: None }
+}
 
 /// A cluster that has come to rest after its start.
 pub(crate) struct World {
