@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
 
 use self::plan::Seen;
-use crate::claims::Selectors;
+use crate::claims::{self, Selectors};
 use crate::pod;
 
 /// The source of its events.
@@ -58,9 +58,8 @@ impl Reconciler for Budgets {
             Some(selector) => self.selectors.set(key, selector),
             None => self.selectors.forget(key),
         }
-        let guarded = |pod: &Pod| self.selectors.selecting(&pod.metadata).contains(key);
-        let pods: Vec<_> =
-            ctx.list::<Pod>(key.namespace.as_deref()).into_iter().filter(|pod| guarded(pod)).collect();
+        let guarded = |selector| claims::matching(selector, ctx.list::<Pod>(key.namespace.as_deref()));
+        let pods = selector.as_ref().map(guarded).unwrap_or_default();
         if pods.is_empty() {
             ctx.event(&*budget, EventType::Normal, "NoPods", "No matching pods found").await;
         }

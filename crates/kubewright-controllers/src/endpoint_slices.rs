@@ -15,9 +15,8 @@ use kube::api::DeleteParams;
 use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
 
 use self::plan::Plan;
-use crate::claims::Selectors;
 use crate::is_namespace_terminating;
-use crate::services::{self, TRIGGER_TIME, Triggers};
+use crate::services::{self, Followed, Look, TRIGGER_TIME};
 
 /// Of which Service a slice is.
 pub(crate) const SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -28,9 +27,9 @@ const MANAGER: &str = "endpointslice-controller.k8s.io";
 /// The controller.
 #[must_use]
 pub(crate) fn controller() -> Controller {
-    let selectors = Selectors::default();
-    let services = selectors.clone();
-    Controller::new("endpoint-slice-controller", Slices { selectors, triggers: Triggers::default() })
+    let followed = Followed::default();
+    let services = followed.selectors();
+    Controller::new("endpoint-slice-controller", Slices { followed })
         .for_kind::<Service>()
         .watches(move |pod: &Pod| services.selecting(&pod.metadata))
         .predicate(services::changes_endpoints())
@@ -62,25 +61,14 @@ pub(crate) fn endpoints(slice: &EndpointSlice) -> &[Endpoint] {
 }
 
 struct Slices {
-    selectors: Selectors,
-    triggers: Triggers,
+    followed: Followed,
 }
 
 impl Reconciler for Slices {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
-        let Some(service) = ctx.get::<Service>(key) else {
-            self.selectors.forget(key);
-            self.triggers.forget(key);
+        let Some(Look { service, pods, trigger }) = self.followed.look(ctx, key) else {
             return Ok(Outcome::Done);
         };
-        let Some(selector) = services::selector(&service) else {
-            self.selectors.forget(key);
-            return Ok(Outcome::Done);
-        };
-        self.selectors.set(key, &selector);
-        let selected = |pod: &Arc<Pod>| self.selectors.selecting(&pod.metadata).contains(key);
-        let pods: Vec<_> = ctx.list::<Pod>(key.namespace.as_deref()).into_iter().filter(selected).collect();
-        let trigger = self.triggers.first_change(key, &service, &pods);
         let node = |name: &str| ctx.get::<Node>(&Key::cluster(name));
         let (desired, lost) = desired::of(&service, &pods, node);
         let plan = plan::plan(&service, desired, slices_of(ctx, key, MANAGER), MANAGER);

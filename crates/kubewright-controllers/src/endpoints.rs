@@ -12,8 +12,7 @@ use kube::api::DeleteParams;
 use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
 
 use self::subsets::{Member, pack, truncate, unpack};
-use crate::claims::Selectors;
-use crate::services::{self, Family, HEADLESS, TRIGGER_TIME, Triggers};
+use crate::services::{self, Family, Followed, HEADLESS, Look, TRIGGER_TIME};
 use crate::{is_namespace_terminating, pod};
 
 const NAME: &str = "endpoint-controller";
@@ -25,9 +24,9 @@ const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
 /// The controller.
 #[must_use]
 pub(crate) fn controller() -> Controller {
-    let selectors = Selectors::default();
-    let services = selectors.clone();
-    Controller::new(NAME, Addresses { selectors, triggers: Triggers::default() })
+    let followed = Followed::default();
+    let services = followed.selectors();
+    Controller::new(NAME, Addresses { followed })
         .for_kind::<Service>()
         .watches(move |pod: &Pod| services.selecting(&pod.metadata))
         .predicate(services::changes_endpoints())
@@ -36,29 +35,18 @@ pub(crate) fn controller() -> Controller {
 }
 
 struct Addresses {
-    selectors: Selectors,
-    triggers: Triggers,
+    followed: Followed,
 }
 
 impl Reconciler for Addresses {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let current = ctx.get::<Endpoints>(key);
-        let Some(service) = ctx.get::<Service>(key) else {
-            self.selectors.forget(key);
-            self.triggers.forget(key);
-            if current.is_some() {
+        let Some(Look { service, pods, trigger }) = self.followed.look(ctx, key) else {
+            if current.is_some() && ctx.get::<Service>(key).is_none() {
                 ctx.delete::<Endpoints>(key, DeleteParams::default()).await?;
             }
             return Ok(Outcome::Done);
         };
-        let Some(selector) = services::selector(&service) else {
-            self.selectors.forget(key);
-            return Ok(Outcome::Done);
-        };
-        self.selectors.set(key, &selector);
-        let selected = |pod: &Arc<Pod>| self.selectors.selecting(&pod.metadata).contains(key);
-        let pods: Vec<_> = ctx.list::<Pod>(key.namespace.as_deref()).into_iter().filter(selected).collect();
-        let trigger = self.triggers.first_change(key, &service, &pods);
         let Some(wanted) = plan(&service, &pods, current.as_deref(), trigger) else {
             return Ok(Outcome::Done);
         };

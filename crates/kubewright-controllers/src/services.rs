@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, ObjectReference, Pod, Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kubewright_runtime::{Event, Key, Predicate};
+use kubewright_runtime::{Context, Event, Key, Predicate};
 use parking_lot::Mutex;
 
+use crate::claims::{self, Selectors};
 use crate::pod;
 
 /// On Endpoints and EndpointSlices: when that changed which led to their last write.
@@ -48,7 +49,7 @@ pub(crate) fn spec(service: &Service) -> ServiceSpec {
 
 /// The pods that controllers have to follow for the Service. `None` when its endpoints are somebody else's business: it
 /// has no selector, or is a name for something outside.
-pub(crate) fn selector(service: &Service) -> Option<LabelSelector> {
+fn selector(service: &Service) -> Option<LabelSelector> {
     let spec = service.spec.as_ref()?;
     let labels = spec.selector.as_ref().filter(|labels| !labels.is_empty())?;
     let external = spec.type_.as_deref() == Some("ExternalName");
@@ -153,10 +154,48 @@ fn same_endpoint(old: &Pod, new: &Pod) -> bool {
         && spec(old) == spec(new)
 }
 
+/// What two controllers know of the Services whose endpoints they write: which pods each selects, and what has changed.
+#[derive(Default)]
+pub(crate) struct Followed {
+    selectors: Selectors,
+    triggers: Triggers,
+}
+
+/// A Service whose endpoints are to be written.
+pub(crate) struct Look {
+    pub(crate) service: Arc<Service>,
+    /// Those that it selects.
+    pub(crate) pods: Vec<Arc<Pod>>,
+    /// What its endpoints change for, if anything is new.
+    pub(crate) trigger: Option<Timestamp>,
+}
+
+impl Followed {
+    /// The Services that select a pod, as far as they were looked at.
+    pub(crate) fn selectors(&self) -> Selectors {
+        self.selectors.clone()
+    }
+
+    /// Looks at a Service. `None` when it is gone, or its endpoints are somebody else's business.
+    pub(crate) fn look(&self, ctx: &Context, key: &Key) -> Option<Look> {
+        let service = ctx.get::<Service>(key);
+        let selector = service.as_ref().and_then(|service| selector(service));
+        let (Some(service), Some(selector)) = (service, selector) else {
+            self.selectors.forget(key);
+            self.triggers.forget(key);
+            return None;
+        };
+        self.selectors.set(key, &selector);
+        let pods = claims::matching(&selector, ctx.list::<Pod>(key.namespace.as_deref()));
+        let trigger = self.triggers.first_change(key, &service, &pods);
+        Some(Look { service, pods, trigger })
+    }
+}
+
 /// Remembers of each Service what was last seen, in order to tell what its endpoints change for
 /// (`util/trigger_time_tracker.go`).
 #[derive(Default)]
-pub(crate) struct Triggers(Mutex<BTreeMap<Key, Seen>>);
+struct Triggers(Mutex<BTreeMap<Key, Seen>>);
 
 #[derive(Default)]
 struct Seen {
@@ -167,7 +206,7 @@ struct Seen {
 impl Triggers {
     /// When the first of the things happened that are new since the last call for this Service: a pod became ready or
     /// ceased to be, or the Service was made. `None` when there is nothing new.
-    pub(crate) fn first_change(&self, key: &Key, service: &Service, pods: &[Arc<Pod>]) -> Option<Timestamp> {
+    fn first_change(&self, key: &Key, service: &Service, pods: &[Arc<Pod>]) -> Option<Timestamp> {
         let created = service.metadata.creation_timestamp.as_ref().map(|time| time.0);
         let readiness = |pod: &Arc<Pod>| Some((pod.metadata.name.clone()?, pod::ready_since(pod)?));
         let now = Seen { service: created, pods: pods.iter().filter_map(readiness).collect() };
@@ -185,7 +224,7 @@ impl Triggers {
     }
 
     /// Forgets a Service that is gone.
-    pub(crate) fn forget(&self, key: &Key) {
+    fn forget(&self, key: &Key) {
         self.0.lock().remove(key);
     }
 }

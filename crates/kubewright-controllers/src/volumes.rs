@@ -44,12 +44,13 @@ pub(crate) fn controllers() -> Vec<Controller> {
         .watches(claims_of_pod)
         .predicate(Predicate::of(|event: &Event<'_, Pod>| matches!(event, Event::Create(_))))
         .watches(move |_: &StorageClass| for_classes.and(None));
-    let volumes = Controller::new(format!("{NAME}-volumes"), Volumes).for_kind::<PersistentVolume>().watches(
-        |claim: &PersistentVolumeClaim| {
+    let volumes = Controller::new(format!("{NAME}-volumes"), Volumes)
+        .event_source(NAME)
+        .for_kind::<PersistentVolume>()
+        .watches(|claim: &PersistentVolumeClaim| {
             let volume = claim.spec.as_ref().and_then(|spec| spec.volume_name.as_ref());
             volume.map(Key::cluster).into_iter().collect()
-        },
-    );
+        });
     vec![claims, volumes]
 }
 

@@ -64,3 +64,26 @@ async fn a_claim_takes_a_volume_that_comes_later_and_leaves_it_released() {
     let left = volumes(&world).await;
     assert_eq!(left[0].status.as_ref().and_then(|status| status.phase.as_deref()), Some("Released"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_told_of_a_volume_has_the_same_source_as_what_is_told_of_a_claim() {
+    let world = World::start().await;
+    world.create::<PersistentVolumeClaim>(claim("")).await;
+    let disk: PersistentVolume = serde_json::from_value(json!({"metadata": {"name": "disk"}, "spec": {
+        "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/tmp/x"},
+        "persistentVolumeReclaimPolicy": "Recycle"}}))
+    .expect("a volume");
+    world.settle().await;
+    let volumes = Api::<PersistentVolume>::all(world.client.clone());
+    volumes.create(&PostParams::default(), &disk).await.expect("created");
+    world.settle().await;
+    world.api::<PersistentVolumeClaim>().delete("data", &DeleteParams::default()).await.expect("deleted");
+    world.settle().await;
+    let events = world.all::<k8s_openapi::api::core::v1::Event>().await;
+    let told = |kind: &str| -> Vec<_> {
+        let of_kind = events.iter().filter(|event| event.involved_object.kind.as_deref() == Some(kind));
+        of_kind.filter_map(|event| event.source.as_ref()?.component.as_deref()).collect()
+    };
+    assert_eq!(told("PersistentVolume"), ["persistentvolume-controller"]);
+    assert!(told("PersistentVolumeClaim").contains(&"persistentvolume-controller"));
+}
