@@ -12,6 +12,7 @@ use http_body_util::{BodyExt, Full};
 use kubewright_apiserver::authn::{Authenticator, User};
 use kubewright_apiserver::bootstrap::bootstrap;
 use kubewright_apiserver::http::{ApiServer, Config, protobuf};
+use kubewright_apiserver::kubelet::Kubelets;
 use kubewright_apiserver::registry::Registry;
 use kubewright_store::Memory;
 use kubewright_world::World;
@@ -58,6 +59,7 @@ impl Server {
             authenticator: Authenticator::new(&world).expect("there is entropy"),
             shutdown: CancellationToken::new(),
             address: "in-process".to_owned(),
+            kubelets: Kubelets::default(),
         }));
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
         server.send(Method::POST, "serviceaccounts", Form::Json, Form::Json.body(&account)).await;

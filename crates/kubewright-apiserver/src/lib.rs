@@ -17,6 +17,7 @@ pub mod fields;
 pub mod http;
 pub mod jsonpath;
 pub mod kinds;
+pub mod kubelet;
 pub mod openapi;
 pub mod patch;
 pub mod quota;

@@ -13,6 +13,7 @@ use kubewright_apiserver::bootstrap::bootstrap;
 use kubewright_apiserver::http::tls::TlsError;
 use kubewright_apiserver::http::{self, ApiServer, Config};
 use kubewright_apiserver::kinds::RuntimeConfig;
+use kubewright_apiserver::kubelet::Kubelets;
 use kubewright_apiserver::registry::{self, NodePorts, Registry, ServiceCidrs, Summary};
 use kubewright_controllers::{Setup, UnknownController};
 use kubewright_store::{Memory, Store};
@@ -344,6 +345,7 @@ impl Builder {
                 .endpoint
                 .as_ref()
                 .map_or_else(|| "in-process".to_owned(), |endpoint| endpoint.address().to_string()),
+            kubelets: Kubelets::default(),
         };
         let server = ApiServer::with(config, self.edge);
         let admin =

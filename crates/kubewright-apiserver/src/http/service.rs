@@ -24,6 +24,7 @@ use super::{body, dispatch, in_flight, negotiate, respond, system};
 use crate::authn::{Authenticator, User, impersonation};
 use crate::authz::{Attributes, Decision, Rights, forbidden};
 use crate::error::ApiError;
+use crate::kubelet::Kubelets;
 use crate::registry::{Registry, Summary};
 
 /// What an [`ApiServer`] is made of.
@@ -36,6 +37,8 @@ pub struct Config {
     pub shutdown: CancellationToken,
     /// Where clients reach the server, as `host:port`; told by discovery.
     pub address: String,
+    /// The nodes that can be asked for the logs of their pods and for connections to them.
+    pub kubelets: Kubelets,
 }
 
 /// The Kubernetes API as a tower service: cheap to clone, needs no socket, never fails.
@@ -112,6 +115,12 @@ impl ApiServer {
     #[must_use]
     pub fn registry(&self) -> &Arc<Registry> {
         &self.0.config.registry
+    }
+
+    /// The nodes that it can ask.
+    #[must_use]
+    pub fn kubelets(&self) -> &Kubelets {
+        &self.0.config.kubelets
     }
 
     /// Who is who.

@@ -11,6 +11,7 @@ use http_body_util::{BodyExt, Full};
 use kubewright_apiserver::authn::{Authenticator, User};
 use kubewright_apiserver::bootstrap::bootstrap;
 use kubewright_apiserver::http::{self, ApiServer, Config, ResponseBody};
+use kubewright_apiserver::kubelet::Kubelets;
 use kubewright_apiserver::registry::{self, Registry, Summary};
 use kubewright_store::{Memory, Store};
 use kubewright_world::World;
@@ -73,6 +74,7 @@ impl Api {
             authenticator: Authenticator::new(&world).expect("there is entropy"),
             shutdown: shutdown.clone(),
             address: "127.0.0.1:6443".to_owned(),
+            kubelets: Kubelets::default(),
         };
         let server = ApiServer::with(config, edge);
         Self { server, shutdown, user: User::new("admin", ["system:masters"]) }

@@ -18,6 +18,7 @@ use tower::ServiceExt;
 use crate::authn::{Authenticator, User};
 use crate::bootstrap::bootstrap;
 use crate::http::{ApiServer, Config};
+use crate::kubelet::Kubelets;
 use crate::registry::Registry;
 use crate::webhook::Local;
 
@@ -79,6 +80,7 @@ impl Cluster {
             authenticator: Authenticator::new(&world).expect("there is entropy"),
             shutdown: CancellationToken::new(),
             address: "127.0.0.1:6443".to_owned(),
+            kubelets: Kubelets::default(),
         });
         Self { server, user: User::new("admin", ["system:masters"]) }
     }
