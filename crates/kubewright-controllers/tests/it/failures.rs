@@ -115,7 +115,7 @@ async fn cluster() -> World {
 async fn replica_sets_never_double_or_orphan_a_pod() {
     for seed in SEEDS {
         let world = cluster().await;
-        let witness = Witness::of(&world, |pods| match active(pods) {
+        let witness = Witness::of::<Pod>(&world, |pods| match active(pods) {
             count if count > REPLICAS => Err(format!("{count} pods")),
             _ => Ok(()),
         });
@@ -133,7 +133,7 @@ async fn replica_sets_never_double_or_orphan_a_pod() {
 async fn replication_controllers_never_double_or_orphan_a_pod() {
     for seed in SEEDS {
         let world = cluster().await;
-        let witness = Witness::of(&world, |pods| match active(pods) {
+        let witness = Witness::of::<Pod>(&world, |pods| match active(pods) {
             count if count > REPLICAS => Err(format!("{count} pods")),
             _ => Ok(()),
         });
@@ -192,7 +192,7 @@ async fn stateful_sets_never_double_or_orphan_a_pod_or_a_claim() {
         let policy = ["OrderedReady", "Parallel"][usize::from(seed % 2 == 1)];
         let names: Vec<_> = (0..REPLICAS).map(|ordinal| format!("web-{ordinal}")).collect();
         let known = names.clone();
-        let witness = Witness::of(&world, move |pods| {
+        let witness = Witness::of::<Pod>(&world, move |pods| {
             let strangers: Vec<_> = pods.keys().filter(|name| !known.contains(name)).collect();
             if strangers.is_empty() { Ok(()) } else { Err(format!("{strangers:?}")) }
         });
@@ -228,7 +228,7 @@ async fn stateful_sets_never_double_or_orphan_a_pod_or_a_claim() {
 async fn daemon_sets_never_double_or_orphan_a_pod() {
     for seed in SEEDS {
         let world = cluster().await;
-        let witness = Witness::of(&world, |pods| {
+        let witness = Witness::of::<Pod>(&world, |pods| {
             let mut on_node: BTreeMap<String, usize> = BTreeMap::new();
             for pod in pods.values().filter(|pod| is_active(pod)) {
                 *on_node.entry(node(pod)).or_default() += 1;

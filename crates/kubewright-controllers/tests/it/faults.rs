@@ -1,17 +1,19 @@
 //! Controllers whose writes fail and who are restarted in the middle of their work, and a look at every moment of it.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::TryStreamExt;
 use http::{Method, Request, Response, StatusCode};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::NamespaceResourceScope;
 use kube::api::{WatchEvent, WatchParams};
 use kube::client::Body;
-use kube::{Api, Client};
+use kube::{Api, Client, Resource, ResourceExt};
 use kubewright_runtime::{CancellationToken, Manager};
 use kubewright_world::Dice;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -163,16 +165,24 @@ impl Apart {
     }
 }
 
-/// Looks at the pods after every single change; what `judge` says against them is kept.
+/// Looks at all objects of a kind after every single change; what `judge` says against them is kept.
 pub(crate) struct Witness(Arc<parking_lot::Mutex<Vec<String>>>);
 
 impl Witness {
-    pub(crate) fn of(
+    pub(crate) fn of<K>(
         world: &World,
-        judge: impl Fn(&BTreeMap<String, Pod>) -> Result<(), String> + Send + 'static,
-    ) -> Self {
+        judge: impl FnMut(&BTreeMap<String, K>) -> Result<(), String> + Send + 'static,
+    ) -> Self
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned
+            + Send
+            + 'static,
+    {
         let complaints = Arc::new(parking_lot::Mutex::new(Vec::new()));
-        let (api, heard) = (world.api::<Pod>(), Arc::clone(&complaints));
+        let (api, heard) = (world.api::<K>(), Arc::clone(&complaints));
         tokio::spawn(async move { watch(&api, judge, &heard).await });
         Self(complaints)
     }
@@ -183,30 +193,33 @@ impl Witness {
     }
 }
 
-async fn watch(
-    api: &Api<Pod>,
-    judge: impl Fn(&BTreeMap<String, Pod>) -> Result<(), String>,
+async fn watch<K>(
+    api: &Api<K>,
+    mut judge: impl FnMut(&BTreeMap<String, K>) -> Result<(), String>,
     heard: &parking_lot::Mutex<Vec<String>>,
-) {
+) where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
     let list = api.list(&kube::api::ListParams::default()).await.expect("a list");
     let mut version = list.metadata.resource_version.unwrap_or_default();
-    let name = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
-    let mut pods: BTreeMap<_, _> = list.items.into_iter().map(|pod| (name(&pod), pod)).collect();
+    let mut objects: BTreeMap<_, _> =
+        list.items.into_iter().map(|object| (object.name_any(), object)).collect();
     loop {
         let Ok(stream) = api.watch(&WatchParams::default(), &version).await else { return };
         let mut events = std::pin::pin!(stream);
         while let Ok(Some(event)) = events.try_next().await {
-            let (WatchEvent::Added(pod) | WatchEvent::Modified(pod) | WatchEvent::Deleted(pod)) = &event
+            let (WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) =
+                &event
             else {
                 continue;
             };
-            version = pod.metadata.resource_version.clone().unwrap_or_default();
+            version = object.resource_version().unwrap_or_default();
             if matches!(event, WatchEvent::Deleted(_)) {
-                pods.remove(&name(pod));
+                objects.remove(&object.name_any());
             } else {
-                pods.insert(name(pod), pod.clone());
+                objects.insert(object.name_any(), object.clone());
             }
-            if let Err(complaint) = judge(&pods) {
+            if let Err(complaint) = judge(&objects) {
                 heard.lock().push(complaint);
             }
         }

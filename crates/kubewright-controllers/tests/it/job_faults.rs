@@ -97,7 +97,7 @@ async fn play(case: &Case) {
     let world = World::with_nodes("serviceaccount", 0).await;
     let faults = Faults::new(case.seed).one_in(case.one_in).deadly_after(case.life);
     let judged = case.clone();
-    let witness = Witness::of(&world, move |pods| judge(&judged, pods));
+    let witness = Witness::of::<Pod>(&world, move |pods| judge(&judged, pods));
     world.create::<Job>(job(case)).await;
     let controllers = Apart::start(&world, "job-controller", &faults);
     let job = kubelet(&world, case).await;

@@ -8,6 +8,7 @@ mod deployments;
 mod failures;
 mod faults;
 mod garbage;
+mod garbage_faults;
 mod job_faults;
 mod jobs;
 mod namespaces;

@@ -65,7 +65,7 @@ async fn availability_stays_within_the_bounds_at_every_moment() {
         }
 
         let (most, least) = (replicas + surge, replicas.saturating_sub(unavailable));
-        let witness = Witness::of(&world, move |pods| {
+        let witness = Witness::of::<Pod>(&world, move |pods| {
             let there = || pods.values().filter(|pod| pod.metadata.deletion_timestamp.is_none());
             let (all, available) = (there().count(), there().filter(|pod| is_ready(pod)).count());
             let is_well = all <= most && available >= least;
