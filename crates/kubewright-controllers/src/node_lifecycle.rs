@@ -13,6 +13,7 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::ObjectMeta;
 use kubewright_node::facts::is_node_ready;
 use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
@@ -118,7 +119,12 @@ impl Lifecycle {
             return false;
         }
         // What is needed of it when it is gone.
-        let reference = Node { metadata: node.metadata.clone(), ..Node::default() };
+        let metadata = ObjectMeta {
+            name: node.metadata.name.clone(),
+            uid: node.metadata.uid.clone(),
+            ..ObjectMeta::default()
+        };
+        let reference = Node { metadata, ..Node::default() };
         known.insert(name, Known { node: reference, heard: Heard::default(), was_ready: false });
         true
     }

@@ -59,7 +59,7 @@ impl State {
             self.queue.remove(&uid);
             self.cluster.denominate(&uid);
             let node = node_name(&pod).to_owned();
-            self.cluster.place(&node, Arc::new(Subject::of(pod)));
+            self.cluster.place(&node, Arc::new(Subject::placed(pod)));
             self.helped.extend([Plugin::InterPodAffinity, Plugin::PodTopologySpread]);
         } else if self.cluster.place_of(&uid).is_none() {
             self.see_unplaced(Arc::new(Subject::of(pod)));

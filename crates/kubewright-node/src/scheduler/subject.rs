@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Pod, PodAffinityTerm, Toleration};
+use k8s_openapi::api::core::v1::{Pod, PodAffinityTerm, PodSpec, PodStatus, Toleration, Volume};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::api::ObjectMeta;
 use kube::core::{Selector, SelectorExt};
 use serde_json::json;
 
@@ -62,6 +63,12 @@ impl Subject {
         }
     }
 
+    /// What decisions on others ask of a pod that has its node: it stays for long, and the pod itself is large.
+    pub(super) fn placed(pod: Arc<Pod>) -> Self {
+        let rest = Arc::new(without_containers(&pod));
+        Self { pod: rest, ..Self::of(pod) }
+    }
+
     /// The pod's namespace.
     pub(super) fn namespace(&self) -> &str {
         &self.class.namespace
@@ -87,6 +94,32 @@ impl Subject {
     pub(super) fn started(&self) -> Timestamp {
         let start = self.pod.status.as_ref().and_then(|status| status.start_time.as_ref());
         start.map_or(Timestamp::MAX, |start| start.0)
+    }
+}
+
+/// Who the pod is, what volumes it shares with others, and how it stands.
+fn without_containers(pod: &Pod) -> Pod {
+    let (meta, spec) = (&pod.metadata, pod.spec.as_ref());
+    let shared = |volume: &&Volume| {
+        volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some() || volume.csi.is_some()
+    };
+    let volumes: Vec<_> =
+        spec.and_then(|spec| spec.volumes.as_ref()).into_iter().flatten().filter(shared).cloned().collect();
+    Pod {
+        metadata: ObjectMeta {
+            name: meta.name.clone(),
+            namespace: meta.namespace.clone(),
+            uid: meta.uid.clone(),
+            resource_version: meta.resource_version.clone(),
+            generation: meta.generation,
+            ..ObjectMeta::default()
+        },
+        spec: (!volumes.is_empty()).then(|| PodSpec { volumes: Some(volumes), ..PodSpec::default() }),
+        status: pod.status.as_ref().map(|status| PodStatus {
+            start_time: status.start_time.clone(),
+            conditions: status.conditions.clone(),
+            ..PodStatus::default()
+        }),
     }
 }
 
