@@ -1,5 +1,30 @@
-//! Container images on this machine: what they are called ([`Reference`]), and the store of those that were loaded.
+//! Container images on this machine: what they are called ([`Reference`]), the [`Store`] of those that were loaded, and
+//! their files, unpacked ([`Store::root`]).
+//!
+//! All of it is blocking; nothing asks a registry.
 
+mod archive;
+mod compression;
+mod config;
+mod digest;
+mod error;
+mod limits;
+mod oci;
+mod platform;
 mod reference;
+mod store;
+mod tarball;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod unpack;
 
-pub use self::reference::Reference;
+pub use self::{
+    archive::Source,
+    config::Config,
+    digest::{Digest, NoDigest},
+    error::Error,
+    limits::Limits,
+    reference::{Reference, ReferenceError},
+    store::{Image, Layer, Loaded, Removed, Store},
+    unpack::resolve,
+};
