@@ -4,13 +4,13 @@ use std::{any::TypeId, collections::BTreeSet, sync::Arc};
 
 use kube::{
     Client,
-    api::{DeleteParams, Patch},
+    api::{DeleteParams, Patch, PatchParams},
 };
 use kubewright_world::World;
 use serde_json::{Value, json};
 
 use crate::{
-    Cache, Error, Key, Object,
+    Apply, Cache, Error, Key, Object,
     cache::Write,
     counters::{Counter, bump},
     endpoint::{Deleted, Endpoint},
@@ -165,6 +165,27 @@ impl Context {
         self.patch_part(key, Some("status"), &Patch::Merge(&patch)).await
     }
 
+    /// Applies `desired` (server-side apply) as the field manager that is called like the controller: the object gets these
+    /// fields, loses those that an earlier apply named and this one leaves out, and keeps all others. It is created if
+    /// it is not there. Awaited, it gives what the server stored.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kubewright_runtime::{Context, Error, owner::Owner};
+    /// # async fn example(ctx: &Context, map: &ConfigMap, widget: &(dyn Owner + Sync)) -> Result<(), Error> {
+    /// let stored = ctx.apply(map).owned_by(widget).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// It writes each time, as the cache does not know who owns which fields: [`Context::ensure`] compares first. A
+    /// `resourceVersion` in `desired` is not sent; a `uid` is, and refuses another object of the same name.
+    ///
+    /// # Errors
+    /// What the server refuses, fields that others own among it ([`Error::is_conflict`]); an owner in another namespace.
+    pub fn apply<'a, K: Object>(&'a self, desired: &'a K) -> Apply<'a, K> {
+        Apply::new(self, desired)
+    }
+
     /// Deletes the object named `key`. That it is not there is no error.
     ///
     /// # Errors
@@ -294,8 +315,18 @@ impl Context {
         subresource: Option<&str>,
         patch: &Patch<&Value>,
     ) -> Result<K, Error> {
+        self.patch_with(key, subresource, &PatchParams::default(), patch).await
+    }
+
+    pub(crate) async fn patch_with<K: Object>(
+        &self,
+        key: &Key,
+        subresource: Option<&str>,
+        params: &PatchParams,
+        patch: &Patch<&Value>,
+    ) -> Result<K, Error> {
         self.write(async {
-            self.endpoint::<K>(key.namespace.as_deref()).patch(&key.name, subresource, patch).await
+            self.endpoint::<K>(key.namespace.as_deref()).patch(&key.name, subresource, params, patch).await
         })
         .await
     }

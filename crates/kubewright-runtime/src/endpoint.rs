@@ -71,12 +71,12 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
         &self,
         name: &str,
         subresource: Option<&str>,
+        params: &PatchParams,
         patch: &Patch<&Value>,
     ) -> Result<K> {
-        let params = PatchParams::default();
         let request = match subresource {
-            None => self.request.patch(name, &params, patch),
-            Some(subresource) => self.request.patch_subresource(subresource, name, &params, patch),
+            None => self.request.patch(name, params, patch),
+            Some(subresource) => self.request.patch_subresource(subresource, name, params, patch),
         };
         self.client.request(request.map_err(kube::Error::BuildRequest)?).await
     }

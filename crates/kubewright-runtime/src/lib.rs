@@ -8,6 +8,7 @@
 //! no clock and rolls no dice of its own: a [`kubewright_world::World`] is handed in, and waiting is tokio's, so that
 //! under tokio's paused clock a test runs hours in milliseconds and a seed replays it.
 
+mod apply;
 mod cache;
 mod context;
 mod controller;
@@ -31,6 +32,7 @@ pub use kubewright_world::World;
 pub use tokio_util::sync::CancellationToken;
 
 pub use self::{
+    apply::Apply,
     cache::{Cache, Change, Informer},
     context::{Context, Deletion},
     controller::Controller,

@@ -8,7 +8,7 @@ use k8s_openapi::{
 };
 use kube::{
     Client,
-    api::{ObjectMeta, Patch},
+    api::{ObjectMeta, Patch, PatchParams},
 };
 use kubewright_world::World;
 use parking_lot::Mutex;
@@ -78,7 +78,7 @@ impl Recorder {
             "message": shortened(&event.note, LONGEST_MESSAGE),
         });
         let events = Endpoint::<Event>::new(&self.client, &(), Some(namespace));
-        match events.patch(&event.name, None, &Patch::Merge(&patch)).await {
+        match events.patch(&event.name, None, &PatchParams::default(), &Patch::Merge(&patch)).await {
             Ok(_) => Ok(true),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(false),
             Err(error) => Err(error.into()),

@@ -9,7 +9,7 @@ use k8s_openapi::{
 };
 use kube::{
     Client,
-    api::{ObjectMeta, Patch},
+    api::{ObjectMeta, Patch, PatchParams},
 };
 use kubewright_world::World;
 use parking_lot::Mutex;
@@ -102,7 +102,7 @@ impl Recorder {
     async fn count(&self, series: &Series) -> Result<bool, Error> {
         let patch = json!({"series": {"count": series.count, "lastObservedTime": MicroTime(series.last)}});
         let events = Endpoint::<v1::Event>::new(&self.client, &(), Some(&series.namespace));
-        match events.patch(&series.name, None, &Patch::Merge(&patch)).await {
+        match events.patch(&series.name, None, &PatchParams::default(), &Patch::Merge(&patch)).await {
             Ok(_) => Ok(true),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(false),
             Err(error) => Err(error.into()),
