@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, error::ErrorKind};
+use kubewright_image::Reference;
 use kubewright_world::Pacing;
 
 /// A Kubernetes in one process, and operators on it.
@@ -20,8 +21,58 @@ pub(crate) enum Command {
     /// Let suites that start kube-apiserver and etcd start kubewright in their place
     #[command(subcommand)]
     Envtest(EnvtestCommand),
+    /// Keep container images on this machine, for pods that run as processes
+    Image(ImageArgs),
     /// Print the version of kubewright and of the Kubernetes API that it serves
     Version,
+}
+
+/// What `kubewright image` takes.
+#[derive(Args, Debug)]
+pub(crate) struct ImageArgs {
+    #[command(subcommand)]
+    pub(crate) command: ImageCommand,
+
+    /// Where the images are; $KUBEWRIGHT_IMAGES says it too [default: ~/.local/share/kubewright/images]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) image_store: Option<PathBuf>,
+}
+
+/// What `kubewright image` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImageCommand {
+    /// Load the images of an OCI image layout or of what `docker save` wrote
+    Load {
+        /// What the image is called, such as `app:v1`; by default what it says there
+        #[arg(long, value_name = "REF", value_parser = tagged_reference)]
+        name: Option<Reference>,
+
+        /// A folder, an archive (plain, gzip or zstd), or `-` for an archive from standard input
+        path: PathBuf,
+    },
+    /// List the images
+    List,
+    /// Take names from images, and remove those that have no other
+    Remove {
+        /// Names, or ids for all the names of an image
+        #[arg(value_name = "REF", required = true)]
+        references: Vec<String>,
+    },
+    /// Print what is known of an image, as JSON
+    Inspect {
+        /// A name, a digest, or an id
+        #[arg(value_name = "REF")]
+        reference: String,
+    },
+}
+
+/// The name that an image is given. Its digest is not for us to choose.
+fn tagged_reference(text: &str) -> Result<Reference, String> {
+    let reference = Reference::parse(text).map_err(|error| error.to_string())?;
+    match reference.digest() {
+        None => Ok(reference),
+        Some(_) => Err("a name that is given to an image has a tag and no digest, such as app:v1".to_owned()),
+    }
 }
 
 /// What `kubewright envtest` does.

@@ -4,6 +4,7 @@ mod args;
 mod change;
 mod drop_in;
 mod engine;
+mod image;
 mod kubeconfig;
 mod progress;
 mod report;
@@ -63,6 +64,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
             runtime(args)?.block_on(up::up(args, started))
         }
         Command::Envtest(command) => drop_in::install::run(command),
+        Command::Image(args) => image::run(args),
         Command::Version => {
             let _ = writeln!(io::stdout(), "kubewright {} (Kubernetes API v1.36)", env!("CARGO_PKG_VERSION"));
             Ok(())

@@ -9,6 +9,9 @@ use std::{
     time::Duration,
 };
 
+#[path = "command/image.rs"]
+mod image;
+
 /// A folder of its own for one test, removed at its end.
 struct Folder(PathBuf);
 

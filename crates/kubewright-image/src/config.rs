@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// What an image says about how it is to be run (OCI's image configuration, `config.md`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -12,7 +12,8 @@ pub struct Config {
     pub entrypoint: Vec<String>,
     /// The arguments, or all where there is no entrypoint; `args` of a container replaces it, `command` drops it.
     pub cmd: Vec<String>,
-    /// Names and values, in the image's order; the last of a name counts.
+    /// Names and values, in the image's order; the last of a name counts. As JSON each is one text, such as `PATH=/bin`.
+    #[serde(serialize_with = "joined")]
     pub env: Vec<(String, String)>,
     /// Where the program starts; empty is `/`.
     pub working_dir: String,
@@ -32,4 +33,8 @@ pub struct Config {
     pub os: String,
     /// When it was built (RFC 3339), as the image says it.
     pub created: Option<String>,
+}
+
+fn joined<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(pairs.iter().map(|(name, value)| format!("{name}={value}")))
 }

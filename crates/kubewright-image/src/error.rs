@@ -7,6 +7,9 @@ use std::{
 
 use crate::{Digest, ReferenceError};
 
+/// How long what is told may be; names in archives can be longer than all that anybody reads.
+const MAX_LINE: usize = 500;
+
 /// Why something was not done. Each is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -69,5 +72,30 @@ impl Error {
     /// For `map_err`: the file system refused to do `action` on `path`.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_owned(), source }
+    }
+
+    /// What was to be loaded is none, for this reason.
+    pub(crate) fn archive(reason: impl AsRef<str>) -> Self {
+        Self::Archive(one_line(reason.as_ref()))
+    }
+}
+
+/// A text that may speak in the words of an archive, as a line that can be shown on a terminal.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for letter in text.chars().take(MAX_LINE) {
+        if letter.is_control() { line.extend(letter.escape_default()) } else { line.push(letter) }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_archive_says_stays_in_its_line() {
+        assert_eq!(one_line("a\nb\u{1b}[31m\0 \u{9b}"), "a\\nb\\u{1b}[31m\\u{0} \\u{9b}");
+        assert_eq!(one_line(&"x".repeat(10_000)).len(), MAX_LINE);
     }
 }

@@ -2,6 +2,16 @@
 //! their files, unpacked ([`Store::root`]).
 //!
 //! All of it is blocking; nothing asks a registry.
+//!
+//! ```no_run
+//! use kubewright_image::{Reference, Store};
+//!
+//! let store = Store::open(&Store::default_path()?)?;
+//! if let Some(image) = store.get(&Reference::parse("busybox")?)? {
+//!     println!("{:?} in {}", image.config.cmd, store.root(&image)?.display());
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod archive;
 mod compression;

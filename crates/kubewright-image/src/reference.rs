@@ -256,4 +256,4 @@ impl<'de> Deserialize<'de> for Reference {
 }
 
 #[cfg(test)]
-mod tests {}
+mod tests;

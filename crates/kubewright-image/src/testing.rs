@@ -56,13 +56,22 @@ impl Drop for Folder {
 
 /// A layer: the files of an archive, in order.
 #[derive(Clone, Debug, Default)]
-pub struct TestLayer(Vec<u8>);
+pub struct TestLayer {
+    entries: Vec<u8>,
+    owner: (u32, u32),
+}
 
 impl TestLayer {
     /// An empty one.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Says to whom what is added from now on belongs: a user and a group. At first that is root.
+    #[must_use]
+    pub fn owned_by(self, uid: u32, gid: u32) -> Self {
+        Self { owner: (uid, gid), ..self }
     }
 
     /// Adds a file.
@@ -99,42 +108,42 @@ impl TestLayer {
     /// at most 100 bytes.
     #[must_use]
     pub fn entry(mut self, kind: EntryType, path: &str, mode: u32, content: &[u8]) -> Self {
-        let mut header = header(kind, path, mode);
+        let mut header = self.header(kind, path, mode);
         header.set_size(content.len() as u64);
         header.set_cksum();
-        self.0.extend(header.as_bytes());
-        self.0.extend(content);
-        self.0.resize(self.0.len().next_multiple_of(512), 0);
+        self.entries.extend(header.as_bytes());
+        self.entries.extend(content);
+        self.entries.resize(self.entries.len().next_multiple_of(512), 0);
         self
     }
 
     fn link(mut self, kind: EntryType, path: &str, target: &str) -> Self {
-        let mut header = header(kind, path, 0o777);
+        let mut header = self.header(kind, path, 0o777);
         if let Some(gnu) = header.as_gnu_mut() {
             gnu.linkname[..target.len()].copy_from_slice(target.as_bytes());
         }
         header.set_cksum();
-        self.0.extend(header.as_bytes());
+        self.entries.extend(header.as_bytes());
         self
+    }
+
+    fn header(&self, kind: EntryType, path: &str, mode: u32) -> Header {
+        let mut header = Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_mode(mode);
+        header.set_uid(self.owner.0.into());
+        header.set_gid(self.owner.1.into());
+        header.set_mtime(1_700_000_000);
+        header.set_size(0);
+        header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+        header
     }
 
     /// The archive.
     #[must_use]
     pub fn archive(&self) -> Vec<u8> {
-        [&self.0[..], &[0; 1024]].concat()
+        [&self.entries[..], &[0; 1024]].concat()
     }
-}
-
-fn header(kind: EntryType, path: &str, mode: u32) -> Header {
-    let mut header = Header::new_gnu();
-    header.set_entry_type(kind);
-    header.set_mode(mode);
-    header.set_uid(0);
-    header.set_gid(0);
-    header.set_mtime(1_700_000_000);
-    header.set_size(0);
-    header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
-    header
 }
 
 /// An image for this machine.

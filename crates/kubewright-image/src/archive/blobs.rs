@@ -81,25 +81,25 @@ fn name(descriptor: &Descriptor) -> String {
 fn check(name: &str, descriptor: &Descriptor, digest: Digest, size: u64) -> Result<(), Error> {
     if size != descriptor.size {
         let expected = descriptor.size;
-        return Err(Error::Archive(format!(
+        return Err(Error::archive(format!(
             "it is damaged: {name} has {size} bytes and should have {expected}"
         )));
     }
     if digest != descriptor.digest {
-        return Err(Error::Archive(format!("it is damaged: the content of {name} is {digest}")));
+        return Err(Error::archive(format!("it is damaged: the content of {name} is {digest}")));
     }
     Ok(())
 }
 
 fn parse<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(bytes)
-        .map_err(|error| Error::Archive(format!("{name} is not as it should be: {error}")))
+        .map_err(|error| Error::archive(format!("{name} is not as it should be: {error}")))
 }
 
 /// Checks that manifest and configuration are those of a container image for this machine.
 pub(super) fn check_image(manifest: &Manifest, config: &ConfigFile) -> Result<(), Error> {
     let other = |what: &str, media_type: &str| {
-        Err(Error::Archive(format!(
+        Err(Error::archive(format!(
             "it is no container image that can be run here: its {what} is {media_type:?}"
         )))
     };
@@ -113,11 +113,11 @@ pub(super) fn check_image(manifest: &Manifest, config: &ConfigFile) -> Result<()
     if layers != diff_ids {
         let told =
             format!("it is damaged: it has {layers} layers, and its configuration speaks of {diff_ids}");
-        return Err(Error::Archive(told));
+        return Err(Error::archive(told));
     }
     let (here, built) = (Platform::here(), config.platform());
     if !built.architecture.is_empty() && here.rank(built).is_none() {
-        return Err(Error::Archive(format!(
+        return Err(Error::archive(format!(
             "it is built for {built}, and this machine runs what is built for {here}"
         )));
     }

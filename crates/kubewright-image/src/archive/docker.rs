@@ -38,7 +38,7 @@ fn image(item: Item, blobs: &mut Blobs<'_>) -> Result<FoundImage, Error> {
     let layers = layers.iter().map(|layer| blobs.take_named(LAYER, layer)).collect::<Result<_, _>>()?;
     let manifest = Manifest { schema_version: 2, media_type: Some(MANIFEST.to_owned()), config, layers };
     check_image(&manifest, &file)?;
-    let bytes = serde_json::to_vec(&manifest).map_err(|error| Error::Archive(error.to_string()))?;
+    let bytes = serde_json::to_vec(&manifest).map_err(|error| Error::archive(error.to_string()))?;
     let manifest = blobs.add(MANIFEST, &bytes)?;
     let names = item.repo_tags.unwrap_or_default().iter().map(|tag| name(tag)).collect::<Result<_, _>>()?;
     Ok(FoundImage { names, manifest, index: None })

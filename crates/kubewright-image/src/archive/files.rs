@@ -66,7 +66,7 @@ impl Files {
         let mut bytes = Vec::new();
         file.take(MAX_DOCUMENT + 1).read_to_end(&mut bytes).map_err(Error::io("read", &path))?;
         if bytes.len() as u64 > MAX_DOCUMENT {
-            return Err(Error::Archive(format!("{name} has more than {MAX_DOCUMENT} bytes")));
+            return Err(Error::archive(format!("{name} has more than {MAX_DOCUMENT} bytes")));
         }
         Ok(bytes)
     }
@@ -98,14 +98,14 @@ impl Files {
 }
 
 fn missing(name: &str) -> Error {
-    Error::Archive(format!("it is not whole: {name} is missing"))
+    Error::archive(format!("it is not whole: {name} is missing"))
 }
 
 /// A name that an archive of images gives to one of its files, as a path that stays within the folder.
 fn inside(name: &str) -> Result<&Path, Error> {
     match plain(name) {
         Some(plain) if plain == name => Ok(Path::new(name)),
-        _ => Err(Error::Archive(format!("{name:?} is not the name of a file in it"))),
+        _ => Err(Error::archive(format!("{name:?} is not the name of a file in it"))),
     }
 }
 
@@ -145,7 +145,7 @@ pub(super) fn unpack(reader: impl Read, workspace: &Workspace, limits: Limits) -
             Ok(())
         })
     });
-    read.map_err(|error| Error::Archive(format!("it cannot be read as an archive of images: {error}")))?;
+    read.map_err(|error| Error::archive(format!("it cannot be read as an archive of images: {error}")))?;
     Ok(Files::Archive { files, links })
 }
 

@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 4;
 pub(super) fn images(blobs: &mut Blobs<'_>) -> Result<Vec<FoundImage>, Error> {
     let index: Index = blobs.named_document(INDEX_FILE)?;
     let mut images = BTreeMap::<Digest, FoundImage>::new();
-    for (names, builds) in by_name(index.manifests)? {
+    for Named { names, builds } in by_name(index.manifests)? {
         let (manifest, index) = choose(builds, blobs)?;
         take(&manifest, blobs)?;
         let image = FoundImage { names: Vec::new(), manifest, index };
@@ -29,20 +29,31 @@ pub(super) fn images(blobs: &mut Blobs<'_>) -> Result<Vec<FoundImage>, Error> {
     Ok(images.into_values().collect())
 }
 
+/// An image of an `index.json`.
+struct Named {
+    names: BTreeSet<Reference>,
+    /// What there is of it, for one machine or several.
+    builds: Vec<Descriptor>,
+}
+
+impl Named {
+    /// Whether a descriptor with these names is of the same image: it has the same names, or neither has a name and both are
+    /// for a machine.
+    fn has(&self, names: &BTreeSet<Reference>, descriptor: &Descriptor) -> bool {
+        let for_machines =
+            || descriptor.platform.is_some() && self.builds.iter().all(|build| build.platform.is_some());
+        self.names == *names && (!names.is_empty() || for_machines())
+    }
+}
+
 /// The images of an `index.json`, each with its names and builds.
-///
-/// What has the same name, or no name and a platform, are builds of one image; all else is an image of its own.
-fn by_name(descriptors: Vec<Descriptor>) -> Result<Vec<(BTreeSet<Reference>, Vec<Descriptor>)>, Error> {
-    let mut images = Vec::<(BTreeSet<Reference>, Vec<Descriptor>)>::new();
+fn by_name(descriptors: Vec<Descriptor>) -> Result<Vec<Named>, Error> {
+    let mut images = Vec::<Named>::new();
     for descriptor in descriptors {
         let names = names(&descriptor)?;
-        let same = images.iter_mut().find(|(known, builds)| {
-            let alike = |build: &Descriptor| build.platform.is_some() && descriptor.platform.is_some();
-            *known == names && (!names.is_empty() || builds.iter().all(alike))
-        });
-        match same {
-            Some((_, builds)) => builds.push(descriptor),
-            None => images.push((names, vec![descriptor])),
+        match images.iter_mut().find(|image| image.has(&names, &descriptor)) {
+            Some(image) => image.builds.push(descriptor),
+            None => images.push(Named { names, builds: vec![descriptor] }),
         }
     }
     Ok(images)
@@ -66,7 +77,7 @@ fn choose(mut builds: Vec<Descriptor>, blobs: &Blobs<'_>) -> Result<(Descriptor,
         list.get_or_insert(build.digest);
         builds = blobs.document::<Index>(&build)?.manifests;
     }
-    Err(Error::Archive(format!("its index.json has more than {MAX_DEPTH} lists in lists")))
+    Err(Error::archive(format!("its index.json has more than {MAX_DEPTH} lists in lists")))
 }
 
 /// The build for this machine; one that says nothing of machines if there is no other.
@@ -82,14 +93,14 @@ fn best(mut builds: Vec<Descriptor>) -> Result<Descriptor, Error> {
     let there = builds.iter().filter_map(|build| Some(build.platform.as_ref()?.to_string()));
     let there: Vec<String> = there.collect::<BTreeSet<_>>().into_iter().take(20).collect();
     let only = if there.is_empty() { String::new() } else { format!(", only for {}", there.join(", ")) };
-    Err(Error::Archive(format!("it has no image for {here}{only}")))
+    Err(Error::archive(format!("it has no image for {here}{only}")))
 }
 
 /// Takes all that a manifest speaks of.
 fn take(descriptor: &Descriptor, blobs: &mut Blobs<'_>) -> Result<(), Error> {
     if !descriptor.is_manifest() {
         let told = format!("it holds {:?}, which is no image", descriptor.media_type);
-        return Err(Error::Archive(told));
+        return Err(Error::archive(told));
     }
     let manifest: Manifest = blobs.document(descriptor)?;
     let config: ConfigFile = blobs.document(&manifest.config)?;

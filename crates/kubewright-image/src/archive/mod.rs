@@ -68,10 +68,10 @@ pub(crate) fn read(source: Source<'_>, workspace: &Workspace, limits: Limits) ->
         docker::images(&mut blobs)?
     } else {
         let told = "it is no image: neither an OCI image layout (oci-layout, index.json) nor what docker save writes (manifest.json)";
-        return Err(Error::Archive(told.to_owned()));
+        return Err(Error::archive(told));
     };
     if images.is_empty() {
-        return Err(Error::Archive("it holds no image".to_owned()));
+        return Err(Error::archive("it holds no image"));
     }
     Ok(Found { images, blobs: blobs.taken() })
 }
@@ -79,5 +79,5 @@ pub(crate) fn read(source: Source<'_>, workspace: &Workspace, limits: Limits) ->
 /// Reads a name that an archive gives to an image.
 fn name(text: &str) -> Result<Reference, Error> {
     let shown: String = text.chars().take(300).collect();
-    Reference::parse(text).map_err(|error| Error::Archive(format!("it calls an image {shown:?}: {error}")))
+    Reference::parse(text).map_err(|error| Error::archive(format!("it calls an image {shown:?}: {error}")))
 }

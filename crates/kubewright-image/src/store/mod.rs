@@ -96,9 +96,7 @@ impl Store {
     /// # Errors
     /// When the folder cannot be made.
     pub fn with_limits(folder: &Path, limits: Limits) -> Result<Self, Error> {
-        // Unpacked files may have any mode, also one that runs them as their owner.
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        made.map_err(Error::io("make the image store", folder))?;
+        make_folder(folder).map_err(Error::io("make the image store", folder))?;
         Ok(Self { shared: Arc::new(Shared { folder: folder.to_owned(), limits, held: Mutex::default() }) })
     }
 
@@ -274,6 +272,12 @@ impl Store {
         }
         serde_json::from_slice(&bytes).map_err(|error| Error::Damaged(format!("{}: {error}", path.display())))
     }
+}
+
+/// Makes a folder, where it is missing, that only this user sees into: unpacked files may have any mode, also one that runs
+/// them as their owner.
+fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// [`Store::default_path`] of an environment. What is empty is not set; a relative `$XDG_DATA_HOME` does not count (XDG Base

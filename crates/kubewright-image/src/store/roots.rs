@@ -1,14 +1,15 @@
 //! Unpacked images: `roots/<digest of their layers>/rootfs`.
 
 use std::{
+    collections::btree_map::Entry,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
     sync::PoisonError,
 };
 
-use super::{Image, Store, lock::Lock};
-use crate::{Digest, Error, unpack::Unpacker};
+use super::{Image, Store, lock::Lock, make_folder};
+use crate::{Digest, Error, error::one_line, unpack::Unpacker};
 
 /// What is locked by those who use an unpacked image, beside its files.
 pub(super) const IN_USE: &str = "in-use";
@@ -32,7 +33,7 @@ impl Store {
             return Ok(root);
         }
         let turn = self.roots().join(format!("{}.unpacking", files.hex()));
-        fs::create_dir_all(self.roots()).map_err(Error::io("make", &self.roots()))?;
+        make_folder(&self.roots()).map_err(Error::io("make", &self.roots()))?;
         let unpacking = Lock::exclusive(&turn).map_err(Error::io("lock", &turn))?;
         let root = match self.hold(files)? {
             Some(root) => Ok(root),
@@ -55,12 +56,12 @@ impl Store {
     fn hold(&self, files: Digest) -> Result<Option<PathBuf>, Error> {
         let mut held = self.shared.held.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = self.root_of(files);
-        if !held.contains_key(&files) {
+        if let Entry::Vacant(vacant) = held.entry(files) {
             let _lock = self.lock_shared()?;
             if !folder.exists() {
                 return Ok(None);
             }
-            held.insert(files, Lock::shared(&folder.join(IN_USE)).map_err(Error::io("lock", &folder))?);
+            vacant.insert(Lock::shared(&folder.join(IN_USE)).map_err(Error::io("lock", &folder))?);
         }
         Ok(Some(folder.join(ROOTFS)))
     }
@@ -75,7 +76,10 @@ impl Store {
         for layer in &image.layers {
             let blob = self.open_layer(&layer.digest, image.id)?;
             let unpacked = unpacker.layer(blob, layer.diff_id);
-            unpacked.map_err(|reason| Error::Layer { layer: layer.digest, reason: reason.to_string() })?;
+            unpacked.map_err(|reason| Error::Layer {
+                layer: layer.digest,
+                reason: one_line(&reason.to_string()),
+            })?;
         }
         unpacker.finish().map_err(Error::io("finish", &made))?;
         File::create(made.join(IN_USE)).map_err(Error::io("make", &made))?;

@@ -389,7 +389,7 @@ fn an_image_that_loses_its_last_name_to_another_goes() {
 fn an_image_without_a_name_is_kept_until_it_is_removed_or_named() {
     let test = Test::new("unnamed");
     let id = test.load(&image("one"), &[])[0].image.id;
-    assert_eq!(test.names(), [vec![String::new(); 0]]);
+    assert_eq!(test.names(), [Vec::<String>::new()]);
     test.load(&image("one"), &["app"]);
     assert_eq!(test.names(), [["app:latest"]]);
     test.store.remove("app").expect("changed").expect("there");
@@ -539,10 +539,19 @@ fn a_store_is_an_image_layout_that_another_store_loads() {
 }
 
 #[test]
-fn only_this_user_may_look_into_the_store() {
-    let test = Test::new("mode");
-    let mode = fs::metadata(test.store.folder()).expect("there").permissions().mode();
-    assert_eq!(mode & 0o777, 0o700);
+fn only_this_user_may_look_into_what_is_unpacked_also_where_the_store_is_open() {
+    let folder = Folder::new("mode");
+    let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    let (made, open) = (folder.path().join("made"), folder.path().join("open"));
+    Store::open(&made).expect("a store");
+    assert_eq!(mode(&made), 0o700);
+    fs::create_dir(&open).expect("made");
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).expect("opened");
+    let store = Store::open(&open).expect("a store");
+    let saved = image("one").docker_save(&["app"]);
+    let loaded = store.load(Source::Stream(&mut &saved[..]), None).expect("loaded");
+    store.root(&loaded[0].image).expect("unpacked");
+    assert_eq!((mode(&store.roots()), mode(&store.incoming())), (0o700, 0o700));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::{lock::Lock, removal};
+use super::{lock::Lock, make_folder, removal};
 
 /// The file that is locked as long as a workspace is in use.
 const IN_USE: &str = "in-use";
@@ -23,7 +23,7 @@ impl Workspace {
     /// Makes one below `parent`. While this runs, nobody is to look for abandoned ones.
     pub(super) fn new(parent: &Path) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        fs::create_dir_all(parent)?;
+        make_folder(parent)?;
         loop {
             let name = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
             let folder = parent.join(name);
