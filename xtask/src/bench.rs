@@ -32,6 +32,23 @@ enum What {
     Api(Api),
     /// Start and stop of envtest's Environment, beside a real kube-apiserver and etcd
     Envtest(Envtest),
+    /// The benchmark's operator on the SDK (`benches/operator`), beside the same operator on other libraries
+    Operator(Operator),
+}
+
+#[derive(clap::Args)]
+struct Operator {
+    /// The kubeconfig of a real control plane; otherwise the API server is `kubewright up`
+    #[arg(long, value_name = "KUBECONFIG")]
+    reference: Option<PathBuf>,
+
+    /// Another operator that does the same, measured before ours
+    #[arg(long, value_name = "COMMAND")]
+    beside: Vec<String>,
+
+    /// How many Widgets there are
+    #[arg(long, value_name = "NUMBER", default_value = "2000")]
+    widgets: u32,
 }
 
 #[derive(clap::Args)]
@@ -58,6 +75,10 @@ struct Api {
     /// Which controllers run beside the API server; namespaces are deleted by theirs
     #[arg(long, value_name = "LIST", default_value = "namespace-controller")]
     controllers: String,
+
+    /// How many simulated nodes there are
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    nodes: u16,
 
     /// Keep objects on disk, in this folder
     #[arg(long, value_name = "FOLDER")]
@@ -89,6 +110,7 @@ pub(crate) fn bench(options: &Options) -> Result<()> {
         None => waits(&options.waits),
         Some(What::Api(options)) => api(options),
         Some(What::Envtest(options)) => envtest(options),
+        Some(What::Operator(options)) => operator(options),
     }
 }
 
@@ -118,7 +140,7 @@ fn api(options: &Api) -> Result<()> {
         measure(kubeconfig, pid, &options.workloads, &theirs)?;
     }
     let kubeconfig = folder.join("kubeconfig");
-    let mut up = start_up(options, &kubeconfig)?;
+    let mut up = start_up(&options.controllers, options.nodes, options.data.as_deref(), &kubeconfig)?;
     let ours = folder.join("kubewright.json");
     let measured = measure(&kubeconfig, up.id(), &options.workloads, &ours);
     up.kill().and_then(|()| up.wait())?;
@@ -127,6 +149,33 @@ fn api(options: &Api) -> Result<()> {
         run(Command::new(apibench()).arg("compare").args([&theirs, &ours]))?;
     }
     Ok(())
+}
+
+/// What a reconcile costs (`benches/operator`): the other operators, then ours, on the same API server.
+fn operator(options: &Operator) -> Result<()> {
+    let packages = ["kubewright-cli", "apibench", "bench-operator"];
+    run(cargo(["build", "--release"]).args(packages.iter().flat_map(|package| ["--package", package])))?;
+    let folder = target().join("bench");
+    std::fs::create_dir_all(&folder)?;
+    let (kubeconfig, mut up) = match &options.reference {
+        Some(kubeconfig) => (kubeconfig.clone(), None),
+        None => {
+            let kubeconfig = folder.join("kubeconfig");
+            let up = start_up("garbage-collector-controller,namespace-controller", 0, None, &kubeconfig)?;
+            (kubeconfig, Some(up))
+        }
+    };
+    let ours = target().join("release/bench-operator").display().to_string();
+    let measured = options.beside.iter().chain([&ours]).try_for_each(|command| {
+        writeln!(io::stdout(), "{command}")?;
+        let mut bench = Command::new(apibench());
+        bench.arg("--kubeconfig").arg(&kubeconfig).args(["--widgets", &options.widgets.to_string()]);
+        run(bench.args(["operator", command]))
+    });
+    if let Some(up) = &mut up {
+        up.kill().and_then(|()| up.wait())?;
+    }
+    measured
 }
 
 /// What an `envtest.Environment` costs (`tests/envtest-go/cmd/startstop`): the real programs, then ours, then the ratios.
@@ -178,14 +227,14 @@ fn apibench() -> PathBuf {
     target().join("release/apibench")
 }
 
-/// Starts a control plane without nodes and waits for its kubeconfig.
+/// Starts a control plane and waits for its kubeconfig.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
-fn start_up(options: &Api, kubeconfig: &Path) -> Result<Child> {
+fn start_up(controllers: &str, nodes: u16, data: Option<&Path>, kubeconfig: &Path) -> Result<Child> {
     let _ = std::fs::remove_file(kubeconfig);
     let mut up = Command::new(target().join("release/kubewright"));
-    up.args(["up", "--quiet", "--nodes", "0", "--port", "0", "--kubeconfig"]).arg(kubeconfig);
-    up.args(["--controllers", &options.controllers]);
-    if let Some(folder) = &options.data {
+    up.args(["up", "--quiet", "--nodes", &nodes.to_string(), "--port", "0", "--kubeconfig"]).arg(kubeconfig);
+    up.args(["--controllers", controllers]);
+    if let Some(folder) = data {
         up.arg("--data").arg(folder);
     }
     let mut up = up.spawn().context("cannot start kubewright")?;
