@@ -14,7 +14,7 @@ use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outc
 
 use self::plan::Seen;
 use crate::claims::{self, Selectors};
-use crate::pod;
+use crate::{go_text, pod};
 
 /// The source of its events.
 const NAME: &str = "controllermanager";
@@ -94,10 +94,9 @@ impl Reconciler for Budgets {
 
 /// What is told of pods that nobody controls, with the selector as Go prints it.
 fn unmanaged(selector: Option<&LabelSelector>) -> String {
-    let labels = selector.and_then(|selector| selector.match_labels.as_ref()).into_iter().flatten();
-    let labels: String = labels.map(|(key, value)| format!("{key}: {value},")).collect();
+    let selector = go_text::label_selector(selector);
     format!(
-        "Pods selected by this PodDisruptionBudget (selector: &LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{}},}}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value."
+        "Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value."
     )
 }
 

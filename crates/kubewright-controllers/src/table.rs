@@ -8,9 +8,9 @@ use kubewright_runtime::Controller;
 
 use crate::{
     certificates, cluster_roles, cronjob, daemonset, deployment, disruption, endpoint_mirror,
-    endpoint_slices, endpoints, garbage_collector, job, namespace, node_lifecycle, node_ttl, pod_gc,
-    protection, quota, replicaset, root_ca, service_account, service_account_tokens, statefulset,
-    taint_eviction, ttl_after_finished, volumes,
+    endpoint_slices, endpoints, garbage_collector, horizontal_autoscaler, job, namespace, node_lifecycle,
+    node_ttl, pod_gc, protection, quota, replicaset, root_ca, service_account, service_account_tokens,
+    statefulset, taint_eviction, ttl_after_finished, volumes,
 };
 
 /// What the controllers are told about the control plane that they are part of.
@@ -212,6 +212,12 @@ static TABLE: &[Builtin] = &[
         aliases: &["resourcequota"],
         identity: Identity::service_account("system:serviceaccount:kube-system:resourcequota-controller"),
         build: |_| vec![quota::controller()],
+    },
+    Builtin {
+        name: "horizontal-pod-autoscaler-controller",
+        aliases: &["horizontalpodautoscaling"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:horizontal-pod-autoscaler"),
+        build: |_| vec![horizontal_autoscaler::controller()],
     },
     Builtin {
         name: "disruption-controller",

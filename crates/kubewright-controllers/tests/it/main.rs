@@ -9,6 +9,7 @@ mod failures;
 mod faults;
 mod garbage;
 mod garbage_faults;
+mod horizontal_autoscaler;
 mod job_faults;
 mod jobs;
 mod namespaces;

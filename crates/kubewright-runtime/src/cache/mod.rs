@@ -84,6 +84,12 @@ impl Cache {
         Self(Arc::new(Inner { client, connection, world, stop, kinds: Mutex::default() }))
     }
 
+    /// The client that it is filled by: that of the manager, whoever a controller acts as.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.0.client
+    }
+
     /// The object named `key`, as far as is known.
     ///
     /// # Panics

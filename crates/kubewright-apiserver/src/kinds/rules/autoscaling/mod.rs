@@ -25,8 +25,8 @@ pub(super) fn rules() -> Rules {
         prepare_create: |object| {
             fill::set(object, "status", json!({"desiredReplicas": 0, "currentMetrics": null}));
         },
-        validate: |object| Errors::of(|errors| check(&At::root(object).get("spec"), errors)),
-        validate_update: |new, _| Errors::of(|errors| check(&At::root(new).get("spec"), errors)),
+        validate: |object| check_v2(object, None),
+        validate_update: |new, old| check_v2(new, Some(old)),
         validate_status: |new, _| check_status(new),
         ..Rules::none()
     }
@@ -56,8 +56,8 @@ pub(super) fn rules_v1() -> Rules {
                 }
             }
         },
-        validate: check_v1,
-        validate_update: |new, _| check_v1(new),
+        validate: |object| check_v1(object, None),
+        validate_update: |new, old| check_v1(new, Some(old)),
         validate_status: |new, _| check_status(new),
         ..Rules::none()
     }
@@ -79,10 +79,16 @@ fn default_status(object: &mut Value) {
     }
 }
 
-fn check_v1(object: &Value) -> Vec<FieldError> {
+fn check_v2(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let old = old.map(|old| At::root(old).dig(&["spec", "scaleTargetRef"]));
+    Errors::of(|errors| check(&At::root(object).get("spec"), old.as_ref(), errors))
+}
+
+fn check_v1(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut stored = object.clone();
     convert::to_storage("autoscaling", "v1", "horizontalpodautoscalers", &mut stored);
-    Errors::of(|errors| check(&At::root(&stored).get("spec"), errors))
+    // Both versions have the same field for the target, which is all that counts of the old object.
+    check_v2(&stored, old)
 }
 
 fn check_status(object: &Value) -> Vec<FieldError> {
@@ -122,7 +128,7 @@ fn default_rules(rules: &mut Value, policies: Value) {
     fill::canonical(rules, "tolerance");
 }
 
-fn check(spec: &At<'_>, errors: &mut Errors) {
+fn check(spec: &At<'_>, old_target: Option<&At<'_>>, errors: &mut Errors) {
     let (least, most) = (spec.get("minReplicas"), spec.get("maxReplicas"));
     if least.number().is_some_and(|least| least < 1) {
         errors.invalid(&least, "must be greater than or equal to 1");
@@ -136,12 +142,7 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
     if least.number().is_some_and(|least| number < least) {
         errors.invalid_as(&most, number, "must be greater than or equal to `minReplicas`");
     }
-    let target = spec.get("scaleTargetRef");
-    check_reference(&target, errors);
-    let version = target.get("apiVersion");
-    if version.text().split_once('/').is_none_or(|(group, rest)| group.is_empty() && !rest.contains('/')) {
-        errors.invalid_text(&version, "apiVersion must specify API group");
-    }
+    check_target(&spec.get("scaleTargetRef"), old_target, errors);
     let listed = spec.get("metrics");
     for metric in listed.items() {
         metrics::check(&metric, errors);
@@ -160,14 +161,43 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
     }
 }
 
+/// What is scaled has a group, unless it is the one scalable kind that has none; a version and kind that are there already
+/// are not looked at again (`validationOptionsForHorizontalPodAutoscaler` in its strategy).
+fn check_target(target: &At<'_>, old: Option<&At<'_>>, errors: &mut Errors) {
+    check_names(target, errors);
+    let is_same = |old: &At<'_>| {
+        let same = |field: &str| old.get(field).text() == target.get(field).text();
+        same("apiVersion") && same("kind")
+    };
+    if old.is_some_and(is_same) {
+        return;
+    }
+    let version = target.get("apiVersion");
+    let has_group = version.text().split_once('/').is_some_and(|(group, _)| !group.is_empty());
+    if check_version(target, errors) && !has_group && target.get("kind").text() != "ReplicationController" {
+        errors.invalid_text(&version, "apiVersion must specify API group");
+    }
+}
+
 /// A reference to an object of some version.
 fn check_reference(reference: &At<'_>, errors: &mut Errors) {
+    check_names(reference, errors);
+    check_version(reference, errors);
+}
+
+fn check_names(reference: &At<'_>, errors: &mut Errors) {
     errors.need_text(&reference.get("kind"), text::path_segment);
     errors.need_text(&reference.get("name"), text::path_segment);
+}
+
+/// Whether the version of a reference can be read.
+fn check_version(reference: &At<'_>, errors: &mut Errors) -> bool {
     let version = reference.get("apiVersion");
-    if version.text().matches('/').count() > 1 {
+    let readable = version.text().matches('/').count() <= 1;
+    if !readable {
         errors.invalid(&version, format!("unexpected GroupVersion string: {}", version.text()));
     }
+    readable
 }
 
 fn check_rules(rules: &At<'_>, errors: &mut Errors) {

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::samples::of;
-use super::{change_refused, each_change_is_refused, each_is_refused, made, refused, rules, told, with};
+use super::{change_refused, each_change_is_refused, each_is_refused, made, refused, rules, set, told, with};
 use crate::kinds::rules::{Rules, certificates};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -201,6 +201,30 @@ fn budgets_and_autoscalers_are_checked() {
             &["spec.metrics[0].resource.target.averageUtilization: Invalid value: 0: must be greater than 0"],
         )],
     );
+}
+
+#[test]
+fn what_is_scaled_has_a_group_unless_it_is_a_replication_controller() {
+    for version in ["v1", "v2"] {
+        let scaler = ("autoscaling", version, "horizontalpodautoscalers");
+        let of_version = |version: &str| with(&of(scaler), "/spec/scaleTargetRef/apiVersion", json!(version));
+        let groupless = of_version("v1");
+        let words =
+            "spec.scaleTargetRef.apiVersion: Invalid value: \"v1\": apiVersion must specify API group";
+        assert_eq!(refused(scaler, &groupless), [words]);
+        let controller = json!("ReplicationController");
+        assert_eq!(refused(scaler, &with(&groupless, "/spec/scaleTargetRef/kind", controller)), [""; 0]);
+        let words =
+            "spec.scaleTargetRef.apiVersion: Invalid value: \"a/b/c\": unexpected GroupVersion string: a/b/c";
+        assert_eq!(refused(scaler, &of_version("a/b/c")), [words]);
+        // What is there already may stay.
+        assert_eq!(
+            change_refused(scaler, &groupless, |new| set(new, "/spec/maxReplicas", json!(9))),
+            [""; 0]
+        );
+        let other = |new: &mut Value| set(new, "/spec/scaleTargetRef/kind", json!("Pod"));
+        assert_eq!(change_refused(scaler, &groupless, other).len(), 1);
+    }
 }
 
 #[test]

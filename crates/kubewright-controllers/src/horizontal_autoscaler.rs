@@ -1,0 +1,316 @@
+//! The horizontal pod autoscaler (`pkg/controller/podautoscaler`): every 15 seconds it looks at what the pods of a target
+//! use, and writes how many there should be into the target's scale.
+//!
+//! Observe: the target's `scale` ([`target`]), its pods, and what was measured ([`readings`]: metrics APIs, or annotations
+//! that people set, [`settable`]). Plan: what each metric proposes ([`proposal`] on [`calculator`]), what is made of that
+//! ([`plan`] on [`limits`] and [`history`]). Act: the scale, the events, the status.
+
+mod calculator;
+mod history;
+mod limits;
+mod plan;
+mod proposal;
+mod quantity;
+mod readings;
+mod requests;
+mod samples;
+mod selectors;
+mod served;
+mod settable;
+mod status;
+mod target;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::autoscaling::v2::{
+    HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus, MetricStatus,
+};
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use kubewright_apiserver::selector::LabelSelector;
+use kubewright_runtime::{Context, Controller, Error, EventType, Key, Outcome, Reconciler};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use self::history::History;
+use self::limits::Bounds;
+use self::plan::{Course, Rescale, Seen};
+use self::readings::Place;
+use self::selectors::Selectors;
+use self::target::{Kinds, Target};
+
+/// The source of its events.
+const NAME: &str = "horizontal-pod-autoscaler";
+/// How often each autoscaler is looked at, whatever happens.
+const PERIOD: Duration = Duration::from_secs(15);
+
+/// The controller of autoscalers.
+#[must_use]
+pub(crate) fn controller() -> Controller {
+    Controller::new(NAME, Autoscalers::default())
+        .for_kind::<HorizontalPodAutoscaler>()
+        .reads::<Pod>()
+        .reads::<Namespace>()
+        .concurrency(5)
+}
+
+#[derive(Default)]
+struct Autoscalers {
+    memories: Mutex<BTreeMap<Key, Memory>>,
+    selectors: Selectors,
+    kinds: Kinds,
+}
+
+/// What is remembered of one autoscaler.
+struct Memory {
+    /// When it is looked at next.
+    due: Instant,
+    history: History,
+}
+
+impl Reconciler for Autoscalers {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        let Some(autoscaler) = ctx.get::<HorizontalPodAutoscaler>(key) else {
+            self.memories.lock().remove(key);
+            self.selectors.forget(key);
+            return Ok(Outcome::Done);
+        };
+        let Some(mut history) = self.begin(key) else {
+            return Ok(Outcome::RequeueAfter(self.left(key)));
+        };
+        let before = autoscaler.status.clone().unwrap_or_default();
+        let mut review = Review {
+            ctx,
+            key,
+            autoscaler: &autoscaler,
+            spec: autoscaler.spec.clone(),
+            status: before.clone(),
+            now: ctx.world().clock.now(),
+        };
+        let failed = review.run(self, &mut history).await;
+        if let Some(memory) = self.memories.lock().get_mut(key) {
+            memory.history = history;
+        }
+        review.write_status(&before).await;
+        if let Err(error) = failed {
+            review.told(error).await;
+        }
+        Ok(Outcome::RequeueAfter(PERIOD))
+    }
+}
+
+impl Autoscalers {
+    /// What is remembered of an autoscaler whose time has come. One that is new waits for a period first, as all keys do
+    /// in the queue of kube-controller-manager.
+    fn begin(&self, key: &Key) -> Option<History> {
+        let now = Instant::now();
+        let mut memories = self.memories.lock();
+        let memory = memories
+            .entry(key.clone())
+            .or_insert_with(|| Memory { due: now + PERIOD, history: History::default() });
+        if now < memory.due {
+            return None;
+        }
+        memory.due = now + PERIOD;
+        Some(memory.history.clone())
+    }
+
+    fn left(&self, key: &Key) -> Duration {
+        let due = self.memories.lock().get(key).map(|memory| memory.due);
+        due.map_or(PERIOD, |due| due.saturating_duration_since(Instant::now()))
+    }
+}
+
+/// A look at one autoscaler.
+struct Review<'a> {
+    ctx: &'a Context,
+    key: &'a Key,
+    autoscaler: &'a HorizontalPodAutoscaler,
+    spec: HorizontalPodAutoscalerSpec,
+    status: HorizontalPodAutoscalerStatus,
+    now: Timestamp,
+}
+
+/// Why an autoscaler could not do its work.
+enum Failed {
+    /// It is told already.
+    Told(String),
+    /// What its metrics say is not known: to be told when the status is written.
+    Metrics(String),
+}
+
+impl Review<'_> {
+    async fn run(&mut self, all: &Autoscalers, history: &mut History) -> Result<(), Failed> {
+        let namespace = self.key.namespace.clone().unwrap_or_default();
+        let found =
+            Target::find(&all.kinds, self.ctx.client(), &namespace, &self.spec.scale_target_ref).await;
+        let mut target = match found {
+            Ok(target) => target,
+            Err(error) => {
+                self.warn("FailedGetScale", &error).await;
+                let message =
+                    format!("the HPA controller was unable to get the target's current scale: {error}");
+                self.set("AbleToScale", false, ("FailedGetScale", &message));
+                return Err(Failed::Told(error));
+            }
+        };
+        let able = "the HPA controller was able to get the target's current scale";
+        self.set("AbleToScale", true, ("SucceededGetScale", able));
+        let (current, _) = target.replicas();
+        history.begin(current, self.now);
+
+        let (rescale, metrics) = match plan::course(Bounds::of(&self.spec, current)) {
+            Course::Disabled => {
+                let why = "scaling is disabled since the replica count of the target is zero";
+                self.set("ScalingActive", false, ("ScalingDisabled", why));
+                (None, Vec::new())
+            }
+            Course::Rescale(rescale) => (Some(rescale), Vec::new()),
+            Course::Measure => self.measure(all, &target, history).await?,
+        };
+        match rescale {
+            None => {
+                status::tell(&mut self.status, (current, current), metrics, None);
+                Ok(())
+            }
+            Some(rescale) => self.rescale(&mut target, &rescale, metrics, history).await,
+        }
+    }
+
+    /// Asks for what was measured, and decides by it.
+    async fn measure(
+        &mut self,
+        all: &Autoscalers,
+        target: &Target,
+        history: &mut History,
+    ) -> Result<(Option<Rescale>, Vec<MetricStatus>), Failed> {
+        let (current, desired) = (target.replicas().0, self.status.desired_replicas);
+        let (selector, pods) = match self.selected(all, target.selector()).await {
+            Ok(selected) => selected,
+            Err(error) => {
+                status::tell(&mut self.status, (current, desired), Vec::new(), None);
+                return Err(Failed::Metrics(error));
+            }
+        };
+        let namespace = self.key.namespace.as_deref().unwrap_or_default();
+        let place = Place { ctx: self.ctx, kinds: &all.kinds, namespace, selector: &selector, pods: &pods };
+        let mut measured = Vec::new();
+        for spec in self.spec.metrics.iter().flatten() {
+            measured.push(place.read(spec).await);
+        }
+        let seen = Seen {
+            namespace,
+            spec: &self.spec,
+            pods: &pods,
+            replicas: target.replicas(),
+            measured: &measured,
+            now: self.now,
+        };
+        let decision = plan::decide(&seen, &mut self.status, history);
+        for (reason, why) in &decision.warnings {
+            self.warn(reason, why).await;
+        }
+        decision.result.map(|rescale| (rescale, decision.metrics.clone())).map_err(|error| {
+            status::tell(&mut self.status, (current, desired), decision.metrics, None);
+            Failed::Metrics(error)
+        })
+    }
+
+    /// The pods of the target, if no other autoscaler scales one of them (`validateAndParseSelector`).
+    async fn selected(
+        &mut self,
+        all: &Autoscalers,
+        text: &str,
+    ) -> Result<(LabelSelector, Vec<Arc<Pod>>), String> {
+        if text.is_empty() {
+            let error = "selector is required";
+            self.warn("SelectorRequired", error).await;
+            let message = "the HPA target's scale is missing a selector";
+            self.set("ScalingActive", false, ("InvalidSelector", message));
+            return Err(error.into());
+        }
+        let selector = match LabelSelector::parse(text) {
+            Ok(selector) => selector,
+            Err(why) => {
+                let error =
+                    format!("couldn't convert selector into a corresponding internal selector object: {why}");
+                self.warn("InvalidSelector", &error).await;
+                self.set("ScalingActive", false, ("InvalidSelector", &error));
+                return Err(error);
+            }
+        };
+        all.selectors.set(self.key, &selector);
+        let mut pods = self.ctx.list::<Pod>(self.key.namespace.as_deref());
+        pods.retain(|pod| selectors::matches(&selector, &pod.metadata));
+        let controlling = all.selectors.controlling(&pods);
+        if controlling.len() > 1 {
+            let names: Vec<String> = controlling.iter().map(ToString::to_string).collect();
+            let error =
+                format!("pods by selector {text} are controlled by multiple HPAs: [{}]", names.join(" "));
+            self.warn("AmbiguousSelector", &error).await;
+            self.set("ScalingActive", false, ("AmbiguousSelector", &error));
+            return Err(error);
+        }
+        Ok((selector, pods))
+    }
+
+    async fn rescale(
+        &mut self,
+        target: &mut Target,
+        rescale: &Rescale,
+        metrics: Vec<MetricStatus>,
+        history: &mut History,
+    ) -> Result<(), Failed> {
+        let (current, desired) = (target.replicas().0, self.status.desired_replicas);
+        let Rescale { to, reason } = rescale;
+        if let Err(error) = target.rescale(self.ctx.client(), *to).await {
+            let note = format!("New size: {to}; reason: {reason}; error: {error}");
+            self.warn("FailedRescale", &note).await;
+            let message = format!("the HPA controller was unable to update the target scale: {error}");
+            self.set("AbleToScale", false, ("FailedUpdateScale", &message));
+            status::tell(&mut self.status, (current, desired), metrics, None);
+            return Err(Failed::Told(error));
+        }
+        let message = format!("the HPA controller was able to update the target scale to {to}");
+        self.set("AbleToScale", true, ("SucceededRescale", &message));
+        let note = format!("New size: {to}; reason: {reason}");
+        self.ctx.event(self.autoscaler, EventType::Normal, "SuccessfulRescale", &note).await;
+        limits::remember(self.spec.behavior.as_ref(), (current, *to), history, self.now);
+        status::tell(&mut self.status, (current, *to), metrics, Some(self.now));
+        Ok(())
+    }
+
+    /// Writes the status, if it is another one than before.
+    async fn write_status(&self, before: &HorizontalPodAutoscalerStatus) {
+        if status::is_same(before, &self.status) {
+            return;
+        }
+        let mut changed = self.autoscaler.clone();
+        changed.status = Some(self.status.clone());
+        if let Err(error) = self.ctx.update_status(&changed).await {
+            self.warn("FailedUpdateStatus", &error.to_string()).await;
+            tracing::debug!(autoscaler = %self.key, %error, "failed to update the status");
+        }
+    }
+
+    async fn told(&self, failed: Failed) {
+        let error = match failed {
+            Failed::Told(error) => error,
+            Failed::Metrics(error) => {
+                self.warn("FailedComputeMetricsReplicas", &error).await;
+                error
+            }
+        };
+        tracing::debug!(autoscaler = %self.key, error, "the autoscaler could not do its work");
+    }
+
+    fn set(&mut self, kind: &str, holds: bool, why: (&str, &str)) {
+        status::set(&mut self.status, kind, holds, why, self.now);
+    }
+
+    async fn warn(&self, reason: &str, note: &str) {
+        self.ctx.event(self.autoscaler, EventType::Warning, reason, note).await;
+    }
+}

@@ -1,0 +1,168 @@
+//! What is to be done about an autoscaler, from what its target's scale says and what was measured
+//! (`reconcileAutoscaler` and `computeReplicasForMetrics` in `pkg/controller/podautoscaler/horizontal.go`). Pure, but for
+//! the history that is handed in.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::autoscaling::v2::{
+    HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus, MetricStatus,
+};
+use k8s_openapi::api::core::v1::Pod;
+
+use super::calculator::{Scene, Tolerances};
+use super::history::History;
+use super::limits::{self, Bounds};
+use super::proposal::{self, Failure, Measured, Proposal};
+use super::quantity::approximate;
+use super::status;
+
+/// By which share usage may differ from its target where nothing else is said.
+const TOLERANCE: f64 = 0.1;
+
+/// What is clear before anything is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Course {
+    /// Somebody wants no replicas: hands off.
+    Disabled,
+    /// The bounds are not kept.
+    Rescale(Rescale),
+    /// The metrics decide.
+    Measure,
+}
+
+/// A change of the replicas, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rescale {
+    pub(super) to: i32,
+    pub(super) reason: String,
+}
+
+/// What is to be done with so many replicas. (Scaling to and from zero is behind a feature gate that is off in v1.36.)
+pub(super) fn course(bounds: Bounds) -> Course {
+    let rescale = |to, reason: &str| Course::Rescale(Rescale { to, reason: reason.into() });
+    if bounds.current == 0 {
+        Course::Disabled
+    } else if bounds.current > bounds.max {
+        rescale(bounds.max, "Current number of replicas above Spec.MaxReplicas")
+    } else if bounds.current < bounds.min {
+        rescale(bounds.min, "Current number of replicas below Spec.MinReplicas")
+    } else {
+        Course::Measure
+    }
+}
+
+/// What was seen of an autoscaler and its target.
+#[derive(Debug)]
+pub(super) struct Seen<'a> {
+    pub(super) namespace: &'a str,
+    pub(super) spec: &'a HorizontalPodAutoscalerSpec,
+    /// The pods that the scale's selector matches.
+    pub(super) pods: &'a [Arc<Pod>],
+    /// `spec.replicas` and `status.replicas` of the scale.
+    pub(super) replicas: (i32, i32),
+    /// What was measured for each of the spec's metrics.
+    pub(super) measured: &'a [Measured],
+    pub(super) now: Timestamp,
+}
+
+/// What the metrics say.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Decision {
+    /// One for each metric; of those that failed an empty one.
+    pub(super) metrics: Vec<MetricStatus>,
+    /// Reason and text of what went wrong.
+    pub(super) warnings: Vec<(&'static str, String)>,
+    /// What is to be done; or why nothing can be said.
+    pub(super) result: Result<Option<Rescale>, String>,
+}
+
+/// Decides by the metrics, and says so in the conditions of `status`.
+pub(super) fn decide(
+    seen: &Seen<'_>,
+    status: &mut HorizontalPodAutoscalerStatus,
+    history: &mut History,
+) -> Decision {
+    let proposals = propose(seen);
+    let failures: Vec<&Failure> = proposals.iter().filter_map(|one| one.as_ref().err()).collect();
+    let warnings = failures.iter().map(|failure| (failure.reason, failure.why.clone())).collect();
+    let total = proposals.len();
+    let good: Vec<&Proposal> = proposals.iter().filter_map(|one| one.as_ref().ok()).collect();
+    let highest = highest(&good);
+    let proposed = highest.map_or(0, |highest| highest.replicas);
+    let metrics = proposals
+        .iter()
+        .map(|one| one.as_ref().map_or_else(|_| MetricStatus::default(), |one| one.status.clone()));
+    let metrics = metrics.collect();
+    if let Some(first) = failures.first()
+        && (good.is_empty() || proposed < seen.replicas.0)
+    {
+        let message = format!("the HPA was unable to compute the replica count: {}", first.why);
+        status::set(status, "ScalingActive", false, (first.reason, &message), seen.now);
+        let error = format!(
+            "invalid metrics ({} invalid out of {total}), first error is: {}",
+            failures.len(),
+            first.error
+        );
+        return Decision { metrics, warnings, result: Err(error) };
+    }
+    let name = highest.map(|highest| highest.name.as_str()).unwrap_or_default();
+    let message = format!("the HPA was able to successfully calculate a replica count from {name}");
+    status::set(status, "ScalingActive", true, ("ValidMetricFound", &message), seen.now);
+    let rescale = rescale(seen, (proposed, name), status, history);
+    Decision { metrics, warnings, result: Ok(rescale) }
+}
+
+fn propose(seen: &Seen<'_>) -> Vec<Result<Proposal, Failure>> {
+    let scene = Scene {
+        pods: seen.pods,
+        spec_replicas: seen.replicas.0,
+        status_replicas: seen.replicas.1,
+        tolerances: tolerances(seen.spec),
+        now: seen.now,
+    };
+    let specs = seen.spec.metrics.iter().flatten().zip(seen.measured);
+    specs.map(|(spec, measured)| proposal::of_metric(spec, measured, &scene, seen.namespace)).collect()
+}
+
+/// The first of those that propose most.
+fn highest<'a>(proposals: &[&'a Proposal]) -> Option<&'a Proposal> {
+    let mut all = proposals.iter().copied();
+    let first = all.next()?;
+    Some(all.fold(first, |best, one| {
+        // A proposal of nothing gives way to any other.
+        if best.replicas == 0 || one.replicas > best.replicas { one } else { best }
+    }))
+}
+
+/// Normalizes what the metrics propose.
+fn rescale(
+    seen: &Seen<'_>,
+    (proposed, name): (i32, &str),
+    status: &mut HorizontalPodAutoscalerStatus,
+    history: &mut History,
+) -> Option<Rescale> {
+    let bounds = Bounds::of(seen.spec, seen.replicas.0);
+    let desired = proposed.max(0);
+    let reason = match desired.cmp(&bounds.current) {
+        std::cmp::Ordering::Greater => format!("{name} above target"),
+        std::cmp::Ordering::Less => "All metrics below target".into(),
+        std::cmp::Ordering::Equal => String::new(),
+    };
+    let normal = limits::normalize(seen.spec.behavior.as_ref(), bounds, desired, history, seen.now);
+    status::set(status, "AbleToScale", true, normal.able, seen.now);
+    let (limited, why) = normal.limited;
+    status::set(status, "ScalingLimited", limited, why, seen.now);
+    (normal.replicas != bounds.current).then_some(Rescale { to: normal.replicas, reason })
+}
+
+fn tolerances(spec: &HorizontalPodAutoscalerSpec) -> Tolerances {
+    let behavior = spec.behavior.as_ref();
+    let down = behavior.and_then(|behavior| behavior.scale_down.as_ref()?.tolerance.as_ref());
+    let up = behavior.and_then(|behavior| behavior.scale_up.as_ref()?.tolerance.as_ref());
+    Tolerances { down: down.map_or(TOLERANCE, approximate), up: up.map_or(TOLERANCE, approximate) }
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;
