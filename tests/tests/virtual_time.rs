@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kubewright_cluster::Cluster;
-use kubewright_runtime::{Context, Controller, Error, Key, Manager, Outcome, Reconciler};
+use kubewright_runtime::{
+    CancellationToken, Context, Controller, Error, Key, LeaderElection, Manager, Outcome, Reconciler,
+    Sharding, World,
+};
 use kubewright_store::Revision;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -171,4 +175,114 @@ async fn a_controller_that_selects_objects_keeps_no_others_in_its_cache() {
     assert_eq!(*seen.lock(), ["b"]);
     cluster.stop().await;
     running.await.unwrap().unwrap();
+}
+
+/// Notes who reconciled what, every second.
+struct Replica(&'static str, Arc<Mutex<Vec<(&'static str, String)>>>);
+
+impl Reconciler for Replica {
+    async fn reconcile(&self, _: &Context, key: &Key) -> Result<Outcome, Error> {
+        self.1.lock().push((self.0, key.name.clone()));
+        Ok(Outcome::RequeueAfter(Duration::from_secs(1)))
+    }
+}
+
+/// Lets the service account `operator` of `default` read ConfigMaps, and what the documentation says that replicas need.
+async fn allow(cluster: &Cluster, lease_verbs: &[&str]) {
+    let role: Role = serde_json::from_value(json!({
+        "metadata": {"name": "operator"},
+        "rules": [
+            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": lease_verbs},
+            {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
+        ],
+    }))
+    .unwrap();
+    let binding: RoleBinding = serde_json::from_value(json!({
+        "metadata": {"name": "operator"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "operator"},
+        "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": "default"}],
+    }))
+    .unwrap();
+    Api::default_namespaced(cluster.client()).create(&PostParams::default(), &role).await.unwrap();
+    Api::default_namespaced(cluster.client()).create(&PostParams::default(), &binding).await.unwrap();
+    let read = json!({
+        "metadata": {"name": "operator"},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"]}],
+    });
+    let bound = json!({
+        "metadata": {"name": "operator"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "operator"},
+        "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": "default"}],
+    });
+    let client = cluster.client();
+    let create = |path: &str, body: &serde_json::Value| {
+        let path = format!("/apis/rbac.authorization.k8s.io/v1/{path}");
+        client.request::<serde_json::Value>(
+            http::Request::post(path).body(body.to_string().into_bytes()).unwrap(),
+        )
+    };
+    create("clusterroles", &read).await.unwrap();
+    create("clusterrolebindings", &bound).await.unwrap();
+    let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    for number in 0..20 {
+        let map = serde_json::from_value(json!({"metadata": {"name": format!("c{number}")}})).unwrap();
+        maps.create(&PostParams::default(), &map).await.unwrap();
+    }
+}
+
+/// What each of two replicas works on within some seconds: together, and after the first has stopped.
+async fn shares(cluster: &Cluster, join: impl Fn(&mut Manager)) -> [[usize; 2]; 2] {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let start = |name: &'static str, seed: u64| {
+        // A world of its own: replicas share no dice.
+        let world = World { dice: kubewright_world::Dice::from_seed(seed), ..cluster.world().clone() };
+        let mut manager = Manager::new(cluster.client_of_service_account("default", "operator"), world);
+        join(&mut manager);
+        manager.add(Controller::new("test", Replica(name, Arc::clone(&log))).for_kind::<ConfigMap>());
+        let stop = CancellationToken::new();
+        (tokio::spawn(manager.run(stop.clone())), stop)
+    };
+    let count = async || {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        log.lock().clear();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let mut done = std::mem::take(&mut *log.lock());
+        done.retain(|(_, key)| key != "kube-root-ca.crt");
+        done.sort();
+        done.dedup();
+        ["a", "b"].map(|name| done.iter().filter(|(replica, _)| *replica == name).count())
+    };
+    let (first, stop) = start("a", 1);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (second, _stop) = start("b", 2);
+    let together = count().await;
+    stop.cancel();
+    first.await.unwrap().unwrap();
+    let alone = count().await;
+    second.abort();
+    [together, alone]
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_replicas_one_leads_and_the_other_when_it_stops_with_the_documented_rights() {
+    let cluster = Cluster::start().await.unwrap();
+    allow(&cluster, &["get", "create", "update"]).await;
+    let elect = |manager: &mut Manager| {
+        manager.elect(LeaderElection::lease("default", "operator"));
+    };
+    let [together, alone] = shares(&cluster, elect).await;
+    assert_eq!(together, [20, 0]);
+    assert_eq!(alone, [0, 20]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_replicas_share_the_keys_and_one_has_all_when_the_other_stops_with_the_documented_rights() {
+    let cluster = Cluster::start().await.unwrap();
+    allow(&cluster, &["get", "list", "watch", "create", "update", "delete"]).await;
+    let share = |manager: &mut Manager| {
+        manager.share(Sharding::ring("default", "operator"));
+    };
+    let [together, alone] = shares(&cluster, share).await;
+    assert!(together[0] + together[1] == 20 && together.iter().all(|share| *share > 3), "{together:?}");
+    assert_eq!(alone, [0, 20]);
 }

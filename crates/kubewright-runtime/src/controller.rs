@@ -42,6 +42,7 @@ pub struct Controller {
     pub(crate) mistakes: Vec<String>,
     pub(crate) events: Form,
     pub(crate) event_source: Option<String>,
+    pub(crate) on_every_replica: bool,
     owner_key: Option<OwnerKey>,
     last: Last,
 }
@@ -69,6 +70,7 @@ impl Controller {
             mistakes: Vec::new(),
             events: Form::Series,
             event_source: None,
+            on_every_replica: false,
             owner_key: None,
             last: Last::None,
         }
@@ -175,6 +177,14 @@ impl Controller {
             self.mistakes.push("a concurrency of 0 would do nothing".into());
         }
         self.concurrency = workers;
+        self
+    }
+
+    /// Works on every replica, and on every key, in a manager that [elects](crate::Manager::elect) a leader or
+    /// [shares](crate::Manager::share) its keys; without, it works where it is its turn, and its writes are fenced.
+    #[must_use]
+    pub fn on_every_replica(mut self) -> Self {
+        self.on_every_replica = true;
         self
     }
 

@@ -8,6 +8,8 @@ use std::{
     },
 };
 
+use crate::Leadership;
+
 /// The counts of one controller at one moment. The names are those of controller-runtime's metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -57,18 +59,29 @@ impl Counter {
 
 /// The counts of a manager's controllers; a clone keeps telling them while the manager runs and after.
 #[derive(Clone, Debug, Default)]
-pub struct Counters(pub(crate) BTreeMap<String, Arc<Counter>>);
+pub struct Counters {
+    pub(crate) controllers: BTreeMap<String, Arc<Counter>>,
+    pub(crate) leadership: Option<Leadership>,
+}
 
 impl Counters {
     /// The counts of the controller `name`; zeros when there is none of that name.
     #[must_use]
     pub fn of(&self, name: &str) -> Counts {
-        self.0.get(name).map(|counter| counter.read()).unwrap_or_default()
+        self.controllers.get(name).map(|counter| counter.read()).unwrap_or_default()
     }
 
     /// The counts of every controller, by name.
     #[must_use]
     pub fn all(&self) -> BTreeMap<String, Counts> {
-        self.0.iter().map(|(name, counter)| (name.clone(), counter.read())).collect()
+        self.controllers.iter().map(|(name, counter)| (name.clone(), counter.read())).collect()
+    }
+
+    /// Whether this replica leads, by the name of the Lease: the metric `leader_election_master_status` of client-go, with
+    /// the label `name`. Empty when the manager elects nobody.
+    #[must_use]
+    pub fn leader_election_master_status(&self) -> BTreeMap<String, bool> {
+        let told = |leadership: &Leadership| (leadership.name().to_owned(), leadership.is_leader());
+        self.leadership.iter().map(told).collect()
     }
 }

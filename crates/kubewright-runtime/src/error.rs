@@ -2,6 +2,8 @@
 
 use kube::core::Status;
 
+use crate::leader::Fenced;
+
 /// Any error that can cross a thread.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -63,17 +65,30 @@ impl Error {
     /// The `metav1.Status` that the API server answered with, when it answered.
     #[must_use]
     pub fn status(&self) -> Option<&Status> {
-        let kube = match self {
-            Self::Api(error) => error,
-            Self::Failed(cause) | Self::Terminal(cause) => match cause.downcast_ref::<Self>() {
-                Some(inner) => return inner.status(),
-                None => cause.downcast_ref::<kube::Error>()?,
-            },
-            Self::Misconfigured(_) | Self::Panicked { .. } | Self::ShutdownTimedOut(_) => return None,
-        };
-        match kube {
+        match self.kube()? {
             kube::Error::Api(status) => Some(status),
             _ => None,
+        }
+    }
+
+    /// What kept a write from leaving, or broke it off, when this replica had lost the lease that it works by.
+    #[must_use]
+    pub fn fenced(&self) -> Option<Fenced> {
+        match self.kube()? {
+            kube::Error::Service(cause) => cause.downcast_ref::<Fenced>().copied(),
+            _ => None,
+        }
+    }
+
+    /// The error of kube's client that is behind it, however it is wrapped.
+    fn kube(&self) -> Option<&kube::Error> {
+        match self {
+            Self::Api(error) => Some(error),
+            Self::Failed(cause) | Self::Terminal(cause) => match cause.downcast_ref::<Self>() {
+                Some(inner) => inner.kube(),
+                None => cause.downcast_ref::<kube::Error>(),
+            },
+            Self::Misconfigured(_) | Self::Panicked { .. } | Self::ShutdownTimedOut(_) => None,
         }
     }
 

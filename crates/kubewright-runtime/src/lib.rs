@@ -13,17 +13,21 @@ mod cache;
 mod context;
 mod controller;
 mod counters;
+mod crew;
 mod endpoint;
 pub mod ensure;
 mod error;
 mod events;
 pub mod finalizer;
 mod key;
+pub mod leader;
 mod manager;
 mod object;
 pub mod owner;
 pub mod predicate;
 mod reconciler;
+mod replicas;
+pub mod shard;
 mod source;
 mod worker;
 pub mod workqueue;
@@ -41,9 +45,11 @@ pub use self::{
     error::{BoxError, Error},
     events::EventType,
     key::Key,
+    leader::{LeaderElection, Leadership},
     manager::{GRACEFUL_SHUTDOWN, Manager},
     object::{Cached, Object},
     owner::Owner,
     predicate::{Event, Predicate},
     reconciler::{Outcome, Reconciler},
+    shard::{Shard, Sharding},
 };

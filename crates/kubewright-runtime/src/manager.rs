@@ -1,23 +1,27 @@
 //! Runs controllers on shared caches.
 
-use std::{collections::BTreeSet, fmt, panic::AssertUnwindSafe, sync::Arc, time::Duration};
-
-use futures::{
-    FutureExt,
-    future::{BoxFuture, join_all},
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
 };
+
+use futures::future::{join, join_all};
 use kube::Client;
 use kubewright_world::World;
 use tokio::sync::mpsc;
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Cache, Context, Controller, Counters, Error,
+    Cache, Context, Controller, Counters, Error, LeaderElection, Leadership, Shard, Sharding,
     cache::Connection,
     counters::Counter,
+    crew::{Hand, Tasks},
     events::Recorder,
-    source::{self, Sink},
-    worker::{Worker, panic_message},
+    replicas::Replicas,
+    source::Sink,
+    worker::Worker,
     workqueue::Workqueue,
 };
 
@@ -32,6 +36,9 @@ pub struct Manager {
     stop: CancellationToken,
     controllers: Vec<Controller>,
     counters: Counters,
+    replicas: Replicas,
+    /// What is wrong with the manager itself.
+    mistakes: Vec<String>,
 }
 
 impl Manager {
@@ -52,15 +59,24 @@ impl Manager {
     fn over(connection: Connection, client: Client, world: World) -> Self {
         let stop = CancellationToken::new();
         let cache = Cache::new(client.clone(), connection, world.clone(), stop.clone());
-        Self { client, world, cache, stop, controllers: Vec::new(), counters: Counters::default() }
+        Self {
+            client,
+            world,
+            cache,
+            stop,
+            controllers: Vec::new(),
+            counters: Counters::default(),
+            replicas: Replicas::Independent,
+            mistakes: Vec::new(),
+        }
     }
 
     /// Adds a controller. Mistakes in it are told by [`Manager::run`].
     pub fn add(&mut self, mut controller: Controller) -> &mut Self {
-        if self.counters.0.contains_key(&controller.name) {
+        if self.counters.controllers.contains_key(&controller.name) {
             controller.mistakes.push("another controller of this manager has the same name".into());
         }
-        self.counters.0.entry(controller.name.clone()).or_default();
+        self.counters.controllers.entry(controller.name.clone()).or_default();
         for kind in &controller.kinds {
             if let Err(mistake) = kind.declare(&self.cache) {
                 controller.mistakes.push(mistake);
@@ -70,7 +86,46 @@ impl Manager {
         self
     }
 
-    /// The client that the manager was made with.
+    /// Lets controllers work on one replica of many, the leader, unless they are
+    /// [on every replica](Controller::on_every_replica). Caches are filled everywhere, so that a new leader starts at
+    /// once, with every object that is there. What is guaranteed is told by [`leader`](crate::leader).
+    pub fn elect(&mut self, election: LeaderElection) -> &mut Self {
+        let replicas = Replicas::elected(self.client.clone(), self.world.clone(), election);
+        self.counters.leadership = replicas.leadership();
+        self.set_replicas(replicas)
+    }
+
+    /// Lets replicas share the keys of the controllers, unless these are
+    /// [on every replica](Controller::on_every_replica). Caches are filled everywhere. What is guaranteed is told by
+    /// [`shard`](crate::shard).
+    pub fn share(&mut self, sharding: Sharding) -> &mut Self {
+        let replicas = Replicas::sharing(self.client.clone(), self.world.clone(), sharding);
+        self.set_replicas(replicas)
+    }
+
+    fn set_replicas(&mut self, replicas: Replicas) -> &mut Self {
+        if !matches!(self.replicas, Replicas::Independent) {
+            let mistake = "a manager elects one leader, or shares its keys in one ring; use two managers";
+            self.mistakes.push(mistake.to_owned());
+        }
+        self.mistakes.extend(replicas.mistakes());
+        self.replicas = replicas;
+        self
+    }
+
+    /// Whether this replica leads, and when; `None` in a manager that [elects](Manager::elect) nobody.
+    #[must_use]
+    pub fn leadership(&self) -> Option<Leadership> {
+        self.replicas.leadership()
+    }
+
+    /// Which keys are this replica's; `None` in a manager that does not [share](Manager::share) them.
+    #[must_use]
+    pub fn shard(&self) -> Option<Shard> {
+        self.replicas.shard()
+    }
+
+    /// The client that the manager was made with. Its writes are not fenced.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
@@ -102,9 +157,15 @@ impl Manager {
         let _stop_on_drop = self.stop.clone().drop_guard();
         self.check()?;
         let (failed, mut failures) = mpsc::channel(1);
-        let controllers = std::mem::take(&mut self.controllers);
-        let running: Vec<Running> =
-            controllers.into_iter().map(|controller| self.launch(controller, &failed)).collect();
+        let (everywhere, in_turn): (Vec<_>, Vec<_>) = std::mem::take(&mut self.controllers)
+            .into_iter()
+            .partition(|controller| controller.on_every_replica || !self.replicas.take_turns());
+        let everywhere: Vec<_> =
+            everywhere.into_iter().map(|controller| self.launch(controller, false, &failed)).collect();
+        let in_turn = in_turn.into_iter().map(|controller| self.launch(controller, true, &failed)).collect();
+        let working: Vec<Tasks> = everywhere.iter().map(Hand::start).collect();
+        let replicas = std::mem::replace(&mut self.replicas, Replicas::Independent);
+        let taking_turns = replicas.start(in_turn, &self.stop, &failed);
         self.cache.start();
         let result = tokio::select! {
             biased;
@@ -112,8 +173,9 @@ impl Manager {
             Some(failure) = failures.recv() => Err(failure),
         };
         self.stop.cancel();
-        let workers = join_all(running.into_iter().map(Running::finish));
-        match tokio::time::timeout(GRACEFUL_SHUTDOWN, workers).await {
+        everywhere.iter().for_each(Hand::shut_down);
+        let ended = join(join_all(working.into_iter().map(Tasks::ended)), taking_turns);
+        match tokio::time::timeout(GRACEFUL_SHUTDOWN, ended).await {
             Ok(_) => result,
             Err(_) => result.and(Err(Error::ShutdownTimedOut(GRACEFUL_SHUTDOWN))),
         }
@@ -123,36 +185,39 @@ impl Manager {
         let mistakes = self.controllers.iter().flat_map(|controller| {
             controller.mistakes.iter().map(|mistake| format!("controller {}: {mistake}", controller.name))
         });
-        let mistakes = mistakes.collect::<Vec<_>>();
+        let mistakes = self.mistakes.iter().cloned().chain(mistakes).collect::<Vec<_>>();
         if mistakes.is_empty() { Ok(()) } else { Err(Error::Misconfigured(mistakes.join("; "))) }
     }
 
-    /// Connects a controller to the caches and starts its tasks.
-    fn launch(&self, controller: Controller, failed: &mpsc::Sender<Error>) -> Running {
+    /// Connects a controller to the caches; `in_turn` if it works only when it is this replica's turn.
+    fn launch(&self, controller: Controller, in_turn: bool, failed: &mpsc::Sender<Error>) -> Hand {
         let name: Arc<str> = controller.name.into();
         let queue = Arc::new(Workqueue::new());
         let counter = self.counter(&name);
-        let sink = Sink { controller: name.clone(), queue: queue.clone(), counter: counter.clone() };
+        let open = Arc::new(AtomicBool::new(!in_turn));
+        let sink = Sink {
+            controller: name.clone(),
+            queue: queue.clone(),
+            counter: counter.clone(),
+            open: open.clone(),
+        };
         let declared: BTreeSet<_> = controller.kinds.iter().map(|kind| kind.kind_id()).collect();
-        let synced: Vec<_> =
+        let connected =
             controller.kinds.into_iter().map(|kind| kind.connect(&self.cache, sink.clone())).collect();
-        let sources = controller.streams.into_iter().map(|stream| {
-            spawn(format!("a source of {name}"), source::drain(stream, sink.clone()), failed.clone())
-        });
-        let sources = sources.collect();
         let client = controller.client.unwrap_or_else(|| self.client.clone());
+        let client = if in_turn { self.replicas.guard(client) } else { client };
         let event_source = controller.event_source.as_deref().unwrap_or(&name);
         let recorder = Recorder::new(controller.events, client.clone(), self.world.clone(), event_source);
         let (cache, world) = (self.cache.clone(), self.world.clone());
-        let context = Context::new(name.clone(), cache, client, world, declared, counter.clone(), recorder);
-        let worker = Worker { reconciler: controller.reconciler, context, queue: queue.clone(), counter };
-        let workers = work(worker, controller.concurrency, synced, self.stop.clone(), failed.clone());
-        let workers = spawn(format!("the controller {name}"), workers, failed.clone());
-        Running { queue, sources, workers }
+        let context = Context::new(name, cache, client, world, declared, counter.clone(), recorder);
+        let turns = if in_turn { self.replicas.turns() } else { None };
+        let worker = Worker { reconciler: controller.reconciler, context, queue, counter, turns };
+        let (failed, stop) = (failed.clone(), self.stop.clone());
+        Hand::new(worker, controller.concurrency, open, connected, controller.streams, failed, stop)
     }
 
     fn counter(&self, name: &str) -> Arc<Counter> {
-        self.counters.0.get(name).cloned().unwrap_or_default()
+        self.counters.controllers.get(name).cloned().unwrap_or_default()
     }
 }
 
@@ -160,60 +225,4 @@ impl fmt::Debug for Manager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Manager").field("controllers", &self.controllers).finish_non_exhaustive()
     }
-}
-
-/// A controller that was launched; dropping it ends its tasks.
-struct Running {
-    queue: Arc<Workqueue<crate::Key>>,
-    sources: Vec<AbortOnDropHandle<()>>,
-    workers: AbortOnDropHandle<()>,
-}
-
-impl Running {
-    /// Ends the sources at once, and the workers when they have done what is due.
-    async fn finish(self) {
-        drop(self.sources);
-        self.queue.shut_down();
-        // A panic was reported by the task itself.
-        let _ = self.workers.await;
-    }
-}
-
-/// Waits for the caches, then works with `concurrency` workers, a task for each, until the queue is drained.
-async fn work(
-    worker: Worker,
-    concurrency: usize,
-    synced: Vec<BoxFuture<'static, ()>>,
-    stop: CancellationToken,
-    failed: mpsc::Sender<Error>,
-) {
-    tokio::select! {
-        biased;
-        _ = join_all(synced) => {}
-        () = stop.cancelled() => return,
-    }
-    let name = worker.context.controller().to_owned();
-    tracing::debug!(controller = %name, workers = concurrency, "the caches are complete; starting");
-    let workers: Vec<_> = (0..concurrency)
-        .map(|_| spawn(format!("a worker of {name}"), worker.clone().run(), failed.clone()))
-        .collect();
-    for worker in workers {
-        // A panic was reported by the task itself.
-        let _ = worker.await;
-    }
-}
-
-/// Runs `future` in a task of its own that ends with the handle; a panic is reported to `failed`.
-fn spawn(
-    task: String,
-    future: impl Future<Output = ()> + Send + 'static,
-    failed: mpsc::Sender<Error>,
-) -> AbortOnDropHandle<()> {
-    AbortOnDropHandle::new(tokio::spawn(async move {
-        if let Err(panic) = AssertUnwindSafe(future).catch_unwind().await {
-            let message = panic_message(&*panic).to_owned();
-            // A full channel means that another failure ends the manager already.
-            let _ = failed.try_send(Error::Panicked { task, message });
-        }
-    }))
 }

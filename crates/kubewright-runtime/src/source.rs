@@ -3,7 +3,10 @@
 use std::{
     any::{TypeId, type_name},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
@@ -25,6 +28,20 @@ pub(crate) struct Sink {
     pub(crate) controller: Arc<str>,
     pub(crate) queue: Arc<Workqueue<Key>>,
     pub(crate) counter: Arc<Counter>,
+    /// Whether events lead to anything. While a replica stands by they do not: when it is its turn, everything that is
+    /// there then is [replayed](Replay), and a queue of what was there once would only grow.
+    pub(crate) open: Arc<AtomicBool>,
+}
+
+/// Delivers every object that is known once more, as created, for those keys that a function accepts.
+pub(crate) type Replay = Box<dyn Fn(&dyn Fn(&Key) -> bool) + Send + Sync>;
+
+/// A kind whose events go to a controller.
+pub(crate) struct Connected {
+    /// Waits until the cache of the kind is complete.
+    pub(crate) synced: BoxFuture<'static, ()>,
+    /// Not there for a kind that is only read.
+    pub(crate) replay: Option<Replay>,
 }
 
 /// A kind that a controller looks at.
@@ -40,8 +57,8 @@ pub(crate) trait KindSource: Send {
     /// Makes the kind part of the cache, without events; says what is wrong when another part of it is there already.
     fn declare(&self, cache: &Cache) -> Result<(), String>;
 
-    /// Sends keys to `sink` from now on; what is returned waits until the cache of the kind is complete.
-    fn connect(self: Box<Self>, cache: &Cache, sink: Sink) -> BoxFuture<'static, ()>;
+    /// Sends keys to `sink` from now on, whenever it is open.
+    fn connect(self: Box<Self>, cache: &Cache, sink: Sink) -> Connected;
 }
 
 /// A kind and what its events lead to.
@@ -96,19 +113,39 @@ impl<K: Object> KindSource for Kind<K> {
         ))
     }
 
-    fn connect(self: Box<Self>, cache: &Cache, sink: Sink) -> BoxFuture<'static, ()> {
+    fn connect(self: Box<Self>, cache: &Cache, sink: Sink) -> Connected {
         let informer: Informer<K> = cache.declare(&self.fields);
-        if let Some(mapping) = self.mapping {
-            let predicates = self.predicates;
-            informer.subscribe(move |change| deliver(change, &predicates, &mapping, &sink));
-        }
-        Box::pin(async move { informer.synced().await })
+        let predicates = self.predicates;
+        let replay = self.mapping.map(|mapping| {
+            let deliver = Arc::new(move |change: &Change<K>, accepts: &dyn Fn(&Key) -> bool| {
+                deliver(change, &predicates, &mapping, &sink, accepts);
+            });
+            let delivers = deliver.clone();
+            informer.subscribe(move |change| delivers(change, &|_| true));
+            let informer = informer.clone();
+            let replay: Replay = Box::new(move |accepts| {
+                for object in informer.list(None) {
+                    deliver(&Change::Created(object), accepts);
+                }
+            });
+            replay
+        });
+        Connected { synced: Box::pin(async move { informer.synced().await }), replay }
     }
 }
 
 /// Adds the keys that a change concerns, before and after it. A panic in a predicate or mapping loses this one event
 /// for this one controller, loudly, and nothing else.
-fn deliver<K: Object>(change: &Change<K>, predicates: &[Predicate], mapping: &Mapping<K>, sink: &Sink) {
+fn deliver<K: Object>(
+    change: &Change<K>,
+    predicates: &[Predicate],
+    mapping: &Mapping<K>,
+    sink: &Sink,
+    accepts: &dyn Fn(&Key) -> bool,
+) {
+    if !sink.open.load(Ordering::SeqCst) {
+        return;
+    }
     let keys = catch_unwind(AssertUnwindSafe(|| {
         let event = Event::from(change);
         if !predicates.iter().all(|predicate| predicate.accepts(&event)) {
@@ -124,7 +161,7 @@ fn deliver<K: Object>(change: &Change<K>, predicates: &[Predicate], mapping: &Ma
         }
     }));
     match keys {
-        Ok(keys) => keys.into_iter().for_each(|key| sink.queue.add(key)),
+        Ok(keys) => keys.into_iter().filter(accepts).for_each(|key| sink.queue.add(key)),
         Err(_) => {
             bump(&sink.counter.panics);
             tracing::error!(
@@ -136,8 +173,8 @@ fn deliver<K: Object>(change: &Change<K>, predicates: &[Predicate], mapping: &Ma
 }
 
 /// Adds every key of `stream`.
-pub(crate) async fn drain(mut stream: BoxStream<'static, Key>, sink: Sink) {
+pub(crate) async fn drain(stream: &mut BoxStream<'static, Key>, queue: &Workqueue<Key>) {
     while let Some(key) = stream.next().await {
-        sink.queue.add(key);
+        queue.add(key);
     }
 }

@@ -1,15 +1,20 @@
 //! Takes keys from the queue and reconciles them.
 
-use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 
 use crate::{
     Context, Error, Key, Outcome,
     counters::{Counter, bump},
+    leader::gate::Gate,
     reconciler::DynReconciler,
+    shard::{Keys, Turn},
     workqueue::Workqueue,
 };
+
+/// When to look again whether a key that is to become this replica's is.
+const NEXT_TURN: Duration = Duration::from_secs(1);
 
 /// One of a controller's workers.
 #[derive(Clone)]
@@ -18,14 +23,53 @@ pub(crate) struct Worker {
     pub(crate) context: Context,
     pub(crate) queue: Arc<Workqueue<Key>>,
     pub(crate) counter: Arc<Counter>,
+    /// When it is this replica's turn; `None` if always.
+    pub(crate) turns: Option<Turns>,
+}
+
+/// When it is a replica's turn.
+#[derive(Clone)]
+pub(crate) struct Turns {
+    /// Open while the replica holds its lease.
+    pub(crate) gate: Gate,
+    /// Where replicas share the keys: which are this one's.
+    pub(crate) keys: Option<Arc<Keys>>,
 }
 
 impl Worker {
     /// Works until the queue is shut down and drained.
     pub(crate) async fn run(self) {
         while let Some(key) = self.queue.get().await {
-            self.work(&key).await;
+            match &self.turns {
+                None => self.work(&key).await,
+                Some(turns) => self.work_in_turn(turns, &key).await,
+            }
             self.queue.done(&key);
+        }
+    }
+
+    /// Works as long as the lease is held and the key is this replica's, and drops the work then.
+    async fn work_in_turn(&self, turns: &Turns, key: &Key) {
+        if !turns.gate.is_open() {
+            return self.queue.add_after(key.clone(), NEXT_TURN);
+        }
+        let work = async {
+            let Some(keys) = &turns.keys else {
+                self.work(key).await;
+                return true;
+            };
+            match keys.turn(key) {
+                Turn::Mine(turn) => return turn.during(self.work(key)).await.is_some(),
+                Turn::Soon => self.queue.add_after(key.clone(), NEXT_TURN),
+                Turn::Others => self.queue.forget(key),
+            }
+            true
+        };
+        let is_done = turns.gate.while_open(work).await.unwrap_or_default();
+        if !is_done {
+            let controller = self.context.controller();
+            tracing::warn!(controller, %key, "dropped a reconcile: it is not this replica's turn any more");
+            self.queue.add_after(key.clone(), NEXT_TURN);
         }
     }
 

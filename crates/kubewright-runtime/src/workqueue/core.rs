@@ -103,6 +103,11 @@ impl<T: Clone + Ord> Core<T> {
         self.plans.clear();
     }
 
+    /// Forgets every key, those with workers too.
+    pub(crate) fn clear(&mut self) {
+        *self = Self { shut_down: self.shut_down, ..Self::new() };
+    }
+
     /// Whether no key is left that a worker could still get: shut down, and nothing due, now or after the work that
     /// goes on.
     pub(crate) fn is_drained(&self) -> bool {

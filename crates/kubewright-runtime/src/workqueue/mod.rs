@@ -107,6 +107,11 @@ impl<T: Clone + Ord> Workqueue<T> {
         self.changed.notify_one();
     }
 
+    /// Forgets every key: those that are due, planned and with workers, who must be gone, and their failures.
+    pub(crate) fn clear(&self) {
+        self.core.lock().clear();
+    }
+
     /// How many keys are due and with no worker.
     #[must_use]
     pub fn len(&self) -> usize {

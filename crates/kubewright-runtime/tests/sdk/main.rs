@@ -3,7 +3,10 @@
 mod cache;
 mod failures;
 mod harness;
+mod leader;
+mod link;
 mod reconciles;
 mod server;
+mod shard;
 mod shutdown;
 mod writes;

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{sync::Notify, time::Instant};
 
-type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
 /// Resource, namespace and name.
 type Id = (String, String, String);
@@ -139,7 +139,7 @@ impl Server {
         self.state.lock().requests.clone()
     }
 
-    async fn serve(self, request: Request<Body>) -> Answer {
+    pub(crate) async fn serve(self, request: Request<Body>) -> Answer {
         let (parts, body) = request.into_parts();
         let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
@@ -169,7 +169,7 @@ impl Server {
                 refusal(404, "NotFound")
             }
             [resource] if query.contains("watch=true") => self.watch(&state, resource, query),
-            [resource] if method == Method::GET => list(&state, resource),
+            [resource] if method == Method::GET => list(&state, resource, query),
             [resource] if method == Method::POST => {
                 let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
                 let id = ((*resource).to_owned(), namespace.unwrap_or_default().to_owned(), name);
@@ -195,6 +195,12 @@ impl Server {
             return answer(200, &stored);
         }
         if *method == Method::DELETE {
+            let wanted = &body["preconditions"];
+            for field in ["uid", "resourceVersion"] {
+                if !wanted[field].is_null() && wanted[field] != stored["metadata"][field] {
+                    return refusal(409, "Conflict");
+                }
+            }
             return match self.delete(state, id) {
                 Some(held) => answer(200, &held),
                 None => answer(
@@ -319,9 +325,10 @@ impl Watcher {
                 }
                 let mut events = state.log.iter().enumerate().skip(self.position);
                 let next = events.find(|(_, event)| event.resource == self.resource);
+                self.position = next.map_or(state.log.len(), |(position, _)| position);
                 match next {
-                    Some((position, event)) if event.at <= Instant::now() => {
-                        self.position = position + 1;
+                    Some((_, event)) if event.at <= Instant::now() => {
+                        self.position += 1;
                         return Some(event.line.clone());
                     }
                     next => next.map(|(_, event)| event.at),
@@ -341,9 +348,22 @@ impl Watcher {
     }
 }
 
-fn list(state: &State, resource: &str) -> Answer {
-    let items: Vec<&Value> =
-        state.objects.iter().filter(|(id, _)| id.0 == resource).map(|(_, object)| object).collect();
+/// With a label selector of the form `name=value`, percent-encoded, if there is one.
+fn list(state: &State, resource: &str, query: &str) -> Answer {
+    let selector = query.split('&').find_map(|part| part.strip_prefix("labelSelector="));
+    let selector = selector.map(|selector| selector.replace("%2F", "/").replace("%3D", "="));
+    let is_selected = |object: &Value| {
+        selector
+            .as_deref()
+            .and_then(|selector| selector.split_once('='))
+            .is_none_or(|(name, value)| object["metadata"]["labels"][name] == value)
+    };
+    let items: Vec<&Value> = state
+        .objects
+        .iter()
+        .filter(|(id, object)| id.0 == resource && is_selected(object))
+        .map(|(_, object)| object)
+        .collect();
     let metadata = json!({"resourceVersion": state.version.to_string()});
     answer(200, &json!({"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items}))
 }

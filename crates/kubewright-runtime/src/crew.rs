@@ -1,0 +1,174 @@
+//! The controllers of a manager at work: all the time, or for the terms of a lease.
+
+use std::{
+    panic::AssertUnwindSafe,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use futures::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, Shared, join_all},
+    stream::BoxStream,
+};
+use tokio::{
+    sync::{Mutex, mpsc},
+    task::AbortHandle,
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use crate::{
+    Error, Key,
+    leader::Term,
+    shard::Keys,
+    source::{self, Connected, Replay},
+    worker::{Worker, panic_message},
+};
+
+/// A controller that is connected to the caches.
+pub(crate) struct Hand {
+    pub(crate) worker: Worker,
+    pub(crate) concurrency: usize,
+    /// Whether events reach the queue.
+    pub(crate) open: Arc<AtomicBool>,
+    synced: Shared<BoxFuture<'static, ()>>,
+    replays: Vec<Replay>,
+    /// Read by one task at a time, but by another in every term.
+    streams: Vec<Arc<Mutex<BoxStream<'static, Key>>>>,
+    failed: mpsc::Sender<Error>,
+    stop: CancellationToken,
+}
+
+/// The tasks of a controller; dropping them ends them.
+pub(crate) struct Tasks {
+    sources: Vec<AbortOnDropHandle<()>>,
+    workers: Vec<AbortOnDropHandle<()>>,
+}
+
+impl Tasks {
+    /// Waits until the workers have ended, and ends the sources at once.
+    pub(crate) async fn ended(self) {
+        drop(self.sources);
+        // A panic was reported by the task itself.
+        join_all(self.workers).await;
+    }
+
+    fn aborts(&self) -> impl Iterator<Item = AbortHandle> {
+        self.workers.iter().map(AbortOnDropHandle::abort_handle)
+    }
+}
+
+impl Hand {
+    pub(crate) fn new(
+        worker: Worker,
+        concurrency: usize,
+        open: Arc<AtomicBool>,
+        connected: Vec<Connected>,
+        streams: Vec<BoxStream<'static, Key>>,
+        failed: mpsc::Sender<Error>,
+        stop: CancellationToken,
+    ) -> Self {
+        let (mut synced, mut replays) = (Vec::new(), Vec::new());
+        for kind in connected {
+            synced.push(kind.synced);
+            replays.extend(kind.replay);
+        }
+        let synced = join_all(synced).map(|_| ()).boxed().shared();
+        let streams = streams.into_iter().map(|stream| Arc::new(Mutex::new(stream.fuse().boxed()))).collect();
+        Self { worker, concurrency, open, synced, replays, streams, failed, stop }
+    }
+
+    /// Starts the sources, and the workers, which wait for the caches first.
+    pub(crate) fn start(&self) -> Tasks {
+        let sources = self.streams.iter().map(|stream| {
+            let (stream, queue) = (stream.clone(), self.worker.queue.clone());
+            let drain = async move { source::drain(&mut *stream.lock().await, &queue).await };
+            spawn(format!("a source of {}", self.name()), drain, self.failed.clone())
+        });
+        let workers = (0..self.concurrency).map(|_| {
+            let (synced, worker) = (self.synced.clone(), self.worker.clone());
+            let stop = self.stop.clone();
+            let work = async move {
+                tokio::select! {
+                    biased;
+                    () = synced => {}
+                    () = stop.cancelled() => return,
+                }
+                worker.run().await;
+            };
+            spawn(format!("a worker of {}", self.name()), work, self.failed.clone())
+        });
+        Tasks { sources: sources.collect(), workers: workers.collect() }
+    }
+
+    /// Lets nothing more in; workers end when they have done what is due.
+    pub(crate) fn shut_down(&self) {
+        self.worker.queue.shut_down();
+    }
+
+    fn name(&self) -> &str {
+        self.worker.context.controller()
+    }
+
+    fn replay(&self, accepts: &dyn Fn(&Key) -> bool) {
+        self.replays.iter().for_each(|replay| replay(accepts));
+    }
+}
+
+/// Works for a term: with all that is there when it begins, until it ends. With `keys`, on those keys that are this
+/// replica's.
+pub(crate) async fn serve(hands: Arc<[Hand]>, keys: Option<Arc<Keys>>, term: Term) {
+    for hand in hands.iter() {
+        hand.open.store(true, Ordering::SeqCst);
+        hand.replay(&|key| keys.as_ref().is_none_or(|keys| keys.is_mine(key)));
+    }
+    let tasks: Vec<Tasks> = hands.iter().map(Hand::start).collect();
+    tokio::select! {
+        biased;
+        () = term.stopped() => {}
+        () = replay_gains(&hands, keys.as_deref()) => {}
+    }
+    if !term.is_lost() {
+        hands.iter().for_each(Hand::shut_down);
+    }
+    let aborts: Vec<_> = tasks.iter().flat_map(Tasks::aborts).collect();
+    let mut ended = pin!(join_all(tasks.into_iter().map(Tasks::ended)));
+    tokio::select! {
+        biased;
+        () = term.lost() => {}
+        _ = &mut ended => return,
+    }
+    for hand in hands.iter() {
+        hand.open.store(false, Ordering::SeqCst);
+    }
+    aborts.iter().for_each(AbortHandle::abort);
+    ended.await;
+    hands.iter().for_each(|hand| hand.worker.queue.clear());
+}
+
+/// Delivers what is there for keys that become this replica's.
+async fn replay_gains(hands: &[Hand], keys: Option<&Keys>) {
+    let Some(keys) = keys else { return std::future::pending().await };
+    loop {
+        let gain = keys.gained().await;
+        hands.iter().for_each(|hand| hand.replay(&|key| keys.is_gained(&gain, key)));
+    }
+}
+
+/// Runs `future` in a task of its own that ends with the handle; a panic is reported to `failed`.
+pub(crate) fn spawn(
+    task: String,
+    future: impl Future<Output = ()> + Send + 'static,
+    failed: mpsc::Sender<Error>,
+) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        if let Err(panic) = AssertUnwindSafe(future).catch_unwind().await {
+            let message = panic_message(&*panic).to_owned();
+            // A full channel means that another failure ends the manager already.
+            let _ = failed.try_send(Error::Panicked { task, message });
+        }
+    }))
+}
