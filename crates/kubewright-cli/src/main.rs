@@ -20,6 +20,8 @@ use std::{
 };
 
 use clap::Parser;
+#[cfg(unix)]
+use kubewright_kubelet::container::helper;
 use kubewright_world::Pacing;
 use mimalloc::MiMalloc;
 use tokio::{runtime::Runtime, time::Instant};
@@ -36,6 +38,11 @@ const LOGS: &str = "warn,kubewright_whitelist=info";
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
+    // First, while there is one thread: a container's namespaces are made by this program, started again.
+    #[cfg(unix)]
+    if let Some(code) = helper::called_as(env::args_os()) {
+        return code;
+    }
     if let Some((program, arguments)) = drop_in::called_as(env::args_os()) {
         return drop_in::run(program, arguments);
     }

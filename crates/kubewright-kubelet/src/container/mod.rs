@@ -1,6 +1,16 @@
 //! Containers, as the kubelet asks for them: what is to run ([`Spec`]), what runs ([`Container`]), and what runs it
 //! ([`Runtime`]). What a kubelet asks of containerd by CRI, less sandboxes and images.
 
+#[cfg(unix)]
+pub mod helper;
+pub mod log;
+#[cfg(unix)]
+mod process;
+#[cfg(unix)]
+mod tidy;
+#[cfg(unix)]
+mod wire;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -8,11 +18,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
+#[cfg(unix)]
+pub use process::ProcessRuntime;
+
 /// What a container sees as `/`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Root {
     /// The unpacked layers of an image, which several containers share: what a container writes, it alone sees.
     Image(PathBuf),
@@ -21,7 +35,7 @@ pub enum Root {
 }
 
 /// A file or folder of this machine that a container sees.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
     /// Where it is on this machine.
     pub source: PathBuf,
@@ -32,7 +46,7 @@ pub struct Mount {
 }
 
 /// Who the process is, inside the container.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The user.
     pub uid: u32,
@@ -140,7 +154,7 @@ pub struct Session {
     pub stderr: Option<Box<dyn AsyncRead + Send + Unpin>>,
     /// Takes new sizes of its terminal, where it has one.
     pub resize: Option<mpsc::Sender<TerminalSize>>,
-    /// How it ended, once it did.
+    /// How it ended, once it did. A process of [`Container::exec`] ends when this is dropped.
     pub exit: BoxFuture<'static, Result<Exit, ExecError>>,
 }
 
@@ -153,6 +167,9 @@ pub enum ExecError {
     /// The program could not be started.
     #[error("{0}")]
     Start(String),
+    /// It was ended because it took longer than it was given.
+    #[error("failed to exec in container: timeout {}s exceeded: context deadline exceeded", .0.as_secs_f64())]
+    TimedOut(Duration),
     /// The connection to it broke.
     #[error("{0}")]
     Broken(String),
@@ -183,6 +200,9 @@ pub trait Container: fmt::Debug + Send + Sync {
 
     /// How it ended, once it did: for everybody who asks, also later. By then its log is whole, and no process of it is left.
     fn exited(&self) -> BoxFuture<'static, Exit>;
+
+    /// Its log as it grows, for [`log::read`] to follow; `None` where this runtime keeps none.
+    fn log(&self) -> Option<log::Growing>;
 
     /// Sends a signal to its first process; nothing happens when it has ended. [`Signal::KILL`] ends all its processes.
     fn signal(&self, signal: Signal);

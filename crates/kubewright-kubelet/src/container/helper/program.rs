@@ -1,0 +1,134 @@
+//! The second helper: builds the container's view from inside and becomes its program.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{self, Command, Stdio};
+
+use rustix::fs::{Mode, OFlags, fchown};
+use rustix::process::{Gid, Uid};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+#[cfg(target_os = "linux")]
+use super::linux;
+use super::{Failure, Reason, lookup};
+use crate::container::wire::{Mounts, Program, Report, Wire};
+
+/// What runc ends with where the kernel does not take a program that is there.
+const NOT_EXECUTED: i32 = 255;
+
+/// Becomes the program; returns only where that fails.
+pub(super) fn become_program(
+    wire: &Wire,
+    mounts: Mounts,
+    hostname: Option<&str>,
+    program: &Program,
+    files: Vec<OwnedFd>,
+) -> Result<(), Failure> {
+    end_with_keeper();
+    let mut files = files.into_iter();
+    enter(mounts, &mut files)?;
+    #[cfg(target_os = "linux")]
+    if let Some(hostname) = hostname {
+        rustix::system::sethostname(hostname.as_bytes()).map_err(Failure::of("sethostname"))?;
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = hostname;
+    rustix::process::setsid().map_err(Failure::of("setsid"))?;
+    let streams = if program.tty { terminal(wire)? } else { given(&mut files)? };
+    drop(files);
+    own(&streams, program);
+    make_working_directory(&program.working_directory)?;
+    #[cfg(target_os = "linux")]
+    linux::identity::assume(program)?;
+    end_with_keeper();
+    std::env::set_current_dir(&program.working_directory).map_err(|error| {
+        let directory = program.working_directory.display();
+        Failure(format!(
+            "chdir to cwd ({:?}) set in config.json failed: {}",
+            directory.to_string(),
+            Reason(error)
+        ))
+    })?;
+    let (name, arguments) =
+        program.command.split_first().ok_or_else(|| Failure("no command is given".to_owned()))?;
+    let file = lookup::program(name, program.environment.get("PATH").map(String::as_str))?;
+    wire.send(&Report::Ready, &[]).map_err(Failure::of("report"))?;
+    let [stdin, stdout, stderr] = streams.map(Stdio::from);
+    let mut command = Command::new(&file);
+    command.arg0(name).args(arguments).env_clear().envs(&program.environment);
+    let error = command.stdin(stdin).stdout(stdout).stderr(stderr).exec();
+    // By now standard error is the program's.
+    let _ = writeln!(io::stderr(), "exec {}: {}", file.display(), Reason(error));
+    process::exit(NOT_EXECUTED)
+}
+
+fn enter(mounts: Mounts, files: &mut impl Iterator<Item = OwnedFd>) -> Result<(), Failure> {
+    match mounts {
+        Mounts::Machine => Ok(()),
+        #[cfg(target_os = "linux")]
+        Mounts::Own(root) => linux::root::enter(&root),
+        #[cfg(target_os = "linux")]
+        Mounts::Joined => {
+            let process = files.next().ok_or_else(|| Failure("there is no process to join".to_owned()))?;
+            linux::join_mounts(&process)
+        }
+        #[cfg(not(target_os = "linux"))]
+        Mounts::Own(_) | Mounts::Joined => {
+            let _ = files;
+            Err(Failure("only Linux has mount namespaces".to_owned()))
+        }
+    }
+}
+
+/// Has the kernel end this process when its keeper ends. Changes of the user undo that.
+fn end_with_keeper() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
+
+fn given(files: &mut impl Iterator<Item = OwnedFd>) -> Result<[OwnedFd; 3], Failure> {
+    match (files.next(), files.next(), files.next()) {
+        (Some(stdin), Some(stdout), Some(stderr)) => Ok([stdin, stdout, stderr]),
+        _ => Err(Failure("the program has no standard streams".to_owned())),
+    }
+}
+
+/// A terminal of the container, which the session of this process is led from.
+fn terminal(wire: &Wire) -> Result<[OwnedFd; 3], Failure> {
+    let open = || -> io::Result<[OwnedFd; 3]> {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+        rustix::io::fcntl_setfd(&ours, rustix::io::FdFlags::CLOEXEC)?;
+        grantpt(&ours)?;
+        unlockpt(&ours)?;
+        let name = ptsname(&ours, Vec::new())?;
+        let theirs = rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::process::ioctl_tiocsctty(&theirs)?;
+        wire.send(&Report::Terminal, &[ours.as_fd()])?;
+        Ok([theirs.try_clone()?, theirs.try_clone()?, theirs])
+    };
+    open().map_err(Failure::of("open a terminal"))
+}
+
+/// Gives the streams to the program's user, so that it can open `/dev/stdout`.
+fn own(streams: &[OwnedFd; 3], program: &Program) {
+    let user = Uid::from_raw(program.identity.uid);
+    for stream in streams {
+        let Ok(found) = rustix::fs::fstat(stream) else { continue };
+        let kind = rustix::fs::FileType::from_raw_mode(found.st_mode);
+        let device = kind.is_char_device() && !program.tty;
+        if !device && found.st_uid != user.as_raw() {
+            // Without the right to give it away it stays this user's, who the program then is.
+            let _ = fchown(stream, Some(user), None::<Gid>);
+        }
+    }
+}
+
+fn make_working_directory(directory: &Path) -> Result<(), Failure> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(directory).map_err(Failure::of(format!("mkdir {}", directory.display())))
+}
