@@ -5,7 +5,7 @@ use futures::future::{try_join, try_join_all};
 use kubewright_store::Revision;
 use serde_json::{Value, json};
 
-use crate::authn::User;
+use crate::authn::{User, combined};
 use crate::authz::bootstrap::objects as roles;
 use crate::error::ApiError;
 use crate::http::body::Decoded;
@@ -17,6 +17,9 @@ const MANAGER: &str = "kube-apiserver";
 
 /// The name of the networks that the server was started with.
 const CIDR: &str = "kubernetes";
+
+/// Where the parts of the system have their objects.
+const SYSTEM: &str = "kube-system";
 
 /// The namespaces of every cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -32,15 +35,18 @@ pub async fn bootstrap(registry: &Registry) -> Result<(), ApiError> {
     });
     let is_new = registry.store().revision() == Revision(0);
     let settings = registry.settings();
-    let others = [
-        service_cidr(settings),
-        priority_class("system-cluster-critical"),
-        priority_class("system-node-critical"),
-    ];
-    for (plural, value) in namespaces.chain(others).chain(service(settings)) {
+    let classes = [priority_class("system-cluster-critical"), priority_class("system-node-critical")];
+    for (plural, value) in namespaces.chain([service_cidr(settings)]).chain(classes) {
         create(registry, MANAGER, plural, value).await?;
     }
+    // Services get their addresses of networks that are ready.
     report_service_cidr(registry).await?;
+    for (plural, value) in service(settings) {
+        create(registry, MANAGER, plural, value).await?;
+    }
+    registry.repair_addresses().await;
+    publish_authentication(registry).await?;
+    create(registry, MANAGER, "configmaps", tracking(registry)).await?;
     // Together: a store on a disk syncs them all at once.
     let roles = roles().into_iter().map(async |value| {
         let plural = format!("{}s", value["kind"].as_str().unwrap_or_default().to_ascii_lowercase());
@@ -164,6 +170,46 @@ async fn report_service_cidr(registry: &Registry) -> Result<(), ApiError> {
     };
     let call = Call { kind, namespace: "", name: CIDR, user: &user };
     registry.edit(call, Part::Status, false, &ready).await.map(drop)
+}
+
+/// Tells servers behind this one whom to believe
+/// (`k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust`).
+async fn publish_authentication(registry: &Registry) -> Result<(), ApiError> {
+    let own = &registry.settings().authentication;
+    if own.is_empty() {
+        return Ok(());
+    }
+    let name = "extension-apiserver-authentication";
+    let object = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": SYSTEM},
+        "data": own
+    });
+    create(registry, MANAGER, "configmaps", object).await?;
+    let kinds = registry.kinds();
+    let Some(kind) = kinds.get("", "v1", "configmaps") else { return Ok(()) };
+    let user = server();
+    let combine = |object: &mut Value| {
+        let said = serde_json::from_value(object["data"].take()).unwrap_or_default();
+        object["data"] = json!(combined(&said, own));
+        Ok(())
+    };
+    registry
+        .edit(Call { kind, namespace: SYSTEM, name, user: &user }, Part::Main, false, &combine)
+        .await
+        .map(drop)
+}
+
+/// Since when it is noted that the token of a Secret is used
+/// (`k8s.io/kubernetes/pkg/controlplane/controller/legacytokentracking`).
+fn tracking(registry: &Registry) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kube-apiserver-legacy-service-account-token-tracking", "namespace": SYSTEM},
+        "data": {"since": registry.world().clock.now().strftime("%Y-%m-%d").to_string()}
+    })
 }
 
 /// The two classes above all others (`k8s.io/kubernetes/pkg/apis/scheduling/v1/helpers.go`).

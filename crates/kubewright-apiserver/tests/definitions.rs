@@ -477,6 +477,54 @@ async fn an_object_in_a_version_that_is_gone_cannot_be_read() {
     api.patch(&format!("{newer}/a"), "merge", json!({"spec": {"size": 2}})).await.expect(500);
 }
 
+/// A definition of one kind in the group `names.example.com`.
+fn named(plural: &str, kind: &str, short: &[&str]) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.names.example.com")},
+        "spec": {
+            "group": "names.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind, "shortNames": short},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}]
+        }
+    })
+}
+
+/// The status of the conditions `NamesAccepted` and `Established`.
+async fn accepted(api: &Api, plural: &str) -> [bool; 2] {
+    let definition = api.get(&format!("{DEFINITIONS}/{plural}.names.example.com")).await.expect(200);
+    let conditions = definition["status"]["conditions"].as_array().expect("conditions");
+    ["NamesAccepted", "Established"]
+        .map(|kind| conditions.iter().any(|one| one["type"] == kind && one["status"] == "True"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_that_a_definition_gives_up_go_to_one_that_waits_for_them() {
+    let api = Api::start().await;
+    for definition in [
+        named("widgets", "Widget", &["w"]),
+        named("gadgets", "Widget", &[]),
+        named("things", "Thing", &["w"]),
+    ] {
+        api.post(DEFINITIONS, definition).await.expect(201);
+    }
+    assert_eq!(accepted(&api, "gadgets").await, [false, false]);
+    assert_eq!(accepted(&api, "things").await, [false, false]);
+    // A short name that is given up.
+    let without = json!({"spec": {"names": {"shortNames": null}}});
+    api.patch(&format!("{DEFINITIONS}/widgets.names.example.com"), "merge", without).await.expect(200);
+    assert_eq!(accepted(&api, "things").await, [true, true]);
+    api.get("/apis/names.example.com/v1/things").await.expect(200);
+    assert_eq!(accepted(&api, "gadgets").await, [false, false]);
+    // A definition that goes.
+    api.delete(&format!("{DEFINITIONS}/widgets.names.example.com")).await.expect(200);
+    assert_eq!(accepted(&api, "gadgets").await, [true, true]);
+    api.get("/apis/names.example.com/v1/gadgets").await.expect(200);
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_comes_while_the_definition_goes() {
     let api = Api::start().await;

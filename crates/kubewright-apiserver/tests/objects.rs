@@ -200,3 +200,41 @@ async fn unknown_fields_are_refused_warned_of_or_dropped_as_asked() {
     assert_eq!(warned.headers["warning"], "299 - \"unknown field \\\"nope\\\"\"");
     assert!(warned.expect(201).get("nope").is_none());
 }
+
+/// Status, reason and message of the condition `Dangling` of a flow schema.
+async fn dangling(api: &Api, name: &str) -> Value {
+    let schema = api.get(&format!("{FLOWS}/flowschemas/{name}")).await.expect(200);
+    let conditions = schema["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let told = conditions.iter().find(|one| one["type"] == "Dangling").cloned().unwrap_or_default();
+    json!([told["status"], told["reason"], told["message"]])
+}
+
+const FLOWS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
+
+#[tokio::test(start_paused = true)]
+async fn a_flow_schema_tells_whether_its_priority_level_is_there() {
+    let api = Api::start().await;
+    let told = |level: &str, is_there: bool| {
+        let what =
+            format!("This FlowSchema references the PriorityLevelConfiguration object named \"{level}\"");
+        match is_there {
+            true => json!(["False", "Found", what + " and it exists"]),
+            false => json!(["True", "NotFound", what + " but there is no such object"]),
+        }
+    };
+    assert_eq!(dangling(&api, "service-accounts").await, told("workload-low", true));
+    let schema = json!({"metadata": {"name": "mine"}, "spec": {"matchingPrecedence": 500,
+        "priorityLevelConfiguration": {"name": "own"}, "rules": [{"subjects": [{"kind": "User", "user": {"name": "ada"}}],
+            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}]}]}});
+    api.post(&format!("{FLOWS}/flowschemas"), schema).await.expect(201);
+    assert_eq!(dangling(&api, "mine").await, told("own", false));
+    let level = json!({"metadata": {"name": "own"}, "spec": {"type": "Limited",
+        "limited": {"nominalConcurrencyShares": 5, "limitResponse": {"type": "Reject"}}}});
+    api.post(&format!("{FLOWS}/prioritylevelconfigurations"), level).await.expect(201);
+    assert_eq!(dangling(&api, "mine").await, told("own", true));
+    api.delete(&format!("{FLOWS}/prioritylevelconfigurations/own")).await.expect(200);
+    assert_eq!(dangling(&api, "mine").await, told("own", false));
+    let other = json!({"spec": {"priorityLevelConfiguration": {"name": "exempt"}}});
+    api.patch(&format!("{FLOWS}/flowschemas/mine"), "merge", other).await.expect(200);
+    assert_eq!(dangling(&api, "mine").await, told("exempt", true));
+}

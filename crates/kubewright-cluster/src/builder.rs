@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kubewright_apiserver::admission::Plugins;
 use kubewright_apiserver::authn::{
-    Authenticator, FrontProxy, KeyError, Secret, ServiceAccounts, TokenKey, TokenWebhook, User,
+    Authenticator, FrontProxy, KeyError, Secret, ServiceAccounts, TokenKey, TokenWebhook, User, published,
 };
 use kubewright_apiserver::authz::Mode;
 use kubewright_apiserver::bootstrap::bootstrap;
@@ -57,6 +57,7 @@ pub struct Builder {
     tokens: Vec<(Secret, User)>,
     front_proxy: Option<FrontProxy>,
     anonymous: bool,
+    bootstrap_tokens: bool,
     admin: bool,
     pacing: Option<Pacing>,
     objects: registry::Settings,
@@ -78,6 +79,7 @@ impl Default for Builder {
             tokens: Vec::new(),
             front_proxy: None,
             anonymous: true,
+            bootstrap_tokens: false,
             admin: false,
             pacing: None,
             objects: registry::Settings::default(),
@@ -177,6 +179,14 @@ impl Builder {
         self
     }
 
+    /// Whether the tokens of Secrets of the type `bootstrap.kubernetes.io/token` are known
+    /// (`--enable-bootstrap-token-auth`). Default: no.
+    #[must_use]
+    pub fn bootstrap_tokens(mut self, known: bool) -> Self {
+        self.bootstrap_tokens = known;
+        self
+    }
+
     /// Keeps the cluster in a folder, and goes on with what is there. A cluster without lives in memory.
     ///
     /// For real worlds: a disk takes its own time, which no paused clock knows of.
@@ -193,7 +203,8 @@ impl Builder {
         self
     }
 
-    /// The networks of service addresses (`--service-cluster-ip-range`). Default 10.96.0.0/16.
+    /// The networks of service addresses (`--service-cluster-ip-range`). Default 10.0.0.0/24; ServiceCIDR
+    /// objects add others.
     #[must_use]
     pub fn service_cidr(mut self, cidrs: ServiceCidrs) -> Self {
         self.objects.service_cidrs = cidrs;
@@ -319,14 +330,16 @@ impl Builder {
         };
         let anonymous =
             self.anonymous && !self.authorization.iter().any(|mode| matches!(mode, Mode::AlwaysAllow));
-        let mut authenticator =
-            Authenticator::with_service_accounts(&world, accounts).with_anonymous(anonymous);
+        let mut authenticator = Authenticator::with_service_accounts(&world, accounts)
+            .with_anonymous(anonymous)
+            .with_bootstrap_tokens(self.bootstrap_tokens);
         for (token, user) in self.tokens {
             authenticator = authenticator.with_token(&token, user);
         }
         if let Some(endpoint) = &self.endpoint {
             authenticator = authenticator.with_client_ca(endpoint.clients().clone());
         }
+        let published = published(self.endpoint.as_ref().map(Endpoint::clients), self.front_proxy.as_ref());
         let proxies = self.front_proxy.as_ref().map(|proxy| proxy.ca().clone());
         if let Some(proxy) = self.front_proxy {
             authenticator = authenticator.with_front_proxy(proxy);
@@ -334,7 +347,9 @@ impl Builder {
         if let Some(webhook) = self.token_webhook {
             authenticator = authenticator.with_token_webhook(webhook);
         }
-        let registry = Registry::with(world.clone(), store, self.objects);
+        let mut objects = self.objects;
+        objects.authentication = published;
+        let registry = Registry::with(world.clone(), store, objects);
         let registry = Arc::new(registry.with_authorization(self.authorization));
         bootstrap(&registry).await?;
         let config = Config {

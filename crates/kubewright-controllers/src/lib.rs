@@ -3,6 +3,7 @@
 //! Each is a file of its own, written with the SDK and told apart into observe (what the caches show), plan (a pure
 //! function from that to a list of writes) and act. [`all`] is the table of them; [`select`] reads `--controllers`.
 
+mod bootstrap_tokens;
 mod certificates;
 mod claims;
 mod cluster_roles;
@@ -14,12 +15,15 @@ mod disruption;
 mod endpoint_mirror;
 mod endpoint_slices;
 mod endpoints;
+mod ephemeral_volumes;
+mod expansion;
 mod garbage_collector;
 mod go_text;
 mod hash;
 mod history;
 mod horizontal_autoscaler;
 mod job;
+mod legacy_tokens;
 mod namespace;
 mod node_lifecycle;
 mod node_ttl;
@@ -30,8 +34,10 @@ mod protection;
 mod quota;
 mod replicaset;
 mod root_ca;
+mod secrets;
 mod service_account;
 mod service_account_tokens;
+mod service_cidrs;
 mod services;
 mod share;
 mod statefulset;

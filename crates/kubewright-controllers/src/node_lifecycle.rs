@@ -1,11 +1,11 @@
 //! The node lifecycle controller: which nodes are heard of, what their conditions mean for pods (taints), and the
 //! labels of old that go with those of today (`pkg/controller/nodelifecycle/node_lifecycle_controller.go`).
 //!
-//! Nodes are looked at when they, or their leases, change and when their time is up, not every five seconds; evictions
-//! are not slowed down by zone, but stop while no node at all is ready.
+//! Nodes are looked at when they, or their leases, change and when their time is up, not every five seconds.
 
 mod health;
 mod taints;
+mod zones;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,11 +21,12 @@ use serde_json::{Value, json};
 
 use self::health::{Health, Heard};
 use self::taints::Eviction;
+use self::zones::{Rate, Turns, Zone};
 use crate::pod;
 
 /// Where the leases of nodes are.
 const LEASES: &str = "kube-node-lease";
-/// How soon a node is looked at again whose pods would be sent away if any node were ready (`nodeMonitorPeriod`).
+/// How soon a node is looked at again whose pods are to be sent away, and are not yet (`nodeMonitorPeriod`).
 const SOON: Duration = Duration::from_secs(5);
 /// Labels of today, and those of old that say the same (`labelReconcileInfo`).
 const LABELS: [(&str, &str); 2] =
@@ -54,12 +55,14 @@ struct Known {
 #[derive(Default)]
 struct Lifecycle {
     known: Mutex<BTreeMap<String, Known>>,
+    turns: Turns,
 }
 
 impl Reconciler for Lifecycle {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let Some(node) = ctx.get::<Node>(key) else {
             let gone = self.known.lock().remove(&key.name);
+            self.turns.leave(&key.name);
             if let Some(gone) = gone {
                 tell(ctx, &gone.node, "RemovingNode", &format!("Removing Node {} from Controller", key.name))
                     .await;
@@ -91,11 +94,7 @@ impl Reconciler for Lifecycle {
             ctx.event(&*node, EventType::Normal, "NodeNotReady", &note).await;
             mark_pods(ctx, key, &Time(now)).await?;
         }
-        let wants_eviction = taints::evicting(&node).is_some();
-        let eviction = match wants_eviction && !is_any_ready(ctx) {
-            true => Eviction::Off,
-            false => Eviction::On,
-        };
+        let (eviction, turn) = self.eviction(ctx, &node);
         let patch = merged(taints::plan(&node, eviction, &Time(now)), labels(&node));
         if let Some(patch) = patch {
             match ctx.patch::<Node>(key, patch).await {
@@ -103,9 +102,7 @@ impl Reconciler for Lifecycle {
                 written => written?,
             };
         }
-        let next =
-            if eviction == Eviction::Off { Some(next.map_or(SOON, |next| next.min(SOON))) } else { next };
-        Ok(next.map_or(Outcome::Done, Outcome::RequeueAfter))
+        Ok(next.into_iter().chain(turn).min().map_or(Outcome::Done, Outcome::RequeueAfter))
     }
 }
 
@@ -139,6 +136,31 @@ impl Lifecycle {
         }
     }
 
+    /// Whether the pods of a node are to be sent away now, and when to ask again if not.
+    fn eviction(&self, ctx: &Context, node: &Node) -> (Eviction, Option<Duration>) {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        if taints::evicting(node).is_none() {
+            self.turns.leave(name);
+            return (Eviction::On, None);
+        }
+        let zone = Zone::of(node);
+        let rate = zones::rate(&zone, &ctx.list::<Node>(None));
+        if !matches!(rate, Rate::Every(_)) {
+            self.turns.leave(name);
+        }
+        let wait = match rate {
+            Rate::Halted => return (Eviction::Off, Some(SOON)),
+            _ if taints::is_evicting(node) => Duration::ZERO,
+            Rate::Never => SOON,
+            Rate::Every(time) => self.turns.wait(zone, name, time, ctx.world().clock.now()),
+        };
+        match wait {
+            Duration::ZERO => (Eviction::On, None),
+            // The state of the zone may change before.
+            wait => (Eviction::Waits, Some(wait.min(SOON))),
+        }
+    }
+
     /// Whether the node was ready and is not any more.
     fn has_fallen(&self, node: &Node) -> bool {
         let is_ready = is_node_ready(node);
@@ -153,10 +175,6 @@ impl Lifecycle {
 async fn tell(ctx: &Context, node: &Node, reason: &str, what: &str) {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     ctx.event(node, EventType::Normal, reason, &format!("Node {name} event: {what}")).await;
-}
-
-fn is_any_ready(ctx: &Context) -> bool {
-    ctx.list::<Node>(None).iter().any(|node| is_node_ready(node))
 }
 
 /// Nobody knows of the pods of a node that is not ready any more whether they are (`MarkPodsNotReady`).

@@ -11,7 +11,8 @@ use kubewright_apiserver::authn::{KeyError, ServiceAccounts};
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 
 /// The only Secrets that it looks at.
-const SELECTED: &str = "type=kubernetes.io/service-account-token";
+use crate::secrets::{TYPED, is_account_token};
+
 const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
 
@@ -25,10 +26,10 @@ pub(crate) fn controllers(ca: &str, accounts: &Arc<ServiceAccounts>) -> Vec<Cont
     let of_accounts = Controller::new("serviceaccount-token-controller", tokens)
         .for_kind::<ServiceAccount>()
         .watches(|secret: &Secret| account_key(secret).into_iter().collect())
-        .selecting(SELECTED);
+        .selecting(TYPED);
     let references = Controller::new("serviceaccount-token-references", References)
         .watches(|secret: &Secret| Reference::of(secret).map(reference_key).into_iter().collect())
-        .selecting(SELECTED)
+        .selecting(TYPED)
         .predicate(Predicate::of(|event: &Event<'_, Secret>| matches!(event, Event::Delete(_))))
         .reads::<ServiceAccount>();
     vec![of_accounts, references]
@@ -42,7 +43,7 @@ fn annotation<'a>(secret: &'a Secret, name: &str) -> &'a str {
 /// The account that a Secret names.
 fn account_key(secret: &Secret) -> Option<Key> {
     let name = annotation(secret, ACCOUNT_NAME);
-    (!name.is_empty())
+    (is_account_token(secret) && !name.is_empty())
         .then(|| Key::namespaced(secret.metadata.namespace.as_deref().unwrap_or_default(), name))
 }
 
@@ -178,7 +179,7 @@ impl<'a> Reference<'a> {
         let name = secret.metadata.name.as_deref()?;
         let namespace = secret.metadata.namespace.as_deref()?;
         let reference = Self { account, uid: annotation(secret, ACCOUNT_UID), secret: name };
-        (!account.is_empty()).then_some((namespace, reference))
+        (is_account_token(secret) && !account.is_empty()).then_some((namespace, reference))
     }
 
     fn read(key: &'a Key) -> Option<Self> {

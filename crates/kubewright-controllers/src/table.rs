@@ -7,10 +7,11 @@ use kubewright_apiserver::http::authority::Authority;
 use kubewright_runtime::Controller;
 
 use crate::{
-    certificates, cluster_roles, cronjob, daemonset, deployment, disruption, endpoint_mirror,
-    endpoint_slices, endpoints, garbage_collector, horizontal_autoscaler, job, namespace, node_lifecycle,
-    node_ttl, pod_gc, protection, quota, replicaset, root_ca, service_account, service_account_tokens,
-    statefulset, taint_eviction, ttl_after_finished, volumes,
+    bootstrap_tokens, certificates, cluster_roles, cronjob, daemonset, deployment, disruption,
+    endpoint_mirror, endpoint_slices, endpoints, ephemeral_volumes, expansion, garbage_collector,
+    horizontal_autoscaler, job, legacy_tokens, namespace, node_lifecycle, node_ttl, pod_gc, protection,
+    quota, replicaset, root_ca, service_account, service_account_tokens, service_cidrs, statefulset,
+    taint_eviction, ttl_after_finished, volumes,
 };
 
 /// What the controllers are told about the control plane that they are part of.
@@ -57,6 +58,8 @@ pub struct Builtin {
     pub aliases: &'static [&'static str],
     /// Who it is to the API server.
     pub identity: Identity,
+    /// Whether `*` stands for it too.
+    pub by_default: bool,
     build: fn(&Setup) -> Vec<Controller>,
 }
 
@@ -88,12 +91,14 @@ static TABLE: &[Builtin] = &[
         name: "namespace-controller",
         aliases: &["namespace"],
         identity: Identity::service_account("system:serviceaccount:kube-system:namespace-controller"),
+        by_default: true,
         build: |_| vec![namespace::controller()],
     },
     Builtin {
         name: "serviceaccount-controller",
         aliases: &["serviceaccount"],
         identity: Identity::service_account("system:serviceaccount:kube-system:service-account-controller"),
+        by_default: true,
         build: |_| vec![service_account::controller()],
     },
     Builtin {
@@ -105,48 +110,79 @@ static TABLE: &[Builtin] = &[
             groups: &["system:authenticated"],
             program: "kube-controller-manager",
         },
+        by_default: true,
         build: |setup| service_account_tokens::controllers(&setup.ca, &setup.accounts),
+    },
+    Builtin {
+        name: "legacy-serviceaccount-token-cleaner-controller",
+        aliases: &["legacy-service-account-token-cleaner"],
+        identity: Identity::service_account(
+            "system:serviceaccount:kube-system:legacy-service-account-token-cleaner",
+        ),
+        by_default: true,
+        build: |_| vec![legacy_tokens::controller()],
+    },
+    Builtin {
+        name: "token-cleaner-controller",
+        aliases: &["tokencleaner"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:token-cleaner"),
+        by_default: false,
+        build: |_| vec![bootstrap_tokens::cleaner()],
+    },
+    Builtin {
+        name: "bootstrap-signer-controller",
+        aliases: &["bootstrapsigner"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:bootstrap-signer"),
+        by_default: false,
+        build: |_| vec![bootstrap_tokens::signer()],
     },
     Builtin {
         name: "certificatesigningrequest-approving-controller",
         aliases: &["csrapproving"],
         identity: Identity::service_account("system:serviceaccount:kube-system:certificate-controller"),
+        by_default: true,
         build: |_| vec![certificates::approver()],
     },
     Builtin {
         name: "certificatesigningrequest-signing-controller",
         aliases: &["csrsigning"],
         identity: Identity::service_account("system:serviceaccount:kube-system:certificate-controller"),
+        by_default: true,
         build: |setup| vec![certificates::signer(setup.authority.as_ref())],
     },
     Builtin {
         name: "certificatesigningrequest-cleaner-controller",
         aliases: &["csrcleaner"],
         identity: Identity::service_account("system:serviceaccount:kube-system:certificate-controller"),
+        by_default: true,
         build: |_| vec![certificates::cleaner()],
     },
     Builtin {
         name: "root-ca-certificate-publisher-controller",
         aliases: &["root-ca-cert-publisher"],
         identity: Identity::service_account("system:serviceaccount:kube-system:root-ca-cert-publisher"),
+        by_default: true,
         build: |setup| vec![root_ca::controller(&setup.ca)],
     },
     Builtin {
         name: "garbage-collector-controller",
         aliases: &["garbagecollector"],
         identity: Identity::service_account("system:serviceaccount:kube-system:generic-garbage-collector"),
+        by_default: true,
         build: |_| vec![garbage_collector::controller()],
     },
     Builtin {
         name: "job-controller",
         aliases: &["job"],
         identity: Identity::service_account("system:serviceaccount:kube-system:job-controller"),
+        by_default: true,
         build: |_| vec![job::controller(), job::orphans()],
     },
     Builtin {
         name: "cronjob-controller",
         aliases: &["cronjob"],
         identity: Identity::service_account("system:serviceaccount:kube-system:cronjob-controller"),
+        by_default: true,
         build: |_| vec![cronjob::controller()],
     },
     Builtin {
@@ -155,48 +191,56 @@ static TABLE: &[Builtin] = &[
         identity: Identity::service_account(
             "system:serviceaccount:kube-system:ttl-after-finished-controller",
         ),
+        by_default: true,
         build: |_| vec![ttl_after_finished::controller()],
     },
     Builtin {
         name: "deployment-controller",
         aliases: &["deployment"],
         identity: Identity::service_account("system:serviceaccount:kube-system:deployment-controller"),
+        by_default: true,
         build: |_| vec![deployment::controller()],
     },
     Builtin {
         name: "replicaset-controller",
         aliases: &["replicaset"],
         identity: Identity::service_account("system:serviceaccount:kube-system:replicaset-controller"),
+        by_default: true,
         build: |_| vec![replicaset::controller()],
     },
     Builtin {
         name: "replicationcontroller-controller",
         aliases: &["replicationcontroller"],
         identity: Identity::service_account("system:serviceaccount:kube-system:replication-controller"),
+        by_default: true,
         build: |_| vec![replicaset::replication_controller()],
     },
     Builtin {
         name: "statefulset-controller",
         aliases: &["statefulset"],
         identity: Identity::service_account("system:serviceaccount:kube-system:statefulset-controller"),
+        by_default: true,
         build: |_| vec![statefulset::controller()],
     },
     Builtin {
         name: "daemonset-controller",
         aliases: &["daemonset"],
         identity: Identity::service_account("system:serviceaccount:kube-system:daemon-set-controller"),
+        by_default: true,
         build: |_| daemonset::controllers(),
     },
     Builtin {
         name: "endpoints-controller",
         aliases: &["endpoint"],
         identity: Identity::service_account("system:serviceaccount:kube-system:endpoint-controller"),
+        by_default: true,
         build: |_| vec![endpoints::controller()],
     },
     Builtin {
         name: "endpointslice-controller",
         aliases: &["endpointslice"],
         identity: Identity::service_account("system:serviceaccount:kube-system:endpointslice-controller"),
+        by_default: true,
         build: |_| vec![endpoint_slices::controller()],
     },
     Builtin {
@@ -205,24 +249,28 @@ static TABLE: &[Builtin] = &[
         identity: Identity::service_account(
             "system:serviceaccount:kube-system:endpointslicemirroring-controller",
         ),
+        by_default: true,
         build: |_| vec![endpoint_mirror::controller()],
     },
     Builtin {
         name: "resourcequota-controller",
         aliases: &["resourcequota"],
         identity: Identity::service_account("system:serviceaccount:kube-system:resourcequota-controller"),
+        by_default: true,
         build: |_| vec![quota::controller()],
     },
     Builtin {
         name: "horizontal-pod-autoscaler-controller",
         aliases: &["horizontalpodautoscaling"],
         identity: Identity::service_account("system:serviceaccount:kube-system:horizontal-pod-autoscaler"),
+        by_default: true,
         build: |_| vec![horizontal_autoscaler::controller()],
     },
     Builtin {
         name: "disruption-controller",
         aliases: &["disruption"],
         identity: Identity::service_account("system:serviceaccount:kube-system:disruption-controller"),
+        by_default: true,
         build: |_| vec![disruption::controller(), disruption::stale_conditions()],
     },
     Builtin {
@@ -231,24 +279,42 @@ static TABLE: &[Builtin] = &[
         identity: Identity::service_account(
             "system:serviceaccount:kube-system:clusterrole-aggregation-controller",
         ),
+        by_default: true,
         build: |_| vec![cluster_roles::controller()],
     },
     Builtin {
         name: "persistentvolume-binder-controller",
         aliases: &["persistentvolume-binder"],
         identity: Identity::service_account("system:serviceaccount:kube-system:persistent-volume-binder"),
+        by_default: true,
         build: |_| volumes::controllers(),
+    },
+    Builtin {
+        name: "persistentvolume-expander-controller",
+        aliases: &["persistentvolume-expander"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:expand-controller"),
+        by_default: true,
+        build: |_| vec![expansion::controller()],
+    },
+    Builtin {
+        name: "ephemeral-volume-controller",
+        aliases: &["ephemeral-volume"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:ephemeral-volume-controller"),
+        by_default: true,
+        build: |_| vec![ephemeral_volumes::controller()],
     },
     Builtin {
         name: "persistentvolumeclaim-protection-controller",
         aliases: &["pvc-protection"],
         identity: Identity::service_account("system:serviceaccount:kube-system:pvc-protection-controller"),
+        by_default: true,
         build: |_| vec![protection::claims()],
     },
     Builtin {
         name: "persistentvolume-protection-controller",
         aliases: &["pv-protection"],
         identity: Identity::service_account("system:serviceaccount:kube-system:pv-protection-controller"),
+        by_default: true,
         build: |_| vec![protection::volumes()],
     },
     Builtin {
@@ -257,12 +323,21 @@ static TABLE: &[Builtin] = &[
         identity: Identity::service_account(
             "system:serviceaccount:kube-system:volumeattributesclass-protection-controller",
         ),
+        by_default: true,
         build: |_| vec![protection::attributes_classes()],
+    },
+    Builtin {
+        name: "service-cidr-controller",
+        aliases: &[],
+        identity: Identity::service_account("system:serviceaccount:kube-system:service-cidrs-controller"),
+        by_default: true,
+        build: |_| vec![service_cidrs::controller()],
     },
     Builtin {
         name: "node-lifecycle-controller",
         aliases: &["nodelifecycle"],
         identity: Identity::service_account("system:serviceaccount:kube-system:node-controller"),
+        by_default: true,
         build: |_| vec![node_lifecycle::controller()],
     },
     Builtin {
@@ -270,18 +345,21 @@ static TABLE: &[Builtin] = &[
         aliases: &["taint-eviction"],
         // As in kube-controller-manager, where it was a part of the one before.
         identity: Identity::service_account("system:serviceaccount:kube-system:node-controller"),
+        by_default: true,
         build: |_| vec![taint_eviction::controller()],
     },
     Builtin {
         name: "pod-garbage-collector-controller",
         aliases: &["podgc"],
         identity: Identity::service_account("system:serviceaccount:kube-system:pod-garbage-collector"),
+        by_default: true,
         build: |_| vec![pod_gc::controller()],
     },
     Builtin {
         name: "ttl-controller",
         aliases: &["ttl"],
         identity: Identity::service_account("system:serviceaccount:kube-system:ttl-controller"),
+        by_default: true,
         build: |_| vec![node_ttl::controller()],
     },
     Builtin {
@@ -292,6 +370,7 @@ static TABLE: &[Builtin] = &[
             groups: &["system:authenticated"],
             program: "kube-scheduler",
         },
+        by_default: true,
         build: |setup| vec![kubewright_node::scheduler(setup.nodes)],
     },
     Builtin {
@@ -303,6 +382,7 @@ static TABLE: &[Builtin] = &[
             groups: &["system:masters", "system:authenticated"],
             program: "kubelet",
         },
+        by_default: true,
         build: |setup| kubewright_node::simulated_nodes(setup.nodes),
     },
 ];
@@ -323,7 +403,7 @@ impl std::fmt::Display for UnknownController {
 
 impl std::error::Error for UnknownController {}
 
-/// The controllers that a list like `*,-deployment` names: `*` stands for all, `-` before a name leaves it out, and
+/// The controllers that a list like `*,-deployment` names: `*` stands for all that run by default, `-` before a name leaves it out, and
 /// what comes first counts (`IsControllerEnabled` in `staging/src/k8s.io/controller-manager`). An empty list names none.
 ///
 /// # Errors
@@ -345,7 +425,7 @@ fn is_selected(builtin: &Builtin, names: &[&str]) -> bool {
         Some(name) => builtin.is_called(name).then_some(false),
         None => builtin.is_called(name).then_some(true),
     });
-    named.unwrap_or_else(|| names.contains(&"*"))
+    named.unwrap_or_else(|| builtin.by_default && names.contains(&"*"))
 }
 
 #[cfg(test)]
@@ -360,9 +440,10 @@ mod tests {
 
     #[test]
     fn a_star_selects_all_and_a_dash_leaves_out() {
-        assert_eq!(names("*").len(), TABLE.len());
+        let by_default = TABLE.iter().filter(|builtin| builtin.by_default).count();
+        assert_eq!(names("*").len(), by_default);
         let most = names(" * , -deployment, -garbage-collector-controller");
-        assert_eq!(most.len(), TABLE.len() - 2);
+        assert_eq!(most.len(), by_default - 2);
         assert!(!most.contains(&"deployment-controller") && !most.contains(&"garbage-collector-controller"));
     }
 
@@ -371,6 +452,14 @@ mod tests {
         assert_eq!(names("replicaset,scheduler"), ["replicaset-controller", "scheduler"]);
         assert_eq!(names("-deployment"), Vec::<&str>::new());
         assert_eq!(names(""), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn what_is_off_by_default_has_to_be_named() {
+        let with = names("*,bootstrapsigner,tokencleaner");
+        let off = ["token-cleaner-controller", "bootstrap-signer-controller"];
+        assert!(off.iter().all(|name| with.contains(name) && !names("*").contains(name)));
+        assert_eq!(with.len(), names("*").len() + 2);
     }
 
     #[test]

@@ -11,6 +11,8 @@ mod matching;
 mod provision;
 mod volume;
 
+pub(crate) use provision::PROVISIONER;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -29,7 +31,7 @@ const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 /// That a claim has been bound once.
 const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 /// Who made a volume.
-const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+pub(crate) const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 /// The node that the first pod of a claim goes to.
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 
@@ -149,8 +151,13 @@ fn annotate(meta: &mut ObjectMeta, name: &str) {
 fn claims_of_pod(pod: &Pod) -> Vec<Key> {
     let namespace = pod.metadata.namespace.clone().unwrap_or_default();
     let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-    let claims = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
-    claims.map(|claim| Key::namespaced(namespace.clone(), claim.claim_name.clone())).collect()
+    let name = pod.metadata.name.as_deref().unwrap_or_default();
+    let claims = volumes.filter_map(|volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
+        (Some(claim), _) => Some(claim.claim_name.clone()),
+        (None, Some(_)) => Some(format!("{name}-{}", volume.name)),
+        (None, None) => None,
+    });
+    claims.map(|claim| Key::namespaced(namespace.clone(), claim)).collect()
 }
 
 /// Of these pods those that use the claim and wait for a node, by name.

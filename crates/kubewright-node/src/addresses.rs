@@ -13,9 +13,9 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// 10.0.0.0/16, for nodes.
+    /// 10.1.0.0/16, for nodes: services have 10.0.0.0/24.
     pub(crate) fn of_nodes() -> Self {
-        Self::new(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 255, 255))
+        Self::new(Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 1, 255, 255))
     }
 
     /// 10.128.0.0/9, for pods: eight million, clear of the usual ranges of nodes and services.

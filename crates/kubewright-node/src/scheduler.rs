@@ -13,6 +13,7 @@ mod decision;
 #[cfg(test)]
 mod decision_tests;
 mod filter;
+mod limits;
 mod node_state;
 mod preemption;
 mod queue;
@@ -33,7 +34,7 @@ use k8s_openapi::api::core::v1::{
     Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
 
@@ -63,10 +64,11 @@ pub fn scheduler(nodes: usize) -> Controller {
             vec![Key::cluster("round")]
         }
     };
-    let (claims, volumes, classes, namespaces) = (
+    let (claims, volumes, classes, limits, namespaces) = (
         helps(Plugin::VolumeBinding),
         helps(Plugin::VolumeBinding),
         helps(Plugin::VolumeBinding),
+        helps(Plugin::NodeVolumeLimits),
         helps(Plugin::InterPodAffinity),
     );
     Controller::new(NAME, Scheduler { managed, inbox: inbox.clone(), state: Mutex::default() })
@@ -83,6 +85,7 @@ pub fn scheduler(nodes: usize) -> Controller {
         .watches(move |_: &PersistentVolumeClaim| claims())
         .watches(move |_: &PersistentVolume| volumes())
         .watches(move |_: &StorageClass| classes())
+        .watches(move |_: &CSINode| limits())
         .watches(move |_: &Namespace| namespaces())
         .reads::<PodDisruptionBudget>()
         .reads::<Service>()

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 
 use super::certificate::{BadCertificate, PeerCertificate};
+use super::published::list;
 use super::user::User;
 use crate::trust::Bundle;
 
@@ -96,6 +97,20 @@ impl FrontProxy {
         &self.ca
     }
 
+    /// What other servers are told of the proxies.
+    pub(super) fn published(&self) -> BTreeMap<String, String> {
+        let usual = |names: &[String]| list(&names.iter().map(|name| usual(name)).collect::<Vec<_>>());
+        let told = [
+            ("requestheader-allowed-names", list(&self.allowed_names)),
+            ("requestheader-client-ca-file", self.ca.to_pem()),
+            ("requestheader-extra-headers-prefix", usual(&self.extra_prefixes)),
+            ("requestheader-group-headers", usual(&self.group)),
+            ("requestheader-uid-headers", usual(&self.uid)),
+            ("requestheader-username-headers", usual(&self.username)),
+        ];
+        told.map(|(key, value)| (key.to_owned(), value)).into()
+    }
+
     /// Whom a proxy says that a request is of; `None` when it says nothing.
     pub(super) fn user(
         &self,
@@ -138,6 +153,15 @@ impl FrontProxy {
         }
         extra
     }
+}
+
+/// The name of a header with capital letters, as it is usually written.
+fn usual(name: &str) -> String {
+    let words = name.split('-').map(|word| {
+        let (first, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
+        first.to_uppercase() + rest
+    });
+    words.collect::<Vec<_>>().join("-")
 }
 
 /// Names of headers as requests have them.

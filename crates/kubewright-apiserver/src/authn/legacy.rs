@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
+use super::usage::UsageAt;
 use super::user::{User, service_account_name};
 use super::{Lookup, TokenError, read};
 
@@ -71,12 +72,17 @@ impl LegacyClaims {
     ///
     /// # Errors
     /// When they are not complete, the Secret does not hold the token any more, or the account is gone or another one.
-    pub(super) fn user(&self, token: &str, lookup: Lookup<'_>) -> Result<User, TokenError> {
-        self.check(token, lookup).map_err(TokenError::Legacy)?;
+    pub(super) fn user(
+        &self,
+        token: &str,
+        lookup: Lookup<'_>,
+        usage: &UsageAt<'_>,
+    ) -> Result<User, TokenError> {
+        self.check(token, lookup, usage).map_err(TokenError::Legacy)?;
         Ok(User::service_account(&self.namespace, &self.account, &self.uid))
     }
 
-    fn check(&self, token: &str, lookup: Lookup<'_>) -> Result<(), String> {
+    fn check(&self, token: &str, lookup: Lookup<'_>, usage: &UsageAt<'_>) -> Result<(), String> {
         let Self { namespace, secret: name, account, uid, .. } = self;
         self.complete()?;
         let gone = || "Token has been invalidated".to_owned();
@@ -98,6 +104,7 @@ impl LegacyClaims {
             let now = found.metadata.uid;
             return Err(format!("ServiceAccount UID ({now}) does not match claim ({uid})"));
         }
+        usage.note((namespace, name, &secret.metadata.uid), &secret.metadata.labels);
         if secret.metadata.labels.get(INVALID_SINCE).is_some_and(|since| !since.is_empty()) {
             return Err(format!(
                 "the token in secret {namespace}/{name} for service account {namespace}/{account} has been marked \

@@ -5,16 +5,19 @@
 //! [`impersonation`]; it needs authorization and comes after.
 
 mod accounts;
+pub mod bootstrap_token;
 mod certificate;
 mod front_proxy;
 pub mod impersonation;
 mod keys;
 mod legacy;
+mod published;
 pub mod review;
 mod secret;
 mod service_account;
 pub mod token;
 pub mod token_file;
+mod usage;
 mod user;
 mod webhook;
 
@@ -32,6 +35,8 @@ pub use accounts::{ServiceAccounts, ServiceAccountsError};
 pub use certificate::PeerCertificate;
 pub use front_proxy::{EmptyHeader, FrontProxy};
 pub use keys::{Jwk, KeyError, PublicKey, TokenKey};
+pub(crate) use published::combined;
+pub use published::published;
 pub use secret::Secret;
 pub use service_account::ISSUER;
 pub use user::{
@@ -46,6 +51,8 @@ use crate::webhook::Client;
 use accounts::Verified;
 use certificate::BadCertificate;
 use secret::StaticTokens;
+use usage::Usage;
+pub(crate) use usage::{LAST_USED, Used};
 
 /// Where stored objects are found: collection (such as `/pods`) and key (`namespace/name`, or the name alone) to the
 /// object's JSON. A read of one snapshot, so that a check sees one moment.
@@ -60,6 +67,8 @@ pub struct Authenticator {
     clients: Option<Arc<Bundle>>,
     proxy: Option<FrontProxy>,
     anonymous: bool,
+    bootstrap: bool,
+    usage: Usage,
     webhook: Option<(TokenWebhook, Client)>,
 }
 
@@ -148,6 +157,8 @@ impl Authenticator {
             clients: None,
             proxy: None,
             anonymous: true,
+            bootstrap: false,
+            usage: Usage::default(),
             webhook: None,
         }
     }
@@ -178,6 +189,13 @@ impl Authenticator {
     #[must_use]
     pub fn with_anonymous(mut self, allowed: bool) -> Self {
         self.anonymous = allowed;
+        self
+    }
+
+    /// Whether tokens of Secrets of the type `bootstrap.kubernetes.io/token` are known (`--enable-bootstrap-token-auth`).
+    #[must_use]
+    pub fn with_bootstrap_tokens(mut self, known: bool) -> Self {
+        self.bootstrap = known;
         self
     }
 
@@ -255,10 +273,15 @@ impl Authenticator {
             let audiences = common(asked, own)?;
             return Ok(Identity { user: user.clone(), audiences });
         }
+        let bootstrap = self.bootstrap.then(|| bootstrap_token::user(token, self.now(), lookup)).flatten();
+        if let Some(user) = bootstrap {
+            let audiences = common(asked, own)?;
+            return Ok(Identity { user: user.authenticated(), audiences });
+        }
         let (verified, audiences) = self.accounts.verify(token, asked)?;
         let user = match &*verified {
             Verified::Bound(claims) => claims.user(self.now(), lookup)?,
-            Verified::Legacy(claims) => claims.user(token, lookup)?,
+            Verified::Legacy(claims) => claims.user(token, lookup, &self.usage.on(self.now()))?,
         };
         Ok(Identity { user: user.authenticated(), audiences })
     }
@@ -291,6 +314,11 @@ impl Authenticator {
         let own = self.accounts.own_audiences();
         let asked = if audiences.is_empty() { own } else { audiences };
         webhook.ask(client, self.world.clock, token, (asked, own)).await
+    }
+
+    /// The Secrets whose tokens were used since the last call and that do not say so: they are to be labelled.
+    pub(crate) fn used_secrets(&self) -> Vec<Used> {
+        self.usage.take()
     }
 
     fn now(&self) -> Timestamp {

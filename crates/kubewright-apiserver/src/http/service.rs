@@ -201,6 +201,7 @@ impl ApiServer {
             Ok(caller) => caller,
             Err(refused) => authenticator.ask(&parts.headers).await.ok_or(refused)?,
         };
+        self.0.config.registry.label_used(authenticator.used_secrets()).await;
         match Path::parse(parts.uri.path()) {
             Path::Other(segments) => {
                 let verb = parts.method.as_str().to_ascii_lowercase();

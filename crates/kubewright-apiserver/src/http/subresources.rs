@@ -170,6 +170,7 @@ pub(super) async fn answer_review(asked: &Asked<'_>) -> Result<Response<Response
             let review::Question { token, audiences } = review::Question::read(&body)?;
             let authenticator = server.authenticator();
             let found = authenticator.authenticate_token(token.reveal(), &audiences, &lookup);
+            server.registry().label_used(authenticator.used_secrets()).await;
             let found = authenticator.or_ask(found, token.reveal(), &audiences).await;
             review::answer(&body, &found)?
         }

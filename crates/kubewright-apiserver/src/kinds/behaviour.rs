@@ -17,6 +17,10 @@ pub enum Role {
     ValidatingPolicy,
     /// It runs as a service account, is bound to a node, and ends gracefully.
     Pod,
+    /// Its status tells whether its priority level is there.
+    FlowSchema,
+    /// Flow schemas name it.
+    PriorityLevel,
 }
 
 /// How the engine treats a kind's objects.
@@ -55,6 +59,8 @@ impl Behaviour {
                 ("", "pods") => Role::Pod,
                 ("apiextensions.k8s.io", "customresourcedefinitions") => Role::Definition,
                 ("admissionregistration.k8s.io", "validatingadmissionpolicies") => Role::ValidatingPolicy,
+                ("flowcontrol.apiserver.k8s.io", "flowschemas") => Role::FlowSchema,
+                ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => Role::PriorityLevel,
                 _ => Role::Ordinary,
             },
             born_with_status: (group, plural) == ("", "nodes"),

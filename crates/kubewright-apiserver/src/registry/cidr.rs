@@ -57,7 +57,8 @@ pub struct Cidr {
 
 impl Cidr {
     /// Reads `address/bits`; what stands behind the bits is dropped.
-    fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let (address, prefix) = text.split_once('/')?;
         let address: IpAddr = address.parse().ok()?;
         let family = Family::of(address);
@@ -102,6 +103,26 @@ impl Cidr {
         (Family::of(address) == self.family && place < self.len()).then_some(place)
     }
 
+    /// The last place that a service can have: not that of all, which only IPv4 knows. Its first is 1.
+    pub(super) fn last_place(self) -> u128 {
+        self.len().saturating_sub(if self.family == Family::V4 { 2 } else { 1 })
+    }
+
+    /// Whether a service can have the address of it (`pkg/api/servicecidr`, `PrefixContainsIP`).
+    #[must_use]
+    pub fn offers(self, address: IpAddr) -> bool {
+        self.place(address).is_some_and(|place| (1..=self.last_place()).contains(&place))
+    }
+
+    /// Whether all addresses of the other are its own.
+    #[must_use]
+    pub fn contains(self, other: Self) -> bool {
+        self.family == other.family
+            && self.prefix <= other.prefix
+            && other.base.checked_shr(self.host_bits()).unwrap_or(0)
+                == self.base.checked_shr(self.host_bits()).unwrap_or(0)
+    }
+
     fn host_bits(self) -> u32 {
         self.family.bits() - self.prefix
     }
@@ -128,10 +149,10 @@ pub struct ServiceCidrs {
 }
 
 impl Default for ServiceCidrs {
-    /// 10.96.0.0/16.
+    /// 10.0.0.0/24.
     fn default() -> Self {
         let first =
-            Cidr { family: Family::V4, base: u32::from(Ipv4Addr::new(10, 96, 0, 0)).into(), prefix: 16 };
+            Cidr { family: Family::V4, base: u32::from(Ipv4Addr::new(10, 0, 0, 0)).into(), prefix: 24 };
         Self { first, second: None }
     }
 }
@@ -231,6 +252,25 @@ mod tests {
         assert_eq!(place("10.0.1.0"), None);
         assert_eq!(place("9.255.255.255"), None);
         assert_eq!(place("::a00:7"), None);
+        let offers = |text: &str| cidr.offers(text.parse().expect("an address"));
+        assert_eq!(
+            ["10.0.0.0", "10.0.0.1", "10.0.0.254", "10.0.0.255"].map(offers),
+            [false, true, true, false]
+        );
+    }
+
+    #[test]
+    fn a_network_contains_itself_and_its_parts() {
+        let contains = |one: &str, other: &str| {
+            Cidr::parse(one).expect("a network").contains(Cidr::parse(other).expect("a network"))
+        };
+        assert!(contains("10.0.0.0/24", "10.0.0.0/24"));
+        assert!(contains("10.0.0.0/16", "10.0.7.0/24"));
+        assert!(contains("0.0.0.0/0", "10.0.7.0/24"));
+        assert!(contains("::/0", "fd00::/64"));
+        assert!(!contains("10.0.7.0/24", "10.0.0.0/16"));
+        assert!(!contains("10.0.0.0/24", "10.0.1.0/24"));
+        assert!(!contains("::/0", "10.0.0.0/24"));
         assert_eq!(Cidr::parse("0.0.0.0/0").map(Cidr::len), Some(1 << 32));
     }
 

@@ -1,10 +1,13 @@
 //! Create.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use http::StatusCode;
 use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
+use super::allocate::addresses_of;
 use super::reset::Epoch;
 use super::{Call, Registry, WriteOptions, Written, body, custom, definitions, encode, key, object};
 use crate::admission::{self, Review};
@@ -193,13 +196,14 @@ impl Registry {
         if !object::resource_version(&object).is_empty() {
             return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
         }
+        let addresses = addresses_of(kind, &object);
         let change = Change::Put(encode::draft(kind, self.in_storage_version(kind, object).await?));
         let entry = self
             .commit(epoch, kind, &key, Expect::Absent, change)
             .await?
             .ok_or_else(|| ApiError::already_exists(kind, &name))?;
-        self.definition_changed(kind, &name).await;
-        self.policy_changed(kind, &name).await;
+        self.follow_up(kind, &name).await;
+        self.addresses_changed(call.namespace, &name, &BTreeSet::new(), &addresses).await;
         Ok(encode::object(kind, &*self.viewed(kind, entry).await?))
     }
 

@@ -52,12 +52,34 @@ impl Registry {
     }
 
     /// After a commit of a definition: its status is brought up to date, its kinds are served or are no longer, and a
-    /// definition that is being deleted takes its objects with it. Nothing for other kinds.
+    /// definition that is being deleted takes its objects with it. Names that it gave up are there for others.
     pub(super) async fn definition_changed(&self, kind: &Arc<Kind>, name: &str) {
-        if !is_definition(kind) {
-            return;
-        }
         let _turn = self.defining.lock().await;
+        self.establish(kind, name).await;
+        if let Some(entry) = self.snapshot().get(&kind.collection, name).cloned() {
+            let definition = encode::value(kind, &entry);
+            self.names_freed(kind, &definition).await;
+            if object::is_deleting(&definition) {
+                self.delete_objects_of(kind, name).await;
+            }
+        }
+    }
+
+    /// Looks again at the definitions of the same group that lack a name
+    /// (`apiextensions-apiserver/pkg/controller/status/naming_controller.go`, `requeueAllOtherGroupCRDs`).
+    async fn names_freed(&self, definitions: &Arc<Kind>, by: &Value) {
+        let snapshot = self.snapshot();
+        for entry in snapshot.range(&definitions.collection, "", None) {
+            let other = encode::value(definitions, entry);
+            let waits = other["spec"]["group"] == by["spec"]["group"] && !condition(&other, "NamesAccepted");
+            if waits && object::name(&other) != object::name(by) {
+                self.establish(definitions, object::name(&other)).await;
+            }
+        }
+    }
+
+    /// Brings the status of a definition up to date and serves what it says.
+    async fn establish(&self, kind: &Arc<Kind>, name: &str) {
         let key: Name = name.into();
         let epoch = self.epochs.now();
         while let Some(entry) = self.snapshot().get(&kind.collection, &key).cloned() {
@@ -76,11 +98,6 @@ impl Registry {
             }
         }
         self.serve(kind, name);
-        if let Some(entry) = self.snapshot().get(&kind.collection, &key).cloned()
-            && object::is_deleting(&encode::value(kind, &entry))
-        {
-            self.delete_objects_of(kind, name).await;
-        }
     }
 
     /// Goes on with what a server that was stopped has left half done: definitions that are not established yet, or on
@@ -188,11 +205,12 @@ impl Registry {
         }
         object::remove_finalizer(&mut next, CLEANUP);
         let goes = super::update::is_finished(definitions, &next);
-        let draft = encode::draft(definitions, next);
+        let draft = encode::draft(definitions, next.clone());
         let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
         let outcome = self.commit(epoch, definitions, &key, Expect::At(entry.revision), change).await;
         if matches!(outcome, Ok(Some(_))) {
             self.serve(definitions, name);
+            self.names_freed(definitions, &next).await;
         }
     }
 }

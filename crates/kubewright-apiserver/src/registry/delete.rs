@@ -1,11 +1,14 @@
 //! Delete, of one object or of many (`k8s.io/apiserver/pkg/registry/rest/delete.go`).
 
+use std::collections::BTreeSet;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
 use jiff::{Timestamp, ToSpan};
 use kubewright_store::{Change, Entry, Expect};
 use serde_json::{Value, json};
 
+use super::allocate::addresses_of;
 use super::reset::Epoch;
 use super::update::{is_finished, modified};
 use super::{
@@ -84,6 +87,10 @@ impl Registry {
             }
             let stored = self.in_storage_version(call.kind, next.clone()).await?;
             if let Some(entry) = self.commit_deletion(epoch, call, &entry, stored, goes).await? {
+                if goes {
+                    let had = addresses_of(call.kind, &current);
+                    self.addresses_changed(call.namespace, call.name, &had, &BTreeSet::new()).await;
+                }
                 let entry = self.viewed(call.kind, entry).await?;
                 return Ok(answer(call, &next, encode::object(call.kind, &entry), goes));
             }
@@ -110,7 +117,7 @@ impl Registry {
         if goes {
             self.object_gone(call.kind).await;
         }
-        self.definition_changed(call.kind, call.name).await;
+        self.follow_up(call.kind, call.name).await;
         Ok(Some(entry))
     }
 

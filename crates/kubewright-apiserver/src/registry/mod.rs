@@ -16,6 +16,7 @@ mod definitions;
 mod delete;
 pub mod encode;
 mod evict;
+mod flows;
 mod list_options;
 mod member;
 mod node_ports;
@@ -32,6 +33,7 @@ mod summary;
 mod tags;
 mod type_of_body;
 mod update;
+mod used_secrets;
 
 use std::sync::Arc;
 
@@ -61,7 +63,7 @@ use crate::admission::Dynamic;
 use crate::authn::User;
 use crate::authz::{Authorizer, Mode};
 use crate::error::ApiError;
-use crate::kinds::{Kind, Kinds};
+use crate::kinds::{Kind, Kinds, Role};
 use crate::webhook;
 
 /// The objects of a cluster and the rules for changing them.
@@ -210,6 +212,17 @@ impl Registry {
     #[must_use]
     pub fn world(&self) -> &World {
         &self.world
+    }
+
+    /// What the server does by itself after a commit of an object, where its kind asks for that.
+    async fn follow_up(&self, kind: &Arc<Kind>, name: &str) {
+        match kind.behaviour.role {
+            Role::Definition => self.definition_changed(kind, name).await,
+            Role::ValidatingPolicy => self.policy_changed(kind, name).await,
+            Role::FlowSchema => self.flow_schema_changed(kind, name).await,
+            Role::PriorityLevel => self.priority_level_changed(name).await,
+            Role::Ordinary | Role::Namespace | Role::Service | Role::Pod => {}
+        }
     }
 
     /// The stored object.

@@ -6,15 +6,11 @@ use serde_json::json;
 
 use super::{Registry, encode, object};
 use crate::admission::type_checking;
-use crate::kinds::{Kind, Role};
+use crate::kinds::Kind;
 
 impl Registry {
-    /// After a commit of a policy: its status tells what is wrong with the types of its expressions. Nothing for other
-    /// kinds.
+    /// After a commit of a policy: its status tells what is wrong with the types of its expressions.
     pub(super) async fn policy_changed(&self, kind: &Kind, name: &str) {
-        if kind.behaviour.role != Role::ValidatingPolicy {
-            return;
-        }
         let key: Name = name.into();
         let epoch = self.epochs.now();
         while let Some(entry) = self.snapshot().get(&kind.collection, &key).cloned() {

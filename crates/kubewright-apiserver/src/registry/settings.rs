@@ -1,18 +1,19 @@
 //! What a cluster decides once, before its first object: which admission plugins are asked, which addresses and ports are
 //! given out, which versions are served.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::{NodePorts, ServiceCidrs};
 use crate::admission::Plugins;
 use crate::kinds::RuntimeConfig;
 
-/// The settings of a [`super::Registry`]. The default is kube-apiserver's, but for the addresses of services.
+/// The settings of a [`super::Registry`]. The default is kube-apiserver's.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Which admission plugins are asked.
     pub admission: Plugins,
-    /// The networks of service addresses; by default 10.96.0.0/16, as kubeadm nearly has it.
+    /// The networks of service addresses; by default 10.0.0.0/24.
     pub service_cidrs: ServiceCidrs,
     /// The node ports of services.
     pub node_ports: NodePorts,
@@ -20,6 +21,9 @@ pub struct Settings {
     pub runtime_config: RuntimeConfig,
     /// Where the Endpoints of the service `default/kubernetes` say that the server is; without, there are none.
     pub advertise: Option<SocketAddr>,
+    /// What `kube-system/extension-apiserver-authentication` says of whom to believe ([`crate::authn::published`]);
+    /// where it is empty, there is no such ConfigMap.
+    pub authentication: BTreeMap<String, String>,
     /// The port behind the service `default/kubernetes` (`targetPort`), where it is not the advertised one. Default 6443.
     pub secure_port: Option<u16>,
 }

@@ -1,5 +1,6 @@
 //! Update and patch: both are "read the current object, make the next one of it, compare and swap".
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -7,6 +8,7 @@ use http::StatusCode;
 use kubewright_store::{self as store, Entry, Expect, Revision};
 use serde_json::Value;
 
+use super::allocate::addresses_of;
 use super::member::Member;
 use super::reset::Epoch;
 use super::{Call, Registry, Summary, WriteOptions, Written, body, create, custom, encode, object};
@@ -276,9 +278,13 @@ impl Registry {
         if options.dry_run {
             return Ok(Some(encode::bytes(call.kind, &next)));
         }
+        let before = addresses_of(call.kind, &current);
+        let now =
+            if is_finished(call.kind, &next) { BTreeSet::new() } else { addresses_of(call.kind, &next) };
         let stored = self.in_storage_version(call.kind, next).await?;
         match self.commit_next(epoch, call, &entry, stored).await? {
             Some(entry) => {
+                self.addresses_changed(call.namespace, call.name, &before, &now).await;
                 let entry = self.viewed(call.kind, entry).await?;
                 Ok(Some(encode::object(call.kind, &entry)))
             }
@@ -340,8 +346,7 @@ impl Registry {
         if goes {
             self.object_gone(kind).await;
         }
-        self.definition_changed(kind, call.name).await;
-        self.policy_changed(kind, call.name).await;
+        self.follow_up(kind, call.name).await;
         Ok(Some(entry))
     }
 

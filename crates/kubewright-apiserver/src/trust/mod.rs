@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pem::{EncodeConfig, LineEnding, Pem};
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
@@ -65,6 +66,14 @@ pub(crate) enum Usage {
 }
 
 impl Bundle {
+    /// Its certificates in PEM, one after the other.
+    #[must_use]
+    pub fn to_pem(&self) -> String {
+        let lines = EncodeConfig::new().set_line_ending(LineEnding::LF);
+        let blocks = self.roots.iter().map(|root| Pem::new("CERTIFICATE", root.der.to_vec()));
+        blocks.map(|block| pem::encode_config(&block, lines)).collect()
+    }
+
     /// The certificates of a text in PEM; what else stands in it is skipped.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use http::Method;
 use kubewright_apiserver::http::protobuf;
 use kubewright_apiserver::kinds::{Kind, Kinds};
+use kubewright_apiserver::registry::{ServiceCidrs, Settings};
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -62,7 +63,9 @@ struct Request {
 
 #[tokio::test(start_paused = true)]
 async fn whatever_comes_there_is_an_answer() {
-    let api = Api::start().await;
+    // More services come than the default network has addresses.
+    let service_cidrs = ServiceCidrs::parse("10.0.0.0/16").expect("a network");
+    let api = Api::start_with(Settings { service_cidrs, ..Settings::default() }).await;
     api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition()).await.expect(201);
     let kinds = api.server.registry().kinds();
     let valid: Vec<Request> = kinds.iter().flat_map(|kind| requests(kind)).chain(others(&kinds)).collect();

@@ -85,7 +85,7 @@ async fn nothing_that_somebody_wrote_is_left_whatever_holds_it() {
 async fn what_was_used_is_free_again() {
     let api = Api::start().await;
     let services = format!("{DEFAULT}/services");
-    let service = json!({"metadata": {"name": "s"}, "spec": {"type": "NodePort", "clusterIP": "10.96.7.7", "ports": [{"port": 80, "nodePort": 30777}]}});
+    let service = json!({"metadata": {"name": "s"}, "spec": {"type": "NodePort", "clusterIP": "10.0.0.77", "ports": [{"port": 80, "nodePort": 30777}]}});
     let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"count/configmaps": "1"}}});
     for _ in 0..2 {
         api.post(&services, service.clone()).await.expect(201);

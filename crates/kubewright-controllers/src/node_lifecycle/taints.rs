@@ -24,6 +24,8 @@ const TAINTS: [(&str, &str, &str); 6] = [
 pub(super) enum Eviction {
     /// They are.
     On,
+    /// They will be, when it is their node's turn.
+    Waits,
     /// No node at all is ready: then it is the network or the control plane, and nobody is sent anywhere.
     Off,
 }
@@ -41,15 +43,16 @@ pub(super) fn plan(node: &Node, eviction: Eviction, now: &Time) -> Option<Value>
             wanted.push(Taint { key: key.into(), effect: "NoSchedule".into(), ..Taint::default() });
         }
     }
-    let evicting = if eviction == Eviction::On { evicting(node) } else { None };
+    let called_for = if eviction == Eviction::Off { None } else { evicting(node) };
     let is_stale = |taint: &Taint| {
         taint.effect == "NoExecute"
             && [NOT_READY, UNREACHABLE].contains(&taint.key.as_str())
-            && evicting != Some(taint.key.as_str())
+            && called_for != Some(taint.key.as_str())
     };
     wanted.retain(|taint| !is_stale(taint));
-    if let Some(key) =
-        evicting.filter(|key| !wanted.iter().any(|has| has.effect == "NoExecute" && has.key == **key))
+    let is_missing = |key: &&str| !wanted.iter().any(|has| has.effect == "NoExecute" && has.key == **key);
+    if eviction == Eviction::On
+        && let Some(key) = called_for.filter(is_missing)
     {
         wanted.push(Taint {
             key: key.into(),
@@ -88,6 +91,13 @@ pub(super) fn evicting(node: &Node) -> Option<&'static str> {
         "Unknown" => Some(UNREACHABLE),
         _ => None,
     }
+}
+
+/// Whether the pods of a node are sent away already.
+pub(super) fn is_evicting(node: &Node) -> bool {
+    let sends =
+        |taint: &Taint| taint.effect == "NoExecute" && [NOT_READY, UNREACHABLE].contains(&taint.key.as_str());
+    facts::taints(node).iter().any(sends)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::claim::{reference_to, set_status};
 use super::{BOUND_BY_CONTROLLER, PROVISIONED_BY, Told};
 
 /// The provisioner of classes whose volumes are simulated: there is no storage behind them.
-pub(super) const PROVISIONER: &str = "simulated.kubewright.dev";
+pub(crate) const PROVISIONER: &str = "simulated.kubewright.dev";
 /// Provisioners with this prefix are parts of Kubernetes; none is here.
 const OWN_PREFIX: &str = "kubernetes.io/";
 /// Tells a provisioner that a claim is its business; by its name and by the older one.

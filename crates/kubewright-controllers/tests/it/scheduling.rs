@@ -242,3 +242,37 @@ async fn without_nodes_pods_are_left_alone_until_a_fake_one_comes() {
     let plain = nodes.get("plain").await.expect("the node");
     assert_eq!(plain.status.and_then(|status| status.conditions), None);
 }
+
+/// Of these nodes those whose pods are sent away.
+async fn evicting(world: &World, names: &[&str]) -> Vec<String> {
+    let nodes = Api::<Node>::all(world.client.clone()).list(&Default::default()).await.expect("a list").items;
+    let is_tainted = |node: &Node| {
+        let taints = node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
+        taints
+            .iter()
+            .any(|taint| taint.key == "node.kubernetes.io/unreachable" && taint.effect == "NoExecute")
+    };
+    let tainted = nodes.iter().filter(|node| is_tainted(node)).filter_map(|node| node.metadata.name.clone());
+    tainted.filter(|name| names.contains(&name.as_str())).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_are_emptied_one_after_the_other_and_not_while_most_of_a_zone_is_silent() {
+    let world = World::start().await;
+    let silent = ["a", "b", "c"];
+    for name in ["a", "b", "c", "d"] {
+        node(&world, name, json!([])).await;
+    }
+    world.settle().await;
+    let kubelet = |state: Value| json!({"metadata": {"annotations": {"kubewright.dev/kubelet": state}}});
+    for name in silent {
+        patch_node(&world, name, kubelet(json!("stopped"))).await;
+    }
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(evicting(&world, &silent).await, Vec::<String>::new(), "three of five");
+    patch_node(&world, "c", kubelet(Value::Null)).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert_eq!(evicting(&world, &silent).await.len(), 1, "the first");
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    assert_eq!(evicting(&world, &silent).await, ["a", "b"]);
+}

@@ -40,6 +40,9 @@ pub(super) struct Refused {
     pub(super) victims: Vec<Arc<Subject>>,
 }
 
+/// What is said of a pod that asks for devices.
+const NO_DEVICES: &str = "pod has resource claims, and nobody allocates those: resource.k8s.io is not served";
+
 /// What becomes of `status.nominatedNodeName`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Nomination {
@@ -69,6 +72,14 @@ impl Decider {
                 nomination: Nomination::Keep,
                 victims: Vec::new(),
             });
+        }
+        if subject
+            .pod
+            .spec
+            .as_ref()
+            .is_some_and(|spec| spec.resource_claims.iter().flatten().next().is_some())
+        {
+            return refuse_everywhere(subject, cluster, surroundings, NO_DEVICES, Plugin::DynamicResources);
         }
         let claims = match Claims::of(subject, surroundings) {
             Ok(claims) => claims,

@@ -452,3 +452,78 @@ fn discriminant(decision: &Decision) -> String {
         Decision::Refuse(refused) => refused.message.clone(),
     }
 }
+
+/// A pod that uses the claim `data`.
+fn user_of_data(name: &str, priority: i32) -> Arc<Subject> {
+    let volumes = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]);
+    pod(name, json!({}), json!({"volumes": volumes, "priority": priority}))
+}
+
+fn bound_data(mode: &str) -> Given {
+    let claim = json!({"metadata": {"name": "data", "namespace": "shop", "uid": "u",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+        "spec": {"volumeName": "disk", "accessModes": [mode]}});
+    let volume = json!({"metadata": {"name": "disk"},
+        "spec": {"csi": {"driver": "d.example.com", "volumeHandle": "h"}}});
+    Given {
+        claims: vec![Arc::new(serde_json::from_value(claim).expect("a claim"))],
+        volumes: vec![Arc::new(serde_json::from_value(volume).expect("a volume"))],
+        ..Given::default()
+    }
+}
+
+#[test]
+fn a_claim_of_one_pod_keeps_others_off_every_node_unless_they_are_more_important() {
+    let mut cluster = two_nodes();
+    cluster.place("a", user_of_data("first", 0));
+    let shared = bound_data("ReadWriteOnce");
+    let second = user_of_data("second", 0);
+    assert!(matches!(Decider::default().decide(&second, &cluster, &shared), Decision::Place { .. }));
+    let exclusive = bound_data("ReadWriteOncePod");
+    let Decision::Refuse(refused) = Decider::default().decide(&second, &cluster, &exclusive) else {
+        panic!("placed")
+    };
+    let why = "0/2 nodes are available: 2 node has pod using PersistentVolumeClaim with the same name and \
+               ReadWriteOncePod access mode.";
+    assert!(refused.message.starts_with(why), "{}", refused.message);
+    let Decision::Refuse(preempts) =
+        Decider::default().decide(&user_of_data("boss", 9), &cluster, &exclusive)
+    else {
+        panic!("placed")
+    };
+    assert_eq!(preempts.victims.len(), 1);
+}
+
+#[test]
+fn a_node_takes_as_many_volumes_of_a_driver_as_it_says() {
+    let mut cluster = cluster([node("a", json!({}), json!({}))]);
+    let mut given = bound_data("ReadWriteMany");
+    let limit = |count: i32| {
+        let driver = json!({"name": "d.example.com", "nodeID": "a", "allocatable": {"count": count}});
+        let node = json!({"metadata": {"name": "a"}, "spec": {"drivers": [driver]}});
+        vec![Arc::new(serde_json::from_value(node).expect("a CSINode"))]
+    };
+    given.csi_nodes = limit(0);
+    let wants = user_of_data("x", 0);
+    let Decision::Refuse(refused) = Decider::default().decide(&wants, &cluster, &given) else {
+        panic!("placed")
+    };
+    assert!(refused.message.starts_with("0/1 nodes are available: 1 node(s) exceed max volume count."));
+    given.csi_nodes = limit(1);
+    assert!(matches!(Decider::default().decide(&wants, &cluster, &given), Decision::Place { .. }));
+    // The volume is there already.
+    cluster.place("a", user_of_data("other", 0));
+    assert!(matches!(Decider::default().decide(&wants, &cluster, &given), Decision::Place { .. }));
+}
+
+#[test]
+fn a_pod_that_asks_for_devices_is_told_that_nobody_gives_them() {
+    let wants = pod("x", json!({}), json!({"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}));
+    let message = refused(&wants, &two_nodes()).message;
+    assert!(
+        message.starts_with(
+            "0/2 nodes are available: pod has resource claims, and nobody allocates those: resource.k8s.io is not served."
+        ),
+        "{message}"
+    );
+}

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::affinity::{Clash, Neighbours};
 use super::cluster_state::ClusterState;
+use super::limits::{Attached, Exclusive, has_slots};
 use super::node_state::NodeState;
 use super::spread::{Skewed, Spread};
 use super::subject::{Labels, Subject};
@@ -20,7 +21,10 @@ pub(super) enum Plugin {
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    VolumeRestrictions,
+    NodeVolumeLimits,
     VolumeBinding,
+    DynamicResources,
     PodTopologySpread,
     InterPodAffinity,
 }
@@ -49,6 +53,7 @@ pub(super) struct Question<'a> {
     pub(super) subject: &'a Subject,
     pub(super) wanted: Wanted<'a>,
     pub(super) claims: &'a Claims,
+    attached: &'a Attached,
     surroundings: &'a dyn Surroundings,
     cluster_matters: Crowd,
 }
@@ -59,6 +64,7 @@ struct Crowd {
     neighbours: Neighbours,
     spread: Spread,
     minima: Vec<i64>,
+    exclusive: Exclusive,
 }
 
 impl<'a> Question<'a> {
@@ -71,9 +77,14 @@ impl<'a> Question<'a> {
     ) -> Self {
         let spread = Spread::of(subject, cluster);
         let labels = |namespace: &str| surroundings.namespace_labels(namespace);
-        let crowd =
-            Crowd { neighbours: Neighbours::of(subject, cluster, &labels), minima: spread.minima(), spread };
-        Self { subject, wanted: subject.wanted(), claims, surroundings, cluster_matters: crowd }
+        let crowd = Crowd {
+            neighbours: Neighbours::of(subject, cluster, &labels),
+            minima: spread.minima(),
+            spread,
+            exclusive: Exclusive::of(subject, cluster, surroundings),
+        };
+        let attached = &claims.attached;
+        Self { subject, wanted: subject.wanted(), claims, attached, surroundings, cluster_matters: crowd }
     }
 
     /// The same question, to be asked about a cluster with some pods more or less.
@@ -89,6 +100,7 @@ impl<'a> Question<'a> {
         crowd.neighbours.adjust(self.subject, other, node, sign, &labels);
         crowd.spread.adjust(self.subject, other, node, sign);
         crowd.minima = crowd.spread.minima();
+        crowd.exclusive.adjust(self.subject, other, sign);
     }
 
     /// Whether the pod can go to `node`, with those that were promised the node and are at least as important on it and
@@ -128,8 +140,15 @@ impl<'a> Question<'a> {
             return Err(Refusal::for_now(Plugin::NodePorts, reason));
         }
         has_room(subject, node)?;
-        self.claims.on(node).map_err(out_of_reach)?;
         let crowd = &self.cluster_matters;
+        if crowd.exclusive.others > 0 {
+            let reason = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode";
+            return Err(Refusal::for_now(Plugin::VolumeRestrictions, reason));
+        }
+        if !self.attached.is_empty() && !has_slots(self.attached, node, self.surroundings) {
+            return Err(Refusal::for_now(Plugin::NodeVolumeLimits, "node(s) exceed max volume count"));
+        }
+        self.claims.on(node).map_err(out_of_reach)?;
         crowd.spread.allow(subject, node, &crowd.minima).map_err(|skewed| match skewed {
             Skewed::NoDomain => Refusal::for_good(
                 Plugin::PodTopologySpread,

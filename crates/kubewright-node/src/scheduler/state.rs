@@ -89,7 +89,12 @@ impl State {
         self.cluster.denominate(uid);
         if let Some(node) = self.cluster.unplace(uid) {
             self.helped_nodes.insert(node);
-            self.helped.extend([Plugin::InterPodAffinity, Plugin::PodTopologySpread]);
+            self.helped.extend([
+                Plugin::InterPodAffinity,
+                Plugin::PodTopologySpread,
+                Plugin::VolumeRestrictions,
+                Plugin::NodeVolumeLimits,
+            ]);
         }
     }
 

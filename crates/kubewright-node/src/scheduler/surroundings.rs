@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{
     Namespace, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use kube::core::{Expression, Selector, SelectorExt};
 use kubewright_runtime::{Context, Key, owner};
 
@@ -20,6 +20,7 @@ pub(super) trait Surroundings {
     fn volume(&self, name: &str) -> Option<Arc<PersistentVolume>>;
     fn volumes(&self) -> Vec<Arc<PersistentVolume>>;
     fn storage_class(&self, name: &str) -> Option<Arc<StorageClass>>;
+    fn csi_node(&self, name: &str) -> Option<Arc<CSINode>>;
     fn budgets(&self) -> Vec<Arc<PodDisruptionBudget>>;
     /// What selects the pods of the same services and the same owner, if there are any (`DefaultSelector` in
     /// `plugins/helper/spread.go`).
@@ -45,6 +46,10 @@ impl Surroundings for Context {
     }
 
     fn storage_class(&self, name: &str) -> Option<Arc<StorageClass>> {
+        self.get(&Key::cluster(name))
+    }
+
+    fn csi_node(&self, name: &str) -> Option<Arc<CSINode>> {
         self.get(&Key::cluster(name))
     }
 
@@ -104,6 +109,7 @@ pub(super) mod tests {
         pub(crate) claims: Vec<Arc<PersistentVolumeClaim>>,
         pub(crate) volumes: Vec<Arc<PersistentVolume>>,
         pub(crate) classes: Vec<Arc<StorageClass>>,
+        pub(crate) csi_nodes: Vec<Arc<CSINode>>,
         pub(crate) budgets: Vec<Arc<PodDisruptionBudget>>,
         pub(crate) of_owner: Option<Selector>,
     }
@@ -127,6 +133,10 @@ pub(super) mod tests {
 
         fn storage_class(&self, name: &str) -> Option<Arc<StorageClass>> {
             self.classes.iter().find(|class| class.metadata.name.as_deref() == Some(name)).cloned()
+        }
+
+        fn csi_node(&self, name: &str) -> Option<Arc<CSINode>> {
+            self.csi_nodes.iter().find(|node| node.metadata.name.as_deref() == Some(name)).cloned()
         }
 
         fn budgets(&self) -> Vec<Arc<PodDisruptionBudget>> {

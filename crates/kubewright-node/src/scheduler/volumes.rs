@@ -8,6 +8,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Volume};
 use kubewright_runtime::owner;
 
+use super::limits::{Attached, attached};
 use super::node_state::NodeState;
 use super::subject::Subject;
 use super::surroundings::Surroundings;
@@ -31,6 +32,8 @@ pub(super) struct Claims {
     /// The volumes of bound claims; `None` for one that is not there.
     bound: Vec<Option<Arc<PersistentVolume>>>,
     waiting: Vec<WaitingClaim>,
+    /// What a node has to attach.
+    pub(super) attached: Attached,
 }
 
 /// A claim that waits for its first consumer.
@@ -66,13 +69,10 @@ impl Claims {
     /// # Errors
     /// Why the pod fits nowhere, whatever the node (`PreFilter`).
     pub(super) fn of(subject: &Subject, surroundings: &dyn Surroundings) -> Result<Self, String> {
-        let volumes = subject.pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
-        let claims: Vec<_> = volumes
-            .iter()
-            .filter_map(|volume| claim_name(subject, volume))
+        let claims: Vec<_> = named_claims(subject)
             .map(|(name, is_ephemeral)| usable(subject, &name, is_ephemeral, surroundings))
             .collect::<Result<_, _>>()?;
-        let mut all = Self::default();
+        let mut all = Self { attached: attached(subject, surroundings), ..Self::default() };
         let mut is_unbound = false;
         for claim in claims {
             let volume = claim.spec.as_ref().and_then(|spec| spec.volume_name.as_deref()).unwrap_or_default();
@@ -139,6 +139,16 @@ impl WaitingClaim {
         }
         self.can_be_provisioned.then(|| Binding::Provision(Arc::clone(&self.claim)))
     }
+}
+
+/// The names of the claims of a pod.
+pub(super) fn claim_names(subject: &Subject) -> impl Iterator<Item = String> {
+    named_claims(subject).map(|(name, _)| name)
+}
+
+fn named_claims(subject: &Subject) -> impl Iterator<Item = (String, bool)> {
+    let volumes = subject.pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
+    volumes.iter().filter_map(|volume| claim_name(subject, volume))
 }
 
 /// The claim's name, and whether it is made for this pod alone.

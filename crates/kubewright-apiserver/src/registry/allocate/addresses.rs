@@ -60,8 +60,12 @@ impl Registry {
 
     /// An address that nobody has: by chance, of those that are not reserved for clients who choose, else of these.
     fn free_address(&self, family: Family, taken: &Taken) -> Option<String> {
-        let cidr = self.settings.service_cidrs.of(family)?;
-        let last = last_place(cidr);
+        let mut networks = self.ready_networks().into_iter().filter(|cidr| cidr.family() == family);
+        networks.find_map(|cidr| self.free_address_of(cidr, taken))
+    }
+
+    fn free_address_of(&self, cidr: Cidr, taken: &Taken) -> Option<String> {
+        let last = cidr.last_place();
         let band = reserved(cidr.len(), 16, 256, 16);
         let own = self.settings.service_cidrs.api_server();
         let from = |first: u128, last: u128| {
@@ -69,33 +73,25 @@ impl Registry {
             let start = self.world.dice.below(usize::try_from(size).unwrap_or(usize::MAX).max(1)) as u128;
             (0..size)
                 .map(move |step| cidr.address(first + (start + step) % size))
-                .find(|address| *address != own && !taken.addresses.contains(address))
+                .find(|address| *address != own && !self.is_taken(*address, taken))
         };
         let upper = from(1 + band, last);
         upper.or_else(|| from(1, band.min(last))).map(|address| address.to_string())
     }
 
     fn usable(&self, asked: &str, family: Family, taken: &Taken) -> Result<(), &'static str> {
-        let cidr = self.settings.service_cidrs.of(family);
-        let address: Option<IpAddr> = asked.parse().ok();
-        let place = cidr.zip(address).and_then(|(cidr, address)| Some((cidr, cidr.place(address)?)));
-        match (place, address) {
-            (Some((cidr, place)), Some(address)) if (1..=last_place(cidr)).contains(&place) => {
-                if taken.addresses.contains(&address) {
-                    Err("provided IP is already allocated")
-                } else {
-                    Ok(())
-                }
-            }
-            _ => Err("the provided network does not match the current range"),
+        let out_of_range = "the provided network does not match the current range";
+        let address: IpAddr = asked.parse().map_err(|_| out_of_range)?;
+        let offers = |cidr: &Cidr| cidr.family() == family && cidr.offers(address);
+        match self.ready_networks().iter().any(offers) {
+            false => Err(out_of_range),
+            true if self.is_taken(address, taken) => Err("provided IP is already allocated"),
+            true => Ok(()),
         }
     }
-}
 
-/// The last place of a network that a service can have: not that of all, which only IPv4 knows.
-fn last_place(cidr: Cidr) -> u128 {
-    match cidr.family() {
-        Family::V4 => cidr.len() - 2,
-        Family::V6 => cidr.len() - 1,
+    /// Whether a service has the address, or somebody holds it by an IPAddress.
+    fn is_taken(&self, address: IpAddr, taken: &Taken) -> bool {
+        taken.addresses.contains(&address) || self.is_held(address)
     }
 }

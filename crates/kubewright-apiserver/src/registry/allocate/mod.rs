@@ -2,11 +2,14 @@
 //! (`k8s.io/kubernetes/pkg/registry/core/service/storage/alloc.go`).
 //!
 //! The guard that [`Registry::allocate`] gives is held until the commit, so no two services get the same. What is taken is
-//! read from the services themselves: nothing is to be given back when one goes.
+//! read from the services themselves, and from the IPAddresses that stand for their addresses (`networks`).
 
 mod addresses;
 mod families;
+mod networks;
 mod ports;
+
+pub(super) use networks::addresses_of;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

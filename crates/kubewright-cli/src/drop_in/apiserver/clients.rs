@@ -22,6 +22,9 @@ pub(super) fn configure(flags: &Flags, mut builder: Builder) -> anyhow::Result<B
         let ca = ca.with_context(|| format!("--{PROXY_CA}: {path}"))?;
         builder = builder.front_proxy(front_proxy(flags, FrontProxy::new(ca))?);
     }
+    if let Some(known) = flags.switch("enable-bootstrap-token-auth") {
+        builder = builder.bootstrap_tokens(known);
+    }
     if let Some(allowed) = flags.switch("anonymous-auth") {
         builder = builder.anonymous(allowed);
     }

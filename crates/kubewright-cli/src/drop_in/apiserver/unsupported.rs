@@ -3,7 +3,7 @@
 use crate::drop_in::flags::Flags;
 
 /// Flags that are told when they are given a value, with what does not happen.
-const MISSED: [(&str, &str); 15] = [
+const MISSED: [(&str, &str); 14] = [
     ("admission-control-config-file", "plugins have no configuration"),
     ("audit-log-path", "no audit log is written"),
     ("audit-policy-file", "no audit log is written"),
@@ -13,7 +13,6 @@ const MISSED: [(&str, &str); 15] = [
     ("cors-allowed-origins", "no such headers are sent"),
     ("egress-selector-config-file", "connections are made directly"),
     ("emulated-version", "the API is v1.36's"),
-    ("enable-bootstrap-token-auth", "such tokens are not known"),
     ("encryption-provider-config", "everything is in memory, as it is"),
     ("goaway-chance", "connections are kept"),
     ("oidc-issuer-url", "its tokens are not known"),
@@ -35,7 +34,7 @@ mod tests {
 
     #[test]
     fn what_is_missed_is_told_only_when_it_was_asked_for() {
-        let line = "--audit-log-path=/tmp/audit --goaway-chance=0 --enable-bootstrap-token-auth=false --oidc-issuer-url=";
+        let line = "--audit-log-path=/tmp/audit --goaway-chance=0 --oidc-issuer-url=";
         let flags = Flags::parse(&KUBE_APISERVER, line.split_whitespace().map(Into::into)).expect("flags");
         assert_eq!(warnings(&flags), ["--audit-log-path is not supported: no audit log is written"]);
     }

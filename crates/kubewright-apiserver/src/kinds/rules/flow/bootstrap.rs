@@ -32,7 +32,8 @@ pub(super) fn mandatory_schema(name: &str) -> Option<Value> {
     schemas().into_iter().find(|(known, _)| *known == name).map(|(_, spec)| spec)
 }
 
-fn is_mandatory(name: &str) -> bool {
+/// Whether the server has an object of that name even where nobody has written it.
+pub(crate) fn is_mandatory(name: &str) -> bool {
     matches!(name, "exempt" | "catch-all")
 }
 

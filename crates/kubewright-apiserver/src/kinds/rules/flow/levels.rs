@@ -18,6 +18,7 @@ const SHARES: &str = "must be a non-negative integer";
 pub(crate) fn rules() -> Rules {
     Rules {
         default,
+        prepare_create: |level| fill::set(level, "status", serde_json::json!({})),
         generation: Generation::Content,
         again: Again::Object,
         validate: |level| Errors::of(|errors| check(&At::root(level), errors)),

@@ -21,6 +21,7 @@ pub(crate) fn rules() -> Rules {
                 fill::zero(spec, "matchingPrecedence", 1000);
             }
         },
+        prepare_create: |schema| fill::set(schema, "status", json!({})),
         generation: Generation::Content,
         again: Again::Object,
         validate: |schema| Errors::of(|errors| check(&At::root(schema), errors)),
