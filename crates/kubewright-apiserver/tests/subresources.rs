@@ -1,6 +1,7 @@
-//! What is served below an object: scale, binding, ephemeral containers.
+//! What is served below an object: scale, binding, ephemeral containers, logs and sessions.
 
 mod eviction;
+mod streams;
 mod support;
 
 use serde_json::{Value, json};

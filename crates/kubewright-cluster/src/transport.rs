@@ -1,10 +1,16 @@
 //! How a client in this process reaches the API server: as a function call, under an identity that the transport
-//! vouches for.
+//! vouches for. A request that is to go on in another protocol (`exec`, `attach`, `portforward`) gets a connection of its
+//! own, in memory.
 
 use bytes::Bytes;
-use http::header::{HeaderValue, USER_AGENT};
+use futures::FutureExt;
+use http::header::{HeaderValue, UPGRADE, USER_AGENT};
 use http::uri::{PathAndQuery, Uri};
 use http::{Request, Response};
+use http_body_util::Either;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
 use kube::Client;
 use kubewright_apiserver::authn::User;
 use kubewright_apiserver::http::ApiServer;
@@ -15,6 +21,9 @@ use crate::admin::front::Front;
 
 /// Ten years, in seconds.
 const LONGEST_WATCH: u32 = 10 * 365 * 24 * 60 * 60;
+
+/// Bytes that are under way on a connection in memory.
+const BUFFER: usize = 64 << 10;
 
 /// Who makes the requests of a client.
 #[derive(Clone)]
@@ -79,7 +88,9 @@ where
             Response = Response<B>,
             Error: Into<BoxError>,
             Future: Send + 'static,
-        >,
+        > + Clone
+        + Send
+        + 'static,
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
     let server = server.downgrade();
@@ -88,28 +99,55 @@ where
         if let Some(program) = &caller.program {
             request.headers_mut().entry(USER_AGENT).or_insert_with(|| program.clone());
         }
-        let answer = server.upgrade().map(|server| front(server).call(request));
+        let mut front = server.upgrade().map(&front);
+        let switching = request.headers().contains_key(UPGRADE).then(|| caller.user.clone());
         async move {
-            match answer {
-                Some(answer) => answer.await.map_err(Into::into),
-                None => Err(BoxError::from("the cluster has ended")),
+            let front = front.as_mut().ok_or("the cluster has ended")?;
+            if let Some(user) = switching {
+                return Ok(connect(front.clone(), user, request).await?.map(Either::Right));
             }
+            let answered: Result<_, BoxError> = front.call(request).await.map_err(Into::into);
+            Ok::<_, BoxError>(answered?.map(Either::Left))
         }
     });
     Client::new(service, default_namespace)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Sends a request on a connection that only it has: both its ends can be gone on with in another protocol.
+async fn connect<S, B>(
+    front: S,
+    user: User,
+    request: Request<kube::client::Body>,
+) -> Result<Response<Incoming>, BoxError>
+where
+    S: Service<
+            Request<kube::client::Body>,
+            Response = Response<B>,
+            Error: Into<BoxError>,
+            Future: Send + 'static,
+        > + Clone
+        + Send
+        + 'static,
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    let (near, far) = tokio::io::duplex(BUFFER);
+    let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(user.clone());
+        // A request of this kind has none.
+        front.clone().call(request.map(|_| kube::client::Body::empty()))
+    });
+    let serving = http1::Builder::new().serve_connection(TokioIo::new(far), service).with_upgrades();
+    tokio::spawn(serving.map(|ended| report(ended.map_err(Into::into))));
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(near)).await?;
+    tokio::spawn(connection.with_upgrades().map(|ended| report(ended.map_err(Into::into))));
+    Ok(sender.send_request(request).await?)
+}
 
-    #[test]
-    fn only_watches_are_made_to_last() {
-        let adjusted = |uri: &'static str| lasting_watch(&Uri::from_static(uri)).map(|uri| uri.to_string());
-        assert_eq!(
-            adjusted("/api/v1/pods?&watch=true&timeoutSeconds=0&allowWatchBookmarks=true&resourceVersion=7"),
-            Some("/api/v1/pods?&watch=true&resourceVersion=7&timeoutSeconds=315360000".to_owned())
-        );
-        assert_eq!(adjusted("/api/v1/pods?timeoutSeconds=290"), None);
+fn report(ended: Result<(), BoxError>) {
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection in memory ended with an error");
     }
 }
+
+#[cfg(test)]
+mod tests;

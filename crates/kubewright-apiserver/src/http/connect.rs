@@ -1,12 +1,17 @@
 //! The subresources by which clients reach containers: `log`, `exec`, `attach`, `portforward` and `proxy`
 //! (`k8s.io/kubernetes/pkg/registry/core/{pod/rest,pod,node/rest,service}`).
 //!
-//! The API server asks the kubelet for them. No node here has one that listens: what can be told without it is told,
-//! and beyond that a connection is refused, as from a node whose kubelet is down.
+//! The API server asks the kubelet of the pod's node for them. A node that has none which can be reached (simulated ones
+//! have none) refuses the connection, as one whose kubelet is down.
 
+mod forward;
+mod log;
 mod options;
+mod passage;
+mod proxy;
+mod session;
 
-use std::net::IpAddr;
+use std::sync::Arc;
 
 use http::header::UPGRADE;
 use http::{Response, StatusCode};
@@ -14,10 +19,12 @@ use serde_json::{Value, json};
 
 use super::dispatch::Asked;
 use super::respond::{self, ResponseBody};
+use super::stream::Purpose;
 use crate::admission::{self, Operation, Options, Review};
+use crate::authz::{Attributes, Rights};
 use crate::error::ApiError;
-use crate::field::FieldError;
 use crate::kinds::Subresource;
+use crate::kubelet::{Kubelet, Refusal, Target};
 use crate::registry::{encode, object};
 
 const KUBELET_PORT: u16 = 10_250;
@@ -30,7 +37,13 @@ pub(super) async fn answer(
     if let Some(mut options) = options::of(subresource, asked.query, asked.behind)? {
         admission::admit_connection(&review(asked, subresource), &mut options, &mut warnings).await?;
     }
-    answer_admitted(asked, subresource).map_err(|error| error.with_warnings(warnings))
+    match answer_admitted(asked, subresource).await {
+        Ok(mut response) => {
+            respond::warn(&mut response, &warnings);
+            Ok(response)
+        }
+        Err(error) => Err(error.with_warnings(warnings)),
+    }
 }
 
 /// The connection as admission sees it.
@@ -47,54 +60,67 @@ fn review<'a>(asked: &Asked<'a>, subresource: &Subresource) -> Review<'a> {
     }
 }
 
-fn answer_admitted(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<ResponseBody>, ApiError> {
+async fn answer_admitted(
+    asked: &Asked<'_>,
+    subresource: &Subresource,
+) -> Result<Response<ResponseBody>, ApiError> {
     let registry = asked.server.registry();
     if asked.call.kind.plural == "services" {
-        return Err(proxy_of_service(asked));
+        return proxy::to_service(asked).await;
     }
-    let found = encode::value(asked.call.kind, &*registry.entry(asked.call)?);
-    match (subresource, asked.call.kind.plural.as_str()) {
-        (Subresource::Proxy(_), "pods") => Err(proxy_of_pod(&found)),
-        (Subresource::Proxy(_), _) => Err(proxy_of_node(&found)),
-        (Subresource::PortForward, _) => Err(dial(asked, &found)),
-        _ => {
-            if *subresource == Subresource::Log {
-                check_log_options(asked)?;
-            }
-            let container = container_of(&found, asked.query.text("container"))?;
-            if *subresource == Subresource::Log {
-                logs(asked, &found, &container)
-            } else {
-                Err(dial(asked, &found))
-            }
+    if matches!(subresource, Subresource::Proxy(_)) && asked.call.kind.plural == "pods" {
+        return proxy::to_pod(asked).await;
+    }
+    if matches!(subresource, Subresource::Exec | Subresource::Attach | Subresource::PortForward) {
+        may_create(asked, subresource).await?;
+    }
+    let found =
+        || -> Result<Value, ApiError> { Ok(encode::value(asked.call.kind, &*registry.entry(asked.call)?)) };
+    match subresource {
+        Subresource::Proxy(_) => Err(proxy::to_node(&found()?)),
+        Subresource::Log => log::answer(asked, &found()?).await,
+        Subresource::PortForward => {
+            let pod = found()?;
+            forward::answer(asked, backend(asked, &pod, String::new())?).await
+        }
+        subresource => {
+            let pod = found()?;
+            let container = container_of(&pod, asked.query.text("container"))?;
+            let purpose = match subresource {
+                Subresource::Attach => Purpose::Attach,
+                _ => Purpose::Exec,
+            };
+            session::answer(asked, backend(asked, &pod, container)?, purpose).await
         }
     }
 }
 
-/// What is wrong with the options of a log (`ValidatePodLogOptions` in `k8s.io/kubernetes/pkg/apis/core/validation`).
-fn check_log_options(asked: &Asked<'_>) -> Result<(), ApiError> {
-    let mut errors = Vec::new();
-    let at_least = |field: &str, least: i64, why: &str| -> Result<Option<FieldError>, ApiError> {
-        let number = asked.query.number(field)?;
-        let wrong = number.filter(|number| *number < least);
-        Ok(wrong.map(|number| FieldError::invalid(field, number, format!("must be greater than {why}"))))
+/// A WebSocket is asked for with GET, which is the verb `get`. What it does asks for `create`, as with POST
+/// (`k8s.io/kubernetes/pkg/registry/core/pod/rest/authorize.go`).
+async fn may_create(asked: &Asked<'_>, subresource: &Subresource) -> Result<(), ApiError> {
+    const VERB: &str = "create";
+    if asked.verb == VERB {
+        return Ok(());
+    }
+    let (call, registry) = (asked.call, asked.server.registry());
+    let what = Attributes {
+        verb: VERB,
+        group: &call.kind.group,
+        version: &call.kind.version,
+        resource: &call.kind.plural,
+        subresource: subresource.name(),
+        namespace: call.namespace,
+        name: call.name,
+        ..Attributes::default()
     };
-    errors.extend(at_least("tailLines", 0, "or equal to 0")?);
-    errors.extend(at_least("limitBytes", 1, "0")?);
-    let since = asked.query.number("sinceSeconds")?;
-    if since.is_some() && asked.query.get("sinceTime").is_some() {
-        let why = "at most one of `sinceTime` or `sinceSeconds` may be specified";
-        errors.push(FieldError::forbidden("[]", why));
-    } else {
-        errors.extend(at_least("sinceSeconds", 1, "0")?);
-    }
-    if !asked.query.text("stream").is_empty() {
-        errors.push(FieldError::forbidden("stream", "may not be specified"));
-    }
-    if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(ApiError::invalid_of("", "PodLogOptions", asked.call.name, &errors))
+    let judge = |rights: &Rights| rights.authorize(call.user, &what);
+    let decision = registry.authorizer().resolve(&registry.snapshot(), judge).await;
+    match (decision.allowed(), &decision.error) {
+        (true, _) => Ok(()),
+        (false, Some(error)) => Err(ApiError::unexplained(error.to_string())),
+        (false, None) => {
+            Err(ApiError::forbidden(&call.kind.group, &call.kind.plural, call.name, &decision.reason))
+        }
     }
 }
 
@@ -127,29 +153,50 @@ fn container_of(pod: &Value, asked: &str) -> Result<String, ApiError> {
     }
 }
 
-/// A pod that is on no node has written nothing yet.
-fn logs(asked: &Asked<'_>, pod: &Value, container: &str) -> Result<Response<ResponseBody>, ApiError> {
-    if node_name(pod).is_empty() {
-        return Ok(respond::text(StatusCode::NO_CONTENT, ""));
-    }
-    let address = kubelet(asked, pod)?;
-    let (namespace, name) = (object::namespace(pod), object::name(pod));
-    Err(refused(
-        &format!("Get \"https://{address}/containerLogs/{namespace}/{name}/{container}\": "),
-        &address,
-    ))
+/// The container or pod that a client wants to stream to, and who leads there.
+struct Backend {
+    kubelet: Arc<dyn Kubelet>,
+    target: Target,
 }
 
-/// 500 for a stream to a pod: nobody answers where its kubelet should be.
-fn dial(asked: &Asked<'_>, pod: &Value) -> ApiError {
+/// Whose kubelet serves a stream to a pod.
+///
+/// # Errors
+/// When the pod is on no node, or nobody answers where its kubelet should be.
+fn backend(asked: &Asked<'_>, pod: &Value, container: String) -> Result<Backend, ApiError> {
     if node_name(pod).is_empty() {
-        return ApiError::bad_request(format!("pod {} does not have a host assigned", object::name(pod)));
+        return Err(ApiError::bad_request(format!(
+            "pod {} does not have a host assigned",
+            object::name(pod)
+        )));
     }
-    match kubelet(asked, pod) {
-        Ok(_) if !asked.headers.contains_key(UPGRADE) => ApiError::bad_request("Upgrade request required"),
-        Ok(address) => refused("error dialing backend: ", &address),
-        Err(error) => error,
+    let address = kubelet_address(asked, pod)?;
+    if asked.upgrade.is_none() && !asked.headers.contains_key(UPGRADE) {
+        return Err(ApiError::bad_request("Upgrade request required"));
     }
+    match asked.server.kubelets().of(node_name(pod)) {
+        Some(kubelet) => Ok(Backend { kubelet, target: target(pod, container) }),
+        None => Err(refused("error dialing backend: ", &address)),
+    }
+}
+
+fn target(pod: &Value, container: String) -> Target {
+    Target {
+        namespace: object::namespace(pod).to_owned(),
+        pod: object::name(pod).to_owned(),
+        uid: object::uid(pod).to_owned(),
+        container,
+    }
+}
+
+/// What a kubelet refuses, as it comes through the API server (`k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go`).
+fn refusal(refusal: &Refusal) -> Response<ResponseBody> {
+    let code = match refusal {
+        Refusal::BadRequest(_) => StatusCode::BAD_REQUEST,
+        Refusal::NotFound(_) => StatusCode::NOT_FOUND,
+        Refusal::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    respond::text(code, refusal.to_string())
 }
 
 fn node_name(pod: &Value) -> &str {
@@ -157,7 +204,7 @@ fn node_name(pod: &Value) -> &str {
 }
 
 /// Where the kubelet of a pod's node would listen.
-fn kubelet(asked: &Asked<'_>, pod: &Value) -> Result<String, ApiError> {
+fn kubelet_address(asked: &Asked<'_>, pod: &Value) -> Result<String, ApiError> {
     let node = node_name(pod);
     let snapshot = asked.server.registry().snapshot();
     // Kubernetes says so, too: the error of the node's look-up is told as one of the pod.
@@ -179,66 +226,6 @@ fn address_of(node: &Value) -> Result<String, ApiError> {
             json!(addresses)
         ))),
     }
-}
-
-fn proxy_of_node(node: &Value) -> ApiError {
-    match address_of(node) {
-        Ok(address) => out_of_reach(&address),
-        Err(error) => error,
-    }
-}
-
-fn proxy_of_pod(pod: &Value) -> ApiError {
-    let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
-    let mut ports = containers.filter_map(|container| container["ports"].as_array()).flatten();
-    let port = ports.find_map(|port| port["containerPort"].as_u64()).unwrap_or(80);
-    match pod["status"]["podIP"].as_str().filter(|ip| !ip.is_empty()) {
-        None => ApiError::bad_request("address not allowed"),
-        Some(ip) => out_of_reach(&format!("{ip}:{port}")),
-    }
-}
-
-/// A service is named with its scheme and port, where it has several: `https:web:443`.
-fn proxy_of_service(asked: &Asked<'_>) -> ApiError {
-    let parts: Vec<&str> = asked.call.name.split(':').collect();
-    let (name, port) = match parts.as_slice() {
-        [name, port] | [_, name, port] => (*name, *port),
-        _ => (asked.call.name, ""),
-    };
-    let snapshot = asked.server.registry().snapshot();
-    let key = format!("{}/{name}", asked.call.namespace);
-    let Some(entry) = snapshot.get("/services", &key) else {
-        return ApiError::not_found(asked.call.kind, name);
-    };
-    let service: Value = serde_json::from_slice(&entry.bytes).unwrap_or_default();
-    let mut ports = service["spec"]["ports"].as_array().into_iter().flatten();
-    let is_it = |one: &Value| {
-        one["name"] == port || one["port"].as_u64().is_some_and(|number| number.to_string() == port)
-    };
-    if !port.is_empty() && !ports.any(is_it) {
-        return unavailable(format!("no service port {port} found for service {name:?}"));
-    }
-    if snapshot.get("/endpoints", &key).is_none() {
-        return ApiError::not_found(asked.call.kind, name);
-    }
-    unavailable(format!("no endpoints available for service {name:?}"))
-}
-
-/// Nobody is led to the machine of the API server itself (`k8s.io/kubernetes/pkg/proxy/util`, `IsProxyableIP`).
-fn out_of_reach(address: &str) -> ApiError {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    let inside = host.parse::<IpAddr>().is_ok_and(|ip| match ip {
-        IpAddr::V4(ip) => ip.is_loopback() || ip.is_link_local() || ip.is_multicast() || ip.is_unspecified(),
-        IpAddr::V6(ip) => ip.is_loopback() || ip.is_multicast() || ip.is_unspecified(),
-    });
-    if inside {
-        return ApiError::bad_request("address not allowed");
-    }
-    unavailable(format!("error trying to reach service: dial tcp {address}: connect: connection refused"))
-}
-
-fn unavailable(message: String) -> ApiError {
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
 }
 
 fn refused(start: &str, address: &str) -> ApiError {

@@ -13,7 +13,8 @@ use super::response_body::ResponseBody;
 use super::service::{ApiServer, Incoming};
 use super::shape::{IncludeObject, Pieces, Shaper};
 use super::subresources;
-use super::websocket::Upgrade;
+use super::upgrade::Upgrade;
+use super::websocket;
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::kinds::{Kind, Subresource, Verbs};
@@ -28,12 +29,14 @@ pub(super) struct Asked<'a> {
     pub call: Call<'a>,
     pub verb: &'a str,
     pub query: &'a Query,
+    pub method: &'a Method,
+    pub uri: &'a http::Uri,
     pub headers: &'a http::HeaderMap,
     pub body: Bytes,
     pub wanted: Wanted,
     /// The path that is asked for behind a proxy.
     pub behind: Option<&'a str>,
-    /// How a watch goes over WebSocket, if the client wants that.
+    /// The connection, if the client wants to go on in another protocol.
     pub upgrade: Option<Upgrade>,
 }
 
@@ -49,10 +52,12 @@ where
 {
     let kind = find(server, target)?;
     let (parts, query) = (&incoming.parts, &incoming.query);
-    if kind.custom.is_none() && (parts.method == Method::HEAD || target.watch && verb != "watch") {
+    // What is behind a proxy has its own rules.
+    let passes = target.subresource == "proxy";
+    if kind.custom.is_none() && (parts.method == Method::HEAD && !passes || target.watch && verb != "watch") {
         return Err(ApiError::method_not_allowed());
     }
-    if verb == "patch" && kind.custom.is_none() {
+    if verb == "patch" && kind.custom.is_none() && !passes {
         check_patch_type(media_type(&parts.headers))?;
     }
     if !matches!(verb, "create" | "update" | "") {
@@ -66,6 +71,10 @@ where
         (_, true) => Offer::Custom,
     };
     let wanted = Wanted::of(&parts.headers, query, offer);
+    let wanted = match wanted {
+        Err(_) if passes => Wanted::of(&http::HeaderMap::new(), query, offer),
+        wanted => wanted,
+    };
     let outcome = match wanted {
         Ok(wanted) => answer_for(server, &kind, incoming, verb, target, wanted).await,
         Err(error) => Err(error),
@@ -104,6 +113,8 @@ where
         call,
         verb,
         query: &incoming.query,
+        method: &incoming.parts.method,
+        uri: &incoming.parts.uri,
         headers,
         body,
         wanted,
@@ -182,7 +193,12 @@ async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> 
             let life = watch::Life { shortest: asked.server.settings().min_request_timeout, ended };
             let events = watch::open(registry, call, &options, asked.shaper()?, encoding, life).await?;
             Ok(match &asked.upgrade {
-                Some(upgrade) if encoding != Encoding::Protobuf => upgrade.answer(events),
+                Some(upgrade) if encoding != Encoding::Protobuf && websocket::is_asked(asked.headers) => {
+                    match websocket::Handshake::read(asked.method, asked.headers) {
+                        Ok(handshake) => websocket::answer(upgrade, handshake, "", websocket::lines(events)),
+                        Err(refused) => *refused,
+                    }
+                }
                 _ => respond::stream(events, encoding),
             })
         }

@@ -17,10 +17,12 @@ mod response_body;
 mod service;
 mod settings;
 pub(crate) mod shape;
+mod stream;
 mod subject;
 mod subresources;
 mod system;
 pub mod tls;
+mod upgrade;
 mod websocket;
 pub(crate) mod yaml;
 

@@ -68,6 +68,10 @@ struct Served {
 /// The header that names a request (`k8s.io/api/audit/v1`, `HeaderAuditID`).
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
+/// What lasts as long as the client wants, and takes no place among the requests in flight
+/// (`k8s.io/kubernetes/pkg/controlplane/apiserver/config.go`, `LongRunningFunc`).
+const LASTING: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
+
 /// One request with all that was found out about it.
 pub(super) struct Incoming<B> {
     pub parts: Parts,
@@ -212,8 +216,9 @@ impl ApiServer {
             }
             Path::Resource(target) => {
                 let verb = target.verb(&parts.method, &query);
+                let lasts = verb == "watch" || LASTING.contains(&&*target.subresource);
                 let place = match verb {
-                    "watch" => None,
+                    _ if lasts => None,
                     verb => match self.0.in_flight.enter(verb) {
                         Some(place) => Some(place),
                         None => return Ok(in_flight::too_many()),
@@ -223,9 +228,9 @@ impl ApiServer {
                 let user = self.authorize(&snapshot, caller, &parts, &what).await?;
                 drop(snapshot);
                 self.0.metrics.answered(verb);
-                let longest = match verb {
-                    "watch" => None,
-                    _ => Some(in_flight::deadline(&query, self.0.settings.request_timeout)?),
+                let longest = match lasts {
+                    true => None,
+                    false => Some(in_flight::deadline(&query, self.0.settings.request_timeout)?),
                 };
                 let answer = dispatch::answer(self, Incoming { parts, body, query, user }, verb, &target);
                 let answered = match longest {

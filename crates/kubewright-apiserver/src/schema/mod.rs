@@ -35,6 +35,7 @@ pub(crate) use node::Coding;
 pub use node::{Additional, Bounds, ListType, Logic, MapType, Merge, Node, Reason, Rule, Type};
 pub use pattern::Pattern;
 pub use scalar::quantity;
+pub(crate) use scalar::seconds as time;
 
 use crate::field::{FieldError, Problem};
 

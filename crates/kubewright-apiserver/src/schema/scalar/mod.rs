@@ -5,4 +5,5 @@ pub mod quantity;
 mod time;
 
 pub(super) use binary::canonical as base64;
+pub(crate) use time::seconds;
 pub(super) use time::{Precision, canonical as time};

@@ -42,6 +42,14 @@ pub(in crate::schema) fn canonical(text: &str, precision: Precision) -> Result<S
     })
 }
 
+/// [`canonical`] for `metav1.Time`.
+///
+/// # Errors
+/// As there.
+pub(crate) fn seconds(text: &str) -> Result<String, String> {
+    canonical(text, Precision::Seconds)
+}
+
 enum Mistake<'a> {
     /// The rest does not begin with this element of the layout.
     Element { rest: &'a str, element: &'static str },

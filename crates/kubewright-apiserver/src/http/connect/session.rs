@@ -1,0 +1,45 @@
+//! Sessions with processes in containers: how they are asked for.
+
+use http::{Response, StatusCode};
+
+use super::super::dispatch::Asked;
+use super::super::respond::{self, ResponseBody};
+use super::super::stream::{Purpose, Sessions};
+use super::{Backend, refusal};
+use crate::error::ApiError;
+use crate::kubelet::Streams;
+
+pub(super) async fn answer(
+    asked: &Asked<'_>,
+    backend: Backend,
+    purpose: Purpose,
+) -> Result<Response<ResponseBody>, ApiError> {
+    let Some(upgrade) = &asked.upgrade else {
+        return Err(ApiError::bad_request("Upgrade request required"));
+    };
+    let flag = |name| asked.query.flag(name);
+    let tty = flag("tty");
+    // What comes out of a terminal comes out of one place.
+    let streams =
+        Streams { stdin: flag("stdin"), stdout: flag("stdout"), stderr: flag("stderr") && !tty, tty };
+    if !(streams.stdin || streams.stdout || streams.stderr) {
+        let why = "you must specify at least 1 of stdin, stdout, stderr";
+        return Ok(respond::text(StatusCode::BAD_REQUEST, why));
+    }
+    let sessions = match Sessions::negotiate(asked.method, asked.headers) {
+        Ok(sessions) => sessions,
+        Err(refused) => return Ok(*refused),
+    };
+    let Backend { kubelet, target } = backend;
+    let session = match purpose {
+        Purpose::Attach => kubelet.attach(target, streams).await,
+        Purpose::Exec => {
+            let command = asked.query.all("command").map(str::to_owned).collect();
+            kubelet.exec(target, command, streams).await
+        }
+    };
+    Ok(match session {
+        Ok(session) => sessions.serve(upgrade, asked.server.shutdown(), streams, session, purpose),
+        Err(refused) => refusal(&refused),
+    })
+}
