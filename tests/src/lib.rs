@@ -75,6 +75,15 @@ impl Up {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// Starts kubectl with `arguments` in the background, with what it writes at hand; for what lasts until it is ended.
+    ///
+    /// # Panics
+    /// When kubectl cannot be started.
+    #[must_use]
+    pub fn start_kubectl(&self, arguments: &str) -> Child {
+        self.command(arguments).stdout(Stdio::piped()).spawn().expect("kubectl starts")
+    }
+
     /// Applies a manifest; gives what kubectl says of it.
     ///
     /// # Panics

@@ -63,10 +63,11 @@ struct Client {
     tool: fn() -> Tool,
 }
 
-fn clients() -> [Client; 3] {
+fn clients() -> [Client; 4] {
     [
         Client { tests: "kubectl::", variable: "KUBECTL", tool: tools::kubectl },
         Client { tests: "golden::", variable: "PYTHON", tool: tools::python },
+        Client { tests: "process::", variable: "BUSYBOX", tool: tools::busybox },
         Client { tests: "python::", variable: "PYTHON_WITH_CLIENT", tool: tools::python_with_client },
     ]
 }

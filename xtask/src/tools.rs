@@ -53,6 +53,36 @@ fn build_kubectl(go: &Path, built: &Path) -> Command {
     command
 }
 
+/// A busybox that needs no libraries: the one of the machine, or Debian's, unpacked here.
+pub(crate) fn busybox() -> Tool {
+    let folder = tools().join("busybox");
+    let places = [find("busybox"), Some(folder.join("usr/bin/busybox")), Some(folder.join("bin/busybox"))];
+    if let Some(busybox) = places.iter().flatten().find(|path| is_static(path)) {
+        return Ok(busybox.clone());
+    }
+    let failed =
+        |error: anyhow::Error| format!("there is no static busybox, and Debian's cannot be had: {error:#}");
+    std::fs::create_dir_all(&folder).map_err(|error| failed(error.into()))?;
+    run(Command::new("apt-get").args(["download", "busybox-static"]).current_dir(&folder)).map_err(failed)?;
+    let package = std::fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.extension().is_some_and(|extension| extension == "deb"));
+    if let Some(package) = package {
+        run(Command::new("dpkg").arg("-x").arg(package).arg(&folder)).map_err(failed)?;
+    }
+    let unpacked = places.into_iter().flatten().find(|path| is_static(path));
+    unpacked.ok_or_else(|| "there is no busybox in Debian's busybox-static".to_owned())
+}
+
+/// Whether a program is there and names no loader: `PT_INTERP` does, in the first page of a dynamic one.
+fn is_static(program: &Path) -> bool {
+    let Ok(bytes) = std::fs::read(program) else { return false };
+    let head = &bytes[..bytes.len().min(4096)];
+    head.starts_with(b"\x7fELF") && !head.windows(4).any(|word| word == b"ld-l" || word == b"/ld-")
+}
+
 /// A Python 3: the one of the machine.
 pub(crate) fn python() -> Tool {
     find("python3").ok_or_else(|| "there is no python3".to_owned())

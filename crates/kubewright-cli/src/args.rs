@@ -136,10 +136,23 @@ pub(crate) struct UpArgs {
     #[arg(long, default_value = "6443", allow_negative_numbers = true)]
     pub(crate) port: u16,
 
-    /// How many simulated nodes there are; with 0 pods stay Pending until there are nodes annotated as kwok's
-    #[arg(long, default_value = "1", allow_negative_numbers = true,
+    /// How many simulated nodes there are, by default 1, or 0 with a --runtime; without any node pods stay Pending until
+    /// there are nodes annotated as kwok's
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true,
           value_parser = clap::value_parser!(u16).range(0..=10000))]
-    pub(crate) nodes: u16,
+    nodes: Option<u16>,
+
+    /// Run pods: with `process` there is a node whose containers are processes of this machine
+    #[arg(long, value_name = "RUNTIME", value_enum, conflicts_with_all = ["clock", "seed"])]
+    pub(crate) runtime: Option<RuntimeKind>,
+
+    /// Let pods run commands of this machine where their image is not in the image store, and see its files
+    #[arg(long, requires = "runtime")]
+    pub(crate) allow_host_commands: bool,
+
+    /// Where the images of this machine are; by default where `kubewright image` keeps them
+    #[arg(long, value_name = "DIR", requires = "runtime")]
+    pub(crate) image_store: Option<PathBuf>,
 
     /// Which built-in controllers run: `*` for all, a name, or `-name` for all but that one
     #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
@@ -171,7 +184,19 @@ pub(crate) struct UpArgs {
     pub(crate) seed: Option<u64>,
 }
 
+/// What runs the containers of pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum RuntimeKind {
+    /// Processes of this machine, in namespaces of their own where it has them
+    Process,
+}
+
 impl UpArgs {
+    /// How many simulated nodes there are. Whoever has pods run wants them to run, not to be simulated.
+    pub(crate) fn nodes(&self) -> usize {
+        usize::from(self.nodes.unwrap_or(u16::from(self.runtime.is_none())))
+    }
+
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }
@@ -213,7 +238,7 @@ mod tests {
     #[test]
     fn the_defaults_are_one_node_all_controllers_and_a_file_in_this_folder() {
         let args = up("").expect("no argument is needed");
-        assert_eq!((args.port, args.nodes, args.controllers.as_str(), args.seed), (6443, 1, "*", None));
+        assert_eq!((args.port, args.nodes(), args.controllers.as_str(), args.seed), (6443, 1, "*", None));
         assert_eq!(args.kubeconfig, PathBuf::from("kubewright.kubeconfig"));
         assert_eq!(args.timeout(), Duration::from_secs(60));
         assert!(!args.samples && !args.exit_when_ready && !args.quiet);
@@ -264,6 +289,18 @@ mod tests {
     fn a_seed_would_give_the_uids_of_what_is_kept_to_others() {
         let refused = up("--data folder --seed 1").expect_err("no seed twice");
         assert!(refused.contains("'--seed <NUMBER>'") && refused.contains("'--data <DIR>'"), "{refused}");
+    }
+
+    #[test]
+    fn a_runtime_has_its_own_node_and_lives_in_the_time_of_this_machine() {
+        let args = up("--runtime process --allow-host-commands").expect("a runtime");
+        assert_eq!((args.runtime, args.nodes()), (Some(RuntimeKind::Process), 0));
+        assert_eq!(up("--runtime process --nodes 3").expect("both").nodes(), 3);
+        for other in ["--seed 1", "--clock speed=60"] {
+            let refused = up(&format!("--runtime process {other}")).expect_err(other);
+            assert!(refused.contains("cannot be used with"), "{refused}");
+        }
+        assert!(up("--allow-host-commands").is_err());
     }
 
     #[test]

@@ -7,12 +7,17 @@ use kube::Client;
 use kubewright_cluster::{Cluster, DataDirectory, Endpoint, Secret, ServeError};
 use kubewright_world::World;
 
-use crate::{args::UpArgs, kubeconfig::Access};
+use crate::{
+    args::{RuntimeKind, UpArgs},
+    kubeconfig::Access,
+    process_node::Machine,
+};
 
 /// A cluster that is served on a port of this machine.
 pub(crate) struct Engine {
     cluster: Cluster,
     access: Access,
+    machine: Option<Machine>,
 }
 
 impl Engine {
@@ -24,9 +29,6 @@ impl Engine {
         let world = args.seed.map_or_else(World::real, World::seeded);
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
         let mut builder = Cluster::builder().admin(args.admin);
-        if let Some(pacing) = args.clock {
-            builder = builder.pacing(pacing);
-        }
         let (endpoint, token) = match &args.data {
             Some(path) => {
                 let data = DataDirectory::open(path, &world).context("--data")?;
@@ -42,6 +44,16 @@ impl Engine {
                 (endpoint, token)
             }
         };
+        let machine = match args.runtime {
+            Some(RuntimeKind::Process) => Some(Machine::open(args, &world).await?),
+            None => None,
+        };
+        if let Some(machine) = &machine {
+            builder = builder.process_node(machine.settings());
+        }
+        if let Some(pacing) = args.clock {
+            builder = builder.pacing(pacing);
+        }
         let access = Access {
             server: format!("https://{}", endpoint.address()),
             ca: endpoint.ca_pem(),
@@ -50,12 +62,12 @@ impl Engine {
         let cluster = builder
             .world(world)
             .controllers(&args.controllers)
-            .nodes(usize::from(args.nodes))
+            .nodes(args.nodes())
             .endpoint(endpoint)
             .admin_token(token)
             .start()
             .await?;
-        Ok(Self { cluster, access })
+        Ok(Self { cluster, access, machine })
     }
 
     /// How its administrator reaches it.
@@ -77,9 +89,17 @@ impl Engine {
         self.cluster.world().clone()
     }
 
-    /// Ends the controllers, the watches and the listener, and waits for them.
+    /// What there is to say of the node of this machine, where there is one.
+    pub(crate) fn machine(&self) -> Option<String> {
+        self.machine.as_ref().map(Machine::greeting)
+    }
+
+    /// Ends the controllers, the watches and the listener, and waits for them; containers too.
     pub(crate) async fn shutdown(self) {
         self.cluster.stop().await;
+        if let Some(machine) = self.machine {
+            machine.close().await;
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod drop_in;
 mod engine;
 mod image;
 mod kubeconfig;
+mod process_node;
 mod progress;
 mod report;
 mod samples;

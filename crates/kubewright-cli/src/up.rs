@@ -74,6 +74,9 @@ fn greet(voice: &Voice, args: &UpArgs, engine: &Engine, started: Instant) {
         started.elapsed().as_millis()
     ));
     voice.say(&format!("kubeconfig written to {path}: KUBECONFIG={path} kubectl get all -A"));
+    if let Some(machine) = engine.machine() {
+        voice.say(&machine);
+    }
     if !args.exit_when_ready {
         voice.say(&match &args.data {
             Some(path) => format!("Ctrl-C ends the cluster; --data {} goes on with it", path.display()),

@@ -1,6 +1,6 @@
 //! What a cluster is made of.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
 use crate::cluster::administrator;
-use crate::{Cluster, DataDirectory, DataError, Endpoint};
+use crate::{Cluster, DataDirectory, DataError, Endpoint, ProcessSettings};
 
 /// Why a cluster did not start.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +42,9 @@ pub enum StartError {
     /// The objects of a new cluster were refused.
     #[error("the first objects could not be written: {0}")]
     Bootstrap(#[from] kubewright_apiserver::ApiError),
+    /// The node of this machine was refused.
+    #[error("the node of this machine could not be registered: {0}")]
+    Node(#[from] kube::Error),
 }
 
 /// Settings of a [`Cluster`]; all have defaults.
@@ -51,6 +54,7 @@ pub struct Builder {
     seed: u64,
     controllers: String,
     nodes: usize,
+    process: Option<ProcessSettings>,
     endpoint: Option<Endpoint>,
     data: Option<DataDirectory>,
     accounts: Option<ServiceAccounts>,
@@ -73,6 +77,7 @@ impl Default for Builder {
             seed: 0,
             controllers: "*".to_owned(),
             nodes: 1,
+            process: None,
             endpoint: None,
             data: None,
             accounts: None,
@@ -134,6 +139,15 @@ impl Builder {
     #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
         self.nodes = nodes;
+        self
+    }
+
+    /// A node whose pods run as processes of this machine, beside the simulated ones. Its kubelet acts as
+    /// `system:node:<name>`, so that the authorizer for nodes is asked too. For real worlds: processes live by the
+    /// machine's clock. Default: none.
+    #[must_use]
+    pub fn process_node(mut self, node: ProcessSettings) -> Self {
+        self.process = Some(node);
         self
     }
 
@@ -349,8 +363,13 @@ impl Builder {
         }
         let mut objects = self.objects;
         objects.authentication = published;
+        let mut authorization = self.authorization;
+        let knows_nodes = |mode: &Mode| matches!(mode, Mode::Node | Mode::AlwaysAllow);
+        if self.process.is_some() && !authorization.iter().any(knows_nodes) {
+            authorization.insert(0, Mode::Node);
+        }
         let registry = Registry::with(world.clone(), store, objects);
-        let registry = Arc::new(registry.with_authorization(self.authorization));
+        let registry = Arc::new(registry.with_authorization(authorization));
         bootstrap(&registry).await?;
         let config = Config {
             registry,
@@ -366,10 +385,15 @@ impl Builder {
         let admin =
             self.admin.then(|| Admin::new(server.downgrade(), world.clone(), pacer, shutdown.clone()));
         let mut cluster = Cluster::new(server, world, shutdown, admin);
+        let address = self.endpoint.as_ref().map(Endpoint::address);
         if let Some(endpoint) = self.endpoint {
             cluster.serve(endpoint, proxies.as_ref())?;
         }
         cluster.run(&controllers, &setup);
+        if let Some(process) = self.process {
+            let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            cluster.run_node(process, address.unwrap_or(nowhere)).await?;
+        }
         Ok(cluster)
     }
 }

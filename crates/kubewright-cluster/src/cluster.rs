@@ -1,5 +1,7 @@
 //! A running cluster.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -7,6 +9,7 @@ use kube::Client;
 use kubewright_apiserver::authn::User;
 use kubewright_apiserver::http::ApiServer;
 use kubewright_controllers::{Builtin, Setup};
+use kubewright_kubelet::ProcessNode;
 use kubewright_runtime::Manager;
 use kubewright_store::Revision;
 use kubewright_world::World;
@@ -14,8 +17,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
+use crate::kubelets::{self, Reached};
 use crate::transport::{self, Caller};
-use crate::{Builder, StartError};
+use crate::{Builder, ProcessSettings, StartError};
 
 /// How long nobody must have written for a cluster to count as settled.
 const QUIET: Duration = Duration::from_secs(1);
@@ -78,6 +82,21 @@ impl Cluster {
                 tracing::error!(%error, "the built-in controllers have stopped");
             }
         });
+    }
+
+    /// Registers the node of this machine, and runs its kubelet until the cluster ends.
+    pub(crate) async fn run_node(
+        &mut self,
+        settings: ProcessSettings,
+        api_server: SocketAddr,
+    ) -> kube::Result<()> {
+        let name = settings.node();
+        let client = transport::client(&self.server, kubelets::caller(&name), "default");
+        let settings = settings.kubelet(client, self.world.clone(), api_server);
+        let (node, run) = ProcessNode::start(settings, self.shutdown.child_token()).await?;
+        self.server.kubelets().register(name, Arc::new(Reached { node, clock: self.world.clock }));
+        self.spawn(run);
+        Ok(())
     }
 
     /// Runs a task for as long as the cluster is there.

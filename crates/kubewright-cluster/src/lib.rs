@@ -18,12 +18,14 @@ pub mod admin;
 mod builder;
 mod cluster;
 mod data;
+mod kubelets;
 mod serve;
 mod transport;
 
 pub use builder::{Builder, StartError};
 pub use cluster::Cluster;
 pub use data::{DataDirectory, DataError};
+pub use kubelets::ProcessSettings;
 pub use kubewright_apiserver::admission;
 pub use kubewright_apiserver::authn::{
     FrontProxy, PublicKey, Secret, ServiceAccounts, TokenKey, TokenWebhook, User, token_file,

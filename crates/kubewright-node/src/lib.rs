@@ -17,6 +17,7 @@ pub mod storage;
 
 use kubewright_runtime::Controller;
 
+pub use self::managed::PROCESS;
 pub use self::scheduler::scheduler;
 
 /// The controllers of simulated nodes: `count` nodes that are there from the start; and the pods on them.

@@ -5,6 +5,15 @@ use k8s_openapi::api::core::v1::Node;
 /// The annotation by which kwok knows its nodes.
 pub(crate) const ANNOTATION: &str = "kwok.x-k8s.io/node";
 
+/// The annotation of a node whose pods really run: it is not simulated, and pods are placed on it.
+pub const PROCESS: (&str, &str) = (ANNOTATION, "process");
+
+/// Whether a node's annotation says that its pods really run.
+pub(crate) fn is_process(node: &Node) -> bool {
+    let annotations = node.metadata.annotations.as_ref();
+    annotations.and_then(|annotations| annotations.get(PROCESS.0)).is_some_and(|said| said == PROCESS.1)
+}
+
 /// Which nodes are simulated; pods on others are left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Managed {
@@ -18,6 +27,11 @@ impl Managed {
     /// Whoever asks for nodes has all that come later simulated too; whoever asks for none, only those that say so.
     pub(crate) fn of(nodes: usize) -> Self {
         if nodes == 0 { Self::Fake } else { Self::All }
+    }
+
+    /// Whether pods are placed on the node.
+    pub(crate) fn places_on(self, node: &Node) -> bool {
+        self.includes(node) || is_process(node)
     }
 
     /// Whether the node is simulated.
@@ -46,5 +60,9 @@ mod tests {
         assert!(Managed::of(0).includes(&fake) && Managed::of(1).includes(&fake));
         assert!(!Managed::of(0).includes(&plain) && Managed::of(1).includes(&plain));
         assert!(!Managed::of(0).includes(&other) && !Managed::of(1).includes(&other));
+        let process = node(json!({ANNOTATION: "process"}));
+        assert!(!Managed::of(0).includes(&process) && !Managed::of(1).includes(&process));
+        assert!(Managed::of(0).places_on(&process) && Managed::of(1).places_on(&process));
+        assert!(!Managed::of(1).places_on(&other));
     }
 }

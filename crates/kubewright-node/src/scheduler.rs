@@ -139,7 +139,7 @@ impl Scheduler {
         let news = self.inbox.take();
         let mut state = self.state.lock();
         for key in &news.nodes {
-            let node = ctx.get::<Node>(key).filter(|node| self.managed.includes(node));
+            let node = ctx.get::<Node>(key).filter(|node| self.managed.places_on(node));
             state.see_node(key, node);
         }
         for key in &news.pods {

@@ -1,4 +1,6 @@
 //! The SDK and the control plane together in one process, in virtual time.
 
 mod apply;
+mod fake_runtime;
+mod process_node;
 mod virtual_time;

@@ -9,4 +9,5 @@ mod envtest;
 mod golden;
 mod kube_rs;
 mod kubectl;
+mod process;
 mod python;

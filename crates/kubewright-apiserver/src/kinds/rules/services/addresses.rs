@@ -68,6 +68,19 @@ fn check_stack(all: &At<'_>, families: &At<'_>, errors: &mut Errors) {
     }
 }
 
+/// The addresses of pods that run as processes of this machine: 127.64.0.0/10 (`docs/process.md`).
+fn is_of_process(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V4(ip) if ip.octets()[0] == 127 && ip.octets()[1] & 0xc0 == 64)
+}
+
+/// An address at which an endpoint of an Endpoints or EndpointSlice may be: as [`check_endpoint_ip`], but that pods which
+/// run as processes of this machine have addresses of its loopback network. A real API server refuses these.
+pub(super) fn check_pod_ip(at: &At<'_>, errors: &mut Errors) {
+    if !at.text().parse().is_ok_and(is_of_process) {
+        check_endpoint_ip(at, errors);
+    }
+}
+
 /// An address at which an endpoint may be (`ValidateEndpointIP`): a text that is none has been told already.
 pub(super) fn check_endpoint_ip(at: &At<'_>, errors: &mut Errors) {
     let Ok(ip) = at.text().parse::<IpAddr>() else { return };

@@ -43,7 +43,7 @@ fn check(subsets: &At<'_>, errors: &mut Errors) {
             if node.is_set() {
                 errors.text(&node, text::subdomain);
             }
-            addresses::check_endpoint_ip(&ip, errors);
+            addresses::check_pod_ip(&ip, errors);
         }
         let ports = subset.get("ports");
         for port in ports.items() {

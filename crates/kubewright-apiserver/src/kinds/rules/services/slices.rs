@@ -120,7 +120,7 @@ fn check_address(list: &At<'_>, address: &At<'_>, kind: &str, errors: &mut Error
                 if address.text().contains(':') != (kind == "IPv6") {
                     errors.invalid_as(list, address.text(), format!("must be an {kind} address"));
                 }
-                addresses::check_endpoint_ip(address, errors);
+                addresses::check_pod_ip(address, errors);
             }
         }
         "FQDN" if errors.need(address) => {

@@ -1,0 +1,125 @@
+//! The node of this machine (`up --runtime process`): its runtime, its images, and where its files are.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::{Context, anyhow};
+use kubewright_cluster::ProcessSettings;
+use kubewright_image::Store;
+use kubewright_kubelet::container::{Isolation, ProcessRuntime, Runtime};
+use kubewright_world::World;
+
+use crate::args::UpArgs;
+
+/// Where the node's files are in the folder of a cluster that is kept.
+const FOLDER: &str = "node";
+
+/// What pods share with this machine whatever it allows.
+const SHARED: &str = "the network, CPU and memory without limits";
+
+/// What the node of this machine is made of.
+pub(crate) struct Machine {
+    runtime: Arc<ProcessRuntime>,
+    images: Store,
+    folder: PathBuf,
+    /// Whether the folder goes with the cluster.
+    is_temporary: bool,
+    host_access: bool,
+}
+
+impl Machine {
+    /// Opens the image store and the runtime.
+    ///
+    /// # Errors
+    /// When a folder cannot be had, or no container can be started on this machine.
+    pub(crate) async fn open(args: &UpArgs, world: &World) -> anyhow::Result<Self> {
+        let store = match &args.image_store {
+            Some(folder) => folder.clone(),
+            None => Store::default_path()?,
+        };
+        let images = Store::open(&store).map_err(|error| {
+            anyhow!("{error}; name another place with --image-store or KUBEWRIGHT_IMAGES")
+        })?;
+        let (folder, is_temporary) = match &args.data {
+            Some(data) => (std::path::absolute(data)?.join(FOLDER), false),
+            None => (env::temp_dir().join(format!("kubewright-{}", world.dice.suffix(10))), true),
+        };
+        make_private(&folder, is_temporary)
+            .with_context(|| format!("cannot make {} for the files of pods", folder.display()))?;
+        let launcher = env::current_exe().context("--runtime process has to start kubewright again")?;
+        let runtime = ProcessRuntime::open(&folder.join("runtime"), launcher, world.clock)
+            .await
+            .context("--runtime process")?;
+        let host_access = args.allow_host_commands;
+        Ok(Self { runtime: Arc::new(runtime), images, folder, is_temporary, host_access })
+    }
+
+    pub(crate) fn settings(&self) -> ProcessSettings {
+        ProcessSettings {
+            name: None,
+            runtime: Arc::clone(&self.runtime) as Arc<dyn Runtime>,
+            images: Some(self.images.clone()),
+            folder: self.folder.clone(),
+            host_access: self.host_access,
+        }
+    }
+
+    /// One line: what keeps pods apart from this machine, and what does not.
+    pub(crate) fn greeting(&self) -> String {
+        told(&self.runtime.isolation(), self.host_access)
+    }
+
+    /// Ends what still runs; of a cluster that is not kept nothing stays.
+    pub(crate) async fn close(self) {
+        self.runtime.close().await;
+        if self.is_temporary {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// Secrets of pods are in there: only this user may look.
+fn make_private(folder: &Path, is_new: bool) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    let mut builder = fs::DirBuilder::new();
+    builder.mode(0o700).recursive(!is_new).create(folder)
+}
+
+fn told(isolation: &Isolation, host_access: bool) -> String {
+    let apart = match &isolation.namespaces[..] {
+        [] => "nothing keeps them apart from it".to_owned(),
+        names => format!("in namespaces of their own ({})", names.join(", ")),
+    };
+    let missing = match &isolation.missing[..] {
+        [] => String::new(),
+        missing => format!("; not kept apart: {}", missing.join(", ")),
+    };
+    let host = if host_access { "; pods may run its commands and see its files" } else { "" };
+    format!("pods run as processes of this machine, {apart}{missing}; they share with it {SHARED}{host}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_kept_apart_is_said() {
+        let isolation = Isolation {
+            namespaces: vec!["user", "mount"],
+            missing: vec!["pid (operation not permitted)".to_owned()],
+        };
+        assert_eq!(
+            told(&isolation, false),
+            "pods run as processes of this machine, in namespaces of their own (user, mount); not kept apart: \
+             pid (operation not permitted); they share with it the network, CPU and memory without limits"
+        );
+        let nothing = told(&Isolation { namespaces: Vec::new(), missing: Vec::new() }, true);
+        assert!(
+            nothing.contains("nothing keeps them apart") && nothing.ends_with("see its files"),
+            "{nothing}"
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! Addresses for pods: of the machine's loopback network, all of which every process can listen on.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::net::Ipv4Addr;
+
+/// 127.64.0.0/10, less its first and last address.
+const FIRST: Ipv4Addr = Ipv4Addr::new(127, 64, 0, 1);
+const LAST: Ipv4Addr = Ipv4Addr::new(127, 127, 255, 254);
+
+/// Who has which address.
+#[derive(Debug)]
+pub(crate) struct Addresses {
+    taken: BTreeMap<Ipv4Addr, String>,
+    next: Ipv4Addr,
+}
+
+impl Default for Addresses {
+    fn default() -> Self {
+        Self { taken: BTreeMap::new(), next: FIRST }
+    }
+}
+
+impl Addresses {
+    /// The address of the pod with this uid: the one that it had before, where that is still free, else one that nobody
+    /// has had for long. `None` when all four million are taken.
+    pub(crate) fn give(&mut self, uid: &str, before: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
+        let before = before.filter(|address| (FIRST..=LAST).contains(address));
+        if let Some(address) = before
+            && self.taken.get(&address).is_none_or(|owner| owner == uid)
+        {
+            self.taken.insert(address, uid.to_owned());
+            return Some(address);
+        }
+        let start = self.next;
+        loop {
+            let address = self.next;
+            self.next = if address == LAST { FIRST } else { Ipv4Addr::from_bits(address.to_bits() + 1) };
+            if let Entry::Vacant(free) = self.taken.entry(address) {
+                free.insert(uid.to_owned());
+                return Some(address);
+            }
+            if self.next == start {
+                return None;
+            }
+        }
+    }
+
+    /// The pod has gone.
+    pub(crate) fn free(&mut self, uid: &str) {
+        self.taken.retain(|_, owner| owner != uid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_have_addresses_of_their_own_and_keep_them() {
+        let mut addresses = Addresses::default();
+        assert_eq!(addresses.give("a", None), Some(FIRST));
+        assert_eq!(addresses.give("b", None), Some(Ipv4Addr::new(127, 64, 0, 2)));
+        let other = Ipv4Addr::new(127, 64, 0, 9);
+        assert_eq!(addresses.give("c", Some(other)), Some(other));
+        assert_eq!(addresses.give("d", Some(other)), Some(Ipv4Addr::new(127, 64, 0, 3)), "it is taken");
+        addresses.free("a");
+        assert_eq!(addresses.give("e", None), Some(Ipv4Addr::new(127, 64, 0, 4)), "not at once again");
+        assert_eq!(addresses.give("f", Some(Ipv4Addr::new(10, 0, 0, 1))), Some(Ipv4Addr::new(127, 64, 0, 5)));
+    }
+}

@@ -1,0 +1,125 @@
+//! What a worker tells the API server: how its pod is, and that nothing of it is left (`pkg/kubelet/status`).
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use serde_json::{Value, json};
+
+use super::super::report::{differs, status};
+use super::super::state::Course;
+use super::carry_out::later;
+use super::{TELL_AGAIN, Worker, version};
+use crate::images::blocking;
+use crate::inputs::volumes;
+
+impl Worker {
+    fn api(&self) -> Api<Pod> {
+        let namespace = self.pod.metadata.namespace.as_deref().unwrap_or_default();
+        Api::namespaced(self.around.client.clone(), namespace)
+    }
+
+    fn name(&self) -> &str {
+        self.pod.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// Writes the status of the pod where it says something new.
+    pub(super) async fn tell(&mut self) {
+        let now = self.now();
+        let new = status(&self.pod, &self.blueprint, &self.state, self.around.host, now);
+        let over = self.state.course == Course::Over && !self.state.is_busy();
+        self.view.tell(Arc::clone(&self.pod), new.clone(), self.state.address, over);
+        if self.gone || !differs(&self.pod, &new) || self.written.as_ref() == Some(&new) {
+            self.tell_at = None;
+            return;
+        }
+        if self.tell_at.is_some_and(|at| at > now) {
+            return;
+        }
+        let body = json!({"metadata": {"uid": self.pod.metadata.uid}, "status": body(&new)});
+        let params = PatchParams::default();
+        match self.api().patch_status(self.name(), &params, &Patch::Strategic(&body)).await {
+            Ok(pod) => {
+                self.written = Some(new);
+                self.tell_at = None;
+                if version(&pod) > version(&self.pod) && pod.metadata.uid == self.pod.metadata.uid {
+                    self.pod = Arc::new(pod);
+                    self.blueprint = super::Blueprint::of(&self.pod);
+                }
+            }
+            Err(kube::Error::Api(refusal)) if refusal.is_not_found() => self.gone = true,
+            Err(error) => {
+                tracing::warn!(pod = %self.pod_name(), %error, "the status of a pod was not taken");
+                self.tell_at = Some(later(now, TELL_AGAIN));
+            }
+        }
+    }
+
+    /// A pod whose containers have ended stays until somebody deletes it; then all that is left of it goes.
+    pub(super) async fn is_finished(&mut self) -> bool {
+        if !self.is_deleted() {
+            return false;
+        }
+        if !self.gone {
+            if self.tell_at.is_some() {
+                return false;
+            }
+            let preconditions = Preconditions { uid: self.pod.metadata.uid.clone(), resource_version: None };
+            let params = DeleteParams {
+                grace_period_seconds: Some(0),
+                preconditions: Some(preconditions),
+                ..DeleteParams::default()
+            };
+            match self.api().delete(self.name(), &params).await {
+                Ok(_) => {}
+                Err(kube::Error::Api(refusal)) if refusal.is_not_found() || refusal.is_conflict() => {}
+                Err(error) => {
+                    tracing::warn!(pod = %self.pod_name(), %error, "a pod that has ended was not removed");
+                    self.tell_at = Some(later(self.now(), TELL_AGAIN));
+                    return false;
+                }
+            }
+            if self.pod.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty()) {
+                // Others hold it; nothing is left to do here.
+                self.view.tell(Arc::clone(&self.pod), PodStatus::default(), None, true);
+            }
+        }
+        self.clean_up().await;
+        true
+    }
+
+    async fn clean_up(&self) {
+        let (node, pod) = (Arc::clone(&self.around.preparer.node), Arc::clone(&self.pod));
+        let removed = blocking(move || {
+            let _ = std::fs::remove_dir_all(node.log_folder(&pod));
+            volumes::remove(&node, &pod).map_err(|error| error.to_string())
+        });
+        if let Err(error) = removed.await {
+            tracing::warn!(pod = %self.pod_name(), %error, "what a pod left behind was not removed");
+        }
+    }
+}
+
+/// A status as a strategic merge patch: conditions are merged by their type, so what they no longer say is taken out by
+/// name.
+fn body(status: &PodStatus) -> Value {
+    let mut body = serde_json::to_value(status).unwrap_or_default();
+    let blank = |object: &mut Value, fields: &[&str]| {
+        for field in fields {
+            if object.get(field).is_none() {
+                object[field] = Value::Null;
+            }
+        }
+    };
+    for condition in body["conditions"].as_array_mut().into_iter().flatten() {
+        blank(condition, &["reason", "message", "lastProbeTime"]);
+    }
+    blank(&mut body, &["reason", "message"]);
+    if body["conditions"].is_null()
+        && let Some(fields) = body.as_object_mut()
+    {
+        fields.remove("conditions");
+    }
+    body
+}

@@ -1,0 +1,177 @@
+//! Probes and hooks that make an HTTP request.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONNECTION, HOST, HeaderName, HeaderValue, LOCATION, USER_AGENT};
+use http::{HeaderMap, Request, Response};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::core::v1::HTTPHeader;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
+
+use super::url::Url;
+use super::{Answer, tcp};
+
+/// So much of a body is read.
+const LONGEST_BODY: usize = 10 * 1024;
+const REDIRECTS: usize = 10;
+
+pub(super) async fn probe(url: &Url, headers: &[HTTPHeader], timeout: Duration) -> Answer {
+    match get(url, headers, "kube-probe/1.36", timeout).await {
+        Ok((200..=299, _)) => Answer::Good,
+        Ok((300..=399, body)) => {
+            Answer::Warning(format!("Probe terminated redirects, Response body: {body}"))
+        }
+        Ok((code, _)) => Answer::Bad(format!("HTTP probe failed with statuscode: {code}")),
+        Err(problem) => Answer::Bad(problem),
+    }
+}
+
+/// Asks, and follows redirects on the same host. Gives the status code and the beginning of the body; a failure is told in
+/// Go's words.
+pub(crate) async fn get(
+    url: &Url,
+    headers: &[HTTPHeader],
+    agent: &'static str,
+    timeout: Duration,
+) -> Result<(u16, String), String> {
+    let late = || {
+        format!("Get \"{url}\": context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
+    };
+    let all = async {
+        let mut url = url.clone();
+        for _ in 0..=REDIRECTS {
+            let response = ask(&url, headers, agent, timeout).await?;
+            let code = response.status().as_u16();
+            let target = response.headers().get(LOCATION).and_then(|to| url.redirected(to.to_str().ok()?));
+            match target {
+                Some(target) if matches!(code, 301 | 302 | 303 | 307 | 308) => url = target,
+                _ => {
+                    let body = Limited::new(response.into_body(), LONGEST_BODY).collect().await;
+                    let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+                    return Ok((code, String::from_utf8_lossy(&body).into_owned()));
+                }
+            }
+        }
+        Err(format!("Get \"{url}\": stopped after 10 redirects"))
+    };
+    tokio::time::timeout(timeout, all).await.unwrap_or_else(|_| Err(late()))
+}
+
+async fn ask(
+    url: &Url,
+    headers: &[HTTPHeader],
+    agent: &'static str,
+    timeout: Duration,
+) -> Result<Response<Incoming>, String> {
+    let failed = |problem: String| format!("Get \"{url}\": {problem}");
+    let stream = tcp::connect(&url.host, url.port, timeout).await.map_err(failed)?;
+    let request = request(url, headers, agent).map_err(failed)?;
+    let response = if url.scheme == "https" {
+        let name = ServerName::try_from(url.host.clone()).map_err(|error| failed(error.to_string()))?;
+        let connector = TlsConnector::from(Arc::new(whatever_certificate()));
+        let stream = connector.connect(name, stream).await.map_err(|error| failed(not_tls(&error)))?;
+        send(stream, request).await
+    } else {
+        send(stream, request).await
+    };
+    response.map_err(|error| {
+        failed(if error.is_incomplete_message() { "EOF".to_owned() } else { error.to_string() })
+    })
+}
+
+fn not_tls(error: &io::Error) -> String {
+    if error.to_string().contains("InvalidContentType") {
+        "http: server gave HTTP response to HTTPS client".to_owned()
+    } else {
+        error.to_string()
+    }
+}
+
+fn request(url: &Url, headers: &[HTTPHeader], agent: &'static str) -> Result<Request<Empty<Bytes>>, String> {
+    let mut all = HeaderMap::new();
+    for HTTPHeader { name, value } in headers {
+        let name: HeaderName = name.parse().map_err(|_| format!("invalid header field name {name:?}"))?;
+        let value = HeaderValue::from_str(value)
+            .map_err(|_| format!("invalid header field value for {:?}", name.as_str()))?;
+        all.append(name, value);
+    }
+    all.entry(USER_AGENT).or_insert(HeaderValue::from_static(agent));
+    all.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
+    all.insert(CONNECTION, HeaderValue::from_static("close"));
+    if !all.contains_key(HOST) {
+        let host = HeaderValue::from_str(&url.authority()).map_err(|error| error.to_string())?;
+        all.insert(HOST, host);
+    }
+    let mut request = Request::get(&url.path).body(Empty::new()).map_err(|error| error.to_string())?;
+    *request.headers_mut() = all;
+    Ok(request)
+}
+
+async fn send(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    request: Request<Empty<Bytes>>,
+) -> hyper::Result<Response<Incoming>> {
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(async move {
+        let _ = connection.await;
+    });
+    sender.send_request(request).await
+}
+
+/// Probes trust any certificate, as the kubelet's do.
+fn whatever_certificate() -> ClientConfig {
+    let provider = Arc::new(default_provider());
+    let builder = ClientConfig::builder_with_provider(provider);
+    let builder = builder.with_safe_default_protocol_versions();
+    #[expect(clippy::expect_used, reason = "ring supports the default versions")]
+    let builder = builder.expect("TLS 1.2 and 1.3");
+    builder.dangerous().with_custom_certificate_verifier(Arc::new(Whatever)).with_no_client_auth()
+}
+
+#[derive(Debug)]
+struct Whatever;
+
+impl ServerCertVerifier for Whatever {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}

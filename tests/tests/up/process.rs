@@ -1,0 +1,269 @@
+//! Pods that run as processes of this machine (`up --runtime process`), with kubectl.
+//!
+//! Their image is made of a static busybox: `cargo xtask test` finds or fetches one.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use kubewright_tests::{Up, needed};
+use serde_json::json;
+
+/// The commands that the image has.
+const COMMANDS: [&str; 8] = ["sh", "echo", "sleep", "cat", "httpd", "id", "date", "hostname"];
+
+/// A store of images of its own, with `busybox:latest` in it; gone when dropped.
+struct Images(PathBuf);
+
+impl Images {
+    fn with_busybox(test: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("kubewright-images-{test}-{}", std::process::id()));
+        let archive = folder.join("busybox.tar");
+        save(&folder, &archive);
+        let images = Self(folder);
+        let loaded = Command::new(needed("KUBEWRIGHT"))
+            .args(["image", "load", "--image-store"])
+            .arg(images.store())
+            .arg(&archive)
+            .output()
+            .expect("kubewright starts");
+        let told = String::from_utf8_lossy(&loaded.stdout);
+        assert!(told.starts_with("Loaded docker.io/library/busybox:latest"), "{told} {loaded:?}");
+        images
+    }
+
+    fn store(&self) -> PathBuf {
+        self.0.join("store")
+    }
+}
+
+impl Drop for Images {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Writes an image as `docker save` does.
+fn save(folder: &Path, archive: &Path) {
+    let (root, saved) = (folder.join("root"), folder.join("saved"));
+    fs::create_dir_all(root.join("bin")).expect("a folder");
+    fs::create_dir_all(&saved).expect("a folder");
+    fs::copy(needed("BUSYBOX"), root.join("bin/busybox")).expect("busybox is copied");
+    for command in COMMANDS {
+        symlink("busybox", root.join("bin").join(command)).expect("a link");
+    }
+    tar(&root, &saved.join("layer.tar"), &["bin"]);
+    let layer = fs::read(saved.join("layer.tar")).expect("the layer is there");
+    let digest = ring::digest::digest(&ring::digest::SHA256, &layer);
+    let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let config = json!({
+        "architecture": if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" },
+        "os": "linux",
+        "config": {"Env": ["PATH=/bin"], "Cmd": ["sh"]},
+        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{digest}")]},
+    });
+    fs::write(saved.join("config.json"), config.to_string()).expect("it is written");
+    let manifest =
+        json!([{"Config": "config.json", "RepoTags": ["busybox:latest"], "Layers": ["layer.tar"]}]);
+    fs::write(saved.join("manifest.json"), manifest.to_string()).expect("it is written");
+    tar(&saved, archive, &["manifest.json", "config.json", "layer.tar"]);
+}
+
+fn tar(folder: &Path, archive: &Path, names: &[&str]) {
+    let mut tar = Command::new("tar");
+    tar.arg("-C")
+        .arg(folder)
+        .args(["--owner=0", "--group=0", "--numeric-owner", "-cf"])
+        .arg(archive)
+        .args(names);
+    assert!(tar.status().expect("tar starts").success());
+}
+
+fn start(test: &str, images: &Images, more: &[&str]) -> Up {
+    let store = images.store().display().to_string();
+    let mut arguments = vec!["--runtime", "process", "--image-store", &store];
+    arguments.extend(more);
+    Up::start(test, &arguments)
+}
+
+/// A pod of one container that runs this in a shell.
+fn pod(name: &str, script: &str, more: &serde_json::Value) -> String {
+    let mut spec = json!({"terminationGracePeriodSeconds": 1, "containers": [
+        {"name": "c", "image": "busybox", "imagePullPolicy": "Never", "command": ["sh", "-c", script]}]});
+    let fields = more.as_object().cloned().unwrap_or_default();
+    for (field, value) in fields {
+        match field.as_str() {
+            "volumes" => spec["volumes"] = value,
+            field => spec["containers"][0][field] = value,
+        }
+    }
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": name}}, "spec": spec})
+        .to_string()
+}
+
+#[tokio::test]
+#[ignore = "needs kubectl and busybox: cargo xtask test"]
+async fn a_job_of_a_loaded_image_echoes_and_is_complete() {
+    let images = Images::with_busybox("job");
+    let up = start("process-job", &images, &[]);
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "hello"}, "spec": {
+        "template": {"spec": {"restartPolicy": "Never", "containers": [
+            {"name": "c", "image": "busybox:latest", "imagePullPolicy": "IfNotPresent",
+             "command": ["echo", "hello", "from", "busybox"]}]}}}});
+    let _ = up.apply(&job.to_string());
+    up.eventually("get job hello -o jsonpath={.status.succeeded}", |said| said == "1").await;
+    assert_eq!(up.kubectl("logs job/hello"), "hello from busybox\n");
+    let code = "get pods -o jsonpath={.items[0].status.containerStatuses[0].state.terminated.exitCode}";
+    assert_eq!(up.kubectl(code), "0");
+    let id = up.kubectl("get pods -o jsonpath={.items[0].status.containerStatuses[0].imageID}");
+    assert!(id.contains("sha256:"), "{id}");
+}
+
+#[tokio::test]
+#[ignore = "needs kubectl and busybox: cargo xtask test"]
+async fn commands_and_ports_of_a_running_pod_are_reached() {
+    let images = Images::with_busybox("exec");
+    let up = start("process-exec", &images, &[]);
+    let script = "echo a page > /index.html; exec httpd -f -h / -p $IP:8080";
+    let env = json!([{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]);
+    let probe = json!({"tcpSocket": {"port": 8080}, "periodSeconds": 1});
+    let _ = up.apply(&pod("web", script, &json!({"env": env, "readinessProbe": probe})));
+    up.eventually("get pod web -o jsonpath={.status.containerStatuses[0].ready}", |ready| ready == "true")
+        .await;
+    assert_eq!(up.kubectl("exec web -- cat /index.html"), "a page\n");
+    assert_eq!(up.kubectl("exec web -- hostname"), "web\n");
+    let failed = up.try_kubectl("exec web -- cat /nothing");
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("exit code 1"), "{failed:?}");
+
+    let mut forward = Ended(up.start_kubectl("port-forward pod/web :8080"));
+    let mut told = String::new();
+    // Kept, as kubectl ends when it cannot tell of connections any more.
+    let mut output = BufReader::new(forward.0.stdout.take().expect("it is piped"));
+    output.read_line(&mut told).expect("a line");
+    // "Forwarding from 127.0.0.1:40000 -> 8080"
+    let address = told.split_whitespace().nth(2).expect("an address").to_owned();
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.write_all(b"GET /index.html HTTP/1.0\r\n\r\n").expect("it is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.ends_with("a page\n"), "{answer}");
+    drop(output);
+}
+
+/// Ends a process when dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs kubectl and busybox: cargo xtask test"]
+async fn a_pod_calls_the_api_server_as_its_service_account() {
+    let images = Images::with_busybox("account");
+    let up = start("process-account", &images, &["--allow-host-commands"]);
+    let script = "cd /var/run/secrets/kubernetes.io/serviceaccount; \
+        curl -sS --cacert ca.crt -H \"Authorization: Bearer $(cat token)\" \
+        https://$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT/api/v1/namespaces/$(cat namespace)/pods";
+    // Of this machine's commands: busybox speaks no TLS.
+    let job = pod("caller", script, &json!({"image": "the-machine", "imagePullPolicy": "IfNotPresent"}));
+    let _ = up.apply(&job.replace("\"spec\":{", "\"spec\":{\"restartPolicy\":\"Never\","));
+    up.eventually("get pod caller -o jsonpath={.status.phase}", |phase| phase == "Succeeded").await;
+    let answer = up.kubectl("logs caller");
+    assert!(answer.contains("system:serviceaccount:default:default"), "{answer}");
+    assert!(
+        answer.contains("\"reason\": \"Forbidden\"") || answer.contains("\"reason\":\"Forbidden\""),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+#[ignore = "needs kubectl and busybox: cargo xtask test"]
+async fn a_crashing_container_backs_off_and_its_logs_are_told() {
+    let images = Images::with_busybox("crash");
+    let up = start("process-crash", &images, &[]);
+    let _ = up.apply(&pod("crash", "echo one; echo two; exit 7", &json!({})));
+    let reason = "get pod crash -o jsonpath={.status.containerStatuses[0].state.waiting.reason}";
+    up.eventually(reason, |reason| reason == "CrashLoopBackOff").await;
+    let code = "get pod crash -o jsonpath={.status.containerStatuses[0].lastState.terminated.exitCode}";
+    assert_eq!(up.kubectl(code), "7");
+    assert_eq!(up.kubectl("logs crash --previous"), "one\ntwo\n");
+    assert_eq!(up.kubectl("logs crash --tail=1"), "two\n");
+    let timed = up.kubectl("logs crash --timestamps");
+    let first = timed.lines().next().and_then(|line| line.split_once(' ')).expect("a time and a text");
+    assert!(first.0.parse::<jiff::Timestamp>().is_ok() && first.1 == "one", "{timed}");
+    up.eventually("get events -o jsonpath={..reason}", |reasons| reasons.contains("BackOff")).await;
+}
+
+#[tokio::test]
+#[ignore = "needs kubectl and busybox: cargo xtask test"]
+async fn a_pod_that_is_not_ready_serves_nobody_until_it_is() {
+    let images = Images::with_busybox("ready");
+    let up = start("process-ready", &images, &[]);
+    let probe = json!({"readinessProbe": {"exec": {"command": ["cat", "/ready"]}, "periodSeconds": 1}});
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}});
+    let _ = up.apply(&service.to_string());
+    let _ = up.apply(&pod("web", "sleep 1000", &probe));
+    up.eventually("get pod web -o jsonpath={.status.phase}", |phase| phase == "Running").await;
+    let ready = "get endpointslices -l kubernetes.io/service-name=web -o jsonpath={.items[0].endpoints[0].conditions.ready}";
+    up.eventually(ready, |ready| ready == "false").await;
+    let message = "get events --field-selector reason=Unhealthy -o jsonpath={..message}";
+    up.eventually(message, |message| message.contains("Readiness probe failed: cat: can't open '/ready'"))
+        .await;
+    let file = up.try_kubectl("exec web -- busybox touch /ready");
+    assert!(file.status.success(), "{file:?}");
+    up.eventually(ready, |ready| ready == "true").await;
+}
+
+#[tokio::test]
+#[ignore = "needs kubectl and busybox: cargo xtask test"]
+async fn a_changed_config_map_is_seen_in_the_pod() {
+    let images = Images::with_busybox("map");
+    let up = start("process-map", &images, &[]);
+    let map = |value: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": value}})
+            .to_string()
+    };
+    let _ = up.apply(&map("first"));
+    let mounted = json!({
+        "volumes": [{"name": "m", "configMap": {"name": "m"}}],
+        "volumeMounts": [{"name": "m", "mountPath": "/etc/m"}],
+    });
+    let _ = up.apply(&pod("reader", "sleep 1000", &mounted));
+    up.eventually("exec reader -- cat /etc/m/a", |value| value == "first").await;
+    let _ = up.apply(&map("second"));
+    up.eventually("exec reader -- cat /etc/m/a", |value| value == "second").await;
+}
+
+#[tokio::test]
+#[ignore = "needs kubectl and busybox: cargo xtask test"]
+async fn logs_are_followed_until_the_container_ends() {
+    let images = Images::with_busybox("follow");
+    let up = start("process-follow", &images, &[]);
+    let script = "for i in 1 2 3; do echo line $i; sleep 1; done";
+    let manifest =
+        pod("lines", script, &json!({})).replace("\"spec\":{", "\"spec\":{\"restartPolicy\":\"Never\",");
+    let _ = up.apply(&manifest);
+    up.eventually("get pod lines -o jsonpath={.status.phase}", |phase| phase == "Running").await;
+    assert_eq!(up.kubectl("logs -f lines"), "line 1\nline 2\nline 3\n");
+}
+
+#[tokio::test]
+#[ignore = "needs kubectl and busybox: cargo xtask test"]
+async fn a_node_that_is_started_again_finds_its_containers_gone() {
+    let images = Images::with_busybox("again");
+    let mut up = start("process-again", &images, &["--data", "data"]);
+    let _ = up.apply(&pod("lasting", "sleep 1000", &json!({})));
+    up.eventually("get pod lasting -o jsonpath={.status.phase}", |phase| phase == "Running").await;
+    up.kill_and_start_again();
+    let status = "get pod lasting -o jsonpath={.status.containerStatuses[0].restartCount}/\
+        {.status.containerStatuses[0].lastState.terminated.reason}/{.status.phase}";
+    up.eventually(status, |status| status == "1/ContainerStatusUnknown/Running").await;
+}
