@@ -12,8 +12,11 @@ use crate::{
 /// Runs all tests: first those that need nothing but cargo, then those of clients from outside on a real `kubewright up`.
 pub(crate) fn test() -> Result<()> {
     let mut summary = Summary::default();
-    let mut passed =
-        run_and_read(&mut cargo(["test", "--workspace", "--no-fail-fast"]), |line| summary.read(line))?;
+    let mut alone = cargo(["test", "--workspace", "--no-fail-fast"]);
+    if let Ok(program) = tools::busybox() {
+        alone.env("BUSYBOX", program);
+    }
+    let mut passed = run_and_read(&mut alone, |line| summary.read(line))?;
 
     run(&mut cargo(["build", "--package", "kubewright-cli"]))?;
     let mut outside = cargo(["test", "--package", "kubewright-tests", "--test", "up", "--", "--ignored"]);

@@ -63,7 +63,12 @@ pub(crate) fn busybox() -> Tool {
     let failed =
         |error: anyhow::Error| format!("there is no static busybox, and Debian's cannot be had: {error:#}");
     std::fs::create_dir_all(&folder).map_err(|error| failed(error.into()))?;
-    run(Command::new("apt-get").args(["download", "busybox-static"]).current_dir(&folder)).map_err(failed)?;
+    let download = || run(Command::new("apt-get").args(["download", "busybox-static"]).current_dir(&folder));
+    if download().is_err() {
+        // A new machine may not know yet what there is.
+        run(Command::new("apt-get").arg("update")).map_err(failed)?;
+        download().map_err(failed)?;
+    }
     let package = std::fs::read_dir(&folder)
         .into_iter()
         .flatten()

@@ -167,11 +167,11 @@ impl TestImage {
         Self { layers, config }
     }
 
-    /// One of a static busybox, if this machine has one (Debian's `busybox-static`): `/bin/busybox`, and a link to it for
+    /// One of a static busybox, at `$BUSYBOX` or `/bin/busybox` if this machine has one: that program, and a link to it for
     /// each of these commands; the first of them is what it runs.
     #[must_use]
     pub fn busybox(commands: &[&str]) -> Option<Self> {
-        let program = fs::read("/bin/busybox").ok()?;
+        let program = fs::read(std::env::var_os("BUSYBOX").unwrap_or_else(|| "/bin/busybox".into())).ok()?;
         let folders = TestLayer::new().folder("bin", 0o755).folder("tmp", 0o1777).folder("etc", 0o755);
         let users = b"root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n";
         let base = folders.file("etc/passwd", 0o644, users).file("bin/busybox", 0o755, &program);
