@@ -4,13 +4,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderValue;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{HeaderValue, Request, Response};
 use kube::Client;
 use kubewright_apiserver::authn::User;
 use kubewright_apiserver::http::ApiServer;
+use kubewright_apiserver::webhook::Local;
 use kubewright_controllers::{Builtin, Setup};
 use kubewright_kubelet::ProcessNode;
-use kubewright_runtime::Manager;
+use kubewright_runtime::{Manager, webhook};
 use kubewright_store::Revision;
 use kubewright_world::World;
 use tokio::task::JoinHandle;
@@ -130,6 +133,23 @@ impl Cluster {
         }
     }
 
+    /// Lets webhooks of this process be called by the API server, without a socket: those of an operator whose
+    /// configurations lead to `host`, such as `hooks.default.svc` (a service's name; the service need not exist),
+    /// `127.0.0.1` or `127.0.0.1:9443`. Under a paused clock nothing else works.
+    ///
+    /// ```no_run
+    /// # async fn example(cluster: kubewright_cluster::Cluster, webhooks: kubewright_runtime::webhook::Webhooks) {
+    /// use kubewright_runtime::webhook::{Reach, Server};
+    ///
+    /// let server = Server::new(webhooks).in_process(Reach::service("default", "hooks"));
+    /// cluster.mount_webhooks("hooks.default.svc", server.service());
+    /// tokio::spawn(server.run(cluster.client(), cluster.world().clone(), cluster.shutdown()));
+    /// # }
+    /// ```
+    pub fn mount_webhooks(&self, host: impl Into<String>, service: webhook::Service) {
+        self.server.registry().webhooks().attach(Arc::new(Mounted { host: host.into(), service }));
+    }
+
     /// Time, faults and the log of requests, where the cluster was [asked for them](Builder::admin).
     #[must_use]
     pub fn admin(&self) -> Option<&Admin> {
@@ -181,6 +201,23 @@ impl Cluster {
             // A task that panicked has ended too.
             let _ = task.await;
         }
+    }
+}
+
+/// Webhooks of this process, under a name.
+struct Mounted {
+    host: String,
+    service: webhook::Service,
+}
+
+impl Local for Mounted {
+    fn call(&self, request: &Request<Bytes>) -> Option<BoxFuture<'static, Response<Bytes>>> {
+        let uri = request.uri();
+        let called = uri.host() == Some(&*self.host) || uri.authority().is_some_and(|one| one == &*self.host);
+        called.then(|| {
+            let answer: BoxFuture<'static, _> = Box::pin(self.service.call(request.clone()));
+            answer
+        })
     }
 }
 

@@ -29,6 +29,8 @@ mod reconciler;
 mod replicas;
 pub mod shard;
 mod source;
+#[cfg(feature = "webhook")]
+pub mod webhook;
 mod worker;
 pub mod workqueue;
 

@@ -39,6 +39,8 @@ pub struct Manager {
     replicas: Replicas,
     /// What is wrong with the manager itself.
     mistakes: Vec<String>,
+    #[cfg(feature = "webhook")]
+    webhooks: Vec<crate::webhook::Server>,
 }
 
 impl Manager {
@@ -68,6 +70,8 @@ impl Manager {
             counters: Counters::default(),
             replicas: Replicas::Independent,
             mistakes: Vec::new(),
+            #[cfg(feature = "webhook")]
+            webhooks: Vec::new(),
         }
     }
 
@@ -83,6 +87,15 @@ impl Manager {
             }
         }
         self.controllers.push(controller);
+        self
+    }
+
+    /// Serves webhooks while it runs. They are there before the caches are filled, as those may need a conversion, and on
+    /// every replica.
+    #[cfg(feature = "webhook")]
+    pub fn serve(&mut self, server: crate::webhook::Server) -> &mut Self {
+        self.mistakes.extend(server.check().err().map(|error| error.to_string()));
+        self.webhooks.push(server);
         self
     }
 
@@ -157,6 +170,8 @@ impl Manager {
         let _stop_on_drop = self.stop.clone().drop_guard();
         self.check()?;
         let (failed, mut failures) = mpsc::channel(1);
+        #[cfg(feature = "webhook")]
+        let servers = self.start_webhooks(&failed);
         let (everywhere, in_turn): (Vec<_>, Vec<_>) = std::mem::take(&mut self.controllers)
             .into_iter()
             .partition(|controller| controller.on_every_replica || !self.replicas.take_turns());
@@ -175,10 +190,32 @@ impl Manager {
         self.stop.cancel();
         everywhere.iter().for_each(Hand::shut_down);
         let ended = join(join_all(working.into_iter().map(Tasks::ended)), taking_turns);
+        #[cfg(feature = "webhook")]
+        let ended = join(ended, join_all(servers));
         match tokio::time::timeout(GRACEFUL_SHUTDOWN, ended).await {
             Ok(_) => result,
             Err(_) => result.and(Err(Error::ShutdownTimedOut(GRACEFUL_SHUTDOWN))),
         }
+    }
+
+    /// Starts the webhooks, in a task for each server.
+    #[cfg(feature = "webhook")]
+    fn start_webhooks(
+        &mut self,
+        failed: &mpsc::Sender<Error>,
+    ) -> Vec<tokio_util::task::AbortOnDropHandle<()>> {
+        let servers = std::mem::take(&mut self.webhooks).into_iter().map(|server| {
+            let running = server.run(self.client.clone(), self.world.clone(), self.stop.clone());
+            let ended = failed.clone();
+            let run = async move {
+                if let Err(error) = running.await {
+                    // A full channel means that another failure ends the manager already.
+                    let _ = ended.try_send(error);
+                }
+            };
+            crate::crew::spawn("the webhooks".to_owned(), run, failed.clone())
+        });
+        servers.collect()
     }
 
     fn check(&self) -> Result<(), Error> {

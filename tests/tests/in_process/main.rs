@@ -4,3 +4,4 @@ mod apply;
 mod fake_runtime;
 mod process_node;
 mod virtual_time;
+mod webhooks;

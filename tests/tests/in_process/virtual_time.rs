@@ -247,7 +247,7 @@ async fn shares(cluster: &Cluster, join: impl Fn(&mut Manager)) -> [[usize; 2]; 
         log.lock().clear();
         tokio::time::sleep(Duration::from_secs(3)).await;
         let mut done = std::mem::take(&mut *log.lock());
-        done.retain(|(_, key)| key != "kube-root-ca.crt");
+        done.retain(|(_, key)| key.starts_with('c'));
         done.sort();
         done.dedup();
         ["a", "b"].map(|name| done.iter().filter(|(replica, _)| *replica == name).count())

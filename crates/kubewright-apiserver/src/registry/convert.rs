@@ -128,6 +128,19 @@ impl Registry {
         Ok(converted.pop().unwrap_or(object))
     }
 
+    /// An object of another version as one of the version of `kind`; `None` where nobody has to be asked for that.
+    ///
+    /// # Errors
+    /// 500 when its webhook does not convert it.
+    pub(crate) async fn in_version(&self, kind: &Kind, object: &Value) -> Result<Option<Value>, ApiError> {
+        let Some((versions, webhook)) = converter(kind) else { return Ok(None) };
+        let asked = self.ask(webhook, &kind.api_version(), std::slice::from_ref(object)).await?;
+        Ok(asked.into_iter().next().map(|mut converted| {
+            versions.fit(&kind.version, &mut converted);
+            converted
+        }))
+    }
+
     async fn views(
         &self,
         kind: &Kind,

@@ -45,6 +45,12 @@ impl<K> Ensured<K> {
     }
 }
 
+/// The merge patch that gives `current` what it lacks of `wanted`; `None` if it has everything.
+#[cfg(feature = "webhook")]
+pub(crate) fn lacks(wanted: &Value, current: &Value) -> Option<Value> {
+    difference::between(wanted, current).map(|difference| difference.patch)
+}
+
 /// The reference that makes `owner` the controller of `desired`.
 pub(crate) fn reference<K: Object>(desired: &K, owner: &(dyn Owner + Sync)) -> Result<OwnerReference, Error> {
     let reference = owner.controller_reference()?;

@@ -121,7 +121,26 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// An object of the request in the version of `matched`.
+    /// An object of the request in the version of `matched`, by a webhook if that is who converts the kind.
+    ///
+    /// # Errors
+    /// 500 when the webhook does not convert it.
+    pub(in crate::admission) async fn as_matched<'v>(
+        &self,
+        object: &'v Value,
+        matched: &Kind,
+    ) -> Result<Cow<'v, Value>, ApiError> {
+        match self.in_version(object, matched) {
+            Cow::Borrowed(same) => Ok(Cow::Borrowed(same)),
+            Cow::Owned(renamed) => {
+                let converted = self.review.registry.in_version(matched, object).await?;
+                Ok(Cow::Owned(converted.unwrap_or(renamed)))
+            }
+        }
+    }
+
+    /// An object of the request in the version of `matched`; of a kind that a webhook converts, only its type is that
+    /// version's.
     pub(in crate::admission) fn in_version<'v>(&self, object: &'v Value, matched: &Kind) -> Cow<'v, Value> {
         let kind = self.review.call.kind;
         if kind.version == matched.version && kind.group == matched.group

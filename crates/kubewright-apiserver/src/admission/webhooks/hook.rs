@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::expressions::{Compiler, Conditions, Scope};
 use super::super::matching::{Attributes, Constraints};
 use super::answer::{self, Answer};
-use super::review::{self, ReviewVersion};
+use super::review::{self, Objects, ReviewVersion};
 use crate::error::ApiError;
 use crate::kinds::Kind;
 use crate::registry::Summary;
@@ -42,6 +42,15 @@ pub(super) enum Refusal {
     NotAsked(String),
     /// It said no, or the request cannot go on whatever the policy.
     Denied(ApiError),
+}
+
+/// That the objects of a request cannot be had in the version of the webhook: the dispatcher of mutating ones says it twice
+/// (`.../webhook/mutating/dispatcher.go`, `VersionedAttribute`).
+fn unconverted(error: &ApiError, mutating: bool) -> ApiError {
+    match mutating {
+        true => ApiError::internal(&ApiError::internal(&error.message).message),
+        false => ApiError::internal(&error.message),
+    }
 }
 
 impl Hook {
@@ -103,7 +112,9 @@ impl Hook {
         let no_client = |why: &str| Refusal::NotAsked(format!("could not get REST client: {why}"));
         let target = self.target.as_ref().map_err(|why| no_client(why))?;
         let uid = attributes.review.registry.world().dice.uid();
-        let request = review::request(version, &uid, attributes, matched);
+        let objects = Objects::of(attributes, matched).await;
+        let objects = objects.map_err(|error| Refusal::Denied(unconverted(&error, mutating)))?;
+        let request = review::request(version, &uid, attributes, matched, objects);
         let not_called = |why: &str| Refusal::NotAsked(format!("failed to call webhook: {why}"));
         let bytes = client.post(target, services, request, self.timeout).await;
         let bytes = bytes.map_err(|failure| match failure {

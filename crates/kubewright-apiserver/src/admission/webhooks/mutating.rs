@@ -39,7 +39,7 @@ pub(in crate::admission) async fn mutate(
             continue;
         }
         let answer = hook.ask(webhooks.client(), &snapshot, &attributes, &matched, true).await;
-        let outcome = heed(review, hook, &matched, answer, object.as_deref_mut(), warnings);
+        let outcome = heed(review, hook, &matched, answer, object.as_deref_mut(), warnings).await;
         round.done(hook.is_reinvoked.then(|| hook.id.clone()), matches!(outcome, Ok(true)));
         match outcome {
             Ok(_) => {}
@@ -55,7 +55,7 @@ pub(in crate::admission) async fn mutate(
 }
 
 /// Does what an answer says; returns whether it has changed the object.
-fn heed(
+async fn heed(
     review: &Review<'_>,
     hook: &Hook,
     matched: &Arc<Kind>,
@@ -86,25 +86,32 @@ fn heed(
     if patch_type != "JSONPatch" {
         return Err(Refusal::NotAsked(format!("unsupported patch type {patch_type:?}")));
     }
-    apply(review, matched, (&patch, &bytes), object).map_err(Refusal::Denied)
+    apply(review, matched, (&patch, &bytes), object).await.map_err(Refusal::Denied)
 }
 
 /// Patches an object in the version of `matched`; returns whether that has changed it.
-fn apply(
+async fn apply(
     review: &Review<'_>,
     matched: &Arc<Kind>,
     (patch, bytes): (&JsonPatch, &[u8]),
     object: &mut Value,
 ) -> Result<bool, ApiError> {
     let attributes = Attributes::of(review, Some(object));
-    let seen = attributes.in_version(object, matched);
+    let seen = attributes.as_matched(object, matched).await?;
     let patched = patch.apply(&seen).map_err(|_| ApiError::internal(&explain(bytes, &seen)))?;
     let adopted = adopt(review, matched, patched, false)?;
     let changed = *seen != adopted;
     if changed {
         let kind = review.call.kind;
         let same = attributes.gvk(kind) == attributes.gvk(matched);
-        *object = if same { adopted } else { converted(adopted, matched, kind) };
+        *object = if same {
+            adopted
+        } else {
+            match review.registry.in_version(kind, &adopted).await? {
+                Some(back) => back,
+                None => converted(adopted, matched, kind),
+            }
+        };
     }
     Ok(changed)
 }

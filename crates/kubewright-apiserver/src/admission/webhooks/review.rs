@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::super::matching::{Attributes, Gvk};
+use crate::error::ApiError;
 use crate::kinds::Kind;
 
 /// A version of AdmissionReview.
@@ -87,12 +88,34 @@ impl<'a> Gvr<'a> {
     }
 }
 
+/// The objects of a request, in the version that a webhook is asked in.
+pub(super) struct Objects<'a> {
+    new: Option<Cow<'a, Value>>,
+    old: Option<Cow<'a, Value>>,
+}
+
+impl<'a> Objects<'a> {
+    /// # Errors
+    /// 500 when they cannot be converted.
+    pub(super) async fn of(attributes: &Attributes<'a>, matched: &Kind) -> Result<Self, ApiError> {
+        let mut objects = Self { new: None, old: None };
+        if let Some(object) = attributes.object {
+            objects.new = Some(attributes.as_matched(object, matched).await?);
+        }
+        if let Some(old) = attributes.review.old {
+            objects.old = Some(attributes.as_matched(old, matched).await?);
+        }
+        Ok(objects)
+    }
+}
+
 /// The body of a call: the request, with its objects in the version of `matched`.
 pub(super) fn request(
     version: ReviewVersion,
     uid: &str,
     attributes: &Attributes<'_>,
     matched: &Kind,
+    objects: Objects<'_>,
 ) -> Bytes {
     let review = attributes.review;
     let kind = review.call.kind;
@@ -108,8 +131,8 @@ pub(super) fn request(
         namespace: attributes.namespace,
         operation: attributes.operation(),
         user_info: review.call.user.to_info(),
-        object: attributes.object.map(|object| attributes.in_version(object, matched)),
-        old_object: review.old.map(|old| attributes.in_version(old, matched)),
+        object: objects.new,
+        old_object: objects.old,
         dry_run: review.dry_run,
         options: review.options.to_value(review.operation),
     };

@@ -1,0 +1,146 @@
+//! What the server shows, and what the API server has to trust for it.
+
+mod authority;
+mod files;
+mod own;
+
+use std::{path::PathBuf, sync::Arc};
+
+use kube::Client;
+use kubewright_world::World;
+use rustls::{
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    server::{ClientHello, ResolvesServerCert},
+    sign::CertifiedKey,
+};
+use tokio::sync::watch;
+
+pub use self::authority::Lifetimes;
+use crate::{Error, Key};
+
+/// Where the server's certificate comes from.
+#[derive(Clone, Debug)]
+pub struct Certificates(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Memory(Lifetimes),
+    Secret(Key, Lifetimes),
+    Files { certificate: PathBuf, key: PathBuf, ca: PathBuf },
+    Given { chain: String, key: String, ca: Option<String> },
+}
+
+impl Certificates {
+    /// An authority of the server's own, in memory. For one replica: several would each write their own into the `caBundle`.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self(Source::Memory(Lifetimes::default()))
+    }
+
+    /// An authority of the operator's own that is kept in a Secret, where all replicas find it. The first one creates it;
+    /// whoever comes first follows it by the next one. Takes the rights to `get`, `list`, `watch`, `create` and `update`
+    /// it.
+    pub fn in_secret(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self(Source::Secret(Key::namespaced(namespace, name), Lifetimes::default()))
+    }
+
+    /// The files `tls.crt`, `tls.key` and (where it is there) `ca.crt` of a folder: a mounted Secret of cert-manager. They
+    /// are looked at every ten seconds.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        let folder = folder.into();
+        let file = |name: &str| folder.join(name);
+        Self(Source::Files { certificate: file("tls.crt"), key: file("tls.key"), ca: file("ca.crt") })
+    }
+
+    /// These, in PEM: the server's certificate with those between it and its authority, its key, and (if it is to be
+    /// written into the configurations) the authority.
+    pub fn given(chain: impl Into<String>, key: impl Into<String>, ca: Option<String>) -> Self {
+        Self(Source::Given { chain: chain.into(), key: key.into(), ca })
+    }
+
+    /// Other lifetimes, of an authority of its own.
+    #[must_use]
+    pub fn lifetimes(mut self, wanted: Lifetimes) -> Self {
+        if let Source::Memory(lifetimes) | Source::Secret(_, lifetimes) = &mut self.0 {
+            *lifetimes = wanted;
+        }
+        self
+    }
+
+    pub(crate) fn mistake(&self) -> Option<String> {
+        match &self.0 {
+            Source::Memory(lifetimes) | Source::Secret(_, lifetimes) => lifetimes.mistake(),
+            Source::Files { .. } | Source::Given { .. } => None,
+        }
+    }
+
+    /// Shows certificates for `names` in `shown`, again whenever there are others. Ends only when there can be none.
+    ///
+    /// # Errors
+    /// When what was given cannot be used; whatever may become better by itself is tried again.
+    pub(crate) async fn run(
+        self,
+        client: &Client,
+        world: &World,
+        names: &[String],
+        shown: &watch::Sender<Option<Shown>>,
+    ) -> Result<(), Error> {
+        match self.0 {
+            Source::Given { chain, key, ca } => {
+                shown.send_replace(Some(
+                    Shown::of_pem(chain.as_bytes(), key.as_bytes(), ca).map_err(Error::Misconfigured)?,
+                ));
+                std::future::pending().await
+            }
+            Source::Files { certificate, key, ca } => files::run(&certificate, &key, &ca, shown).await,
+            Source::Memory(lifetimes) => own::in_memory(world, lifetimes, names, shown).await,
+            Source::Secret(secret, lifetimes) => {
+                own::in_secret(client, world, lifetimes, &secret, names, shown).await;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What is shown, and what vouches for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    key: Arc<CertifiedKey>,
+    /// The `caBundle`; `None` when somebody else takes care of it.
+    pub(crate) bundle: Option<Arc<str>>,
+}
+
+impl Shown {
+    fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+        bundle: Option<String>,
+    ) -> Result<Self, String> {
+        let key = CertifiedKey::from_der(chain, key, &ring::default_provider());
+        let key = key.map_err(|error| format!("the certificate and its key cannot be used: {error}"))?;
+        Ok(Self { key: Arc::new(key), bundle: bundle.map(Arc::from) })
+    }
+
+    fn of_pem(chain: &[u8], key: &[u8], bundle: Option<String>) -> Result<Self, String> {
+        let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
+            .collect::<Result<_, _>>()
+            .map_err(|error| format!("the certificate cannot be read: {error}"))?;
+        if chain.is_empty() {
+            return Err("there is no certificate".to_owned());
+        }
+        let key =
+            PrivateKeyDer::from_pem_slice(key).map_err(|error| format!("the key cannot be read: {error}"))?;
+        Self::new(chain, key, bundle)
+    }
+}
+
+/// Shows whatever is the newest.
+#[derive(Debug)]
+pub(crate) struct Newest(pub(crate) watch::Receiver<Option<Shown>>);
+
+impl ResolvesServerCert for Newest {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.0.borrow().as_ref().map(|shown| Arc::clone(&shown.key))
+    }
+}

@@ -1,0 +1,176 @@
+//! The webhooks on a socket: TLS 1.2 and 1.3, HTTP/1.1 and HTTP/2.
+
+use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+};
+use rustls::{ServerConfig, crypto::ring};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinSet,
+    time::timeout,
+};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Service,
+    certificates::{Newest, Shown},
+    service::{refusal, too_large},
+};
+use crate::Error;
+
+/// Connections at a time; more wait in the system's queue. API servers have a few.
+const MOST_CONNECTIONS: usize = 512;
+/// Requests at a time on one connection of HTTP/2 (Go's default).
+const MOST_STREAMS: u32 = 250;
+/// Time for the handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Time for the head of the next request on a connection of HTTP/1.1: as long as API servers keep one that is idle.
+const IDLE: Duration = Duration::from_secs(90);
+/// Time for the body of a request: as long as an API server waits for an answer.
+const BODY: Duration = Duration::from_secs(30);
+/// Silence on a connection after which the caller is asked whether it is there, and the time for its answer.
+const PING: Duration = Duration::from_secs(30);
+/// Time for requests to finish once the server is to stop.
+const GRACE: Duration = Duration::from_secs(10);
+/// A pause when the system has no connections left.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A port that is taken.
+pub(crate) struct Listener {
+    socket: TcpListener,
+    pub(crate) address: SocketAddr,
+}
+
+impl Listener {
+    pub(crate) async fn bind(address: SocketAddr) -> Result<Self, Error> {
+        let bound = async {
+            let socket = TcpListener::bind(address).await?;
+            let address = socket.local_addr()?;
+            Ok::<_, std::io::Error>(Self { socket, address })
+        };
+        bound.await.map_err(|error| Error::new(format!("webhooks cannot be served at {address}: {error}")))
+    }
+
+    /// Serves until `shutdown`; then requests may finish. Dropping the future ends everything at once.
+    pub(crate) async fn serve(
+        self,
+        service: Service,
+        shown: watch::Receiver<Option<Shown>>,
+        shutdown: CancellationToken,
+    ) -> Result<(), Error> {
+        let tls = TlsAcceptor::from(Arc::new(tls(shown)?));
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = shutdown.cancelled() => break,
+                Some(_) = connections.join_next() => continue,
+                accepted = self.socket.accept(), if connections.len() < MOST_CONNECTIONS => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(connection(stream, tls.clone(), service.clone(), shutdown.clone()));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "webhooks: no connection can be accepted; trying again");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+        drop(self.socket);
+        let finish = async { while connections.join_next().await.is_some() {} };
+        if timeout(GRACE, finish).await.is_err() {
+            tracing::warn!("webhooks: requests that did not finish were ended");
+        }
+        Ok(())
+    }
+}
+
+fn tls(shown: watch::Receiver<Option<Shown>>) -> Result<ServerConfig, Error> {
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(Error::new)?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(Newest(shown)));
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// One connection to its end. What goes wrong on it is its caller's business.
+async fn connection(stream: TcpStream, tls: TlsAcceptor, service: Service, shutdown: CancellationToken) {
+    // An error means that the caller has gone, which the handshake will see.
+    let _ = stream.set_nodelay(true);
+    let shaken = tokio::select! {
+        biased;
+        () = shutdown.cancelled() => return,
+        shaken = timeout(HANDSHAKE, tls.accept(stream)) => shaken,
+    };
+    let stream = match shaken {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return tracing::debug!(%error, "webhooks: no TLS handshake"),
+        Err(_) => return tracing::debug!("webhooks: no TLS handshake in time"),
+    };
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(Some(IDLE));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MOST_STREAMS)
+        .keep_alive_interval(Some(PING))
+        .keep_alive_timeout(PING);
+    let answer = service_fn(move |request| {
+        let service = service.clone();
+        async move { Ok::<_, Infallible>(answer(&service, request).await.map(Full::new)) }
+    });
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+    let ended = tokio::select! {
+        biased;
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+        ended = connection.as_mut() => ended,
+    };
+    if let Err(error) = ended {
+        tracing::debug!(error, "webhooks: a connection ended with an error");
+    }
+}
+
+/// Reads a request and answers it.
+async fn answer(service: &Service, request: Request<Incoming>) -> Response<Bytes> {
+    let (parts, body) = request.into_parts();
+    let longest = service.longest_body(parts.uri.path());
+    match timeout(BODY, read(body, longest.unwrap_or(0))).await {
+        Ok(Ok(Some(body))) => service.call(Request::from_parts(parts, body)).await,
+        Ok(Ok(None)) => match longest {
+            Some(longest) => too_large(longest),
+            // Nothing is served there, whatever was sent.
+            None => service.call(Request::from_parts(parts, Bytes::new())).await,
+        },
+        Ok(Err(error)) => refusal(400, "BadRequest", &format!("the body cannot be read: {error}")),
+        Err(_) => refusal(408, "Timeout", &format!("the body did not come within {BODY:?}")),
+    }
+}
+
+/// A body of at most `longest` bytes; `None` for a longer one, which is read to its end all the same, as callers that still
+/// send do not look at an answer.
+async fn read(mut body: Incoming, longest: usize) -> Result<Option<Bytes>, hyper::Error> {
+    let mut taken = Some(Vec::new());
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        match &mut taken {
+            Some(bytes) if bytes.len() + data.len() <= longest => bytes.extend_from_slice(&data),
+            _ => taken = None,
+        }
+    }
+    Ok(taken.map(Bytes::from))
+}

@@ -1,0 +1,237 @@
+//! The webhooks, their certificates and their registration, as one thing that runs.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use kube::Client;
+use kubewright_world::World;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{Certificates, Reach, Registration, Service, Trust, Webhooks, listener::Listener, registration};
+use crate::Error;
+
+/// The port of controller-runtime's webhook server.
+const PORT: u16 = 9443;
+
+/// Serves webhooks over HTTPS, sees to certificates, and tells the cluster of all that.
+///
+/// By default: on `127.0.0.1:9443`, with an authority in memory, and registered at that address: for an operator on the
+/// machine of its API server. In a cluster:
+///
+/// ```
+/// # use kubewright_runtime::webhook::Webhooks;
+/// use kubewright_runtime::webhook::{Certificates, Reach, Server};
+/// # fn server(webhooks: Webhooks) -> Server {
+/// Server::new(webhooks)
+///     .bind(([0, 0, 0, 0], 9443).into())
+///     .reached_at(Reach::service("my-system", "my-operator-webhook"))
+///     .certificates(Certificates::in_secret("my-system", "my-operator-webhook-ca"))
+/// # }
+/// ```
+///
+/// With cert-manager, whose Secret is mounted, and configurations that are installed with the operator:
+///
+/// ```
+/// # use kubewright_runtime::webhook::Webhooks;
+/// use kubewright_runtime::webhook::{Certificates, Registration, Server};
+/// # fn server(webhooks: Webhooks) -> Server {
+/// Server::new(webhooks)
+///     .bind(([0, 0, 0, 0], 9443).into())
+///     .certificates(Certificates::in_folder("/tmp/k8s-webhook-server/serving-certs"))
+///     .registration(Registration::Nothing)
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Server {
+    webhooks: Webhooks,
+    service: Service,
+    listen: Option<SocketAddr>,
+    reach: Option<Reach>,
+    certificates: Certificates,
+    registration: Registration,
+    trust: Trust,
+    listening: watch::Sender<Option<SocketAddr>>,
+}
+
+/// Whether a server serves; clones tell the same.
+#[derive(Clone, Debug)]
+pub struct Listening(watch::Receiver<Option<SocketAddr>>);
+
+impl Listening {
+    /// The address, with the port that was given; `None` before it serves (a check for readiness).
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        *self.0.borrow()
+    }
+
+    /// Waits until it serves; `None` when it has ended and never will.
+    pub async fn wait(&mut self) -> Option<SocketAddr> {
+        self.0.wait_for(Option::is_some).await.ok().and_then(|address| *address)
+    }
+}
+
+impl Server {
+    /// A server of these webhooks.
+    #[must_use]
+    pub fn new(webhooks: Webhooks) -> Self {
+        Self {
+            service: Service::new(&webhooks),
+            webhooks,
+            listen: Some((Ipv4Addr::LOCALHOST, PORT).into()),
+            reach: None,
+            certificates: Certificates::in_memory(),
+            registration: Registration::default(),
+            trust: Trust::Later,
+            listening: watch::Sender::new(None),
+        }
+    }
+
+    /// Listens there; port 0 is any that is free.
+    #[must_use]
+    pub fn bind(mut self, address: SocketAddr) -> Self {
+        self.listen = Some(address);
+        self
+    }
+
+    /// Opens no socket: somebody in this process calls the [service](Self::service) under the names of `reach`. There are
+    /// no certificates then.
+    #[must_use]
+    pub fn in_process(mut self, reach: Reach) -> Self {
+        self.listen = None;
+        self.reach = Some(reach);
+        self
+    }
+
+    /// Where the API server finds it. By default at the address that it listens on.
+    #[must_use]
+    pub fn reached_at(mut self, reach: Reach) -> Self {
+        self.reach = Some(reach);
+        self
+    }
+
+    /// Where its certificate comes from.
+    #[must_use]
+    pub fn certificates(mut self, certificates: Certificates) -> Self {
+        self.certificates = certificates;
+        self
+    }
+
+    /// What it writes into the cluster.
+    #[must_use]
+    pub fn registration(mut self, registration: Registration) -> Self {
+        self.registration = registration;
+        self
+    }
+
+    /// Leaves the `caBundle` of what it registers to cert-manager: of its Certificate `<namespace>/<name>`.
+    #[must_use]
+    pub fn trusted_by_cert_manager(mut self, certificate: impl Into<String>) -> Self {
+        self.trust = Trust::CertManager(certificate.into());
+        self
+    }
+
+    /// What it serves, as a function: for tests, and for control planes in this process.
+    #[must_use]
+    pub fn service(&self) -> Service {
+        self.service.clone()
+    }
+
+    /// Whether, and where it serves.
+    #[must_use]
+    pub fn listening(&self) -> Listening {
+        Listening(self.listening.subscribe())
+    }
+
+    /// Runs until `shutdown`. Requests that are being answered then may finish, for ten seconds.
+    ///
+    /// The cluster is told of the webhooks when they can be called.
+    ///
+    /// # Errors
+    /// [`Error::Misconfigured`] before anything starts; when the port cannot be had, or a certificate cannot be made.
+    pub async fn run(self, client: Client, world: World, shutdown: CancellationToken) -> Result<(), Error> {
+        self.check()?;
+        let listener = match self.listen {
+            Some(address) => Some(Listener::bind(address).await?),
+            None => None,
+        };
+        let reach = self.reach(listener.as_ref().map(|listener| listener.address))?;
+        let (shown, newest) = watch::channel(None);
+        let Some(listener) = listener else {
+            let end = async {
+                shutdown.cancelled().await;
+                Ok(())
+            };
+            return self.register(&client, &reach, &newest, end).await;
+        };
+        let names = self.names(&reach, listener.address);
+        let certificates = self.certificates.clone().run(&client, &world, &names, &shown);
+        let serve = async {
+            let mut first = newest.clone();
+            // The sender lives as long as this function.
+            let _ = first.wait_for(Option::is_some).await;
+            self.listening.send_replace(Some(listener.address));
+            tracing::info!(address = %listener.address, "serving webhooks");
+            let served = listener.serve(self.service.clone(), newest.clone(), shutdown.clone());
+            self.register(&client, &reach, &newest, served).await
+        };
+        let result = tokio::select! {
+            biased;
+            ended = certificates => ended,
+            ended = serve => ended,
+            // Before there is a certificate; a listener ends by itself.
+            () = shutdown.cancelled(), if self.listening.borrow().is_none() => Ok(()),
+        };
+        self.listening.send_replace(None);
+        result
+    }
+
+    /// Keeps the cluster told until `end`.
+    async fn register(
+        &self,
+        client: &Client,
+        reach: &Reach,
+        newest: &watch::Receiver<Option<super::certificates::Shown>>,
+        end: impl Future<Output = Result<(), Error>>,
+    ) -> Result<(), Error> {
+        let kept = registration::keep(&self.webhooks, client, self.registration, reach, &self.trust, newest);
+        tokio::select! {
+            biased;
+            ended = end => ended,
+            failed = kept => failed,
+        }
+    }
+
+    /// # Errors
+    /// [`Error::Misconfigured`].
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.webhooks.check()?;
+        let mistake = self.reach.as_ref().and_then(Reach::mistake).or_else(|| self.certificates.mistake());
+        mistake.map_or(Ok(()), |mistake| Err(Error::Misconfigured(mistake)))
+    }
+
+    fn reach(&self, address: Option<SocketAddr>) -> Result<Reach, Error> {
+        match (&self.reach, address) {
+            (Some(reach), _) => Ok(reach.clone()),
+            (None, Some(address)) if !address.ip().is_unspecified() => {
+                Ok(Reach::Url(format!("https://{address}")))
+            }
+            // Nobody is told of it.
+            (None, Some(address)) if self.registration == Registration::Nothing => {
+                Ok(Reach::Url(format!("https://{address}")))
+            }
+            (None, _) => Err(Error::Misconfigured(
+                "webhooks: a server on all addresses has to say where it is reached: Server::reached_at"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// The names that its certificate is for.
+    fn names(&self, reach: &Reach, address: SocketAddr) -> Vec<String> {
+        let mut names = reach.names();
+        if !address.ip().is_unspecified() && !names.contains(&address.ip().to_string()) {
+            names.push(address.ip().to_string());
+        }
+        names
+    }
+}
