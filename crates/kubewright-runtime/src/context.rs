@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use crate::{
     Apply, Cache, Error, Key, Object,
     cache::Write,
-    counters::{Counter, bump},
     endpoint::{Deleted, Endpoint},
     ensure::{self, Ensured},
     events::{EventType, Recorder},
     finalizer,
+    metrics::ControllerMetrics,
     owner::Owner,
 };
 
@@ -30,7 +30,7 @@ struct Inner {
     world: World,
     cache: Cache,
     declared: BTreeSet<TypeId>,
-    counter: Arc<Counter>,
+    metrics: ControllerMetrics,
     recorder: Recorder,
 }
 
@@ -52,10 +52,10 @@ impl Context {
         client: Client,
         world: World,
         declared: BTreeSet<TypeId>,
-        counter: Arc<Counter>,
+        metrics: ControllerMetrics,
         recorder: Recorder,
     ) -> Self {
-        Self(Arc::new(Inner { controller, client, world, cache, declared, counter, recorder }))
+        Self(Arc::new(Inner { controller, client, world, cache, declared, metrics, recorder }))
     }
 
     /// The controller's name.
@@ -196,7 +196,7 @@ impl Context {
             Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Deletion::Absent),
             answer => answer?,
         };
-        bump(&self.0.counter.writes);
+        self.0.metrics.writes.inc();
         let uid = match answer {
             Deleted::Object(object) if stays_after_delete(&*object) => {
                 if let Some(write) = write {
@@ -344,7 +344,7 @@ impl Context {
     async fn write<K: Object>(&self, request: impl Future<Output = kube::Result<K>>) -> Result<K, Error> {
         let write = self.begin::<K>();
         let object = request.await?;
-        bump(&self.0.counter.writes);
+        self.0.metrics.writes.inc();
         if let Some(write) = write {
             if ended_by_update(&object) {
                 write.ended(&Key::of(&object), object.meta().uid.as_deref());

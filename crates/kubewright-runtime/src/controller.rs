@@ -1,14 +1,16 @@
 //! A controller: which events lead to which keys, and what is done about a key.
 
-use std::{any::type_name, sync::Arc};
+use std::{any::type_name, sync::Arc, time::Duration};
 
 use futures::{Stream, StreamExt, stream::BoxStream};
+use k8s_openapi::api::{core, events};
 use kube::Client;
 
 use crate::{
-    Key, Object, Predicate, Reconciler,
+    Key, Member, Object, Predicate, Reconciler,
     events::Form,
     owner,
+    rbac::{Rights, Subject, Verb},
     reconciler::DynReconciler,
     source::{Kind, KindSource},
 };
@@ -38,12 +40,19 @@ pub struct Controller {
     pub(crate) kinds: Vec<Box<dyn KindSource>>,
     pub(crate) streams: Vec<BoxStream<'static, Key>>,
     pub(crate) concurrency: usize,
+    pub(crate) timeout: Option<Duration>,
     pub(crate) client: Option<Client>,
     pub(crate) mistakes: Vec<String>,
     pub(crate) events: Form,
     pub(crate) event_source: Option<String>,
     pub(crate) on_every_replica: bool,
     owner_key: Option<OwnerKey>,
+    /// Group and kind of the own kind.
+    pub(crate) own: Option<(String, String)>,
+    /// The part of the own kind that a controller of others needs a right to.
+    finalizers: Option<Subject>,
+    owns_kinds: bool,
+    writes: Rights,
     last: Last,
 }
 
@@ -66,12 +75,17 @@ impl Controller {
             kinds: Vec::new(),
             streams: Vec::new(),
             concurrency: 1,
+            timeout: None,
             client: None,
             mistakes: Vec::new(),
             events: Form::Series,
             event_source: None,
             on_every_replica: false,
             owner_key: None,
+            own: None,
+            finalizers: None,
+            owns_kinds: false,
+            writes: Rights::default(),
             last: Last::None,
         }
     }
@@ -106,6 +120,8 @@ impl Controller {
             self.mistakes.push(format!("for_kind::<{}>: a controller has one own kind", type_name::<K>()));
         }
         self.owner_key = Some(owner::controller_key::<K>);
+        self.own = Some((K::group(&()).into_owned(), K::kind(&()).into_owned()));
+        self.finalizers = Some(Subject::of::<K>(Some("finalizers")));
         self.kind(Kind::mapped(|object: &K| vec![Key::of(object)]))
     }
 
@@ -117,6 +133,7 @@ impl Controller {
             self.mistakes.push(format!("owns::<{}> comes before for_kind", type_name::<K>()));
             return self;
         };
+        self.owns_kinds = true;
         self.kind(Kind::mapped(move |object: &K| owner_key(object.meta()).into_iter().collect()))
     }
 
@@ -127,10 +144,64 @@ impl Controller {
         self.kind(Kind::mapped(mapping))
     }
 
+    /// [As `watches`](Controller::watches), in another cluster. A [`crate::Context`] does not read it: its cache is the
+    /// [`Member::cache`].
+    #[must_use]
+    pub fn watches_in<K: Object>(
+        self,
+        cluster: &Member,
+        mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
+    ) -> Self {
+        self.kind(Kind::mapped(mapping).elsewhere(cluster.cache().clone()))
+    }
+
     /// A kind that is read from the cache and whose events lead to nothing.
     #[must_use]
     pub fn reads<K: Object>(self) -> Self {
         self.kind(Kind::<K>::read())
+    }
+
+    /// Declares what it does with objects of a kind, for its [rights](Controller::rights).
+    #[must_use]
+    pub fn writes<K: Object>(mut self, verbs: impl IntoIterator<Item = Verb>) -> Self {
+        self.writes.add::<K>(verbs);
+        self
+    }
+
+    /// Declares what it does with a part of objects of a kind, such as `status`, for its [rights](Controller::rights).
+    #[must_use]
+    pub fn writes_subresource<K: Object>(
+        mut self,
+        subresource: &str,
+        verbs: impl IntoIterator<Item = Verb>,
+    ) -> Self {
+        self.writes.add_subresource::<K>(subresource, verbs);
+        self
+    }
+
+    /// The least rights that it works with: to list and watch the kinds that it looks at (and to get those that it writes:
+    /// whether a write's result is still there is asked, where the watch cannot tell), what it declared to
+    /// [write](Controller::writes), and to record events.
+    #[must_use]
+    pub fn rights(&self) -> Rights {
+        let mut rights = self.writes.clone();
+        for subject in self.kinds.iter().filter_map(|kind| kind.subject()) {
+            let written = self.writes.concern(&subject, &[Verb::Create, Verb::Patch, Verb::Update]);
+            let verbs: &[Verb] =
+                if written { &[Verb::Get, Verb::List, Verb::Watch] } else { &[Verb::List, Verb::Watch] };
+            rights.put(subject, verbs.iter().copied());
+        }
+        if let (true, Some(finalizers)) = (self.owns_kinds, self.finalizers.clone()) {
+            // An owner reference that blocks the owner's deletion needs this where the admission plugin
+            // OwnerReferencesPermissionEnforcement is on.
+            rights.put(finalizers, [Verb::Update]);
+        }
+        let verbs = [Verb::Create, Verb::Patch];
+        match self.events {
+            Form::Series => rights.add::<events::v1::Event>(verbs),
+            Form::Core => rights.add::<core::v1::Event>(verbs),
+        };
+        rights
     }
 
     /// Lets only some events of the last added kind through; all of its predicates have to agree.
@@ -177,6 +248,17 @@ impl Controller {
             self.mistakes.push("a concurrency of 0 would do nothing".into());
         }
         self.concurrency = workers;
+        self
+    }
+
+    /// Drops a reconcile where it waits when it takes longer than this; it counts as failed and is tried again with the
+    /// key's back-off. Unless said otherwise there is no limit.
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        if limit.is_zero() {
+            self.mistakes.push("a timeout of 0 lets no reconcile end".into());
+        }
+        self.timeout = Some(limit);
         self
     }
 

@@ -16,13 +16,14 @@ use futures::{
 };
 use tokio::{
     sync::{Mutex, mpsc},
-    task::AbortHandle,
+    task::{AbortHandle, JoinHandle},
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
-    Error, Key,
+    Cache, Error, Key,
     leader::Term,
+    runnable::Extra,
     shard::Keys,
     source::{self, Connected, Replay},
     worker::{Worker, panic_message},
@@ -54,6 +55,30 @@ impl Tasks {
         drop(self.sources);
         // A panic was reported by the task itself.
         join_all(self.workers).await;
+    }
+
+    /// Tasks that end by themselves once they are asked to.
+    pub(crate) fn of(tasks: impl IntoIterator<Item = JoinHandle<()>>) -> Self {
+        let workers = tasks.into_iter().map(AbortOnDropHandle::new).collect();
+        Self { sources: Vec::new(), workers }
+    }
+
+    /// Runs one more; an error ends the manager.
+    #[cfg(feature = "webhook")]
+    pub(crate) fn add(
+        &mut self,
+        task: String,
+        work: impl Future<Output = Result<(), Error>> + Send + 'static,
+        failed: &mpsc::Sender<Error>,
+    ) {
+        let ended = failed.clone();
+        let work = async move {
+            if let Err(error) = work.await {
+                // A full channel means that another failure ends the manager already.
+                let _ = ended.try_send(error);
+            }
+        };
+        self.workers.push(spawn(task, work, failed.clone()));
     }
 
     fn aborts(&self) -> impl Iterator<Item = AbortHandle> {
@@ -118,19 +143,58 @@ impl Hand {
     }
 }
 
+/// What runs beside controllers, once caches are filled.
+pub(crate) struct Extras {
+    extras: Vec<Extra>,
+    caches: Vec<Cache>,
+    failed: mpsc::Sender<Error>,
+}
+
+impl Extras {
+    pub(crate) fn new(extras: Vec<Extra>, caches: Vec<Cache>, failed: mpsc::Sender<Error>) -> Self {
+        Self { extras, caches, failed }
+    }
+
+    /// Starts them; they are asked to end by `stop`.
+    pub(crate) fn start(&self, stop: &CancellationToken) -> Tasks {
+        let workers = self.extras.iter().map(|extra| {
+            let (extra, caches) = (extra.clone(), self.caches.clone());
+            let (failed, stop) = (self.failed.clone(), stop.clone());
+            let name = extra.name.clone();
+            let work = async move {
+                let filled = join_all(caches.iter().map(Cache::synced));
+                if stop.run_until_cancelled(filled).await.is_none() {
+                    return;
+                }
+                if let Err(error) = extra.work.run(stop).await {
+                    tracing::error!(name = extra.name, %error, "ends the manager");
+                    // A full channel means that another failure ends the manager already.
+                    let _ = failed.try_send(error);
+                }
+            };
+            spawn(name, work, self.failed.clone())
+        });
+        Tasks { sources: Vec::new(), workers: workers.collect() }
+    }
+}
+
 /// Works for a term: with all that is there when it begins, until it ends. With `keys`, on those keys that are this
 /// replica's.
-pub(crate) async fn serve(hands: Arc<[Hand]>, keys: Option<Arc<Keys>>, term: Term) {
+pub(crate) async fn serve(hands: Arc<[Hand]>, extras: Arc<Extras>, keys: Option<Arc<Keys>>, term: Term) {
     for hand in hands.iter() {
         hand.open.store(true, Ordering::SeqCst);
         hand.replay(&|key| keys.as_ref().is_none_or(|keys| keys.is_mine(key)));
     }
-    let tasks: Vec<Tasks> = hands.iter().map(Hand::start).collect();
+    let stop = CancellationToken::new();
+    let _stop_on_drop = stop.clone().drop_guard();
+    let mut tasks: Vec<Tasks> = hands.iter().map(Hand::start).collect();
+    tasks.push(extras.start(&stop));
     tokio::select! {
         biased;
         () = term.stopped() => {}
         () = replay_gains(&hands, keys.as_deref()) => {}
     }
+    stop.cancel();
     if !term.is_lost() {
         hands.iter().for_each(Hand::shut_down);
     }

@@ -32,8 +32,8 @@ pub enum Error {
         /// What the panic said.
         message: String,
     },
-    /// Reconciles were still running when the time for a graceful shutdown was over; they were dropped.
-    #[error("reconciles were still running {0:?} after the shutdown began")]
+    /// Work was still going on when the time for a graceful shutdown was over; it was dropped.
+    #[error("work was still going on {0:?} after the shutdown began")]
     ShutdownTimedOut(std::time::Duration),
 }
 

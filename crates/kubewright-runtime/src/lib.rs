@@ -10,6 +10,8 @@
 
 mod apply;
 mod cache;
+pub mod command;
+mod connect;
 mod context;
 mod controller;
 mod counters;
@@ -19,16 +21,25 @@ pub mod ensure;
 mod error;
 mod events;
 pub mod finalizer;
+pub mod health;
 mod key;
 pub mod leader;
+mod logging;
 mod manager;
+mod member;
+pub mod metrics;
 mod object;
 pub mod owner;
 pub mod predicate;
+pub mod rbac;
 mod reconciler;
 mod replicas;
+mod runnable;
+pub mod serving;
 pub mod shard;
+pub mod signals;
 mod source;
+mod span;
 #[cfg(feature = "webhook")]
 pub mod webhook;
 mod worker;
@@ -40,6 +51,7 @@ pub use tokio_util::sync::CancellationToken;
 pub use self::{
     apply::Apply,
     cache::{Cache, Change, Informer},
+    connect::Connect,
     context::{Context, Deletion},
     controller::Controller,
     counters::{Counters, Counts},
@@ -49,9 +61,12 @@ pub use self::{
     key::Key,
     leader::{LeaderElection, Leadership},
     manager::{GRACEFUL_SHUTDOWN, Manager},
+    member::Member,
+    metrics::Metrics,
     object::{Cached, Object},
     owner::Owner,
     predicate::{Event, Predicate},
     reconciler::{Outcome, Reconciler},
+    runnable::{Phase, Runnable},
     shard::{Shard, Sharding},
 };

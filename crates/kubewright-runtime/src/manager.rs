@@ -1,28 +1,21 @@
-//! Runs controllers on shared caches.
+//! Runs controllers on shared caches: what a manager is put together from.
 
-use std::{
-    collections::BTreeSet,
-    fmt,
-    sync::{Arc, atomic::AtomicBool},
-    time::Duration,
-};
+mod running;
 
-use futures::future::{join, join_all};
+use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+
 use kube::Client;
 use kubewright_world::World;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Cache, Context, Controller, Counters, Error, LeaderElection, Leadership, Shard, Sharding,
+    Cache, Controller, Counters, LeaderElection, Leadership, Member, Phase, Runnable, Shard, Sharding,
     cache::Connection,
-    counters::Counter,
-    crew::{Hand, Tasks},
-    events::Recorder,
+    health::Checks,
+    metrics::Metrics,
     replicas::Replicas,
-    source::Sink,
-    worker::Worker,
-    workqueue::Workqueue,
+    runnable::Extra,
+    serving::{Bound, Endpoint, HealthServer, MetricsServer, Servers},
 };
 
 /// How long reconciles may go on after a shutdown began (controller-runtime's default).
@@ -33,10 +26,16 @@ pub struct Manager {
     client: Client,
     world: World,
     cache: Cache,
+    /// Ends caches, sources and elections.
     stop: CancellationToken,
     controllers: Vec<Controller>,
     counters: Counters,
+    metrics: Metrics,
     replicas: Replicas,
+    members: Vec<Member>,
+    extras: Vec<Extra>,
+    servers: Servers,
+    grace: Duration,
     /// What is wrong with the manager itself.
     mistakes: Vec<String>,
     #[cfg(feature = "webhook")]
@@ -68,11 +67,26 @@ impl Manager {
             stop,
             controllers: Vec::new(),
             counters: Counters::default(),
+            metrics: Metrics::new(),
             replicas: Replicas::Independent,
+            members: Vec::new(),
+            extras: Vec::new(),
+            servers: Servers::default(),
+            grace: GRACEFUL_SHUTDOWN,
             mistakes: Vec::new(),
             #[cfg(feature = "webhook")]
             webhooks: Vec::new(),
         }
+    }
+
+    /// Counts in these metrics, which a client that was made before may count in already. Comes before anything is added.
+    #[must_use]
+    pub fn counting_in(mut self, metrics: Metrics) -> Self {
+        if !self.controllers.is_empty() || self.counters.leadership.is_some() {
+            self.mistakes.push("the metrics come before controllers and elections".to_owned());
+        }
+        self.metrics = metrics;
+        self
     }
 
     /// Adds a controller. Mistakes in it are told by [`Manager::run`].
@@ -80,7 +94,9 @@ impl Manager {
         if self.counters.controllers.contains_key(&controller.name) {
             controller.mistakes.push("another controller of this manager has the same name".into());
         }
-        self.counters.controllers.entry(controller.name.clone()).or_default();
+        let metrics = self.metrics.controller(&controller.name);
+        metrics.max_concurrent.set(i64::try_from(controller.concurrency).unwrap_or(i64::MAX));
+        self.counters.controllers.insert(controller.name.clone(), metrics);
         for kind in &controller.kinds {
             if let Err(mistake) = kind.declare(&self.cache) {
                 controller.mistakes.push(mistake);
@@ -95,6 +111,15 @@ impl Manager {
     #[cfg(feature = "webhook")]
     pub fn serve(&mut self, server: crate::webhook::Server) -> &mut Self {
         self.mistakes.extend(server.check().err().map(|error| error.to_string()));
+        self.metrics.read_webhooks(server.service().metrics().clone());
+        if server.listens() {
+            let listening = server.listening();
+            let name = match self.webhooks.len() {
+                0 => "webhook".to_owned(),
+                number => format!("webhook-{number}"),
+            };
+            self.servers.ready.add(name, move || listening.address().map(drop).ok_or("not served yet"));
+        }
         self.webhooks.push(server);
         self
     }
@@ -105,6 +130,9 @@ impl Manager {
     pub fn elect(&mut self, election: LeaderElection) -> &mut Self {
         let replicas = Replicas::elected(self.client.clone(), self.world.clone(), election);
         self.counters.leadership = replicas.leadership();
+        if let Some(leadership) = replicas.leadership() {
+            self.metrics.read_leadership(leadership);
+        }
         self.set_replicas(replicas)
     }
 
@@ -114,6 +142,64 @@ impl Manager {
     pub fn share(&mut self, sharding: Sharding) -> &mut Self {
         let replicas = Replicas::sharing(self.client.clone(), self.world.clone(), sharding);
         self.set_replicas(replicas)
+    }
+
+    /// Looks only at these namespaces: objects elsewhere are "not there". Kinds without namespaces are watched whole, and so
+    /// is everything when no namespace is named. Comes before the controllers. Needs rights in these namespaces alone.
+    pub fn watch_namespaces(&mut self, namespaces: impl IntoIterator<Item = String>) -> &mut Self {
+        let namespaces: BTreeSet<_> = namespaces.into_iter().filter(|name| !name.is_empty()).collect();
+        if !self.cache.restrict(namespaces) {
+            self.mistakes.push("the namespaces to look at come before the controllers".to_owned());
+        }
+        self
+    }
+
+    /// Runs something else beside the controllers. What it is called is for logs and errors.
+    pub fn run_also(&mut self, name: impl Into<String>, phase: Phase, work: impl Runnable) -> &mut Self {
+        self.extras.push(Extra { name: name.into(), phase, work: Arc::new(work) });
+        self
+    }
+
+    /// Adds another cluster, whose caches start and stop with the manager's. Controllers look at it by
+    /// [`Controller::watches_in`]; the manager's own cluster is where leases and events are.
+    pub fn add_cluster(&mut self, name: impl Into<String>, client: Client) -> Member {
+        let cache = Cache::new(client.clone(), Connection::Network, self.world.clone(), self.stop.clone());
+        let member = Member::new(name.into(), client, cache);
+        self.members.push(member.clone());
+        member
+    }
+
+    /// Serves [metrics](Manager::metrics) while the manager runs, on every replica.
+    pub fn serve_metrics(&mut self, server: MetricsServer) -> Bound {
+        let (announce, bound) = Endpoint::announce();
+        self.servers.metrics = Some((server, announce));
+        bound
+    }
+
+    /// Serves the [checks](Manager::health) while the manager runs, on every replica.
+    pub fn serve_health(&mut self, server: HealthServer) -> Bound {
+        let (announce, bound) = Endpoint::announce();
+        self.servers.health = Some((server, announce));
+        bound
+    }
+
+    /// What `/healthz` tells: whether this process is worth to be kept.
+    #[must_use]
+    pub fn health(&self) -> &Checks {
+        &self.servers.alive
+    }
+
+    /// What `/readyz` tells: whether this replica does its work. That the caches are filled (`informer-sync`) is among it.
+    #[must_use]
+    pub fn readiness(&self) -> &Checks {
+        &self.servers.ready
+    }
+
+    /// How long work may go on after a shutdown began, instead of [`GRACEFUL_SHUTDOWN`]; [`Duration::ZERO`] to wait for
+    /// nothing, [`Duration::MAX`] to wait for ever.
+    pub fn graceful_shutdown(&mut self, limit: Duration) -> &mut Self {
+        self.grace = limit;
+        self
     }
 
     fn set_replicas(&mut self, replicas: Replicas) -> &mut Self {
@@ -156,105 +242,10 @@ impl Manager {
         &self.counters
     }
 
-    /// Runs until `shutdown`.
-    ///
-    /// The watches start first; a controller works as soon as the caches of its kinds are complete. A kind that the API
-    /// server does not serve holds up only the controllers that declared it, says so in the log and is tried again
-    /// until it is there. On shutdown the watches and sources end, the workers finish what is due, and what is planned
-    /// for later is dropped. Every task ends with this future, also when it is dropped.
-    ///
-    /// # Errors
-    /// [`Error::Misconfigured`] before anything starts; [`Error::Panicked`] when a source panicked;
-    /// [`Error::ShutdownTimedOut`] when reconciles went on for [`GRACEFUL_SHUTDOWN`] after the shutdown began.
-    pub async fn run(mut self, shutdown: CancellationToken) -> Result<(), Error> {
-        let _stop_on_drop = self.stop.clone().drop_guard();
-        self.check()?;
-        let (failed, mut failures) = mpsc::channel(1);
-        #[cfg(feature = "webhook")]
-        let servers = self.start_webhooks(&failed);
-        let (everywhere, in_turn): (Vec<_>, Vec<_>) = std::mem::take(&mut self.controllers)
-            .into_iter()
-            .partition(|controller| controller.on_every_replica || !self.replicas.take_turns());
-        let everywhere: Vec<_> =
-            everywhere.into_iter().map(|controller| self.launch(controller, false, &failed)).collect();
-        let in_turn = in_turn.into_iter().map(|controller| self.launch(controller, true, &failed)).collect();
-        let working: Vec<Tasks> = everywhere.iter().map(Hand::start).collect();
-        let replicas = std::mem::replace(&mut self.replicas, Replicas::Independent);
-        let taking_turns = replicas.start(in_turn, &self.stop, &failed);
-        self.cache.start();
-        let result = tokio::select! {
-            biased;
-            () = shutdown.cancelled() => Ok(()),
-            Some(failure) = failures.recv() => Err(failure),
-        };
-        self.stop.cancel();
-        everywhere.iter().for_each(Hand::shut_down);
-        let ended = join(join_all(working.into_iter().map(Tasks::ended)), taking_turns);
-        #[cfg(feature = "webhook")]
-        let ended = join(ended, join_all(servers));
-        match tokio::time::timeout(GRACEFUL_SHUTDOWN, ended).await {
-            Ok(_) => result,
-            Err(_) => result.and(Err(Error::ShutdownTimedOut(GRACEFUL_SHUTDOWN))),
-        }
-    }
-
-    /// Starts the webhooks, in a task for each server.
-    #[cfg(feature = "webhook")]
-    fn start_webhooks(
-        &mut self,
-        failed: &mpsc::Sender<Error>,
-    ) -> Vec<tokio_util::task::AbortOnDropHandle<()>> {
-        let servers = std::mem::take(&mut self.webhooks).into_iter().map(|server| {
-            let running = server.run(self.client.clone(), self.world.clone(), self.stop.clone());
-            let ended = failed.clone();
-            let run = async move {
-                if let Err(error) = running.await {
-                    // A full channel means that another failure ends the manager already.
-                    let _ = ended.try_send(error);
-                }
-            };
-            crate::crew::spawn("the webhooks".to_owned(), run, failed.clone())
-        });
-        servers.collect()
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        let mistakes = self.controllers.iter().flat_map(|controller| {
-            controller.mistakes.iter().map(|mistake| format!("controller {}: {mistake}", controller.name))
-        });
-        let mistakes = self.mistakes.iter().cloned().chain(mistakes).collect::<Vec<_>>();
-        if mistakes.is_empty() { Ok(()) } else { Err(Error::Misconfigured(mistakes.join("; "))) }
-    }
-
-    /// Connects a controller to the caches; `in_turn` if it works only when it is this replica's turn.
-    fn launch(&self, controller: Controller, in_turn: bool, failed: &mpsc::Sender<Error>) -> Hand {
-        let name: Arc<str> = controller.name.into();
-        let queue = Arc::new(Workqueue::new());
-        let counter = self.counter(&name);
-        let open = Arc::new(AtomicBool::new(!in_turn));
-        let sink = Sink {
-            controller: name.clone(),
-            queue: queue.clone(),
-            counter: counter.clone(),
-            open: open.clone(),
-        };
-        let declared: BTreeSet<_> = controller.kinds.iter().map(|kind| kind.kind_id()).collect();
-        let connected =
-            controller.kinds.into_iter().map(|kind| kind.connect(&self.cache, sink.clone())).collect();
-        let client = controller.client.unwrap_or_else(|| self.client.clone());
-        let client = if in_turn { self.replicas.guard(client) } else { client };
-        let event_source = controller.event_source.as_deref().unwrap_or(&name);
-        let recorder = Recorder::new(controller.events, client.clone(), self.world.clone(), event_source);
-        let (cache, world) = (self.cache.clone(), self.world.clone());
-        let context = Context::new(name, cache, client, world, declared, counter.clone(), recorder);
-        let turns = if in_turn { self.replicas.turns() } else { None };
-        let worker = Worker { reconciler: controller.reconciler, context, queue, counter, turns };
-        let (failed, stop) = (failed.clone(), self.stop.clone());
-        Hand::new(worker, controller.concurrency, open, connected, controller.streams, failed, stop)
-    }
-
-    fn counter(&self, name: &str) -> Arc<Counter> {
-        self.counters.controllers.get(name).cloned().unwrap_or_default()
+    /// What this manager tells Prometheus. An operator's own metrics go there too.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 }
 

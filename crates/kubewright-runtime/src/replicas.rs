@@ -9,7 +9,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
     Error, LeaderElection, Leadership, Shard, Sharding,
-    crew::{self, Hand},
+    crew::{self, Extras, Hand},
     leader::{Elector, gate::Gate},
     shard::{Keys, Member},
     worker::Turns,
@@ -82,14 +82,20 @@ impl Replicas {
     pub(crate) fn start(
         self,
         hands: Vec<Hand>,
+        extras: Extras,
         stop: &CancellationToken,
         failed: &mpsc::Sender<Error>,
     ) -> impl Future<Output = ()> + use<> {
         let (hands, stop, keys): (Arc<[Hand]>, _, _) = (hands.into(), stop.clone(), self.keys());
-        let lead = move |term| crew::serve(hands.clone(), keys.clone(), term);
+        let extras = Arc::new(extras);
+        let leading = extras.clone();
+        let lead = move |term| crew::serve(hands.clone(), leading.clone(), keys.clone(), term);
         let failed = failed.clone();
         let task: Option<AbortOnDropHandle<()>> = match self {
-            Self::Independent => None,
+            Self::Independent => {
+                let tasks = extras.start(&stop);
+                Some(AbortOnDropHandle::new(tokio::spawn(tasks.ended())))
+            }
             Self::Elected(elector) => {
                 // The settings were checked before.
                 let work = async move { drop(elector.run(stop, lead).await) };

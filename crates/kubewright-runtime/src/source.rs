@@ -14,8 +14,9 @@ use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use crate::{
     Key, Object,
     cache::{Cache, Change, Informer},
-    counters::{Counter, bump},
+    metrics::ControllerMetrics,
     predicate::{Event, Predicate},
+    rbac::Subject,
     workqueue::Workqueue,
 };
 
@@ -27,7 +28,7 @@ type Mapping<K> = Box<dyn Fn(&K) -> Vec<Key> + Send + Sync>;
 pub(crate) struct Sink {
     pub(crate) controller: Arc<str>,
     pub(crate) queue: Arc<Workqueue<Key>>,
-    pub(crate) counter: Arc<Counter>,
+    pub(crate) metrics: ControllerMetrics,
     /// Whether events lead to anything. While a replica stands by they do not: when it is its turn, everything that is
     /// there then is [replayed](Replay), and a queue of what was there once would only grow.
     pub(crate) open: Arc<AtomicBool>,
@@ -46,7 +47,11 @@ pub(crate) struct Connected {
 
 /// A kind that a controller looks at.
 pub(crate) trait KindSource: Send {
-    fn kind_id(&self) -> TypeId;
+    /// The kind, if a [`crate::Context`] may read it.
+    fn read_from_context(&self) -> Option<TypeId>;
+
+    /// What it reads, if it is in the manager's own cluster.
+    fn subject(&self) -> Option<Subject>;
 
     /// Adds a predicate; the name of the type that it is for when that is not this source's.
     fn restrict(&mut self, predicate: Predicate) -> Result<(), &'static str>;
@@ -67,23 +72,40 @@ pub(crate) struct Kind<K> {
     predicates: Vec<Predicate>,
     /// Which objects are watched: a field selector, empty for all.
     fields: String,
+    /// The caches of another cluster, if they are watched there.
+    elsewhere: Option<Cache>,
 }
 
 impl<K: Object> Kind<K> {
     /// Events of this kind lead to reconciles of the keys that `mapping` finds.
     pub(crate) fn mapped(mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Self {
-        Self { mapping: Some(Box::new(mapping)), predicates: Vec::new(), fields: String::new() }
+        Self {
+            mapping: Some(Box::new(mapping)),
+            predicates: Vec::new(),
+            fields: String::new(),
+            elsewhere: None,
+        }
     }
 
     /// The kind is only read.
     pub(crate) fn read() -> Self {
-        Self { mapping: None, predicates: Vec::new(), fields: String::new() }
+        Self { mapping: None, predicates: Vec::new(), fields: String::new(), elsewhere: None }
+    }
+
+    /// The kind is looked at in another cluster.
+    pub(crate) fn elsewhere(mut self, cache: Cache) -> Self {
+        self.elsewhere = Some(cache);
+        self
     }
 }
 
 impl<K: Object> KindSource for Kind<K> {
-    fn kind_id(&self) -> TypeId {
-        TypeId::of::<K>()
+    fn read_from_context(&self) -> Option<TypeId> {
+        self.elsewhere.is_none().then(TypeId::of::<K>)
+    }
+
+    fn subject(&self) -> Option<Subject> {
+        self.elsewhere.is_none().then(|| Subject::of::<K>(None))
     }
 
     fn restrict(&mut self, predicate: Predicate) -> Result<(), &'static str> {
@@ -101,7 +123,7 @@ impl<K: Object> KindSource for Kind<K> {
     }
 
     fn declare(&self, cache: &Cache) -> Result<(), String> {
-        let informer: Informer<K> = cache.declare(&self.fields);
+        let informer: Informer<K> = self.elsewhere.as_ref().unwrap_or(cache).declare(&self.fields);
         if informer.fields() == self.fields {
             return Ok(());
         }
@@ -114,7 +136,7 @@ impl<K: Object> KindSource for Kind<K> {
     }
 
     fn connect(self: Box<Self>, cache: &Cache, sink: Sink) -> Connected {
-        let informer: Informer<K> = cache.declare(&self.fields);
+        let informer: Informer<K> = self.elsewhere.as_ref().unwrap_or(cache).declare(&self.fields);
         let predicates = self.predicates;
         let replay = self.mapping.map(|mapping| {
             let deliver = Arc::new(move |change: &Change<K>, accepts: &dyn Fn(&Key) -> bool| {
@@ -163,7 +185,7 @@ fn deliver<K: Object>(
     match keys {
         Ok(keys) => keys.into_iter().filter(accepts).for_each(|key| sink.queue.add(key)),
         Err(_) => {
-            bump(&sink.counter.panics);
+            sink.metrics.panics.inc();
             tracing::error!(
                 controller = %sink.controller, kind = type_name::<K>(),
                 "a predicate or mapping panicked; its event is lost for this controller"

@@ -3,13 +3,16 @@
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
+use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::{
     Context, Error, Key, Outcome,
-    counters::{Counter, bump},
     leader::gate::Gate,
+    metrics::ControllerMetrics,
     reconciler::DynReconciler,
     shard::{Keys, Turn},
+    span::Spans,
     workqueue::Workqueue,
 };
 
@@ -22,7 +25,10 @@ pub(crate) struct Worker {
     pub(crate) reconciler: Arc<dyn DynReconciler>,
     pub(crate) context: Context,
     pub(crate) queue: Arc<Workqueue<Key>>,
-    pub(crate) counter: Arc<Counter>,
+    pub(crate) metrics: ControllerMetrics,
+    /// How long a reconcile may take.
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) spans: Spans,
     /// When it is this replica's turn; `None` if always.
     pub(crate) turns: Option<Turns>,
 }
@@ -74,30 +80,44 @@ impl Worker {
     }
 
     async fn work(&self, key: &Key) {
+        self.reconcile(key).instrument(self.spans.reconcile(key)).await;
+    }
+
+    async fn reconcile(&self, key: &Key) {
+        let _working = Working::begin(&self.metrics);
+        let started = Instant::now();
         // The future is made inside, so that a panic in making it is caught as well.
         let reconcile = async { self.reconciler.reconcile(&self.context, key).await };
-        let result = AssertUnwindSafe(reconcile).catch_unwind().await;
-        bump(&self.counter.reconciles);
+        let reconcile = AssertUnwindSafe(reconcile).catch_unwind();
+        let result = match self.timeout {
+            None => Some(reconcile.await),
+            Some(limit) => tokio::time::timeout(limit, reconcile).await.ok(),
+        };
+        self.metrics.took(started.elapsed());
         match result {
-            Ok(Ok(outcome)) => self.succeeded(key, outcome),
-            Ok(Err(error)) => self.failed(key, &error),
-            Err(panic) => self.panicked(key, &*panic),
+            Some(Ok(Ok(outcome))) => self.succeeded(key, outcome),
+            Some(Ok(Err(error))) => self.failed(key, &error),
+            Some(Err(panic)) => self.panicked(key, &*panic),
+            None => self.timed_out(key),
         }
     }
 
     fn succeeded(&self, key: &Key, outcome: Outcome) {
         self.queue.forget(key);
-        if let Outcome::RequeueAfter(delay) = outcome {
-            bump(&self.counter.requeues_after);
-            self.queue.add_after(key.clone(), delay);
+        match outcome {
+            Outcome::Done => self.metrics.success.inc(),
+            Outcome::RequeueAfter(delay) => {
+                self.metrics.requeue_after.inc();
+                self.queue.add_after(key.clone(), delay);
+            }
         }
     }
 
     fn failed(&self, key: &Key, error: &Error) {
         let controller = self.context.controller();
-        bump(&self.counter.errors);
         if error.is_terminal() {
-            bump(&self.counter.terminal_errors);
+            self.count_failure();
+            self.metrics.terminal_errors.inc();
             self.queue.forget(key);
             tracing::error!(controller, %key, %error, "the reconcile failed for good");
             return;
@@ -108,16 +128,51 @@ impl Worker {
         } else {
             tracing::warn!(controller, %key, %error, "the reconcile failed; trying again");
         }
-        self.queue.add_after_failure(key.clone());
+        self.try_again(key);
     }
 
     fn panicked(&self, key: &Key, panic: &(dyn Any + Send)) {
-        bump(&self.counter.panics);
+        self.metrics.panics.inc();
         tracing::error!(
             controller = self.context.controller(), %key, message = panic_message(panic),
             "the reconcile panicked; trying again"
         );
+        self.try_again(key);
+    }
+
+    fn timed_out(&self, key: &Key) {
+        self.metrics.timeouts.inc();
+        tracing::error!(
+            controller = self.context.controller(), %key, limit = ?self.timeout,
+            "the reconcile took too long; trying again"
+        );
+        self.try_again(key);
+    }
+
+    fn try_again(&self, key: &Key) {
+        self.count_failure();
         self.queue.add_after_failure(key.clone());
+    }
+
+    fn count_failure(&self) {
+        self.metrics.errors.inc();
+        self.metrics.error.inc();
+    }
+}
+
+/// A worker that is counted as active, also when its work is dropped half way.
+struct Working<'a>(&'a ControllerMetrics);
+
+impl<'a> Working<'a> {
+    fn begin(metrics: &'a ControllerMetrics) -> Self {
+        metrics.active_workers.inc();
+        Self(metrics)
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.active_workers.dec();
     }
 }
 

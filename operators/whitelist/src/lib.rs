@@ -17,6 +17,13 @@ mod status;
 mod types;
 
 pub use desired::{deployment, deployment_name};
+use kubewright::command::Operator;
 pub use plan::{Plan, Step, plan};
 pub use reconciler::{WhiteListReconciler, controller};
 pub use types::{WhiteList, WhiteListSpec, WhiteListStatus};
+
+/// The operator as a program: its kind and its controller.
+#[must_use]
+pub fn operator() -> Operator {
+    Operator::new("whitelist", env!("CARGO_PKG_VERSION")).definition::<WhiteList>().controller(controller)
+}

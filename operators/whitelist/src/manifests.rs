@@ -1,92 +1,32 @@
 //! What a cluster needs before the operator runs, and the sample.
 
-use k8s_openapi::{
-    api::{
-        core::v1::{Namespace, ServiceAccount},
-        rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject},
-    },
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
-};
-use kube::{CustomResourceExt, api::DynamicObject};
-use serde::Serialize;
+use kube::api::DynamicObject;
+use kubewright::{Error, command::Installation};
 
-use crate::WhiteList;
+use crate::operator;
 
 /// The namespace that the operator lives in.
 pub const NAMESPACE: &str = "whitelist-system";
 /// The service account that the operator runs as.
 pub const SERVICE_ACCOUNT: &str = "whitelist";
-const ROLE: &str = "whitelist-operator";
 /// The sample as a user applies it.
 pub const SAMPLE: &str = include_str!("../config/samples/sample_v1beta1_whitelist.yaml");
 
-/// The CRD, the namespace, the service account and its rights, in the order in which they are to be applied.
+/// The CRD, the namespace, the service account and its rights, in the order in which they are to be applied. (`whitelist
+/// manifests` prints these and the Deployment.)
 ///
 /// # Errors
 /// When one of them is no JSON object, which no input can bring about.
-pub fn manifests() -> Result<Vec<DynamicObject>, serde_json::Error> {
-    Ok(vec![
-        object(&WhiteList::crd())?,
-        object(&Namespace { metadata: named(NAMESPACE), ..Namespace::default() })?,
-        object(&service_account())?,
-        object(&cluster_role())?,
-        object(&cluster_role_binding())?,
-    ])
-}
-
-fn object<T: Serialize>(typed: &T) -> Result<DynamicObject, serde_json::Error> {
-    serde_json::from_value(serde_json::to_value(typed)?)
-}
-
-fn named(name: &str) -> ObjectMeta {
-    ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
-}
-
-fn service_account() -> ServiceAccount {
-    let metadata = ObjectMeta { namespace: Some(NAMESPACE.to_owned()), ..named(SERVICE_ACCOUNT) };
-    ServiceAccount { metadata, ..ServiceAccount::default() }
-}
-
-/// The least that the operator works with: it reads through watches, and never deletes.
-fn cluster_role() -> ClusterRole {
-    let rule = |group: &str, resource: &str, verbs: &[&str]| PolicyRule {
-        api_groups: Some(vec![group.to_owned()]),
-        resources: Some(vec![resource.to_owned()]),
-        verbs: verbs.iter().map(|&verb| verb.to_owned()).collect(),
-        ..PolicyRule::default()
-    };
-    let rules = vec![
-        rule("sample.foo.bar", "whitelists", &["list", "watch"]),
-        rule("sample.foo.bar", "whitelists/status", &["patch"]),
-        // An owner reference that blocks the owner's deletion needs this where the admission plugin
-        // OwnerReferencesPermissionEnforcement is on.
-        rule("sample.foo.bar", "whitelists/finalizers", &["update"]),
-        rule("apps", "deployments", &["list", "watch", "create", "update"]),
-        rule("events.k8s.io", "events", &["create", "patch"]),
-    ];
-    ClusterRole { metadata: named(ROLE), rules: Some(rules), ..ClusterRole::default() }
-}
-
-fn cluster_role_binding() -> ClusterRoleBinding {
-    ClusterRoleBinding {
-        metadata: named(ROLE),
-        role_ref: RoleRef {
-            api_group: Some("rbac.authorization.k8s.io".to_owned()),
-            kind: "ClusterRole".to_owned(),
-            name: ROLE.to_owned(),
-        },
-        subjects: Some(vec![Subject {
-            kind: "ServiceAccount".to_owned(),
-            name: SERVICE_ACCOUNT.to_owned(),
-            namespace: Some(NAMESPACE.to_owned()),
-            ..Subject::default()
-        }]),
-    }
+pub fn manifests() -> Result<Vec<DynamicObject>, Error> {
+    let mut objects = operator().manifests(&Installation { crds_only: true, ..Installation::default() })?;
+    objects.extend(operator().manifests(&Installation { rights_only: true, ..Installation::default() })?);
+    Ok(objects)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::WhiteList;
 
     #[test]
     fn every_manifest_has_a_kind_and_a_name() {
@@ -111,16 +51,30 @@ mod tests {
                 "v1 ServiceAccount whitelist",
                 "rbac.authorization.k8s.io/v1 ClusterRole whitelist-operator",
                 "rbac.authorization.k8s.io/v1 ClusterRoleBinding whitelist-operator",
+                "rbac.authorization.k8s.io/v1 Role whitelist-leader",
+                "rbac.authorization.k8s.io/v1 RoleBinding whitelist-leader",
+                "rbac.authorization.k8s.io/v1 ClusterRole whitelist-metrics-auth",
+                "rbac.authorization.k8s.io/v1 ClusterRoleBinding whitelist-metrics-auth",
+                "rbac.authorization.k8s.io/v1 ClusterRole whitelist-metrics-reader",
             ]
         );
     }
 
+    /// It reads through watches (and gets what it wrote, when a watch cannot tell whether it is there), and never deletes.
     #[test]
-    fn the_operator_may_not_delete_anything_nor_everything() {
-        for rule in cluster_role().rules.expect("rules") {
-            assert!(!rule.verbs.iter().any(|verb| verb == "delete" || verb == "*"), "{rule:?}");
-            assert!(!rule.resources.expect("resources").iter().any(|resource| resource == "*"));
-        }
+    fn the_operator_may_do_what_it_does_and_nothing_else() {
+        let told: Vec<String> =
+            operator().rights().iter().map(|(resource, verbs)| format!("{resource} {verbs}")).collect();
+        assert_eq!(
+            told,
+            [
+                "apps/deployments create,get,list,update,watch",
+                "events.k8s.io/events create,patch",
+                "sample.foo.bar/whitelists get,list,watch",
+                "sample.foo.bar/whitelists/finalizers update",
+                "sample.foo.bar/whitelists/status patch",
+            ]
+        );
     }
 
     /// WL-02, WL-15.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kubewright::{Context, Controller, Error, EventType, Key, Outcome, Reconciler};
+use kubewright::{Context, Controller, Error, EventType, Key, Outcome, Reconciler, rbac::Verb};
 use serde_json::json;
 
 use crate::{
@@ -23,7 +23,11 @@ const LOOK_AGAIN: Duration = Duration::from_secs(30);
 #[must_use]
 pub fn controller() -> Controller {
     let reconciler = WhiteListReconciler::default();
-    Controller::new("whitelist", reconciler).for_kind::<WhiteList>().owns::<Deployment>()
+    Controller::new("whitelist", reconciler)
+        .for_kind::<WhiteList>()
+        .owns::<Deployment>()
+        .writes::<Deployment>([Verb::Create, Verb::Update])
+        .writes_subresource::<WhiteList>("status", [Verb::Patch])
 }
 
 /// Keeps the Deployment of each WhiteList as it is meant to be.

@@ -5,10 +5,12 @@ mod lab;
 
 use std::{collections::BTreeSet, time::Duration};
 
+use k8s_openapi::api::{apps::v1::Deployment, coordination::v1::Lease};
 use kube::{
-    ResourceExt,
+    Api, ResourceExt,
     api::{DeleteParams, PostParams},
 };
+use kubewright::command::{Installation, Run};
 use kubewright_whitelist::{WhiteList, WhiteListSpec, deployment_name, manifests};
 use lab::{Lab, all, eventually, foreign, images, patch, sample, uid};
 use serde_json::{Value, json};
@@ -272,4 +274,53 @@ async fn while_paused_a_human_may_edit_and_even_delete() {
     patch(&lab.whitelists, "whitelist-sample", json!({"spec": {"paused": false}})).await;
     lab.settle().await;
     assert_eq!(lab.deployment(NAME).await.spec.expect("a spec").replicas, Some(1));
+}
+
+/// As it is deployed: by its program, under the rights of its manifests and no others, as the leader of its replicas.
+#[tokio::test(start_paused = true)]
+async fn the_program_works_under_the_rights_that_its_manifests_give_it() {
+    let run = Run {
+        leader_elect: true,
+        leader_elect_resource_namespace: Some(manifests::NAMESPACE.to_owned()),
+        ..Run::default()
+    };
+    let mut told = None;
+    let lab = Lab::with(|manager, _| {
+        let manager = kubewright_whitelist::operator().manager(manager, &run).expect("it makes sense");
+        told = Some((manager.metrics().clone(), manager.readiness().clone()));
+        manager
+    })
+    .await;
+    let (metrics, ready) = told.expect("a manager");
+    lab.ready("whitelist-sample").await;
+    assert_eq!(ready.report("", "verbose").text, "[+]informer-sync ok\nhealthz check passed\n");
+    lab.deployments.delete(NAME, &DeleteParams::default()).await.expect("deleted");
+    lab.settle().await;
+    assert_eq!(images(&lab.deployment(NAME).await), ["nginx"]);
+    let leases: Api<Lease> = Api::namespaced(lab.client.clone(), manifests::NAMESPACE);
+    assert!(leases.get("whitelist").await.is_ok_and(|lease| lease.spec.is_some()));
+
+    let text = metrics.text();
+    for line in [
+        "leader_election_master_status{name=\"whitelist\"} 1\n",
+        "controller_runtime_reconcile_total{controller=\"whitelist\",result=\"error\"} 0\n",
+        "workqueue_depth{controller=\"whitelist\",name=\"whitelist\",priority=\"0\"} 0\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert!(!text.contains("reconcile_total{controller=\"whitelist\",result=\"success\"} 0\n"), "{text}");
+}
+
+/// What `whitelist manifests` prints is taken by the API server, the Deployment too.
+#[tokio::test(start_paused = true)]
+async fn everything_that_installs_it_is_taken_by_the_api_server() {
+    let lab = Lab::start().await;
+    let all = kubewright_whitelist::operator().manifests(&Installation::default()).expect("manifests");
+    assert_eq!(all.len(), manifests::manifests().expect("manifests").len() + 2);
+    for object in all.into_iter().skip(10) {
+        lab::install(&lab.client, &object).await;
+    }
+    let deployments: Api<Deployment> = Api::namespaced(lab.client.clone(), manifests::NAMESPACE);
+    let deployment = deployments.get("whitelist").await.expect("it is there");
+    assert_eq!(deployment.spec.and_then(|spec| spec.replicas), Some(1));
 }

@@ -2,18 +2,23 @@
 
 use std::{
     any::Any,
-    fmt,
+    borrow::Cow,
+    collections::BTreeSet,
+    fmt::{self, Debug},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Duration,
 };
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt, future::join_all};
 use kube::{
-    Api, Client,
+    Api, Client, Resource,
+    api::ObjectMeta,
+    core::DynamicResourceScope,
     runtime::watcher::{self, watcher},
 };
 use kubewright_world::Dice;
+use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -45,12 +50,17 @@ impl<K: Cached> fmt::Debug for Informer<K> {
 }
 
 impl<K: Cached> Informer<K> {
-    /// An informer of the objects that a field selector names (empty: all), which knows nothing until
-    /// [`Informer::start`]; it ends with `stop` at the latest.
-    pub(super) fn new(kind: K::DynamicType, fields: &str, stop: &CancellationToken) -> Self {
+    /// An informer of the objects that a field selector names (empty: all), in these namespaces (none: all), which knows
+    /// nothing until [`Informer::start`]; it ends with `stop` at the latest.
+    pub(super) fn new(
+        kind: K::DynamicType,
+        fields: &str,
+        namespaces: &BTreeSet<String>,
+        stop: &CancellationToken,
+    ) -> Self {
         let stop = stop.child_token();
         Self(Arc::new(Inner {
-            store: Arc::new(Store::new()),
+            store: Arc::new(Store::new(namespaces)),
             kind,
             fields: fields.to_owned(),
             _stop_on_drop: stop.clone().drop_guard(),
@@ -153,17 +163,30 @@ struct Watch<K: Cached> {
 
 impl<K: Cached> Watch<K> {
     async fn run(self) {
-        // Two loops in one task, so that neither holds up the other.
+        // All loops in one task, so that none holds up another.
+        let follow = self.store.namespaces().enumerate().map(|(number, namespace)| match namespace {
+            None => {
+                let api = Api::<K>::all_with(self.client.clone(), &self.kind);
+                self.follow(number, api, |object| object).boxed()
+            }
+            Some(namespace) => {
+                let client = self.client.clone();
+                let api = Api::<Namespaced<K>>::namespaced_with(client, namespace, &self.kind);
+                self.follow(number, api, |object| object.0).boxed()
+            }
+        });
         tokio::select! {
             biased;
-            () = self.follow() => {}
+            _ = join_all(follow) => {}
             () = self.confirm() => {}
         }
     }
 
-    /// Lists, watches, and does so again after every failure.
-    async fn follow(&self) {
-        let api = Api::<K>::all_with(self.client.clone(), &self.kind);
+    /// Lists and watches the `number`-th part of the objects, and does so again after every failure.
+    async fn follow<W>(&self, number: usize, api: Api<W>, whole: fn(W) -> K)
+    where
+        W: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
+    {
         let mut config = watcher::Config::default();
         if self.connection == Connection::Process {
             // As long as the server lets it.
@@ -178,7 +201,7 @@ impl<K: Cached> Watch<K> {
             match event {
                 Ok(event) => {
                     backoff.succeeded();
-                    self.apply(event);
+                    self.apply(number, event, whole);
                 }
                 Err(error) => {
                     let delay = backoff.failed(&self.dice, is_not_served(&error));
@@ -192,12 +215,14 @@ impl<K: Cached> Watch<K> {
         }
     }
 
-    fn apply(&self, event: watcher::Event<K>) {
+    fn apply<W>(&self, number: usize, event: watcher::Event<W>, whole: fn(W) -> K) {
         match event {
-            watcher::Event::Init => self.store.list_began(),
-            watcher::Event::InitApply(object) | watcher::Event::Apply(object) => self.store.watched(object),
-            watcher::Event::InitDone => self.store.list_ended(),
-            watcher::Event::Delete(object) => self.store.watched_end(&object),
+            watcher::Event::Init => self.store.list_began(number),
+            watcher::Event::InitApply(object) | watcher::Event::Apply(object) => {
+                self.store.watched(whole(object));
+            }
+            watcher::Event::InitDone => self.store.list_ended(number),
+            watcher::Event::Delete(object) => self.store.watched_end(&whole(object)),
         }
     }
 
@@ -236,6 +261,45 @@ impl<K: Cached> Watch<K> {
         } else {
             tracing::warn!(%resource, %version, retry_in = ?delay, %error, "the watch failed");
         }
+    }
+}
+
+/// An object of a kind whose scope is known at run time only: what kube wants for reading one namespace, which generic code
+/// cannot promise at compile time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+struct Namespaced<K>(K);
+
+impl<K: Resource> Resource for Namespaced<K> {
+    type DynamicType = K::DynamicType;
+    type Scope = DynamicResourceScope;
+
+    fn kind(kind: &K::DynamicType) -> Cow<'_, str> {
+        K::kind(kind)
+    }
+
+    fn group(kind: &K::DynamicType) -> Cow<'_, str> {
+        K::group(kind)
+    }
+
+    fn version(kind: &K::DynamicType) -> Cow<'_, str> {
+        K::version(kind)
+    }
+
+    fn plural(kind: &K::DynamicType) -> Cow<'_, str> {
+        K::plural(kind)
+    }
+
+    fn metadata_api() -> bool {
+        K::metadata_api()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        self.0.meta()
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        self.0.meta_mut()
     }
 }
 

@@ -13,11 +13,12 @@ mod version;
 
 use std::{
     any::{Any, TypeId},
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, Weak},
 };
 
+use futures::future::{BoxFuture, join_all};
 use kube::{Client, api::ApiResource};
 use kubewright_world::World;
 use parking_lot::Mutex;
@@ -58,9 +59,36 @@ type DynamicKind = (TypeId, String, String, String);
 struct Kinds {
     /// The kinds that controllers declared; kept as long as the cache.
     declared: BTreeMap<TypeId, AnyInformer>,
+    /// Whether these are filled, in the order of declaration.
+    fillings: Vec<Filling>,
     /// The kinds known at run time only; kept as long as somebody holds their informer.
     dynamic: BTreeMap<DynamicKind, Weak<dyn Any + Send + Sync>>,
+    /// In which namespaces kinds are watched that are declared from now on; none: in all.
+    namespaces: BTreeSet<String>,
     stage: Stage,
+}
+
+/// Whether the cache of a kind is filled.
+struct Filling {
+    resource: String,
+    is_synced: Box<dyn Fn() -> bool + Send>,
+    synced: Box<dyn Fn() -> BoxFuture<'static, ()> + Send>,
+}
+
+impl Filling {
+    fn of<K: Object>(informer: &Informer<K>) -> Self {
+        let (asked, awaited) = (informer.clone(), informer.clone());
+        let group = K::group(&());
+        let dot = if group.is_empty() { "" } else { "." };
+        Self {
+            resource: format!("{}{dot}{group}", K::plural(&())),
+            is_synced: Box::new(move || asked.is_synced()),
+            synced: Box::new(move || {
+                let informer = awaited.clone();
+                Box::pin(async move { informer.synced().await })
+            }),
+        }
+    }
 }
 
 /// Starts an informer.
@@ -126,7 +154,7 @@ impl Cache {
         kinds.dynamic.retain(|_, informer| informer.strong_count() > 0);
         let known = kinds.dynamic.get(&id).and_then(Weak::upgrade).and_then(Informer::restore);
         known.unwrap_or_else(|| {
-            let informer = Informer::new(kind.clone(), "", &self.0.stop);
+            let informer = Informer::new(kind.clone(), "", &BTreeSet::new(), &self.0.stop);
             kinds.dynamic.insert(id, Arc::downgrade(&informer.erase()));
             self.start_informer(&mut kinds, &informer);
             informer
@@ -139,11 +167,37 @@ impl Cache {
         let mut kinds = self.0.kinds.lock();
         let known = kinds.declared.get(&TypeId::of::<K>()).cloned().and_then(Informer::restore);
         known.unwrap_or_else(|| {
-            let informer = Informer::new((), fields, &self.0.stop);
+            let everywhere = BTreeSet::new();
+            let namespaces = if K::is_namespaced() { &kinds.namespaces } else { &everywhere };
+            let informer = Informer::new((), fields, namespaces, &self.0.stop);
             kinds.declared.insert(TypeId::of::<K>(), informer.erase());
+            kinds.fillings.push(Filling::of(&informer));
             self.start_informer(&mut kinds, &informer);
             informer
         })
+    }
+
+    /// Watches kinds that are declared from now on, and live in namespaces, in these only; `false` if one was declared before.
+    pub(crate) fn restrict(&self, namespaces: BTreeSet<String>) -> bool {
+        let mut kinds = self.0.kinds.lock();
+        kinds.namespaces = namespaces;
+        kinds.declared.is_empty()
+    }
+
+    /// The kinds that controllers declared and whose first list is not complete, as `<plural>.<group>`.
+    #[must_use]
+    pub fn unsynced(&self) -> Vec<String> {
+        let kinds = self.0.kinds.lock();
+        let missing = kinds.fillings.iter().filter(|filling| !(filling.is_synced)());
+        missing.map(|filling| filling.resource.clone()).collect()
+    }
+
+    /// Waits until the first list of every kind that controllers declared so far is complete, or until it never will be
+    /// because the manager stops.
+    pub async fn synced(&self) {
+        let fillings: Vec<_> =
+            self.0.kinds.lock().fillings.iter().map(|filling| (filling.synced)()).collect();
+        join_all(fillings).await;
     }
 
     /// Starts the watches of what was declared; from now on, a watch starts when it is declared.

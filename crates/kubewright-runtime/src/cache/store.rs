@@ -1,6 +1,12 @@
 //! The objects of one kind, shared between the watch that fills it, the writers and the readers.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use kube::Resource;
 use parking_lot::{Mutex, RwLock};
@@ -13,36 +19,58 @@ use crate::Key;
 pub(crate) type Handler<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
 
 pub(crate) struct Store<K> {
-    state: RwLock<State<K>>,
+    /// One for each namespace that is watched, sorted; or one for all objects.
+    parts: Vec<Part<K>>,
     /// Held from a change until every handler knows of it, so that handlers see changes in order. Handlers may read
     /// the state.
     handlers: Mutex<Vec<Handler<K>>>,
-    /// Set when the first list is complete. (A `watch` channel would wake those who wait in random order.)
+    /// Set when the first list of every part is complete. (A `watch` channel would wake those who wait in random order.)
     synced: SetOnce<()>,
     /// Told when an answer to a write needs the server's confirmation.
     unconfirmed: Notify,
 }
 
+/// What is watched by one watch.
+struct Part<K> {
+    namespace: Option<String>,
+    state: RwLock<State<K>>,
+    listed: AtomicBool,
+}
+
+impl<K> Part<K> {
+    fn has(&self, namespace: Option<&str>) -> bool {
+        self.namespace.is_none() || self.namespace.as_deref() == namespace
+    }
+}
+
 impl<K: Resource> Store<K> {
-    pub(super) fn new() -> Self {
-        Self {
-            state: RwLock::new(State::new()),
-            handlers: Mutex::default(),
-            synced: SetOnce::new(),
-            unconfirmed: Notify::new(),
+    /// A store of the objects in these namespaces, or in all when there are none of them.
+    pub(super) fn new(namespaces: &BTreeSet<String>) -> Self {
+        let part =
+            |namespace| Part { namespace, state: RwLock::new(State::new()), listed: AtomicBool::new(false) };
+        let mut parts: Vec<_> = namespaces.iter().cloned().map(|name| part(Some(name))).collect();
+        if parts.is_empty() {
+            parts.push(part(None));
         }
+        Self { parts, handlers: Mutex::default(), synced: SetOnce::new(), unconfirmed: Notify::new() }
+    }
+
+    /// The namespace of each watch; `None` for all.
+    pub(super) fn namespaces(&self) -> impl Iterator<Item = Option<&str>> {
+        self.parts.iter().map(|part| part.namespace.as_deref())
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<Arc<K>> {
-        self.state.read().get(key).cloned()
+        self.part(key.namespace.as_deref())?.state.read().get(key).cloned()
     }
 
     pub(crate) fn list(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
-        self.state.read().list(namespace)
+        let parts = self.parts.iter().filter(|part| namespace.is_none() || part.has(namespace));
+        parts.flat_map(|part| part.state.read().list(namespace)).collect()
     }
 
     pub(crate) fn owned_by(&self, uid: &str) -> Vec<Arc<K>> {
-        self.state.read().owned_by(uid)
+        self.parts.iter().flat_map(|part| part.state.read().owned_by(uid)).collect()
     }
 
     /// Tells `handler` of every object that is known as created, then of every change.
@@ -64,28 +92,38 @@ impl<K: Resource> Store<K> {
     }
 
     pub(super) fn watched(&self, object: K) {
-        self.change(|state| state.watched(object));
+        if let Some(part) = self.part(object.meta().namespace.as_deref()) {
+            self.change(part, |state| state.watched(object));
+        }
     }
 
     pub(super) fn watched_end(&self, object: &K) {
-        self.change(|state| state.watched_end(object));
+        if let Some(part) = self.part(object.meta().namespace.as_deref()) {
+            self.change(part, |state| state.watched_end(object));
+        }
     }
 
-    pub(super) fn list_began(&self) {
-        self.state.write().list_began();
+    /// A list of the objects of the `number`-th watch began.
+    pub(super) fn list_began(&self, number: usize) {
+        self.parts[number].state.write().list_began();
     }
 
-    pub(super) fn list_ended(&self) {
-        self.change(State::list_ended);
-        // After the first list it is set already.
-        let _ = self.synced.set(());
+    /// That list is complete.
+    pub(super) fn list_ended(&self, number: usize) {
+        let part = &self.parts[number];
+        self.change(part, State::list_ended);
+        part.listed.store(true, Ordering::SeqCst);
+        if self.parts.iter().all(|part| part.listed.load(Ordering::SeqCst)) {
+            // After the first lists it is set already.
+            let _ = self.synced.set(());
+        }
         self.unconfirmed.notify_one();
     }
 
     /// Says that a write begins; its answer is given to what this returns.
     pub(crate) fn write(self: &Arc<Self>) -> Write<K> {
-        let ticket = self.state.write().write_began();
-        Write { store: self.clone(), ticket }
+        let tickets = self.parts.iter().map(|part| part.state.write().write_began()).collect();
+        Write { store: self.clone(), tickets }
     }
 
     /// Waits until there may be something that only the server can tell.
@@ -94,16 +132,28 @@ impl<K: Resource> Store<K> {
     }
 
     pub(super) fn unconfirmed(&self) -> Option<(Key, String)> {
-        self.state.read().unconfirmed()
+        self.parts.iter().find_map(|part| part.state.read().unconfirmed())
     }
 
     pub(super) fn confirmed(&self, key: &Key, uid: &str, there: bool) {
-        self.change(|state| state.confirmed(key, uid, there));
+        if let Some(part) = self.part(key.namespace.as_deref()) {
+            self.change(part, |state| state.confirmed(key, uid, there));
+        }
     }
 
-    fn change<C: IntoIterator<Item = Change<K>>>(&self, f: impl FnOnce(&mut State<K>) -> C) {
+    fn part(&self, namespace: Option<&str>) -> Option<&Part<K>> {
+        match self.parts.as_slice() {
+            [all] if all.namespace.is_none() => Some(all),
+            parts => parts
+                .binary_search_by(|part| part.namespace.as_deref().cmp(&namespace))
+                .ok()
+                .map(|number| &parts[number]),
+        }
+    }
+
+    fn change<C: IntoIterator<Item = Change<K>>>(&self, part: &Part<K>, f: impl FnOnce(&mut State<K>) -> C) {
         let handlers = self.handlers.lock();
-        let changes = f(&mut *self.state.write());
+        let changes = f(&mut *part.state.write());
         for change in changes {
             for handler in handlers.iter() {
                 handler(&change);
@@ -115,24 +165,33 @@ impl<K: Resource> Store<K> {
 /// A write that is under way.
 pub(crate) struct Write<K: Resource> {
     store: Arc<Store<K>>,
-    ticket: Ticket,
+    /// For each part: where the object will be is known when it is written.
+    tickets: Vec<Ticket>,
 }
 
 impl<K: Resource> Write<K> {
     /// The write returned an object.
     pub(crate) fn returned(&self, object: K) {
-        self.store.change(|state| state.written(self.ticket, object));
-        self.store.unconfirmed.notify_one();
+        let namespace = object.meta().namespace.as_deref();
+        let mut parts = self.store.parts.iter().zip(&self.tickets);
+        if let Some((part, ticket)) = parts.find(|(part, _)| part.has(namespace)) {
+            self.store.change(part, |state| state.written(*ticket, object));
+            self.store.unconfirmed.notify_one();
+        }
     }
 
     /// The write ended the life of the object `key`, which has this `uid` if the answer said so.
     pub(crate) fn ended(&self, key: &Key, uid: Option<&str>) {
-        self.store.change(|state| state.written_end(key, uid));
+        if let Some(part) = self.store.part(key.namespace.as_deref()) {
+            self.store.change(part, |state| state.written_end(key, uid));
+        }
     }
 }
 
 impl<K: Resource> Drop for Write<K> {
     fn drop(&mut self) {
-        self.store.state.write().write_ended(self.ticket);
+        for (part, ticket) in self.store.parts.iter().zip(&self.tickets) {
+            part.state.write().write_ended(*ticket);
+        }
     }
 }

@@ -136,6 +136,11 @@ impl Server {
         self.service.clone()
     }
 
+    /// Whether it is to open a port.
+    pub(crate) fn listens(&self) -> bool {
+        self.listen.is_some()
+    }
+
     /// Whether, and where it serves.
     #[must_use]
     pub fn listening(&self) -> Listening {

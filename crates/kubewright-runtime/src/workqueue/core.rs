@@ -1,7 +1,7 @@
 //! The rules of the queue, as plain data: no clock, no task, no lock.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque, btree_map::Entry},
     time::Duration,
 };
 
@@ -16,42 +16,61 @@ const LONGEST_DELAY: Duration = Duration::from_secs(1000);
 ///
 /// The three sets are client-go's (`util/workqueue/queue.go`): a key in `dirty` needs work, a key in `processing` is
 /// being worked on, and `queue` has the order of those that are dirty and not being processed. So a key is in the
-/// queue at most once and with at most one worker, and what is added during its processing is not lost.
+/// queue at most once and with at most one worker, and what is added during its processing is not lost. Each key of the
+/// first two has the time since when it is there.
 #[derive(Debug)]
 pub(crate) struct Core<T> {
     queue: VecDeque<T>,
-    dirty: BTreeSet<T>,
-    processing: BTreeSet<T>,
+    dirty: BTreeMap<T, Instant>,
+    processing: BTreeMap<T, Instant>,
     /// Keys by the time when they are to be added; the number keeps the order of equal times.
     planned: BTreeMap<(Instant, u64), T>,
     plans: BTreeMap<T, (Instant, u64)>,
     failures: BTreeMap<T, u32>,
     counter: u64,
+    added: u64,
     shut_down: bool,
+}
+
+/// A key that a worker gets.
+#[derive(Debug)]
+pub(crate) struct Taken<T> {
+    pub(crate) key: T,
+    /// How long it was due.
+    pub(crate) waited: Duration,
 }
 
 impl<T: Clone + Ord> Core<T> {
     pub(crate) fn new() -> Self {
         Self {
             queue: VecDeque::new(),
-            dirty: BTreeSet::new(),
-            processing: BTreeSet::new(),
+            dirty: BTreeMap::new(),
+            processing: BTreeMap::new(),
             planned: BTreeMap::new(),
             plans: BTreeMap::new(),
             failures: BTreeMap::new(),
             counter: 0,
+            added: 0,
             shut_down: false,
         }
     }
 
-    /// Marks `key` as in need of work.
-    pub(crate) fn add(&mut self, key: T) {
-        if self.shut_down || !self.dirty.insert(key.clone()) {
+    /// Marks `key` as in need of work since `now`.
+    pub(crate) fn add(&mut self, key: T, now: Instant) {
+        if self.shut_down {
             return;
         }
-        if !self.processing.contains(&key) {
-            self.queue.push_back(key);
+        let Entry::Vacant(entry) = self.dirty.entry(key) else { return };
+        if !self.processing.contains_key(entry.key()) {
+            self.queue.push_back(entry.key().clone());
         }
+        entry.insert(now);
+        self.added += 1;
+    }
+
+    /// How many keys became in need of work since this was asked.
+    pub(crate) fn take_added(&mut self) -> u64 {
+        std::mem::take(&mut self.added)
     }
 
     /// Adds `key` at `time`, or earlier if an earlier addition is planned already.
@@ -80,20 +99,23 @@ impl<T: Clone + Ord> Core<T> {
 
     /// Gives the next key to a worker, who has to say [`Core::done`]. The keys whose time has come stand behind those
     /// that were due before. What was planned for the key is void: the outcome of this work plans anew.
-    pub(crate) fn get(&mut self, now: Instant) -> Option<T> {
+    pub(crate) fn get(&mut self, now: Instant) -> Option<Taken<T>> {
         self.add_due(now);
         let key = self.queue.pop_front()?;
-        self.dirty.remove(&key);
-        self.processing.insert(key.clone());
+        let since = self.dirty.remove(&key).unwrap_or(now);
+        self.processing.insert(key.clone(), now);
         self.cancel_plan(&key);
-        Some(key)
+        Some(Taken { key, waited: now.saturating_duration_since(since) })
     }
 
     /// Ends the work on `key`; it goes back into the queue if it was added in the meantime.
-    pub(crate) fn done(&mut self, key: &T) {
-        if self.processing.remove(key) && self.dirty.contains(key) {
+    /// Says since when it was worked on.
+    pub(crate) fn done(&mut self, key: &T) -> Option<Instant> {
+        let since = self.processing.remove(key)?;
+        if self.dirty.contains_key(key) {
             self.queue.push_back(key.clone());
         }
+        Some(since)
     }
 
     /// Takes nothing more in; what is planned for later is dropped, what is due stays to be worked on.
@@ -124,14 +146,21 @@ impl<T: Clone + Ord> Core<T> {
         self.queue.len()
     }
 
+    /// Since when each key is worked on.
+    pub(crate) fn worked_on_since(&self) -> impl Iterator<Item = Instant> {
+        self.processing.values().copied()
+    }
+
+    /// Adds the keys whose time has come.
     fn add_due(&mut self, now: Instant) {
         while let Some(entry) = self.planned.first_entry() {
-            if entry.key().0 > now {
+            let due = entry.key().0;
+            if due > now {
                 return;
             }
             let key = entry.remove();
             self.plans.remove(&key);
-            self.add(key);
+            self.add(key, due);
         }
     }
 

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
 use self::core::Core;
+use crate::metrics::{Load, QueueMetrics};
 
 /// A queue of keys.
 ///
@@ -23,11 +24,12 @@ use self::core::Core;
 pub struct Workqueue<T> {
     core: Mutex<Core<T>>,
     changed: Notify,
+    metrics: Option<QueueMetrics>,
 }
 
 impl<T: Clone + Ord> Default for Workqueue<T> {
     fn default() -> Self {
-        Self { core: Mutex::new(Core::new()), changed: Notify::new() }
+        Self { core: Mutex::new(Core::new()), changed: Notify::new(), metrics: None }
     }
 }
 
@@ -38,9 +40,14 @@ impl<T: Clone + Ord> Workqueue<T> {
         Self::default()
     }
 
+    /// An empty queue that counts what happens to it.
+    pub(crate) fn measured(metrics: QueueMetrics) -> Self {
+        Self { metrics: Some(metrics), ..Self::default() }
+    }
+
     /// Adds `key`, unless it is in the queue already.
     pub fn add(&self, key: T) {
-        self.change(|core| core.add(key));
+        self.change(|core| core.add(key, Instant::now()));
     }
 
     /// Adds `key` after `delay`, or earlier if an earlier addition is planned already. A worker that gets the key
@@ -50,12 +57,14 @@ impl<T: Clone + Ord> Workqueue<T> {
         // Beyond what a clock can tell (580 years) is never.
         if let Some(time) = now.checked_add(delay) {
             self.change(|core| core.add_at(key, time));
+            self.count_retry();
         }
     }
 
     /// Adds `key` after its back-off, 5 ms · 2ⁿ for the n-th failure in a row, at most 1000 s.
     pub fn add_after_failure(&self, key: T) {
         self.change(|core| core.add_after_failure(key, Instant::now()));
+        self.count_retry();
     }
 
     /// Forgets the failures of `key`: its next back-off is the shortest again.
@@ -70,12 +79,18 @@ impl<T: Clone + Ord> Workqueue<T> {
             let changed = self.changed.notified();
             let due = {
                 let mut core = self.core.lock();
-                if let Some(key) = core.get(Instant::now()) {
+                let taken = core.get(Instant::now());
+                self.count_added(&mut core);
+                if let Some(taken) = taken {
                     if core.len() > 0 {
                         // One notification may stand for several additions: pass it on.
                         self.changed.notify_one();
                     }
-                    return Some(key);
+                    drop(core);
+                    if let Some(metrics) = &self.metrics {
+                        metrics.waited(taken.waited);
+                    }
+                    return Some(taken.key);
                 }
                 if core.is_drained() {
                     return None;
@@ -97,7 +112,10 @@ impl<T: Clone + Ord> Workqueue<T> {
 
     /// Ends the work on `key`.
     pub fn done(&self, key: &T) {
-        self.change(|core| core.done(key));
+        let since = self.change(|core| core.done(key));
+        if let (Some(since), Some(metrics)) = (since, &self.metrics) {
+            metrics.worked(since.elapsed());
+        }
     }
 
     /// Lets nothing more in and drops what is planned for later; workers finish what is due.
@@ -124,15 +142,41 @@ impl<T: Clone + Ord> Workqueue<T> {
         self.len() == 0
     }
 
-    fn change(&self, f: impl FnOnce(&mut Core<T>)) {
-        let drained = {
+    /// How it is doing.
+    pub(crate) fn load(&self) -> Load {
+        let (core, now) = (self.core.lock(), Instant::now());
+        let times = core.worked_on_since().map(|since| now.saturating_duration_since(since));
+        let empty = Load { depth: core.len(), ..Load::default() };
+        times.fold(empty, |load, time| Load {
+            unfinished: load.unfinished.saturating_add(time),
+            longest: load.longest.max(time),
+            ..load
+        })
+    }
+
+    fn count_retry(&self) {
+        if let Some(metrics) = &self.metrics {
+            metrics.retries.inc();
+        }
+    }
+
+    fn count_added(&self, core: &mut Core<T>) {
+        if let Some(metrics) = &self.metrics {
+            metrics.adds.inc_by(core.take_added());
+        }
+    }
+
+    fn change<R>(&self, f: impl FnOnce(&mut Core<T>) -> R) -> R {
+        let (result, drained) = {
             let mut core = self.core.lock();
-            f(&mut core);
-            core.is_drained()
+            let result = f(&mut core);
+            self.count_added(&mut core);
+            (result, core.is_drained())
         };
         if drained {
             self.changed.notify_waiters();
         }
         self.changed.notify_one();
+        result
     }
 }

@@ -77,7 +77,11 @@ async fn a_panic_is_counted_and_retried_and_the_others_go_on() {
     settle().await;
     assert_eq!(log.entries(), ["a", "b", "a", "a"]);
     let counts = running.counters.of("test");
-    assert_eq!((counts.panics, counts.reconciles, counts.errors), (2, 4, 0));
+    assert_eq!(
+        (counts.panics, counts.reconciles, counts.errors),
+        (2, 4, 2),
+        "controller-runtime counts a panic as an error"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ mod failures;
 mod harness;
 mod leader;
 mod link;
+mod operations;
 mod reconciles;
 mod server;
 mod shard;

@@ -110,10 +110,15 @@ impl Server {
 
     /// Writes as somebody else.
     pub(crate) fn put(&self, resource: &str, name: &str, body: Value) -> Value {
-        let id = (resource.to_owned(), "default".to_owned(), name.to_owned());
+        self.put_in("default", resource, name, body)
+    }
+
+    /// Writes as somebody else, in this namespace.
+    pub(crate) fn put_in(&self, namespace: &str, resource: &str, name: &str, body: Value) -> Value {
+        let id = (resource.to_owned(), namespace.to_owned(), name.to_owned());
         let mut object = body;
         object["metadata"]["name"] = json!(name);
-        object["metadata"]["namespace"] = json!("default");
+        object["metadata"]["namespace"] = json!(namespace);
         self.commit(&mut self.state.lock(), &id, object)
     }
 
@@ -168,8 +173,8 @@ impl Server {
             [resource, ..] if state.missing.iter().any(|missing| missing == resource) => {
                 refusal(404, "NotFound")
             }
-            [resource] if query.contains("watch=true") => self.watch(&state, resource, query),
-            [resource] if method == Method::GET => list(&state, resource, query),
+            [resource] if query.contains("watch=true") => self.watch(&state, resource, namespace, query),
+            [resource] if method == Method::GET => list(&state, resource, namespace, query),
             [resource] if method == Method::POST => {
                 let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
                 let id = ((*resource).to_owned(), namespace.unwrap_or_default().to_owned(), name);
@@ -278,7 +283,7 @@ impl Server {
         self.changed.notify_waiters();
     }
 
-    fn watch(&self, state: &State, resource: &str, query: &str) -> Answer {
+    fn watch(&self, state: &State, resource: &str, namespace: Option<&str>, query: &str) -> Answer {
         let version = query.split('&').find_map(|part| part.strip_prefix("resourceVersion="));
         let from: u64 = version.and_then(|version| version.parse().ok()).unwrap_or(0);
         if from < state.compacted {
@@ -293,6 +298,7 @@ impl Server {
         let watcher = Watcher {
             state: self.state.clone(),
             resource: resource.to_owned(),
+            namespace: namespace.map(str::to_owned),
             position: state.log.iter().take_while(|event| event.version <= from).count(),
             changed: self.changed.clone(),
             cuts: state.cuts,
@@ -308,6 +314,7 @@ impl Server {
 struct Watcher {
     state: Arc<Mutex<State>>,
     resource: String,
+    namespace: Option<String>,
     position: usize,
     changed: Arc<Notify>,
     /// How often watches had been cut when this one began.
@@ -315,6 +322,11 @@ struct Watcher {
 }
 
 impl Watcher {
+    fn is_for(&self, event: &Event) -> bool {
+        let namespace = &event.line["object"]["metadata"]["namespace"];
+        event.resource == self.resource && self.namespace.as_ref().is_none_or(|mine| namespace == mine)
+    }
+
     async fn next(&mut self) -> Option<Value> {
         loop {
             let changed = self.changed.notified();
@@ -324,7 +336,7 @@ impl Watcher {
                     return None;
                 }
                 let mut events = state.log.iter().enumerate().skip(self.position);
-                let next = events.find(|(_, event)| event.resource == self.resource);
+                let next = events.find(|(_, event)| self.is_for(event));
                 self.position = next.map_or(state.log.len(), |(position, _)| position);
                 match next {
                     Some((_, event)) if event.at <= Instant::now() => {
@@ -349,7 +361,7 @@ impl Watcher {
 }
 
 /// With a label selector of the form `name=value`, percent-encoded, if there is one.
-fn list(state: &State, resource: &str, query: &str) -> Answer {
+fn list(state: &State, resource: &str, namespace: Option<&str>, query: &str) -> Answer {
     let selector = query.split('&').find_map(|part| part.strip_prefix("labelSelector="));
     let selector = selector.map(|selector| selector.replace("%2F", "/").replace("%3D", "="));
     let is_selected = |object: &Value| {
@@ -361,7 +373,9 @@ fn list(state: &State, resource: &str, query: &str) -> Answer {
     let items: Vec<&Value> = state
         .objects
         .iter()
-        .filter(|(id, object)| id.0 == resource && is_selected(object))
+        .filter(|(id, object)| {
+            id.0 == resource && namespace.is_none_or(|namespace| id.1 == namespace) && is_selected(object)
+        })
         .map(|(_, object)| object)
         .collect();
     let metadata = json!({"resourceVersion": state.version.to_string()});

@@ -44,6 +44,16 @@ pub(crate) struct Lab {
 impl Lab {
     /// A cluster with all built-in controllers, one node, and the operator.
     pub(crate) async fn start() -> Self {
+        Self::with(|mut manager, reconciled| {
+            let observed = Observed(WhiteListReconciler::default(), reconciled);
+            manager.add(Controller::new("whitelist", observed).for_kind::<WhiteList>().owns::<Deployment>());
+            manager
+        })
+        .await
+    }
+
+    /// A cluster as that of [`Lab::start`] with what `fill` makes of a manager.
+    pub(crate) async fn with(fill: impl FnOnce(Manager, Arc<Mutex<Vec<Key>>>) -> Manager) -> Self {
         let cluster = Cluster::start().await.expect("the cluster starts");
         let client = cluster.client();
         for object in manifests::manifests().expect("the manifests are objects") {
@@ -51,12 +61,10 @@ impl Lab {
         }
         let reconciled = Arc::default();
         let stop = CancellationToken::new();
-        let observed = Observed(WhiteListReconciler::default(), Arc::clone(&reconciled));
-        let controller = Controller::new("whitelist", observed).for_kind::<WhiteList>().owns::<Deployment>();
         let client_of_operator =
             cluster.client_of_service_account(manifests::NAMESPACE, manifests::SERVICE_ACCOUNT);
-        let mut manager = Manager::new(client_of_operator, cluster.world().clone());
-        manager.add(controller);
+        let manager = Manager::new(client_of_operator, cluster.world().clone());
+        let manager = fill(manager, Arc::clone(&reconciled));
         tokio::spawn(manager.run(stop.clone()));
         Self {
             whitelists: Api::namespaced(client.clone(), "default"),
@@ -173,7 +181,7 @@ pub(crate) fn uid<K: Resource>(object: &K) -> String {
     object.uid().expect("a stored object")
 }
 
-async fn install(client: &Client, object: &DynamicObject) {
+pub(crate) async fn install(client: &Client, object: &DynamicObject) {
     let types = object.types.as_ref().expect("a kind");
     let kind = ApiResource::from_gvk(&GroupVersionKind::try_from(types).expect("a kind"));
     let api: Api<DynamicObject> = match object.namespace() {

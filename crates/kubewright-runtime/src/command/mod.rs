@@ -1,0 +1,195 @@
+//! The command line of an operator's program: `run` (the default), `manifests`, `version`.
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//!
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kubewright_runtime::{Controller, command::Operator};
+//! # use kubewright_runtime::{Context, Error, Key, Outcome, Reconciler};
+//! # struct Greeter;
+//! # impl Reconciler for Greeter {
+//! #     async fn reconcile(&self, _: &Context, _: &Key) -> Result<Outcome, Error> { Ok(Outcome::Done) }
+//! # }
+//!
+//! #[tokio::main]
+//! async fn main() -> ExitCode {
+//!     Operator::new("greeter", env!("CARGO_PKG_VERSION"))
+//!         .controller(|| Controller::new("greeter", Greeter).for_kind::<ConfigMap>())
+//!         .main()
+//!         .await
+//! }
+//! ```
+//!
+//! - `greeter` finds its API server ([`Connect`](crate::Connect)), elects a leader and serves metrics and health if it is
+//!   told to, and runs its controllers until SIGTERM or SIGINT. Each flag has a variable of the environment too (`--help`
+//!   names them).
+//! - `greeter manifests --image registry.example/greeter:1.0 | kubectl apply -f -` installs it: the definitions of its kinds,
+//!   a namespace, a service account with the [least rights](crate::Controller::rights) that its controllers work with, and a
+//!   Deployment.
+//! - `greeter version` says which it is.
+
+mod flags;
+mod manifests;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    ffi::OsString,
+    fmt,
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use clap::{CommandFactory, FromArgMatches};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{CustomResourceExt, api::DynamicObject};
+use serde::Serialize;
+
+use self::flags::{Action, Flags};
+pub use self::{
+    flags::{LogFormat, Run},
+    manifests::Installation,
+};
+use crate::{Controller, Error, Manager, rbac::Rights, signals};
+
+/// A function that puts more into a manager before it runs.
+type Setup = Box<dyn FnOnce(&mut Manager) -> Result<(), Error> + Send>;
+
+/// An operator as a program: what it is made of, for all that its command line does.
+pub struct Operator {
+    name: String,
+    version: String,
+    definitions: Vec<CustomResourceDefinition>,
+    controllers: Vec<fn() -> Controller>,
+    setups: Vec<Setup>,
+    rights: Rights,
+    objects: Vec<DynamicObject>,
+    mistakes: Vec<String>,
+}
+
+impl Operator {
+    /// An operator without controllers. Its name is a DNS label: what is installed is called like it.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+            definitions: Vec::new(),
+            controllers: Vec::new(),
+            setups: Vec::new(),
+            rights: Rights::default(),
+            objects: Vec::new(),
+            mistakes: Vec::new(),
+        }
+    }
+
+    /// A kind of its own, which is installed with it.
+    #[must_use]
+    pub fn definition<K: CustomResourceExt>(mut self) -> Self {
+        self.definitions.push(K::crd());
+        self
+    }
+
+    /// A controller, made when it is to run or when its rights are asked for.
+    #[must_use]
+    pub fn controller(mut self, make: fn() -> Controller) -> Self {
+        self.controllers.push(make);
+        self
+    }
+
+    /// Something else to do with the manager before it runs: webhooks, runnables, checks, metrics, further clusters.
+    #[must_use]
+    pub fn setup(mut self, setup: impl FnOnce(&mut Manager) -> Result<(), Error> + Send + 'static) -> Self {
+        self.setups.push(Box::new(setup));
+        self
+    }
+
+    /// Rights that no controller declares.
+    #[must_use]
+    pub fn may(mut self, rights: Rights) -> Self {
+        self.rights.merge(rights);
+        self
+    }
+
+    /// Something else that is installed with it, in front of its Deployment: the configuration of a webhook, a default
+    /// object.
+    #[must_use]
+    pub fn install(mut self, object: &impl Serialize) -> Self {
+        match manifests::dynamic(object) {
+            Ok(object) => self.objects.push(object),
+            Err(error) => self.mistakes.push(format!("install: {error}")),
+        }
+        self
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The rights that it works with, those for its command line's own needs (leases, reviews of who reads metrics) not
+    /// among them.
+    #[must_use]
+    pub fn rights(&self) -> Rights {
+        let mut rights = self.rights.clone();
+        for make in &self.controllers {
+            rights.merge(make().rights());
+        }
+        rights
+    }
+
+    /// Does what the program's arguments say. What goes wrong is told on standard error, and by a status of 1 (2 for
+    /// arguments that make no sense).
+    pub async fn main(self) -> ExitCode {
+        let arguments: Vec<OsString> = std::env::args_os().collect();
+        let flags = match self.parse(arguments) {
+            Ok(flags) => flags,
+            Err(error) => {
+                // Nothing is left to be done where even this cannot be told.
+                let _ = error.print();
+                return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            }
+        };
+        match self.act(flags, &mut io::stdout()).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                let _ = writeln!(io::stderr(), "error: {error}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn parse(&self, arguments: Vec<OsString>) -> Result<Flags, clap::Error> {
+        let name = self.name.clone();
+        let command = Flags::command().display_name(name.clone()).bin_name(name);
+        Flags::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    }
+
+    async fn act(self, flags: Flags, out: &mut (impl Write + Send)) -> Result<(), Error> {
+        match flags.action {
+            Some(Action::Version) => writeln!(out, "{} {}", self.name, self.version).map_err(Error::new),
+            Some(Action::Manifests(installation)) => {
+                let text = self.yaml(&installation)?;
+                out.write_all(text.as_bytes()).map_err(Error::new)
+            }
+            Some(Action::Run(run)) => self.run_until_asked(&run).await,
+            None => self.run_until_asked(&flags.run).await,
+        }
+    }
+
+    async fn run_until_asked(self, run: &Run) -> Result<(), Error> {
+        run.log()?;
+        let stop = signals::shutdown().map_err(Error::new)?;
+        self.run(run, stop).await
+    }
+}
+
+impl fmt::Debug for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operator")
+            .field("name", &self.name)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}

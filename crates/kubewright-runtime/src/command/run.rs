@@ -1,0 +1,103 @@
+//! `run`: from flags to a running manager.
+
+use kubewright_world::World;
+use tokio_util::sync::CancellationToken;
+
+use super::{Operator, Run};
+use crate::{
+    Connect, Error, LeaderElection, Manager, Metrics, logging,
+    serving::{Access, HealthServer, MetricsServer, Tls},
+};
+
+/// What flags say for "do not".
+fn is_off(address: &str) -> bool {
+    address.is_empty() || address == "0"
+}
+
+impl Run {
+    /// Writes logs from now on, as it says.
+    ///
+    /// # Errors
+    /// [`Error::Misconfigured`] when the level is none, or something writes logs already.
+    pub fn log(&self) -> Result<(), Error> {
+        logging::init(self.log_format, &self.log_level)
+    }
+
+    /// Which API server it says.
+    #[must_use]
+    pub fn connect(&self, user_agent: &str) -> Connect {
+        Connect {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+            user_agent: Some(user_agent.to_owned()),
+            queries_per_second: self.kube_api_qps,
+        }
+    }
+
+    fn election(&self, name: &str, namespace: &str) -> LeaderElection {
+        let name = self.leader_elect_resource_name.as_deref().unwrap_or(name);
+        let namespace = self.leader_elect_resource_namespace.as_deref().unwrap_or(namespace);
+        LeaderElection::lease(namespace, name)
+            .lease_duration(self.leader_elect_lease_duration)
+            .renew_deadline(self.leader_elect_renew_deadline)
+            .retry_period(self.leader_elect_retry_period)
+    }
+
+    fn metrics_server(&self) -> MetricsServer {
+        let server = MetricsServer::at(&self.metrics_bind_address);
+        if !self.metrics_secure {
+            return server.tls(Tls::Off).access(Access::Everybody);
+        }
+        match &self.metrics_cert_path {
+            None => server,
+            Some(folder) => server.tls(Tls::Files {
+                certificate: folder.join(&self.metrics_cert_name),
+                key: folder.join(&self.metrics_cert_key),
+            }),
+        }
+    }
+}
+
+impl Operator {
+    /// Runs the operator against the API server that `run` says, until `stop`.
+    ///
+    /// # Errors
+    /// [`Error::Misconfigured`] before anything starts, and what [`Manager::run`] fails with.
+    pub async fn run(self, run: &Run, stop: CancellationToken) -> Result<(), Error> {
+        let metrics = Metrics::new();
+        let connect = run.connect(&format!("{}/{}", self.name, self.version));
+        let (client, config) = connect.client(metrics.requests()).await?;
+        tracing::info!(operator = self.name, version = self.version, server = %config.cluster_url, "starting");
+        let manager = Manager::new(client, World::real()).counting_in(metrics);
+        self.manager(manager, run)?.run(stop).await
+    }
+
+    /// Puts the operator into a manager, as `run` says: for a test, or beside others in one process.
+    ///
+    /// # Errors
+    /// What a [setup](Operator::setup) failed with; [`Error::Misconfigured`].
+    pub fn manager(self, mut manager: Manager, run: &Run) -> Result<Manager, Error> {
+        if !self.mistakes.is_empty() {
+            return Err(Error::Misconfigured(self.mistakes.join("; ")));
+        }
+        manager.watch_namespaces(run.namespaces.iter().cloned());
+        manager.graceful_shutdown(run.graceful_shutdown_timeout);
+        if run.leader_elect {
+            let namespace = manager.client().default_namespace().to_owned();
+            manager.elect(run.election(&self.name, &namespace));
+        }
+        if !is_off(&run.metrics_bind_address) {
+            manager.serve_metrics(run.metrics_server());
+        }
+        if !is_off(&run.health_probe_bind_address) {
+            manager.serve_health(HealthServer::at(&run.health_probe_bind_address));
+        }
+        for make in &self.controllers {
+            manager.add(make());
+        }
+        for setup in self.setups {
+            setup(&mut manager)?;
+        }
+        Ok(manager)
+    }
+}
