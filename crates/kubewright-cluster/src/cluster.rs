@@ -76,6 +76,7 @@ impl Cluster {
                     user: writer.clone(),
                     program: Some(HeaderValue::from_static(builtin.identity.program)),
                 };
+                let controller = controller.never_paused();
                 manager.add(controller.acting_as(transport::client(&self.server, caller, "default")));
             }
         }

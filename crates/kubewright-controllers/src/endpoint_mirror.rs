@@ -35,12 +35,12 @@ pub(crate) fn controller() -> Controller {
         .for_kind::<Endpoints>()
         .predicate(Predicate::of(|event: &Event<'_, Endpoints>| match event {
             Event::Update { old, new } => is_mirrored(old) || is_mirrored(new),
-            Event::Create(one) | Event::Delete(one) => is_mirrored(one),
+            Event::Create(one) | Event::Delete(one) | Event::Generic(one) => is_mirrored(one),
         }))
         .watches(|service: &Service| vec![Key::of(service)])
         .predicate(Predicate::of(|event: &Event<'_, Service>| match event {
             Event::Update { old, new } => has_selector(old) != has_selector(new),
-            Event::Create(one) | Event::Delete(one) => !has_selector(one),
+            Event::Create(one) | Event::Delete(one) | Event::Generic(one) => !has_selector(one),
         }))
         .watches(|slice: &EndpointSlice| service_of(slice, MANAGER).into_iter().collect())
 }

@@ -14,7 +14,7 @@ const LONGEST: u32 = 300;
 pub(crate) fn controller() -> Controller {
     Controller::new("ttl-controller", Annotator).for_kind::<Node>().predicate(Predicate::of(
         |event: &Event<'_, Node>| match event {
-            Event::Create(_) => true,
+            Event::Create(_) | Event::Generic(_) => true,
             Event::Update { new, .. } => !is_annotated(new),
             Event::Delete(_) => false,
         },

@@ -35,11 +35,11 @@ pub(crate) fn controller() -> Controller {
                     || pod::is_finished(old) != pod::is_finished(new)
                     || old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
             }
-            Event::Create(_) | Event::Delete(_) => true,
+            Event::Create(_) | Event::Delete(_) | Event::Generic(_) => true,
         }))
         .watches(|node: &Node| vec![Key::of(node)])
         .predicate(Predicate::of(|event: &Event<'_, Node>| match event {
-            Event::Delete(_) => true,
+            Event::Delete(_) | Event::Generic(_) => true,
             Event::Create(_) => false,
             Event::Update { old, new } => is_out_of_service(old) != is_out_of_service(new),
         }))

@@ -63,7 +63,7 @@ fn frees<K>(event: &Event<'_, K>, changed: impl Fn(&K, &K) -> bool) -> bool {
     match event {
         Event::Create(_) => false,
         Event::Update { old, new } => changed(old, new),
-        Event::Delete(_) => true,
+        Event::Delete(_) | Event::Generic(_) => true,
     }
 }
 

@@ -137,7 +137,7 @@ pub(crate) fn reference(pod: &Pod) -> ObjectReference {
 pub(crate) fn changes_endpoints() -> Predicate {
     Predicate::of(|event: &Event<'_, Pod>| match event {
         Event::Update { old, new } => !same_endpoint(old, new),
-        Event::Create(_) | Event::Delete(_) => true,
+        Event::Create(_) | Event::Delete(_) | Event::Generic(_) => true,
     })
 }
 

@@ -24,11 +24,11 @@ pub(crate) fn controller() -> Controller {
         .predicate(Predicate::of(|event: &Event<'_, Node>| match event {
             Event::Create(node) => evicting(node).next().is_some(),
             Event::Update { old, new } => !evicting(old).eq(evicting(new)),
-            Event::Delete(_) => true,
+            Event::Delete(_) | Event::Generic(_) => true,
         }))
         .watches(|pod: &Pod| vec![Key::cluster(pod::node_name(pod))])
         .predicate(Predicate::of(|event: &Event<'_, Pod>| match event {
-            Event::Create(pod) | Event::Delete(pod) => !pod::node_name(pod).is_empty(),
+            Event::Create(pod) | Event::Delete(pod) | Event::Generic(pod) => !pod::node_name(pod).is_empty(),
             Event::Update { old, new } => {
                 !pod::node_name(new).is_empty()
                     && (pod::node_name(old) != pod::node_name(new) || tolerations(old) != tolerations(new))

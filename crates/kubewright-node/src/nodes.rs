@@ -70,7 +70,7 @@ pub(crate) fn controller(
                     || old.metadata.annotations != new.metadata.annotations
                     || all_matter.has_for("Node")
             }
-            Event::Create(_) | Event::Delete(_) => true,
+            Event::Create(_) | Event::Delete(_) | Event::Generic(_) => true,
         }))
         .concurrency(WORKERS)
 }

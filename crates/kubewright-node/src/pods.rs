@@ -58,7 +58,7 @@ pub(crate) fn controller(
                     || is_node_ready(old) != is_node_ready(new)
                     || old.metadata.annotations != new.metadata.annotations
             }
-            Event::Create(_) | Event::Delete(_) => true,
+            Event::Create(_) | Event::Delete(_) | Event::Generic(_) => true,
         }))
         .concurrency(WORKERS)
 }

@@ -1,23 +1,23 @@
 //! What a reconcile works with: reads from the cache, writes that the cache sees at once.
 
-use std::{any::TypeId, collections::BTreeSet, sync::Arc};
+use std::{any::TypeId, collections::BTreeSet, ops::Deref, sync::Arc};
 
 use kube::{
     Client,
-    api::{DeleteParams, Patch, PatchParams},
+    api::{ApiResource, DeleteParams, Patch, PatchParams},
 };
 use kubewright_world::World;
 use serde_json::{Value, json};
 
 use crate::{
-    Apply, Cache, Error, Key, Object,
+    Apply, Cache, Cached, Error, Informer, Key, Object,
     cache::Write,
     endpoint::{Deleted, Endpoint},
     ensure::{self, Ensured},
     events::{EventType, Recorder},
     finalizer,
-    metrics::ControllerMetrics,
     owner::Owner,
+    source::{Delivery, Sink},
 };
 
 /// The surroundings of a controller's reconciles. Clones are cheap and share everything.
@@ -25,12 +25,12 @@ use crate::{
 pub struct Context(Arc<Inner>);
 
 struct Inner {
-    controller: Arc<str>,
+    /// Where keys go.
+    sink: Sink,
     client: Client,
     world: World,
     cache: Cache,
     declared: BTreeSet<TypeId>,
-    metrics: ControllerMetrics,
     recorder: Recorder,
 }
 
@@ -45,23 +45,37 @@ pub enum Deletion<K> {
     Absent,
 }
 
+/// A watch that a reconcile began; it ends when this is dropped. It reads as the [`Informer`] that it is.
+#[derive(Debug)]
+pub struct Watching<K: Cached> {
+    informer: Informer<K>,
+    _alive: Arc<()>,
+}
+
+impl<K: Cached> Deref for Watching<K> {
+    type Target = Informer<K>;
+
+    fn deref(&self) -> &Informer<K> {
+        &self.informer
+    }
+}
+
 impl Context {
     pub(crate) fn new(
-        controller: Arc<str>,
+        sink: Sink,
         cache: Cache,
         client: Client,
         world: World,
         declared: BTreeSet<TypeId>,
-        metrics: ControllerMetrics,
         recorder: Recorder,
     ) -> Self {
-        Self(Arc::new(Inner { controller, client, world, cache, declared, metrics, recorder }))
+        Self(Arc::new(Inner { sink, client, world, cache, declared, recorder }))
     }
 
     /// The controller's name.
     #[must_use]
     pub fn controller(&self) -> &str {
-        &self.0.controller
+        &self.0.sink.controller
     }
 
     /// The client, for what the cache does not hold. Its writes are not merged into the cache.
@@ -113,6 +127,38 @@ impl Context {
         self.0.cache.informer::<K>().map(|informer| informer.owned_by(owner_uid)).unwrap_or_default()
     }
 
+    /// Watches a kind that the controller did not declare, from now on until what is returned is dropped: every object that
+    /// is there, and every change, leads to the keys that `mapping` finds. Whoever watches a kind shares the watch.
+    ///
+    /// The kind need not be there: while the API server does not serve it, there are no objects of it
+    /// ([`Informer::is_served`]). When its CustomResourceDefinition comes, or comes back, the watch begins within seconds.
+    ///
+    /// Keep what is returned in the reconciler. When another replica becomes the leader, it watches when its reconciler
+    /// says so.
+    pub fn watch<K: Object>(&self, mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Watching<K> {
+        self.begin_watch(self.0.cache.watch_typed(), mapping)
+    }
+
+    /// As [`Context::watch`], for a kind that is known only at run time: as whole objects
+    /// ([`kube::api::DynamicObject`]) or their metadata ([`kube::api::PartialObjectMeta`]).
+    pub fn watch_dynamic<K: Cached<DynamicType = ApiResource>>(
+        &self,
+        kind: &ApiResource,
+        mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
+    ) -> Watching<K> {
+        self.begin_watch(self.0.cache.watch(kind), mapping)
+    }
+
+    fn begin_watch<K: Cached>(
+        &self,
+        informer: Informer<K>,
+        mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
+    ) -> Watching<K> {
+        let alive = Arc::new(());
+        Delivery::mapped(mapping, self.0.sink.clone()).subscribe(&informer, &alive);
+        Watching { informer, _alive: alive }
+    }
+
     /// Creates `object` and returns what the server stored.
     ///
     /// # Errors
@@ -126,7 +172,8 @@ impl Context {
     /// Replaces the object with `object`; the server refuses when somebody changed it since it was read.
     ///
     /// # Errors
-    /// What the server refuses, [`Error::is_conflict`] among it.
+    /// What the server refuses, [`Error::is_conflict`] among it; a kind of which only a part is cached
+    /// ([`Controller::projected`](crate::Controller::projected), metadata alone).
     pub async fn update<K: Object>(&self, object: &K) -> Result<K, Error> {
         self.replace(object, None).await
     }
@@ -196,7 +243,7 @@ impl Context {
             Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Deletion::Absent),
             answer => answer?,
         };
-        self.0.metrics.writes.inc();
+        self.0.sink.metrics.writes.inc();
         let uid = match answer {
             Deleted::Object(object) if stays_after_delete(&*object) => {
                 if let Some(write) = write {
@@ -232,6 +279,7 @@ impl Context {
         desired: &K,
         owner: Option<&(dyn Owner + Sync)>,
     ) -> Result<Ensured<K>, Error> {
+        self.expect_whole::<K>("ensure")?;
         let key = Key::of(desired);
         let reference = owner.map(|owner| ensure::reference(desired, owner)).transpose()?;
         match self.get::<K>(&key) {
@@ -243,7 +291,7 @@ impl Context {
                     owners.push(reference);
                 }
                 let created = self.create(&object).await?;
-                tracing::debug!(controller = %self.0.controller, kind = %K::kind(&()), %key, "created");
+                tracing::debug!(controller = %self.0.sink.controller, kind = %K::kind(&()), %key, "created");
                 Ok(Ensured::Created(Arc::new(created)))
             }
             Some(current) => match ensure::difference(desired, &*current, reference.as_ref())? {
@@ -251,7 +299,7 @@ impl Context {
                 Some(difference) => {
                     let updated = self.patch(&key, difference.patch).await?;
                     tracing::debug!(
-                        controller = %self.0.controller, kind = %K::kind(&()), %key, changed = %difference.text,
+                        controller = %self.0.sink.controller, kind = %K::kind(&()), %key, changed = %difference.text,
                         "updated"
                     );
                     Ok(Ensured::Updated { object: Arc::new(updated), changed: difference.text })
@@ -282,7 +330,7 @@ impl Context {
     /// be recorded is logged: it is no reason for a reconcile to fail.
     pub async fn event<K: Object>(&self, object: &K, event_type: EventType, reason: &str, note: &str) {
         if let Err(error) = self.0.recorder.record(object, event_type, reason, note).await {
-            tracing::warn!(controller = %self.0.controller, reason, %error, "cannot record an event");
+            tracing::warn!(controller = %self.0.sink.controller, reason, %error, "cannot record an event");
         }
     }
 
@@ -290,13 +338,13 @@ impl Context {
         assert!(
             self.0.declared.contains(&TypeId::of::<K>()),
             "the controller {} reads {} but does not watch them: add .reads::<{}>()",
-            self.0.controller,
+            self.0.sink.controller,
             K::plural(&()),
             K::kind(&()),
         );
     }
 
-    fn endpoint<K: Object>(&self, namespace: Option<&str>) -> Endpoint<'_, K> {
+    pub(crate) fn endpoint<K: Object>(&self, namespace: Option<&str>) -> Endpoint<'_, K> {
         Endpoint::new(&self.0.client, &(), namespace)
     }
 
@@ -304,7 +352,20 @@ impl Context {
         self.0.cache.informer::<K>().map(|informer| informer.store().write())
     }
 
+    /// An error if what is read of a kind is only a part of each object, which must not be written as the whole.
+    pub(crate) fn expect_whole<K: Object>(&self, verb: &str) -> Result<(), Error> {
+        if K::metadata_api() || self.0.cache.informer::<K>().is_some_and(|informer| informer.is_partial()) {
+            return Err(Error::terminal(format!(
+                "the cache keeps only a part of each {}, and {verb} would take the rest for not there: patch or apply what \
+                 changes",
+                K::kind(&()),
+            )));
+        }
+        Ok(())
+    }
+
     async fn replace<K: Object>(&self, object: &K, subresource: Option<&str>) -> Result<K, Error> {
+        self.expect_whole::<K>("an update")?;
         let (namespace, name) = (namespace_of(object)?, Key::of(object).name);
         self.write(async { self.endpoint::<K>(namespace).replace(&name, subresource, object).await }).await
     }
@@ -341,14 +402,17 @@ impl Context {
     }
 
     /// Sends a write and tells the cache what came of it before the caller knows.
-    async fn write<K: Object>(&self, request: impl Future<Output = kube::Result<K>>) -> Result<K, Error> {
+    pub(crate) async fn write<K: Object>(
+        &self,
+        request: impl Future<Output = kube::Result<K>>,
+    ) -> Result<K, Error> {
         let write = self.begin::<K>();
         let object = request.await?;
-        self.0.metrics.writes.inc();
+        self.0.sink.metrics.writes.inc();
         if let Some(write) = write {
             if ended_by_update(&object) {
                 write.ended(&Key::of(&object), object.meta().uid.as_deref());
-            } else {
+            } else if self.0.cache.informer::<K>().is_some_and(|informer| informer.selects(&object)) {
                 write.returned(object.clone());
             }
         }
@@ -358,7 +422,7 @@ impl Context {
 
 impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context").field("controller", &self.0.controller).finish_non_exhaustive()
+        f.debug_struct("Context").field("controller", &self.0.sink.controller).finish_non_exhaustive()
     }
 }
 

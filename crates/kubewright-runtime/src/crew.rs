@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use futures::{
@@ -26,8 +27,13 @@ use crate::{
     runnable::Extra,
     shard::Keys,
     source::{self, Connected, Replay},
+    sources::Jitter,
     worker::{Worker, panic_message},
 };
+
+/// When it is first told that a controller waits for its caches, and how often after that.
+const FIRST_TOLD: Duration = Duration::from_secs(10);
+const TOLD_EVERY: Duration = Duration::from_secs(300);
 
 /// A controller that is connected to the caches.
 pub(crate) struct Hand {
@@ -36,7 +42,8 @@ pub(crate) struct Hand {
     /// Whether events reach the queue.
     pub(crate) open: Arc<AtomicBool>,
     synced: Shared<BoxFuture<'static, ()>>,
-    replays: Vec<Replay>,
+    replays: Arc<[Replay]>,
+    resync: Option<Duration>,
     /// Read by one task at a time, but by another in every term.
     streams: Vec<Arc<Mutex<BoxStream<'static, Key>>>>,
     failed: mpsc::Sender<Error>,
@@ -96,14 +103,23 @@ impl Hand {
         failed: mpsc::Sender<Error>,
         stop: CancellationToken,
     ) -> Self {
-        let (mut synced, mut replays) = (Vec::new(), Vec::new());
+        let (mut synced, mut waited, mut replays) = (Vec::new(), Vec::new(), Vec::new());
         for kind in connected {
             synced.push(kind.synced);
+            waited.push((kind.resource, kind.is_ready));
             replays.extend(kind.replay);
         }
-        let synced = join_all(synced).map(|_| ()).boxed().shared();
+        let controller = worker.context.controller().to_owned();
+        let synced = tell_what_is_missing(controller, waited, join_all(synced)).boxed().shared();
+        let replays = replays.into();
         let streams = streams.into_iter().map(|stream| Arc::new(Mutex::new(stream.fuse().boxed()))).collect();
-        Self { worker, concurrency, open, synced, replays, streams, failed, stop }
+        Self { worker, concurrency, open, synced, replays, resync: None, streams, failed, stop }
+    }
+
+    /// Delivers everything once more each time this long has passed.
+    pub(crate) fn resync(mut self, period: Option<Duration>) -> Self {
+        self.resync = period;
+        self
     }
 
     /// Starts the sources, and the workers, which wait for the caches first.
@@ -112,6 +128,16 @@ impl Hand {
             let (stream, queue) = (stream.clone(), self.worker.queue.clone());
             let drain = async move { source::drain(&mut *stream.lock().await, &queue).await };
             spawn(format!("a source of {}", self.name()), drain, self.failed.clone())
+        });
+        let resync = self.resync.map(|period| {
+            let (replays, dice) = (self.replays.clone(), self.worker.context.world().dice.clone());
+            let resync = async move {
+                loop {
+                    tokio::time::sleep(Jitter(0.1).of(period, &dice)).await;
+                    replays.iter().for_each(|replay| replay(&|_| true));
+                }
+            };
+            spawn(format!("the resync of {}", self.name()), resync, self.failed.clone())
         });
         let workers = (0..self.concurrency).map(|_| {
             let (synced, worker) = (self.synced.clone(), self.worker.clone());
@@ -126,7 +152,7 @@ impl Hand {
             };
             spawn(format!("a worker of {}", self.name()), work, self.failed.clone())
         });
-        Tasks { sources: sources.collect(), workers: workers.collect() }
+        Tasks { sources: sources.chain(resync).collect(), workers: workers.collect() }
     }
 
     /// Lets nothing more in; workers end when they have done what is due.
@@ -175,6 +201,31 @@ impl Extras {
             spawn(name, work, self.failed.clone())
         });
         Tasks { sources: Vec::new(), workers: workers.collect() }
+    }
+}
+
+/// Whether a kind that is waited for is there.
+type IsReady = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// Waits for `synced`, and names what is still missing after ten seconds and now and then.
+async fn tell_what_is_missing(
+    controller: String,
+    waited: Vec<(String, IsReady)>,
+    synced: impl Future<Output = Vec<()>>,
+) {
+    let mut synced = pin!(synced);
+    let (mut waits, mut pause) = (Duration::ZERO, FIRST_TOLD);
+    loop {
+        tokio::select! {
+            biased;
+            _ = &mut synced => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+        waits += pause;
+        pause = TOLD_EVERY;
+        let missing: Vec<_> =
+            waited.iter().filter(|(_, is_ready)| !is_ready()).map(|(name, _)| name).collect();
+        tracing::warn!(%controller, ?missing, ?waits, "does not work yet: it waits for the first list of these kinds");
     }
 }
 

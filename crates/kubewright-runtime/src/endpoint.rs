@@ -35,17 +35,39 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
 
     /// The object `name`, if it is there.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<K>> {
+        match self.read(name).await {
+            Ok(object) => Ok(Some(object)),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The object `name`, which has to be there.
+    pub(crate) async fn read(&self, name: &str) -> Result<K> {
         let params = GetParams::default();
         let request = if K::metadata_api() {
             self.request.get_metadata(name, &params)
         } else {
             self.request.get(name, &params)
         };
-        match self.client.request(request.map_err(kube::Error::BuildRequest)?).await {
-            Ok(object) => Ok(Some(object)),
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+    }
+
+    /// A part of the object `name` that is a kind of its own, such as `scale`.
+    pub(crate) async fn read_part<P: DeserializeOwned>(&self, name: &str, part: &str) -> Result<P> {
+        let request = self.request.get_subresource(part, name);
+        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+    }
+
+    pub(crate) async fn patch_part<P: DeserializeOwned>(
+        &self,
+        name: &str,
+        part: &str,
+        params: &PatchParams,
+        patch: &Patch<&Value>,
+    ) -> Result<P> {
+        let request = self.request.patch_subresource(part, name, params, patch);
+        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
     }
 
     pub(crate) async fn create(&self, object: &impl Serialize) -> Result<K> {

@@ -11,6 +11,7 @@
 mod apply;
 mod cache;
 pub mod command;
+pub mod conditions;
 mod connect;
 mod context;
 mod controller;
@@ -21,6 +22,7 @@ pub mod ensure;
 mod error;
 mod events;
 pub mod finalizer;
+mod guard;
 pub mod health;
 mod key;
 pub mod leader;
@@ -30,7 +32,9 @@ mod member;
 pub mod metrics;
 mod object;
 pub mod owner;
+mod pause;
 pub mod predicate;
+pub mod probes;
 pub mod rbac;
 mod reconciler;
 mod replicas;
@@ -39,7 +43,9 @@ pub mod serving;
 pub mod shard;
 pub mod signals;
 mod source;
+pub mod sources;
 mod span;
+mod status;
 #[cfg(feature = "webhook")]
 pub mod webhook;
 mod worker;
@@ -50,14 +56,15 @@ pub use tokio_util::sync::CancellationToken;
 
 pub use self::{
     apply::Apply,
-    cache::{Cache, Change, Informer},
+    cache::{Cache, Change, Index, Informer, Usage},
     connect::Connect,
-    context::{Context, Deletion},
+    context::{Context, Deletion, Watching},
     controller::Controller,
     counters::{Counters, Counts},
     ensure::Ensured,
     error::{BoxError, Error},
     events::EventType,
+    guard::{CLEANUP_FAILED, Guarded, SKIP_CLEANUP},
     key::Key,
     leader::{LeaderElection, Leadership},
     manager::{GRACEFUL_SHUTDOWN, Manager},
@@ -65,6 +72,7 @@ pub use self::{
     metrics::Metrics,
     object::{Cached, Object},
     owner::Owner,
+    pause::PAUSED,
     predicate::{Event, Predicate},
     reconciler::{Outcome, Reconciler},
     runnable::{Phase, Runnable},

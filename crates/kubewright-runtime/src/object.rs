@@ -40,12 +40,12 @@ impl<K> Object for K where
 /// An object that a cache can hold: an [`Object`], or one whose kind is known only at run time
 /// ([`kube::api::DynamicObject`], [`kube::api::PartialObjectMeta`]).
 pub trait Cached:
-    Resource<DynamicType: Clone> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+    Resource<DynamicType: Clone> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
 {
 }
 
 impl<K> Cached for K where
-    K: Resource<DynamicType: Clone> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+    K: Resource<DynamicType: Clone> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
 {
 }
 

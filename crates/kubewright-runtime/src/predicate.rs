@@ -1,7 +1,7 @@
 //! Which events are worth a reconcile.
 //!
 //! The built-in predicates are those of controller-runtime (`pkg/predicate`): they look at updates only and let every
-//! creation and deletion through.
+//! creation, deletion and generic event through.
 
 use std::{
     any::{Any, TypeId, type_name},
@@ -27,6 +27,8 @@ pub enum Event<'a, K: ?Sized> {
     },
     /// It is gone; this is its last known state.
     Delete(&'a K),
+    /// Something outside of the API server tells that there may be work ([`crate::sources::objects`]).
+    Generic(&'a K),
 }
 
 impl<'a, K: ?Sized> Event<'a, K> {
@@ -34,7 +36,10 @@ impl<'a, K: ?Sized> Event<'a, K> {
     #[must_use]
     pub fn object(&self) -> &'a K {
         match self {
-            Self::Create(object) | Self::Update { new: object, .. } | Self::Delete(object) => object,
+            Self::Create(object)
+            | Self::Update { new: object, .. }
+            | Self::Delete(object)
+            | Self::Generic(object) => object,
         }
     }
 
@@ -43,6 +48,7 @@ impl<'a, K: ?Sized> Event<'a, K> {
             Self::Create(new) => Event::Create(f(new)?),
             Self::Update { old, new } => Event::Update { old: f(old)?, new: f(new)? },
             Self::Delete(last) => Event::Delete(f(last)?),
+            Self::Generic(object) => Event::Generic(f(object)?),
         })
     }
 }
@@ -152,7 +158,7 @@ impl fmt::Debug for Predicate {
 fn update_changes<T: PartialEq + 'static>(part: fn(&ObjectMeta) -> T) -> Predicate {
     Predicate::of_metadata(move |event| match event {
         Event::Update { old, new } => part(old) != part(new),
-        Event::Create(_) | Event::Delete(_) => true,
+        Event::Create(_) | Event::Delete(_) | Event::Generic(_) => true,
     })
 }
 
@@ -194,6 +200,7 @@ mod tests {
         for predicate in [generation_changed(), labels_changed(), annotations_changed()] {
             assert!(predicate.accepts(&Event::Create(&object)));
             assert!(predicate.accepts(&Event::Delete(&object)));
+            assert!(predicate.accepts(&Event::Generic(&object)));
             assert!(!predicate.accepts(&Event::Update { old: &object, new: &object }));
         }
     }

@@ -1,7 +1,7 @@
 //! Where a controller's keys come from.
 
 use std::{
-    any::{TypeId, type_name},
+    any::{Any, TypeId, type_name},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
@@ -12,12 +12,13 @@ use std::{
 use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 
 use crate::{
-    Key, Object,
-    cache::{Cache, Change, Informer},
+    Cached, Key, Object,
+    cache::{Asked, Cache, Change, Index, Informer, Project},
     metrics::ControllerMetrics,
+    pause,
     predicate::{Event, Predicate},
     rbac::Subject,
-    workqueue::Workqueue,
+    workqueue::{Priority, Workqueue},
 };
 
 /// Maps an object to the keys that it concerns.
@@ -32,6 +33,8 @@ pub(crate) struct Sink {
     /// Whether events lead to anything. While a replica stands by they do not: when it is its turn, everything that is
     /// there then is [replayed](Replay), and a queue of what was there once would only grow.
     pub(crate) open: Arc<AtomicBool>,
+    /// The annotation that pauses objects of the own kind.
+    pub(crate) pause: Option<Arc<str>>,
 }
 
 /// Delivers every object that is known once more, as created, for those keys that a function accepts.
@@ -39,6 +42,9 @@ pub(crate) type Replay = Box<dyn Fn(&dyn Fn(&Key) -> bool) + Send + Sync>;
 
 /// A kind whose events go to a controller.
 pub(crate) struct Connected {
+    /// What is waited for.
+    pub(crate) resource: String,
+    pub(crate) is_ready: Box<dyn Fn() -> bool + Send + Sync>,
     /// Waits until the cache of the kind is complete.
     pub(crate) synced: BoxFuture<'static, ()>,
     /// Not there for a kind that is only read.
@@ -56,8 +62,17 @@ pub(crate) trait KindSource: Send {
     /// Adds a predicate; the name of the type that it is for when that is not this source's.
     fn restrict(&mut self, predicate: Predicate) -> Result<(), &'static str>;
 
-    /// Watches only the objects that a field selector names.
-    fn select(&mut self, fields: &str);
+    /// Does not wait for the kind when the API server does not serve it.
+    fn make_optional(&mut self);
+
+    /// Which of its objects are watched, to be changed.
+    fn asked(&mut self) -> &mut Asked;
+
+    /// Keeps an [`Index`] of this source's kind up to date; `false` if it is one of another kind.
+    fn index(&mut self, index: &dyn Any) -> bool;
+
+    /// Keeps what a [`Project`] of this source's kind leaves; `false` if it is one of another kind.
+    fn project(&mut self, project: Box<dyn Any>) -> bool;
 
     /// Makes the kind part of the cache, without events; says what is wrong when another part of it is there already.
     fn declare(&self, cache: &Cache) -> Result<(), String>;
@@ -67,29 +82,41 @@ pub(crate) trait KindSource: Send {
 }
 
 /// A kind and what its events lead to.
-pub(crate) struct Kind<K> {
+pub(crate) struct Kind<K: Object> {
     mapping: Option<Mapping<K>>,
     predicates: Vec<Predicate>,
-    /// Which objects are watched: a field selector, empty for all.
-    fields: String,
+    asked: Asked,
+    project: Option<Project<K>>,
+    indexes: Vec<Index<K>>,
+    is_own: bool,
+    is_optional: bool,
     /// The caches of another cluster, if they are watched there.
     elsewhere: Option<Cache>,
 }
 
 impl<K: Object> Kind<K> {
+    /// As [`Kind::mapped`], for the kind whose objects can be paused.
+    pub(crate) fn own(mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Self {
+        Self { is_own: true, ..Self::mapped(mapping) }
+    }
+
     /// Events of this kind lead to reconciles of the keys that `mapping` finds.
     pub(crate) fn mapped(mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Self {
-        Self {
-            mapping: Some(Box::new(mapping)),
-            predicates: Vec::new(),
-            fields: String::new(),
-            elsewhere: None,
-        }
+        Self { mapping: Some(Box::new(mapping)), ..Self::read() }
     }
 
     /// The kind is only read.
     pub(crate) fn read() -> Self {
-        Self { mapping: None, predicates: Vec::new(), fields: String::new(), elsewhere: None }
+        Self {
+            mapping: None,
+            predicates: Vec::new(),
+            asked: Asked::default(),
+            project: None,
+            indexes: Vec::new(),
+            is_own: false,
+            is_optional: false,
+            elsewhere: None,
+        }
     }
 
     /// The kind is looked at in another cluster.
@@ -118,79 +145,147 @@ impl<K: Object> KindSource for Kind<K> {
         }
     }
 
-    fn select(&mut self, fields: &str) {
-        fields.clone_into(&mut self.fields);
+    fn make_optional(&mut self) {
+        self.is_optional = true;
+    }
+
+    fn asked(&mut self) -> &mut Asked {
+        &mut self.asked
+    }
+
+    fn index(&mut self, index: &dyn Any) -> bool {
+        let index = index.downcast_ref::<Index<K>>();
+        self.indexes.extend(index.cloned());
+        index.is_some()
+    }
+
+    fn project(&mut self, project: Box<dyn Any>) -> bool {
+        let project = project.downcast::<Project<K>>().ok();
+        let fits = project.is_some();
+        self.project = project.map(|project| *project);
+        fits
     }
 
     fn declare(&self, cache: &Cache) -> Result<(), String> {
-        let informer: Informer<K> = self.elsewhere.as_ref().unwrap_or(cache).declare(&self.fields);
-        if informer.fields() == self.fields {
+        let cache = self.elsewhere.as_ref().unwrap_or(cache);
+        let known = cache.informer::<K>().is_some();
+        let informer: Informer<K> = cache.declare(&self.asked, self.project.clone());
+        if known && self.project.is_some() {
+            return Err(format!(
+                "{} is projected, but an earlier controller of this manager declares it already: project it there, for both",
+                type_name::<K>()
+            ));
+        }
+        if !self.is_optional {
+            informer.need();
+        }
+        for index in &self.indexes {
+            index.connect(&informer)?;
+        }
+        let wanted = cache.scope_of::<K>(&self.asked);
+        if *informer.scope() == wanted {
             return Ok(());
         }
+        let elsewhere = informer.scope();
         Err(format!(
-            "{} is watched with the field selector {:?} elsewhere in this manager, and with {:?} here",
-            type_name::<K>(),
-            informer.fields(),
-            self.fields
+            "{} is watched {elsewhere} elsewhere in this manager, and {wanted} here",
+            type_name::<K>()
         ))
     }
 
     fn connect(self: Box<Self>, cache: &Cache, sink: Sink) -> Connected {
-        let informer: Informer<K> = self.elsewhere.as_ref().unwrap_or(cache).declare(&self.fields);
+        let informer: Informer<K> =
+            self.elsewhere.as_ref().unwrap_or(cache).declare(&self.asked, self.project.clone());
         let predicates = self.predicates;
+        let pause = sink.pause.clone().filter(|_| self.is_own);
         let replay = self.mapping.map(|mapping| {
-            let deliver = Arc::new(move |change: &Change<K>, accepts: &dyn Fn(&Key) -> bool| {
-                deliver(change, &predicates, &mapping, &sink, accepts);
+            let delivery = Arc::new(Delivery { predicates, mapping, sink, pause });
+            let delivers = delivery.clone();
+            informer.subscribe_all(move |change, was_there| {
+                delivers.deliver(change, if was_there { Priority::LOW } else { Priority::NORMAL }, &|_| true);
             });
-            let delivers = deliver.clone();
-            informer.subscribe(move |change| delivers(change, &|_| true));
             let informer = informer.clone();
             let replay: Replay = Box::new(move |accepts| {
                 for object in informer.list(None) {
-                    deliver(&Change::Created(object), accepts);
+                    delivery.deliver(&Change::Created(object), Priority::LOW, accepts);
                 }
             });
             replay
         });
-        Connected { synced: Box::pin(async move { informer.synced().await }), replay }
+        let is_optional = self.is_optional;
+        let is_ready = informer.clone();
+        Connected {
+            resource: K::plural(&()).into_owned(),
+            is_ready: Box::new(move || is_ready.is_synced() || is_optional && !is_ready.is_served()),
+            synced: Box::pin(async move {
+                if is_optional { informer.known().await } else { informer.synced().await }
+            }),
+            replay,
+        }
     }
 }
 
-/// Adds the keys that a change concerns, before and after it. A panic in a predicate or mapping loses this one event
-/// for this one controller, loudly, and nothing else.
-fn deliver<K: Object>(
-    change: &Change<K>,
-    predicates: &[Predicate],
-    mapping: &Mapping<K>,
-    sink: &Sink,
-    accepts: &dyn Fn(&Key) -> bool,
-) {
-    if !sink.open.load(Ordering::SeqCst) {
-        return;
+/// The way from a change to the keys that it concerns.
+pub(crate) struct Delivery<K> {
+    predicates: Vec<Predicate>,
+    mapping: Mapping<K>,
+    sink: Sink,
+    pause: Option<Arc<str>>,
+}
+
+impl<K: Cached> Delivery<K> {
+    /// Without predicates and pauses.
+    pub(crate) fn mapped(mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static, sink: Sink) -> Self {
+        Self { predicates: Vec::new(), mapping: Box::new(mapping), sink, pause: None }
     }
-    let keys = catch_unwind(AssertUnwindSafe(|| {
+
+    /// Delivers every change that an informer tells of, as long as `alive` is held.
+    pub(crate) fn subscribe(self, informer: &Informer<K>, alive: &Arc<()>) {
+        informer.subscribe_while(alive, move |change, was_there| {
+            self.deliver(change, if was_there { Priority::LOW } else { Priority::NORMAL }, &|_| true);
+        });
+    }
+
+    /// Adds the keys that a change concerns, before and after it. A panic in a predicate or mapping loses this one event
+    /// for this one controller, loudly, and nothing else.
+    fn deliver(&self, change: &Change<K>, priority: Priority, accepts: &dyn Fn(&Key) -> bool) {
+        let sink = &self.sink;
+        if !sink.open.load(Ordering::SeqCst) {
+            return;
+        }
         let event = Event::from(change);
-        if !predicates.iter().all(|predicate| predicate.accepts(&event)) {
+        match catch_unwind(AssertUnwindSafe(|| self.keys(&event))) {
+            Ok(keys) => {
+                keys.into_iter().filter(accepts).for_each(|key| sink.queue.add_with(key, priority));
+            }
+            Err(_) => {
+                sink.metrics.panics.inc();
+                tracing::error!(
+                    controller = %sink.controller, kind = type_name::<K>(),
+                    "a predicate or mapping panicked; its event is lost for this controller"
+                );
+            }
+        }
+    }
+
+    fn keys(&self, event: &Event<'_, K>) -> Vec<Key> {
+        if !self.resumes(event) && !self.predicates.iter().all(|predicate| predicate.accepts(event)) {
             return Vec::new();
         }
         match event {
-            Event::Create(object) | Event::Delete(object) => mapping(object),
+            Event::Create(object) | Event::Delete(object) | Event::Generic(object) => (self.mapping)(object),
             Event::Update { old, new } => {
-                let mut keys = mapping(old);
-                keys.extend(mapping(new));
+                let mut keys = (self.mapping)(old);
+                keys.extend((self.mapping)(new));
                 keys
             }
         }
-    }));
-    match keys {
-        Ok(keys) => keys.into_iter().filter(accepts).for_each(|key| sink.queue.add(key)),
-        Err(_) => {
-            sink.metrics.panics.inc();
-            tracing::error!(
-                controller = %sink.controller, kind = type_name::<K>(),
-                "a predicate or mapping panicked; its event is lost for this controller"
-            );
-        }
+    }
+
+    /// Whether an object was paused and is not any more: what happened in between is due.
+    fn resumes(&self, event: &Event<'_, K>) -> bool {
+        let (Some(annotation), Event::Update { old, new }) = (&self.pause, event) else { return false };
+        pause::is_paused(old.meta(), annotation) && !pause::is_paused(new.meta(), annotation)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{
     Context, Error, Key, Outcome,
     leader::gate::Gate,
     metrics::ControllerMetrics,
+    pause::Pause,
     reconciler::DynReconciler,
     shard::{Keys, Turn},
     span::Spans,
@@ -28,6 +29,7 @@ pub(crate) struct Worker {
     pub(crate) metrics: ControllerMetrics,
     /// How long a reconcile may take.
     pub(crate) timeout: Option<Duration>,
+    pub(crate) pause: Option<Pause>,
     pub(crate) spans: Spans,
     /// When it is this replica's turn; `None` if always.
     pub(crate) turns: Option<Turns>,
@@ -80,6 +82,10 @@ impl Worker {
     }
 
     async fn work(&self, key: &Key) {
+        if self.pause.as_ref().is_some_and(|pause| pause.holds(self.context.cache(), key)) {
+            tracing::debug!(controller = self.context.controller(), %key, "paused: not reconciled");
+            return self.queue.forget(key);
+        }
         self.reconcile(key).instrument(self.spans.reconcile(key)).await;
     }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams};
 use kubewright_cluster::Cluster;
 use kubewright_runtime::{
     CancellationToken, Context, Controller, Error, Key, LeaderElection, Manager, Outcome, Reconciler,
-    Sharding, World,
+    Sharding, Watching, World,
 };
 use kubewright_store::Revision;
 use parking_lot::Mutex;
@@ -285,4 +286,75 @@ async fn two_replicas_share_the_keys_and_one_has_all_when_the_other_stops_with_t
     let [together, alone] = shares(&cluster, share).await;
     assert!(together[0] + together[1] == 20 && together.iter().all(|share| *share > 3), "{together:?}");
     assert_eq!(alone, [0, 20]);
+}
+
+/// Watches widgets, whose definition may not be there, and scales the Deployment `web` to as many as there are.
+struct Counting {
+    widgets: Mutex<Option<Watching<DynamicObject>>>,
+}
+
+impl Reconciler for Counting {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        let widgets = {
+            let mut widgets = self.widgets.lock();
+            let watching = widgets.get_or_insert_with(|| {
+                let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Widget"));
+                ctx.watch_dynamic(&kind, |_: &DynamicObject| vec![Key::namespaced("default", "web")])
+            });
+            watching.list(None).len()
+        };
+        if ctx.get::<Deployment>(key).is_some() {
+            ctx.scale::<Deployment>(key, i32::try_from(widgets).unwrap_or(0)).await?;
+            assert_eq!(
+                ctx.get::<Deployment>(key).and_then(|web| web.spec.clone()?.replicas),
+                i32::try_from(widgets).ok(),
+                "its own write is seen"
+            );
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_is_watched_whenever_its_definition_comes_and_its_objects_end_with_it() {
+    let cluster = Cluster::start().await.unwrap();
+    let deployments: Api<Deployment> = Api::default_namespaced(cluster.client());
+    let web: Deployment = serde_json::from_value(json!({"metadata": {"name": "web"}, "spec": {
+        "replicas": 5, "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web"}]}},
+    }}))
+    .unwrap();
+    deployments.create(&PostParams::default(), &web).await.unwrap();
+    let mut manager = Manager::new(cluster.client(), cluster.world().clone());
+    let counting = Controller::new("counting", Counting { widgets: Mutex::new(None) });
+    manager.add(counting.for_kind::<Deployment>());
+    let counters = manager.counters().clone();
+    let running = tokio::spawn(manager.run(cluster.shutdown()));
+    let replicas = async || {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        deployments.get("web").await.unwrap().spec.unwrap().replicas
+    };
+    assert_eq!(replicas().await, Some(0));
+    let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
+    let definition: CustomResourceDefinition = serde_json::from_value(json!({
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]},
+    }))
+    .unwrap();
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Widget"));
+    for _ in 0..2 {
+        definitions.create(&PostParams::default(), &definition).await.unwrap();
+        assert_eq!(replicas().await, Some(0));
+        let widgets: Api<DynamicObject> = Api::namespaced_with(cluster.client(), "default", &kind);
+        for name in ["a", "b"] {
+            widgets.create(&PostParams::default(), &DynamicObject::new(name, &kind)).await.unwrap();
+        }
+        assert_eq!(replicas().await, Some(2));
+        definitions.delete("widgets.example.com", &DeleteParams::default()).await.unwrap();
+        assert_eq!(replicas().await, Some(0));
+    }
+    assert_eq!(counters.of("counting").panics, 0);
+    cluster.stop().await;
+    running.await.unwrap().unwrap();
 }

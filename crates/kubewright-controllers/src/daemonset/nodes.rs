@@ -21,7 +21,7 @@ pub(super) fn controller(concerned: UnboundedSender<Key>) -> Controller {
 /// Only labels and taints say where daemons run; heartbeats do not.
 fn may_matter(event: &Event<'_, Node>) -> bool {
     match event {
-        Event::Create(_) => true,
+        Event::Create(_) | Event::Generic(_) => true,
         Event::Update { old, new } => {
             old.metadata.labels != new.metadata.labels || taints(old) != taints(new)
         }

@@ -2,27 +2,34 @@
 
 use std::{
     any::Any,
-    borrow::Cow,
-    collections::BTreeSet,
     fmt::{self, Debug},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use futures::{FutureExt, StreamExt, future::join_all};
 use kube::{
     Api, Client, Resource,
-    api::ObjectMeta,
-    core::DynamicResourceScope,
+    core::Status,
     runtime::watcher::{self, watcher},
 };
 use kubewright_world::Dice;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Connection, state::Change, store::Store};
+use super::{
+    Connection,
+    namespaced::Namespaced,
+    outage::Outage,
+    scope::Scope,
+    state::Change,
+    store::{Handler, Project, Store},
+};
 use crate::{Cached, Key, endpoint::Endpoint};
 
 /// The objects of one kind, kept up to date by one watch (client-go's shared informer). Clones share it; the watch
@@ -32,7 +39,9 @@ pub struct Informer<K: Cached>(Arc<Inner<K>>);
 struct Inner<K: Cached> {
     store: Arc<Store<K>>,
     kind: K::DynamicType,
-    fields: String,
+    scope: Scope,
+    /// Whether a controller cannot work without it.
+    is_needed: AtomicBool,
     stop: CancellationToken,
     _stop_on_drop: DropGuard,
 }
@@ -50,19 +59,20 @@ impl<K: Cached> fmt::Debug for Informer<K> {
 }
 
 impl<K: Cached> Informer<K> {
-    /// An informer of the objects that a field selector names (empty: all), in these namespaces (none: all), which knows
-    /// nothing until [`Informer::start`]; it ends with `stop` at the latest.
+    /// An informer of the objects in a scope, which knows nothing until [`Informer::start`]; it ends with `stop` at the
+    /// latest.
     pub(super) fn new(
         kind: K::DynamicType,
-        fields: &str,
-        namespaces: &BTreeSet<String>,
+        scope: Scope,
+        project: Option<Project<K>>,
         stop: &CancellationToken,
     ) -> Self {
         let stop = stop.child_token();
         Self(Arc::new(Inner {
-            store: Arc::new(Store::new(namespaces)),
+            store: Arc::new(Store::new(&scope.namespaces, project)),
             kind,
-            fields: fields.to_owned(),
+            scope,
+            is_needed: AtomicBool::new(false),
             _stop_on_drop: stop.clone().drop_guard(),
             stop,
         }))
@@ -89,12 +99,48 @@ impl<K: Cached> Informer<K> {
     /// Tells `handler` of every object that is known, as created, and then of every change, in order. It is called
     /// from the task that made the change and must not block; it may read caches. A panic in it is logged.
     pub fn subscribe(&self, handler: impl Fn(&Change<K>) + Send + Sync + 'static) {
+        self.subscribe_all(move |change, _| handler(change));
+    }
+
+    /// As [`Informer::subscribe`]; says besides whether the object was there when the watch, or the subscription, began.
+    pub(crate) fn subscribe_all(&self, handler: impl Fn(&Change<K>, bool) + Send + Sync + 'static) {
         let kind = K::plural(&self.0.kind).into_owned();
-        self.0.store.subscribe(Box::new(move |change| {
-            if catch_unwind(AssertUnwindSafe(|| handler(change))).is_err() {
+        self.0.store.subscribe(Box::new(move |change, was_there| {
+            if catch_unwind(AssertUnwindSafe(|| handler(change, was_there))).is_err() {
                 tracing::error!(%kind, "a handler of changes panicked; the change is lost for it");
             }
         }));
+    }
+
+    /// As [`Informer::subscribe_all`], as long as `alive` is held.
+    pub(crate) fn subscribe_while(
+        &self,
+        alive: &Arc<()>,
+        handler: impl Fn(&Change<K>, bool) + Send + Sync + 'static,
+    ) {
+        let kind = K::plural(&self.0.kind).into_owned();
+        let handler: Handler<K> = Box::new(move |change, was_there| {
+            if catch_unwind(AssertUnwindSafe(|| handler(change, was_there))).is_err() {
+                tracing::error!(%kind, "a handler of changes panicked; the change is lost for it");
+            }
+        });
+        self.0.store.subscribe_while(Arc::downgrade(alive), handler);
+    }
+
+    /// Whether the API server serves the kind, as far as is known: a CustomResourceDefinition may come later, or go. When
+    /// it goes, its objects have ended.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        self.0.store.is_served()
+    }
+
+    /// Waits until it is known what there is: the first list is complete, or the kind is not served.
+    pub async fn known(&self) {
+        tokio::select! {
+            biased;
+            () = self.0.store.known() => {}
+            () = self.0.stop.cancelled() => {}
+        }
     }
 
     /// Whether the first list is complete: from then on an object that is not found is not there.
@@ -112,9 +158,50 @@ impl<K: Cached> Informer<K> {
         }
     }
 
-    /// The field selector of what it watches; empty when it watches all objects of the kind.
-    pub(crate) fn fields(&self) -> &str {
-        &self.0.fields
+    /// A controller cannot work without it: it is not filled before its first list is complete.
+    pub(crate) fn need(&self) {
+        self.0.is_needed.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether those who declared it need not wait any more.
+    pub(super) fn is_filled(&self) -> bool {
+        self.is_synced() || !self.0.is_needed.load(Ordering::SeqCst) && !self.is_served()
+    }
+
+    pub(super) async fn filled(&self) {
+        if self.0.is_needed.load(Ordering::SeqCst) { self.synced().await } else { self.known().await }
+    }
+
+    /// Which objects it watches.
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.0.scope
+    }
+
+    /// The kind, as `<plural>.<group>`.
+    pub(super) fn resource(&self) -> String {
+        let (plural, group) = (K::plural(&self.0.kind), K::group(&self.0.kind));
+        if group.is_empty() { plural.into_owned() } else { format!("{plural}.{group}") }
+    }
+
+    /// Whether another informer is a clone of this one.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// What finds it again, as long as somebody holds it.
+    pub(super) fn downgrade(&self) -> impl Fn() -> Option<Self> + Send + 'static {
+        let held = Arc::downgrade(&self.0);
+        move || held.upgrade().map(Self)
+    }
+
+    /// Whether an object belongs in it, as far as its labels say.
+    pub(crate) fn selects(&self, object: &K) -> bool {
+        self.0.scope.selects(object.meta())
+    }
+
+    /// Whether it keeps only a part of each object.
+    pub(crate) fn is_partial(&self) -> bool {
+        K::metadata_api() || self.0.store.is_projected()
     }
 
     /// Forgets the kind; [`Informer::restore`] finds it again.
@@ -138,7 +225,7 @@ impl<K: Cached> Informer<K> {
             connection,
             dice,
             kind: self.0.kind.clone(),
-            fields: self.0.fields.clone(),
+            scope: self.0.scope.clone(),
             store: self.0.store.clone(),
         };
         let stop = self.0.stop.clone();
@@ -157,7 +244,7 @@ struct Watch<K: Cached> {
     connection: Connection,
     dice: Dice,
     kind: K::DynamicType,
-    fields: String,
+    scope: Scope,
     store: Arc<Store<K>>,
 }
 
@@ -192,22 +279,36 @@ impl<K: Cached> Watch<K> {
             // As long as the server lets it.
             config = config.timeout(0);
         }
-        if !self.fields.is_empty() {
-            config = config.fields(&self.fields);
+        if !self.scope.fields.is_empty() {
+            config = config.fields(&self.scope.fields);
+        }
+        if !self.scope.labels.selects_all() {
+            config = config.labels_from(&self.scope.labels);
         }
         let begin = || watcher(api.clone(), config.clone()).boxed();
-        let (mut events, mut backoff) = (begin(), Backoff::default());
+        let (mut events, mut backoff, mut outage) = (begin(), Backoff::default(), Outage::default());
         while let Some(event) = events.next().await {
             match event {
                 Ok(event) => {
-                    backoff.succeeded();
+                    // A list alone is no progress: a watch from it may fail at once, again and again.
+                    if matches!(event, watcher::Event::Apply(_) | watcher::Event::Delete(_)) {
+                        backoff.succeeded();
+                    }
+                    if let Some(lasted) = outage.ended() {
+                        let (resource, version) = (K::plural(&self.kind), K::api_version(&self.kind));
+                        tracing::info!(%resource, %version, ?lasted, "the watch works again");
+                    }
                     self.apply(number, event, whole);
                 }
                 Err(error) => {
-                    let delay = backoff.failed(&self.dice, is_not_served(&error));
-                    self.log(&error, delay);
+                    let not_served = is_not_served(&error);
+                    if not_served {
+                        self.store.not_served(number);
+                    }
+                    let delay = backoff.failed(&self.dice, not_served);
+                    self.log(&error, delay, &mut outage);
                     tokio::time::sleep(delay).await;
-                    if is_refused_as_gone(&error) {
+                    if not_served || is_refused_as_gone(&error) {
                         events = begin();
                     }
                 }
@@ -249,66 +350,44 @@ impl<K: Cached> Watch<K> {
         }
     }
 
-    fn log(&self, error: &watcher::Error, delay: Duration) {
+    /// Says what is wrong when it begins and every few minutes, not at every try.
+    fn log(&self, error: &watcher::Error, delay: Duration, outage: &mut Outage) {
         let (resource, version) = (K::plural(&self.kind), K::api_version(&self.kind));
-        if is_not_served(error) {
+        if is_gone(error) {
+            tracing::debug!(%resource, %version, "the watch fell behind; listing again");
+        } else if !outage.is_to_be_told() {
+            tracing::debug!(%resource, %version, retry_in = ?delay, %error, "the watch still fails");
+        } else if is_not_served(error) {
             tracing::warn!(
                 %resource, %version, retry_in = ?delay,
                 "the API server does not serve this kind (yet): is its CustomResourceDefinition installed?"
             );
-        } else if is_gone(error) {
-            tracing::debug!(%resource, %version, "the watch fell behind; listing again");
+        } else if is_forbidden(error) {
+            tracing::warn!(
+                %resource, %version, retry_in = ?delay, %error,
+                "the operator may not list and watch this kind: add the verbs list and watch to its role"
+            );
         } else {
             tracing::warn!(%resource, %version, retry_in = ?delay, %error, "the watch failed");
         }
     }
 }
 
-/// An object of a kind whose scope is known at run time only: what kube wants for reading one namespace, which generic code
-/// cannot promise at compile time.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(transparent)]
-struct Namespaced<K>(K);
-
-impl<K: Resource> Resource for Namespaced<K> {
-    type DynamicType = K::DynamicType;
-    type Scope = DynamicResourceScope;
-
-    fn kind(kind: &K::DynamicType) -> Cow<'_, str> {
-        K::kind(kind)
-    }
-
-    fn group(kind: &K::DynamicType) -> Cow<'_, str> {
-        K::group(kind)
-    }
-
-    fn version(kind: &K::DynamicType) -> Cow<'_, str> {
-        K::version(kind)
-    }
-
-    fn plural(kind: &K::DynamicType) -> Cow<'_, str> {
-        K::plural(kind)
-    }
-
-    fn metadata_api() -> bool {
-        K::metadata_api()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        self.0.meta()
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        self.0.meta_mut()
+/// What the server answered when it refused to list or to watch.
+fn refusal(error: &watcher::Error) -> Option<&Status> {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => Some(status),
+        _ => None,
     }
 }
 
 fn is_not_served(error: &watcher::Error) -> bool {
-    match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.is_not_found(),
-        _ => false,
-    }
+    refusal(error).is_some_and(Status::is_not_found)
+}
+
+fn is_forbidden(error: &watcher::Error) -> bool {
+    refusal(error).is_some_and(Status::is_forbidden)
 }
 
 /// Whether the version to watch from is too old. kube lists again by itself when an event of the watch says so...

@@ -3,12 +3,17 @@
 //! What a write through a [`crate::Context`] returned is in the cache before the write returns to its caller, so no
 //! reconcile ever sees a state older than its own last write, however late the watch is.
 
+mod index;
 mod informer;
+mod namespaced;
+mod outage;
+mod scope;
 mod state;
 #[cfg(test)]
 mod state_tests;
 mod store;
 mod tombstones;
+mod usage;
 mod version;
 
 use std::{
@@ -24,8 +29,11 @@ use kubewright_world::World;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::store::Write;
-pub use self::{informer::Informer, state::Change};
+pub use self::{index::Index, informer::Informer, state::Change, usage::Usage};
+pub(crate) use self::{
+    scope::{Asked, Scope},
+    store::{Project, Write},
+};
 use crate::{Cached, Key, Object};
 
 /// The caches of a manager; clones share them.
@@ -61,6 +69,8 @@ struct Kinds {
     declared: BTreeMap<TypeId, AnyInformer>,
     /// Whether these are filled, in the order of declaration.
     fillings: Vec<Filling>,
+    /// What those take that are still held.
+    usages: Vec<Box<dyn Fn() -> Option<Usage> + Send>>,
     /// The kinds known at run time only; kept as long as somebody holds their informer.
     dynamic: BTreeMap<DynamicKind, Weak<dyn Any + Send + Sync>>,
     /// In which namespaces kinds are watched that are declared from now on; none: in all.
@@ -71,8 +81,8 @@ struct Kinds {
 /// Whether the cache of a kind is filled.
 struct Filling {
     resource: String,
-    is_synced: Box<dyn Fn() -> bool + Send>,
-    synced: Box<dyn Fn() -> BoxFuture<'static, ()> + Send>,
+    is_filled: Box<dyn Fn() -> bool + Send>,
+    filled: Box<dyn Fn() -> BoxFuture<'static, ()> + Send>,
 }
 
 impl Filling {
@@ -82,10 +92,10 @@ impl Filling {
         let dot = if group.is_empty() { "" } else { "." };
         Self {
             resource: format!("{}{dot}{group}", K::plural(&())),
-            is_synced: Box::new(move || asked.is_synced()),
-            synced: Box::new(move || {
+            is_filled: Box::new(move || asked.is_filled()),
+            filled: Box::new(move || {
                 let informer = awaited.clone();
-                Box::pin(async move { informer.synced().await })
+                Box::pin(async move { informer.filled().await })
             }),
         }
     }
@@ -150,26 +160,39 @@ impl Cache {
     #[must_use]
     pub fn watch<K: Cached<DynamicType = ApiResource>>(&self, kind: &ApiResource) -> Informer<K> {
         let id = (TypeId::of::<K>(), kind.group.clone(), kind.version.clone(), kind.plural.clone());
+        self.watch_as(id, kind.clone())
+    }
+
+    /// Watches a kind that no controller declared, until the last clone of the informer is dropped; the informer of one
+    /// that a controller did declare. Those who watch a kind share a watch.
+    pub(crate) fn watch_typed<K: Object>(&self) -> Informer<K> {
+        if let Some(informer) = self.informer() {
+            return informer;
+        }
+        let id = (TypeId::of::<K>(), String::new(), String::new(), String::new());
+        self.watch_as(id, ())
+    }
+
+    fn watch_as<K: Cached>(&self, id: DynamicKind, kind: K::DynamicType) -> Informer<K> {
         let mut kinds = self.0.kinds.lock();
         kinds.dynamic.retain(|_, informer| informer.strong_count() > 0);
         let known = kinds.dynamic.get(&id).and_then(Weak::upgrade).and_then(Informer::restore);
         known.unwrap_or_else(|| {
-            let informer = Informer::new(kind.clone(), "", &BTreeSet::new(), &self.0.stop);
+            let informer = Informer::new(kind, Scope::default(), None, &self.0.stop);
             kinds.dynamic.insert(id, Arc::downgrade(&informer.erase()));
             self.start_informer(&mut kinds, &informer);
             informer
         })
     }
 
-    /// The informer of kind `K`, which is watched from now on: the objects that a field selector names (empty: all), or
-    /// those that were asked for first.
-    pub(crate) fn declare<K: Object>(&self, fields: &str) -> Informer<K> {
+    /// The informer of kind `K`, which is watched from now on: in the part that is asked for and through what `project`
+    /// leaves of objects, or as was asked for first.
+    pub(crate) fn declare<K: Object>(&self, asked: &Asked, project: Option<Project<K>>) -> Informer<K> {
         let mut kinds = self.0.kinds.lock();
         let known = kinds.declared.get(&TypeId::of::<K>()).cloned().and_then(Informer::restore);
         known.unwrap_or_else(|| {
-            let everywhere = BTreeSet::new();
-            let namespaces = if K::is_namespaced() { &kinds.namespaces } else { &everywhere };
-            let informer = Informer::new((), fields, namespaces, &self.0.stop);
+            let informer =
+                Informer::new((), asked.scope(K::is_namespaced(), &kinds.namespaces), project, &self.0.stop);
             kinds.declared.insert(TypeId::of::<K>(), informer.erase());
             kinds.fillings.push(Filling::of(&informer));
             self.start_informer(&mut kinds, &informer);
@@ -188,7 +211,7 @@ impl Cache {
     #[must_use]
     pub fn unsynced(&self) -> Vec<String> {
         let kinds = self.0.kinds.lock();
-        let missing = kinds.fillings.iter().filter(|filling| !(filling.is_synced)());
+        let missing = kinds.fillings.iter().filter(|filling| !(filling.is_filled)());
         missing.map(|filling| filling.resource.clone()).collect()
     }
 
@@ -196,7 +219,7 @@ impl Cache {
     /// because the manager stops.
     pub async fn synced(&self) {
         let fillings: Vec<_> =
-            self.0.kinds.lock().fillings.iter().map(|filling| (filling.synced)()).collect();
+            self.0.kinds.lock().fillings.iter().map(|filling| (filling.filled)()).collect();
         join_all(fillings).await;
     }
 
@@ -210,7 +233,23 @@ impl Cache {
         }
     }
 
+    /// What each kind takes, those that are watched at run time too.
+    #[must_use]
+    pub fn usage(&self) -> Vec<Usage> {
+        let mut kinds = self.0.kinds.lock();
+        let mut usages = Vec::new();
+        kinds.usages.retain(|usage| usage().map(|usage| usages.push(usage)).is_some());
+        usages
+    }
+
+    /// The scope that a kind would be declared with now.
+    pub(crate) fn scope_of<K: Object>(&self, asked: &Asked) -> Scope {
+        asked.scope(K::is_namespaced(), &self.0.kinds.lock().namespaces)
+    }
+
     fn start_informer<K: Cached>(&self, kinds: &mut Kinds, informer: &Informer<K>) {
+        let held = informer.downgrade();
+        kinds.usages.push(Box::new(move || held().map(|informer| Usage::of(&informer))));
         let connection = self.0.connection;
         match &mut kinds.stage {
             Stage::Started => informer.start(self.0.client.clone(), connection, self.0.world.dice.clone()),

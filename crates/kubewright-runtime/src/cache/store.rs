@@ -1,9 +1,11 @@
 //! The objects of one kind, shared between the watch that fills it, the writers and the readers.
 
 use std::{
+    any::type_name,
     collections::BTreeSet,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -15,17 +17,37 @@ use tokio::sync::{Notify, SetOnce};
 use super::state::{Change, State, Ticket};
 use crate::Key;
 
-/// Called with every change, one after the other, in the order of the changes. Must not block.
-pub(crate) type Handler<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
+/// Called with every change, one after the other, in the order of the changes, and whether it tells of an object that
+/// was there before. Must not block.
+pub(crate) type Handler<K> = Box<dyn Fn(&Change<K>, bool) + Send + Sync>;
+
+/// Takes away from an object what need not be kept.
+pub(crate) type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
+
+struct Subscriber<K> {
+    handler: Handler<K>,
+    /// What it has to be told as long as; for ever if not there.
+    alive: Option<Weak<()>>,
+}
+
+impl<K> Subscriber<K> {
+    fn is_alive(&self) -> bool {
+        self.alive.as_ref().is_none_or(|alive| alive.strong_count() > 0)
+    }
+}
 
 pub(crate) struct Store<K> {
     /// One for each namespace that is watched, sorted; or one for all objects.
     parts: Vec<Part<K>>,
+    project: Option<Project<K>>,
     /// Held from a change until every handler knows of it, so that handlers see changes in order. Handlers may read
     /// the state.
-    handlers: Mutex<Vec<Handler<K>>>,
+    handlers: Mutex<Vec<Subscriber<K>>>,
     /// Set when the first list of every part is complete. (A `watch` channel would wake those who wait in random order.)
     synced: SetOnce<()>,
+    /// Set when that list is complete, or the server said that it does not serve the kind.
+    known: SetOnce<()>,
+    is_served: AtomicBool,
     /// Told when an answer to a write needs the server's confirmation.
     unconfirmed: Notify,
 }
@@ -45,14 +67,22 @@ impl<K> Part<K> {
 
 impl<K: Resource> Store<K> {
     /// A store of the objects in these namespaces, or in all when there are none of them.
-    pub(super) fn new(namespaces: &BTreeSet<String>) -> Self {
+    pub(super) fn new(namespaces: &BTreeSet<String>, project: Option<Project<K>>) -> Self {
         let part =
             |namespace| Part { namespace, state: RwLock::new(State::new()), listed: AtomicBool::new(false) };
         let mut parts: Vec<_> = namespaces.iter().cloned().map(|name| part(Some(name))).collect();
         if parts.is_empty() {
             parts.push(part(None));
         }
-        Self { parts, handlers: Mutex::default(), synced: SetOnce::new(), unconfirmed: Notify::new() }
+        Self {
+            parts,
+            project,
+            handlers: Mutex::default(),
+            synced: SetOnce::new(),
+            known: SetOnce::new(),
+            is_served: AtomicBool::new(true),
+            unconfirmed: Notify::new(),
+        }
     }
 
     /// The namespace of each watch; `None` for all.
@@ -75,11 +105,21 @@ impl<K: Resource> Store<K> {
 
     /// Tells `handler` of every object that is known as created, then of every change.
     pub(crate) fn subscribe(&self, handler: Handler<K>) {
+        self.add_subscriber(handler, None);
+    }
+
+    /// As [`Store::subscribe`], until nobody holds `alive` any more.
+    pub(crate) fn subscribe_while(&self, alive: Weak<()>, handler: Handler<K>) {
+        self.add_subscriber(handler, Some(alive));
+    }
+
+    fn add_subscriber(&self, handler: Handler<K>, alive: Option<Weak<()>>) {
         let mut handlers = self.handlers.lock();
+        handlers.retain(Subscriber::is_alive);
         for object in self.list(None) {
-            handler(&Change::Created(object));
+            handler(&Change::Created(object), true);
         }
-        handlers.push(handler);
+        handlers.push(Subscriber { handler, alive });
     }
 
     pub(crate) fn is_synced(&self) -> bool {
@@ -91,7 +131,44 @@ impl<K: Resource> Store<K> {
         self.synced.wait().await;
     }
 
+    /// Waits until it is known what there is.
+    pub(crate) async fn known(&self) {
+        self.known.wait().await;
+    }
+
+    pub(crate) fn is_served(&self) -> bool {
+        self.is_served.load(Ordering::SeqCst)
+    }
+
+    /// The server does not serve the kind: whatever there was of it is gone.
+    pub(super) fn not_served(&self, number: usize) {
+        let part = &self.parts[number];
+        self.is_served.store(false, Ordering::SeqCst);
+        part.state.write().list_began();
+        self.change(part, State::list_ended);
+        // After the first time it is set already.
+        let _ = self.known.set(());
+    }
+
+    pub(crate) fn is_projected(&self) -> bool {
+        self.project.is_some()
+    }
+
+    /// What is kept of an object. A projection that panics leaves it as far as it came.
+    fn projected(&self, mut object: K) -> K {
+        if let Some(project) = &self.project
+            && catch_unwind(AssertUnwindSafe(|| project(&mut object))).is_err()
+        {
+            tracing::error!(
+                kind = type_name::<K>(),
+                "a projection panicked; the object is kept as it was left"
+            );
+        }
+        object
+    }
+
     pub(super) fn watched(&self, object: K) {
+        let object = self.projected(object);
         if let Some(part) = self.part(object.meta().namespace.as_deref()) {
             self.change(part, |state| state.watched(object));
         }
@@ -114,7 +191,9 @@ impl<K: Resource> Store<K> {
         self.change(part, State::list_ended);
         part.listed.store(true, Ordering::SeqCst);
         if self.parts.iter().all(|part| part.listed.load(Ordering::SeqCst)) {
-            // After the first lists it is set already.
+            self.is_served.store(true, Ordering::SeqCst);
+            // After the first lists they are set already.
+            let _ = self.known.set(());
             let _ = self.synced.set(());
         }
         self.unconfirmed.notify_one();
@@ -154,9 +233,11 @@ impl<K: Resource> Store<K> {
     fn change<C: IntoIterator<Item = Change<K>>>(&self, part: &Part<K>, f: impl FnOnce(&mut State<K>) -> C) {
         let handlers = self.handlers.lock();
         let changes = f(&mut *part.state.write());
+        let initial = !self.is_synced();
         for change in changes {
-            for handler in handlers.iter() {
-                handler(&change);
+            let was_there = initial && matches!(change, Change::Created(_));
+            for subscriber in handlers.iter().filter(|subscriber| subscriber.is_alive()) {
+                (subscriber.handler)(&change, was_there);
             }
         }
     }
@@ -172,6 +253,7 @@ pub(crate) struct Write<K: Resource> {
 impl<K: Resource> Write<K> {
     /// The write returned an object.
     pub(crate) fn returned(&self, object: K) {
+        let object = self.store.projected(object);
         let namespace = object.meta().namespace.as_deref();
         let mut parts = self.store.parts.iter().zip(&self.tickets);
         if let Some((part, ticket)) = parts.find(|(part, _)| part.has(namespace)) {

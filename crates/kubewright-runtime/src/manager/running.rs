@@ -144,8 +144,9 @@ impl Manager {
 
     /// Connects a controller to the caches; `in_turn` if it works only when it is this replica's turn.
     fn launch(&self, controller: Controller, in_turn: bool, failed: &mpsc::Sender<Error>) -> Hand {
+        let (pause, own) = (controller.pause(), controller.own_kind());
         let name: Arc<str> = controller.name.into();
-        let queue = Arc::new(Workqueue::measured(self.metrics.queue(&name)));
+        let queue = Arc::new(Workqueue::measured(controller.rate_limit, self.metrics.queue(&name)));
         let (metrics, load) = (self.metrics.controller(&name), Arc::downgrade(&queue));
         self.metrics.read_queue(&name, move || load.upgrade().map(|queue| queue.load()));
         let open = Arc::new(AtomicBool::new(!in_turn));
@@ -154,6 +155,7 @@ impl Manager {
             queue: queue.clone(),
             metrics: metrics.clone(),
             open: open.clone(),
+            pause: pause.as_ref().map(|pause| pause.annotation.clone()),
         };
         let declared: BTreeSet<_> =
             controller.kinds.iter().filter_map(|kind| kind.read_from_context()).collect();
@@ -164,12 +166,13 @@ impl Manager {
         let event_source = controller.event_source.as_deref().unwrap_or(&name);
         let recorder = Recorder::new(controller.events, client.clone(), self.world.clone(), event_source);
         let (cache, world) = (self.cache.clone(), self.world.clone());
-        let spans = Spans::new(name.clone(), controller.own, self.world.clock);
-        let context = Context::new(name, cache, client, world, declared, metrics.clone(), recorder);
+        let spans = Spans::new(name, own, self.world.clock);
+        let context = Context::new(sink, cache, client, world, declared, recorder);
         let turns = if in_turn { self.replicas.turns() } else { None };
-        let (reconciler, timeout) = (controller.reconciler, controller.timeout);
-        let worker = Worker { reconciler, context, queue, metrics, timeout, spans, turns };
+        let (reconciler, timeout, resync) = (controller.reconciler, controller.timeout, controller.resync);
+        let worker = Worker { reconciler, context, queue, metrics, timeout, pause, spans, turns };
         let (failed, stop) = (failed.clone(), self.stop.clone());
         Hand::new(worker, controller.concurrency, open, connected, controller.streams, failed, stop)
+            .resync(resync)
     }
 }

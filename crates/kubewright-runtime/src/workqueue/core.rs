@@ -1,35 +1,70 @@
 //! The rules of the queue, as plain data: no clock, no task, no lock.
 
 use std::{
-    collections::{BTreeMap, VecDeque, btree_map::Entry},
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+    hash::Hash,
     time::Duration,
 };
 
 use tokio::time::Instant;
 
-/// The delay after the first failure (controller-runtime's default rate limiter).
-const FIRST_DELAY: Duration = Duration::from_millis(5);
-/// The longest delay.
-const LONGEST_DELAY: Duration = Duration::from_secs(1000);
+use super::{
+    Priority,
+    limit::{Bucket, RateLimit},
+};
+
+/// Every so many gets, one goes to the lowest priority that waits.
+pub(super) const LOWEST_TURN: u64 = 16;
 
 /// Which keys wait, which are due and which are being worked on.
 ///
-/// The three sets are client-go's (`util/workqueue/queue.go`): a key in `dirty` needs work, a key in `processing` is
-/// being worked on, and `queue` has the order of those that are dirty and not being processed. So a key is in the
-/// queue at most once and with at most one worker, and what is added during its processing is not lost. Each key of the
-/// first two has the time since when it is there.
+/// What client-go keeps in three sets (`util/workqueue/queue.go`) is one record per key here: it waits, or it is being
+/// worked on and may be wanted again. So a key is in the queue at most once and with at most one worker, and what is
+/// added during its processing is not lost.
 #[derive(Debug)]
 pub(crate) struct Core<T> {
-    queue: VecDeque<T>,
-    dirty: BTreeMap<T, Instant>,
-    processing: BTreeMap<T, Instant>,
-    /// Keys by the time when they are to be added; the number keeps the order of equal times.
-    planned: BTreeMap<(Instant, u64), T>,
-    plans: BTreeMap<T, (Instant, u64)>,
-    failures: BTreeMap<T, u32>,
+    records: HashMap<T, Record>,
+    /// The keys that are due, in the order in which workers get them.
+    queue: BTreeMap<Place, T>,
+    /// Keys by the time when they are to be added.
+    planned: BTreeMap<Date, T>,
+    limit: RateLimit,
+    bucket: Bucket,
+    /// Gives numbers to places and dates: what came first has the lower one.
     counter: u64,
+    /// Counts the gets; the last one's number.
+    gets: u64,
+    /// Since when keys are with workers, by the number of the get.
+    busy: BTreeMap<u64, Instant>,
     added: u64,
+    /// How many keys with a worker are wanted again.
+    again: usize,
     shut_down: bool,
+}
+
+/// Higher priorities first, and what came first among equals.
+type Place = (Reverse<Priority>, u64);
+
+/// A time; the number keeps the order of equal ones.
+type Date = (Instant, u64);
+
+#[derive(Debug, Default)]
+struct Record {
+    work: Work,
+    plan: Option<Plan>,
+    failures: u32,
+}
+
+#[derive(Debug, Default)]
+enum Work {
+    /// None is due.
+    #[default]
+    Idle,
+    /// Here in the queue.
+    Waiting { place: Place, since: Instant },
+    /// With a worker, who got it at this priority by the get of this number; to be done once more if it was added since.
+    Busy { get: u64, priority: Priority, again: Option<(Priority, Instant)> },
 }
 
 /// A key that a worker gets.
@@ -40,100 +75,185 @@ pub(crate) struct Taken<T> {
     pub(crate) waited: Duration,
 }
 
-impl<T: Clone + Ord> Core<T> {
-    pub(crate) fn new() -> Self {
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    date: Date,
+    priority: Priority,
+}
+
+impl Record {
+    /// What a retry or a repetition inherits.
+    fn priority(&self) -> Priority {
+        match self.work {
+            Work::Busy { priority, .. } | Work::Waiting { place: (Reverse(priority), _), .. } => priority,
+            Work::Idle => Priority::NORMAL,
+        }
+    }
+
+    fn is_blank(&self) -> bool {
+        matches!(self.work, Work::Idle) && self.plan.is_none() && self.failures == 0
+    }
+}
+
+impl<T: Clone + Eq + Hash> Core<T> {
+    pub(crate) fn new(limit: RateLimit) -> Self {
         Self {
-            queue: VecDeque::new(),
-            dirty: BTreeMap::new(),
-            processing: BTreeMap::new(),
+            records: HashMap::new(),
+            queue: BTreeMap::new(),
             planned: BTreeMap::new(),
-            plans: BTreeMap::new(),
-            failures: BTreeMap::new(),
+            limit,
+            bucket: Bucket::default(),
             counter: 0,
+            gets: 0,
+            busy: BTreeMap::new(),
             added: 0,
+            again: 0,
             shut_down: false,
         }
     }
 
-    /// Marks `key` as in need of work since `now`.
-    pub(crate) fn add(&mut self, key: T, now: Instant) {
+    /// Marks `key` as in need of work since `now`. One that waits already keeps its place among those of its priority, or of this one
+    /// if that is higher.
+    pub(crate) fn add(&mut self, key: T, priority: Priority, now: Instant) {
         if self.shut_down {
             return;
         }
-        let Entry::Vacant(entry) = self.dirty.entry(key) else { return };
-        if !self.processing.contains_key(entry.key()) {
-            self.queue.push_back(entry.key().clone());
+        let record = self.records.entry(key.clone()).or_default();
+        match &mut record.work {
+            Work::Busy { again: Some((wanted, _)), .. } => *wanted = (*wanted).max(priority),
+            Work::Busy { again, .. } => {
+                *again = Some((priority, now));
+                self.again += 1;
+                self.added += 1;
+            }
+            Work::Waiting { place, .. } if place.0.0 >= priority => {}
+            Work::Waiting { place, .. } => {
+                self.queue.remove(place);
+                place.0 = Reverse(priority);
+                self.queue.insert(*place, key);
+            }
+            idle @ Work::Idle => {
+                self.counter += 1;
+                let place = (Reverse(priority), self.counter);
+                *idle = Work::Waiting { place, since: now };
+                self.queue.insert(place, key);
+                self.added += 1;
+            }
         }
-        entry.insert(now);
-        self.added += 1;
     }
 
-    /// How many keys became in need of work since this was asked.
-    pub(crate) fn take_added(&mut self) -> u64 {
-        std::mem::take(&mut self.added)
-    }
-
-    /// Adds `key` at `time`, or earlier if an earlier addition is planned already.
+    /// Adds `key` at `time`, or earlier if an earlier addition is planned already; with the priority that it was worked
+    /// on.
     pub(crate) fn add_at(&mut self, key: T, time: Instant) {
-        if self.shut_down || self.plans.get(&key).is_some_and(|(planned, _)| *planned <= time) {
+        if self.shut_down {
             return;
         }
-        self.cancel_plan(&key);
+        let record = self.records.entry(key.clone()).or_default();
+        let priority = record.priority();
+        if let Some(plan) = &mut record.plan {
+            plan.priority = plan.priority.max(priority);
+            if plan.date.0 <= time {
+                return;
+            }
+            self.planned.remove(&plan.date);
+        }
         self.counter += 1;
-        self.plans.insert(key.clone(), (time, self.counter));
-        self.planned.insert((time, self.counter), key);
+        let date = (time, self.counter);
+        let priority = record.plan.map_or(priority, |plan| plan.priority);
+        record.plan = Some(Plan { date, priority });
+        self.planned.insert(date, key);
     }
 
-    /// Counts a failure of `key` and adds it after its back-off.
+    /// Counts a failure of `key` and adds it after its back-off, or when the overall limit lets it.
     pub(crate) fn add_after_failure(&mut self, key: T, now: Instant) {
-        let failures = self.failures.entry(key.clone()).or_default();
-        let delay = FIRST_DELAY.saturating_mul(2_u32.saturating_pow(*failures)).min(LONGEST_DELAY);
-        *failures = failures.saturating_add(1);
-        self.add_at(key, now + delay);
+        let record = self.records.entry(key.clone()).or_default();
+        let delay = self.limit.delay(record.failures).max(self.bucket.take(&self.limit, now));
+        record.failures = record.failures.saturating_add(1);
+        // Beyond what a clock can tell is never.
+        if let Some(time) = now.checked_add(delay) {
+            self.add_at(key, time);
+        }
     }
 
     /// Forgets the failures of `key`.
     pub(crate) fn forget(&mut self, key: &T) {
-        self.failures.remove(key);
+        if let Some(record) = self.records.get_mut(key)
+            && record.failures > 0
+        {
+            record.failures = 0;
+            self.tidy(key);
+        }
     }
 
     /// Gives the next key to a worker, who has to say [`Core::done`]. The keys whose time has come stand behind those
-    /// that were due before. What was planned for the key is void: the outcome of this work plans anew.
+    /// of their priority that were due before. What was planned for the key is void: the outcome of this work plans anew.
     pub(crate) fn get(&mut self, now: Instant) -> Option<Taken<T>> {
         self.add_due(now);
-        let key = self.queue.pop_front()?;
-        let since = self.dirty.remove(&key).unwrap_or(now);
-        self.processing.insert(key.clone(), now);
-        self.cancel_plan(&key);
-        Some(Taken { key, waited: now.saturating_duration_since(since) })
+        let ((Reverse(priority), _), key) = self.pop()?;
+        let mut waited = Duration::ZERO;
+        if let Some(record) = self.records.get_mut(&key) {
+            let work = Work::Busy { get: self.gets, priority, again: None };
+            if let Work::Waiting { since, .. } = std::mem::replace(&mut record.work, work) {
+                waited = now.saturating_duration_since(since);
+            }
+            self.busy.insert(self.gets, now);
+            if let Some(plan) = record.plan.take() {
+                self.planned.remove(&plan.date);
+            }
+        }
+        Some(Taken { key, waited })
     }
 
-    /// Ends the work on `key`; it goes back into the queue if it was added in the meantime.
-    /// Says since when it was worked on.
-    pub(crate) fn done(&mut self, key: &T) -> Option<Instant> {
-        let since = self.processing.remove(key)?;
-        if self.dirty.contains_key(key) {
-            self.queue.push_back(key.clone());
+    /// The first key; now and then the first one of the lowest priority, so that a stream of others cannot starve it.
+    fn pop(&mut self) -> Option<(Place, T)> {
+        let (lowest, _) = *self.queue.last_key_value()?.0;
+        self.gets += 1;
+        if !self.gets.is_multiple_of(LOWEST_TURN) {
+            return self.queue.pop_first();
         }
-        Some(since)
+        let place = *self.queue.range((lowest, 0)..).next()?.0;
+        self.queue.remove_entry(&place)
+    }
+
+    /// Ends the work on `key`; it goes back into the queue if it was added in the meantime. Says since when it was worked
+    /// on.
+    pub(crate) fn done(&mut self, key: &T) -> Option<Instant> {
+        let record = self.records.get_mut(key)?;
+        let Work::Busy { get, again, .. } = record.work else { return None };
+        let worked_since = self.busy.remove(&get);
+        let Some((priority, since)) = again else {
+            record.work = Work::Idle;
+            self.tidy(key);
+            return worked_since;
+        };
+        self.again -= 1;
+        self.counter += 1;
+        let place = (Reverse(priority), self.counter);
+        record.work = Work::Waiting { place, since };
+        self.queue.insert(place, key.clone());
+        worked_since
     }
 
     /// Takes nothing more in; what is planned for later is dropped, what is due stays to be worked on.
     pub(crate) fn shut_down(&mut self) {
         self.shut_down = true;
-        self.planned.clear();
-        self.plans.clear();
+        while let Some((_, key)) = self.planned.pop_first() {
+            if let Some(record) = self.records.get_mut(&key) {
+                record.plan = None;
+                self.tidy(&key);
+            }
+        }
     }
 
     /// Forgets every key, those with workers too.
     pub(crate) fn clear(&mut self) {
-        *self = Self { shut_down: self.shut_down, ..Self::new() };
+        *self = Self { shut_down: self.shut_down, ..Self::new(self.limit) };
     }
 
     /// Whether no key is left that a worker could still get: shut down, and nothing due, now or after the work that
     /// goes on.
     pub(crate) fn is_drained(&self) -> bool {
-        self.shut_down && self.dirty.is_empty()
+        self.shut_down && self.queue.is_empty() && self.again == 0
     }
 
     /// When the next planned key becomes due.
@@ -146,12 +266,16 @@ impl<T: Clone + Ord> Core<T> {
         self.queue.len()
     }
 
-    /// Since when each key is worked on.
-    pub(crate) fn worked_on_since(&self) -> impl Iterator<Item = Instant> {
-        self.processing.values().copied()
+    /// How many keys became in need of work since this was asked.
+    pub(crate) fn take_added(&mut self) -> u64 {
+        std::mem::take(&mut self.added)
     }
 
-    /// Adds the keys whose time has come.
+    /// Since when each key is worked on.
+    pub(crate) fn worked_on_since(&self) -> impl Iterator<Item = Instant> {
+        self.busy.values().copied()
+    }
+
     fn add_due(&mut self, now: Instant) {
         while let Some(entry) = self.planned.first_entry() {
             let due = entry.key().0;
@@ -159,14 +283,24 @@ impl<T: Clone + Ord> Core<T> {
                 return;
             }
             let key = entry.remove();
-            self.plans.remove(&key);
-            self.add(key, due);
+            let plan = self.records.get_mut(&key).and_then(|record| record.plan.take());
+            self.add(key, plan.map_or(Priority::NORMAL, |plan| plan.priority), due);
         }
     }
 
-    fn cancel_plan(&mut self, key: &T) {
-        if let Some(plan) = self.plans.remove(key) {
-            self.planned.remove(&plan);
+    /// Keeps no record of a key of which there is nothing to say, and no room for keys that went.
+    fn tidy(&mut self, key: &T) {
+        if self.records.get(key).is_some_and(Record::is_blank) {
+            self.records.remove(key);
+            if self.records.is_empty() {
+                self.records.shrink_to(64);
+            }
         }
+    }
+
+    /// How much is remembered.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.busy.len() + self.records.len() + self.planned.len() + self.queue.len()
     }
 }

@@ -1,17 +1,20 @@
 //! The core against a model that has one record per key and looks through all of them.
 
-use std::time::Duration;
+use std::{cmp::Reverse, time::Duration};
 
 use proptest::{collection::vec, prelude::*};
 use tokio::time::Instant;
 
-use super::core::Core;
+use super::{
+    Priority, RateLimit,
+    core::{Core, LOWEST_TURN, Taken},
+};
 
 const KEYS: usize = 4;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Add(usize),
+    Add(usize, i32),
     AddAfter(usize, u64),
     Fail(usize),
     Forget(usize),
@@ -24,7 +27,7 @@ enum Op {
 fn op() -> impl Strategy<Value = Op> {
     let key = || 0..KEYS;
     prop_oneof![
-        4 => key().prop_map(Op::Add),
+        4 => (key(), -1..2).prop_map(|(key, priority)| Op::Add(key, priority)),
         3 => (key(), 0..40_u64).prop_map(|(key, ms)| Op::AddAfter(key, ms)),
         2 => key().prop_map(Op::Fail),
         1 => key().prop_map(Op::Forget),
@@ -37,12 +40,16 @@ fn op() -> impl Strategy<Value = Op> {
 
 #[derive(Clone, Default)]
 struct Record {
-    wanted: bool,
-    busy: bool,
+    /// That it is wanted, and how much.
+    wanted: Option<i32>,
+    /// That it is worked on, and how much it was wanted then.
+    busy: Option<i32>,
     /// When it took its place in the order, if it has one.
     place: Option<u64>,
     /// When it is to be added, and when that was planned.
     plan: Option<(Instant, u64)>,
+    /// How much it is wanted then.
+    planned: i32,
     failures: u32,
 }
 
@@ -50,6 +57,7 @@ struct Record {
 struct Model {
     records: [Record; KEYS],
     steps: u64,
+    gets: u64,
     shut_down: bool,
 }
 
@@ -59,20 +67,28 @@ impl Model {
         self.steps
     }
 
-    fn add(&mut self, key: usize) {
+    fn add(&mut self, key: usize, priority: i32) {
         let place = self.step();
         let record = &mut self.records[key];
-        if !self.shut_down && !record.wanted {
-            record.wanted = true;
-            record.place = (!record.busy).then_some(place);
+        if self.shut_down {
+            return;
         }
+        if record.wanted.is_none() {
+            record.place = record.busy.is_none().then_some(place);
+        }
+        record.wanted = record.wanted.max(Some(priority));
     }
 
     fn add_at(&mut self, key: usize, time: Instant) {
         let step = self.step();
-        let plan = &mut self.records[key].plan;
-        if !self.shut_down && plan.is_none_or(|(planned, _)| time < planned) {
-            *plan = Some((time, step));
+        let record = &mut self.records[key];
+        if self.shut_down {
+            return;
+        }
+        let now = record.busy.or(record.wanted).unwrap_or(0);
+        record.planned = if record.plan.is_some() { record.planned.max(now) } else { now };
+        if record.plan.is_none_or(|(planned, _)| time < planned) {
+            record.plan = Some((time, step));
         }
     }
 
@@ -89,21 +105,25 @@ impl Model {
         };
         while let Some(key) = due(self) {
             self.records[key].plan = None;
-            self.add(key);
+            self.add(key, self.records[key].planned);
         }
         let ready = (0..KEYS).filter(|key| self.records[*key].place.is_some());
-        let key = ready.min_by_key(|key| self.records[*key].place)?;
-        let failures = self.records[key].failures;
-        self.records[key] = Record { busy: true, failures, ..Record::default() };
+        let lowest = ready.clone().filter_map(|key| self.records[key].wanted).min()?;
+        self.gets += 1;
+        let only_lowest = self.gets.is_multiple_of(LOWEST_TURN);
+        let key = ready
+            .filter(|key| !only_lowest || self.records[*key].wanted == Some(lowest))
+            .min_by_key(|key| (Reverse(self.records[*key].wanted), self.records[*key].place))?;
+        let Record { failures, wanted, .. } = self.records[key];
+        self.records[key] = Record { busy: wanted, failures, ..Record::default() };
         Some(key)
     }
 
     fn done(&mut self, key: usize) {
         let place = self.step();
         let record = &mut self.records[key];
-        if record.busy {
-            record.busy = false;
-            record.place = record.wanted.then_some(place);
+        if record.busy.take().is_some() {
+            record.place = record.wanted.map(|_| place);
         }
     }
 
@@ -115,11 +135,11 @@ impl Model {
 
 proptest! {
     #[test]
-    fn the_queue_agrees_with_the_model(ops in vec(op(), 0..80)) {
-        let (mut core, mut model, mut now) = (Core::new(), Model::default(), Instant::now());
+    fn the_queue_agrees_with_the_model(ops in vec(op(), 0..120)) {
+        let (mut core, mut model, mut now) = (Core::new(RateLimit::default()), Model::default(), Instant::now());
         for op in ops {
             match op {
-                Op::Add(key) => { core.add(key, now); model.add(key); }
+                Op::Add(key, priority) => { core.add(key, Priority(priority), now); model.add(key, priority); }
                 Op::AddAfter(key, ms) => {
                     let time = now + Duration::from_millis(ms);
                     core.add_at(key, time);
@@ -135,21 +155,25 @@ proptest! {
             let next = model.records.iter().filter_map(|record| record.plan).map(|(time, _)| time).min();
             prop_assert_eq!(core.next_due(), next);
             prop_assert_eq!(core.len(), model.records.iter().filter(|record| record.place.is_some()).count());
-            let drained = model.shut_down && model.records.iter().all(|record| !record.wanted);
+            let drained = model.shut_down && model.records.iter().all(|record| record.wanted.is_none());
             prop_assert_eq!(core.is_drained(), drained);
         }
     }
 }
 
+fn got<T>(taken: Option<Taken<T>>) -> Option<T> {
+    taken.map(|taken| taken.key)
+}
+
 #[test]
 fn the_back_off_doubles_up_to_a_thousand_seconds_and_starts_anew_when_forgotten() {
-    let (mut core, now) = (Core::new(), Instant::now());
+    let (mut core, now) = (Core::new(RateLimit::default()), Instant::now());
     let mut delays = Vec::new();
     for _ in 0..40 {
         core.add_after_failure("key", now);
         delays.push(core.next_due().map(|due| due - now));
         let late = now + Duration::from_secs(2000);
-        assert_eq!(core.get(late).map(|taken| taken.key), Some("key"));
+        assert_eq!(got(core.get(late)), Some("key"));
         core.done(&"key");
     }
     let millis = |ms| Some(Duration::from_millis(ms));
@@ -159,4 +183,54 @@ fn the_back_off_doubles_up_to_a_thousand_seconds_and_starts_anew_when_forgotten(
     core.forget(&"key");
     core.add_after_failure("key", now);
     assert_eq!(core.next_due(), Some(now + Duration::from_millis(5)));
+}
+
+#[test]
+fn what_comes_later_with_a_higher_priority_is_worked_on_first_and_the_lowest_is_not_starved() {
+    let (mut core, now) = (Core::new(RateLimit::default()), Instant::now());
+    (0..100).for_each(|key| core.add(key, Priority::LOW, now));
+    core.add(200, Priority::NORMAL, now);
+    core.add(50, Priority::NORMAL, now);
+    core.add(201, Priority::NORMAL, now);
+    let first: Vec<_> = (0..5).filter_map(|_| got(core.get(now))).collect();
+    assert_eq!(first, [50, 200, 201, 0, 1], "the raised one keeps the place that it took");
+    let mut low = 0;
+    for busy in 300..460 {
+        core.add(busy, Priority::NORMAL, now);
+        low += usize::from(got(core.get(now)).is_some_and(|key| key < 100));
+    }
+    assert_eq!(low, 10);
+}
+
+#[test]
+fn a_retry_has_the_priority_of_the_try() {
+    let (mut core, now) = (Core::new(RateLimit::default()), Instant::now());
+    core.add("low", Priority::LOW, now);
+    assert_eq!(got(core.get(now)), Some("low"));
+    core.add_after_failure("low", now);
+    core.done(&"low");
+    core.add("low-2", Priority::LOW, now);
+    core.add("normal", Priority::NORMAL, now);
+    let later = now + Duration::from_secs(1);
+    assert_eq!(
+        [got(core.get(later)), got(core.get(later)), got(core.get(later))],
+        [Some("normal"), Some("low-2"), Some("low")]
+    );
+}
+
+#[test]
+fn nothing_is_remembered_of_a_hundred_thousand_keys_that_were_worked_on() {
+    let (mut core, now) = (Core::new(RateLimit::default()), Instant::now());
+    for key in 0..100_000_u32 {
+        core.add(key, Priority::LOW, now);
+        assert_eq!(got(core.get(now)), Some(key));
+        if key % 2 == 0 {
+            core.add_after_failure(key, now);
+            core.forget(&key);
+            core.done(&key);
+            assert_eq!(got(core.get(now + Duration::from_secs(1))), Some(key));
+        }
+        core.done(&key);
+    }
+    assert_eq!(core.remembered(), 0);
 }

@@ -3,22 +3,44 @@
 mod core;
 #[cfg(test)]
 mod core_tests;
+mod limit;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{hash::Hash, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
 use self::core::Core;
+pub use self::limit::RateLimit;
 use crate::metrics::{Load, QueueMetrics};
+
+/// How urgent a key is; the higher the sooner. As in controller-runtime, events are [`Priority::NORMAL`], and what was
+/// there when the watch began is [`Priority::LOW`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Priority(pub i32);
+
+impl Priority {
+    /// Of objects that were there already: the initial list and resyncs (-100, controller-runtime's `LowPriority`).
+    pub const LOW: Self = Self(-100);
+    /// Of everything else (0).
+    pub const NORMAL: Self = Self(0);
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self::NORMAL
+    }
+}
 
 /// A queue of keys.
 ///
 /// - A key is in it at most once, however often it is added, and two workers never hold one key.
 /// - A key that is added while a worker holds it comes again after [`Workqueue::done`].
-/// - Keys come out in the order in which they became due.
+/// - Keys of higher priority come out first, those of one priority in the order in which they became due. To be added
+///   once more with a higher priority raises a key; a lower one changes nothing.
+/// - No priority starves: every 16th key that comes out is the first one of the lowest priority that waits.
 /// - [`Workqueue::shut_down`] drains: nothing more goes in, workers get what is due, then `None`.
 #[derive(Debug)]
 pub struct Workqueue<T> {
@@ -27,31 +49,42 @@ pub struct Workqueue<T> {
     metrics: Option<QueueMetrics>,
 }
 
-impl<T: Clone + Ord> Default for Workqueue<T> {
+impl<T: Clone + Eq + Hash> Default for Workqueue<T> {
     fn default() -> Self {
-        Self { core: Mutex::new(Core::new()), changed: Notify::new(), metrics: None }
+        Self::limited(RateLimit::default())
     }
 }
 
-impl<T: Clone + Ord> Workqueue<T> {
+impl<T: Clone + Eq + Hash> Workqueue<T> {
     /// An empty queue.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// An empty queue whose failed keys come back as fast as `limit` says.
+    #[must_use]
+    pub fn limited(limit: RateLimit) -> Self {
+        Self { core: Mutex::new(Core::new(limit)), changed: Notify::new(), metrics: None }
+    }
+
     /// An empty queue that counts what happens to it.
-    pub(crate) fn measured(metrics: QueueMetrics) -> Self {
-        Self { metrics: Some(metrics), ..Self::default() }
+    pub(crate) fn measured(limit: RateLimit, metrics: QueueMetrics) -> Self {
+        Self { metrics: Some(metrics), ..Self::limited(limit) }
     }
 
     /// Adds `key`, unless it is in the queue already.
     pub fn add(&self, key: T) {
-        self.change(|core| core.add(key, Instant::now()));
+        self.add_with(key, Priority::NORMAL);
+    }
+
+    /// Adds `key` with a priority, or raises it if it is in the queue already.
+    pub fn add_with(&self, key: T, priority: Priority) {
+        self.change(|core| core.add(key, priority, Instant::now()));
     }
 
     /// Adds `key` after `delay`, or earlier if an earlier addition is planned already. A worker that gets the key
-    /// before that voids the plan.
+    /// before that voids the plan. It has the priority then that it has now.
     pub fn add_after(&self, key: T, delay: Duration) {
         let now = Instant::now();
         // Beyond what a clock can tell (580 years) is never.
@@ -61,7 +94,8 @@ impl<T: Clone + Ord> Workqueue<T> {
         }
     }
 
-    /// Adds `key` after its back-off, 5 ms · 2ⁿ for the n-th failure in a row, at most 1000 s.
+    /// Adds `key` after its back-off, by default 5 ms · 2ⁿ for the n-th failure in a row, at most 1000 s; with the
+    /// priority that it has now.
     pub fn add_after_failure(&self, key: T) {
         self.change(|core| core.add_after_failure(key, Instant::now()));
         self.count_retry();

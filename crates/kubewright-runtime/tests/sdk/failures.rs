@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Predicate};
+use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Predicate, workqueue::RateLimit};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -162,6 +162,9 @@ async fn a_controller_put_together_wrongly_is_refused_with_every_mistake() {
         .predicate(Predicate::of::<Secret>(|_| true))
         .for_kind::<Secret>()
         .concurrency(0)
+        .rate_limit(RateLimit::default().overall(0.0, 1))
+        .paused_by("")
+        .resync(Duration::ZERO)
         .watches(|map: &ConfigMap| vec![Key::of(map)])
         .selecting("metadata.name=settings");
     let running = run(&server, [logging(&log).for_kind::<ConfigMap>(), wrong]);
@@ -174,6 +177,9 @@ async fn a_controller_put_together_wrongly_is_refused_with_every_mistake() {
         "another kind",
         "one own kind",
         "concurrency",
+        "overall rate limit",
+        "never_paused()",
+        "resync period",
         "same name",
         "field selector",
     ] {

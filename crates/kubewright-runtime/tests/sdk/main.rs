@@ -2,12 +2,18 @@
 
 mod cache;
 mod failures;
+mod guards;
 mod harness;
 mod leader;
 mod link;
 mod operations;
+mod parts;
+mod probes;
 mod reconciles;
 mod server;
 mod shard;
 mod shutdown;
+mod sources;
+mod storms;
+mod workers;
 mod writes;

@@ -205,7 +205,7 @@ async fn a_predicate_holds_back_the_events_of_its_source_only() {
     let (server, log) = (Server::new(), Log::new());
     let labelled = Predicate::of::<Secret>(|event| match event {
         Event::Update { old, new } => old.type_ != new.type_,
-        Event::Create(_) | Event::Delete(_) => false,
+        Event::Create(_) | Event::Delete(_) | Event::Generic(_) => false,
     });
     let controller = logging(&log)
         .for_kind::<ConfigMap>()

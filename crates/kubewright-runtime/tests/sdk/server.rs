@@ -39,6 +39,10 @@ struct State {
     /// Answers take this long.
     latency: Duration,
     missing: Vec<String>,
+    /// Every request is answered with this code, but those for other resources.
+    refused: Option<(u16, &'static str, Option<String>)>,
+    /// Every watch is told 410 at once.
+    expires: bool,
     requests: Vec<String>,
 }
 
@@ -98,9 +102,32 @@ impl Server {
         self.changed.notify_waiters();
     }
 
+    /// Refuses every request, or those for one resource, until [`Server::accept`].
+    pub(crate) fn refuse(&self, code: u16, reason: &'static str, resource: Option<&str>) {
+        let mut state = self.state.lock();
+        state.refused = Some((code, reason, resource.map(str::to_owned)));
+        state.cuts += 1;
+        self.changed.notify_waiters();
+    }
+
+    pub(crate) fn accept(&self) {
+        self.state.lock().refused = None;
+    }
+
+    /// Tells every watch 410 as soon as it begins, or not any more.
+    pub(crate) fn expire(&self, expires: bool) {
+        let mut state = self.state.lock();
+        state.expires = expires;
+        state.cuts += 1;
+        self.changed.notify_waiters();
+    }
+
     /// Answers 404 for `resource` until [`Server::install`].
     pub(crate) fn uninstall(&self, resource: &str) {
-        self.state.lock().missing.push(resource.to_owned());
+        let mut state = self.state.lock();
+        state.missing.push(resource.to_owned());
+        state.cuts += 1;
+        self.changed.notify_waiters();
     }
 
     /// Serves `resource` again.
@@ -169,6 +196,12 @@ impl Server {
             rest => (None, rest),
         };
         let mut state = self.state.lock();
+        let refused = |(_, _, only): &&(u16, _, Option<String>)| {
+            only.as_deref().is_none_or(|only| rest.first() == Some(&only))
+        };
+        if let Some((code, reason, _)) = state.refused.as_ref().filter(refused) {
+            return refusal(*code, reason);
+        }
         match rest {
             [resource, ..] if state.missing.iter().any(|missing| missing == resource) => {
                 refusal(404, "NotFound")
@@ -286,7 +319,7 @@ impl Server {
     fn watch(&self, state: &State, resource: &str, namespace: Option<&str>, query: &str) -> Answer {
         let version = query.split('&').find_map(|part| part.strip_prefix("resourceVersion="));
         let from: u64 = version.and_then(|version| version.parse().ok()).unwrap_or(0);
-        if from < state.compacted {
+        if from < state.compacted || state.expires {
             let gone = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
                 "message": "too old resource version", "reason": "Expired", "code": 410});
             return if state.gone_by_status {

@@ -1,0 +1,94 @@
+//! Reads past the cache, and writes of parts of objects that write nothing when nothing differs.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::autoscaling::v1::Scale;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Map, Value, json};
+
+use crate::{Context, Ensured, Error, Key, Object};
+
+impl Context {
+    /// The object named `key`, from the API server: for what must not be late even by the time that a watch takes, such as
+    /// before something is destroyed. The kind need not be declared. It costs a request each time, and the right to `get`.
+    ///
+    /// # Errors
+    /// What the server refuses; that the object is not there is `None`.
+    pub async fn live<K: Object>(&self, key: &Key) -> Result<Option<K>, Error> {
+        Ok(self.endpoint::<K>(key.namespace.as_deref()).get(&key.name).await?)
+    }
+
+    /// Makes the stored status be that of `object`: what it leaves out is taken away. When the cached object has it
+    /// already, nothing is written; otherwise what differs is, which the server refuses when the cache is behind.
+    ///
+    /// # Errors
+    /// What the server refuses, [`Error::is_conflict`] among it; an object that is not in the cache.
+    ///
+    /// # Panics
+    /// As [`Context::get`].
+    pub async fn ensure_status<K: Object>(&self, object: &K) -> Result<Ensured<K>, Error> {
+        self.expect_whole::<K>("a status")?;
+        let key = Key::of(object);
+        let Some(current) = self.get::<K>(&key) else {
+            return Err(Error::new(format!("{} {key} is not there: it has no status", K::kind(&()))));
+        };
+        let (before, after) = (serde_json::to_value(&*current)?, serde_json::to_value(object)?);
+        let Some(difference) = difference(&before["status"], &after["status"]) else {
+            return Ok(Ensured::Unchanged(current));
+        };
+        let changed = difference.to_string();
+        let version = &current.meta().resource_version;
+        let patch = json!({"metadata": {"resourceVersion": version}, "status": difference});
+        let object = Arc::new(self.patch_status::<K>(&key, patch).await?);
+        Ok(Ensured::Updated { object, changed })
+    }
+
+    /// Scales the object named `key` by its `scale` part, whatever its kind calls its replicas; needs no right to the object
+    /// but `get`. Writes nothing when that many are asked for already; tells whether it wrote. The cache has it at once.
+    ///
+    /// # Errors
+    /// What the server refuses; a kind that cannot be scaled ([`Error::is_not_found`]).
+    pub async fn scale<K: Object>(&self, key: &Key, replicas: i32) -> Result<bool, Error> {
+        let objects = self.endpoint::<K>(key.namespace.as_deref());
+        let scale: Scale = objects.read_part(&key.name, "scale").await?;
+        if scale.spec.as_ref().and_then(|spec| spec.replicas) == Some(replicas) {
+            return Ok(false);
+        }
+        self.write(async {
+            let patch = json!({"spec": {"replicas": replicas}});
+            let params = PatchParams::default();
+            let _: Scale = objects.patch_part(&key.name, "scale", &params, &Patch::Merge(&patch)).await?;
+            objects.read(&key.name).await
+        })
+        .await?;
+        Ok(true)
+    }
+}
+
+/// The JSON merge patch (RFC 7386) that makes `before` into `after`, if they differ.
+fn difference(before: &Value, after: &Value) -> Option<Value> {
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        return (before != after).then(|| after.clone());
+    };
+    let gone = old.keys().filter(|field| !new.contains_key(*field)).map(|field| (field.clone(), Value::Null));
+    let changed = new.iter().filter_map(|(field, new)| {
+        Some((field.clone(), difference(old.get(field).unwrap_or(&Value::Null), new)?))
+    });
+    let patch: Map<String, Value> = gone.chain(changed).collect();
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_names_what_changed_and_what_went() {
+        let before = json!({"a": 1, "b": {"c": 1, "d": [1]}, "e": 1});
+        assert_eq!(difference(&before, &before.clone()), None);
+        let after = json!({"a": 1, "b": {"c": 2, "d": [1]}, "f": {}});
+        assert_eq!(difference(&before, &after), Some(json!({"b": {"c": 2}, "e": null, "f": {}})));
+        assert_eq!(difference(&Value::Null, &json!({"a": 1})), Some(json!({"a": 1})));
+        assert_eq!(difference(&json!({"a": 1}), &Value::Null), Some(Value::Null));
+    }
+}

@@ -1,0 +1,209 @@
+//! Where keys come from: kinds that come and go, metadata, streams, timers, posts.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::stream;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
+use kubewright_runtime::{
+    Context, Controller, Event, Key, Outcome, Predicate, Watching, World,
+    sources::{self, Every, Http, Jitter},
+};
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    time::Instant,
+};
+
+use crate::{
+    harness::{Log, does, logging, run, settle},
+    server::Server,
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn an_optional_kind_comes_and_goes_with_its_definition() {
+    let (server, log) = (Server::new(), Log::new());
+    server.uninstall("secrets");
+    server.put("configmaps", "a", json!({}));
+    let of_secret = |secret: &Secret| vec![Key::of(secret)];
+    let running =
+        run(&server, [logging(&log).for_kind::<ConfigMap>().watches::<Secret>(of_secret).optional()]);
+    settle().await;
+    assert_eq!(log.take(), ["default/a"], "it does not wait");
+    assert!(running.cache.unsynced().is_empty(), "and is ready");
+    for _ in 0..2 {
+        server.install("secrets");
+        server.put("secrets", "s", json!({}));
+        tokio::time::sleep(MINUTE).await;
+        assert_eq!(log.take(), ["default/s"]);
+        server.uninstall("secrets");
+        tokio::time::sleep(MINUTE).await;
+        assert_eq!(log.take(), ["default/s"], "its objects end with the kind");
+        assert!(running.cache.list::<Secret>(None).is_empty());
+        server.remove("secrets", "s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_alone_is_watched_and_read() {
+    let (server, log) = (Server::new(), Log::new());
+    let seen = log.clone();
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        let secret = ctx.get::<PartialObjectMeta<Secret>>(key);
+        seen.push(format!("{:?}", secret.and_then(|secret| secret.metadata.labels.clone())));
+        Box::pin(async { Ok(Outcome::Done) })
+    });
+    let controller = Controller::new("test", reconciler)
+        .watches_metadata::<Secret>(|secret| vec![Key::of(secret)])
+        .predicate(kubewright_runtime::predicate::labels_changed());
+    let _running = run(&server, [controller]);
+    server.put("secrets", "a", json!({"metadata": {"labels": {"app": "x"}}, "data": {"k": "dg=="}}));
+    settle().await;
+    assert_eq!(log.take(), [r#"Some({"app": "x"})"#]);
+}
+
+/// Watches Secrets while there is a ConfigMap `on`.
+fn switched(log: &Log<String>, typed: bool) -> Controller {
+    enum Either {
+        Typed(Watching<Secret>),
+        Dynamic(Watching<DynamicObject>),
+    }
+    let (log, watching) = (log.clone(), Arc::new(Mutex::new(None)));
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        log.push(key.to_string());
+        let mut watching = watching.lock();
+        if ctx.get::<ConfigMap>(&Key::namespaced("default", "on")).is_none() {
+            *watching = None;
+        } else if watching.is_none() {
+            *watching = Some(if typed {
+                Either::Typed(ctx.watch::<Secret>(|secret| vec![Key::of(secret)]))
+            } else {
+                let kind = ApiResource::erase::<Secret>(&());
+                Either::Dynamic(ctx.watch_dynamic(&kind, |secret: &DynamicObject| vec![Key::of(secret)]))
+            });
+        }
+        let synced = match &*watching {
+            Some(Either::Typed(watching)) => watching.is_synced(),
+            Some(Either::Dynamic(watching)) => watching.is_synced(),
+            None => false,
+        };
+        log.push(format!("watching: {synced}"));
+        Box::pin(async { Ok(Outcome::Done) })
+    });
+    Controller::new("test", reconciler).for_kind::<ConfigMap>()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_starts_and_stops_while_the_controller_works() {
+    for typed in [true, false] {
+        let (server, log) = (Server::new(), Log::new());
+        server.uninstall("secrets");
+        let _running = run(&server, [switched(&log, typed)]);
+        settle().await;
+        server.put("configmaps", "on", json!({}));
+        tokio::time::sleep(MINUTE).await;
+        assert_eq!(log.take(), ["default/on", "watching: false"]);
+        server.install("secrets");
+        server.put("secrets", "a", json!({}));
+        tokio::time::sleep(MINUTE).await;
+        assert_eq!(log.take(), ["default/a", "watching: true"]);
+        server.remove("configmaps", "on");
+        settle().await;
+        log.take();
+        server.put("secrets", "b", json!({}));
+        let before = server.requests().len();
+        tokio::time::sleep(10 * MINUTE).await;
+        assert!(log.take().is_empty());
+        assert_eq!(server.requests()[before..].iter().filter(|line| line.contains("secrets")).count(), 0);
+        server.put("configmaps", "on", json!({}));
+        tokio::time::sleep(MINUTE).await;
+        let keys: Vec<_> = log.take().into_iter().filter(|line| line.starts_with("default")).collect();
+        assert_eq!(keys, ["default/on", "default/a", "default/b"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_ticks_with_its_jitter_whatever_the_clock_does() {
+    let (server, log) = (Server::new(), Log::new());
+    let start = Instant::now();
+    let times = log.clone();
+    let reconciler = does(move |_, _| {
+        times.push(start.elapsed().as_secs_f64());
+        Box::pin(async { Ok(Outcome::Done) })
+    });
+    let timer = Every::new(100 * MINUTE).jitter(Jitter(0.1)).at_once();
+    let keys = timer.keys(&World::simulated(7), || vec![Key::cluster("all")]);
+    let _running = run(&server, [Controller::new("test", reconciler).source(keys)]);
+    tokio::time::sleep(1000 * MINUTE).await;
+    let times = log.take();
+    assert!((9..=11).contains(&times.len()) && times[0] < 1.0, "{times:?}");
+    let pauses: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(pauses.iter().all(|pause| (5400.0..6601.0).contains(pause)), "{pauses:?}");
+    assert!(pauses.windows(2).any(|pair| (pair[0] - pair[1]).abs() > 1.0), "{pauses:?}");
+    tokio::time::advance(Duration::from_secs(365 * 24 * 3600)).await;
+    settle().await;
+    assert_eq!(log.take().len(), 1, "what was missed is not made up for");
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_is_reconciled_again_when_the_resync_is_due() {
+    let (server, log) = (Server::new(), Log::new());
+    server.put("configmaps", "a", json!({}));
+    let _running = run(&server, [logging(&log).for_kind::<ConfigMap>().resync(10 * MINUTE)]);
+    tokio::time::sleep(105 * MINUTE).await;
+    assert!((10..=12).contains(&log.entries().len()), "{:?}", log.entries());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_channel_and_objects_from_elsewhere_lead_to_reconciles() {
+    let (server, log) = (Server::new(), Log::new());
+    let (sender, keys) = sources::channel(2);
+    let map = |name: &str| {
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some(name.to_owned());
+        Arc::new(map)
+    };
+    let only_generic_b = Predicate::of::<ConfigMap>(
+        |event| matches!(event, Event::Generic(map) if map.metadata.name.as_deref() == Some("b")),
+    );
+    let objects = sources::objects(stream::iter(["a", "b"].map(map)), only_generic_b, |map: &ConfigMap| {
+        vec![Key::of(map)]
+    });
+    let _running = run(&server, [logging(&log).source(keys).source(objects)]);
+    for name in ["one", "two", "three"] {
+        assert!(sender.send(Key::cluster(name)).await.is_ok());
+    }
+    settle().await;
+    let mut keys = log.take();
+    keys.sort();
+    assert_eq!(keys, ["b", "one", "three", "two"]);
+}
+
+#[tokio::test]
+async fn who_posts_a_key_has_it_reconciled() -> Result<(), Box<dyn std::error::Error>> {
+    let server = Server::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let (sender, mut reconciled) = tokio::sync::mpsc::unbounded_channel();
+    let reconciler = does(move |_, key: &Key| {
+        drop(sender.send(key.to_string()));
+        Box::pin(async { Ok(Outcome::Done) })
+    });
+    let controller = Controller::new("test", reconciler).source(Http::on(listener).bearer_token("t").keys());
+    let _running = run(&server, [controller]);
+    for (token, status) in [("wrong", "401"), ("t", "202")] {
+        let mut connection = TcpStream::connect(address).await?;
+        let request =
+            format!("POST /default/web HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\r\n");
+        connection.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await?;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+    }
+    assert_eq!(reconciled.recv().await.as_deref(), Some("default/web"));
+    Ok(())
+}
