@@ -363,11 +363,8 @@ impl Builder {
         }
         let mut objects = self.objects;
         objects.authentication = published;
-        let mut authorization = self.authorization;
-        let knows_nodes = |mode: &Mode| matches!(mode, Mode::Node | Mode::AlwaysAllow);
-        if self.process.is_some() && !authorization.iter().any(knows_nodes) {
-            authorization.insert(0, Mode::Node);
-        }
+        let authorization =
+            if self.process.is_some() { knowing_nodes(self.authorization) } else { self.authorization };
         let registry = Registry::with(world.clone(), store, objects);
         let registry = Arc::new(registry.with_authorization(authorization));
         bootstrap(&registry).await?;
@@ -396,4 +393,12 @@ impl Builder {
         }
         Ok(cluster)
     }
+}
+
+/// Modes by which a kubelet may do its work.
+fn knowing_nodes(mut modes: Vec<Mode>) -> Vec<Mode> {
+    if !modes.iter().any(|mode| matches!(mode, Mode::Node | Mode::AlwaysAllow)) {
+        modes.insert(0, Mode::Node);
+    }
+    modes
 }

@@ -8,6 +8,9 @@ use kube::core::{ParseExpressionError, Selector, SelectorExt};
 
 use crate::quantity::billionths;
 
+/// The provisioner of classes whose volumes are simulated: there is no storage behind them. It is their CSI driver, too.
+pub const PROVISIONER: &str = "simulated.kubewright.dev";
+
 /// The annotation that named the class before `spec.storageClassName` did.
 const OLD_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 

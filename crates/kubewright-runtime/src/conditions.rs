@@ -1,7 +1,7 @@
 //! Conditions of a status, as Kubernetes' conventions have them (`k8s.io/apimachinery/pkg/api/meta/conditions.go`).
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use kubewright_world::World;
 
 use crate::Object;
 
@@ -91,14 +91,13 @@ pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     find(conditions, type_).is_some_and(|condition| condition.status == Status::True.as_str())
 }
 
-/// Makes the condition say what is wanted; tells whether it did not. `lastTransitionTime` is now when the status changed, and
+/// Makes the condition say what is wanted; tells whether it did not. `lastTransitionTime` is `now` when the status changed, and
 /// stays what it was when only reason, message or generation did.
-pub fn set(conditions: &mut Vec<Condition>, wanted: &Wanted, world: &World) -> bool {
+pub fn set(conditions: &mut Vec<Condition>, wanted: &Wanted, now: Timestamp) -> bool {
     let known = conditions.iter_mut().find(|condition| condition.type_ == wanted.type_);
     let since = known.as_ref().filter(|known| known.status == wanted.status.as_str());
     let condition = Condition {
-        last_transition_time: since
-            .map_or_else(|| Time(world.clock.now()), |known| known.last_transition_time.clone()),
+        last_transition_time: since.map_or(Time(now), |known| known.last_transition_time.clone()),
         message: wanted.message.clone(),
         observed_generation: wanted.observed_generation,
         reason: wanted.reason.clone(),
@@ -129,20 +128,22 @@ pub fn remove(conditions: &mut Vec<Condition>, type_: &str) -> bool {
 mod tests {
     use std::time::Duration;
 
+    use kubewright_world::SIMULATION_START;
+
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn the_transition_time_changes_with_the_status_only() {
-        let (world, mut conditions) = (World::simulated(0), Vec::new());
+    #[test]
+    fn the_transition_time_changes_with_the_status_only() {
+        let (now, mut conditions) = (SIMULATION_START, Vec::new());
         let ready = |status, message: &str| Wanted::new("Ready", status, "Because").message(message);
-        assert!(set(&mut conditions, &ready(Status::False, "a"), &world));
+        assert!(set(&mut conditions, &ready(Status::False, "a"), now));
         let began = conditions[0].last_transition_time.clone();
-        tokio::time::sleep(Duration::from_secs(60)).await;
-        assert!(!set(&mut conditions, &ready(Status::False, "a"), &world));
-        assert!(set(&mut conditions, &ready(Status::False, "b"), &world));
+        let later = now + Duration::from_secs(60);
+        assert!(!set(&mut conditions, &ready(Status::False, "a"), later));
+        assert!(set(&mut conditions, &ready(Status::False, "b"), later));
         assert_eq!(conditions[0].last_transition_time, began);
         assert!(!is_true(&conditions, "Ready"));
-        assert!(set(&mut conditions, &ready(true.into(), "b"), &world));
+        assert!(set(&mut conditions, &ready(true.into(), "b"), later));
         assert_ne!(conditions[0].last_transition_time, began);
         assert!(is_true(&conditions, "Ready") && conditions.len() == 1);
         assert!(remove(&mut conditions, "Ready") && !remove(&mut conditions, "Ready"));

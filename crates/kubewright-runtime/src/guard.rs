@@ -108,7 +108,7 @@ impl Context {
         let mut status = serde_json::to_value(object)?["status"]["conditions"].take();
         let mut all: Vec<Condition> =
             if status.is_null() { Vec::new() } else { serde_json::from_value(status.take())? };
-        if !conditions::set(&mut all, wanted, self.world()) {
+        if !conditions::set(&mut all, wanted, self.world().clock.now()) {
             return Ok(false);
         }
         let version = &object.meta().resource_version;

@@ -1,21 +1,11 @@
 //! What a WhiteList's status says of its Deployment.
 
 use jiff::Timestamp;
-use k8s_openapi::{
-    api::apps::v1::Deployment,
-    apimachinery::pkg::apis::meta::v1::{Condition, Time},
-};
+use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt;
+use kubewright::conditions::{self, Wanted};
 
 use crate::{WhiteList, WhiteListStatus, desired::deployment_name};
-
-/// One condition before it is dated.
-struct Finding {
-    type_: &'static str,
-    holds: bool,
-    reason: String,
-    message: String,
-}
 
 /// The status of `whitelist` whose Deployment was `found` so, and is somebody else's if `conflict`. A condition keeps
 /// its time of transition for as long as its status stays.
@@ -25,23 +15,18 @@ pub(crate) fn observe(
     conflict: bool,
     now: Timestamp,
 ) -> WhiteListStatus {
-    let available = available(found, conflict);
-    let ready = available.holds;
-    let generation = whitelist.metadata.generation;
-    let old = whitelist.status.as_ref().map_or(&[][..], |status| &status.conditions);
-    let conditions = [available, conflicting(whitelist, conflict), paused(whitelist)]
-        .into_iter()
-        .map(|finding| date(finding, old, generation, now))
-        .collect();
-    WhiteListStatus { ready, observed_generation: generation, conditions }
+    let mut conditions =
+        whitelist.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
+    for wanted in [available(found, conflict), conflicting(whitelist, conflict), paused(whitelist)] {
+        conditions::set(&mut conditions, &wanted.of(whitelist), now);
+    }
+    let ready = conditions::is_true(&conditions, "Available");
+    WhiteListStatus { ready, observed_generation: whitelist.metadata.generation, conditions }
 }
 
-fn available(found: Option<&Deployment>, conflict: bool) -> Finding {
-    let finding = |holds, reason: &str, message: &str| Finding {
-        type_: "Available",
-        holds,
-        reason: reason.to_owned(),
-        message: message.to_owned(),
+fn available(found: Option<&Deployment>, conflict: bool) -> Wanted {
+    let finding = |holds: bool, reason: &str, message: &str| {
+        Wanted::new("Available", holds.into(), reason).message(message)
     };
     let Some(found) = found else {
         return finding(false, "DeploymentMissing", "the Deployment does not exist");
@@ -60,7 +45,7 @@ fn available(found: Option<&Deployment>, conflict: bool) -> Finding {
     }
 }
 
-fn conflicting(whitelist: &WhiteList, conflict: bool) -> Finding {
+fn conflicting(whitelist: &WhiteList, conflict: bool) -> Wanted {
     let name = deployment_name(&whitelist.name_any());
     let (reason, message) = if conflict {
         (
@@ -70,31 +55,13 @@ fn conflicting(whitelist: &WhiteList, conflict: bool) -> Finding {
     } else {
         ("NoConflict", String::new())
     };
-    Finding { type_: "Conflict", holds: conflict, reason: reason.to_owned(), message }
+    Wanted::new("Conflict", conflict.into(), reason).message(message)
 }
 
-fn paused(whitelist: &WhiteList) -> Finding {
+fn paused(whitelist: &WhiteList) -> Wanted {
     let (reason, message) = match whitelist.spec.paused {
         true => ("PausedBySpec", "the Deployment is left alone"),
         false => ("NotPaused", ""),
     };
-    Finding {
-        type_: "Paused",
-        holds: whitelist.spec.paused,
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-    }
-}
-
-fn date(finding: Finding, old: &[Condition], generation: Option<i64>, now: Timestamp) -> Condition {
-    let status = if finding.holds { "True" } else { "False" };
-    let same = old.iter().find(|condition| condition.type_ == finding.type_ && condition.status == status);
-    Condition {
-        type_: finding.type_.to_owned(),
-        status: status.to_owned(),
-        reason: finding.reason,
-        message: finding.message,
-        observed_generation: generation,
-        last_transition_time: same.map_or(Time(now), |condition| condition.last_transition_time.clone()),
-    }
+    Wanted::new("Paused", whitelist.spec.paused.into(), reason).message(message)
 }

@@ -63,13 +63,12 @@ struct Request {
 
 #[tokio::test(start_paused = true)]
 async fn whatever_comes_there_is_an_answer() {
-    // More services come than the default network has addresses, and a network that is deleted offers none (500).
+    // More services come than the default network has addresses.
     let service_cidrs = ServiceCidrs::parse("10.0.0.0/16").expect("a network");
     let api = Api::start_with(Settings { service_cidrs, ..Settings::default() }).await;
     api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition()).await.expect(201);
     let kinds = api.server.registry().kinds();
-    let harmless = kinds.iter().filter(|kind| kind.kind != "ServiceCIDR");
-    let valid: Vec<Request> = harmless.flat_map(|kind| requests(kind)).chain(others(&kinds)).collect();
+    let valid: Vec<Request> = kinds.iter().flat_map(|kind| requests(kind)).chain(others(&kinds)).collect();
     let mut random = ChaCha8Rng::seed_from_u64(SEED);
     let mut failures = Vec::new();
     let mut codes: BTreeMap<u16, usize> = BTreeMap::new();
@@ -81,6 +80,10 @@ async fn whatever_comes_there_is_an_answer() {
         }
         for _ in 0..random.random_range(1..4) {
             break_it(&mut request, &mut random);
+        }
+        // Without any network no service has an address: that is answered with 500, as by Kubernetes.
+        if request.method == Method::DELETE && request.path.contains("servicecidrs") {
+            continue;
         }
         let answer = send(&api, &request).await;
         *codes.entry(answer.code.as_u16()).or_default() += 1;

@@ -7,14 +7,12 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::ObjectMeta;
-use kubewright_node::storage::{annotation, class_of_claim};
+use kubewright_node::storage::{PROVISIONER, annotation, class_of_claim};
 use kubewright_runtime::{Context, Error, Key};
 
 use super::claim::{reference_to, set_status};
 use super::{BOUND_BY_CONTROLLER, PROVISIONED_BY, Told};
 
-/// The provisioner of classes whose volumes are simulated: there is no storage behind them.
-pub(crate) const PROVISIONER: &str = "simulated.kubewright.dev";
 /// Provisioners with this prefix are parts of Kubernetes; none is here.
 const OWN_PREFIX: &str = "kubernetes.io/";
 /// Tells a provisioner that a claim is its business; by its name and by the older one.

@@ -3,11 +3,10 @@
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::Api;
 use kube::api::DeleteParams;
-use kubewright_node::storage::{annotation, modes_differ};
+use kubewright_node::storage::{PROVISIONER, annotation, modes_differ};
 use kubewright_runtime::{Context, Error, Key, Outcome};
 
 use super::matching::has_annotation;
-use super::provision::PROVISIONER;
 use super::{BOUND_BY_CONTROLLER, PROVISIONED_BY, Told, set_phase};
 
 /// What to do.

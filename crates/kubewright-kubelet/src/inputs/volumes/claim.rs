@@ -1,14 +1,12 @@
 //! The volumes of claims (`pkg/kubelet/volumemanager/populator/desired_state_of_world_populator.go`).
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, Volume};
+use kubewright_node::storage::PROVISIONER;
 
 use super::plan::at_host;
 use super::{Content, Planned, VolumeError};
 use crate::inputs::fetched::{Fetched, find};
 use crate::inputs::place::{self, Place};
-
-/// The driver of the volumes that the built-in provisioner makes: this node keeps them in folders.
-const PROVISIONER: &str = "simulated.kubewright.dev";
 
 /// While it is on a claim, the claim does not go as long as a pod uses it.
 const PROTECTED: &str = "kubernetes.io/pvc-protection";
