@@ -42,7 +42,10 @@ async fn kube_creates_watches_applies_and_deletes() {
     config_maps.delete("round", &DeleteParams::default()).await.expect("deleted");
 
     let version = created.resource_version().expect("a version");
-    let events = config_maps.watch(&WatchParams::default().timeout(30), &version).await.expect("a watch");
+    let events = config_maps
+        .watch(&WatchParams::default().fields("metadata.name=round").timeout(30), &version)
+        .await
+        .expect("a watch");
     pin_mut!(events);
     let mut seen = Vec::new();
     while let Some(event) = events.try_next().await.expect("an event") {
