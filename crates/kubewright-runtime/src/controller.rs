@@ -221,20 +221,20 @@ impl Controller {
             let written = self.writes.concern(&subject, &[Verb::Create, Verb::Patch, Verb::Update]);
             let verbs: &[Verb] =
                 if written { &[Verb::Get, Verb::List, Verb::Watch] } else { &[Verb::List, Verb::Watch] };
-            rights.put(subject, verbs.iter().copied());
+            rights.imply(subject, verbs.iter().copied());
         }
         if let (true, Some(finalizers)) =
             (self.owns_kinds, self.own.as_ref().map(|own| own.finalizers.clone()))
         {
             // An owner reference that blocks the owner's deletion needs this where the admission plugin
             // OwnerReferencesPermissionEnforcement is on.
-            rights.put(finalizers, [Verb::Update]);
+            rights.imply(finalizers, [Verb::Update]);
         }
-        let verbs = [Verb::Create, Verb::Patch];
-        match self.events {
-            Form::Series => rights.add::<events::v1::Event>(verbs),
-            Form::Core => rights.add::<core::v1::Event>(verbs),
+        let recorded = match self.events {
+            Form::Series => Subject::of::<events::v1::Event>(None),
+            Form::Core => Subject::of::<core::v1::Event>(None),
         };
+        rights.imply(recorded, [Verb::Create, Verb::Patch]);
         rights
     }
 

@@ -2,7 +2,10 @@
 
 use kube::core::Status;
 
-use crate::leader::Fenced;
+use crate::{
+    leader::Fenced,
+    rbac::{self, Missing},
+};
 
 /// Any error that can cross a thread.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -37,10 +40,13 @@ pub enum Error {
     ShutdownTimedOut(std::time::Duration),
 }
 
-/// kube writes a status twice; the server's own message says it once.
+/// kube writes a status twice; the server's own message says it once. A refusal says what to add.
 fn told(error: &kube::Error) -> String {
     match error {
-        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        kube::Error::Api(status) if !status.message.is_empty() => match rbac::missing_in(status) {
+            Some(missing) => format!("{}; {missing}", status.message),
+            None => status.message.clone(),
+        },
         other => other.to_string(),
     }
 }
@@ -69,6 +75,12 @@ impl Error {
             kube::Error::Api(status) => Some(status),
             _ => None,
         }
+    }
+
+    /// The right for want of which the API server refused a request, if that is what went wrong.
+    #[must_use]
+    pub fn missing_right(&self) -> Option<Missing> {
+        self.status().and_then(rbac::missing_in)
     }
 
     /// What kept a write from leaving, or broke it off, when this replica had lost the lease that it works by.
@@ -137,6 +149,18 @@ mod tests {
         assert!(Error::terminal(refused("NotFound", 404)).is_not_found());
         assert!(Error::terminal(Error::from(refused("Conflict", 409))).is_conflict());
         assert!(!Error::new("NotFound").is_not_found());
+    }
+
+    #[test]
+    fn a_missing_right_reads_as_what_to_add() {
+        let message = r#"pods is forbidden: User "u" cannot create resource "pods" in API group "" in the namespace "a""#;
+        let status = Status::failure(message, "Forbidden").with_code(403).boxed();
+        let error = Error::terminal(kube::Error::Api(status));
+        assert_eq!(error.missing_right().map(|missing| missing.right.resource), Some("pods".to_owned()));
+        let error = Error::terminal(Error::Api(Box::new(kube::Error::Api(
+            Status::failure(message, "Forbidden").with_code(403).boxed(),
+        ))));
+        assert_eq!(error.to_string(), format!("{message}; add: pods create (in the namespace a)"));
     }
 
     #[test]
