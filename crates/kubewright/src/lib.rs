@@ -4,9 +4,12 @@
 
 pub use kubewright_runtime::*;
 
-/// A Kubernetes in the process of the test: the embedded control plane.
+/// A test with a cluster of its own, in virtual time.
 #[cfg(feature = "testing")]
-pub use kubewright_cluster as testing;
+pub use kubewright_derive::test;
+/// A Kubernetes in the process of the test, and what tests of operators need.
+#[cfg(feature = "testing")]
+pub use kubewright_testing as testing;
 
 /// The README's examples compile.
 #[cfg(doctest)]

@@ -1,6 +1,7 @@
 //! The SDK and the control plane together in one process, in virtual time.
 
 mod apply;
+mod architecture;
 mod fake_runtime;
 mod process_node;
 mod virtual_time;

@@ -1,0 +1,44 @@
+//! Panics of tasks: tokio keeps them in the task's handle, where nobody looks.
+
+use std::cell::RefCell;
+use std::panic;
+use std::sync::Once;
+
+thread_local! {
+    /// What has panicked on this thread since a test began on it.
+    static NOTED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// The panics of this thread, as long as it is held.
+pub(crate) struct Noted(());
+
+/// Notes the panics of this thread from now on. A test has its thread to itself, and a simulated world has no other.
+pub(crate) fn note() -> Noted {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            NOTED.with_borrow_mut(|noted| {
+                if let Some(noted) = noted {
+                    noted.push(info.to_string());
+                }
+            });
+            before(info);
+        }));
+    });
+    NOTED.set(Some(Vec::new()));
+    Noted(())
+}
+
+impl Noted {
+    /// What has panicked.
+    pub(crate) fn taken(self) -> Vec<String> {
+        NOTED.take().unwrap_or_default()
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        NOTED.set(None);
+    }
+}

@@ -1,0 +1,3 @@
+//! The promises of the test harness.
+
+mod attribute;
