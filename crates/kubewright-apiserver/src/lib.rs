@@ -22,7 +22,6 @@ pub mod openapi;
 pub mod patch;
 pub mod quota;
 pub mod registry;
-pub mod schedule;
 pub mod schema;
 pub mod selector;
 pub mod table;

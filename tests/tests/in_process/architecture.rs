@@ -1,7 +1,7 @@
 //! How Kubernetes is built, as the write-ups that this project started from tell it: the API server stores, controllers act.
 //! `KA-` rows are theirs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,7 +121,7 @@ async fn ka_03_a_write_is_answered_before_anything_comes_of_it() {
 #[tokio::test(start_paused = true)]
 async fn ka_04_a_watch_tells_what_is_added_changed_and_deleted() {
     let lab = Lab::start("", 0).await;
-    let events = lab.deployments.watch(&WatchParams::default(), "0").await.unwrap();
+    let events = lab.deployments.watch(&WatchParams::default().disable_bookmarks(), "0").await.unwrap();
     pin_mut!(events);
     lab.create_web(1).await;
     lab.patch_web(json!({"spec": {"replicas": 2}})).await;
@@ -181,36 +181,40 @@ async fn ka_08_a_pod_or_replica_set_deleted_by_hand_is_replaced() {
     assert_eq!(all(&lab.pods).await.len(), 2);
 }
 
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref());
+    conditions.unwrap_or_default().iter().any(|one| one.type_ == "Ready" && one.status == "True")
+}
+
 /// Within 25 % more and 25 % less, as nothing else was asked for.
 #[tokio::test(start_paused = true)]
 async fn ka_09_another_template_is_rolled_out_by_a_second_replica_set() {
     let lab = Lab::with_web(4).await;
     let old = all(&lab.replica_sets).await.remove(0);
-    let (least, most) = (Arc::new(Mutex::new(4)), Arc::new(Mutex::new(4)));
-    let (pods, lowest, highest) = (lab.pods.clone(), Arc::clone(&least), Arc::clone(&most));
-    let counting = tokio::spawn(async move {
-        loop {
-            let there = all(&pods).await;
-            let living: Vec<&Pod> =
-                there.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()).collect();
-            let is_ready = |pod: &&&Pod| {
-                let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref());
-                conditions.unwrap_or_default().iter().any(|one| one.type_ == "Ready" && one.status == "True")
-            };
-            let ready = living.iter().filter(is_ready).count();
-            *lowest.lock() = ready.min(*lowest.lock());
-            *highest.lock() = living.len().max(*highest.lock());
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    });
+    let listed = lab.pods.list(&ListParams::default()).await.unwrap();
+    let version = listed.metadata.resource_version.unwrap();
+    let mut pods: BTreeMap<String, Pod> = listed.items.into_iter().map(|pod| (pod.name_any(), pod)).collect();
+
     let container = json!({"name": "web", "image": "nginx:2"});
     lab.patch_web(json!({"spec": {"template": {"spec": {"containers": [container]}}}})).await;
-    counting.abort();
-    let sets = all(&lab.replica_sets).await;
     let sizes: BTreeSet<(bool, Option<i32>)> =
-        sets.iter().map(|set| (set.uid() == old.uid(), replicas(set))).collect();
+        all(&lab.replica_sets).await.iter().map(|set| (set.uid() == old.uid(), replicas(set))).collect();
     assert_eq!(sizes, BTreeSet::from([(true, Some(0)), (false, Some(4))]));
-    assert_eq!((*least.lock(), *most.lock()), (3, 5), "the fewest that were ready, the most that were there");
+
+    let (mut fewest, mut most) = (4, 4);
+    let events = lab.pods.watch(&WatchParams::default().timeout(1), &version).await.unwrap();
+    pin_mut!(events);
+    while let Some(event) = events.next().await {
+        match event.unwrap() {
+            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => pods.insert(pod.name_any(), pod),
+            WatchEvent::Deleted(pod) => pods.remove(&pod.name_any()),
+            other => panic!("{other:?}"),
+        };
+        let living = || pods.values().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+        fewest = fewest.min(living().filter(|pod| is_ready(pod)).count());
+        most = most.max(living().count());
+    }
+    assert_eq!((fewest, most), (3, 5), "the fewest that were ready, the most that were there");
 }
 
 #[tokio::test(start_paused = true)]

@@ -26,7 +26,6 @@ mod upgrade;
 mod websocket;
 pub(crate) mod yaml;
 
-pub use in_flight::parse_duration;
 pub use response_body::ResponseBody;
 pub use service::{ApiServer, Config, WeakApiServer};
 pub use settings::Settings;

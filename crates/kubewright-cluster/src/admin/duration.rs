@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kubewright_apiserver::http::parse_duration;
+use kubewright_schedule::parse_duration;
 use serde::{Deserialize, Deserializer, Serializer, de};
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {

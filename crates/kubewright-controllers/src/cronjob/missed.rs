@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::CronJob;
-use kubewright_apiserver::schedule::Schedule;
+use kubewright_schedule::Schedule;
 
 /// How much later than the run a CronJob is looked at, for clocks that differ a little.
 const PADDING: SignedDuration = SignedDuration::from_millis(100);

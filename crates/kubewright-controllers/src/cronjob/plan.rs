@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, CronJobStatus};
 use k8s_openapi::api::core::v1::ObjectReference;
-use kubewright_apiserver::schedule::{Schedule, zone};
+use kubewright_schedule::{Schedule, zone};
 
 use super::missed::{Timetable, last_run};
 use super::review::News;

@@ -49,7 +49,7 @@ fn rfc3339(at: Timestamp, zone: &TimeZone) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kubewright_apiserver::schedule::zone;
+    use kubewright_schedule::zone;
     use kubewright_world::SIMULATION_START as START;
     use serde_json::json;
 

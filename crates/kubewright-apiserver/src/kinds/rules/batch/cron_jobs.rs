@@ -6,7 +6,7 @@ use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{Generation, Rules, fill, text};
 use super::jobs;
-use crate::schedule::{Schedule, zone};
+use kubewright_schedule::{Schedule, zone};
 
 pub(crate) fn rules() -> Rules {
     Rules {

@@ -93,7 +93,7 @@ fn word(word: &str) -> Result<Due, String> {
     let Some(delay) = word.strip_prefix("@every ") else {
         return Err(format!("unrecognized descriptor: {word}"));
     };
-    match crate::http::parse_duration(delay) {
+    match crate::parse_duration(delay) {
         Ok(delay) => Ok(Due::Every(delay.as_secs().max(1))),
         Err(why) => Err(format!("failed to parse duration {word}: time: {why}")),
     }
