@@ -6,7 +6,7 @@ use futures::{FutureExt, future::BoxFuture};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::{Context, Error, Key, Object, ensure, owner::Owner};
+use crate::{Context, Error, Key, Object, ensure, owner::Owner, wish::Wish};
 
 /// An apply that is about to be sent: it happens when it is awaited. Made by [`Context::apply`].
 #[must_use = "nothing is applied until it is awaited"]
@@ -71,7 +71,9 @@ impl<'a, K: Object> Apply<'a, K> {
         let body = self.body()?;
         let params = PatchParams { force: self.force, ..PatchParams::apply(self.context.controller()) };
         let key = Key::of(self.desired);
-        self.context.patch_with(&key, self.subresource, &params, &Patch::Apply(&body)).await
+        self.context
+            .patch_with(&key, self.subresource, &params, Wish::Part(&body), &Patch::Apply(&body))
+            .await
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Apply, Cache, Cached, Error, Informer, Key, Object,
+    author::{Attempt, Author},
     cache::Write,
     endpoint::{Deleted, Endpoint},
     ensure::{self, Ensured},
@@ -18,11 +19,29 @@ use crate::{
     finalizer,
     owner::Owner,
     source::{Delivery, Sink},
+    wish::Wish,
 };
 
 /// The surroundings of a controller's reconciles. Clones are cheap and share everything.
 #[derive(Clone)]
-pub struct Context(Arc<Inner>);
+pub struct Context(Arc<Inner>, Option<Arc<Attempt>>);
+
+/// The context of one reconcile; its writes are no longer the reconcile's when this is dropped.
+pub(crate) struct InReconcile(Context);
+
+impl Deref for InReconcile {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.0
+    }
+}
+
+impl Drop for InReconcile {
+    fn drop(&mut self) {
+        self.0.1.iter().for_each(|attempt| attempt.end());
+    }
+}
 
 struct Inner {
     /// Where keys go.
@@ -69,7 +88,15 @@ impl Context {
         declared: BTreeSet<TypeId>,
         recorder: Recorder,
     ) -> Self {
-        Self(Arc::new(Inner { sink, client, world, cache, declared, recorder }))
+        Self(Arc::new(Inner { sink, client, world, cache, declared, recorder }), None)
+    }
+
+    /// This context for a reconcile of `key`.
+    pub(crate) fn attempt(&self, key: &Key) -> InReconcile {
+        let sink = &self.0.sink;
+        let attempt = (!sink.hears_own)
+            .then(|| Attempt::begin(Author { controller: sink.controller.clone(), key: key.clone() }));
+        InReconcile(Self(self.0.clone(), attempt))
     }
 
     /// The controller's name.
@@ -165,8 +192,9 @@ impl Context {
     /// What the server refuses ([`Error::is_already_exists`] among it), or an object of a namespaced kind without
     /// namespace.
     pub async fn create<K: Object>(&self, object: &K) -> Result<K, Error> {
-        let namespace = namespace_of(object)?;
-        self.write(async { self.endpoint::<K>(namespace).create(object).await }).await
+        let (namespace, key) = (namespace_of(object)?, Key::of(object));
+        let request = async { self.endpoint::<K>(namespace).create(object).await };
+        self.write((!key.name.is_empty()).then_some(key), Wish::Whole(object), request).await
     }
 
     /// Replaces the object with `object`; the server refuses when somebody changed it since it was read.
@@ -192,7 +220,7 @@ impl Context {
     /// # Errors
     /// What the server refuses.
     pub async fn patch<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.patch_part(key, None, &Patch::Merge(&patch)).await
+        self.patch_part(key, None, Wish::Part(&patch), &Patch::Merge(&patch)).await
     }
 
     /// Applies a strategic merge patch to the object named `key`, which must be of a built-in kind. Its directives change
@@ -201,7 +229,7 @@ impl Context {
     /// # Errors
     /// What the server refuses.
     pub async fn patch_strategically<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.patch_part(key, None, &Patch::Strategic(&patch)).await
+        self.patch_part(key, None, Wish::Unsaid, &Patch::Strategic(&patch)).await
     }
 
     /// Applies a JSON merge patch to the status of the object named `key`: `{"status": {...}}`.
@@ -209,7 +237,7 @@ impl Context {
     /// # Errors
     /// What the server refuses.
     pub async fn patch_status<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.patch_part(key, Some("status"), &Patch::Merge(&patch)).await
+        self.patch_part(key, Some("status"), Wish::Part(&patch), &Patch::Merge(&patch)).await
     }
 
     /// Applies `desired` (server-side apply) as the field manager that is called like the controller: the object gets these
@@ -238,7 +266,7 @@ impl Context {
     /// # Errors
     /// What the server refuses, an unfulfilled precondition ([`Error::is_conflict`]) among it.
     pub async fn delete<K: Object>(&self, key: &Key, params: DeleteParams) -> Result<Deletion<K>, Error> {
-        let write = if params.dry_run { None } else { self.begin::<K>() };
+        let write = if params.dry_run { None } else { self.begin::<K>(None, None) };
         let answer = match self.endpoint::<K>(key.namespace.as_deref()).delete(&key.name, &params).await {
             Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Deletion::Absent),
             answer => answer?,
@@ -247,7 +275,7 @@ impl Context {
         let uid = match answer {
             Deleted::Object(object) if stays_after_delete(&*object) => {
                 if let Some(write) = write {
-                    write.returned((*object).clone());
+                    write.returned((*object).clone(), false);
                 }
                 return Ok(Deletion::Terminating(object));
             }
@@ -348,8 +376,8 @@ impl Context {
         Endpoint::new(&self.0.client, &(), namespace)
     }
 
-    fn begin<K: Object>(&self) -> Option<Write<K>> {
-        self.0.cache.informer::<K>().map(|informer| informer.store().write())
+    fn begin<K: Object>(&self, key: Option<Key>, attempt: Option<Arc<Attempt>>) -> Option<Write<K>> {
+        self.0.cache.informer::<K>().map(|informer| informer.store().write(key, attempt))
     }
 
     /// An error if what is read of a kind is only a part of each object, which must not be written as the whole.
@@ -366,17 +394,20 @@ impl Context {
 
     async fn replace<K: Object>(&self, object: &K, subresource: Option<&str>) -> Result<K, Error> {
         self.expect_whole::<K>("an update")?;
-        let (namespace, name) = (namespace_of(object)?, Key::of(object).name);
-        self.write(async { self.endpoint::<K>(namespace).replace(&name, subresource, object).await }).await
+        let (namespace, key) = (namespace_of(object)?, Key::of(object));
+        let name = key.name.clone();
+        let request = async { self.endpoint::<K>(namespace).replace(&name, subresource, object).await };
+        self.write(Some(key), Wish::Whole(object), request).await
     }
 
     async fn patch_part<K: Object>(
         &self,
         key: &Key,
         subresource: Option<&str>,
+        wish: Wish<'_, K>,
         patch: &Patch<&Value>,
     ) -> Result<K, Error> {
-        self.patch_with(key, subresource, &PatchParams::default(), patch).await
+        self.patch_with(key, subresource, &PatchParams::default(), wish, patch).await
     }
 
     pub(crate) async fn patch_with<K: Object>(
@@ -384,9 +415,10 @@ impl Context {
         key: &Key,
         subresource: Option<&str>,
         params: &PatchParams,
+        wish: Wish<'_, K>,
         patch: &Patch<&Value>,
     ) -> Result<K, Error> {
-        self.write(async {
+        self.write(Some(key.clone()), wish, async {
             self.endpoint::<K>(key.namespace.as_deref()).patch(&key.name, subresource, params, patch).await
         })
         .await
@@ -401,19 +433,23 @@ impl Context {
         self.patch::<K>(&Key::of(object), patch).await.map(|_| ())
     }
 
-    /// Sends a write and tells the cache what came of it before the caller knows.
+    /// Sends a write and tells the cache what came of it before the caller knows. It is one of the object of this key, if that
+    /// is known before.
     pub(crate) async fn write<K: Object>(
         &self,
+        key: Option<Key>,
+        wish: Wish<'_, K>,
         request: impl Future<Output = kube::Result<K>>,
     ) -> Result<K, Error> {
-        let write = self.begin::<K>();
+        let write = self.begin::<K>(key, self.1.clone());
         let object = request.await?;
         self.0.sink.metrics.writes.inc();
         if let Some(write) = write {
             if ended_by_update(&object) {
                 write.ended(&Key::of(&object), object.meta().uid.as_deref());
             } else if self.0.cache.informer::<K>().is_some_and(|informer| informer.selects(&object)) {
-                write.returned(object.clone());
+                let is_as_asked = write.is_own() && wish.is_fulfilled(&object);
+                write.returned(object.clone(), is_as_asked);
             }
         }
         Ok(object)

@@ -51,6 +51,8 @@ pub struct Controller {
     pub(crate) on_every_replica: bool,
     pub(crate) rate_limit: RateLimit,
     pub(crate) resync: Option<Duration>,
+    /// Whether what a reconcile writes wakes its own key.
+    pub(crate) hears_own: bool,
     pause_annotation: Option<Arc<str>>,
     own: Option<OwnKind>,
     owns_kinds: bool,
@@ -93,6 +95,7 @@ impl Controller {
             on_every_replica: false,
             rate_limit: RateLimit::default(),
             resync: None,
+            hears_own: false,
             pause_annotation: Some(PAUSED.into()),
             own: None,
             owns_kinds: false,
@@ -266,6 +269,34 @@ impl Controller {
                 .mistakes
                 .push("optional() comes before any kind; call it after the kind that may be missing".into()),
         }
+        self
+    }
+
+    /// Lets what a reconcile writes to objects of the last added kind wake its own key again; otherwise it does not.
+    ///
+    /// A reconcile has seen what it wrote: the answer is what the write returned, and it is in the cache. So the event of a
+    /// write, of the own status or of an owned object, does not wake the key whose reconcile made it. It does when there
+    /// is anything in it that the reconcile did not see: the server made something else of it than was asked for, somebody
+    /// else wrote to the object in between, or the write was one to delete. Other keys, other controllers and other replicas
+    /// hear of it in any case. What a write did whose answer was lost counts as somebody else's.
+    ///
+    /// For reconcilers that take one step each time and rely on being called again for the next one: they write, return
+    /// [`Outcome::Done`](crate::Outcome::Done), and expect the event. Better is to go on in the same reconcile.
+    #[must_use]
+    pub fn own_events(mut self) -> Self {
+        match (&self.last, self.kinds.last_mut()) {
+            (Last::Kind, Some(kind)) => kind.hear_own(),
+            _ => self.mistakes.push(
+                "own_events() comes before any kind; call it after the kind whose events it is about".into(),
+            ),
+        }
+        self
+    }
+
+    /// As [`Controller::own_events`], for all of its kinds, those that are [watched](crate::Context::watch) at run time too.
+    #[must_use]
+    pub fn all_own_events(mut self) -> Self {
+        self.hears_own = true;
         self
     }
 

@@ -9,6 +9,7 @@
 //! under tokio's paused clock a test runs hours in milliseconds and a seed replays it.
 
 mod apply;
+mod author;
 mod cache;
 pub mod command;
 pub mod conditions;
@@ -48,6 +49,7 @@ mod span;
 mod status;
 #[cfg(feature = "webhook")]
 pub mod webhook;
+mod wish;
 mod worker;
 pub mod workqueue;
 

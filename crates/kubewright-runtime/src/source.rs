@@ -13,7 +13,7 @@ use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 
 use crate::{
     Cached, Key, Object,
-    cache::{Asked, Cache, Change, Index, Informer, Project},
+    cache::{Asked, Cache, Change, Index, Informer, Project, Told},
     metrics::ControllerMetrics,
     pause,
     predicate::{Event, Predicate},
@@ -35,6 +35,8 @@ pub(crate) struct Sink {
     pub(crate) open: Arc<AtomicBool>,
     /// The annotation that pauses objects of the own kind.
     pub(crate) pause: Option<Arc<str>>,
+    /// Whether what a reconcile wrote wakes its own key.
+    pub(crate) hears_own: bool,
 }
 
 /// Delivers every object that is known once more, as created, for those keys that a function accepts.
@@ -65,6 +67,9 @@ pub(crate) trait KindSource: Send {
     /// Does not wait for the kind when the API server does not serve it.
     fn make_optional(&mut self);
 
+    /// Lets what a reconcile wrote wake its own key.
+    fn hear_own(&mut self);
+
     /// Which of its objects are watched, to be changed.
     fn asked(&mut self) -> &mut Asked;
 
@@ -90,6 +95,7 @@ pub(crate) struct Kind<K: Object> {
     indexes: Vec<Index<K>>,
     is_own: bool,
     is_optional: bool,
+    hears_own: bool,
     /// The caches of another cluster, if they are watched there.
     elsewhere: Option<Cache>,
 }
@@ -115,6 +121,7 @@ impl<K: Object> Kind<K> {
             indexes: Vec::new(),
             is_own: false,
             is_optional: false,
+            hears_own: false,
             elsewhere: None,
         }
     }
@@ -147,6 +154,10 @@ impl<K: Object> KindSource for Kind<K> {
 
     fn make_optional(&mut self) {
         self.is_optional = true;
+    }
+
+    fn hear_own(&mut self) {
+        self.hears_own = true;
     }
 
     fn asked(&mut self) -> &mut Asked {
@@ -193,17 +204,16 @@ impl<K: Object> KindSource for Kind<K> {
         ))
     }
 
-    fn connect(self: Box<Self>, cache: &Cache, sink: Sink) -> Connected {
+    fn connect(self: Box<Self>, cache: &Cache, mut sink: Sink) -> Connected {
         let informer: Informer<K> =
             self.elsewhere.as_ref().unwrap_or(cache).declare(&self.asked, self.project.clone());
+        sink.hears_own |= self.hears_own;
         let predicates = self.predicates;
         let pause = sink.pause.clone().filter(|_| self.is_own);
         let replay = self.mapping.map(|mapping| {
             let delivery = Arc::new(Delivery { predicates, mapping, sink, pause });
             let delivers = delivery.clone();
-            informer.subscribe_all(move |change, was_there| {
-                delivers.deliver(change, if was_there { Priority::LOW } else { Priority::NORMAL }, &|_| true);
-            });
+            informer.subscribe_all(move |change, told| delivers.tell(change, told));
             let informer = informer.clone();
             let replay: Replay = Box::new(move |accepts| {
                 for object in informer.list(None) {
@@ -241,9 +251,17 @@ impl<K: Cached> Delivery<K> {
 
     /// Delivers every change that an informer tells of, as long as `alive` is held.
     pub(crate) fn subscribe(self, informer: &Informer<K>, alive: &Arc<()>) {
-        informer.subscribe_while(alive, move |change, was_there| {
-            self.deliver(change, if was_there { Priority::LOW } else { Priority::NORMAL }, &|_| true);
-        });
+        informer.subscribe_while(alive, move |change, told| self.tell(change, told));
+    }
+
+    /// Delivers a change to the keys that are to hear of it.
+    fn tell(&self, change: &Change<K>, told: &Told) {
+        let priority = if told.was_there { Priority::LOW } else { Priority::NORMAL };
+        if !self.sink.hears_own {
+            self.deliver(change, priority, &|key| told.is_for(&self.sink.controller, key));
+        } else if told.is_news() {
+            self.deliver(change, priority, &|_| true);
+        }
     }
 
     /// Adds the keys that a change concerns, before and after it. A panic in a predicate or mapping loses this one event

@@ -6,7 +6,7 @@ use k8s_openapi::api::autoscaling::v1::Scale;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Map, Value, json};
 
-use crate::{Context, Ensured, Error, Key, Object};
+use crate::{Context, Ensured, Error, Key, Object, wish::Wish};
 
 impl Context {
     /// The object named `key`, from the API server: for what must not be late even by the time that a watch takes, such as
@@ -54,7 +54,8 @@ impl Context {
         if scale.spec.as_ref().and_then(|spec| spec.replicas) == Some(replicas) {
             return Ok(false);
         }
-        self.write(async {
+        // What that makes of the object is for its kind to say.
+        self.write(Some(key.clone()), Wish::Unsaid, async {
             let patch = json!({"spec": {"replicas": replicas}});
             let params = PatchParams::default();
             let _: Scale = objects.patch_part(&key.name, "scale", &params, &Patch::Merge(&patch)).await?;

@@ -91,15 +91,17 @@ impl Worker {
 
     async fn reconcile(&self, key: &Key) {
         let _working = Working::begin(&self.metrics);
+        let attempt = self.context.attempt(key);
         let started = Instant::now();
         // The future is made inside, so that a panic in making it is caught as well.
-        let reconcile = async { self.reconciler.reconcile(&self.context, key).await };
+        let reconcile = async { self.reconciler.reconcile(&attempt, key).await };
         let reconcile = AssertUnwindSafe(reconcile).catch_unwind();
         let result = match self.timeout {
             None => Some(reconcile.await),
             Some(limit) => tokio::time::timeout(limit, reconcile).await.ok(),
         };
         self.metrics.took(started.elapsed());
+        drop(attempt);
         match result {
             Some(Ok(Ok(outcome))) => self.succeeded(key, outcome),
             Some(Ok(Err(error))) => self.failed(key, &error),

@@ -28,7 +28,7 @@ use super::{
     outage::Outage,
     scope::Scope,
     state::Change,
-    store::{Handler, Project, Store},
+    store::{Handler, Project, Store, Told},
 };
 use crate::{Cached, Key, endpoint::Endpoint};
 
@@ -99,32 +99,35 @@ impl<K: Cached> Informer<K> {
     /// Tells `handler` of every object that is known, as created, and then of every change, in order. It is called
     /// from the task that made the change and must not block; it may read caches. A panic in it is logged.
     pub fn subscribe(&self, handler: impl Fn(&Change<K>) + Send + Sync + 'static) {
-        self.subscribe_all(move |change, _| handler(change));
+        self.subscribe_all(move |change, told| {
+            if told.is_news() {
+                handler(change);
+            }
+        });
     }
 
-    /// As [`Informer::subscribe`]; says besides whether the object was there when the watch, or the subscription, began.
-    pub(crate) fn subscribe_all(&self, handler: impl Fn(&Change<K>, bool) + Send + Sync + 'static) {
-        let kind = K::plural(&self.0.kind).into_owned();
-        self.0.store.subscribe(Box::new(move |change, was_there| {
-            if catch_unwind(AssertUnwindSafe(|| handler(change, was_there))).is_err() {
-                tracing::error!(%kind, "a handler of changes panicked; the change is lost for it");
-            }
-        }));
+    /// As [`Informer::subscribe`]; also of changes that were withheld from somebody at first.
+    pub(crate) fn subscribe_all(&self, handler: impl Fn(&Change<K>, &Told) + Send + Sync + 'static) {
+        self.0.store.subscribe(self.guarded(handler));
     }
 
     /// As [`Informer::subscribe_all`], as long as `alive` is held.
     pub(crate) fn subscribe_while(
         &self,
         alive: &Arc<()>,
-        handler: impl Fn(&Change<K>, bool) + Send + Sync + 'static,
+        handler: impl Fn(&Change<K>, &Told) + Send + Sync + 'static,
     ) {
+        self.0.store.subscribe_while(Arc::downgrade(alive), self.guarded(handler));
+    }
+
+    /// A handler whose panic is logged.
+    fn guarded(&self, handler: impl Fn(&Change<K>, &Told) + Send + Sync + 'static) -> Handler<K> {
         let kind = K::plural(&self.0.kind).into_owned();
-        let handler: Handler<K> = Box::new(move |change, was_there| {
-            if catch_unwind(AssertUnwindSafe(|| handler(change, was_there))).is_err() {
+        Box::new(move |change, told| {
+            if catch_unwind(AssertUnwindSafe(|| handler(change, told))).is_err() {
                 tracing::error!(%kind, "a handler of changes panicked; the change is lost for it");
             }
-        });
-        self.0.store.subscribe_while(Arc::downgrade(alive), handler);
+        })
     }
 
     /// Whether the API server serves the kind, as far as is known: a CustomResourceDefinition may come later, or go. When

@@ -7,6 +7,7 @@ mod index;
 mod informer;
 mod namespaced;
 mod outage;
+mod own;
 mod scope;
 mod state;
 #[cfg(test)]
@@ -32,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::{index::Index, informer::Informer, state::Change, usage::Usage};
 pub(crate) use self::{
     scope::{Asked, Scope},
-    store::{Project, Write},
+    store::{Project, Told, Write},
 };
 use crate::{Cached, Key, Object};
 

@@ -8,10 +8,14 @@ use std::{
 use kube::{Resource, api::ObjectMeta};
 
 use super::{
+    own::{Audience, News as NewsFor, OwnWrites},
     tombstones::{Tombstones, Until},
     version::{is_newer, uid, version},
 };
-use crate::Key;
+use crate::{Key, author::Author};
+
+/// A change, and which authors of writes are not told of it, or who is told alone.
+pub(crate) type News<K> = NewsFor<K, Arc<Author>>;
 
 /// A change of what is known.
 #[derive(Debug)]
@@ -46,6 +50,7 @@ pub(super) struct State<K> {
     objects: BTreeMap<Key, Arc<K>>,
     by_owner: BTreeMap<String, BTreeSet<Key>>,
     tombstones: Tombstones,
+    own: OwnWrites<K, Arc<Author>>,
     /// The number of the next write.
     next_write: u64,
     writes_under_way: BTreeSet<u64>,
@@ -64,6 +69,7 @@ impl<K: Resource> State<K> {
             objects: BTreeMap::new(),
             by_owner: BTreeMap::new(),
             tombstones: Tombstones::default(),
+            own: OwnWrites::new(),
             next_write: 0,
             writes_under_way: BTreeSet::new(),
             lists: 0,
@@ -96,7 +102,7 @@ impl<K: Resource> State<K> {
     }
 
     /// The watch, or a list, told of an object.
-    pub(super) fn watched(&mut self, object: K) -> Option<Change<K>> {
+    pub(super) fn watched(&mut self, object: K) -> Vec<News<K>> {
         let key = Key::of(&object);
         if let Some(listed) = &mut self.listed {
             listed.insert(key.clone());
@@ -106,17 +112,28 @@ impl<K: Resource> State<K> {
             // Whatever its version: it lived when the list was taken, so the watch will tell of its end.
             self.unconfirmed.remove(&key);
         }
-        if self.tombstones.hide(&key, object.meta()) { None } else { self.put(&key, object) }
+        if self.tombstones.hide(&key, object.meta()) {
+            return Vec::new();
+        }
+        // A list tells of the last version alone, not of those before.
+        let version = if self.listed.is_some() { None } else { version(object.meta()) };
+        let change = self.put(&key, object);
+        self.own.watched(&key, version, change)
     }
 
     /// The watch told of the end of an object.
-    pub(super) fn watched_end(&mut self, object: &K) -> Option<Change<K>> {
+    pub(super) fn watched_end(&mut self, object: &K) -> Vec<News<K>> {
         let (key, uid) = (Key::of(object), uid(object.meta()));
-        self.tombstones.remove(&key, uid);
+        let was_known = self.tombstones.remove(&key, uid);
         self.bury_until_answered(&key, object.meta());
-        let stored = self.objects.get(&key)?.meta();
-        let another = stored.uid.as_deref() != Some(uid) && is_newer(stored, object.meta());
-        if another { None } else { self.remove(&key) }
+        let ends = |stored: &Arc<K>| {
+            stored.meta().uid.as_deref() == Some(uid) || !is_newer(stored.meta(), object.meta())
+        };
+        let change = if self.objects.get(&key).is_some_and(ends) { self.remove(&key) } else { None };
+        if was_known && change.is_none() {
+            return Vec::new();
+        }
+        self.own.watched(&key, version(object.meta()), change)
     }
 
     /// A list began: what it does not tell of is gone.
@@ -125,54 +142,77 @@ impl<K: Resource> State<K> {
     }
 
     /// The list is complete.
-    pub(super) fn list_ended(&mut self) -> Vec<Change<K>> {
+    pub(super) fn list_ended(&mut self) -> Vec<News<K>> {
         let Some(listed) = self.listed.take() else { return Vec::new() };
         self.lists += 1;
         self.tombstones.list_ended(self.lists);
         let unlisted = |key: &&Key| !listed.contains(*key) && !self.unconfirmed.contains(*key);
         let gone: Vec<Key> = self.objects.keys().filter(unlisted).cloned().collect();
-        gone.iter().filter_map(|key| self.remove(key)).collect()
+        let gone: Vec<_> = gone.iter().filter_map(|key| self.end(key)).collect();
+        self.own.listed().into_iter().chain(gone).collect()
     }
 
-    /// A write begins; [`State::write_ended`] must follow.
-    pub(super) fn write_began(&mut self) -> Ticket {
+    /// A write begins; [`State::write_ended`] must follow. It is one of the object and author that are named.
+    pub(super) fn write_began(&mut self, own: Option<(&Key, &Arc<Author>)>) -> Ticket {
+        if let Some((key, author)) = own {
+            self.own.began(key, author, self.stored_version(key));
+        }
         let number = self.next_write;
         self.next_write += 1;
         self.writes_under_way.insert(number);
         Ticket { number, lists: self.lists }
     }
 
-    /// A write is over, whatever came of it.
-    pub(super) fn write_ended(&mut self, ticket: Ticket) {
+    /// A write is over, whatever came of it. It began as one of this object and author.
+    pub(super) fn write_ended(&mut self, ticket: Ticket, own: Option<(&Key, &Arc<Author>)>) -> Vec<News<K>> {
         let was_oldest = self.writes_under_way.first() == Some(&ticket.number);
         self.writes_under_way.remove(&ticket.number);
         if was_oldest {
             self.tombstones.answered(self.writes_under_way.first().copied().unwrap_or(self.next_write));
         }
+        own.map(|(key, author)| self.own.ended(key, author)).unwrap_or_default()
     }
 
-    /// A write returned an object.
-    pub(super) fn written(&mut self, ticket: Ticket, object: K) -> Option<Change<K>> {
+    /// A write returned an object; as this author asked for, who therefore need not be told of it.
+    pub(super) fn written(
+        &mut self,
+        ticket: Ticket,
+        object: K,
+        author: Option<&Arc<Author>>,
+    ) -> Option<News<K>> {
         let key = Key::of(&object);
         if self.tombstones.hide(&key, object.meta()) {
             return None;
         }
         let during_list = self.listed.is_some() || self.lists != ticket.lists;
-        let change = self.put(&key, object)?;
+        let (before, version) = (self.stored_version(&key), version(object.meta()));
+        // Another object than the one that is known: somebody ended that.
+        let is_same = self.stored_uid(&key).is_none_or(|stored| stored == uid(object.meta()));
+        let change = self.put(&key, object);
+        let audience = match author.filter(|_| is_same).zip(version) {
+            Some((author, version)) => self.own.claimed(&key, author, version, before, change.as_ref()),
+            None => {
+                if change.is_some() {
+                    self.own.changed(&key, version);
+                }
+                Audience::EVERYBODY
+            }
+        };
+        let change = change?;
         let told = self.listed.as_ref().is_some_and(|listed| listed.contains(&key));
         if during_list && !told {
             self.unconfirmed.insert(key);
         }
-        Some(change)
+        Some(News { change, audience })
     }
 
     /// A write ended the life of the object `key`, which has this `uid` if the answer said so.
-    pub(super) fn written_end(&mut self, key: &Key, uid: Option<&str>) -> Option<Change<K>> {
+    pub(super) fn written_end(&mut self, key: &Key, uid: Option<&str>) -> Option<News<K>> {
         let uid = uid.or(self.stored_uid(key))?.to_owned();
         let ends_stored = self.stored_uid(key) == Some(&uid);
         let last = self.objects.get(key).filter(|_| ends_stored).and_then(|stored| version(stored.meta()));
         self.tombstones.add(key, &uid, last, self.until_watched());
-        if ends_stored { self.remove(key) } else { None }
+        if ends_stored { self.end(key) } else { None }
     }
 
     /// An object (and its uid) that only the server can tell of, once no list is under way.
@@ -185,7 +225,7 @@ impl<K: Resource> State<K> {
     }
 
     /// The server told whether the object `key` with this `uid` is there.
-    pub(super) fn confirmed(&mut self, key: &Key, uid: &str, there: bool) -> Option<Change<K>> {
+    pub(super) fn confirmed(&mut self, key: &Key, uid: &str, there: bool) -> Option<News<K>> {
         if self.stored_uid(key) != Some(uid) {
             return None;
         }
@@ -199,11 +239,21 @@ impl<K: Resource> State<K> {
     /// How much is remembered besides the objects.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {
-        self.tombstones.len() + self.unconfirmed.len()
+        self.tombstones.len() + self.unconfirmed.len() + self.own.len()
+    }
+
+    /// Of how many objects something is withheld from somebody.
+    #[cfg(test)]
+    pub(super) fn writers(&self) -> usize {
+        self.own.len()
     }
 
     fn stored_uid(&self, key: &Key) -> Option<&str> {
         self.objects.get(key).map(|object| uid(object.meta()))
+    }
+
+    fn stored_version(&self, key: &Key) -> Option<u64> {
+        self.objects.get(key).and_then(|object| version(object.meta()))
     }
 
     /// As long as a watch that is behind may tell of the life of what is gone now.
@@ -231,6 +281,13 @@ impl<K: Resource> State<K> {
             Some(old) => Change::Updated { old, new },
             None => Change::Created(new),
         })
+    }
+
+    /// Takes an object away whose end everybody is told.
+    fn end(&mut self, key: &Key) -> Option<News<K>> {
+        let change = self.remove(key)?;
+        self.own.changed(key, None);
+        Some(News { change, audience: Audience::EVERYBODY })
     }
 
     fn remove(&mut self, key: &Key) -> Option<Change<K>> {

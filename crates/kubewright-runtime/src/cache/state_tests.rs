@@ -1,15 +1,22 @@
 //! The state against a server whose watch, lists and answers arrive at any time.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use kube::api::ObjectMeta;
 use proptest::{collection::vec, prelude::*};
 
-use super::state::{Change, State, Ticket};
-use crate::Key;
+use super::{
+    own::Audience,
+    state::{Change, News, State, Ticket},
+};
+use crate::{Key, author::Author};
 
 const NAMES: usize = 2;
+const AUTHORS: usize = 2;
 
 fn key(name: usize) -> Key {
     Key::namespaced("default", name.to_string())
@@ -92,15 +99,42 @@ struct Request {
     ticket: Ticket,
     name: usize,
     delete: bool,
+    by: By,
     /// The answer, once the server has worked on it.
     answer: Option<Option<Event>>,
+}
+
+/// Who asks for a write.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum By {
+    /// Nobody who could be left untold.
+    Anyone,
+    /// This author, who gets what was asked for.
+    Author(usize),
+    /// This author, who gets something else.
+    Astonished(usize),
+    /// This author, who is never answered.
+    Unanswered(usize),
+}
+
+impl By {
+    fn author(self) -> Option<usize> {
+        match self {
+            Self::Anyone => None,
+            Self::Author(author) | Self::Astonished(author) | Self::Unanswered(author) => Some(author),
+        }
+    }
+}
+
+fn author(number: usize) -> Arc<Author> {
+    Arc::new(Author { controller: "test".into(), key: Key::cluster(number.to_string()) })
 }
 
 #[derive(Clone, Debug)]
 enum Op {
     ForeignPut(usize),
     ForeignDelete(usize),
-    Ask { name: usize, delete: bool },
+    Ask { name: usize, delete: bool, by: By },
     Work(usize),
     Answer(usize),
     Watch,
@@ -108,11 +142,21 @@ enum Op {
     Confirm,
 }
 
+fn by() -> impl Strategy<Value = By> {
+    prop_oneof![
+        1 => Just(By::Anyone),
+        4 => (0..AUTHORS).prop_map(By::Author),
+        1 => (0..AUTHORS).prop_map(By::Astonished),
+        1 => (0..AUTHORS).prop_map(By::Unanswered),
+    ]
+}
+
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         2 => (0..NAMES).prop_map(Op::ForeignPut),
         2 => (0..NAMES).prop_map(Op::ForeignDelete),
-        3 => (0..NAMES, prop::bool::weighted(0.4)).prop_map(|(name, delete)| Op::Ask { name, delete }),
+        3 => (0..NAMES, prop::bool::weighted(0.4), by())
+            .prop_map(|(name, delete, by)| Op::Ask { name, delete, by }),
         4 => (0..3_usize).prop_map(Op::Work),
         4 => (0..3_usize).prop_map(Op::Answer),
         6 => Just(Op::Watch),
@@ -132,6 +176,12 @@ struct Run {
     told: BTreeMap<usize, u64>,
     /// The uids that an answer told the end of.
     ended: Vec<u64>,
+    /// The versions that an author was answered with and had asked for.
+    own: BTreeSet<(usize, u64)>,
+    /// What an author was told last of an object: its state (uid and version), and the version up to which that is.
+    last_told: BTreeMap<(usize, usize), (Option<(u64, u64)>, u64)>,
+    /// How often an author was told anything.
+    times_told: [usize; AUTHORS],
 }
 
 impl Run {
@@ -144,11 +194,39 @@ impl Run {
             heard: BTreeMap::new(),
             told: BTreeMap::new(),
             ended: Vec::new(),
+            own: BTreeSet::new(),
+            last_told: BTreeMap::new(),
+            times_told: [0; AUTHORS],
         }
     }
 
-    fn hear(&mut self, changes: impl IntoIterator<Item = Change<ConfigMap>>) {
-        for change in changes {
+    fn tell(&mut self, number: usize, change: &Change<ConfigMap>) {
+        let (object, is_there) = match change {
+            Change::Created(new) | Change::Updated { new, .. } => (new, true),
+            Change::Deleted(last) => (last, false),
+        };
+        let name = object.metadata.name.as_deref().and_then(|name| name.parse().ok()).unwrap_or(0);
+        let uid = object.metadata.uid.as_deref().and_then(|uid| uid.parse().ok()).unwrap_or(0);
+        // A reconcile that begins now sees what the cache has by now.
+        let now = self.state.get(&key(name)).map_or(version(object), |object| version(object));
+        self.last_told.insert((number, name), (is_there.then_some((uid, now)), now));
+        self.times_told[number] += 1;
+    }
+
+    fn hear(&mut self, news: impl IntoIterator<Item = News<ConfigMap>>) {
+        for News { change, audience } in news {
+            for number in 0..AUTHORS {
+                let is_told = match &audience {
+                    Audience::AllBut(authors) => !authors.contains(&author(number)),
+                    Audience::Only(only) => *only == author(number),
+                };
+                if is_told {
+                    self.tell(number, &change);
+                }
+            }
+            if matches!(audience, Audience::Only(_)) {
+                continue;
+            }
             match change {
                 Change::Created(new) => assert!(self.heard.insert(Key::of(&*new), new).is_none()),
                 Change::Updated { old, new } => assert_eq!(self.heard.insert(Key::of(&*new), new), Some(old)),
@@ -161,9 +239,10 @@ impl Run {
         match *op {
             Op::ForeignPut(name) => drop(self.server.put(name)),
             Op::ForeignDelete(name) => drop(self.server.delete(name)),
-            Op::Ask { name, delete } => {
-                let ticket = self.state.write_began();
-                self.requests.push(Request { ticket, name, delete, answer: None });
+            Op::Ask { name, delete, by } => {
+                let (key, by_whom) = (key(name), by.author().map(author));
+                let ticket = self.state.write_began(by_whom.as_ref().map(|author| (&key, author)));
+                self.requests.push(Request { ticket, name, delete, by, answer: None });
             }
             Op::Work(index) => self.work(index),
             Op::Answer(index) => self.answer(index),
@@ -191,7 +270,8 @@ impl Run {
             return;
         }
         let request = self.requests.remove(index);
-        let change = match request.answer.flatten() {
+        let answer = request.answer.flatten().filter(|_| !matches!(request.by, By::Unanswered(_)));
+        let news = match answer {
             Some(event) if event.end => {
                 self.ended.push(event.uid);
                 self.state.written_end(&key(event.name), Some(&event.uid.to_string()))
@@ -199,12 +279,20 @@ impl Run {
             Some(event) => {
                 let told = self.told.entry(event.name).or_default();
                 *told = event.version.max(*told);
-                self.state.written(request.ticket, event.object())
+                let by = if let By::Author(number) = request.by {
+                    self.own.insert((number, event.version));
+                    Some(author(number))
+                } else {
+                    None
+                };
+                self.state.written(request.ticket, event.object(), by.as_ref())
             }
             None => None,
         };
-        self.state.write_ended(request.ticket);
-        self.hear(change);
+        self.hear(news);
+        let (key, by) = (key(request.name), request.by.author().map(author));
+        let news = self.state.write_ended(request.ticket, by.as_ref().map(|author| (&key, author)));
+        self.hear(news);
     }
 
     fn watch(&mut self) {
@@ -283,6 +371,31 @@ impl Run {
         }
     }
 
+    /// Whatever an author was not told of an object since the last time is its own.
+    fn check_told(&self) {
+        for number in 0..AUTHORS {
+            for name in 0..NAMES {
+                let (told, until) = self.last_told.get(&(number, name)).copied().unwrap_or_default();
+                let there = self.server.objects.get(&name).copied();
+                let Some((uid, _)) = there else {
+                    assert_eq!(told, None, "{number} does not know that {name} is gone");
+                    continue;
+                };
+                assert!(
+                    told.is_none_or(|(told, _)| told == uid),
+                    "{number} does not know that {name} is another now"
+                );
+                let since = |event: &&Event| event.uid == uid && event.version > until;
+                for event in self.server.log.iter().filter(since) {
+                    assert!(
+                        self.own.contains(&(number, event.version)),
+                        "{number} was not told of {event:?}, but of {told:?}"
+                    );
+                }
+            }
+        }
+    }
+
     /// Lets everything that is under way arrive.
     fn settle(&mut self) {
         while !self.requests.is_empty() {
@@ -325,6 +438,8 @@ proptest! {
         }
         run.settle();
         run.check_consistency();
+        run.check_told();
+        prop_assert_eq!(run.state.writers(), 0, "nothing is withheld for ever");
         let known: BTreeMap<_, _> = run.state.list(None).iter().map(|object| {
             let meta = &object.metadata;
             (meta.name.clone(), (meta.uid.clone(), version(object)))
@@ -333,6 +448,31 @@ proptest! {
             (Some(name.to_string()), (Some(uid.to_string()), *version))
         }).collect();
         prop_assert_eq!(known, there);
+    }
+
+    /// Who writes alone, and is answered, is told nothing: not of one's own writes.
+    #[test]
+    fn who_writes_alone_is_told_nothing(
+        ops in vec(op(), 0..60),
+        puts in prop::bool::ANY,
+    ) {
+        let mut run = Run::new();
+        if puts {
+            // The object may be there before.
+            run.step(&Op::ForeignPut(0));
+            run.step(&Op::Watch);
+        }
+        let before = run.times_told[0];
+        for op in &ops {
+            match op {
+                Op::Ask { name, .. } => run.step(&Op::Ask { name: *name, delete: false, by: By::Author(0) }),
+                Op::Work(_) | Op::Answer(_) | Op::Watch => run.step(op),
+                Op::ForeignPut(_) | Op::ForeignDelete(_) | Op::List | Op::Confirm => {}
+            }
+        }
+        run.settle();
+        prop_assert_eq!(run.times_told[0], before);
+        run.check_told();
     }
 
     #[test]
@@ -349,13 +489,13 @@ proptest! {
 #[test]
 fn the_dead_are_forgotten_although_there_is_always_a_write_on_its_way() {
     let mut state = State::new();
-    let mut before = state.write_began();
+    let mut before = state.write_began(None);
     for uid in 0..100 {
         let object = object(1, uid, uid);
         state.watched(object.clone());
         state.watched_end(&object);
-        let next = state.write_began();
-        state.write_ended(before);
+        let next = state.write_began(None);
+        state.write_ended(before, None);
         before = next;
         assert!(state.remembered() <= 2);
     }

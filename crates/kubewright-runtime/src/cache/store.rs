@@ -14,12 +14,44 @@ use kube::Resource;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, SetOnce};
 
-use super::state::{Change, State, Ticket};
-use crate::Key;
+use super::{
+    own::Audience,
+    state::{Change, News, State, Ticket},
+};
+use crate::{
+    Key,
+    author::{Attempt, Author},
+};
 
-/// Called with every change, one after the other, in the order of the changes, and whether it tells of an object that
-/// was there before. Must not block.
-pub(crate) type Handler<K> = Box<dyn Fn(&Change<K>, bool) + Send + Sync>;
+/// Called with every change, one after the other, in the order of the changes. Must not block.
+pub(crate) type Handler<K> = Box<dyn Fn(&Change<K>, &Told) + Send + Sync>;
+
+/// What else is said of a change.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// It tells of an object that was there before.
+    pub(crate) was_there: bool,
+    audience: Audience<Arc<Author>>,
+}
+
+impl Told {
+    /// Of an object that was there before.
+    pub(crate) const WAS_THERE: Self = Self { was_there: true, audience: Audience::EVERYBODY };
+
+    /// Whether one who follows every change hears of it for the first time.
+    pub(crate) fn is_news(&self) -> bool {
+        matches!(self.audience, Audience::AllBut(_))
+    }
+
+    /// Whether a controller that does not hear of what a reconcile did itself hears of it for a key.
+    pub(crate) fn is_for(&self, controller: &str, key: &Key) -> bool {
+        let is = |author: &Arc<Author>| author.key == *key && *author.controller == *controller;
+        match &self.audience {
+            Audience::AllBut(authors) => !authors.iter().any(is),
+            Audience::Only(author) => is(author),
+        }
+    }
+}
 
 /// Takes away from an object what need not be kept.
 pub(crate) type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
@@ -60,6 +92,11 @@ struct Part<K> {
 }
 
 impl<K> Part<K> {
+    /// Whose write of which object it is, if the object is in this part.
+    fn own<'a>(&self, own: Option<&'a (Key, Arc<Author>)>) -> Option<(&'a Key, &'a Arc<Author>)> {
+        own.filter(|(key, _)| self.has(key.namespace.as_deref())).map(|(key, author)| (key, author))
+    }
+
     fn has(&self, namespace: Option<&str>) -> bool {
         self.namespace.is_none() || self.namespace.as_deref() == namespace
     }
@@ -117,7 +154,7 @@ impl<K: Resource> Store<K> {
         let mut handlers = self.handlers.lock();
         handlers.retain(Subscriber::is_alive);
         for object in self.list(None) {
-            handler(&Change::Created(object), true);
+            handler(&Change::Created(object), &Told::WAS_THERE);
         }
         handlers.push(Subscriber { handler, alive });
     }
@@ -199,10 +236,14 @@ impl<K: Resource> Store<K> {
         self.unconfirmed.notify_one();
     }
 
-    /// Says that a write begins; its answer is given to what this returns.
-    pub(crate) fn write(self: &Arc<Self>) -> Write<K> {
-        let tickets = self.parts.iter().map(|part| part.state.write().write_began()).collect();
-        Write { store: self.clone(), tickets }
+    /// Says that a write begins; its answer is given to what this returns. It is one of the object of this key, if that is
+    /// known before, in a reconcile.
+    pub(crate) fn write(self: &Arc<Self>, key: Option<Key>, attempt: Option<Arc<Attempt>>) -> Write<K> {
+        let author = attempt.as_ref().and_then(|attempt| attempt.author().cloned());
+        let own = key.zip(author);
+        let tickets =
+            self.parts.iter().map(|part| part.state.write().write_began(part.own(own.as_ref()))).collect();
+        Write { store: self.clone(), tickets, own, attempt }
     }
 
     /// Waits until there may be something that only the server can tell.
@@ -230,14 +271,15 @@ impl<K: Resource> Store<K> {
         }
     }
 
-    fn change<C: IntoIterator<Item = Change<K>>>(&self, part: &Part<K>, f: impl FnOnce(&mut State<K>) -> C) {
+    fn change<C: IntoIterator<Item = News<K>>>(&self, part: &Part<K>, f: impl FnOnce(&mut State<K>) -> C) {
         let handlers = self.handlers.lock();
-        let changes = f(&mut *part.state.write());
+        let news = f(&mut *part.state.write());
         let initial = !self.is_synced();
-        for change in changes {
+        for News { change, audience } in news {
             let was_there = initial && matches!(change, Change::Created(_));
+            let told = Told { was_there, audience };
             for subscriber in handlers.iter().filter(|subscriber| subscriber.is_alive()) {
-                (subscriber.handler)(&change, was_there);
+                (subscriber.handler)(&change, &told);
             }
         }
     }
@@ -248,16 +290,25 @@ pub(crate) struct Write<K: Resource> {
     store: Arc<Store<K>>,
     /// For each part: where the object will be is known when it is written.
     tickets: Vec<Ticket>,
+    /// As whose, and as one of which object, it began.
+    own: Option<(Key, Arc<Author>)>,
+    attempt: Option<Arc<Attempt>>,
 }
 
 impl<K: Resource> Write<K> {
-    /// The write returned an object.
-    pub(crate) fn returned(&self, object: K) {
+    /// Whether somebody need not hear of it, if it does what was asked for.
+    pub(crate) fn is_own(&self) -> bool {
+        self.attempt.as_ref().is_some_and(|attempt| attempt.author().is_some())
+    }
+
+    /// The write returned an object, which is as its author asked for or has something else.
+    pub(crate) fn returned(&self, object: K, is_as_asked: bool) {
         let object = self.store.projected(object);
         let namespace = object.meta().namespace.as_deref();
+        let author = self.attempt.as_ref().filter(|_| is_as_asked).and_then(|attempt| attempt.author());
         let mut parts = self.store.parts.iter().zip(&self.tickets);
         if let Some((part, ticket)) = parts.find(|(part, _)| part.has(namespace)) {
-            self.store.change(part, |state| state.written(*ticket, object));
+            self.store.change(part, |state| state.written(*ticket, object, author));
             self.store.unconfirmed.notify_one();
         }
     }
@@ -273,7 +324,8 @@ impl<K: Resource> Write<K> {
 impl<K: Resource> Drop for Write<K> {
     fn drop(&mut self) {
         for (part, ticket) in self.store.parts.iter().zip(&self.tickets) {
-            part.state.write().write_ended(*ticket);
+            let own = part.own(self.own.as_ref());
+            self.store.change(part, |state| state.write_ended(*ticket, own));
         }
     }
 }

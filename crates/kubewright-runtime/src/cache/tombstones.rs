@@ -55,14 +55,16 @@ impl Tombstones {
         })
     }
 
-    /// The watch told of the end.
-    pub(super) fn remove(&mut self, key: &Key, uid: &str) {
-        if let Some(here) = self.0.get_mut(key) {
-            here.retain(|tombstone| tombstone.uid != uid);
-            if here.is_empty() {
-                self.0.remove(key);
-            }
+    /// The watch told of the end. Says whether that was remembered.
+    pub(super) fn remove(&mut self, key: &Key, uid: &str) -> bool {
+        let Some(here) = self.0.get_mut(key) else { return false };
+        let before = here.len();
+        here.retain(|tombstone| tombstone.uid != uid);
+        let was_known = here.len() < before;
+        if here.is_empty() {
+            self.0.remove(key);
         }
+        was_known
     }
 
     /// The list of this number is complete.

@@ -156,6 +156,7 @@ impl Manager {
             metrics: metrics.clone(),
             open: open.clone(),
             pause: pause.as_ref().map(|pause| pause.annotation.clone()),
+            hears_own: controller.hears_own,
         };
         let declared: BTreeSet<_> =
             controller.kinds.iter().filter_map(|kind| kind.read_from_context()).collect();

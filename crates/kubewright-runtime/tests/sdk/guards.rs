@@ -102,7 +102,8 @@ async fn a_status_or_condition_that_says_so_already_is_not_written() {
         })
     });
     server.put("pods", "a", json!({"status": {"phase": "Pending", "reason": "Slow"}}));
-    let running = run(&server, [Controller::new("test", reconciler).for_kind::<Pod>().never_paused()]);
+    let controller = Controller::new("test", reconciler).for_kind::<Pod>().own_events();
+    let running = run(&server, [controller.never_paused()]);
     settle().await;
     let lines = log.take();
     assert_eq!(lines[..2], [r#"{"phase":"Running","reason":null}"#, "condition true"]);

@@ -7,6 +7,7 @@ mod harness;
 mod leader;
 mod link;
 mod operations;
+mod own;
 mod parts;
 mod probes;
 mod reconciles;

@@ -44,6 +44,8 @@ struct State {
     /// Every watch is told 410 at once.
     expires: bool,
     requests: Vec<String>,
+    /// What is made of what clients write.
+    mutation: Option<fn(&mut Value)>,
 }
 
 /// How watches end.
@@ -120,6 +122,11 @@ impl Server {
         state.expires = expires;
         state.cuts += 1;
         self.changed.notify_waiters();
+    }
+
+    /// Makes something else of what clients write from now on, as a webhook does.
+    pub(crate) fn change_writes(&self, mutation: fn(&mut Value)) {
+        self.state.lock().mutation = Some(mutation);
     }
 
     /// Answers 404 for `resource` until [`Server::install`].
@@ -253,6 +260,9 @@ impl Server {
             object.clone_from(body);
         } else {
             merge(&mut object, body);
+        }
+        if let Some(mutation) = state.mutation {
+            mutation(&mut object);
         }
         let asked = &body["metadata"]["resourceVersion"];
         if !asked.is_null() && *asked != stored["metadata"]["resourceVersion"] {

@@ -168,7 +168,7 @@ async fn ensure_creates_changes_what_differs_and_then_writes_nothing() {
         }),
     );
     server.put("configmaps", "owner", json!({"data": {"n": "1"}}));
-    let running = run(&server, [controller.for_kind::<ConfigMap>().owns::<Secret>()]);
+    let running = run(&server, [controller.for_kind::<ConfigMap>().owns::<Secret>().own_events()]);
     settle().await;
     assert_eq!(log.take(), ["created", "unchanged"]);
     let mut stored = server.stored("secrets", "child").unwrap_or_default();

@@ -1,0 +1,300 @@
+//! What a reconcile wrote does not wake its own key, and everything else does.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{DeleteParams, ObjectMeta};
+use kubewright_runtime::{Context, Controller, Error, Key, Outcome};
+use serde_json::json;
+
+use crate::{
+    harness::{Log, does, run, settle},
+    server::{Cut, Server},
+};
+
+/// Gives each ConfigMap a Secret that says `value`, and says in the ConfigMap's labels what it saw.
+async fn mirror(ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+    let Some(map) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
+    let value = map.data.as_ref().and_then(|data| data.get("value")).cloned().unwrap_or_default();
+    let secret = Secret {
+        metadata: ObjectMeta {
+            name: map.metadata.name.clone(),
+            namespace: map.metadata.namespace.clone(),
+            ..ObjectMeta::default()
+        },
+        type_: Some(value.clone()),
+        ..Secret::default()
+    };
+    ctx.ensure(&secret, Some(&*map)).await?;
+    let seen = map.metadata.labels.as_ref().and_then(|labels| labels.get("seen"));
+    if seen != Some(&value) {
+        ctx.patch::<ConfigMap>(key, json!({"metadata": {"labels": {"seen": value}}})).await?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// A controller named `test` that logs its keys and mirrors.
+fn mirroring(log: &Log<String>) -> Controller {
+    let log = log.clone();
+    let reconciler = does(move |ctx, key| {
+        log.push(key.name.clone());
+        Box::pin(mirror(ctx, key))
+    });
+    Controller::new("test", reconciler)
+}
+
+fn value(text: &str) -> serde_json::Value {
+    json!({"data": {"value": text}})
+}
+
+/// A controller of ConfigMaps that patches `key` to `n` in its first reconcile, and logs each.
+fn patching(log: &Log<String>) -> Controller {
+    let log = log.clone();
+    let reconciler = does(move |ctx: &Context, key: &Key| -> BoxFuture<'_, _> {
+        let first = log.entries().is_empty();
+        log.push(key.name.clone());
+        Box::pin(async move {
+            if first {
+                ctx.patch::<ConfigMap>(key, json!({"data": {"mine": "1"}})).await?;
+            }
+            Ok(Outcome::Done)
+        })
+    });
+    Controller::new("test", reconciler).for_kind::<ConfigMap>()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_takes_one_reconcile_whenever_watch_and_answer_come() {
+    for (watch, answer) in [(0, 0), (0, 50), (200, 0), (200, 50), (50, 50)] {
+        let (server, log) = (Server::new(), Log::new());
+        server.delay_watches(Duration::from_millis(watch));
+        server.slow_down(Duration::from_millis(answer));
+        let running = run(&server, [mirroring(&log).for_kind::<ConfigMap>().owns::<Secret>().concurrency(4)]);
+        settle().await;
+        for name in ["a", "b", "c"] {
+            server.put("configmaps", name, value("1"));
+        }
+        settle().await;
+        for name in ["a", "b", "c"] {
+            let mut changed = server.stored("configmaps", name).expect("it is there");
+            changed["data"]["value"] = json!("2");
+            server.put("configmaps", name, changed);
+        }
+        settle().await;
+        assert_eq!(log.take(), ["a", "b", "c", "a", "b", "c"], "watch {watch} ms, answers {answer} ms late");
+        assert_eq!(running.counters.of("test").writes, 12);
+        server.remove("secrets", "a");
+        settle().await;
+        assert_eq!(log.take(), ["a"], "what others do to an owned object is put right");
+        assert_eq!(server.stored("secrets", "a").expect("it is there again")["type"], "2");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_write_between_what_was_seen_and_what_was_written_wakes() {
+    for (watch, answer) in [(200, 0), (200, 50), (0, 50)] {
+        let (server, log) = (Server::new(), Log::new());
+        server.put("configmaps", "a", json!({}));
+        let (foreign, calls) = (server.clone(), log.clone());
+        let reconciler = does(move |ctx: &Context, key: &Key| {
+            let (foreign, calls) = (foreign.clone(), calls.clone());
+            Box::pin(async move {
+                let seen = ctx.get::<ConfigMap>(key).and_then(|map| map.data.clone()).unwrap_or_default();
+                calls.push(seen.into_keys().collect::<Vec<_>>().join(","));
+                if calls.entries().len() == 1 {
+                    foreign.put("configmaps", "a", json!({"data": {"theirs": "1"}}));
+                    ctx.patch::<ConfigMap>(key, json!({"data": {"mine": "1"}})).await?;
+                }
+                Ok(Outcome::Done)
+            })
+        });
+        server.delay_watches(Duration::from_millis(watch));
+        server.slow_down(Duration::from_millis(answer));
+        let _running = run(&server, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
+        settle().await;
+        assert_eq!(log.take(), ["", "mine,theirs"], "watch {watch} ms, answers {answer} ms late");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_controllers_and_other_keys_hear_of_a_write() {
+    let (server, log, others) = (Server::new(), Log::new(), Log::new());
+    let also = |map: &ConfigMap| {
+        let name = Key::of(map).name;
+        vec![Key::of(map), Key::namespaced("default", format!("of-{name}"))]
+    };
+    let mine = patching(&log).watches(also).concurrency(2);
+    let heard = others.clone();
+    let theirs = Controller::new(
+        "other",
+        does(move |_, key| {
+            heard.push(key.name.clone());
+            Box::pin(async { Ok(Outcome::Done) })
+        }),
+    );
+    server.delay_watches(Duration::from_millis(100));
+    server.slow_down(Duration::from_millis(50));
+    let _running = run(&server, [mine, theirs.for_kind::<ConfigMap>()]);
+    settle().await;
+    server.put("configmaps", "a", json!({}));
+    settle().await;
+    assert_eq!(log.take(), ["a", "of-a", "of-a"]);
+    assert_eq!(others.take(), ["a", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_wants_to_hear_of_own_writes_does() {
+    for all in [false, true] {
+        let (server, log) = (Server::new(), Log::new());
+        server.put("configmaps", "a", json!({}));
+        let controller = patching(&log);
+        let controller = if all { controller.all_own_events() } else { controller.own_events() };
+        let running = run(&server, [controller]);
+        settle().await;
+        assert_eq!(log.take(), ["a", "a"]);
+        assert_eq!(running.counters.of("test").writes, 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_not_what_was_asked_for_wakes() {
+    for answer in [0, 50] {
+        let (server, log) = (Server::new(), Log::new());
+        server.put("configmaps", "a", json!({}));
+        server.change_writes(|object| object["data"]["mine"] = json!("2"));
+        server.slow_down(Duration::from_millis(answer));
+        let _running = run(&server, [patching(&log)]);
+        settle().await;
+        assert_eq!(log.take(), ["a", "a"], "a webhook made something else of it");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_answer_was_lost_wakes() {
+    let (server, log) = (Server::new(), Log::new());
+    server.put("configmaps", "a", json!({}));
+    let calls = log.clone();
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        let calls = calls.clone();
+        Box::pin(async move {
+            calls.push(key.name.clone());
+            if calls.entries().len() == 1 {
+                let write = ctx.patch::<ConfigMap>(key, json!({"data": {"mine": "1"}}));
+                assert!(tokio::time::timeout(Duration::from_millis(5), write).await.is_err());
+            }
+            Ok(Outcome::Done)
+        })
+    });
+    server.slow_down(Duration::from_millis(10));
+    let _running = run(&server, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
+    settle().await;
+    assert_eq!(log.take(), ["a", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_after_the_reconcile_is_over_wakes() {
+    let (server, log) = (Server::new(), Log::new());
+    server.put("configmaps", "a", json!({}));
+    let calls = log.clone();
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        calls.push(key.name.clone());
+        let (first, ctx, key) = (calls.entries().len() == 1, ctx.clone(), key.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            if first {
+                ctx.patch::<ConfigMap>(&key, json!({"data": {"mine": "1"}})).await.expect("patched");
+            }
+        });
+        Box::pin(async { Ok(Outcome::Done) })
+    });
+    let _running = run(&server, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
+    settle().await;
+    assert_eq!(log.take(), ["a", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_own_deletion_wakes() {
+    let (server, log) = (Server::new(), Log::new());
+    server.put("configmaps", "a", json!({}));
+    server.put("configmaps", "held", json!({"metadata": {"finalizers": ["example.com/held"]}}));
+    let calls = log.clone();
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        let calls = calls.clone();
+        Box::pin(async move {
+            let there = ctx.get::<ConfigMap>(key);
+            let ends = there.as_ref().is_some_and(|map| map.metadata.deletion_timestamp.is_some());
+            calls.push(format!("{} {} {ends}", key.name, there.is_some()));
+            if there.is_some() && !ends {
+                ctx.delete::<ConfigMap>(key, DeleteParams::default()).await?;
+            } else if let Some(map) = there {
+                ctx.remove_finalizer(&*map, "example.com/held").await?;
+            }
+            Ok(Outcome::Done)
+        })
+    });
+    let _running = run(&server, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
+    settle().await;
+    let mut seen = log.take();
+    seen.sort();
+    assert_eq!(
+        seen,
+        ["a false false", "a true false", "held false false", "held true false", "held true true"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_may_hide_a_foreign_write_wakes() {
+    let (server, log) = (Server::new(), Log::new());
+    server.put("configmaps", "a", json!({}));
+    server.delay_watches(Duration::from_millis(500));
+    let _running = run(&server, [patching(&log)]);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(log.take(), ["a"]);
+    log.push("wrote".to_owned());
+    // The watch has not told of the write yet, and never will.
+    server.cut_watches(Cut::History);
+    settle().await;
+    assert_eq!(log.take(), ["wrote", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_that_fails_after_its_write_is_tried_again() {
+    let (server, log) = (Server::new(), Log::new());
+    server.put("configmaps", "a", json!({}));
+    let calls = log.clone();
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        let calls = calls.clone();
+        Box::pin(async move {
+            calls.push(key.name.clone());
+            if calls.entries().len() == 1 {
+                ctx.patch::<ConfigMap>(key, json!({"data": {"mine": "1"}})).await?;
+                return Err(Error::new("not yet"));
+            }
+            Ok(Outcome::Done)
+        })
+    });
+    let running = run(&server, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
+    settle().await;
+    assert_eq!(log.take(), ["a", "a"]);
+    assert_eq!(running.counters.of("test").errors, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_for_later_is_not_made_void_by_the_own_write() {
+    let (server, log) = (Server::new(), Log::new());
+    server.put("configmaps", "a", json!({}));
+    let calls = log.clone();
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        let calls = calls.clone();
+        Box::pin(async move {
+            calls.push(key.name.clone());
+            let n = calls.entries().len().to_string();
+            ctx.patch::<ConfigMap>(key, json!({"data": {"n": n}})).await?;
+            Ok(Outcome::RequeueAfter(Duration::from_secs(60)))
+        })
+    });
+    let _running = run(&server, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
+    tokio::time::sleep(Duration::from_secs(601)).await;
+    assert_eq!(log.take().len(), 11, "once a minute, although each of them writes something else");
+}
