@@ -77,6 +77,17 @@ impl Error {
         }
     }
 
+    /// Whether the API server refused to create something because its namespace is being deleted (the cause
+    /// `NamespaceTerminating`, `k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle`): it goes with the namespace, and
+    /// nobody needs to be told.
+    #[must_use]
+    pub fn is_namespace_ending(&self) -> bool {
+        let details =
+            self.status().filter(|status| status.code == 403).and_then(|status| status.details.as_ref());
+        details
+            .is_some_and(|details| details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating"))
+    }
+
     /// The right for want of which the API server refused a request, if that is what went wrong.
     #[must_use]
     pub fn missing_right(&self) -> Option<Missing> {
@@ -149,6 +160,16 @@ mod tests {
         assert!(Error::terminal(refused("NotFound", 404)).is_not_found());
         assert!(Error::terminal(Error::from(refused("Conflict", 409))).is_conflict());
         assert!(!Error::new("NotFound").is_not_found());
+    }
+
+    #[test]
+    fn that_a_namespace_ends_is_told_by_the_cause() {
+        let ending = |cause: &str| {
+            let status = serde_json::json!({"code": 403, "reason": "Forbidden", "details": {"causes": [{"reason": cause}]}});
+            let status = serde_json::from_value::<Status>(status).expect("a Status").boxed();
+            Error::terminal(kube::Error::Api(status)).is_namespace_ending()
+        };
+        assert!(ending("NamespaceTerminating") && !ending("FieldValueInvalid"));
     }
 
     #[test]

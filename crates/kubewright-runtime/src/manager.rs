@@ -13,6 +13,7 @@ use crate::{
     cache::Connection,
     health::Checks,
     metrics::Metrics,
+    rbac::Rights,
     replicas::Replicas,
     runnable::Extra,
     serving::{Bound, Endpoint, HealthServer, MetricsServer, Servers},
@@ -36,6 +37,8 @@ pub struct Manager {
     extras: Vec<Extra>,
     servers: Servers,
     grace: Duration,
+    /// What it works with, as far as that is known.
+    rights: Arc<Rights>,
     /// What is wrong with the manager itself.
     mistakes: Vec<String>,
     #[cfg(feature = "webhook")]
@@ -73,6 +76,7 @@ impl Manager {
             extras: Vec::new(),
             servers: Servers::default(),
             grace: GRACEFUL_SHUTDOWN,
+            rights: Arc::default(),
             mistakes: Vec::new(),
             #[cfg(feature = "webhook")]
             webhooks: Vec::new(),
@@ -102,6 +106,7 @@ impl Manager {
                 controller.mistakes.push(mistake);
             }
         }
+        self.may(controller.rights());
         self.controllers.push(controller);
         self
     }
@@ -120,6 +125,7 @@ impl Manager {
             };
             self.servers.ready.add(name, move || listening.address().map(drop).ok_or("not served yet"));
         }
+        self.may(server.rights());
         self.webhooks.push(server);
         self
     }
@@ -128,6 +134,7 @@ impl Manager {
     /// [on every replica](Controller::on_every_replica). Caches are filled everywhere, so that a new leader starts at
     /// once, with every object that is there. What is guaranteed is told by [`leader`](crate::leader).
     pub fn elect(&mut self, election: LeaderElection) -> &mut Self {
+        self.may(election.rights());
         let replicas = Replicas::elected(self.client.clone(), self.world.clone(), election);
         self.counters.leadership = replicas.leadership();
         if let Some(leadership) = replicas.leadership() {
@@ -140,6 +147,7 @@ impl Manager {
     /// [on every replica](Controller::on_every_replica). Caches are filled everywhere. What is guaranteed is told by
     /// [`shard`](crate::shard).
     pub fn share(&mut self, sharding: Sharding) -> &mut Self {
+        self.may(sharding.rights());
         let replicas = Replicas::sharing(self.client.clone(), self.world.clone(), sharding);
         self.set_replicas(replicas)
     }
@@ -240,6 +248,19 @@ impl Manager {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Rights that nothing else in it declares.
+    pub fn may(&mut self, rights: Rights) -> &mut Self {
+        Arc::make_mut(&mut self.rights).merge(rights);
+        self
+    }
+
+    /// The rights that it works with, as far as its parts declare them: its controllers', those to elect a leader or to share
+    /// keys, and its webhooks'. What runs beside them ([`Manager::run_also`]) is told by [`Manager::may`].
+    #[must_use]
+    pub fn rights(&self) -> Rights {
+        (*self.rights).clone()
     }
 
     /// What this manager tells Prometheus. An operator's own metrics go there too.

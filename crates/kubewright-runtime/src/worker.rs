@@ -123,18 +123,25 @@ impl Worker {
 
     fn failed(&self, key: &Key, error: &Error) {
         let controller = self.context.controller();
+        let remedy = self.context.remedy(error);
         if error.is_terminal() {
             self.count_failure();
             self.metrics.terminal_errors.inc();
             self.queue.forget(key);
-            tracing::error!(controller, %key, %error, "the reconcile failed for good");
+            if error.is_namespace_ending() {
+                tracing::debug!(controller, %key, %error, "the reconcile failed for good: its namespace is ending");
+            } else {
+                tracing::error!(controller, %key, %error, remedy, "the reconcile failed for good");
+            }
             return;
         }
         if error.is_conflict() {
             // Somebody else was faster; the next try sees their write.
             tracing::debug!(controller, %key, %error, "the reconcile met a conflict; trying again");
+        } else if error.is_namespace_ending() {
+            tracing::debug!(controller, %key, %error, "the reconcile failed: its namespace is ending; trying again");
         } else {
-            tracing::warn!(controller, %key, %error, "the reconcile failed; trying again");
+            tracing::warn!(controller, %key, %error, remedy, "the reconcile failed; trying again");
         }
         self.try_again(key);
     }

@@ -27,7 +27,8 @@ pub(super) enum Action {
     Version,
 }
 
-/// How an operator is run: what the flags of `run` say. The defaults open no port and elect nobody.
+/// How an operator is run: what the flags of `run` say. The defaults elect nobody, and open no port but that of
+/// webhooks, where there are any.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct Run {
     /// This kubeconfig, instead of $KUBECONFIG, the pod's service account or ~/.kube/config
@@ -81,6 +82,15 @@ pub struct Run {
     #[arg(long, value_name = "ADDRESS", env = "HEALTH_PROBE_BIND_ADDRESS", default_value = "0")]
     pub health_probe_bind_address: String,
 
+    /// How its webhooks are served.
+    #[cfg(feature = "webhook")]
+    #[command(flatten)]
+    pub webhooks: super::WebhookFlags,
+
+    /// Write the least roles that the operator worked with into this file when it ends, as YAML, and log which rights were
+    /// missing and which declared ones were never used
+    #[arg(long, value_name = "FILE")]
+    pub observe_rights: Option<PathBuf>,
     /// How long work may go on after the operator was asked to end
     #[arg(long, value_name = "TIME", env = "GRACEFUL_SHUTDOWN_TIMEOUT", default_value = "30s", value_parser = duration)]
     pub graceful_shutdown_timeout: Duration,
@@ -121,6 +131,9 @@ impl Default for Run {
             metrics_cert_name: "tls.crt".to_owned(),
             metrics_cert_key: "tls.key".to_owned(),
             health_probe_bind_address: "0".to_owned(),
+            #[cfg(feature = "webhook")]
+            webhooks: super::WebhookFlags::default(),
+            observe_rights: None,
             graceful_shutdown_timeout: Duration::from_secs(30),
             log_format: LogFormat::Text,
             log_level: "info".to_owned(),

@@ -33,6 +33,10 @@ mod manifests;
 mod run;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "webhook")]
+mod webhooks;
+#[cfg(all(test, feature = "webhook"))]
+mod webhooks_tests;
 
 use std::{
     ffi::OsString,
@@ -51,10 +55,15 @@ pub use self::{
     flags::{LogFormat, Run},
     manifests::Installation,
 };
+#[cfg(feature = "webhook")]
+pub use self::{
+    manifests::WebhookCertificate,
+    webhooks::{WebhookFlags, WebhookRegistration},
+};
 use crate::{Controller, Error, Manager, rbac::Rights, signals};
 
 /// A function that puts more into a manager before it runs.
-type Setup = Box<dyn FnOnce(&mut Manager) -> Result<(), Error> + Send>;
+type Setup = Box<dyn Fn(&mut Manager) -> Result<(), Error> + Send + Sync>;
 
 /// An operator as a program: what it is made of, for all that its command line does.
 pub struct Operator {
@@ -65,6 +74,8 @@ pub struct Operator {
     setups: Vec<Setup>,
     rights: Rights,
     objects: Vec<DynamicObject>,
+    #[cfg(feature = "webhook")]
+    webhooks: Option<crate::webhook::Webhooks>,
     mistakes: Vec<String>,
 }
 
@@ -79,6 +90,8 @@ impl Operator {
             setups: Vec::new(),
             rights: Rights::default(),
             objects: Vec::new(),
+            #[cfg(feature = "webhook")]
+            webhooks: None,
             mistakes: Vec::new(),
         }
     }
@@ -97,9 +110,25 @@ impl Operator {
         self
     }
 
-    /// Something else to do with the manager before it runs: webhooks, runnables, checks, metrics, further clusters.
+    /// Its webhooks: `run` serves them, and `manifests` has all that leads to them. Their configurations are called like the
+    /// operator, whatever name these have.
+    #[cfg(feature = "webhook")]
     #[must_use]
-    pub fn setup(mut self, setup: impl FnOnce(&mut Manager) -> Result<(), Error> + Send + 'static) -> Self {
+    pub fn webhooks(mut self, webhooks: crate::webhook::Webhooks) -> Self {
+        if self.webhooks.is_some() {
+            self.mistakes.push("webhooks() is called twice: add all of them to one Webhooks".to_owned());
+        }
+        self.webhooks = Some(crate::webhook::Webhooks { operator: self.name.clone(), ..webhooks });
+        self
+    }
+
+    /// Something else to do with a manager before it runs: runnables, checks, metrics, further clusters. It is done for each
+    /// [manager](Operator::manager) that the operator is put into, as when a process starts anew.
+    #[must_use]
+    pub fn setup(
+        mut self,
+        setup: impl Fn(&mut Manager) -> Result<(), Error> + Send + Sync + 'static,
+    ) -> Self {
         self.setups.push(Box::new(setup));
         self
     }
@@ -111,8 +140,7 @@ impl Operator {
         self
     }
 
-    /// Something else that is installed with it, in front of its Deployment: the configuration of a webhook, a default
-    /// object.
+    /// Something else that is installed with it, in front of its Deployment: a default object, say.
     #[must_use]
     pub fn install(mut self, object: &impl Serialize) -> Self {
         match manifests::dynamic(object) {
@@ -126,6 +154,29 @@ impl Operator {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The definitions of its kinds.
+    #[must_use]
+    pub fn definitions(&self) -> &[CustomResourceDefinition] {
+        &self.definitions
+    }
+
+    /// Its controllers, each made anew.
+    #[must_use]
+    pub fn controllers(&self) -> Vec<Controller> {
+        self.controllers.iter().map(|make| make()).collect()
+    }
+
+    /// What is wrong with it.
+    fn check(&self) -> Result<(), Error> {
+        let mut mistakes = self.mistakes.clone();
+        mistakes.extend(self.controllers().into_iter().flat_map(|controller| controller.mistakes));
+        #[cfg(feature = "webhook")]
+        if let Some(Err(mistake)) = self.webhooks.as_ref().map(crate::webhook::Webhooks::check) {
+            mistakes.push(mistake.to_string());
+        }
+        if mistakes.is_empty() { Ok(()) } else { Err(Error::Misconfigured(mistakes.join("; "))) }
     }
 
     /// The rights that it works with, those for its command line's own needs (leases, reviews of who reads metrics) not

@@ -6,11 +6,12 @@ use tokio_util::sync::CancellationToken;
 use super::{Operator, Run};
 use crate::{
     Connect, Error, LeaderElection, Manager, Metrics, logging,
+    rbac::Observed,
     serving::{Access, HealthServer, MetricsServer, Tls},
 };
 
 /// What flags say for "do not".
-fn is_off(address: &str) -> bool {
+pub(super) fn is_off(address: &str) -> bool {
     address.is_empty() || address == "0"
 }
 
@@ -63,23 +64,45 @@ impl Operator {
     ///
     /// # Errors
     /// [`Error::Misconfigured`] before anything starts, and what [`Manager::run`] fails with.
-    pub async fn run(self, run: &Run, stop: CancellationToken) -> Result<(), Error> {
+    pub async fn run(&self, run: &Run, stop: CancellationToken) -> Result<(), Error> {
         let metrics = Metrics::new();
         let connect = run.connect(&format!("{}/{}", self.name, self.version));
         let (client, config) = connect.client(metrics.requests()).await?;
         tracing::info!(operator = self.name, version = self.version, server = %config.cluster_url, "starting");
+        let observed = run.observe_rights.as_ref().map(|file| (file, Observed::new()));
+        let client =
+            observed.as_ref().map_or_else(|| client.clone(), |(_, observed)| observed.client(&client));
+        let home = client.default_namespace().to_owned();
         let manager = Manager::new(client, World::real()).counting_in(metrics);
-        self.manager(manager, run)?.run(stop).await
+        #[cfg_attr(not(feature = "webhook"), expect(unused_mut, reason = "webhooks are put into it"))]
+        let mut manager = self.manager(manager, run)?;
+        #[cfg(feature = "webhook")]
+        if let Some(server) = self.webhook_server(&run.webhooks)? {
+            manager.serve(server);
+        }
+        let rights = manager.rights();
+        let ended = manager.run(stop).await;
+        if let Some((file, observed)) = observed {
+            tracing::info!("{}", observed.report(&rights));
+            let roles = observed.yaml(&self.name, &home)?;
+            std::fs::write(file, roles).map_err(|error| {
+                Error::new(format!("the observed rights cannot be written: {}: {error}", file.display()))
+            })?;
+        }
+        ended
     }
 
-    /// Puts the operator into a manager, as `run` says: for a test, or beside others in one process.
+    /// Puts the operator into a manager, as `run` says: for a test, or beside others in one process. It can be put into
+    /// another one later, as a process that starts anew. Its webhooks are not served by that, as they need a port, or
+    /// [somebody in this process](Operator::webhooks_in_process) who calls them.
     ///
     /// # Errors
     /// What a [setup](Operator::setup) failed with; [`Error::Misconfigured`].
-    pub fn manager(self, mut manager: Manager, run: &Run) -> Result<Manager, Error> {
+    pub fn manager(&self, mut manager: Manager, run: &Run) -> Result<Manager, Error> {
         if !self.mistakes.is_empty() {
             return Err(Error::Misconfigured(self.mistakes.join("; ")));
         }
+        manager.may(self.rights.clone());
         manager.watch_namespaces(run.namespaces.iter().cloned());
         manager.graceful_shutdown(run.graceful_shutdown_timeout);
         if run.leader_elect {
@@ -92,10 +115,10 @@ impl Operator {
         if !is_off(&run.health_probe_bind_address) {
             manager.serve_health(HealthServer::at(&run.health_probe_bind_address));
         }
-        for make in &self.controllers {
-            manager.add(make());
+        for controller in self.controllers() {
+            manager.add(controller);
         }
-        for setup in self.setups {
+        for setup in &self.setups {
             setup(&mut manager)?;
         }
         Ok(manager)

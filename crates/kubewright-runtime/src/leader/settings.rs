@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use k8s_openapi::api::{coordination::v1::Lease, core::v1::Event};
 use kubewright_world::World;
+
+use crate::rbac::{Rights, Verb};
 
 /// By how much a candidate's waits differ: each is up to 2.2 times the retry period (client-go's `JitterFactor`).
 pub(crate) const JITTER_FACTOR: f64 = 1.2;
@@ -144,6 +147,15 @@ impl LeaderElection {
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.labels.insert(name.into(), value.into());
         self
+    }
+
+    /// The rights that it takes, in the Lease's namespace: on the Lease, and to record who leads.
+    #[must_use]
+    pub fn rights(&self) -> Rights {
+        let mut rights = Rights::default();
+        rights.add_named::<Lease>(&self.name, [Verb::Get, Verb::Update]).add::<Lease>([Verb::Create]);
+        rights.add::<Event>([Verb::Create, Verb::Patch]);
+        rights.implied()
     }
 
     pub(crate) fn mistakes(&self) -> Vec<String> {

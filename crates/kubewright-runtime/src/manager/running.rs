@@ -168,7 +168,8 @@ impl Manager {
         let recorder = Recorder::new(controller.events, client.clone(), self.world.clone(), event_source);
         let (cache, world) = (self.cache.clone(), self.world.clone());
         let spans = Spans::new(name, own, self.world.clock);
-        let context = Context::new(sink, cache, client, world, declared, recorder);
+        let rights = self.rights.clone();
+        let context = Context::new(sink, cache, client, world, declared, recorder, rights);
         let turns = if in_turn { self.replicas.turns() } else { None };
         let (reconciler, timeout, resync) = (controller.reconciler, controller.timeout, controller.resync);
         let worker = Worker { reconciler, context, queue, metrics, timeout, pause, spans, turns };

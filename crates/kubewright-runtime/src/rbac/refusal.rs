@@ -19,16 +19,11 @@ impl Missing {
     /// What to do about it, where it is known what the code declares: declare it there, or install what is declared.
     #[must_use]
     pub fn remedy(&self, declared: &Rights) -> String {
-        let right = self.right.short();
         if declared.grant(&self.right) {
-            return format!(
-                "{self}: the code declares {right}, the cluster does not grant it: apply what the command `manifests --rights-only` prints"
-            );
+            return "the code declares it, the cluster does not grant it: apply what the command `manifests --rights-only` prints"
+                .to_owned();
         }
-        let declaration = self.declaration();
-        format!(
-            "{self}: the code does not declare it: {declaration}, and apply what the command `manifests --rights-only` prints"
-        )
+        format!("the code does not declare it: add {} to the controller", self.declaration())
     }
 
     /// How a controller declares it.
@@ -37,14 +32,14 @@ impl Missing {
         let slash = if group.is_empty() { "" } else { "/" };
         let (plural, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         let kind = format!("with K of {group}{slash}{plural}");
+        let may = |what: &str| format!(".may(|rights| rights.{what}())");
         match (subresource, verb) {
-            ("exec", _) => ".may(rights) with rights.to_exec()".to_owned(),
+            ("exec", _) => may("exec"),
             ("", Verb::List | Verb::Watch) => {
-                format!(".reads::<K>() {kind}, or .may(rights) with rights.to_watch::<K>()")
+                format!(".reads::<K>() or {} {kind}", may("watching::<K>"))
             }
-            ("", Verb::Get) => format!(".may(rights) with rights.to_read_live::<K>(), {kind}"),
-            ("scale", _) => format!(".may(rights) with rights.to_scale::<K>(), {kind}"),
-            ("finalizers", _) => format!(".writes_subresource::<K>(\"finalizers\", [Verb::Update]) {kind}"),
+            ("", Verb::Get) => format!("{} {kind}", may("live_reads::<K>")),
+            ("scale", _) => format!("{} {kind}", may("scaling::<K>")),
             ("", verb) => format!(".writes::<K>([Verb::{verb:?}]) {kind}"),
             (part, verb) => format!(".writes_subresource::<K>({part:?}, [Verb::{verb:?}]) {kind}"),
         }
@@ -239,15 +234,12 @@ mod tests {
         declared.add::<Deployment>([Verb::Create]);
         let of_cluster = right(Verb::Create).remedy(&declared);
         assert!(
-            of_cluster.starts_with(
-                "add: apps/deployments create (in the namespace a): the code declares apps/deployments create"
-            ),
+            of_cluster.starts_with("the code declares it, the cluster does not grant it"),
             "{of_cluster}"
         );
-        let of_code = right(Verb::Patch).remedy(&declared);
-        assert!(
-            of_code.contains("declare it: .writes::<K>([Verb::Patch]) with K of apps/deployments"),
-            "{of_code}"
+        assert_eq!(
+            right(Verb::Patch).remedy(&declared),
+            "the code does not declare it: add .writes::<K>([Verb::Patch]) with K of apps/deployments to the controller"
         );
     }
 }

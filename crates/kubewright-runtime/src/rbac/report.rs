@@ -30,7 +30,7 @@ impl fmt::Display for Report {
         if !self.missing.is_empty() {
             f.write_str("these rights are missing:")?;
             for missing in &self.missing {
-                write!(f, "\n  {}", missing.remedy(&self.declared))?;
+                write!(f, "\n  {missing}: {}", missing.remedy(&self.declared))?;
             }
         }
         if !self.unused.is_empty() {

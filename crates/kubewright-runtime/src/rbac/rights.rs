@@ -102,29 +102,29 @@ impl Rights {
     }
 
     /// What [`Context::watch`](crate::Context::watch) and [`Context::watch_dynamic`](crate::Context::watch_dynamic) take.
-    pub fn to_watch<K: Object>(&mut self) -> &mut Self {
+    pub fn watching<K: Object>(&mut self) -> &mut Self {
         self.add::<K>([Verb::List, Verb::Watch])
     }
 
     /// What [`Context::live`](crate::Context::live) takes.
-    pub fn to_read_live<K: Object>(&mut self) -> &mut Self {
+    pub fn live_reads<K: Object>(&mut self) -> &mut Self {
         self.add::<K>([Verb::Get])
     }
 
     /// What [`Context::scale`](crate::Context::scale) takes.
-    pub fn to_scale<K: Object>(&mut self) -> &mut Self {
+    pub fn scaling<K: Object>(&mut self) -> &mut Self {
         self.add::<K>([Verb::Get]).add_subresource::<K>("scale", [Verb::Get, Verb::Patch])
     }
 
     /// What [`Context::guard`](crate::Context::guard) takes: the finalizer, and the condition of a cleanup that fails.
-    pub fn to_guard<K: Object>(&mut self) -> &mut Self {
+    pub fn guarding<K: Object>(&mut self) -> &mut Self {
         self.add::<K>([Verb::Patch]);
         self.imply(Subject::of::<K>(Some("status")), [Verb::Patch])
     }
 
     /// What probes by a command in a container take (`pods/exec`; a WebSocket is asked for with `get`, and what it does with
     /// `create`, `k8s.io/kubernetes/pkg/registry/core/pod/rest/authorize.go`).
-    pub fn to_exec(&mut self) -> &mut Self {
+    pub fn exec(&mut self) -> &mut Self {
         self.add_subresource::<Pod>("exec", [Verb::Create]);
         self.imply(Subject::of::<Pod>(Some("exec")), [Verb::Get])
     }

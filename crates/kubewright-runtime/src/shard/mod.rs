@@ -73,6 +73,7 @@ mod view;
 
 use std::{sync::Arc, time::Duration};
 
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
 use parking_lot::Mutex;
 
@@ -83,6 +84,7 @@ pub(crate) use self::{
 use crate::{
     Key,
     leader::{gate::Gate, settings::Times},
+    rbac::{Rights, Verb},
 };
 
 /// The longest name of a ring: it is the value of a label.
@@ -134,6 +136,15 @@ impl Sharding {
     pub fn retry_period(mut self, period: Duration) -> Self {
         self.times.retry_period = period;
         self
+    }
+
+    /// The rights that it takes, in the namespace of the ring. Members are found, and removed, by a label: on any Lease there.
+    #[must_use]
+    pub fn rights(&self) -> Rights {
+        let mut rights = Rights::default();
+        let verbs = [Verb::Get, Verb::List, Verb::Watch, Verb::Create, Verb::Update, Verb::Delete];
+        rights.add::<Lease>(verbs);
+        rights.implied()
     }
 
     fn mistakes(&self) -> Vec<String> {

@@ -50,10 +50,12 @@ mod listener;
 mod manifests;
 mod metrics;
 mod registration;
+mod rights;
 mod server;
 mod service;
 mod webhooks;
 
+pub(crate) use self::rights::rights;
 pub use self::{
     admission::{
         Defaulter, Denied, FieldError, Handler, Operation, Request, Response, Validator, Verdict, Warnings,

@@ -136,6 +136,10 @@ impl Server {
         self.service.clone()
     }
 
+    pub(crate) fn parts(&self) -> (&Webhooks, Registration, &Certificates) {
+        (&self.webhooks, self.registration, &self.certificates)
+    }
+
     /// Whether it is to open a port.
     pub(crate) fn listens(&self) -> bool {
         self.listen.is_some()

@@ -53,6 +53,15 @@ impl Certificates {
         Self(Source::Files { certificate: file("tls.crt"), key: file("tls.key"), ca: file("ca.crt") })
     }
 
+    /// As [`Certificates::in_folder`], of files that have other names.
+    pub fn in_files(
+        certificate: impl Into<PathBuf>,
+        key: impl Into<PathBuf>,
+        ca: impl Into<PathBuf>,
+    ) -> Self {
+        Self(Source::Files { certificate: certificate.into(), key: key.into(), ca: ca.into() })
+    }
+
     /// These, in PEM: the server's certificate with those between it and its authority, its key, and (if it is to be
     /// written into the configurations) the authority.
     pub fn given(chain: impl Into<String>, key: impl Into<String>, ca: Option<String>) -> Self {
@@ -66,6 +75,11 @@ impl Certificates {
             *lifetimes = wanted;
         }
         self
+    }
+
+    /// The Secret that an authority is kept in.
+    pub(crate) fn secret(&self) -> Option<&Key> {
+        if let Source::Secret(secret, _) = &self.0 { Some(secret) } else { None }
     }
 
     pub(crate) fn mistake(&self) -> Option<String> {

@@ -1,0 +1,57 @@
+//! Watches that a reconcile begins.
+
+use std::{ops::Deref, sync::Arc};
+
+use kube::api::ApiResource;
+
+use super::Context;
+use crate::{Cached, Informer, Key, Object, source::Delivery};
+
+/// A watch that a reconcile began; it ends when this is dropped. It reads as the [`Informer`] that it is.
+#[derive(Debug)]
+pub struct Watching<K: Cached> {
+    informer: Informer<K>,
+    _alive: Arc<()>,
+}
+
+impl<K: Cached> Deref for Watching<K> {
+    type Target = Informer<K>;
+
+    fn deref(&self) -> &Informer<K> {
+        &self.informer
+    }
+}
+
+impl Context {
+    /// Watches a kind that the controller did not declare, from now on until what is returned is dropped: every object that
+    /// is there, and every change, leads to the keys that `mapping` finds. Whoever watches a kind shares the watch.
+    ///
+    /// The kind need not be there: while the API server does not serve it, there are no objects of it
+    /// ([`Informer::is_served`]). When its CustomResourceDefinition comes, or comes back, the watch begins within seconds.
+    ///
+    /// Keep what is returned in the reconciler. When another replica becomes the leader, it watches when its reconciler
+    /// says so.
+    pub fn watch<K: Object>(&self, mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Watching<K> {
+        self.begin_watch(self.0.cache.watch_typed(), mapping)
+    }
+
+    /// As [`Context::watch`], for a kind that is known only at run time: as whole objects
+    /// ([`kube::api::DynamicObject`]) or their metadata ([`kube::api::PartialObjectMeta`]).
+    pub fn watch_dynamic<K: Cached<DynamicType = ApiResource>>(
+        &self,
+        kind: &ApiResource,
+        mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
+    ) -> Watching<K> {
+        self.begin_watch(self.0.cache.watch(kind), mapping)
+    }
+
+    fn begin_watch<K: Cached>(
+        &self,
+        informer: Informer<K>,
+        mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
+    ) -> Watching<K> {
+        let alive = Arc::new(());
+        Delivery::mapped(mapping, self.0.sink.clone()).subscribe(&informer, &alive);
+        Watching { informer, _alive: alive }
+    }
+}

@@ -1,0 +1,208 @@
+//! Writes, which the cache sees before their caller does.
+
+use std::sync::Arc;
+
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::Value;
+
+use super::Context;
+use crate::{Apply, Error, Key, Object, author::Attempt, cache::Write, endpoint::Deleted, wish::Wish};
+
+/// What became of an object that was to be deleted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Deletion<K> {
+    /// It is gone.
+    Gone,
+    /// It is on its way: finalizers or a grace period hold it. This is what it looks like now.
+    Terminating(Box<K>),
+    /// It was not there.
+    Absent,
+}
+
+impl Context {
+    /// Creates `object` and returns what the server stored.
+    ///
+    /// # Errors
+    /// What the server refuses ([`Error::is_already_exists`] among it), or an object of a namespaced kind without
+    /// namespace.
+    pub async fn create<K: Object>(&self, object: &K) -> Result<K, Error> {
+        let (namespace, key) = (namespace_of(object)?, Key::of(object));
+        let request = async { self.endpoint::<K>(namespace).create(object).await };
+        self.write((!key.name.is_empty()).then_some(key), Wish::Whole(object), request).await
+    }
+
+    /// Replaces the object with `object`; the server refuses when somebody changed it since it was read.
+    ///
+    /// # Errors
+    /// What the server refuses, [`Error::is_conflict`] among it; a kind of which only a part is cached
+    /// ([`Controller::projected`](crate::Controller::projected), metadata alone).
+    pub async fn update<K: Object>(&self, object: &K) -> Result<K, Error> {
+        self.replace(object, None).await
+    }
+
+    /// Replaces the object's status with that of `object`, as [`Context::update`].
+    ///
+    /// # Errors
+    /// What the server refuses, [`Error::is_conflict`] among it.
+    pub async fn update_status<K: Object>(&self, object: &K) -> Result<K, Error> {
+        self.replace(object, Some("status")).await
+    }
+
+    /// Applies a JSON merge patch (RFC 7386) to the object named `key`. With `metadata.resourceVersion` in the patch
+    /// the server refuses it when somebody changed the object since.
+    ///
+    /// # Errors
+    /// What the server refuses.
+    pub async fn patch<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
+        self.patch_part(key, None, Wish::Part(&patch), &Patch::Merge(&patch)).await
+    }
+
+    /// Applies a strategic merge patch to the object named `key`, which must be of a built-in kind. Its directives change
+    /// one item of a list whatever the others are by now, such as `$deleteFromPrimitiveList/finalizers`.
+    ///
+    /// # Errors
+    /// What the server refuses.
+    pub async fn patch_strategically<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
+        self.patch_part(key, None, Wish::Unsaid, &Patch::Strategic(&patch)).await
+    }
+
+    /// Applies a JSON merge patch to the status of the object named `key`: `{"status": {...}}`.
+    ///
+    /// # Errors
+    /// What the server refuses.
+    pub async fn patch_status<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
+        self.patch_part(key, Some("status"), Wish::Part(&patch), &Patch::Merge(&patch)).await
+    }
+
+    /// Applies `desired` (server-side apply) as the field manager that is called like the controller: the object gets these
+    /// fields, loses those that an earlier apply named and this one leaves out, and keeps all others. It is created if
+    /// it is not there. Awaited, it gives what the server stored.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kubewright_runtime::{Context, Error, owner::Owner};
+    /// # async fn example(ctx: &Context, map: &ConfigMap, widget: &(dyn Owner + Sync)) -> Result<(), Error> {
+    /// let stored = ctx.apply(map).owned_by(widget).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// It writes each time, as the cache does not know who owns which fields: [`Context::ensure`] compares first. A
+    /// `resourceVersion` in `desired` is not sent; a `uid` is, and refuses another object of the same name.
+    ///
+    /// # Errors
+    /// What the server refuses, fields that others own among it ([`Error::is_conflict`]); an owner in another namespace.
+    pub fn apply<'a, K: Object>(&'a self, desired: &'a K) -> Apply<'a, K> {
+        Apply::new(self, desired)
+    }
+
+    /// Deletes the object named `key`. That it is not there is no error.
+    ///
+    /// # Errors
+    /// What the server refuses, an unfulfilled precondition ([`Error::is_conflict`]) among it.
+    pub async fn delete<K: Object>(&self, key: &Key, params: DeleteParams) -> Result<Deletion<K>, Error> {
+        let write = if params.dry_run { None } else { self.begin::<K>(None, None) };
+        let answer = match self.endpoint::<K>(key.namespace.as_deref()).delete(&key.name, &params).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Deletion::Absent),
+            answer => answer?,
+        };
+        self.0.sink.metrics.writes.inc();
+        let uid = match answer {
+            Deleted::Object(object) if stays_after_delete(&*object) => {
+                if let Some(write) = write {
+                    write.returned((*object).clone(), false);
+                }
+                return Ok(Deletion::Terminating(object));
+            }
+            Deleted::Object(object) => object.meta().uid.clone(),
+            Deleted::Gone { uid } => uid,
+        };
+        if let Some(write) = write {
+            write.ended(key, uid.as_deref());
+        }
+        Ok(Deletion::Gone)
+    }
+
+    fn begin<K: Object>(&self, key: Option<Key>, attempt: Option<Arc<Attempt>>) -> Option<Write<K>> {
+        self.0.cache.informer::<K>().map(|informer| informer.store().write(key, attempt))
+    }
+
+    async fn replace<K: Object>(&self, object: &K, subresource: Option<&str>) -> Result<K, Error> {
+        self.expect_whole::<K>("an update")?;
+        let (namespace, key) = (namespace_of(object)?, Key::of(object));
+        let name = key.name.clone();
+        let request = async { self.endpoint::<K>(namespace).replace(&name, subresource, object).await };
+        self.write(Some(key), Wish::Whole(object), request).await
+    }
+
+    async fn patch_part<K: Object>(
+        &self,
+        key: &Key,
+        subresource: Option<&str>,
+        wish: Wish<'_, K>,
+        patch: &Patch<&Value>,
+    ) -> Result<K, Error> {
+        self.patch_with(key, subresource, &PatchParams::default(), wish, patch).await
+    }
+
+    pub(crate) async fn patch_with<K: Object>(
+        &self,
+        key: &Key,
+        subresource: Option<&str>,
+        params: &PatchParams,
+        wish: Wish<'_, K>,
+        patch: &Patch<&Value>,
+    ) -> Result<K, Error> {
+        self.write(Some(key.clone()), wish, async {
+            self.endpoint::<K>(key.namespace.as_deref()).patch(&key.name, subresource, params, patch).await
+        })
+        .await
+    }
+
+    /// Sends a write and tells the cache what came of it before the caller knows. It is one of the object of this key, if that
+    /// is known before.
+    pub(crate) async fn write<K: Object>(
+        &self,
+        key: Option<Key>,
+        wish: Wish<'_, K>,
+        request: impl Future<Output = kube::Result<K>>,
+    ) -> Result<K, Error> {
+        let write = self.begin::<K>(key, self.1.clone());
+        let object = request.await?;
+        self.0.sink.metrics.writes.inc();
+        if let Some(write) = write {
+            if ended_by_update(&object) {
+                write.ended(&Key::of(&object), object.meta().uid.as_deref());
+            } else if self.0.cache.informer::<K>().is_some_and(|informer| informer.selects(&object)) {
+                let is_as_asked = write.is_own() && wish.is_fulfilled(&object);
+                write.returned(object.clone(), is_as_asked);
+            }
+        }
+        Ok(object)
+    }
+}
+
+fn namespace_of<K: Object>(object: &K) -> Result<Option<&str>, Error> {
+    match (K::is_namespaced(), object.meta().namespace.as_deref()) {
+        (false, _) => Ok(None),
+        (true, Some(namespace)) => Ok(Some(namespace)),
+        (true, None) => Err(Error::new(format!("a {} needs metadata.namespace", K::kind(&())))),
+    }
+}
+
+/// Whether an update took the last thing away that held a deleted object: it is answered with the object, which is
+/// gone (`ShouldDeleteDuringUpdate` in `k8s.io/apiserver/pkg/registry/generic/registry/store.go`). A namespace is held
+/// by `spec.finalizers` besides; the watch tells of its end.
+fn ended_by_update<K: Object>(object: &K) -> bool {
+    let meta = object.meta();
+    let is_namespace = K::group(&()).is_empty() && K::kind(&()) == "Namespace";
+    meta.deletion_timestamp.is_some()
+        && meta.finalizers.as_ref().is_none_or(Vec::is_empty)
+        && meta.deletion_grace_period_seconds == Some(0)
+        && !is_namespace
+}
+
+/// Whether the object that a deletion answered with is still there: some kinds answer with the object that was
+/// removed (`ReturnDeletedObject`), all do so with one that a finalizer or a grace period holds.
+fn stays_after_delete<K: Object>(object: &K) -> bool {
+    object.meta().deletion_timestamp.is_some() && !ended_by_update(object)
+}

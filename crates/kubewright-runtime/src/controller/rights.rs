@@ -1,0 +1,78 @@
+//! The rights that a controller works with.
+
+use k8s_openapi::api::{core, events};
+
+use super::Controller;
+use crate::{
+    Object,
+    events::Form,
+    rbac::{Rights, Subject, Verb},
+};
+
+impl Controller {
+    /// Declares what it does with objects of a kind, for its [rights](Controller::rights).
+    #[must_use]
+    pub fn writes<K: Object>(mut self, verbs: impl IntoIterator<Item = Verb>) -> Self {
+        self.writes.add::<K>(verbs);
+        self
+    }
+
+    /// Declares what it does with a part of objects of a kind, such as `status`, for its [rights](Controller::rights).
+    #[must_use]
+    pub fn writes_subresource<K: Object>(
+        mut self,
+        subresource: &str,
+        verbs: impl IntoIterator<Item = Verb>,
+    ) -> Self {
+        self.writes.add_subresource::<K>(subresource, verbs);
+        self
+    }
+
+    /// Declares rights that its reconciles take for anything else: to [watch](Rights::watching) a kind from a reconcile, to
+    /// read past the cache, to scale, to guard, to run commands in containers, or what a [client](crate::Context::client)
+    /// is used for.
+    ///
+    /// ```
+    /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::Secret};
+    /// # use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler};
+    /// # struct Rollout;
+    /// # impl Reconciler for Rollout {
+    /// #     async fn reconcile(&self, _: &Context, _: &Key) -> Result<Outcome, Error> { Ok(Outcome::Done) }
+    /// # }
+    /// let controller = Controller::new("rollout", Rollout)
+    ///     .for_kind::<Deployment>()
+    ///     .may(|rights| rights.scaling::<Deployment>().live_reads::<Secret>());
+    /// ```
+    #[must_use]
+    pub fn may(mut self, declare: impl FnOnce(&mut Rights) -> &mut Rights) -> Self {
+        declare(&mut self.writes);
+        self
+    }
+
+    /// The least rights that it works with: to list and watch the kinds that it looks at (and to get those that it writes:
+    /// whether a write's result is still there is asked, where the watch cannot tell), what it declared to
+    /// [write](Controller::writes) and to [do else](Controller::may), and to record events.
+    #[must_use]
+    pub fn rights(&self) -> Rights {
+        let mut rights = self.writes.clone();
+        for subject in self.kinds.iter().filter_map(|kind| kind.subject()) {
+            let written = self.writes.concern(&subject, &[Verb::Create, Verb::Patch, Verb::Update]);
+            let verbs: &[Verb] =
+                if written { &[Verb::Get, Verb::List, Verb::Watch] } else { &[Verb::List, Verb::Watch] };
+            rights.imply(subject, verbs.iter().copied());
+        }
+        if let (true, Some(finalizers)) =
+            (self.owns_kinds, self.own.as_ref().map(|own| own.finalizers.clone()))
+        {
+            // An owner reference that blocks the owner's deletion needs this where the admission plugin
+            // OwnerReferencesPermissionEnforcement is on.
+            rights.imply(finalizers, [Verb::Update]);
+        }
+        let recorded = match self.events {
+            Form::Series => Subject::of::<events::v1::Event>(None),
+            Form::Core => Subject::of::<core::v1::Event>(None),
+        };
+        rights.imply(recorded, [Verb::Create, Verb::Patch]);
+        rights
+    }
+}

@@ -1,0 +1,146 @@
+//! Which events lead to a controller's keys.
+
+use std::any::type_name;
+
+use futures::{Stream, StreamExt};
+use kube::api::PartialObjectMeta;
+
+use super::{Controller, Last, OwnKind};
+use crate::{Key, Member, Object, Predicate, owner, pause, rbac::Subject, source::Kind};
+
+impl Controller {
+    /// The own kind: every creation, change and deletion of an object leads to its key.
+    #[must_use]
+    pub fn for_kind<K: Object>(mut self) -> Self {
+        if self.own.is_some() {
+            self.mistakes.push(format!("for_kind::<{}>: a controller has one own kind", type_name::<K>()));
+        }
+        self.own = Some(OwnKind {
+            group: K::group(&()).into_owned(),
+            kind: K::kind(&()).into_owned(),
+            finalizers: Subject::of::<K>(Some("finalizers")),
+            owner_key: owner::controller_key::<K>,
+            is_paused: pause::look::<K>,
+        });
+        self.kind(Kind::own(|object: &K| vec![Key::of(object)]))
+    }
+
+    /// A kind whose objects the own kind controls: an event leads to the key of the controlling owner (the owner
+    /// reference with `controller: true` to the own kind). Comes after `for_kind`.
+    #[must_use]
+    pub fn owns<K: Object>(mut self) -> Self {
+        let Some(owner_key) = self.own.as_ref().map(|own| own.owner_key) else {
+            self.mistakes.push(format!("owns::<{}> comes before for_kind", type_name::<K>()));
+            return self;
+        };
+        self.owns_kinds = true;
+        self.kind(Kind::mapped(move |object: &K| owner_key(object.meta()).into_iter().collect()))
+    }
+
+    /// A kind whose events lead to the keys that `mapping` finds. On a change it is asked about the state before and
+    /// after, on a deletion about the last one. It must not block.
+    #[must_use]
+    pub fn watches<K: Object>(self, mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Self {
+        self.kind(Kind::mapped(mapping))
+    }
+
+    /// [As `watches`](Controller::watches), in another cluster. A [`crate::Context`] does not read it: its cache is the
+    /// [`Member::cache`].
+    #[must_use]
+    pub fn watches_in<K: Object>(
+        self,
+        cluster: &Member,
+        mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
+    ) -> Self {
+        self.kind(Kind::mapped(mapping).elsewhere(cluster.cache().clone()))
+    }
+
+    /// As [`Controller::watches`], of the objects' metadata alone: the API server sends, and the cache keeps, no more than
+    /// that, as [`PartialObjectMeta`]. `ctx.get::<PartialObjectMeta<K>>(key)` reads it; it can be patched and deleted, not
+    /// updated. Beside `watches::<K>` of another controller it is a watch of its own.
+    #[must_use]
+    pub fn watches_metadata<K: Object>(
+        self,
+        mapping: impl Fn(&PartialObjectMeta<K>) -> Vec<Key> + Send + Sync + 'static,
+    ) -> Self {
+        self.watches(mapping)
+    }
+
+    /// As [`Controller::owns`], of the objects' metadata alone ([`Controller::watches_metadata`]).
+    #[must_use]
+    pub fn owns_metadata<K: Object>(self) -> Self {
+        self.owns::<PartialObjectMeta<K>>()
+    }
+
+    /// A kind that is read from the cache and whose events lead to nothing.
+    #[must_use]
+    pub fn reads<K: Object>(self) -> Self {
+        self.kind(Kind::<K>::read())
+    }
+
+    /// Lets only some events of the last added kind through; all of its predicates have to agree.
+    #[must_use]
+    pub fn predicate(mut self, predicate: Predicate) -> Self {
+        match (&self.last, self.kinds.last_mut()) {
+            (Last::Kind, Some(kind)) => {
+                if let Err(other) = kind.restrict(predicate) {
+                    self.mistakes.push(format!("a predicate on {other} follows a source of another kind"));
+                }
+            }
+            (Last::Stream, _) => {
+                self.mistakes.push("a predicate follows a stream of keys; filter the stream".into());
+            }
+            _ => self.mistakes.push("a predicate comes before any source".into()),
+        }
+        self
+    }
+
+    /// Does not wait for the last added kind when the API server does not serve it, because its CustomResourceDefinition
+    /// is not there (yet, or any more): as long as that is so, there are no objects of it. Without this the controller
+    /// waits for every kind before it starts to work. The watch begins when the kind is served, within seconds.
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        match (&self.last, self.kinds.last_mut()) {
+            (Last::Kind, Some(kind)) => kind.make_optional(),
+            _ => self
+                .mistakes
+                .push("optional() comes before any kind; call it after the kind that may be missing".into()),
+        }
+        self
+    }
+
+    /// Lets what a reconcile writes to objects of the last added kind wake its own key again; otherwise it does not.
+    ///
+    /// A reconcile has seen what it wrote: the answer is what the write returned, and it is in the cache. So the event of a
+    /// write, of the own status or of an owned object, does not wake the key whose reconcile made it. It does when there
+    /// is anything in it that the reconcile did not see: the server made something else of it than was asked for, somebody
+    /// else wrote to the object in between, or the write was one to delete. Other keys, other controllers and other replicas
+    /// hear of it in any case. What a write did whose answer was lost counts as somebody else's.
+    ///
+    /// For reconcilers that take one step each time and rely on being called again for the next one: they write, return
+    /// [`Outcome::Done`](crate::Outcome::Done), and expect the event. Better is to go on in the same reconcile.
+    #[must_use]
+    pub fn own_events(mut self) -> Self {
+        match (&self.last, self.kinds.last_mut()) {
+            (Last::Kind, Some(kind)) => kind.hear_own(),
+            _ => self.mistakes.push(
+                "own_events() comes before any kind; call it after the kind whose events it is about".into(),
+            ),
+        }
+        self
+    }
+
+    /// Any other reason for a reconcile; [`sources`](crate::sources) has some. When the stream ends the controller goes on.
+    #[must_use]
+    pub fn source(mut self, keys: impl Stream<Item = Key> + Send + 'static) -> Self {
+        self.streams.push(keys.boxed());
+        self.last = Last::Stream;
+        self
+    }
+
+    fn kind<K: Object>(mut self, kind: Kind<K>) -> Self {
+        self.kinds.push(Box::new(kind));
+        self.last = Last::Kind;
+        self
+    }
+}
