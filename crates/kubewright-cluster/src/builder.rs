@@ -16,12 +16,14 @@ use kubewright_apiserver::kinds::RuntimeConfig;
 use kubewright_apiserver::kubelet::Kubelets;
 use kubewright_apiserver::registry::{self, NodePorts, Registry, ServiceCidrs, Summary};
 use kubewright_controllers::{Setup, UnknownController};
-use kubewright_store::{Memory, Store};
+use kubewright_store::Store;
 use kubewright_world::{Pacing, World};
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
 use crate::cluster::administrator;
+use crate::journal::{Journal, Journaled};
+use crate::recording::{Recording, Unfit, replay};
 use crate::{Cluster, DataDirectory, DataError, Endpoint, ProcessSettings};
 
 /// Why a cluster did not start.
@@ -39,6 +41,9 @@ pub enum StartError {
     /// The key for tokens was not kept well.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// The recording makes no cluster.
+    #[error(transparent)]
+    Recording(#[from] Unfit),
     /// The objects of a new cluster were refused.
     #[error("the first objects could not be written: {0}")]
     Bootstrap(#[from] kubewright_apiserver::ApiError),
@@ -63,6 +68,8 @@ pub struct Builder {
     anonymous: bool,
     bootstrap_tokens: bool,
     admin: bool,
+    recording: Option<Recording>,
+    journal: Option<usize>,
     pacing: Option<Pacing>,
     objects: registry::Settings,
     edge: http::Settings,
@@ -86,6 +93,8 @@ impl Default for Builder {
             anonymous: true,
             bootstrap_tokens: false,
             admin: false,
+            recording: None,
+            journal: None,
             pacing: None,
             objects: registry::Settings::default(),
             edge: http::Settings::default(),
@@ -115,6 +124,20 @@ impl Builder {
     #[must_use]
     pub fn admin(mut self, wanted: bool) -> Self {
         self.admin = wanted;
+        self
+    }
+
+    /// Starts with what a recording left behind, objects and revisions. Instead of [data](Self::data).
+    #[must_use]
+    pub fn recording(mut self, recording: Recording) -> Self {
+        self.recording = Some(recording);
+        self
+    }
+
+    /// Notes who wrote what: the last `most` commits ([`Journal`](crate::journal::Journal)). Default: not.
+    #[must_use]
+    pub fn journal(mut self, most: usize) -> Self {
+        self.journal = Some(most);
         self
     }
 
@@ -328,12 +351,17 @@ impl Builder {
                 let key = data.token_key()?;
                 (Arc::new(data.store), Some(key))
             }
-            None => (Arc::new(Memory::new()), None),
+            None => (Arc::new(replay(&self.recording.unwrap_or_default()).await?), None),
+        };
+        let journal = self.journal.map(|most| Journal::new(world.clock, most));
+        let store = match &journal {
+            Some(journal) => Arc::new(Journaled { store, journal: journal.clone() }),
+            None => store,
         };
         let accounts = match (self.accounts, key) {
             (Some(accounts), _) => accounts,
             (None, Some(key)) => ServiceAccounts::new(key),
-            (None, None) => ServiceAccounts::new(TokenKey::generate()?),
+            (None, None) => ServiceAccounts::new(token_key(&world, self.endpoint.as_ref())?),
         };
         let accounts = Arc::new(accounts);
         let setup = Setup {
@@ -381,7 +409,7 @@ impl Builder {
         let server = ApiServer::with(config, self.edge);
         let admin =
             self.admin.then(|| Admin::new(server.downgrade(), world.clone(), pacer, shutdown.clone()));
-        let mut cluster = Cluster::new(server, world, shutdown, admin);
+        let mut cluster = Cluster::new(server, world, shutdown, admin, journal);
         let address = self.endpoint.as_ref().map(Endpoint::address);
         if let Some(endpoint) = self.endpoint {
             cluster.serve(endpoint, proxies.as_ref())?;
@@ -392,6 +420,14 @@ impl Builder {
             cluster.run_node(process, address.unwrap_or(nowhere)).await?;
         }
         Ok(cluster)
+    }
+}
+
+/// A key of the cluster's own. A simulation that nobody reaches over a socket takes it from its seed.
+fn token_key(world: &World, endpoint: Option<&Endpoint>) -> Result<TokenKey, KeyError> {
+    match (world.simulation(), endpoint) {
+        (Some(simulation), None) => TokenKey::of_simulation(&simulation),
+        _ => TokenKey::generate(),
     }
 }
 

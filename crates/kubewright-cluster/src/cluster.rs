@@ -2,24 +2,26 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use kube::Client;
 use kubewright_apiserver::authn::User;
 use kubewright_apiserver::http::ApiServer;
 use kubewright_apiserver::webhook::Local;
 use kubewright_controllers::{Builtin, Setup};
 use kubewright_kubelet::ProcessNode;
-use kubewright_runtime::{Manager, webhook};
+use kubewright_runtime::{Backlog, Manager, webhook};
 use kubewright_store::Revision;
 use kubewright_world::World;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
+use crate::journal::Journal;
 use crate::kubelets::{self, Reached};
 use crate::transport::{self, Caller};
 use crate::{Builder, ProcessSettings, StartError};
@@ -34,6 +36,10 @@ pub struct Cluster {
     shutdown: CancellationToken,
     tasks: Vec<JoinHandle<()>>,
     admin: Option<Admin>,
+    /// Whether nobody reaches the webhooks that are mounted.
+    unplugged: Arc<AtomicBool>,
+    journal: Option<Journal>,
+    backlog: Backlog,
 }
 
 impl Cluster {
@@ -59,22 +65,34 @@ impl Cluster {
         world: World,
         shutdown: CancellationToken,
         admin: Option<Admin>,
+        journal: Option<Journal>,
     ) -> Self {
-        Self { server, world, shutdown, tasks: Vec::new(), admin }
+        let unplugged = Arc::default();
+        Self {
+            server,
+            world,
+            shutdown,
+            tasks: Vec::new(),
+            admin,
+            unplugged,
+            journal,
+            backlog: Backlog::default(),
+        }
     }
 
     /// Runs built-in controllers as kube-controller-manager does: they share one cache, and each writes under its own
     /// identity. What its bootstrap role does not allow, it cannot do.
     pub(crate) fn run(&mut self, controllers: &[&Builtin], setup: &Setup) {
         let user = User::new("system:kube-controller-manager", Vec::<String>::new());
-        let reader = transport::lasting(&self.server, Caller { user, program: None }, "default");
+        let reader = transport::lasting(&self.server, self.caller(user), "default");
         let mut manager = Manager::in_process(reader, self.world.clone());
+        self.backlog = manager.backlog().clone();
         for builtin in controllers {
             let writer = User::new(builtin.identity.user, builtin.identity.groups.iter().copied());
             for controller in builtin.controllers(setup) {
                 let caller = Caller {
-                    user: writer.clone(),
                     program: Some(HeaderValue::from_static(builtin.identity.program)),
+                    ..self.caller(writer.clone())
                 };
                 let controller = controller.never_paused();
                 manager.add(controller.acting_as(transport::client(&self.server, caller, "default")));
@@ -95,7 +113,8 @@ impl Cluster {
         api_server: SocketAddr,
     ) -> kube::Result<()> {
         let name = settings.node();
-        let client = transport::client(&self.server, kubelets::caller(&name), "default");
+        let client =
+            transport::client(&self.server, kubelets::caller(&name, self.journal.is_some()), "default");
         let settings = settings.kubelet(client, self.world.clone(), api_server);
         let (node, run) = ProcessNode::start(settings, self.shutdown.child_token()).await?;
         self.server.kubelets().register(name, Arc::new(Reached { node, clock: self.world.clock }));
@@ -117,14 +136,38 @@ impl Cluster {
     /// A client that acts as somebody, under the RBAC of the cluster.
     #[must_use]
     pub fn client_as(&self, user: User) -> Client {
-        self.client_of(Caller { user, program: None }, "default")
+        self.client_of(self.caller(user), "default")
     }
 
     /// A client that acts as a service account, under the RBAC of the cluster.
     #[must_use]
     pub fn client_of_service_account(&self, namespace: &str, name: &str) -> Client {
         let user = User::service_account(namespace, name, "");
-        self.client_of(Caller { user, program: None }, namespace)
+        self.client_of(self.caller(user), namespace)
+    }
+
+    /// A client for an operator: it acts as its service account, `program` is its user agent (and so owns the fields that
+    /// it writes), and its watches last for ten years and have no bookmarks, so that virtual years are not spent on them.
+    /// That is all in which they differ from those of another client.
+    ///
+    /// # Errors
+    /// When `program` cannot be in a header.
+    pub fn client_of_operator(
+        &self,
+        namespace: &str,
+        service_account: &str,
+        program: &str,
+    ) -> Result<Client, http::header::InvalidHeaderValue> {
+        let user = User::service_account(namespace, service_account, "");
+        let caller = Caller { program: Some(HeaderValue::from_str(program)?), ..self.caller(user) };
+        Ok(match &self.admin {
+            Some(admin) => transport::lasting_behind(admin, &self.server, caller, namespace),
+            None => transport::lasting(&self.server, caller, namespace),
+        })
+    }
+
+    fn caller(&self, user: User) -> Caller {
+        Caller { user, program: None, is_noted: self.journal.is_some() }
     }
 
     fn client_of(&self, caller: Caller, default_namespace: &str) -> Client {
@@ -148,13 +191,35 @@ impl Cluster {
     /// # }
     /// ```
     pub fn mount_webhooks(&self, host: impl Into<String>, service: webhook::Service) {
-        self.server.registry().webhooks().attach(Arc::new(Mounted { host: host.into(), service }));
+        self.server.registry().webhooks().attach(Arc::new(Mounted {
+            host: host.into(),
+            service,
+            unplugged: Arc::clone(&self.unplugged),
+        }));
+    }
+
+    /// Whether the API server reaches the webhooks that are mounted; it does until this says otherwise. Where it does
+    /// not, it is answered with 503, and does what their `failurePolicy` says.
+    pub fn plug_webhooks(&self, reached: bool) {
+        self.unplugged.store(!reached, Ordering::Relaxed);
     }
 
     /// Time, faults and the log of requests, where the cluster was [asked for them](Builder::admin).
     #[must_use]
     pub fn admin(&self) -> Option<&Admin> {
         self.admin.as_ref()
+    }
+
+    /// Who wrote what, where the cluster was [asked for it](Builder::journal).
+    #[must_use]
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
+    }
+
+    /// What the built-in controllers have still to do.
+    #[must_use]
+    pub fn backlog(&self) -> &Backlog {
+        &self.backlog
     }
 
     /// The API as a tower service.
@@ -209,15 +274,20 @@ impl Cluster {
 struct Mounted {
     host: String,
     service: webhook::Service,
+    unplugged: Arc<AtomicBool>,
 }
 
 impl Local for Mounted {
     fn call(&self, request: &Request<Bytes>) -> Option<BoxFuture<'static, Response<Bytes>>> {
         let uri = request.uri();
         let called = uri.host() == Some(&*self.host) || uri.authority().is_some_and(|one| one == &*self.host);
-        called.then(|| {
-            let answer: BoxFuture<'static, _> = Box::pin(self.service.call(request.clone()));
-            answer
+        called.then(|| -> BoxFuture<'static, _> {
+            if self.unplugged.load(Ordering::Relaxed) {
+                let mut answer = Response::new(Bytes::new());
+                *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                return Box::pin(std::future::ready(answer));
+            }
+            Box::pin(self.service.call(request.clone()))
         })
     }
 }

@@ -61,9 +61,9 @@ impl ProcessSettings {
 }
 
 /// Who the kubelet of a node is: the authorizer for nodes says what it may do.
-pub(crate) fn caller(node: &str) -> Caller {
+pub(crate) fn caller(node: &str, is_noted: bool) -> Caller {
     let user = User::new(format!("system:node:{node}"), ["system:nodes", "system:authenticated"]);
-    Caller { user, program: Some(HeaderValue::from_static("kubelet")) }
+    Caller { user, program: Some(HeaderValue::from_static("kubelet")), is_noted }
 }
 
 /// The kubelet as the API server sees it.

@@ -18,7 +18,9 @@ pub mod admin;
 mod builder;
 mod cluster;
 mod data;
+pub mod journal;
 mod kubelets;
+pub mod recording;
 mod serve;
 mod transport;
 

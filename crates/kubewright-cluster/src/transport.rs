@@ -2,11 +2,13 @@
 //! vouches for. A request that is to go on in another protocol (`exec`, `attach`, `portforward`) gets a connection of its
 //! own, in memory.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures::FutureExt;
 use http::header::{HeaderValue, UPGRADE, USER_AGENT};
 use http::uri::{PathAndQuery, Uri};
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -16,8 +18,9 @@ use kubewright_apiserver::authn::User;
 use kubewright_apiserver::http::ApiServer;
 use tower::{BoxError, Service, ServiceExt, service_fn};
 
-use crate::admin::Admin;
 use crate::admin::front::Front;
+use crate::admin::{Admin, Asked};
+use crate::journal;
 
 /// Ten years, in seconds.
 const LONGEST_WATCH: u32 = 10 * 365 * 24 * 60 * 60;
@@ -32,6 +35,8 @@ pub(crate) struct Caller {
     pub(crate) user: User,
     /// The program, for requests that name none: whose the fields are that it writes (`managedFields`).
     pub(crate) program: Option<HeaderValue>,
+    /// Whether the journal tells of what it writes.
+    pub(crate) is_noted: bool,
 }
 
 /// A client of this caller: no socket, no TLS, no token. It does not keep the server: once the cluster has ended, its
@@ -54,14 +59,27 @@ pub(crate) fn client_behind(
 /// A client as [`client`], for caches: its watches last for ten years. Otherwise the server ends one after half an hour or
 /// more, which spreads the clients of a large cluster; virtual years are not to be spent on that.
 pub(crate) fn lasting(server: &ApiServer, caller: Caller, default_namespace: &str) -> Client {
-    through(server, caller, default_namespace, |server| {
-        server.map_request(|mut request: Request<kube::client::Body>| {
-            if let Some(uri) = lasting_watch(request.uri()) {
-                *request.uri_mut() = uri;
-            }
-            request
-        })
+    through(server, caller, default_namespace, |server| server.map_request(last))
+}
+
+/// The same for one whose requests pass an [`Admin`].
+pub(crate) fn lasting_behind(
+    admin: &Admin,
+    server: &ApiServer,
+    caller: Caller,
+    default_namespace: &str,
+) -> Client {
+    let admin = admin.clone();
+    through(server, caller, default_namespace, move |server| {
+        Front::new(server, admin.clone()).map_request(last)
     })
+}
+
+fn last(mut request: Request<kube::client::Body>) -> Request<kube::client::Body> {
+    if let Some(uri) = lasting_watch(request.uri()) {
+        *request.uri_mut() = uri;
+    }
+    request
 }
 
 /// The same watch with no end and no bookmarks; `None` for what is no watch.
@@ -99,6 +117,10 @@ where
         if let Some(program) = &caller.program {
             request.headers_mut().entry(USER_AGENT).or_insert_with(|| program.clone());
         }
+        let (parts, body) = request.into_parts();
+        let is_noted = caller.is_noted && parts.method != Method::GET;
+        let author = is_noted.then(|| Arc::new(Asked::of(&parts, &caller.user.name)));
+        let request = Request::from_parts(parts, body);
         let mut front = server.upgrade().map(&front);
         let switching = request.headers().contains_key(UPGRADE).then(|| caller.user.clone());
         async move {
@@ -106,7 +128,12 @@ where
             if let Some(user) = switching {
                 return Ok(connect(front.clone(), user, request).await?.map(Either::Right));
             }
-            let answered: Result<_, BoxError> = front.call(request).await.map_err(Into::into);
+            let answering = front.call(request);
+            let answered = match author {
+                Some(author) => journal::under(author, answering).await,
+                None => answering.await,
+            };
+            let answered: Result<_, BoxError> = answered.map_err(Into::into);
             Ok::<_, BoxError>(answered?.map(Either::Left))
         }
     });

@@ -10,6 +10,7 @@
 
 mod apply;
 mod author;
+mod backlog;
 mod cache;
 pub mod command;
 pub mod conditions;
@@ -58,6 +59,7 @@ pub use tokio_util::sync::CancellationToken;
 
 pub use self::{
     apply::Apply,
+    backlog::Backlog,
     cache::{Cache, Change, Index, Informer, Usage},
     connect::Connect,
     context::{Context, Deletion, Watching},

@@ -9,7 +9,8 @@ use kubewright_world::World;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Cache, Controller, Counters, LeaderElection, Leadership, Member, Phase, Runnable, Shard, Sharding,
+    Backlog, Cache, Controller, Counters, LeaderElection, Leadership, Member, Phase, Runnable, Shard,
+    Sharding,
     cache::Connection,
     health::Checks,
     metrics::Metrics,
@@ -30,6 +31,7 @@ pub struct Manager {
     /// Ends caches, sources and elections.
     stop: CancellationToken,
     controllers: Vec<Controller>,
+    backlog: Backlog,
     counters: Counters,
     metrics: Metrics,
     replicas: Replicas,
@@ -69,6 +71,7 @@ impl Manager {
             cache,
             stop,
             controllers: Vec::new(),
+            backlog: Backlog::default(),
             counters: Counters::default(),
             metrics: Metrics::new(),
             replicas: Replicas::Independent,
@@ -261,6 +264,12 @@ impl Manager {
     #[must_use]
     pub fn rights(&self) -> Rights {
         (*self.rights).clone()
+    }
+
+    /// What the controllers have still to do; a clone keeps telling it while the manager runs.
+    #[must_use]
+    pub fn backlog(&self) -> &Backlog {
+        &self.backlog
     }
 
     /// What this manager tells Prometheus. An operator's own metrics go there too.

@@ -3,10 +3,14 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use kubewright_cluster::StartError;
-use parking_lot::Mutex;
+use kubewright_cluster::{Builder, StartError};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::Deployed;
+use crate::history::Subject;
+
+/// How many writes are kept, to be told of.
+const JOURNAL: usize = 20_000;
 
 /// A cluster for a test: a control plane in this process, and what tests need. Clones are of the same one; it ends with
 /// the last.
@@ -19,6 +23,8 @@ pub struct Cluster {
 struct Inner {
     cluster: kubewright_cluster::Cluster,
     operators: Mutex<Vec<Deployed>>,
+    /// What the test has looked at last.
+    looked: Mutex<Vec<Subject>>,
 }
 
 impl Cluster {
@@ -31,7 +37,20 @@ impl Cluster {
     /// # Panics
     /// Outside a tokio runtime.
     pub async fn start() -> Result<Self, StartError> {
-        kubewright_cluster::Cluster::start().await.map(Self::from)
+        Self::of(kubewright_cluster::Cluster::builder()).await
+    }
+
+    /// A cluster of other settings, with faults to be had and writes noted.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn of(settings: Builder) -> Result<Self, StartError> {
+        let cluster = settings.admin(true).journal(JOURNAL).start().await?;
+        let inner = Inner { cluster, operators: Mutex::default(), looked: Mutex::default() };
+        Ok(Self { inner: Arc::new(inner), namespace: "default".into() })
     }
 
     /// The namespace in which the helpers act: the first that the test was given, or `default`.
@@ -46,7 +65,7 @@ impl Cluster {
         Self { inner: Arc::clone(&self.inner), namespace: namespace.into() }
     }
 
-    /// The operators that [run](Self::run) in it.
+    /// The operators that [run](Self::run) in it, or did.
     #[must_use]
     pub fn operators(&self) -> Vec<Deployed> {
         self.inner.operators.lock().clone()
@@ -55,12 +74,9 @@ impl Cluster {
     pub(crate) fn add_operator(&self, operator: Deployed) {
         self.inner.operators.lock().push(operator);
     }
-}
 
-impl From<kubewright_cluster::Cluster> for Cluster {
-    fn from(cluster: kubewright_cluster::Cluster) -> Self {
-        let inner = Inner { cluster, operators: Mutex::default() };
-        Self { inner: Arc::new(inner), namespace: "default".into() }
+    pub(crate) fn looked(&self) -> MutexGuard<'_, Vec<Subject>> {
+        self.inner.looked.lock()
     }
 }
 

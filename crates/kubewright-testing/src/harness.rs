@@ -8,9 +8,9 @@ use futures::FutureExt;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::ObjectMeta;
 
-use crate::Cluster;
 use crate::panics;
 use crate::trial::{Failure, Trial};
+use crate::{Cluster, Deployed};
 
 /// The variable of the environment that has a test run under one seed.
 const SEED: &str = "KUBEWRIGHT_SEED";
@@ -162,7 +162,11 @@ enum Caught {
 /// What comes after the body: faults stop, and what has to hold is looked at.
 async fn finish(trial: &mut Trial, cluster: &Cluster) -> Result<(), Failure> {
     trial.calm(cluster).await;
-    trial.end(cluster).await
+    trial.end(cluster).await?;
+    match cluster.operators().iter().find_map(Deployed::failure) {
+        Some(why) => Err(Failure::new(why)),
+        None => Ok(()),
+    }
 }
 
 #[expect(clippy::print_stderr, reason = "it is the output of a test that fails")]
@@ -171,6 +175,10 @@ async fn report(test: &Test, trial: &Trial, cluster: &Cluster, failure: &Caught)
         Caught::Told(failure) => Some(failure),
         Caught::Panic(_) => None,
     };
+    let looked_at = cluster.told();
+    if !looked_at.is_empty() {
+        eprintln!("what the test has looked at last:\n{looked_at}");
+    }
     for line in trial.failed(cluster, told).await {
         eprintln!("{line}");
     }
@@ -180,13 +188,10 @@ async fn report(test: &Test, trial: &Trial, cluster: &Cluster, failure: &Caught)
 }
 
 async fn start(test: &Test, seed: u64) -> Cluster {
-    let builder = kubewright_cluster::Cluster::builder()
-        .seed(seed)
-        .controllers(test.controllers)
-        .nodes(test.nodes)
-        .admin(true);
-    let cluster = builder.start().await.unwrap_or_else(|error| panic!("the cluster does not start: {error}"));
-    let cluster = Cluster::from(cluster);
+    let settings = kubewright_cluster::Cluster::builder().seed(seed);
+    let settings = settings.controllers(test.controllers).nodes(test.nodes);
+    let cluster = Cluster::of(settings).await;
+    let cluster = cluster.unwrap_or_else(|error| panic!("the cluster does not start: {error}"));
     for name in test.namespaces {
         let metadata = ObjectMeta { name: Some((*name).to_owned()), ..ObjectMeta::default() };
         cluster.create(&Namespace { metadata, ..Namespace::default() }).await;

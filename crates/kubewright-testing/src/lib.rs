@@ -24,14 +24,20 @@
 //! need: [time](Cluster::advance), [objects](Cluster::get), [operators](Cluster::run).
 
 mod cluster;
+mod difference;
 pub mod harness;
+mod history;
+mod line;
 mod objects;
 mod operator;
 mod panics;
+mod settle;
 mod time;
 mod trial;
 
 pub use kubewright_cluster::*;
 
 pub use cluster::Cluster;
+pub use history::{History, Write};
 pub use operator::{Deploy, Deployed};
+pub use time::Answer;

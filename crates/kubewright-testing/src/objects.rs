@@ -1,20 +1,23 @@
 //! Objects, as a test looks at them and changes them: by the administrator, in the cluster's namespace.
 
+use std::fmt::Display;
+
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kubewright_runtime::Object;
 use serde_json::Value;
 
 use crate::Cluster;
+use crate::history::Subject;
 
 impl Cluster {
     /// The object `name`.
     ///
     /// # Panics
-    /// When it is not there.
+    /// When it is not there; with its history.
     pub async fn get<K: Object>(&self, name: &str) -> K {
         match self.try_get(name).await {
             Some(object) => object,
-            None => panic!("there is no {} {name}", K::kind(&())),
+            None => panic!("there is no {} {name}\n{}", K::kind(&()), self.told()),
         }
     }
 
@@ -23,8 +26,11 @@ impl Cluster {
     /// # Panics
     /// When the API server does not say.
     pub async fn try_get<K: Object>(&self, name: &str) -> Option<K> {
-        let found = self.api::<K>(None).get_opt(name).await;
-        found.unwrap_or_else(|error| panic!("get {} {name}: {error}", K::kind(&()))).map(typed)
+        self.look_at(Subject::of::<K>(self.namespace(), name));
+        match self.api::<K>(None).get_opt(name).await {
+            Ok(found) => found.map(typed),
+            Err(error) => self.failed::<K>("get", name, &error),
+        }
     }
 
     /// All objects of a kind in the namespace, sorted by name.
@@ -32,51 +38,23 @@ impl Cluster {
     /// # Panics
     /// When the API server does not say.
     pub async fn list<K: Object>(&self) -> Vec<K> {
-        let found = self.api::<K>(None).list(&ListParams::default()).await;
-        let found = found.unwrap_or_else(|error| panic!("list {}: {error}", K::plural(&())));
-        found.items.into_iter().map(typed).collect()
-    }
-
-    /// Creates an object, in its own namespace if it names one; gives what was created.
-    ///
-    /// # Panics
-    /// When it is refused.
-    pub async fn create<K: Object>(&self, object: &K) -> K {
-        let created = self
-            .api::<K>(object.meta().namespace.as_deref())
-            .create(&PostParams::default(), &untyped(object))
-            .await;
-        created.map_or_else(|error| panic!("create {}: {error}", K::kind(&())), typed)
-    }
-
-    /// Replaces an object; gives what it is now.
-    ///
-    /// # Panics
-    /// When it is refused.
-    pub async fn update<K: Object>(&self, object: &K) -> K {
-        let name = object.meta().name.as_deref().unwrap_or_default();
-        let api = self.api::<K>(object.meta().namespace.as_deref());
-        let updated = api.replace(name, &PostParams::default(), &untyped(object)).await;
-        updated.map_or_else(|error| panic!("update {} {name}: {error}", K::kind(&())), typed)
-    }
-
-    /// Changes the object `name` by a merge patch, such as `json!({"spec": {"replicas": 2}})`; gives what it is now.
-    ///
-    /// # Panics
-    /// When it is refused.
-    pub async fn patch<K: Object>(&self, name: &str, patch: Value) -> K {
-        let patched = self.api::<K>(None).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
-        patched.map_or_else(|error| panic!("patch {} {name}: {error}", K::kind(&())), typed)
-    }
-
-    /// Deletes the object `name`. With finalizers, or dependents in the foreground, it is there until they are gone.
-    ///
-    /// # Panics
-    /// When it is refused.
-    pub async fn delete<K: Object>(&self, name: &str) {
-        if let Err(error) = self.api::<K>(None).delete(name, &DeleteParams::default()).await {
-            panic!("delete {} {name}: {error}", K::kind(&()));
+        match self.api::<K>(None).list(&ListParams::default()).await {
+            Ok(found) => found.items.into_iter().map(|object| self.noted(typed(object))).collect(),
+            Err(error) => self.failed::<K>("list", "", &error),
         }
+    }
+
+    /// The objects of a kind in the namespace that belong to another one: those with an owner reference to it.
+    ///
+    /// # Panics
+    /// When the API server does not say.
+    pub async fn owned_by<K: Object>(&self, owner: &impl Object) -> Vec<K> {
+        let uid = owner.meta().uid.as_deref().unwrap_or_default();
+        let mut all = self.list::<K>().await;
+        let refers =
+            |object: &K| object.meta().owner_references.iter().flatten().any(|owner| owner.uid == uid);
+        all.retain(refers);
+        all
     }
 
     /// Whether the object `name` is there.
@@ -87,12 +65,73 @@ impl Cluster {
         self.try_get::<K>(name).await.is_some()
     }
 
+    /// Creates an object, in its own namespace if it names one; gives what was created.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub async fn create<K: Object>(&self, object: &K) -> K {
+        let api = self.api::<K>(object.meta().namespace.as_deref());
+        match api.create(&PostParams::default(), &untyped(object)).await {
+            Ok(created) => self.noted(typed(created)),
+            Err(error) => {
+                self.failed::<K>("create", object.meta().name.as_deref().unwrap_or_default(), &error)
+            }
+        }
+    }
+
+    /// Replaces an object; gives what it is now.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub async fn update<K: Object>(&self, object: &K) -> K {
+        let name = object.meta().name.as_deref().unwrap_or_default();
+        let api = self.api::<K>(object.meta().namespace.as_deref());
+        match api.replace(name, &PostParams::default(), &untyped(object)).await {
+            Ok(updated) => self.noted(typed(updated)),
+            Err(error) => self.failed::<K>("update", name, &error),
+        }
+    }
+
+    /// Changes the object `name` by a merge patch, such as `json!({"spec": {"replicas": 2}})`; gives what it is now.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub async fn patch<K: Object>(&self, name: &str, patch: Value) -> K {
+        self.look_at(Subject::of::<K>(self.namespace(), name));
+        match self.api::<K>(None).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await {
+            Ok(patched) => typed(patched),
+            Err(error) => self.failed::<K>("patch", name, &error),
+        }
+    }
+
+    /// Deletes the object `name`. With finalizers, or dependents in the foreground, it is there until they are gone.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub async fn delete<K: Object>(&self, name: &str) {
+        self.look_at(Subject::of::<K>(self.namespace(), name));
+        if let Err(error) = self.api::<K>(None).delete(name, &DeleteParams::default()).await {
+            self.failed::<K>("delete", name, &error);
+        }
+    }
+
     fn api<K: Object>(&self, namespace: Option<&str>) -> Api<DynamicObject> {
         let kind = ApiResource::erase::<K>(&());
         match K::is_namespaced() {
             true => Api::namespaced_with(self.client(), namespace.unwrap_or_else(|| self.namespace()), &kind),
             false => Api::all_with(self.client(), &kind),
         }
+    }
+
+    fn noted<K: Object>(&self, object: K) -> K {
+        let meta = object.meta();
+        let namespace = meta.namespace.as_deref().unwrap_or_default();
+        self.look_at(Subject::of::<K>(namespace, meta.name.as_deref().unwrap_or_default()));
+        object
+    }
+
+    fn failed<K: Object>(&self, verb: &str, name: &str, error: &impl Display) -> ! {
+        panic!("{verb} {} {name}: {error}\n{}", K::kind(&()), self.told());
     }
 }
 

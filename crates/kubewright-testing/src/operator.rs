@@ -1,18 +1,21 @@
 //! Operators in a test: installed, under their own account and rights, and with an end that the test decides on.
 
+mod install;
+mod replica;
+
+use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use kube::api::{Api, ApiResource, DynamicObject, PostParams};
-use kube::core::GroupVersionKind;
-use kubewright_runtime::command::{Installation, Operator, Run};
-use kubewright_runtime::{CancellationToken, Error, Manager};
+use kubewright_runtime::command::Operator;
 use parking_lot::Mutex;
-use tokio::task::JoinHandle;
 
 use crate::Cluster;
+use replica::Replica;
 
+/// What makes the operator, each time that its process would start.
 type Make = Arc<dyn Fn() -> Operator + Send + Sync>;
 
 /// An operator that is about to be installed and run: `.await` does so.
@@ -21,9 +24,10 @@ pub struct Deploy {
     cluster: Cluster,
     make: Make,
     replicas: usize,
+    namespaces: Vec<String>,
 }
 
-/// An operator that runs in the cluster of a test. Clones are of the same one; it runs until it is stopped, or the cluster
+/// An operator in the cluster of a test. Clones are of the same one; it runs until it is stopped or crashes, or the cluster
 /// ends.
 #[derive(Clone)]
 pub struct Deployed(Arc<Inner>);
@@ -32,58 +36,55 @@ struct Inner {
     cluster: Cluster,
     make: Make,
     name: String,
-    namespace: String,
+    /// Which namespaces it looks at; none for all.
+    namespaces: Vec<String>,
     replicas: Mutex<Vec<Replica>>,
     number: usize,
 }
 
-struct Replica {
-    stop: CancellationToken,
-    task: JoinHandle<Result<(), Error>>,
-}
-
 impl Cluster {
     /// Installs an operator and runs it: the definitions of its kinds, its account and the rights that were generated for
-    /// it are created, and its manager runs as that account and with no other rights. `operator` is the function that
-    /// makes it, which a restart calls again as a new process would:
+    /// it are created, and its manager runs as that account and with no other rights, in the namespace
+    /// `<operator>-system`. `operator` is the function that makes it, which a restart calls again as a new process would:
     ///
     /// ```no_run
     /// # use kubewright_runtime::command::Operator;
     /// # fn operator() -> Operator { Operator::new("greeter", "1.0") }
     /// # async fn example(cluster: kubewright_testing::Cluster) {
-    /// let greeter = cluster.run(operator).await;
-    /// greeter.crash().await;
+    /// let greeter = cluster.run(operator).replicas(2).await;
     /// greeter.restart().await;
     /// # }
     /// ```
+    ///
+    /// # Panics
+    /// When it is awaited, and the operator makes no sense or the API server does not take it.
     pub fn run(&self, operator: impl Fn() -> Operator + Send + Sync + 'static) -> Deploy {
-        Deploy { cluster: self.clone(), make: Arc::new(operator), replicas: 1 }
+        Deploy { cluster: self.clone(), make: Arc::new(operator), replicas: 1, namespaces: Vec::new() }
     }
 }
 
 impl Deploy {
-    /// So many of it; more than one elect a leader.
+    /// So many of it, one of which works: more than one elect a leader. (One alone does not: it would spend a virtual year
+    /// on renewing a lease that nobody else wants.)
     pub fn replicas(mut self, number: usize) -> Self {
         self.replicas = number;
         self
     }
 
+    /// Only these namespaces are looked at, and it has no rights elsewhere (`--namespace`).
+    pub fn watching(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        self
+    }
+
     async fn deploy(self) -> Deployed {
-        let Self { cluster, make, replicas: number } = self;
+        let Self { cluster, make, replicas: number, namespaces } = self;
         let operator = make();
-        let installation = Installation::default();
         let name = operator.name().to_owned();
-        let namespace = format!("{name}-system");
-        let objects =
-            operator.manifests(&installation).unwrap_or_else(|error| panic!("operator {name}: {error}"));
-        for object in objects {
-            if !is_of_its_pods(&object, &name, &namespace) {
-                install(&cluster, &object).await;
-            }
-        }
-        let inner =
-            Inner { cluster: cluster.clone(), make, name, namespace, replicas: Mutex::default(), number };
-        let deployed = Deployed(Arc::new(inner));
+        install::install(&cluster, &operator, &namespaces).await;
+        let replicas = Mutex::default();
+        let deployed =
+            Deployed(Arc::new(Inner { cluster: cluster.clone(), make, name, namespaces, replicas, number }));
         deployed.start();
         cluster.add_operator(deployed.clone());
         deployed
@@ -99,32 +100,6 @@ impl IntoFuture for Deploy {
     }
 }
 
-/// Whether an object is of the pods in which the operator would run, if it did not run here.
-fn is_of_its_pods(object: &DynamicObject, name: &str, namespace: &str) -> bool {
-    let kind = object.types.as_ref().map(|types| types.kind.as_str());
-    let own = object.metadata.name.as_deref().unwrap_or_default();
-    object.metadata.namespace.as_deref() == Some(namespace)
-        && match kind {
-            Some("Deployment") => own == name,
-            Some("Service") => own.strip_prefix(name) == Some("-metrics"),
-            _ => false,
-        }
-}
-
-async fn install(cluster: &Cluster, object: &DynamicObject) {
-    let types = object.types.as_ref().unwrap_or_else(|| panic!("a manifest without a kind: {object:?}"));
-    let kind = GroupVersionKind::try_from(types).unwrap_or_else(|error| panic!("a manifest: {error}"));
-    let kind = ApiResource::from_gvk(&kind);
-    let api: Api<DynamicObject> = match &object.metadata.namespace {
-        Some(namespace) => Api::namespaced_with(cluster.client(), namespace, &kind),
-        None => Api::all_with(cluster.client(), &kind),
-    };
-    if let Err(error) = api.create(&PostParams::default(), object).await {
-        let name = object.metadata.name.as_deref().unwrap_or_default();
-        panic!("the operator cannot be installed: {} {name}: {error}", types.kind);
-    }
-}
-
 impl Deployed {
     /// Its name.
     #[must_use]
@@ -132,59 +107,105 @@ impl Deployed {
         &self.0.name
     }
 
-    /// Ends it as a rolling update does, and starts it anew.
+    /// Ends it as a rolling update does, if it runs, and starts it anew.
+    ///
+    /// # Panics
+    /// When it ended with an error.
     pub async fn restart(&self) {
         self.stop().await;
         self.start();
     }
 
-    /// Ends it in the middle of what it is at, as a kill does: nothing is finished, no lease is released. It is not started
-    /// anew before [`Self::restart`].
-    pub async fn crash(&self) {
+    /// Asks it to end, and waits until it has.
+    ///
+    /// # Panics
+    /// When it ended with an error.
+    pub async fn stop(&self) {
         let replicas = std::mem::take(&mut *self.0.replicas.lock());
-        for replica in &replicas {
-            replica.task.abort();
-        }
+        replicas.iter().for_each(Replica::ask_to_end);
         for replica in replicas {
-            // That it was aborted.
-            let _ = replica.task.await;
+            if let Some(why) = replica.ended().await {
+                panic!("the operator {} ended: {why}", self.0.name);
+            }
         }
     }
 
-    /// Asks it to end, and waits until it has.
-    pub async fn stop(&self) {
+    /// Kills it in the middle of what it is at: nothing is finished, no lease is released. [`Self::restart`] starts it
+    /// anew.
+    pub async fn crash(&self) {
         let replicas = std::mem::take(&mut *self.0.replicas.lock());
-        for replica in &replicas {
-            replica.stop.cancel();
-        }
+        replicas.iter().for_each(Replica::kill);
         for replica in replicas {
-            match replica.task.await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => panic!("operator {}: {error}", self.0.name),
-                Err(error) => panic!("operator {}: {error}", self.0.name),
-            }
+            // Whatever it says: it was killed.
+            let _ = replica.ended().await;
         }
+    }
+
+    /// Kills the replica that leads, or the only one, as [`Self::crash`] does; the others go on.
+    pub async fn crash_leader(&self) {
+        let leader = {
+            let mut replicas = self.0.replicas.lock();
+            let at = replicas.iter().position(Replica::is_leading);
+            at.map(|at| replicas.remove(at))
+        };
+        if let Some(leader) = leader {
+            leader.kill();
+            let _ = leader.ended().await;
+        }
+    }
+
+    /// Lets each replica write so many times more, and kills it when it is about to write again: between any two writes of
+    /// it. What it writes to keep its lease does not count.
+    ///
+    /// ```no_run
+    /// # use kubewright_testing::{Cluster, Deployed};
+    /// # async fn example(cluster: Cluster, operator: Deployed) {
+    /// for writes in 0.. {
+    ///     operator.crash_after(writes);
+    ///     // ... give it something to do ...
+    ///     cluster.settle().await;
+    ///     if operator.is_running() {
+    ///         break; // it had no more to write
+    ///     }
+    ///     operator.restart().await;
+    ///     cluster.settle().await;
+    ///     // ... what has to hold, and undo it ...
+    /// }
+    /// # }
+    /// ```
+    pub fn crash_after(&self, writes: u64) {
+        self.0.replicas.lock().iter().for_each(|replica| replica.kill_after(writes));
+    }
+
+    /// Whether all of its replicas run.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let replicas = self.0.replicas.lock();
+        replicas.len() == self.0.number && replicas.iter().all(Replica::is_running)
+    }
+
+    /// Whether nothing is left for it to do, as [`Cluster::settle`] means it.
+    pub(crate) fn is_at_rest(&self, horizon: Duration) -> bool {
+        self.0.replicas.lock().iter().all(|replica| replica.is_at_rest(horizon))
+    }
+
+    /// Why a replica has ended that nobody asked to.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let failure = self.0.replicas.lock().iter().find_map(Replica::failure);
+        failure.map(|why| format!("the operator {} ended: {why}", self.0.name))
     }
 
     fn start(&self) {
         let mut replicas = self.0.replicas.lock();
         for _ in 0..self.0.number {
-            replicas.push(self.replica());
+            let Inner { cluster, make, namespaces, number, .. } = &*self.0;
+            replicas.push(Replica::start(cluster, make(), namespaces, *number > 1));
         }
     }
+}
 
-    fn replica(&self) -> Replica {
-        let Inner { cluster, make, name, namespace, number, .. } = &*self.0;
-        let client = cluster.client_of_service_account(namespace, name);
-        let manager = Manager::in_process(client, cluster.world().clone());
-        let run = Run {
-            leader_elect: *number > 1,
-            leader_elect_resource_namespace: Some(namespace.clone()),
-            ..Run::default()
-        };
-        let manager =
-            make().manager(manager, &run).unwrap_or_else(|error| panic!("operator {name}: {error}"));
-        let stop = cluster.shutdown().child_token();
-        Replica { task: tokio::spawn(manager.run(stop.clone())), stop }
+impl fmt::Debug for Deployed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Deployed").field(&self.0.name).finish()
     }
 }

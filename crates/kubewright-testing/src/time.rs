@@ -4,6 +4,9 @@ use std::future::Future;
 use std::panic::Location;
 use std::time::Duration;
 
+use kubewright_cluster::journal::Journal;
+use kubewright_store::Revision;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::Cluster;
@@ -12,7 +15,7 @@ use crate::Cluster;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What whoever is due at a moment gets to do what it does without waiting.
 const MOMENT: Duration = Duration::from_millis(1);
-/// The shortest time between two looks.
+/// The shortest time between two looks at what is no write.
 const STEP: Duration = Duration::from_millis(10);
 
 /// What a condition says: `bool`, or the thing that is waited for as an `Option`, or a `Result` whose error is told.
@@ -53,16 +56,29 @@ impl<T, E: std::fmt::Display> Answer for Result<T, E> {
 
 impl Cluster {
     /// Lets so much cluster time pass, and what falls due in it happen, in its order. When it returns, whoever was due at
-    /// the end has done what it does without waiting for something else.
+    /// the end has done what it does without waiting for something else (which takes another millisecond).
     pub async fn advance(&self, by: Duration) {
         tokio::time::sleep(by).await;
         tokio::time::sleep(MOMENT).await;
     }
 
-    /// Lets time pass until a condition holds, for at most `within`; gives what it is about.
+    /// Lets time pass until a condition holds, for at most `within`; gives what it is about. It is looked at after every
+    /// write, and now and then for what is no write.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # async fn example(cluster: kubewright_testing::Cluster) {
+    /// let is_ready = async |cluster: kubewright_testing::Cluster| {
+    ///     let status = cluster.get::<Deployment>("web").await.status?;
+    ///     status.ready_replicas.filter(|ready| *ready == 3)
+    /// };
+    /// cluster.run_until(is_ready, Duration::from_mins(10)).await;
+    /// # }
+    /// ```
     ///
     /// # Panics
-    /// When it does not hold by then.
+    /// When it does not hold by then; with the histories of the objects that it looked at.
     #[track_caller]
     pub fn run_until<A, F>(
         &self,
@@ -73,7 +89,7 @@ impl Cluster {
         A: Answer,
         F: Future<Output = A>,
     {
-        self.look(condition, within, Location::caller())
+        self.wait(condition, within, Location::caller())
     }
 
     /// As [`Self::run_until`], within a minute.
@@ -86,10 +102,28 @@ impl Cluster {
         A: Answer,
         F: Future<Output = A>,
     {
-        self.look(condition, PATIENCE, Location::caller())
+        self.wait(condition, PATIENCE, Location::caller())
     }
 
-    async fn look<A, F>(
+    /// Lets so much time pass, in which a condition has to hold all the while. It is looked at after every write, and now
+    /// and then for what is no write.
+    ///
+    /// # Panics
+    /// When it does not hold; with the histories of the objects that it looked at.
+    #[track_caller]
+    pub fn consistently<A, F>(
+        &self,
+        condition: impl FnMut(Self) -> F,
+        lasting: Duration,
+    ) -> impl Future<Output = ()>
+    where
+        A: Answer,
+        F: Future<Output = A>,
+    {
+        self.hold(condition, lasting, Location::caller())
+    }
+
+    async fn wait<A, F>(
         &self,
         mut condition: impl FnMut(Self) -> F,
         within: Duration,
@@ -99,18 +133,87 @@ impl Cluster {
         A: Answer,
         F: Future<Output = A>,
     {
-        let (start, end) = (Instant::now(), Instant::now() + within);
+        let mut looks = Looks::begin(self, within);
         loop {
-            let why = match condition(self.clone()).await.thing() {
+            let why = match looks.look(&mut condition).await {
                 Ok(thing) => return thing,
                 Err(why) => why,
             };
-            if Instant::now() >= end {
-                panic!("{asked}: not within {within:?}: {why}");
+            if !looks.next().await {
+                panic!("{asked}: not within {within:?}: {why}\n{}", self.told());
             }
-            // Who waits for long need not know to the moment.
-            let gap = STEP.max(start.elapsed() / 100);
-            tokio::time::sleep_until((Instant::now() + gap).min(end)).await;
         }
+    }
+
+    async fn hold<A, F>(
+        &self,
+        mut condition: impl FnMut(Self) -> F,
+        lasting: Duration,
+        asked: &'static Location<'static>,
+    ) where
+        A: Answer,
+        F: Future<Output = A>,
+    {
+        let mut looks = Looks::begin(self, lasting);
+        loop {
+            if let Err(why) = looks.look(&mut condition).await {
+                let held = looks.start.elapsed();
+                panic!("{asked}: not for {lasting:?}, but for {held:?}: {why}\n{}", self.told());
+            }
+            if !looks.next().await {
+                return;
+            }
+        }
+    }
+}
+
+/// Looks at a condition again and again.
+struct Looks<'a> {
+    cluster: &'a Cluster,
+    writes: Option<watch::Receiver<Revision>>,
+    start: Instant,
+    end: Instant,
+}
+
+impl<'a> Looks<'a> {
+    fn begin(cluster: &'a Cluster, lasting: Duration) -> Self {
+        let start = Instant::now();
+        Self { cluster, writes: cluster.journal().map(Journal::follow), start, end: start + lasting }
+    }
+
+    async fn look<A, F>(&mut self, condition: &mut impl FnMut(Cluster) -> F) -> Result<A::Thing, String>
+    where
+        A: Answer,
+        F: Future<Output = A>,
+    {
+        if let Some(writes) = &mut self.writes {
+            writes.mark_unchanged();
+        }
+        self.cluster.look_away();
+        condition(self.cluster.clone()).await.thing()
+    }
+
+    /// Waits until it is worth to look again: somebody has written since, or some time has passed. Who waits for long need
+    /// not know to the moment. `false` when the time is up.
+    async fn next(&mut self) -> bool {
+        let now = Instant::now();
+        if now >= self.end {
+            return false;
+        }
+        let next = (now + STEP.max(self.start.elapsed() / 100)).min(self.end);
+        let written = async {
+            if let Some(writes) = &mut self.writes
+                && writes.changed().await.is_ok()
+            {
+                return;
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            biased;
+            () = written => {}
+            () = tokio::time::sleep_until(next) => {}
+        }
+        true
     }
 }

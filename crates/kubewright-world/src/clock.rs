@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use crate::standstill::{self, TooLong};
@@ -12,7 +12,11 @@ pub const SIMULATION_START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 /// Tells the wall-clock time of its world. Waiting is tokio's business (`tokio::time`).
 #[derive(Clone, Copy, Debug)]
-pub struct Clock(Source);
+pub struct Clock {
+    source: Source,
+    /// How far it goes ahead of its world; what it tells is behind when this is negative.
+    skew: SignedDuration,
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Source {
@@ -31,41 +35,58 @@ struct Origin {
 }
 
 impl Clock {
+    fn of(source: Source) -> Self {
+        Self { source, skew: SignedDuration::ZERO }
+    }
+
+    /// This clock as a machine has it whose time is wrong: so much ahead, or behind if that is negative.
+    #[must_use]
+    pub fn skewed(self, by: SignedDuration) -> Self {
+        Self { skew: self.skew.saturating_add(by), ..self }
+    }
+
+    /// Whether it is the clock of a simulation: of tokio's time, with nobody outside.
+    pub(crate) fn is_simulated(&self) -> bool {
+        matches!(self.source, Source::Simulated(_))
+    }
+
     /// The machine's clock.
     #[must_use]
     pub fn system() -> Self {
-        Self(Source::System)
+        Self::of(Source::System)
     }
 
     /// [`SIMULATION_START`] now, and from here on as fast as tokio's clock: paused, advanced or real.
     #[must_use]
     pub fn simulated() -> Self {
-        Self(Source::Simulated(Origin { start: SIMULATION_START, at: Instant::now() }))
+        Self::of(Source::Simulated(Origin { start: SIMULATION_START, at: Instant::now() }))
     }
 
     /// `start` now, and from here on as fast as tokio's clock, which somebody paces.
     pub(crate) fn paced(start: Timestamp) -> Self {
-        Self(Source::Paced(Origin { start, at: Instant::now() }))
+        Self::of(Source::Paced(Origin { start, at: Instant::now() }))
     }
 
     /// The time, to the nanosecond.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
     pub fn now(&self) -> Timestamp {
-        match self.0 {
+        let now = match self.source {
             Source::System => Timestamp::now(),
             Source::Simulated(origin) | Source::Paced(origin) => {
                 let passed = Instant::now().duration_since(origin.at);
                 origin.start.saturating_add(passed).unwrap_or(Timestamp::MAX)
             }
-        }
+        };
+        let end = if self.skew.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
+        now.saturating_add(self.skew).unwrap_or(end)
     }
 
     /// The clock by which those outside live: the machine's, where there are any. Certificates are made and checked by
     /// it, as the programs outside do with theirs.
     #[must_use]
     pub fn outside(&self) -> Self {
-        match self.0 {
+        match self.source {
             Source::Paced(_) => Self::system(),
             Source::System | Source::Simulated(_) => *self,
         }
@@ -74,7 +95,7 @@ impl Clock {
     /// Whether time may jump: whoever keeps connections to the outside should not end them for having been silent.
     #[must_use]
     pub fn may_jump(&self) -> bool {
-        !matches!(self.0, Source::System)
+        !matches!(self.source, Source::System)
     }
 
     /// Waits for an answer from outside, for at most `longest`. On a [paced](crate::Pacing) clock time stands still
@@ -84,7 +105,7 @@ impl Clock {
     /// # Errors
     /// When there is no answer for so long.
     pub async fn wait_outside<F: Future>(&self, longest: Duration, answer: F) -> Result<F::Output, TooLong> {
-        match self.0 {
+        match self.source {
             Source::Paced(_) => standstill::wait(longest, answer).await,
             Source::System | Source::Simulated(_) => {
                 tokio::time::timeout(longest, answer).await.map_err(|_| TooLong)
@@ -103,6 +124,15 @@ mod tests {
         assert_eq!(clock.now(), SIMULATION_START);
         tokio::time::sleep(Duration::from_secs(3600)).await;
         assert_eq!(clock.now(), SIMULATION_START + Duration::from_secs(3600));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_skewed_clock_is_wrong_by_as_much_all_the_time() {
+        let clock = Clock::simulated();
+        let (ahead, behind) = (SignedDuration::from_secs(90), SignedDuration::from_secs(-30));
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        assert_eq!(clock.skewed(ahead).now().duration_since(clock.now()), ahead);
+        assert_eq!(clock.skewed(ahead).skewed(behind).now().duration_since(clock.now()), ahead + behind);
     }
 
     #[tokio::test(start_paused = true)]

@@ -8,11 +8,13 @@
 mod clock;
 mod dice;
 mod pacing;
+mod simulation;
 mod standstill;
 
 pub use clock::{Clock, SIMULATION_START};
 pub use dice::Dice;
 pub use pacing::{BadPacing, Ended, Pacer, Pacing};
+pub use simulation::Simulation;
 pub use standstill::TooLong;
 
 /// A clock and dice, cheap to clone; clones share the dice.
@@ -44,5 +46,12 @@ impl World {
     #[must_use]
     pub fn simulated(seed: u64) -> Self {
         Self { clock: Clock::simulated(), dice: Dice::from_seed(seed) }
+    }
+
+    /// The proof that this world is a simulation with nobody outside; `None` for a real one, and for one that others reach
+    /// over sockets.
+    #[must_use]
+    pub fn simulation(&self) -> Option<Simulation> {
+        self.clock.is_simulated().then(|| Simulation::of(self.dice.clone()))
     }
 }

@@ -56,7 +56,7 @@ pub use read::{List, expired_page};
 pub use scale::paths as scale_paths;
 pub use settings::Settings;
 pub use summary::Summary;
-pub use tags::tags;
+pub use tags::{tags, tags_of};
 pub use update::Part;
 
 use crate::admission::Dynamic;

@@ -17,19 +17,39 @@ use crate::schema::definition::{self, Versions};
 /// # Errors
 /// The function that it gives says why bytes are no object.
 pub fn tags(stored: &Stored<'_>) -> impl FnMut(&str, &[u8]) -> Result<Summary, String> + use<> {
+    tagger(&defined(|collection| stored.values(collection).into_values().collect()))
+}
+
+/// As [`tags`], of anything that tells the values of a collection. Of a definition there may be several states; the first
+/// that has a kind counts for it.
+///
+/// # Errors
+/// As those of [`tags`].
+pub fn tags_of<'a, F>(values: F) -> impl FnMut(&str, &[u8]) -> Result<Summary, String> + use<'a, F>
+where
+    F: Fn(&str) -> Vec<&'a [u8]>,
+{
+    tagger(&defined(values))
+}
+
+/// The kinds that definitions make.
+fn defined<'a>(values: impl Fn(&str) -> Vec<&'a [u8]>) -> Vec<Arc<Kind>> {
     let kinds = Kinds::built_in();
     let definitions = kinds.iter().filter(|kind| kind.behaviour.role == Role::Definition);
-    let custom: Vec<Arc<Kind>> = definitions
-        .flat_map(|kind| stored.values(&kind.collection).into_values())
+    let custom = definitions
+        .flat_map(|kind| values(&kind.collection))
         .filter_map(|bytes| serde_json::from_slice::<Value>(bytes).ok())
         .flat_map(|definition| {
             let versions = Versions::of(&definition, None, Revision(0), &BTreeSet::new());
             definition::kinds(&definition, &Arc::new(versions))
-        })
-        .map(Arc::new)
-        .collect();
+        });
+    custom.map(Arc::new).collect()
+}
+
+fn tagger(custom: &[Arc<Kind>]) -> impl FnMut(&str, &[u8]) -> Result<Summary, String> + use<> {
+    let kinds = Kinds::built_in();
     let mut by_collection: BTreeMap<Name, Arc<Kind>> = BTreeMap::new();
-    for kind in kinds.iter().chain(&custom) {
+    for kind in kinds.iter().chain(custom) {
         let known = by_collection.entry(Arc::clone(&kind.collection)).or_insert_with(|| Arc::clone(kind));
         if kind.is_storage() {
             *known = Arc::clone(kind);

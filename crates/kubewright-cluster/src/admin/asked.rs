@@ -43,7 +43,7 @@ pub struct Asked {
 
 impl Asked {
     /// What the head of a request says; `user` is who shows its credentials.
-    pub(super) fn of(parts: &Parts, user: &str) -> Self {
+    pub(crate) fn of(parts: &Parts, user: &str) -> Self {
         let header = |name| parts.headers.get(name).map_or("", |value| value.to_str().unwrap_or_default());
         let user = match header(http::header::HeaderName::from_static("impersonate-user")) {
             "" => user,

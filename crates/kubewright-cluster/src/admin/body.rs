@@ -12,9 +12,9 @@ use kubewright_apiserver::http::{ResponseBody, protobuf};
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::Admin;
 use super::asked::Asked;
 use super::watches::{End, Order, WatchId};
+use super::{Admin, Telling};
 
 /// The connection was cut, as a fault wanted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -138,12 +138,14 @@ impl Watch {
                         return Poll::Ready(Some(Ok(kept)));
                     }
                     let told = ready!(never_fails(Pin::new(&mut self.server).poll_frame(context)));
-                    match told {
-                        Some(Ok(frame)) if self.admin.watch_is_struck(self.id, &self.asked) => {
-                            self.kept = Some(frame);
-                        }
-                        Some(told) => return Poll::Ready(Some(told)),
-                        None => self.over = true,
+                    let Some(Ok(frame)) = told else {
+                        self.over = true;
+                        continue;
+                    };
+                    match self.admin.watch_tells(self.id, &self.asked) {
+                        Telling::Once => return Poll::Ready(Some(Ok(frame))),
+                        Telling::Twice => return Poll::Ready(Some(Ok(twice(frame, self.protobuf)))),
+                        Telling::Ordered => self.kept = Some(frame),
                     }
                 }
             }
@@ -171,6 +173,30 @@ impl Drop for Watch {
     }
 }
 
+/// A piece of events with each of them two times.
+fn twice(frame: Frame<Bytes>, protobuf: bool) -> Frame<Bytes> {
+    frame.map_data(|bytes| {
+        let mut doubled = Vec::with_capacity(2 * bytes.len());
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let (event, others) = rest.split_at(first_event(rest, protobuf).min(rest.len()));
+            doubled.extend_from_slice(event);
+            doubled.extend_from_slice(event);
+            rest = others;
+        }
+        doubled.into()
+    })
+}
+
+/// How long the first event is: a line, or in protobuf what four bytes in front of it say.
+fn first_event(events: &[u8], protobuf: bool) -> usize {
+    match (protobuf, events) {
+        (true, [a, b, c, d, ..]) => 4 + u32::from_be_bytes([*a, *b, *c, *d]) as usize,
+        (true, _) => events.len(),
+        (false, _) => events.iter().position(|byte| *byte == b'\n').map_or(events.len(), |end| end + 1),
+    }
+}
+
 /// The event of a watch that fails.
 pub(super) fn error_event(error: &ApiError, protobuf: bool) -> Bytes {
     let status = error.to_status();
@@ -178,4 +204,19 @@ pub(super) fn error_event(error: &ApiError, protobuf: bool) -> Bytes {
         return protobuf::encode_event("ERROR", &protobuf::encode(&status).unwrap_or_default()).into();
     }
     format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_event_of_a_piece_is_told_twice_in_its_place() {
+        let doubled = |bytes: &'static [u8], protobuf| {
+            twice(Frame::data(Bytes::from_static(bytes)), protobuf).into_data().expect("data")
+        };
+        assert_eq!(doubled(b"{1}\n{2}\n", false), &b"{1}\n{1}\n{2}\n{2}\n"[..]);
+        assert_eq!(doubled(b"\0\0\0\x01a\0\0\0\0", true), &b"\0\0\0\x01a\0\0\0\x01a\0\0\0\0\0\0\0\0"[..]);
+        assert_eq!(doubled(b"\xff\xff\xff\xffa", true), &b"\xff\xff\xff\xffa\xff\xff\xff\xffa"[..]);
+    }
 }

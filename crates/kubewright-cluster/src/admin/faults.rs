@@ -123,7 +123,7 @@ impl Faults {
     /// What befalls a watch that is about to tell some events.
     pub(super) fn on_delivery(&mut self, asked: &Asked) -> Option<(RuleId, Fault)> {
         let mut rules = self.rules.iter_mut().filter(|(_, armed)| {
-            armed.rule.fault.is_of_watches() && armed.rule.schedule.is_some() && armed.rule.matches(asked)
+            armed.rule.fault.is_of_watches() && !armed.rule.is_of_open_watches() && armed.rule.matches(asked)
         });
         rules.find_map(|(id, armed)| armed.strikes().then(|| (*id, armed.rule.fault.clone())))
     }

@@ -65,7 +65,7 @@ pub struct Match {
     /// The name in the URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Who acts, such as `system:serviceaccount:default:web`.
+    /// Who acts, such as `system:serviceaccount:default:web`; with a `*` at its end, all who begin so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// How the header `User-Agent` begins.
@@ -103,9 +103,14 @@ impl Match {
             && is(&self.subresource, &asked.subresource)
             && is(&self.namespace, &asked.namespace)
             && is(&self.name, &asked.name)
-            && is(&self.user, &asked.user)
+            && self.user.as_ref().is_none_or(|wanted| is_user(wanted, &asked.user))
             && self.user_agent.as_ref().is_none_or(|start| asked.user_agent.starts_with(start.as_str()))
     }
+}
+
+/// Whether a user is the one who is wanted, or one of those if that ends in `*`.
+fn is_user(wanted: &str, user: &str) -> bool {
+    wanted.strip_suffix('*').map_or(wanted == user, |start| user.starts_with(start))
 }
 
 #[cfg(test)]
@@ -149,6 +154,8 @@ mod tests {
             (r#"{"name": "we"}"#, false),
             (r#"{"user": "alice"}"#, true),
             (r#"{"user": "bob"}"#, false),
+            (r#"{"user": "al*"}"#, true),
+            (r#"{"user": "bo*"}"#, false),
             (r#"{"userAgent": "manager/"}"#, true),
             (r#"{"userAgent": "kubectl"}"#, false),
             (r#"{"resource": "deployments", "namespace": "test"}"#, false),

@@ -149,11 +149,7 @@ impl Admin {
         let since = Since { time: Instant::now(), revision };
         let mut state = self.0.state.lock();
         let State { faults, watches, .. } = &mut *state;
-        let now_open = if rule.schedule.is_none() && rule.fault.is_of_watches() {
-            watches.meant(&rule)
-        } else {
-            Vec::new()
-        };
+        let now_open = if rule.is_of_open_watches() { watches.meant(&rule) } else { Vec::new() };
         let fault = rule.fault.clone();
         let id = faults.add(rule, &self.0.world.dice, since);
         faults.struck(id, now_open.len() as u64);
@@ -243,15 +239,29 @@ impl Admin {
         self.0.state.lock().watches.order(id, Instant::now(), waker)
     }
 
-    /// Whether something befalls a watch that is about to tell some events.
-    fn watch_is_struck(&self, id: WatchId, asked: &Asked) -> bool {
+    /// What befalls a watch that is about to tell some events.
+    fn watch_tells(&self, id: WatchId, asked: &Asked) -> Telling {
         let mut state = self.0.state.lock();
-        let struck = state.faults.on_delivery(asked);
-        if let Some((rule, fault)) = &struck {
-            befall(&mut state.watches, id, *rule, fault, Instant::now());
+        match state.faults.on_delivery(asked) {
+            None => Telling::Once,
+            Some((_, Fault::RepeatWatch {})) => Telling::Twice,
+            Some((rule, fault)) => {
+                befall(&mut state.watches, id, rule, &fault, Instant::now());
+                Telling::Ordered
+            }
         }
-        struck.is_some()
     }
+}
+
+/// How a watch tells a piece of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Telling {
+    /// As it is.
+    Once,
+    /// Each event two times.
+    Twice,
+    /// As it is now ordered to.
+    Ordered,
 }
 
 /// Has a fault befall a watch.

@@ -57,6 +57,8 @@ pub enum Fault {
     },
     /// A watch ends with 410: its history is no longer there.
     ExpireWatch {},
+    /// Events are told twice, as by a watch that is opened again a little before where the last one ended.
+    RepeatWatch {},
     /// A watch tells nothing: its client works on old state.
     HoldWatch {
         /// For how long, in cluster time; until the rule is removed without.
@@ -100,7 +102,10 @@ impl Fault {
     /// Whether it befalls open watches, and not requests.
     #[must_use]
     pub fn is_of_watches(&self) -> bool {
-        matches!(self, Self::DropWatch { .. } | Self::ExpireWatch {} | Self::HoldWatch { .. })
+        matches!(
+            self,
+            Self::DropWatch { .. } | Self::ExpireWatch {} | Self::RepeatWatch {} | Self::HoldWatch { .. }
+        )
     }
 }
 
@@ -112,7 +117,8 @@ pub struct Rule {
     /// What goes wrong.
     pub fault: Fault,
     /// Which of them. For a fault of watches these are the pieces of events that watches are about to tell; without a
-    /// schedule it befalls the watches that are open now. Any other fault without one befalls the next request.
+    /// schedule it befalls the watches that are open now (a repetition: the next piece). Any other fault without one
+    /// befalls the next request.
     pub schedule: Option<Schedule>,
 }
 
@@ -147,6 +153,11 @@ impl Rule {
             _ => !self.fault.is_of_watches() || asked.verb == Verb::Watch.name(),
         };
         fits && self.matching.matches(asked)
+    }
+
+    /// Whether it befalls the watches that are open when it is made, and not what they tell later.
+    pub(super) fn is_of_open_watches(&self) -> bool {
+        self.schedule.is_none() && self.fault.is_of_watches() && self.fault != Fault::RepeatWatch {}
     }
 
     /// Reads a rule from JSON.

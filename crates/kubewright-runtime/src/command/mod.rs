@@ -179,6 +179,12 @@ impl Operator {
         if mistakes.is_empty() { Ok(()) } else { Err(Error::Misconfigured(mistakes.join("; "))) }
     }
 
+    /// What it calls itself in requests: `<name>/<version>`.
+    #[must_use]
+    pub fn user_agent(&self) -> String {
+        format!("{}/{}", self.name, self.version)
+    }
+
     /// The rights that it works with, those for its command line's own needs (leases, reviews of who reads metrics) not
     /// among them.
     #[must_use]

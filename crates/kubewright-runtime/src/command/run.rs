@@ -66,7 +66,7 @@ impl Operator {
     /// [`Error::Misconfigured`] before anything starts, and what [`Manager::run`] fails with.
     pub async fn run(&self, run: &Run, stop: CancellationToken) -> Result<(), Error> {
         let metrics = Metrics::new();
-        let connect = run.connect(&format!("{}/{}", self.name, self.version));
+        let connect = run.connect(&self.user_agent());
         let (client, config) = connect.client(metrics.requests()).await?;
         tracing::info!(operator = self.name, version = self.version, server = %config.cluster_url, "starting");
         let observed = run.observe_rights.as_ref().map(|file| (file, Observed::new()));

@@ -261,6 +261,15 @@ impl<T: Clone + Eq + Hash> Core<T> {
         self.planned.first_key_value().map(|((time, _), _)| *time)
     }
 
+    /// Whether no key is due or being worked on, nor planned for before `until` (`None`: ever) because it failed.
+    pub(crate) fn is_idle(&self, now: Instant, until: Option<Instant>) -> bool {
+        let soon = self.planned.iter().take_while(|((time, _), _)| until.is_none_or(|until| *time <= until));
+        let has_failed = |key| self.records.get(key).is_some_and(|record| record.failures > 0);
+        self.queue.is_empty()
+            && self.busy.is_empty()
+            && soon.into_iter().all(|((time, _), key)| *time > now && !has_failed(key))
+    }
+
     /// How many keys are due and not being worked on.
     pub(crate) fn len(&self) -> usize {
         self.queue.len()

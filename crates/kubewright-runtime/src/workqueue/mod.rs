@@ -176,6 +176,12 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         self.len() == 0
     }
 
+    /// Whether nobody has work now, nor before `horizon` has passed because something failed.
+    pub(crate) fn is_idle(&self, horizon: Duration) -> bool {
+        let now = Instant::now();
+        self.core.lock().is_idle(now, now.checked_add(horizon))
+    }
+
     /// How it is doing.
     pub(crate) fn load(&self) -> Load {
         let (core, now) = (self.core.lock(), Instant::now());

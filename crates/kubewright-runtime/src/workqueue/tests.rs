@@ -136,3 +136,24 @@ async fn every_waiting_worker_ends_when_the_last_key_is_done() {
     }
     assert_eq!(keys, 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn nobody_has_work_when_nothing_is_due_or_worked_on_or_tried_again_soon() {
+    let (queue, minute) = (Workqueue::new(), Duration::from_secs(60));
+    assert!(queue.is_idle(minute));
+    queue.add(1);
+    assert!(!queue.is_idle(minute), "it is due");
+    assert_eq!(queue.get().await, Some(1));
+    assert!(!queue.is_idle(minute), "it is worked on");
+    queue.add_after_failure(1);
+    queue.done(&1);
+    assert!(!queue.is_idle(minute), "it is tried again");
+    assert!(queue.is_idle(Duration::ZERO), "but not yet");
+    assert_eq!(queue.get().await, Some(1));
+    queue.forget(&1);
+    queue.add_after(1, minute);
+    queue.done(&1);
+    assert!(queue.is_idle(minute), "what is planned for later is no work before its time");
+    tokio::time::sleep(minute).await;
+    assert!(!queue.is_idle(Duration::ZERO), "its time has come");
+}

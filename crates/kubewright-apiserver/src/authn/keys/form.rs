@@ -3,7 +3,7 @@
 
 use ring::rand::SystemRandom;
 use ring::rsa::KeyPair as RsaKeyPair;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair};
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
 
 use super::KeyError;
 use crate::der::{self, BIT_STRING, INTEGER, NULL, OCTET_STRING, SEQUENCE, element};
@@ -16,6 +16,8 @@ const P256: &[u8] = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 const P384: &[u8] = &[6, 5, 0x2b, 0x81, 4, 0, 0x22];
 /// The object identifier 1.2.840.113549.1.1.1, `rsaEncryption`.
 const RSA: &[u8] = &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1];
+/// The object identifier 1.3.101.112, `Ed25519`.
+const ED25519: &[u8] = &[6, 3, 0x2b, 0x65, 0x70];
 
 /// The tags of the optional members of a private key in SEC 1.
 const PARAMETERS: u8 = 0xa0;
@@ -26,6 +28,8 @@ pub(super) enum Family {
     P256,
     P384,
     Rsa,
+    /// Of simulations alone.
+    Ed25519,
 }
 
 impl Family {
@@ -45,6 +49,7 @@ impl Family {
             Self::P256 => element(SEQUENCE, &[EC, P256]),
             Self::P384 => element(SEQUENCE, &[EC, P384]),
             Self::Rsa => element(SEQUENCE, &[RSA, &[NULL, 0]]),
+            Self::Ed25519 => element(SEQUENCE, &[ED25519]),
         }
     }
 
@@ -58,6 +63,7 @@ impl Family {
 pub(super) enum Pair {
     Ec(EcdsaKeyPair),
     Rsa(RsaKeyPair),
+    Ed25519(Ed25519KeyPair),
 }
 
 /// The private key in a piece of DER: PKCS #8, SEC 1 or PKCS #1. `None` for anything else.
@@ -95,6 +101,7 @@ impl Pair {
         match self {
             Self::Ec(pair) => ring::signature::KeyPair::public_key(pair).as_ref().to_vec(),
             Self::Rsa(pair) => ring::signature::KeyPair::public_key(pair).as_ref().to_vec(),
+            Self::Ed25519(pair) => ring::signature::KeyPair::public_key(pair).as_ref().to_vec(),
         }
     }
 }
@@ -107,7 +114,7 @@ fn in_certificate(to_be_signed: &[u8]) -> Option<&[u8]> {
     fields.get(version + 5).copied()
 }
 
-fn pkcs8(family: Family, text: &[u8]) -> Result<(Family, Pair), KeyError> {
+pub(super) fn pkcs8(family: Family, text: &[u8]) -> Result<(Family, Pair), KeyError> {
     let ecdsa = |algorithm| {
         let pair = EcdsaKeyPair::from_pkcs8(algorithm, text, &SystemRandom::new());
         pair.map(|pair| (family, Pair::Ec(pair))).map_err(|_| KeyError::Damaged)
@@ -116,6 +123,10 @@ fn pkcs8(family: Family, text: &[u8]) -> Result<(Family, Pair), KeyError> {
         Family::P256 => ecdsa(&ECDSA_P256_SHA256_FIXED_SIGNING),
         Family::P384 => ecdsa(&ECDSA_P384_SHA384_FIXED_SIGNING),
         Family::Rsa => rsa(RsaKeyPair::from_pkcs8(text)),
+        Family::Ed25519 => {
+            let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(text).map_err(|_| KeyError::Damaged)?;
+            Ok((family, Pair::Ed25519(pair)))
+        }
     }
 }
 

@@ -2,19 +2,21 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kubewright_world::Simulation;
 use pem::Pem;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, RSA_PKCS1_SHA256};
 use serde::Serialize;
 
-use super::form::{self, Pair};
+use super::form::{self, Family, Pair};
 use super::{KeyError, PublicKey, encode};
 
 /// What a private key is called in PEM.
 const PRIVATE_KEY: &str = "PRIVATE KEY";
 
 /// A key that signs tokens: ES256, ES384 or RS256, as the key is. One that is made here comes from the machine's entropy
-/// and not from the World's dice: who knows a seed must not be able to sign tokens.
+/// and not from the World's dice: who knows a seed must not be able to sign tokens. Only a simulation's is
+/// [its seed's](Self::of_simulation).
 pub struct TokenKey {
     pair: Pair,
     public: PublicKey,
@@ -28,6 +30,15 @@ impl TokenKey {
     /// When the machine gives no entropy.
     pub fn generate() -> Result<Self, KeyError> {
         Self::of_pem(&Self::generate_pem()?)
+    }
+
+    /// The key of a simulation, which its seed decides, and so are its tokens. They say EdDSA, which no kube-apiserver
+    /// does: a signature of ECDSA takes entropy.
+    ///
+    /// # Errors
+    /// When there is no such key, which no seed can bring about.
+    pub fn of_simulation(simulation: &Simulation) -> Result<Self, KeyError> {
+        Self::of(form::pkcs8(Family::Ed25519, &simulation.key())?)
     }
 
     /// A new key in PKCS #8, as a text to be kept.
@@ -47,7 +58,10 @@ impl TokenKey {
     pub fn of_pem(text: &str) -> Result<Self, KeyError> {
         let blocks = pem::parse_many(text).map_err(|_| KeyError::NoPrivateKey)?;
         let found = blocks.iter().find_map(|block| form::private(block.contents()));
-        let (family, pair) = found.ok_or(KeyError::NoPrivateKey)??;
+        Self::of(found.ok_or(KeyError::NoPrivateKey)??)
+    }
+
+    fn of((family, pair): (Family, Pair)) -> Result<Self, KeyError> {
         let public = PublicKey::new(family, pair.public())?;
         Ok(Self { pair, public, random: SystemRandom::new() })
     }
@@ -77,6 +91,7 @@ impl TokenKey {
                     .map_err(|_| KeyError::Entropy)?;
                 signature
             }
+            Pair::Ed25519(pair) => pair.sign(token.as_bytes()).as_ref().to_vec(),
         };
         token.push('.');
         URL_SAFE_NO_PAD.encode_string(signature, &mut token);

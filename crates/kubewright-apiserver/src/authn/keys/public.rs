@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 use ring::signature::{
-    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_2048_8192_SHA384,
+    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_2048_8192_SHA384,
     RSA_PKCS1_2048_8192_SHA512, UnparsedPublicKey, VerificationAlgorithm,
 };
 use serde::Serialize;
@@ -18,7 +18,7 @@ use crate::der::{self, INTEGER};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey {
     family: Family,
-    /// An uncompressed point of the curve, or `RSAPublicKey` (RFC 8017).
+    /// An uncompressed point of the curve (of Ed25519, 32 bytes), or `RSAPublicKey` (RFC 8017).
     material: Vec<u8>,
     id: String,
     header: String,
@@ -99,6 +99,7 @@ impl PublicKey {
         let algorithm: &dyn VerificationAlgorithm = match (self.family, algorithm) {
             (Family::P256, "ES256") => &ECDSA_P256_SHA256_FIXED,
             (Family::P384, "ES384") => &ECDSA_P384_SHA384_FIXED,
+            (Family::Ed25519, "EdDSA") => &ED25519,
             (Family::Rsa, "RS256") => &RSA_PKCS1_2048_8192_SHA256,
             (Family::Rsa, "RS384") => &RSA_PKCS1_2048_8192_SHA384,
             (Family::Rsa, "RS512") => &RSA_PKCS1_2048_8192_SHA512,
@@ -132,6 +133,8 @@ impl PublicKey {
                 let (n, e) = numbers(&self.material).unwrap_or_default();
                 Jwk { kty: "RSA", n: text(n), e: text(e), ..none }
             }
+            // RFC 8037.
+            Family::Ed25519 => Jwk { kty: "OKP", crv: Some("Ed25519"), x: text(&self.material), ..none },
         }
     }
 }
@@ -142,6 +145,7 @@ fn algorithm(family: Family) -> &'static str {
         Family::P256 => "ES256",
         Family::P384 => "ES384",
         Family::Rsa => "RS256",
+        Family::Ed25519 => "EdDSA",
     }
 }
 

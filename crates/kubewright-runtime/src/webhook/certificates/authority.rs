@@ -160,7 +160,7 @@ impl Authorities {
         params.distinguished_name.push(DnType::CommonName, "kubewright-webhook");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
-        let key = KeyPair::generate()?;
+        let key = key(world)?;
         let issuer = Issuer::from_ca_cert_der(&signer.certificate, &signer.key)?;
         let certificate = params.signed_by(&key, &issuer)?.der().clone();
         let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
@@ -196,10 +196,18 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages =
             vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let key = KeyPair::generate()?;
+        let key = key(world)?;
         let certificate = params.self_signed(&key)?.der().clone();
         let (since, until) = validity(&certificate)?;
         Ok(Self { certificate, key, since, until })
+    }
+}
+
+/// A new key: from the machine's entropy, but in a simulation from its seed.
+fn key(world: &World) -> Result<KeyPair, rcgen::Error> {
+    match world.simulation() {
+        Some(simulation) => KeyPair::try_from(simulation.key()),
+        None => KeyPair::generate(),
     }
 }
 

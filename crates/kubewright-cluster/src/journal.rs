@@ -1,0 +1,160 @@
+//! Who wrote what: the last commits of a cluster, each with the request that it was made for.
+//!
+//! A client in this process says whose request it makes ([`under`]) for as long as the API server works on it, and the
+//! store, where it is [kept](Journaled), notes that with the commit. So the built-in controllers are told of as well as
+//! operators and the test itself; what the API server writes of its own accord has nobody's name.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use kubewright_apiserver::registry::Summary;
+use kubewright_store::{
+    Change, Commit, Cursor, Entry, Expect, Gone, Happening, Name, Revision, Snapshot, Store,
+};
+use kubewright_world::Clock;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::admin::Asked;
+
+tokio::task_local! {
+    static AUTHOR: Arc<Asked>;
+}
+
+/// Works on a request, whose commits are noted to be `author`'s.
+pub(crate) fn under<F: Future>(author: Arc<Asked>, work: F) -> impl Future<Output = F::Output> {
+    AUTHOR.scope(author, work)
+}
+
+/// One commit.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// When, in cluster time.
+    pub time: Timestamp,
+    /// Whether the object came, changed or went.
+    pub happening: Happening,
+    /// The collection of its kind: `<group>/<plural>`.
+    pub collection: Name,
+    /// `<namespace>/<name>`, or the name alone.
+    pub key: Name,
+    /// The revision that the commit made.
+    pub revision: Revision,
+    /// The object as it was written, as JSON; the last state of one that went.
+    pub bytes: Bytes,
+    /// The request that it was made for; none for what the API server does by itself.
+    pub by: Option<Arc<Asked>>,
+}
+
+/// The last commits of a cluster; clones are of the same ones.
+#[derive(Clone, Debug)]
+pub struct Journal(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    clock: Clock,
+    most: usize,
+    kept: Mutex<Kept>,
+    last: watch::Sender<Revision>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    written: VecDeque<Written>,
+    forgotten: u64,
+}
+
+impl Journal {
+    pub(crate) fn new(clock: Clock, most: usize) -> Self {
+        let last = watch::Sender::new(Revision(0));
+        Self(Arc::new(Inner { clock, most, kept: Mutex::default(), last }))
+    }
+
+    /// The commits that are kept and that `wanted` means, oldest first.
+    #[must_use]
+    pub fn written(&self, wanted: impl Fn(&Written) -> bool) -> Vec<Written> {
+        self.0.kept.lock().written.iter().filter(|one| wanted(one)).cloned().collect()
+    }
+
+    /// How many commits are not kept any more.
+    #[must_use]
+    pub fn forgotten(&self) -> u64 {
+        self.0.kept.lock().forgotten
+    }
+
+    /// Tells of every commit from now on.
+    #[must_use]
+    pub fn follow(&self) -> watch::Receiver<Revision> {
+        self.0.last.subscribe()
+    }
+
+    fn note(&self, written: Written) {
+        let revision = written.revision;
+        {
+            let mut kept = self.0.kept.lock();
+            if kept.written.len() >= self.0.most {
+                kept.written.pop_front();
+                kept.forgotten += 1;
+            }
+            kept.written.push_back(written);
+        }
+        self.0.last.send_replace(revision);
+    }
+}
+
+/// A store whose commits are noted.
+pub(crate) struct Journaled {
+    pub(crate) store: Arc<dyn Store<Summary>>,
+    pub(crate) journal: Journal,
+}
+
+impl Store<Summary> for Journaled {
+    fn commit(
+        &self,
+        collection: &Name,
+        key: &Name,
+        expect: Expect,
+        change: Change<Summary>,
+    ) -> Commit<'_, Summary> {
+        let (collection, key) = (Arc::clone(collection), Arc::clone(key));
+        let happening = match (&change, expect) {
+            (Change::Delete(_), _) => Happening::Deleted,
+            (Change::Put(_), Expect::Absent) => Happening::Added,
+            (Change::Put(_), Expect::At(_)) => Happening::Modified,
+        };
+        Box::pin(async move {
+            let entry: Arc<Entry<Summary>> = self.store.commit(&collection, &key, expect, change).await?;
+            self.journal.note(Written {
+                time: self.journal.0.clock.now(),
+                happening,
+                collection,
+                key,
+                revision: entry.revision,
+                bytes: entry.bytes.clone(),
+                by: AUTHOR.try_with(Arc::clone).ok(),
+            });
+            Ok(entry)
+        })
+    }
+
+    fn snapshot(&self) -> Snapshot<Summary> {
+        self.store.snapshot()
+    }
+
+    fn snapshot_at(&self, collection: &Name, revision: Revision) -> Result<Snapshot<Summary>, Gone> {
+        self.store.snapshot_at(collection, revision)
+    }
+
+    fn watch(&self, collection: &Name, after: Revision) -> Result<Cursor<Summary>, Gone> {
+        self.store.watch(collection, after)
+    }
+
+    fn compact(&self, revision: Revision) {
+        self.store.compact(revision);
+    }
+
+    fn revision(&self) -> Revision {
+        self.store.revision()
+    }
+}

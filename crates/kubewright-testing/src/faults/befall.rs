@@ -1,0 +1,101 @@
+//! How a mishap befalls a cluster.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{DeleteParams, EvictParams, ListParams, PostParams};
+use kube::core::ObjectMeta;
+use kube::{Api, Client, Resource, ResourceExt};
+use kubewright_cluster::User;
+use kubewright_cluster::admin::{Admin, Ending, Fault, NoAnswer, Rule, Schedule};
+
+use super::Mishap;
+use super::plan::operators;
+use crate::Cluster;
+
+/// Who evicts pods and takes nodes away.
+const USER: &str = "kubewright:faults";
+
+impl Cluster {
+    /// Has something go wrong, by hand; returns when it is over.
+    ///
+    /// ```no_run
+    /// # async fn example(cluster: kubewright_testing::Cluster) {
+    /// use std::time::Duration;
+    ///
+    /// use kubewright_testing::faults::Mishap;
+    ///
+    /// cluster.befall(Mishap::Restart, Duration::from_secs(20)).await;
+    /// # }
+    /// ```
+    pub async fn befall(&self, mishap: Mishap, lasting: Duration) {
+        let Some(admin) = self.admin() else { return };
+        match mishap {
+            Mishap::Rule(rule) => under(admin, [rule], lasting).await,
+            Mishap::Restart => {
+                let cut = Fault::Timeout { done: false, answer: NoAnswer::Cut };
+                let requests = Rule::new(cut).on(operators()).at(Schedule::always());
+                let watches = Rule::new(Fault::DropWatch { how: Ending::Reset }).on(operators());
+                under(admin, [requests, watches], lasting).await;
+            }
+            Mishap::Crash { after } => self.crash(after, lasting).await,
+            Mishap::ClockSkew(by) => {
+                self.weather().skew(by);
+                tokio::time::sleep(lasting).await;
+                self.weather().skew(SignedDuration::ZERO);
+            }
+            Mishap::WebhookDown => {
+                self.plug_webhooks(false);
+                tokio::time::sleep(lasting).await;
+                self.plug_webhooks(true);
+            }
+            // Pods and nodes may go meanwhile, or be protected: then nothing happens.
+            Mishap::Evict(number) => drop(evict(self.by_faults(), number).await),
+            Mishap::NodeGone(number) => drop(node_gone(self.by_faults(), number, lasting).await),
+        }
+    }
+
+    fn by_faults(&self) -> Client {
+        self.client_as(User::new(USER, ["system:masters"]))
+    }
+
+    async fn crash(&self, after: u64, lasting: Duration) {
+        let operators = self.operators();
+        operators.iter().for_each(|operator| operator.crash_after(after));
+        tokio::time::sleep(lasting).await;
+        for operator in operators.iter().filter(|operator| !operator.is_running()) {
+            operator.crash().await;
+            operator.restart().await;
+        }
+    }
+}
+
+/// Has rules in force for a while.
+async fn under<const N: usize>(admin: &Admin, rules: [Rule; N], lasting: Duration) {
+    let rules = rules.map(|rule| admin.inject(rule));
+    tokio::time::sleep(lasting).await;
+    for rule in rules {
+        admin.remove_fault(rule);
+    }
+}
+
+async fn evict(client: Client, number: usize) -> kube::Result<()> {
+    let pods = Api::<Pod>::all(client.clone()).list(&ListParams::default()).await?.items;
+    if let Some(pod) = pods.get(number % pods.len().max(1)) {
+        let api: Api<Pod> = Api::namespaced(client, pod.namespace().as_deref().unwrap_or_default());
+        api.evict(&pod.name_any(), &EvictParams::default()).await?;
+    }
+    Ok(())
+}
+
+async fn node_gone(client: Client, number: usize, lasting: Duration) -> kube::Result<()> {
+    let nodes: Api<Node> = Api::all(client);
+    let all = nodes.list(&ListParams::default()).await?.items;
+    let Some(node) = all.get(number % all.len().max(1)) else { return Ok(()) };
+    nodes.delete(&node.name_any(), &DeleteParams::default()).await?;
+    tokio::time::sleep(lasting).await;
+    let ObjectMeta { name, labels, annotations, .. } = node.meta().clone();
+    let metadata = ObjectMeta { name, labels, annotations, ..ObjectMeta::default() };
+    nodes.create(&PostParams::default(), &Node { metadata, ..Node::default() }).await.map(drop)
+}

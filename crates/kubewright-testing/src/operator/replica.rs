@@ -1,0 +1,91 @@
+//! One process of an operator, as a task.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kubewright_runtime::command::{Operator, Run};
+use kubewright_runtime::{Backlog, CancellationToken, Leadership, Manager};
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+
+use super::install;
+use crate::Cluster;
+use crate::line::Line;
+
+/// A running manager.
+pub(super) struct Replica {
+    stop: CancellationToken,
+    line: Line,
+    backlog: Backlog,
+    leadership: Option<Leadership>,
+    task: JoinHandle<()>,
+    failure: Arc<Mutex<Option<String>>>,
+}
+
+impl Replica {
+    /// Runs the operator as its program would; `elects`: as one of several.
+    pub(super) fn start(cluster: &Cluster, operator: Operator, namespaces: &[String], elects: bool) -> Self {
+        let (name, namespace) = (operator.name().to_owned(), install::namespace(operator.name()));
+        let line = Line::default();
+        let client = cluster.client_of_operator(&namespace, &name, &operator.user_agent());
+        let client = client.unwrap_or_else(|error| panic!("the operator {name}: {error}"));
+        let manager = Manager::in_process(line.client(client), cluster.world().clone());
+        let run = Run {
+            namespaces: namespaces.to_vec(),
+            leader_elect: elects,
+            leader_elect_resource_namespace: Some(namespace),
+            ..Run::default()
+        };
+        let manager =
+            operator.manager(manager, &run).unwrap_or_else(|error| panic!("the operator {name}: {error}"));
+        let (backlog, leadership) = (manager.backlog().clone(), manager.leadership());
+        let stop = cluster.shutdown();
+        let (running, cut, failure) = (manager.run(stop.clone()), line.cut.clone(), Arc::default());
+        let told: Arc<Mutex<Option<String>>> = Arc::clone(&failure);
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                () = cut.cancelled() => {}
+                ended = running => *told.lock() = ended.err().map(|error| error.to_string()),
+            }
+        });
+        Self { stop, line, backlog, leadership, task, failure }
+    }
+
+    pub(super) fn ask_to_end(&self) {
+        self.stop.cancel();
+    }
+
+    pub(super) fn kill(&self) {
+        self.line.cut.cancel();
+    }
+
+    pub(super) fn kill_after(&self, writes: u64) {
+        self.line.cut_after(writes);
+    }
+
+    /// Waits for its end; what it failed with.
+    pub(super) async fn ended(self) -> Option<String> {
+        match self.task.await {
+            Ok(()) => self.failure.lock().take(),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        !self.task.is_finished()
+    }
+
+    pub(super) fn is_leading(&self) -> bool {
+        self.leadership.as_ref().is_none_or(Leadership::is_leader)
+    }
+
+    pub(super) fn is_at_rest(&self, horizon: Duration) -> bool {
+        self.task.is_finished() || self.backlog.is_empty(horizon) && self.line.is_silent()
+    }
+
+    /// What it failed with, if it has.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failure.lock().clone()
+    }
+}
