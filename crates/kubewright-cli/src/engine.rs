@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use anyhow::{Context, anyhow};
 use kube::Client;
 use kubewright_cluster::{Cluster, DataDirectory, Endpoint, Secret, ServeError};
+use kubewright_runtime::webhook;
 use kubewright_world::World;
 
 use crate::{
@@ -83,6 +84,11 @@ impl Engine {
     /// A client of the service account of this namespace and name, under its rights.
     pub(crate) fn client_of(&self, (namespace, name): (&str, &str)) -> Client {
         self.cluster.client_of_service_account(namespace, name)
+    }
+
+    /// Lets the webhooks of an operator in this process be called, under the name of its Service.
+    pub(crate) fn mount_webhooks(&self, host: String, service: webhook::Service) {
+        self.cluster.mount_webhooks(host, service);
     }
 
     pub(crate) fn world(&self) -> World {

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{anyhow, bail};
 use kube::Client;
-use kubewright_runtime::{CancellationToken, Manager};
+use kubewright_runtime::CancellationToken;
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     kubeconfig,
     progress::Progress,
     report::Reporter,
-    samples::{self, Operator},
+    samples::{self, Sample},
     signals::Signals,
     watch::{self, Changes},
 };
@@ -53,12 +53,12 @@ async fn run(args: &UpArgs, engine: &Engine, started: Instant) -> anyhow::Result
     engine.access().write(&args.kubeconfig)?;
     greet(&voice, args, engine, started);
 
-    let operators = if args.samples { samples::operators()? } else { Vec::new() };
+    let samples = if args.samples { samples::samples()? } else { Vec::new() };
     let shutdown = CancellationToken::new();
     let _stop_operators = shutdown.clone().drop_guard();
-    let mut running = start(&voice, engine, &operators, &shutdown).await?;
+    let mut running = start(&voice, engine, &samples, &shutdown).await?;
 
-    let progress = Progress::new(operators.iter().map(Operator::sample));
+    let progress = Progress::new(samples.iter().flat_map(Sample::ids));
     tokio::select! {
         biased;
         Some(ended) = running.join_next() => bail!(ended?),
@@ -90,24 +90,30 @@ fn greet(voice: &Voice, args: &UpArgs, engine: &Engine, started: Instant) {
 async fn start(
     voice: &Voice,
     engine: &Engine,
-    operators: &[Operator],
+    samples: &[Sample],
     shutdown: &CancellationToken,
 ) -> anyhow::Result<JoinSet<anyhow::Error>> {
     let admin = engine.admin();
     let mut running = JoinSet::new();
-    for operator in operators {
-        operator.install(&admin).await?;
-        let mut manager = Manager::new(engine.client_of(operator.account), engine.world());
-        manager.add((operator.controller)());
-        let (name, shutdown) = (operator.name, shutdown.clone());
+    for sample in samples {
+        sample.install(&admin).await?;
+        let (namespace, account) = sample.account();
+        let client = engine.client_of((&namespace, account));
+        let (manager, webhooks) = sample.manager(client, engine.world())?;
+        if let Some((host, service)) = webhooks {
+            engine.mount_webhooks(host, service);
+        }
+        let (name, shutdown) = (sample.name().to_owned(), shutdown.clone());
         running.spawn(async move {
             match manager.run(shutdown).await {
                 Ok(()) => anyhow!("the operator {name} ended"),
                 Err(error) => anyhow!(error).context(format!("the operator {name} failed")),
             }
         });
-        voice.say(&format!("operator {name} runs as {}", operator.user()));
-        operator.apply_sample(&admin).await?;
+        voice.say(&format!("operator {account} runs as system:serviceaccount:{namespace}:{account}"));
+    }
+    for sample in samples {
+        sample.apply(&admin).await?;
     }
     Ok(running)
 }
