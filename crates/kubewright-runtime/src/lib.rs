@@ -48,6 +48,7 @@ mod source;
 pub mod sources;
 mod span;
 mod status;
+pub mod strict;
 #[cfg(feature = "webhook")]
 pub mod webhook;
 mod wish;

@@ -9,7 +9,7 @@ use crate::{Context, Error, Key};
 /// What is to happen with a key after a reconcile went well. Its back-off starts anew in both cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing until the next event.
+    /// Nothing until the next event. What this reconcile wrote itself [is none](crate::Controller::own_events).
     Done,
     /// Another reconcile after this time, or sooner if an event comes first (which then decides anew).
     RequeueAfter(Duration),

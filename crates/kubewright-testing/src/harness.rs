@@ -179,6 +179,11 @@ async fn report(test: &Test, trial: &Trial, cluster: &Cluster, failure: &Caught)
     if !looked_at.is_empty() {
         eprintln!("what the test has looked at last:\n{looked_at}");
     }
+    if matches!(failure, Caught::Panic(_)) {
+        for why in cluster.operators().iter().filter_map(Deployed::failure) {
+            eprintln!("{why}");
+        }
+    }
     for line in trial.failed(cluster, told).await {
         eprintln!("{line}");
     }

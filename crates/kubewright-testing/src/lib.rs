@@ -24,6 +24,7 @@
 //! need: [time](Cluster::advance), [objects](Cluster::get), [operators](Cluster::run).
 
 mod cluster;
+mod conditions;
 mod difference;
 pub mod harness;
 mod history;
@@ -32,12 +33,15 @@ mod objects;
 mod operator;
 mod panics;
 mod settle;
+mod snapshot;
 mod time;
 mod trial;
 
 pub use kubewright_cluster::*;
 
 pub use cluster::Cluster;
+pub use conditions::Condition;
 pub use history::{History, Write};
 pub use operator::{Deploy, Deployed};
+pub use snapshot::Snapshot;
 pub use time::Answer;

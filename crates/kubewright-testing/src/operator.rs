@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kubewright_runtime::command::Operator;
+use kubewright_runtime::rbac::{Observed, Report, Rights};
 use parking_lot::Mutex;
 
 use crate::Cluster;
@@ -40,6 +41,8 @@ struct Inner {
     namespaces: Vec<String>,
     replicas: Mutex<Vec<Replica>>,
     number: usize,
+    /// Which rights its replicas have used, and lacked.
+    observed: Observed,
 }
 
 impl Cluster {
@@ -82,9 +85,9 @@ impl Deploy {
         let operator = make();
         let name = operator.name().to_owned();
         install::install(&cluster, &operator, &namespaces).await;
-        let replicas = Mutex::default();
-        let deployed =
-            Deployed(Arc::new(Inner { cluster: cluster.clone(), make, name, namespaces, replicas, number }));
+        let (replicas, observed) = (Mutex::default(), Observed::new());
+        let inner = Inner { cluster: cluster.clone(), make, name, namespaces, replicas, number, observed };
+        let deployed = Deployed(Arc::new(inner));
         deployed.start();
         cluster.add_operator(deployed.clone());
         deployed
@@ -189,17 +192,36 @@ impl Deployed {
         self.0.replicas.lock().iter().all(|replica| replica.is_at_rest(horizon))
     }
 
-    /// Why a replica has ended that nobody asked to.
+    /// How well the rights that it declares fit what it has done so far: which were missing (which fails every test at its
+    /// end), and which it never used.
+    ///
+    /// ```no_run
+    /// # async fn example(operator: kubewright_testing::Deployed) {
+    /// let rights = operator.rights();
+    /// assert!(rights.unused.is_empty(), "{rights}");
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn rights(&self) -> Report {
+        self.0.observed.report(&(self.0.make)().rights())
+    }
+
+    /// What is wrong with it: a replica has ended that nobody asked to, or was refused for a right that it has not.
     pub(crate) fn failure(&self) -> Option<String> {
         let failure = self.0.replicas.lock().iter().find_map(Replica::failure);
-        failure.map(|why| format!("the operator {} ended: {why}", self.0.name))
+        if let Some(why) = failure {
+            return Some(format!("the operator {} ended: {why}", self.0.name));
+        }
+        let mut report = self.rights();
+        report.unused = Rights::default();
+        (!report.is_clean()).then(|| format!("the operator {}: {report}", self.0.name))
     }
 
     fn start(&self) {
         let mut replicas = self.0.replicas.lock();
         for _ in 0..self.0.number {
-            let Inner { cluster, make, namespaces, number, .. } = &*self.0;
-            replicas.push(Replica::start(cluster, make(), namespaces, *number > 1));
+            let Inner { cluster, make, namespaces, number, observed, .. } = &*self.0;
+            replicas.push(Replica::start(cluster, make(), namespaces, *number > 1, observed));
         }
     }
 }

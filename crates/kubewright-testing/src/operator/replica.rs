@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kubewright_runtime::command::{Operator, Run};
+use kubewright_runtime::rbac::Observed;
 use kubewright_runtime::{Backlog, CancellationToken, Leadership, Manager};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
@@ -24,12 +25,18 @@ pub(super) struct Replica {
 
 impl Replica {
     /// Runs the operator as its program would; `elects`: as one of several.
-    pub(super) fn start(cluster: &Cluster, operator: Operator, namespaces: &[String], elects: bool) -> Self {
+    pub(super) fn start(
+        cluster: &Cluster,
+        operator: Operator,
+        namespaces: &[String],
+        elects: bool,
+        observed: &Observed,
+    ) -> Self {
         let (name, namespace) = (operator.name().to_owned(), install::namespace(operator.name()));
         let line = Line::default();
         let client = cluster.client_of_operator(&namespace, &name, &operator.user_agent());
         let client = client.unwrap_or_else(|error| panic!("the operator {name}: {error}"));
-        let manager = Manager::in_process(line.client(client), cluster.world().clone());
+        let manager = Manager::in_process(observed.client(&line.client(client)), cluster.world().clone());
         let run = Run {
             namespaces: namespaces.to_vec(),
             leader_elect: elects,

@@ -1,3 +1,7 @@
 //! The promises of the test harness.
 
 mod attribute;
+mod copier;
+mod failures;
+mod operator;
+mod time;

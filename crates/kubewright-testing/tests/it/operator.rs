@@ -1,0 +1,109 @@
+//! Operators in a test.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt;
+use kubewright::testing::Cluster;
+use serde_json::json;
+
+use crate::copier::{self, secret};
+
+#[kubewright::test]
+async fn an_operator_runs_as_its_account_under_its_name(cluster: Cluster) {
+    let operator = cluster.run(copier::operator).await;
+    assert_eq!(operator.name(), "copier");
+    let secret = cluster.create(&secret("a", &["key"])).await;
+    cluster.settle().await;
+    let copies = cluster.owned_by::<ConfigMap>(&secret).await;
+    assert_eq!(copies.iter().map(ResourceExt::name_any).collect::<Vec<_>>(), ["a"]);
+    let history = cluster.history::<ConfigMap>("a");
+    let write = &history.writes[0];
+    assert_eq!(
+        (write.verb.as_str(), write.program.as_str(), write.user.as_str()),
+        ("create", "copier/1.0", "system:serviceaccount:copier-system:copier")
+    );
+    let rights = operator.rights();
+    assert_eq!(rights.unused.iter().collect::<Vec<_>>(), [("configmaps".to_owned(), "delete,patch".to_owned())]);
+}
+
+#[kubewright::test]
+async fn after_a_crash_nothing_is_done_until_it_is_started_again(cluster: Cluster) {
+    let operator = cluster.run(copier::operator).await;
+    cluster.settle().await;
+    operator.crash().await;
+    assert!(!operator.is_running());
+    cluster.create(&secret("a", &["key"])).await;
+    cluster.settle().await;
+    assert!(!cluster.exists::<ConfigMap>("a").await);
+    operator.restart().await;
+    assert!(operator.is_running());
+    cluster.settle().await;
+    assert!(cluster.exists::<ConfigMap>("a").await);
+    operator.stop().await;
+    assert!(!operator.is_running());
+}
+
+#[kubewright::test]
+async fn it_can_crash_between_any_two_writes(cluster: Cluster) {
+    let operator = cluster.run(copier::operator).await;
+    cluster.settle().await;
+    let mut crashes = 0;
+    for writes in 0.. {
+        operator.crash_after(writes);
+        let name = format!("number-{writes}");
+        cluster.create(&secret(&name, &["key"])).await;
+        cluster.patch::<Secret>(&name, json!({"stringData": {"other": "x"}})).await;
+        cluster.settle().await;
+        if operator.is_running() {
+            break;
+        }
+        crashes += 1;
+        let before = cluster.history::<ConfigMap>(&name).writes.len();
+        assert!(before as u64 <= writes, "it wrote {before} times");
+        operator.restart().await;
+        cluster.settle().await;
+        assert_eq!(cluster.get::<ConfigMap>(&name).await.data.map(|data| data.len()), Some(2));
+    }
+    assert!(crashes > 0);
+}
+
+#[kubewright::test]
+async fn of_two_replicas_one_works_and_the_other_takes_over(cluster: Cluster) {
+    let operator = cluster.run(copier::operator).replicas(2).await;
+    cluster.create(&secret("a", &["key"])).await;
+    cluster.eventually(async |cluster: Cluster| cluster.exists::<ConfigMap>("a").await).await;
+    let home = cluster.in_namespace("copier-system");
+    let holder = async || home.get::<Lease>("copier").await.spec.and_then(|spec| spec.holder_identity);
+    let first = holder().await;
+    operator.crash_leader().await;
+    cluster.create(&secret("b", &["key"])).await;
+    cluster.settle().await;
+    assert!(!cluster.exists::<ConfigMap>("b").await, "the lease of the dead one holds the other up");
+    cluster.eventually(async |cluster: Cluster| cluster.exists::<ConfigMap>("b").await).await;
+    assert_ne!(holder().await, first);
+}
+
+#[kubewright::test(namespaces = ["mine", "others"])]
+async fn it_may_be_told_to_look_at_some_namespaces_alone(cluster: Cluster) {
+    cluster.run(copier::operator).watching(["mine"]).await;
+    let others = cluster.in_namespace("others");
+    cluster.create(&secret("a", &["key"])).await;
+    others.create(&secret("a", &["key"])).await;
+    cluster.settle().await;
+    assert!(cluster.exists::<ConfigMap>("a").await);
+    assert!(!others.exists::<ConfigMap>("a").await);
+}
+
+#[kubewright::test]
+async fn a_requeue_lives_in_cluster_time(cluster: Cluster) {
+    cluster.run(copier::operator).await;
+    cluster.create(&secret("a", &["key"])).await;
+    cluster.settle().await;
+    cluster.patch::<ConfigMap>("a", json!({"data": {"key": null}})).await;
+    cluster.settle().await;
+    assert!(cluster.get::<ConfigMap>("a").await.data.is_some_and(|data| data.contains_key("key")));
+    cluster.advance(copier::AGAIN).await;
+    cluster.advance(Duration::from_hours(24 * 365)).await;
+}
