@@ -62,6 +62,9 @@ pub use self::{
 };
 use crate::{Controller, Error, Manager, rbac::Rights, signals};
 
+/// A function that makes a controller.
+type Make = Box<dyn Fn() -> Controller + Send + Sync>;
+
 /// A function that puts more into a manager before it runs.
 type Setup = Box<dyn Fn(&mut Manager) -> Result<(), Error> + Send + Sync>;
 
@@ -70,7 +73,7 @@ pub struct Operator {
     name: String,
     version: String,
     definitions: Vec<CustomResourceDefinition>,
-    controllers: Vec<fn() -> Controller>,
+    controllers: Vec<Make>,
     setups: Vec<Setup>,
     rights: Rights,
     objects: Vec<DynamicObject>,
@@ -105,8 +108,8 @@ impl Operator {
 
     /// A controller, made when it is to run or when its rights are asked for.
     #[must_use]
-    pub fn controller(mut self, make: fn() -> Controller) -> Self {
-        self.controllers.push(make);
+    pub fn controller(mut self, make: impl Fn() -> Controller + Send + Sync + 'static) -> Self {
+        self.controllers.push(Box::new(make));
         self
     }
 

@@ -1,0 +1,310 @@
+//! From what is in a namespace to what is to be done: a pure function.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+
+use crate::{
+    Enforcement, Exempt, Existing, Violation, WhiteListStatus,
+    judge::{Offence, offences},
+    manifests,
+    policy::{self, Policy},
+    regime::Regime,
+    rules::Rules,
+    scope::Scope,
+    status,
+    workload::{Kind, Workload},
+};
+
+/// How long a deletion counts for the most that there may be in a minute.
+pub const MINUTE: SignedDuration = SignedDuration::from_secs(60);
+
+/// Where a pod is told its namespace.
+const NAMESPACE_OF_POD: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// Who the police is, so that it never arrests itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Police {
+    /// The namespace that it lives in.
+    pub namespace: String,
+    /// The service account that it runs as.
+    pub account: String,
+}
+
+impl Police {
+    /// In a pod the namespace of the pod's service account; elsewhere where the manifests install it.
+    #[must_use]
+    pub fn here() -> Self {
+        let found = std::fs::read_to_string(NAMESPACE_OF_POD).ok();
+        let found = found.map(|text| text.trim().to_owned()).filter(|name| !name.is_empty());
+        Self {
+            namespace: found.unwrap_or_else(|| manifests::NAMESPACE.to_owned()),
+            account: manifests::SERVICE_ACCOUNT.to_owned(),
+        }
+    }
+}
+
+/// What is known of a namespace before.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Known {
+    /// The violations that were told of.
+    pub violations: Vec<Violation>,
+    /// The exemptions that were told of.
+    pub exempt: Vec<Exempt>,
+    /// When workloads were deleted; those of the last minute count.
+    pub deletions: Vec<Timestamp>,
+}
+
+/// What is observed of a namespace.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// Its name.
+    pub namespace: String,
+    /// The lists that hold in it.
+    pub scope: Scope,
+    /// Its workloads.
+    pub workloads: Vec<Workload>,
+    /// What was known before.
+    pub known: Known,
+    /// Who looks.
+    pub police: Police,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// What is to be done in a namespace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// What happens to which workload.
+    pub steps: Vec<Step>,
+    /// Every violation, exempt ones not among them.
+    pub violations: Vec<Violation>,
+    /// Which of them nobody was told of.
+    pub found: Vec<Violation>,
+    /// Every workload that is exempt and would be a violation.
+    pub exempt: Vec<Exempt>,
+    /// Which of them nobody was told of.
+    pub released: Vec<Exempt>,
+    /// The status of each list, in their order.
+    pub statuses: Vec<WhiteListStatus>,
+    /// The policy that refuses in this namespace, if one does.
+    pub policy: Option<Policy>,
+    /// By which lists it is judged, for people.
+    pub judges: String,
+    /// The names of the lists of the cluster that are enforced here.
+    pub wide: Vec<String>,
+    /// When to look again although nothing happens.
+    pub again: Option<Duration>,
+}
+
+/// What happens to a workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What.
+    pub deed: Deed,
+    /// To which, as it was judged: nothing happens to one that is another by now.
+    pub workload: Workload,
+    /// Why, for people.
+    pub why: String,
+}
+
+/// What is done about a violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// The workload is scaled to zero or suspended.
+    ScaleToZero,
+    /// The workload is deleted.
+    Delete,
+}
+
+/// What to do in a namespace that is observed so.
+///
+/// Nothing is done, and nothing judged, where no list is enforced. Nothing is deleted or scaled to zero while a list cannot be
+/// understood: what it would allow is not known.
+#[must_use]
+pub fn plan(observed: &Observed) -> Plan {
+    let compiled: Vec<Result<Rules, Vec<String>>> = observed.scope.specs().map(Rules::compile).collect();
+    let regime = Regime::new(
+        &observed.scope.lists(&observed.namespace),
+        &compiled,
+        &observed.namespace,
+        &observed.police,
+    );
+    let mut plan = Plan {
+        judges: regime.judges(),
+        wide: observed
+            .scope
+            .wide
+            .iter()
+            .filter(|wide| wide.is_enforced)
+            .map(|wide| wide.list.name_any())
+            .collect(),
+        ..Plan::default()
+    };
+    let mut capped = false;
+    if regime.judges_at_all() {
+        let rules: Vec<&Rules> = compiled.iter().flatten().collect();
+        let others: Vec<Workload> =
+            observed.workloads.iter().filter(|workload| !is_police(workload, observed)).cloned().collect();
+        let offences = offences(&others, &rules);
+        let guilty = plan.weigh(observed, &regime, &others, offences);
+        capped = plan.sentence(observed, &regime, &guilty);
+        plan.policy = policy::policy(observed, &regime);
+    }
+    if capped {
+        let oldest = recent(observed).min().unwrap_or(observed.now);
+        plan.look_again(observed.now, oldest + MINUTE);
+    }
+    plan.statuses = observed
+        .scope
+        .lists
+        .iter()
+        .zip(&compiled)
+        .map(|(list, compiled)| status::status(list, compiled, &regime, &plan, capped, observed.now))
+        .collect();
+    plan
+}
+
+/// Whether a workload is the police's own.
+pub(crate) fn is_police(workload: &Workload, observed: &Observed) -> bool {
+    observed.namespace == observed.police.namespace
+        && workload.account.as_deref() == Some(&observed.police.account)
+}
+
+/// The deletions of the last minute.
+fn recent(observed: &Observed) -> impl Iterator<Item = Timestamp> {
+    observed.known.deletions.iter().copied().filter(|at| observed.now.duration_since(*at) < MINUTE)
+}
+
+impl Plan {
+    /// Sorts offences into violations and exemptions; gives the workloads of the violations, and why.
+    fn weigh<'a>(
+        &mut self,
+        observed: &Observed,
+        regime: &Regime,
+        workloads: &[Workload],
+        offences: Vec<Offence<'a>>,
+    ) -> Vec<(&'a Workload, Vec<String>)> {
+        let mut guilty: Vec<(&Workload, Vec<String>)> = Vec::new();
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        for offence in offences {
+            if let Some(exempt) = exemption(&offence, regime, workloads, observed.now) {
+                self.look_again(observed.now, exempt.until.0);
+                if !self.exempt.contains(&exempt) {
+                    self.exempt.push(exempt);
+                }
+                continue;
+            }
+            let place = *places.entry(&offence.culprit.uid).or_insert(guilty.len());
+            if place == guilty.len() {
+                guilty.push((offence.culprit, Vec::new()));
+            }
+            guilty[place].1.push(format!("container {:?}: image {}", offence.of.container, offence.of.image));
+            self.violations.push(Violation {
+                kind: offence.culprit.kind.as_str().to_owned(),
+                name: offence.culprit.name.clone(),
+                container: offence.of.container.clone(),
+                image: offence.of.image.clone(),
+                reason: offence.reason.as_str().to_owned(),
+                first_seen: Time(observed.now),
+            });
+        }
+        self.compare(&observed.known);
+        guilty
+    }
+
+    /// Finds what is new, and keeps the time at which the rest was first seen.
+    fn compare(&mut self, known: &Known) {
+        let identity =
+            |one: &Violation| (one.kind.clone(), one.name.clone(), one.container.clone(), one.image.clone());
+        let before: BTreeMap<_, &Violation> =
+            known.violations.iter().map(|one| (identity(one), one)).collect();
+        for violation in &mut self.violations {
+            match before.get(&identity(violation)) {
+                Some(before) => violation.first_seen = before.first_seen.clone(),
+                None => self.found.push(violation.clone()),
+            }
+        }
+        self.released = self.exempt.iter().filter(|one| !known.exempt.contains(one)).cloned().collect();
+    }
+
+    /// Decides what happens to the guilty; whether there were more of them than may be deleted in a minute.
+    fn sentence(
+        &mut self,
+        observed: &Observed,
+        regime: &Regime,
+        guilty: &[(&Workload, Vec<String>)],
+    ) -> bool {
+        let most = usize::try_from(regime.max_deletions).unwrap_or(usize::MAX);
+        let mut room = most.saturating_sub(recent(observed).count());
+        let mut capped = false;
+        for (workload, why) in guilty {
+            let Some(deed) = deed(workload, regime) else { continue };
+            if deed == Deed::Delete {
+                if room == 0 {
+                    capped = true;
+                    continue;
+                }
+                room -= 1;
+            }
+            self.steps.push(Step { deed, workload: (*workload).clone(), why: why.join(", ") });
+        }
+        capped
+    }
+
+    fn look_again(&mut self, now: Timestamp, at: Timestamp) {
+        let wait = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+        let wait = wait.max(Duration::from_millis(1));
+        self.again = Some(self.again.map_or(wait, |known| known.min(wait)));
+    }
+}
+
+/// What happens to a guilty workload, if something does.
+fn deed(workload: &Workload, regime: &Regime) -> Option<Deed> {
+    if regime.suspended.is_some() || workload.is_mirror {
+        return None;
+    }
+    let was_there = workload.created.zip(regime.since).is_some_and(|(made, since)| made < since);
+    if regime.existing == Existing::Report && was_there {
+        return None;
+    }
+    match regime.enforcement {
+        Enforcement::Audit | Enforcement::Deny => None,
+        Enforcement::ScaleToZero => {
+            (workload.kind.can_rest() && !workload.rests).then_some(Deed::ScaleToZero)
+        }
+        Enforcement::Delete => Some(Deed::Delete),
+    }
+}
+
+/// The exemption of an offence, if there is one: of the workload that answers for it, or of one that made it.
+fn exemption(
+    offence: &Offence<'_>,
+    regime: &Regime,
+    workloads: &[Workload],
+    now: Timestamp,
+) -> Option<Exempt> {
+    if !regime.may_exempt {
+        return None;
+    }
+    let owner = |workload: &Workload| {
+        let uid = workload.owner.as_ref()?;
+        workloads.iter().find(|other| other.uid == *uid)
+    };
+    let line = std::iter::successors(Some(offence.culprit), |workload| owner(workload)).take(Kind::ALL.len());
+    line.filter_map(|workload| granted(workload, now)).next()
+}
+
+/// The exemption that a workload's annotations grant: with a reason, and an end that has not come.
+pub(crate) fn granted(workload: &Workload, now: Timestamp) -> Option<Exempt> {
+    let (reason, until) = workload.exemption.as_ref()?;
+    let until: Timestamp = until.as_ref()?.parse().ok()?;
+    (!reason.trim().is_empty() && until > now).then(|| Exempt {
+        kind: workload.kind.as_str().to_owned(),
+        name: workload.name.clone(),
+        reason: reason.clone(),
+        until: Time(until),
+    })
+}

@@ -1,0 +1,142 @@
+//! The webhook: refuses up front, where lists say Deny, what the police would report afterwards.
+
+use k8s_openapi::{
+    api::{
+        admissionregistration::v1::RuleWithOperations,
+        apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
+        batch::v1::{CronJob, Job},
+        core::v1::{Namespace, Pod, ReplicationController},
+    },
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement},
+};
+use kubewright::{
+    Cache, World,
+    webhook::{Denied, FailurePolicy, Handler, Request, Response, Webhook},
+};
+use serde_json::Value;
+
+use crate::{
+    ClusterWhiteList, WhiteList,
+    image::Image,
+    judge::judge,
+    plan::{Police, granted},
+    policy::{self, NOT_BY_CONTROLLERS},
+    regime::Regime,
+    rules::Rules,
+    scope::Scope,
+    workload::{Judged, Kind, Workload},
+};
+
+/// The path that it is served under.
+pub const PATH: &str = "/deny";
+/// Its name, which clients read in refusals.
+pub const NAME: &str = "images.police.foo.bar";
+
+/// By this every namespace is labelled with its own name.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
+/// The webhook of a police that reads lists from `cache`. It is not asked about kube-system, kube-node-lease and the police's own
+/// namespace, so it cannot keep itself from being replaced; what it cannot answer goes on unless `failure` says otherwise.
+#[must_use]
+pub fn webhook(cache: Cache, world: World, police: Police, failure: FailurePolicy) -> Webhook {
+    let exempt = ["kube-system", "kube-node-lease", &police.namespace].map(str::to_owned).to_vec();
+    let elsewhere = LabelSelectorRequirement {
+        key: NAME_LABEL.to_owned(),
+        operator: "NotIn".to_owned(),
+        values: Some(exempt),
+    };
+    let namespaces = LabelSelector { match_expressions: Some(vec![elsewhere]), ..LabelSelector::default() };
+    let webhook = Webhook::validating_with(PATH, NAME, Deny { cache, world, police });
+    let rules: Vec<RuleWithOperations> = serde_json::from_value(policy::rules()).unwrap_or_default();
+    rules
+        .into_iter()
+        .fold(webhook, Webhook::rule)
+        .in_namespaces(namespaces)
+        .when("not-by-controllers", NOT_BY_CONTROLLERS)
+        .failure_policy(failure)
+}
+
+/// Refuses images that no list allows.
+struct Deny {
+    cache: Cache,
+    world: World,
+    police: Police,
+}
+
+impl Handler for Deny {
+    async fn handle(&self, request: &Request) -> Response {
+        match self.judge(request) {
+            Ok(()) => Response::allowed(),
+            Err(denied) => Response::denied(denied),
+        }
+    }
+}
+
+impl Deny {
+    fn judge(&self, request: &Request) -> Result<(), Denied> {
+        if !self.knows_lists() {
+            return Err(Denied::with_code(500, "the police does not know the lists yet"));
+        }
+        let scope = Scope::of(&self.cache, &request.namespace);
+        let lists = scope.lists(&request.namespace);
+        let compiled: Vec<_> = scope.specs().map(Rules::compile).collect();
+        let regime = Regime::new(&lists, &compiled, &request.namespace, &self.police);
+        let kind = Kind::named(&request.kind.kind);
+        let (true, Some(kind), Some(object)) = (regime.denies(), kind, &request.object) else {
+            return Ok(());
+        };
+        let Some(workload) = read(kind, object)? else { return Ok(()) };
+        let now = self.world.clock.now();
+        if regime.may_exempt && granted(&workload, now).is_some() {
+            return Ok(());
+        }
+        let old = request.old_object.as_ref().map(|old| read(kind, old)).transpose()?.flatten();
+        let before = old.map(|old| old.uses).unwrap_or_default();
+        let rules: Vec<&Rules> = compiled.iter().flatten().collect();
+        let illegal = workload.uses.iter().filter(|one| {
+            // What was there before is reported, so that labels and status can still be written.
+            !before.iter().any(|old| old.image == one.image) && judge(&one.image, &rules).is_err()
+        });
+        let told: Vec<String> = illegal
+            .map(|one| format!("container {:?}: image {}", one.container, shown(&one.image, &regime)))
+            .collect();
+        if told.is_empty() {
+            return Ok(());
+        }
+        let verb = if told.len() == 1 { "is" } else { "are" };
+        Err(Denied::forbidden(format!("{} {verb} not allowed by {}", told.join(", "), regime.judges())))
+    }
+
+    fn knows_lists(&self) -> bool {
+        let known = |synced: Option<bool>| synced.unwrap_or(false);
+        known(self.cache.informer::<WhiteList>().map(|informer| informer.is_synced()))
+            && known(self.cache.informer::<ClusterWhiteList>().map(|informer| informer.is_synced()))
+            && known(self.cache.informer::<Namespace>().map(|informer| informer.is_synced()))
+    }
+}
+
+/// An image for people: as it is written, or as it is meant where a list looks at that.
+fn shown(image: &str, regime: &Regime) -> String {
+    let meant = Image::read(image).meant().map(ToString::to_string);
+    meant.filter(|_| regime.normalizes()).unwrap_or_else(|| image.to_owned())
+}
+
+/// What counts of an object of this kind.
+fn read(kind: Kind, object: &Value) -> Result<Option<Workload>, Denied> {
+    match kind {
+        Kind::Deployment => of::<Deployment>(object),
+        Kind::StatefulSet => of::<StatefulSet>(object),
+        Kind::DaemonSet => of::<DaemonSet>(object),
+        Kind::ReplicaSet => of::<ReplicaSet>(object),
+        Kind::ReplicationController => of::<ReplicationController>(object),
+        Kind::CronJob => of::<CronJob>(object),
+        Kind::Job => of::<Job>(object),
+        Kind::Pod => of::<Pod>(object),
+    }
+}
+
+fn of<K: Judged>(object: &Value) -> Result<Option<Workload>, Denied> {
+    let object: K = serde::Deserialize::deserialize(object)
+        .map_err(|error| Denied::with_code(400, format!("it is no {}: {error}", K::KIND.as_str())))?;
+    Ok(Workload::of(&object))
+}
