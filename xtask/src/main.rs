@@ -20,7 +20,7 @@ use clap::Parser;
 #[command(name = "cargo xtask")]
 enum Task {
     /// Run all the tests; installs what they need
-    Test,
+    Test(test::Options),
     /// Everything that a change must pass: format, lints, licences and advisories, documentation, tests
     Ci,
     /// Measure a release build, and compare it with a real Kubernetes if one is given
@@ -29,7 +29,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let ran = match Task::parse() {
-        Task::Test => test::test(),
+        Task::Test(options) => test::test(&options),
         Task::Ci => check::ci(),
         Task::Bench(options) => bench::bench(&options),
     };

@@ -1,6 +1,9 @@
 //! `cargo xtask test`
 
-use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
 
 use crate::{
     envtest::{self, Assets},
@@ -9,8 +12,34 @@ use crate::{
     tools::{self, Tool},
 };
 
+/// Which tests.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Run the suite of the SDK alone, against the Kubernetes of this kubeconfig's current context, in namespaces that it
+    /// makes and deletes. It also makes and deletes a CustomResourceDefinition and webhook configurations: take a cluster
+    /// that nobody needs
+    #[arg(long, value_name = "KUBECONFIG")]
+    real: Option<PathBuf>,
+}
+
+/// Runs the tests.
+pub(crate) fn test(options: &Options) -> Result<()> {
+    match &options.real {
+        Some(kubeconfig) => test_against(kubeconfig),
+        None => test_all(),
+    }
+}
+
+/// Runs the SDK's suite against a real Kubernetes.
+fn test_against(kubeconfig: &Path) -> Result<()> {
+    let kubeconfig = kubeconfig.canonicalize().with_context(|| format!("{}", kubeconfig.display()))?;
+    // They wait more than they compute; more at once make a small API server late.
+    let arguments = ["test", "--package", "kubewright-tests", "--test", "sdk", "--", "--test-threads", "4"];
+    run(cargo(arguments).env("KUBEWRIGHT_TEST_KUBECONFIG", kubeconfig))
+}
+
 /// Runs all tests: first those that need nothing but cargo, then those of clients from outside on a real `kubewright up`.
-pub(crate) fn test() -> Result<()> {
+fn test_all() -> Result<()> {
     let mut summary = Summary::default();
     let mut alone = cargo(["test", "--workspace", "--no-fail-fast"]);
     if let Ok(program) = tools::busybox() {

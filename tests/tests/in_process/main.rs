@@ -3,6 +3,7 @@
 mod apply;
 mod architecture;
 mod fake_runtime;
+mod probes;
 mod process_node;
 mod virtual_time;
 mod webhooks;

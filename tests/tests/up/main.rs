@@ -9,5 +9,6 @@ mod envtest;
 mod golden;
 mod kube_rs;
 mod kubectl;
+mod probes;
 mod process;
 mod python;

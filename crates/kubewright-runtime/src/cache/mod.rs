@@ -158,28 +158,35 @@ impl Cache {
     /// Watches a kind that is known only at run time, as whole objects ([`kube::api::DynamicObject`]) or their
     /// metadata ([`kube::api::PartialObjectMeta`]), until the last clone of the informer is dropped. Those who watch
     /// one kind the same way share a watch. It starts with the manager, or at once when that runs.
+    ///
+    /// It looks at all namespaces, whatever the manager's are: an [`ApiResource`] does not tell whether a kind has any.
     #[must_use]
     pub fn watch<K: Cached<DynamicType = ApiResource>>(&self, kind: &ApiResource) -> Informer<K> {
         let id = (TypeId::of::<K>(), kind.group.clone(), kind.version.clone(), kind.plural.clone());
-        self.watch_as(id, kind.clone())
+        self.watch_as(id, kind.clone(), |_| Scope::default())
     }
 
     /// Watches a kind that no controller declared, until the last clone of the informer is dropped; the informer of one
-    /// that a controller did declare. Those who watch a kind share a watch.
+    /// that a controller did declare. Those who watch a kind share a watch, of the manager's namespaces.
     pub(crate) fn watch_typed<K: Object>(&self) -> Informer<K> {
         if let Some(informer) = self.informer() {
             return informer;
         }
         let id = (TypeId::of::<K>(), String::new(), String::new(), String::new());
-        self.watch_as(id, ())
+        self.watch_as(id, (), |namespaces| Asked::default().scope(K::is_namespaced(), namespaces))
     }
 
-    fn watch_as<K: Cached>(&self, id: DynamicKind, kind: K::DynamicType) -> Informer<K> {
+    fn watch_as<K: Cached>(
+        &self,
+        id: DynamicKind,
+        kind: K::DynamicType,
+        scope: impl FnOnce(&BTreeSet<String>) -> Scope,
+    ) -> Informer<K> {
         let mut kinds = self.0.kinds.lock();
         kinds.dynamic.retain(|_, informer| informer.strong_count() > 0);
         let known = kinds.dynamic.get(&id).and_then(Weak::upgrade).and_then(Informer::restore);
         known.unwrap_or_else(|| {
-            let informer = Informer::new(kind, Scope::default(), None, &self.0.stop);
+            let informer = Informer::new(kind, scope(&kinds.namespaces), None, &self.0.stop);
             kinds.dynamic.insert(id, Arc::downgrade(&informer.erase()));
             self.start_informer(&mut kinds, &informer);
             informer

@@ -24,7 +24,8 @@ impl<K: Cached> Deref for Watching<K> {
 
 impl Context {
     /// Watches a kind that the controller did not declare, from now on until what is returned is dropped: every object that
-    /// is there, and every change, leads to the keys that `mapping` finds. Whoever watches a kind shares the watch.
+    /// is there, and every change, leads to the keys that `mapping` finds. Whoever watches a kind shares the watch. It looks at
+    /// the manager's namespaces.
     ///
     /// The kind need not be there: while the API server does not serve it, there are no objects of it
     /// ([`Informer::is_served`]). When its CustomResourceDefinition comes, or comes back, the watch begins within seconds.
@@ -36,7 +37,8 @@ impl Context {
     }
 
     /// As [`Context::watch`], for a kind that is known only at run time: as whole objects
-    /// ([`kube::api::DynamicObject`]) or their metadata ([`kube::api::PartialObjectMeta`]).
+    /// ([`kube::api::DynamicObject`]) or their metadata ([`kube::api::PartialObjectMeta`]). It looks at all namespaces:
+    /// an [`ApiResource`] does not tell whether a kind has any.
     pub fn watch_dynamic<K: Cached<DynamicType = ApiResource>>(
         &self,
         kind: &ApiResource,

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{DeleteParams, ObjectMeta};
+use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams};
 use kubewright_runtime::{Context, Controller, Error, Key, Outcome};
 use serde_json::json;
 
 use crate::{
-    harness::{Log, does, run, settle},
-    server::{Cut, Server},
+    harness::{Log, does, run},
+    lab::{Lab, Only},
+    link::Cut,
 };
 
 /// Gives each ConfigMap a Secret that says `value`, and says in the ConfigMap's labels what it saw.
@@ -23,7 +25,7 @@ async fn mirror(ctx: &Context, key: &Key) -> Result<Outcome, Error> {
             namespace: map.metadata.namespace.clone(),
             ..ObjectMeta::default()
         },
-        type_: Some(value.clone()),
+        data: Some([("value".to_owned(), ByteString(value.clone().into_bytes()))].into()),
         ..Secret::default()
     };
     ctx.ensure(&secret, Some(&*map)).await?;
@@ -67,62 +69,64 @@ fn patching(log: &Log<String>) -> Controller {
 #[tokio::test(start_paused = true)]
 async fn a_change_takes_one_reconcile_whenever_watch_and_answer_come() {
     for (watch, answer) in [(0, 0), (0, 50), (200, 0), (200, 50), (50, 50)] {
-        let (server, log) = (Server::new(), Log::new());
-        server.delay_watches(Duration::from_millis(watch));
-        server.slow_down(Duration::from_millis(answer));
-        let running = run(&server, [mirroring(&log).for_kind::<ConfigMap>().owns::<Secret>().concurrency(4)]);
-        settle().await;
+        let (lab, log) = (Lab::new().await, Log::new());
+        lab.link().delay_watches(Duration::from_millis(watch));
+        lab.link().slow_down(Duration::from_millis(answer));
+        let running = run(&lab, [mirroring(&log).for_kind::<ConfigMap>().owns::<Secret>().concurrency(4)]);
+        lab.settle().await;
         for name in ["a", "b", "c"] {
-            server.put("configmaps", name, value("1"));
+            lab.put("configmaps", name, value("1")).await;
         }
-        settle().await;
+        lab.settle().await;
         for name in ["a", "b", "c"] {
-            let mut changed = server.stored("configmaps", name).expect("it is there");
+            let mut changed = lab.stored("configmaps", name).await.expect("it is there");
             changed["data"]["value"] = json!("2");
-            server.put("configmaps", name, changed);
+            lab.put("configmaps", name, changed).await;
         }
-        settle().await;
+        lab.settle().await;
         assert_eq!(log.take(), ["a", "b", "c", "a", "b", "c"], "watch {watch} ms, answers {answer} ms late");
         assert_eq!(running.counters.of("test").writes, 12);
-        server.remove("secrets", "a");
-        settle().await;
+        lab.remove("secrets", "a").await;
+        lab.settle().await;
         assert_eq!(log.take(), ["a"], "what others do to an owned object is put right");
-        assert_eq!(server.stored("secrets", "a").expect("it is there again")["type"], "2");
+        assert_eq!(lab.stored("secrets", "a").await.expect("it is there again")["data"]["value"], "Mg==");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_foreign_write_between_what_was_seen_and_what_was_written_wakes() {
     for (watch, answer) in [(200, 0), (200, 50), (0, 50)] {
-        let (server, log) = (Server::new(), Log::new());
-        server.put("configmaps", "a", json!({}));
-        let (foreign, calls) = (server.clone(), log.clone());
+        let (lab, log) = (Lab::new().await, Log::new());
+        lab.put("configmaps", "a", json!({})).await;
+        let foreign = Api::<ConfigMap>::namespaced(lab.admin(), lab.namespace());
+        let calls = log.clone();
         let reconciler = does(move |ctx: &Context, key: &Key| {
             let (foreign, calls) = (foreign.clone(), calls.clone());
             Box::pin(async move {
                 let seen = ctx.get::<ConfigMap>(key).and_then(|map| map.data.clone()).unwrap_or_default();
                 calls.push(seen.into_keys().collect::<Vec<_>>().join(","));
                 if calls.entries().len() == 1 {
-                    foreign.put("configmaps", "a", json!({"data": {"theirs": "1"}}));
+                    let theirs = Patch::Merge(json!({"data": {"theirs": "1"}}));
+                    foreign.patch("a", &PatchParams::default(), &theirs).await?;
                     ctx.patch::<ConfigMap>(key, json!({"data": {"mine": "1"}})).await?;
                 }
                 Ok(Outcome::Done)
             })
         });
-        server.delay_watches(Duration::from_millis(watch));
-        server.slow_down(Duration::from_millis(answer));
-        let _running = run(&server, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
-        settle().await;
+        lab.link().delay_watches(Duration::from_millis(watch));
+        lab.link().slow_down(Duration::from_millis(answer));
+        let _running = run(&lab, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
+        lab.settle().await;
         assert_eq!(log.take(), ["", "mine,theirs"], "watch {watch} ms, answers {answer} ms late");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn other_controllers_and_other_keys_hear_of_a_write() {
-    let (server, log, others) = (Server::new(), Log::new(), Log::new());
+    let (lab, log, others) = (Lab::new().await, Log::new(), Log::new());
     let also = |map: &ConfigMap| {
-        let name = Key::of(map).name;
-        vec![Key::of(map), Key::namespaced("default", format!("of-{name}"))]
+        let map_key = Key::of(map);
+        vec![Key::of(map), Key { name: format!("of-{}", map_key.name), ..map_key }]
     };
     let mine = patching(&log).watches(also).concurrency(2);
     let heard = others.clone();
@@ -133,12 +137,12 @@ async fn other_controllers_and_other_keys_hear_of_a_write() {
             Box::pin(async { Ok(Outcome::Done) })
         }),
     );
-    server.delay_watches(Duration::from_millis(100));
-    server.slow_down(Duration::from_millis(50));
-    let _running = run(&server, [mine, theirs.for_kind::<ConfigMap>()]);
-    settle().await;
-    server.put("configmaps", "a", json!({}));
-    settle().await;
+    lab.link().delay_watches(Duration::from_millis(100));
+    lab.link().slow_down(Duration::from_millis(50));
+    let _running = run(&lab, [mine, theirs.for_kind::<ConfigMap>()]);
+    lab.settle().await;
+    lab.put("configmaps", "a", json!({})).await;
+    lab.settle().await;
     assert_eq!(log.take(), ["a", "of-a", "of-a"]);
     assert_eq!(others.take(), ["a", "a"]);
 }
@@ -146,12 +150,12 @@ async fn other_controllers_and_other_keys_hear_of_a_write() {
 #[tokio::test(start_paused = true)]
 async fn who_wants_to_hear_of_own_writes_does() {
     for all in [false, true] {
-        let (server, log) = (Server::new(), Log::new());
-        server.put("configmaps", "a", json!({}));
+        let (lab, log) = (Lab::new().await, Log::new());
+        lab.put("configmaps", "a", json!({})).await;
         let controller = patching(&log);
         let controller = if all { controller.all_own_events() } else { controller.own_events() };
-        let running = run(&server, [controller]);
-        settle().await;
+        let running = run(&lab, [controller]);
+        lab.settle().await;
         assert_eq!(log.take(), ["a", "a"]);
         assert_eq!(running.counters.of("test").writes, 1);
     }
@@ -160,20 +164,21 @@ async fn who_wants_to_hear_of_own_writes_does() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_not_what_was_asked_for_wakes() {
     for answer in [0, 50] {
-        let (server, log) = (Server::new(), Log::new());
-        server.put("configmaps", "a", json!({}));
-        server.change_writes(|object| object["data"]["mine"] = json!("2"));
-        server.slow_down(Duration::from_millis(answer));
-        let _running = run(&server, [patching(&log)]);
-        settle().await;
+        let (lab, log) = (Lab::new().await, Log::new());
+        lab.put("configmaps", "a", json!({})).await;
+        lab.link().change_writes(|object| object["data"]["mine"] = json!("2"));
+        lab.link().slow_down(Duration::from_millis(answer));
+        let _running = run(&lab, [patching(&log)]);
+        lab.settle().await;
         assert_eq!(log.take(), ["a", "a"], "a webhook made something else of it");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_answer_was_lost_wakes() {
-    let (server, log) = (Server::new(), Log::new());
-    server.put("configmaps", "a", json!({}));
+    let Some(lab) = Lab::only_embedded(Only::ExactTimes).await else { return };
+    let log = Log::new();
+    lab.put("configmaps", "a", json!({})).await;
     let calls = log.clone();
     let reconciler = does(move |ctx: &Context, key: &Key| {
         let calls = calls.clone();
@@ -186,16 +191,16 @@ async fn a_write_whose_answer_was_lost_wakes() {
             Ok(Outcome::Done)
         })
     });
-    server.slow_down(Duration::from_millis(10));
-    let _running = run(&server, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
-    settle().await;
+    lab.link().slow_down(Duration::from_millis(10));
+    let _running = run(&lab, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
+    lab.settle().await;
     assert_eq!(log.take(), ["a", "a"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_after_the_reconcile_is_over_wakes() {
-    let (server, log) = (Server::new(), Log::new());
-    server.put("configmaps", "a", json!({}));
+    let (lab, log) = (Lab::new().await, Log::new());
+    lab.put("configmaps", "a", json!({})).await;
     let calls = log.clone();
     let reconciler = does(move |ctx: &Context, key: &Key| {
         calls.push(key.name.clone());
@@ -208,16 +213,16 @@ async fn a_write_after_the_reconcile_is_over_wakes() {
         });
         Box::pin(async { Ok(Outcome::Done) })
     });
-    let _running = run(&server, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
-    settle().await;
+    let _running = run(&lab, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
+    lab.settle().await;
     assert_eq!(log.take(), ["a", "a"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_own_deletion_wakes() {
-    let (server, log) = (Server::new(), Log::new());
-    server.put("configmaps", "a", json!({}));
-    server.put("configmaps", "held", json!({"metadata": {"finalizers": ["example.com/held"]}}));
+    let (lab, log) = (Lab::new().await, Log::new());
+    lab.put("configmaps", "a", json!({})).await;
+    lab.put("configmaps", "held", json!({"metadata": {"finalizers": ["example.com/held"]}})).await;
     let calls = log.clone();
     let reconciler = does(move |ctx: &Context, key: &Key| {
         let calls = calls.clone();
@@ -233,8 +238,8 @@ async fn an_own_deletion_wakes() {
             Ok(Outcome::Done)
         })
     });
-    let _running = run(&server, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
-    settle().await;
+    let _running = run(&lab, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
+    lab.settle().await;
     let mut seen = log.take();
     seen.sort();
     assert_eq!(
@@ -245,23 +250,23 @@ async fn an_own_deletion_wakes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_may_hide_a_foreign_write_wakes() {
-    let (server, log) = (Server::new(), Log::new());
-    server.put("configmaps", "a", json!({}));
-    server.delay_watches(Duration::from_millis(500));
-    let _running = run(&server, [patching(&log)]);
+    let (lab, log) = (Lab::new().await, Log::new());
+    lab.put("configmaps", "a", json!({})).await;
+    lab.link().delay_watches(Duration::from_millis(500));
+    let _running = run(&lab, [patching(&log)]);
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(log.take(), ["a"]);
     log.push("wrote".to_owned());
     // The watch has not told of the write yet, and never will.
-    server.cut_watches(Cut::History);
-    settle().await;
+    lab.link().cut_watches(Cut::History);
+    lab.settle().await;
     assert_eq!(log.take(), ["wrote", "a"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reconcile_that_fails_after_its_write_is_tried_again() {
-    let (server, log) = (Server::new(), Log::new());
-    server.put("configmaps", "a", json!({}));
+    let (lab, log) = (Lab::new().await, Log::new());
+    lab.put("configmaps", "a", json!({})).await;
     let calls = log.clone();
     let reconciler = does(move |ctx: &Context, key: &Key| {
         let calls = calls.clone();
@@ -274,16 +279,17 @@ async fn a_reconcile_that_fails_after_its_write_is_tried_again() {
             Ok(Outcome::Done)
         })
     });
-    let running = run(&server, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
-    settle().await;
+    let running = run(&lab, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
+    lab.settle().await;
     assert_eq!(log.take(), ["a", "a"]);
     assert_eq!(running.counters.of("test").errors, 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_for_later_is_not_made_void_by_the_own_write() {
-    let (server, log) = (Server::new(), Log::new());
-    server.put("configmaps", "a", json!({}));
+    let Some(lab) = Lab::only_embedded(Only::LongTimes).await else { return };
+    let log = Log::new();
+    lab.put("configmaps", "a", json!({})).await;
     let calls = log.clone();
     let reconciler = does(move |ctx: &Context, key: &Key| {
         let calls = calls.clone();
@@ -294,7 +300,7 @@ async fn a_plan_for_later_is_not_made_void_by_the_own_write() {
             Ok(Outcome::RequeueAfter(Duration::from_secs(60)))
         })
     });
-    let _running = run(&server, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
+    let _running = run(&lab, [Controller::new("test", reconciler).for_kind::<ConfigMap>()]);
     tokio::time::sleep(Duration::from_secs(601)).await;
     assert_eq!(log.take().len(), 11, "once a minute, although each of them writes something else");
 }

@@ -8,17 +8,17 @@ use kubewright_runtime::{
     conditions::{Status, Wanted},
 };
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
-    harness::{Log, Running, does, run, settle},
-    server::Server,
+    harness::{Log, Running, does, run},
+    lab::Lab,
 };
 
 const FINALIZER: &str = "example.com/cleanup";
 
 /// Guards Pods; cleans up as `works` says.
-fn guarding(server: &Server, log: &Log<String>, works: &Arc<Mutex<bool>>) -> Running {
+fn guarding(lab: &Lab, log: &Log<String>, works: &Arc<Mutex<bool>>) -> Running {
     let (log, works) = (log.clone(), works.clone());
     let reconciler = does(move |ctx: &Context, key: &Key| {
         let (log, works, ctx, key) = (log.clone(), *works.lock(), ctx.clone(), key.clone());
@@ -35,49 +35,57 @@ fn guarding(server: &Server, log: &Log<String>, works: &Arc<Mutex<bool>>) -> Run
             Ok(Outcome::Done)
         })
     });
-    run(server, [Controller::new("test", reconciler).for_kind::<Pod>()])
+    run(lab, [Controller::new("test", reconciler).for_kind::<Pod>()])
+}
+
+fn condition<'a>(stored: &'a Value, type_: &str) -> &'a Value {
+    let mut all = stored["status"]["conditions"].as_array().into_iter().flatten();
+    all.find(|condition| condition["type"] == type_).unwrap_or(&Value::Null)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cleanup_is_tried_until_it_succeeds_and_people_see_why_it_does_not() {
-    let (server, log, works) = (Server::new(), Log::new(), Arc::new(Mutex::new(false)));
-    server.put("pods", "a", json!({}));
-    let _running = guarding(&server, &log, &works);
-    settle().await;
+    let (lab, log, works) = (Lab::new().await, Log::new(), Arc::new(Mutex::new(false)));
+    lab.put("pods", "a", json!({})).await;
+    let _running = guarding(&lab, &log, &works);
+    lab.settle().await;
     assert_eq!(log.take()[0], "alive");
-    let stored = server.stored("pods", "a").unwrap_or_default();
+    let stored = lab.stored("pods", "a").await.unwrap_or_default();
     assert_eq!(stored["metadata"]["finalizers"], json!([FINALIZER]));
-    server.remove("pods", "a");
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    assert!(log.take().len() > 5);
-    let stored = server.stored("pods", "a").unwrap_or_default();
-    assert_eq!(stored["status"]["conditions"][0]["type"], "CleanupFailed");
-    assert_eq!(stored["status"]["conditions"][0]["message"], "example.com/cleanup: the cloud is away");
-    assert_eq!(server.names("events").len(), 1, "one event, counted");
+    lab.remove("pods", "a").await;
+    lab.until(Duration::from_secs(60), || log.entries().len() > 5).await;
+    lab.settle().await;
+    let stored = lab.stored("pods", "a").await.unwrap_or_default();
+    let told = condition(&stored, "CleanupFailed");
+    assert_eq!(told["message"], "example.com/cleanup: the cloud is away", "{stored}");
+    assert_eq!(lab.events_of("test", "events").await.len(), 1, "one event, counted");
     *works.lock() = true;
-    tokio::time::sleep(Duration::from_secs(1000)).await;
+    log.take();
+    lab.until(Duration::from_secs(1000), || !log.entries().is_empty()).await;
+    lab.settle().await;
     assert_eq!(log.take(), ["cleanup"]);
-    assert!(server.stored("pods", "a").is_none());
+    assert!(lab.stored("pods", "a").await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cleanup_that_can_never_succeed_is_given_up_by_annotation() {
-    let (server, log, works) = (Server::new(), Log::new(), Arc::new(Mutex::new(false)));
-    server.put("pods", "a", json!({}));
-    let _running = guarding(&server, &log, &works);
-    settle().await;
-    server.remove("pods", "a");
-    settle().await;
-    let mut pod = server.stored("pods", "a").unwrap_or_default();
+    let (lab, log, works) = (Lab::new().await, Log::new(), Arc::new(Mutex::new(false)));
+    lab.put("pods", "a", json!({})).await;
+    let _running = guarding(&lab, &log, &works);
+    lab.settle().await;
+    lab.remove("pods", "a").await;
+    lab.settle().await;
+    let mut pod = lab.stored("pods", "a").await.unwrap_or_default();
+    pod["status"].take();
     pod["metadata"]["annotations"] = json!({"kubewright.dev/skip-cleanup": FINALIZER});
-    server.put("pods", "a", pod);
-    settle().await;
-    assert!(server.stored("pods", "a").is_none());
+    lab.put("pods", "a", pod).await;
+    lab.settle().await;
+    assert!(lab.stored("pods", "a").await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_status_or_condition_that_says_so_already_is_not_written() {
-    let (server, log) = (Server::new(), Log::new());
+    let (lab, log) = (Lab::new().await, Log::new());
     let seen = log.clone();
     let reconciler = does(move |ctx: &Context, key: &Key| {
         let (seen, ctx, key) = (seen.clone(), ctx.clone(), key.clone());
@@ -96,15 +104,15 @@ async fn a_status_or_condition_that_says_so_already_is_not_written() {
             let live = ctx.live::<Pod>(&key).await?.and_then(|pod| pod.status?.phase);
             seen.push(format!(
                 "{live:?} {:?}",
-                ctx.live::<Pod>(&Key::namespaced("default", "none")).await?.is_some()
+                ctx.live::<Pod>(&Key { name: "none".into(), ..key.clone() }).await?.is_some()
             ));
             Ok(Outcome::Done)
         })
     });
-    server.put("pods", "a", json!({"status": {"phase": "Pending", "reason": "Slow"}}));
-    let controller = Controller::new("test", reconciler).for_kind::<Pod>().own_events();
-    let running = run(&server, [controller.never_paused()]);
-    settle().await;
+    lab.put("pods", "a", json!({"status": {"phase": "Pending", "reason": "Slow"}})).await;
+    let running =
+        run(&lab, [Controller::new("test", reconciler).for_kind::<Pod>().own_events().never_paused()]);
+    lab.settle().await;
     let lines = log.take();
     assert_eq!(lines[..2], [r#"{"phase":"Running","reason":null}"#, "condition true"]);
     assert_eq!(lines[2..5], [r#"Some("Running") false"#, "unchanged", "condition false"]);

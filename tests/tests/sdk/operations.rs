@@ -5,22 +5,18 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kubewright_runtime::{
     CancellationToken, Controller, Error, Key, LeaderElection, Manager, Metrics, Outcome, Phase, Sharding,
-    World,
 };
 use serde_json::json;
 use tokio::{task::JoinHandle, time::Instant};
 
 use crate::{
-    harness::{Log, does, logging, run, settle},
-    server::{Cut, Server},
+    harness::{Log, does, logging, run},
+    lab::{Lab, OURS, Only, ROOT_CA},
+    link::Cut,
 };
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
-}
-
-fn manager(server: &Server) -> Manager {
-    Manager::new(server.client(), World::simulated(1))
 }
 
 fn start(manager: Manager) -> (CancellationToken, JoinHandle<Result<(), Error>>) {
@@ -57,15 +53,16 @@ fn by_name() -> Controller {
         }),
     )
     .for_kind::<ConfigMap>()
+    .selecting(OURS)
 }
 
 #[tokio::test(start_paused = true)]
 async fn metrics_say_what_became_of_reconciles() {
-    let server = Server::new();
+    let Some(lab) = Lab::only_embedded(Only::ExactTimes).await else { return };
     for name in ["a", "later", "never"] {
-        server.put("configmaps", name, json!({}));
+        lab.put("configmaps", name, json!({})).await;
     }
-    let mut manager = manager(&server);
+    let mut manager = lab.manager();
     manager.add(by_name().concurrency(3));
     let metrics = manager.metrics().clone();
     let zero = value(&metrics, "controller_runtime_reconcile_total{controller=\"web\",result=\"success\"}");
@@ -83,7 +80,7 @@ async fn metrics_say_what_became_of_reconciles() {
     assert_eq!(of("controller_runtime_active_workers"), 1.0, "one is at `a` still");
     assert!((queue("unfinished_work_seconds") - 0.5).abs() < 0.01);
     assert!((queue("longest_running_processor_seconds") - 0.5).abs() < 0.01);
-    settle().await;
+    lab.settle().await;
     assert_eq!((result("success"), result("requeue_after"), result("error")), (1.0, 1.0, 1.0));
     assert_eq!(of("controller_runtime_terminal_reconcile_errors_total"), 1.0);
     assert_eq!(of("controller_runtime_reconcile_errors_total"), 1.0);
@@ -94,11 +91,11 @@ async fn metrics_say_what_became_of_reconciles() {
     assert!((queue("work_duration_seconds_sum") - 1.0).abs() < 0.01);
     assert_eq!(queue("unfinished_work_seconds"), 0.0);
 
-    server.put("configmaps", "panic", json!({}));
+    lab.put("configmaps", "panic", json!({})).await;
     tokio::time::sleep(Duration::from_millis(3)).await;
     assert_eq!(of("controller_runtime_reconcile_panics_total"), 1.0);
     assert_eq!(result("error"), 2.0, "controller-runtime counts a panic as an error");
-    server.remove("configmaps", "panic");
+    lab.remove("configmaps", "panic").await;
     tokio::time::sleep(seconds(3600)).await;
     assert_eq!(result("requeue_after"), 2.0);
     stop.cancel();
@@ -107,11 +104,11 @@ async fn metrics_say_what_became_of_reconciles() {
 
 #[tokio::test(start_paused = true)]
 async fn keys_wait_while_the_only_worker_is_busy_and_the_time_is_told() {
-    let server = Server::new();
+    let Some(lab) = Lab::only_embedded(Only::ExactTimes).await else { return };
     for name in ["a", "b", "c"] {
-        server.put("configmaps", name, json!({}));
+        lab.put("configmaps", name, json!({})).await;
     }
-    let mut manager = manager(&server);
+    let mut manager = lab.manager();
     manager.add(by_name());
     let metrics = manager.metrics().clone();
     let (_stop, _end) = start(manager);
@@ -126,8 +123,8 @@ async fn keys_wait_while_the_only_worker_is_busy_and_the_time_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reconcile_that_takes_too_long_is_dropped_counted_and_tried_again() {
-    let (server, log) = (Server::new(), Log::new());
-    server.put("configmaps", "a", json!({}));
+    let (lab, log) = (Lab::new().await, Log::new());
+    lab.put("configmaps", "a", json!({})).await;
     let calls = log.clone();
     let slow = does(move |_, _| {
         calls.push(Instant::now());
@@ -139,28 +136,31 @@ async fn a_reconcile_that_takes_too_long_is_dropped_counted_and_tried_again() {
             Ok(Outcome::Done)
         })
     });
-    let controller = Controller::new("test", slow).for_kind::<ConfigMap>().timeout(seconds(5));
-    let running = run(&server, [controller]);
-    tokio::time::sleep(seconds(10)).await;
+    let controller =
+        Controller::new("test", slow).for_kind::<ConfigMap>().selecting(OURS).timeout(seconds(5));
+    let running = run(&lab, [controller]);
+    lab.until(seconds(10), || log.entries().len() == 2).await;
+    lab.settle().await;
     let calls = log.entries();
     assert_eq!(calls.len(), 2);
     let between = calls[1] - calls[0];
-    assert!(between >= seconds(5) && between < Duration::from_millis(5_010), "the limit and the back-off");
+    let back_off = Duration::from_millis(5);
+    assert!(between >= seconds(5) && between < seconds(5) + back_off + lab.tolerance(), "{between:?}");
     let counts = running.counters.of("test");
     assert_eq!((counts.timeouts, counts.errors, counts.reconciles), (1, 1, 2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_leads_is_told() {
-    let server = Server::new();
-    let mut manager = manager(&server);
-    manager.elect(LeaderElection::lease("default", "web").identity("a"));
+    let lab = Lab::new().await;
+    let mut manager = lab.manager();
+    manager.elect(LeaderElection::lease(lab.namespace(), "web").identity("a"));
     manager.add(by_name());
     let metrics = manager.metrics().clone();
     let status = "leader_election_master_status{name=\"web\"}";
     assert_eq!(value(&metrics, status), 0.0);
     let (stop, end) = start(manager);
-    settle().await;
+    lab.settle().await;
     assert_eq!(value(&metrics, status), 1.0);
     stop.cancel();
     assert!(matches!(end.await, Ok(Ok(()))));
@@ -169,102 +169,153 @@ async fn who_leads_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replica_is_ready_when_its_caches_are_filled() {
-    let server = Server::new();
-    server.uninstall("secrets");
-    let mut manager = manager(&server);
+    let lab = Lab::new().await;
+    lab.link().uninstall("secrets");
+    let mut manager = lab.manager();
     manager.add(logging(&Log::new()).for_kind::<ConfigMap>().reads::<Secret>());
     let (ready, alive) = (manager.readiness().clone(), manager.health().clone());
     let (_stop, _end) = start(manager);
-    settle().await;
+    lab.settle().await;
     assert_eq!(ready.report("", "").status, 500);
     assert_eq!(ready.report("/informer-sync", "").text, "internal server error: not filled: secrets\n");
     assert_eq!(alive.report("", "").text, "ok");
-    server.install("secrets");
-    tokio::time::sleep(seconds(10)).await;
-    assert_eq!(ready.report("", "").text, "ok");
+    lab.link().install("secrets");
+    lab.until(seconds(10), || ready.report("", "").text == "ok").await;
+}
+
+/// Writes the name of each key, and where it is from.
+fn logging_places(log: &Log<String>) -> Controller {
+    let log = log.clone();
+    let reconciler = does(move |_, key: &Key| {
+        log.push(format!("{} {}", key.namespace.as_deref().and_then(last_part).unwrap_or(""), key.name));
+        Box::pin(async { Ok(Outcome::Done) })
+    });
+    Controller::new("test", reconciler)
+}
+
+/// The name of a further namespace of the lab, without the lab's own.
+fn last_part(namespace: &str) -> Option<&str> {
+    namespace.rsplit('-').next()
+}
+
+/// `a one` for a ConfigMap `one` in the namespace `a`; without the one that every namespace has.
+fn places(maps: &[std::sync::Arc<ConfigMap>]) -> Vec<String> {
+    let keys = maps.iter().map(|map| Key::of(&**map)).filter(|key| key.name != ROOT_CA);
+    keys.map(|key| format!("{} {}", key.namespace.as_deref().and_then(last_part).unwrap_or(""), key.name))
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_the_namespaces_that_were_named_are_looked_at() {
-    let (server, log) = (Server::new(), Log::new());
-    for namespace in ["a", "b", "c"] {
-        server.put_in(namespace, "configmaps", "one", json!({}));
+    let (mut lab, log) = (Lab::new().await, Log::new());
+    let mut namespaces = Vec::new();
+    for name in ["a", "b", "c"] {
+        namespaces.push(lab.another_namespace(name).await);
     }
-    let mut manager = manager(&server);
-    manager.watch_namespaces(["c".to_owned(), "a".to_owned()]);
-    manager.add(logging(&log).for_kind::<ConfigMap>());
+    for namespace in &namespaces {
+        lab.put_in(namespace, "configmaps", "one", json!({})).await;
+    }
+    let [a, b, c] = &namespaces[..] else { panic!("three") };
+    let mut manager = Manager::new(lab.client(), lab.world(1));
+    manager.watch_namespaces([c.clone(), a.clone()]);
+    manager.add(logging_places(&log).for_kind::<ConfigMap>());
     let cache = manager.cache().clone();
     let (_stop, _end) = start(manager);
-    settle().await;
-    assert_eq!(log.take(), ["a/one", "c/one"]);
-    let asked = server.requests();
+    lab.settle().await;
+    let sorted = |mut lines: Vec<String>| {
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(log.take()), ["a one", "c one"]);
+    let asked = lab.requests();
+    let elsewhere = format!("/{b}/");
     assert!(
-        !asked.iter().any(|request| request == "GET /api/v1/configmaps" || request.contains("/b/")),
+        !asked.iter().any(|request| request == "GET /api/v1/configmaps" || request.contains(&elsewhere)),
         "{asked:?}"
     );
-    for namespace in ["a", "b", "c"] {
-        server.put_in(namespace, "configmaps", "two", json!({}));
+    for namespace in &namespaces {
+        lab.put_in(namespace, "configmaps", "two", json!({})).await;
     }
-    settle().await;
-    assert_eq!(log.take(), ["a/two", "c/two"]);
-    let keys = |namespace| -> Vec<String> {
-        cache.list::<ConfigMap>(namespace).iter().map(|map| Key::of(&**map).to_string()).collect()
-    };
-    assert_eq!(keys(None), ["a/one", "a/two", "c/one", "c/two"]);
-    assert_eq!(keys(Some("c")), ["c/one", "c/two"]);
-    assert!(keys(Some("b")).is_empty());
-    assert!(cache.get::<ConfigMap>(&Key::namespaced("b", "one")).is_none());
+    lab.settle().await;
+    assert_eq!(sorted(log.take()), ["a two", "c two"]);
+    let keys = |namespace| places(&cache.list::<ConfigMap>(namespace));
+    assert_eq!(keys(None), ["a one", "a two", "c one", "c two"]);
+    assert_eq!(keys(Some(c)), ["c one", "c two"]);
+    assert!(keys(Some(b)).is_empty());
+    assert!(cache.get::<ConfigMap>(&Key::namespaced(b, "one")).is_none());
 
     // A list of one namespace says nothing of another.
-    server.cut_watches(Cut::History);
-    tokio::time::sleep(seconds(60)).await;
+    lab.link().cut_watches(Cut::History);
+    lab.settle().await;
+    lab.pass(seconds(60)).await;
     assert_eq!(keys(None).len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_manager_that_names_no_namespace_looks_at_all() {
+    let (mut lab, log) = (Lab::new().await, Log::new());
+    let other = lab.another_namespace("other").await;
+    lab.put("configmaps", "here", json!({})).await;
+    lab.put_in(&other, "configmaps", "there", json!({})).await;
+    let mut manager = Manager::new(lab.client(), lab.world(1));
+    manager.add(logging(&log).for_kind::<ConfigMap>());
+    let (_stop, _end) = start(manager);
+    lab.until(seconds(5), || {
+        let names = log.entries();
+        ["here", "there"].iter().all(|name| names.iter().any(|seen| seen == name))
+    })
+    .await;
+    assert_eq!(lab.requests(), ["GET /api/v1/configmaps", "GET /api/v1/configmaps"], "one list, one watch");
+}
+
+#[tokio::test(start_paused = true)]
 async fn writes_outside_of_the_namespaces_leave_the_cache_alone() {
-    let server = Server::new();
-    server.put_in("a", "configmaps", "one", json!({}));
-    let writes = does(|ctx: &kubewright_runtime::Context, key: &Key| {
+    let mut lab = Lab::new().await;
+    let (here, there) = (lab.namespace().to_owned(), lab.another_namespace("other").await);
+    lab.put("configmaps", "one", json!({})).await;
+    let writes = does(move |ctx: &kubewright_runtime::Context, key: &Key| {
+        let namespaces = [here.clone(), there.clone()];
         Box::pin(async move {
-            for namespace in ["a", "b"] {
+            for (namespace, is_here) in namespaces.into_iter().zip([true, false]) {
                 let mut copy = ConfigMap::default();
                 copy.metadata.name = Some(format!("copy-of-{}", key.name));
-                copy.metadata.namespace = Some(namespace.to_owned());
+                copy.metadata.namespace = Some(namespace);
                 if !key.name.starts_with("copy") {
                     ctx.create(&copy).await?;
                     let there = ctx.get::<ConfigMap>(&Key::of(&copy)).is_some();
-                    assert_eq!(there, namespace == "a", "its own write is seen at once where it looks");
+                    assert_eq!(there, is_here, "its own write is seen at once where it looks");
                 }
             }
             Ok(Outcome::Done)
         })
     });
-    let mut manager = manager(&server);
-    manager.watch_namespaces(["a".to_owned()]);
+    let mut manager = lab.manager();
     manager.add(Controller::new("test", writes).for_kind::<ConfigMap>());
     let counters = manager.counters().clone();
     let (_stop, _end) = start(manager);
-    settle().await;
+    lab.settle().await;
     let counts = counters.of("test");
     assert_eq!((counts.panics, counts.errors, counts.writes), (0, 0, 2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_controller_looks_at_two_clusters() {
-    let (home, edge, log) = (Server::new(), Server::new(), Log::new());
-    home.put("configmaps", "here", json!({}));
-    edge.put("configmaps", "there", json!({}));
-    let mut manager = manager(&home);
+    let (home, edge, log) = (Lab::new().await, Lab::new().await, Log::new());
+    home.put("configmaps", "at-home", json!({})).await;
+    edge.put("configmaps", "at-the-edge", json!({})).await;
+    let mut manager = home.manager();
     let member = manager.add_cluster("edge", edge.client());
     let (seen, from) = (log.clone(), member.clone());
     let mirror = does(move |ctx: &kubewright_runtime::Context, key: &Key| {
+        // On a real Kubernetes both are the same cluster, of which the manager looks at one namespace.
         let place = match (ctx.get::<ConfigMap>(key), from.cache().get::<ConfigMap>(key)) {
-            (Some(_), None) => "home",
+            (Some(_), _) => "home",
             (None, Some(_)) => "edge",
-            _ => "nowhere",
+            (None, None) => "nowhere",
         };
-        seen.push(format!("{} {place}", key.name));
+        if key.name.starts_with("at-") {
+            seen.push(format!("{} {place}", key.name));
+        }
         Box::pin(async { Ok(Outcome::Done) })
     });
     let controller = Controller::new("mirror", mirror)
@@ -273,11 +324,15 @@ async fn a_controller_looks_at_two_clusters() {
     assert_eq!(controller.rights().iter().count(), 2, "rights are those at home: configmaps and events");
     manager.add(controller);
     let (stop, end) = start(manager);
-    settle().await;
-    assert_eq!(log.take(), ["here home", "there edge"]);
-    edge.remove("configmaps", "there");
-    settle().await;
-    assert_eq!(log.take(), ["there nowhere"]);
+    home.settle().await;
+    edge.settle().await;
+    let mut seen = log.take();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen, ["at-home home", "at-the-edge edge"]);
+    edge.remove("configmaps", "at-the-edge").await;
+    edge.settle().await;
+    assert_eq!(log.take().last().map(String::as_str), Some("at-the-edge nowhere"));
     stop.cancel();
     assert!(matches!(end.await, Ok(Ok(()))));
 }
@@ -303,10 +358,10 @@ fn noted(
 
 #[tokio::test(start_paused = true)]
 async fn what_runs_beside_controllers_starts_in_order_and_ends_in_the_opposite_one() {
-    let (server, log) = (Server::new(), Log::new());
-    server.slow_down(seconds(2));
-    server.put("configmaps", "a", json!({}));
-    let mut manager = manager(&server);
+    let (lab, log) = (Lab::new().await, Log::new());
+    lab.link().slow_down(seconds(2));
+    lab.put("configmaps", "a", json!({})).await;
+    let mut manager = lab.manager();
     for (name, phase) in
         [("leader", Phase::Leader), ("replica", Phase::EveryReplica), ("server", Phase::Server)]
     {
@@ -314,12 +369,12 @@ async fn what_runs_beside_controllers_starts_in_order_and_ends_in_the_opposite_o
     }
     manager.add(logging(&log).for_kind::<ConfigMap>());
     let (stop, end) = start(manager);
-    settle().await;
+    lab.settle().await;
     assert_eq!(log.take(), ["server begins"], "the others wait for the caches");
-    tokio::time::sleep(seconds(5)).await;
+    lab.until(seconds(5), || log.entries().len() == 3).await;
     let mut begun = log.take();
     begun.sort();
-    assert_eq!(begun, ["default/a", "leader begins", "replica begins"]);
+    assert_eq!(begun, ["a", "leader begins", "replica begins"]);
     stop.cancel();
     assert!(matches!(end.await, Ok(Ok(()))));
     assert_eq!(log.take(), ["replica ends", "leader ends", "server ends"]);
@@ -327,29 +382,29 @@ async fn what_runs_beside_controllers_starts_in_order_and_ends_in_the_opposite_o
 
 #[tokio::test(start_paused = true)]
 async fn what_runs_on_the_leader_runs_for_each_of_its_terms() {
-    let (server, log) = (Server::new(), Log::new());
+    let (lab, log) = (Lab::new().await, Log::new());
     let replica = |name: &'static str| {
-        let mut manager = manager(&server);
-        manager.elect(LeaderElection::lease("default", "web").identity(name));
+        let mut manager = lab.manager();
+        manager.elect(LeaderElection::lease(lab.namespace(), "web").identity(name));
         manager.run_also("work", Phase::Leader, noted(&log, name));
         start(manager)
     };
     let (first, end) = replica("a");
-    settle().await;
+    lab.settle().await;
     let (_second, _end) = replica("b");
-    tokio::time::sleep(seconds(20)).await;
+    lab.pass(seconds(20)).await;
     assert_eq!(log.take(), ["a begins"], "b stands by");
     first.cancel();
     assert!(matches!(end.await, Ok(Ok(()))));
-    tokio::time::sleep(seconds(5)).await;
+    lab.until(seconds(5), || log.entries().len() == 2).await;
     assert_eq!(log.take(), ["a ends", "b begins"], "the lease is given back after the work has ended");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_fails_ends_the_manager_with_its_error() {
-    let server = Server::new();
+    let lab = Lab::new().await;
     for phase in [Phase::Server, Phase::EveryReplica, Phase::Leader] {
-        let mut manager = manager(&server);
+        let mut manager = lab.manager();
         manager.run_also("work", phase, |_| async {
             tokio::time::sleep(seconds(3)).await;
             Err(Error::new("the disk is full"))
@@ -362,36 +417,38 @@ async fn what_fails_ends_the_manager_with_its_error() {
 
 #[tokio::test(start_paused = true)]
 async fn a_grace_period_of_nothing_waits_for_nothing_and_another_is_kept() {
-    let server = Server::new();
-    server.put("configmaps", "a", json!({}));
+    let lab = Lab::new().await;
+    lab.put("configmaps", "a", json!({})).await;
     for (grace, is_error) in [(Duration::ZERO, false), (seconds(7), true)] {
-        let mut manager = manager(&server);
+        let mut manager = lab.manager();
         manager.graceful_shutdown(grace);
         manager.run_also("stubborn", Phase::EveryReplica, |_| std::future::pending());
         let (stop, end) = start(manager);
-        settle().await;
+        lab.settle().await;
         let begun = Instant::now();
         stop.cancel();
         let result = end.await.expect("no panic");
-        assert_eq!((begun.elapsed(), result.is_err()), (grace, is_error));
+        let late = begun.elapsed().saturating_sub(grace);
+        assert!(begun.elapsed() >= grace && late < lab.tolerance(), "{late:?}");
+        assert_eq!(result.is_err(), is_error);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_manager_that_makes_no_sense_does_not_start() {
-    let server = Server::new();
+    let lab = Lab::new().await;
     let told = async |manager: Manager| {
         manager.run(CancellationToken::new()).await.expect_err("refused").to_string()
     };
-    let mut one = manager(&server);
-    one.share(Sharding::ring("default", "web"));
+    let mut one = lab.manager();
+    one.share(Sharding::ring(lab.namespace(), "web"));
     one.run_also("work", Phase::Leader, |_| async { Ok(()) });
     assert_eq!(told(one).await, "replicas that share keys have no leader: let it run on every replica");
-    let mut two = manager(&server);
+    let mut two = lab.manager();
     two.add(by_name());
     two.watch_namespaces(["a".to_owned()]);
     assert_eq!(told(two).await, "the namespaces to look at come before the controllers");
-    let mut three = manager(&server);
+    let mut three = lab.manager();
     three.add(by_name().timeout(Duration::ZERO));
     assert_eq!(told(three).await, "controller web: a timeout of 0 lets no reconcile end");
 }

@@ -1,0 +1,25 @@
+//! What the SDK promises, on the embedded control plane in virtual time; or, where `KUBEWRIGHT_TEST_KUBECONFIG` names one,
+//! on a real Kubernetes (`cargo xtask test --real KUBECONFIG`).
+
+mod cache;
+mod days;
+mod failures;
+mod guards;
+mod harness;
+mod lab;
+mod leader;
+mod ledger;
+mod lines;
+mod link;
+mod operations;
+mod own;
+mod parts;
+mod probes;
+mod reconciles;
+mod shard;
+mod shutdown;
+mod sources;
+mod storms;
+mod stream;
+mod workers;
+mod writes;
