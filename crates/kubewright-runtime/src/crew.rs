@@ -130,11 +130,12 @@ impl Hand {
             spawn(format!("a source of {}", self.name()), drain, self.failed.clone())
         });
         let resync = self.resync.map(|period| {
-            let (replays, dice) = (self.replays.clone(), self.worker.context.world().dice.clone());
+            let (replays, context) = (self.replays.clone(), self.worker.context.clone());
             let resync = async move {
                 loop {
-                    tokio::time::sleep(Jitter(0.1).of(period, &dice)).await;
+                    tokio::time::sleep(Jitter(0.1).of(period, &context.world().dice)).await;
                     replays.iter().for_each(|replay| replay(&|_| true));
+                    context.begun().replay(&|_| true);
                 }
             };
             spawn(format!("the resync of {}", self.name()), resync, self.failed.clone())
@@ -166,6 +167,7 @@ impl Hand {
 
     fn replay(&self, accepts: &dyn Fn(&Key) -> bool) {
         self.replays.iter().for_each(|replay| replay(accepts));
+        self.worker.context.begun().replay(accepts);
     }
 }
 

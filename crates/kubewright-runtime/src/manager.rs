@@ -23,6 +23,9 @@ use crate::{
 /// How long reconciles may go on after a shutdown began (controller-runtime's default).
 pub const GRACEFUL_SHUTDOWN: Duration = Duration::from_secs(30);
 
+/// The host of a client that was made elsewhere, in metrics: a client does not tell where it leads.
+const UNKNOWN_HOST: &str = "unknown";
+
 /// Runs any number of controllers on one client and one cache, with one watch per kind and one queue per controller.
 pub struct Manager {
     client: Client,
@@ -34,6 +37,9 @@ pub struct Manager {
     backlog: Backlog,
     counters: Counters,
     metrics: Metrics,
+    connection: Connection,
+    /// Which namespaces it looks at; none for all.
+    namespaces: BTreeSet<String>,
     replicas: Replicas,
     members: Vec<Member>,
     extras: Vec<Extra>,
@@ -48,21 +54,33 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// A manager without controllers.
+    /// A manager without controllers. It counts the requests of its client, whose host it does not know.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
     #[must_use]
     pub fn new(client: Client, world: World) -> Self {
-        Self::over(Connection::Network, client, world)
+        let metrics = Metrics::new();
+        let client = metrics.requests().client(&client, UNKNOWN_HOST);
+        Self::over(Connection::Network, client, world, metrics)
+    }
+
+    /// A manager without controllers that counts in these metrics, as its client does already
+    /// ([`Connect::client`](crate::Connect::client)).
+    #[must_use]
+    pub fn counting_in(metrics: Metrics, client: Client, world: World) -> Self {
+        Self::over(Connection::Network, client, world, metrics)
     }
 
     /// A manager without controllers whose client calls an API server in the same process: a watch lasts as long as that
     /// server lets it, however long nothing happens. Over a network a silent watch is opened anew every five minutes,
-    /// which a year of virtual time would be spent on.
+    /// which a year of virtual time would be spent on. There is no network, so no requests are counted.
     #[must_use]
     pub fn in_process(client: Client, world: World) -> Self {
-        Self::over(Connection::Process, client, world)
+        Self::over(Connection::Process, client, world, Metrics::new())
     }
 
-    fn over(connection: Connection, client: Client, world: World) -> Self {
+    fn over(connection: Connection, client: Client, world: World, metrics: Metrics) -> Self {
         let stop = CancellationToken::new();
         let cache = Cache::new(client.clone(), connection, world.clone(), stop.clone());
         Self {
@@ -73,7 +91,9 @@ impl Manager {
             controllers: Vec::new(),
             backlog: Backlog::default(),
             counters: Counters::default(),
-            metrics: Metrics::new(),
+            metrics,
+            connection,
+            namespaces: BTreeSet::new(),
             replicas: Replicas::Independent,
             members: Vec::new(),
             extras: Vec::new(),
@@ -84,16 +104,6 @@ impl Manager {
             #[cfg(feature = "webhook")]
             webhooks: Vec::new(),
         }
-    }
-
-    /// Counts in these metrics, which a client that was made before may count in already. Comes before anything is added.
-    #[must_use]
-    pub fn counting_in(mut self, metrics: Metrics) -> Self {
-        if !self.controllers.is_empty() || self.counters.leadership.is_some() {
-            self.mistakes.push("the metrics come before controllers and elections".to_owned());
-        }
-        self.metrics = metrics;
-        self
     }
 
     /// Adds a controller. Mistakes in it are told by [`Manager::run`].
@@ -118,6 +128,7 @@ impl Manager {
     /// every replica.
     #[cfg(feature = "webhook")]
     pub fn serve(&mut self, server: crate::webhook::Server) -> &mut Self {
+        let server = server.counting(self.metrics.certificates().clone());
         self.mistakes.extend(server.check().err().map(|error| error.to_string()));
         self.metrics.read_webhooks(server.service().metrics().clone());
         if server.listens() {
@@ -155,11 +166,14 @@ impl Manager {
         self.set_replicas(replicas)
     }
 
-    /// Looks only at these namespaces: objects elsewhere are "not there". Kinds without namespaces are watched whole, and so
-    /// is everything when no namespace is named. Comes before the controllers. Needs rights in these namespaces alone.
+    /// Looks only at these namespaces, in the manager's cluster and in [others](Manager::add_cluster): objects elsewhere are
+    /// "not there". Kinds without namespaces are watched whole, and so is everything when no namespace is named. Comes
+    /// before the controllers. Needs rights in these namespaces alone.
     pub fn watch_namespaces(&mut self, namespaces: impl IntoIterator<Item = String>) -> &mut Self {
-        let namespaces: BTreeSet<_> = namespaces.into_iter().filter(|name| !name.is_empty()).collect();
-        if !self.cache.restrict(namespaces) {
+        self.namespaces = namespaces.into_iter().filter(|name| !name.is_empty()).collect();
+        let caches = std::iter::once(&self.cache).chain(self.members.iter().map(Member::cache));
+        let in_time: Vec<bool> = caches.map(|cache| cache.restrict(self.namespaces.clone())).collect();
+        if in_time.contains(&false) {
             self.mistakes.push("the namespaces to look at come before the controllers".to_owned());
         }
         self
@@ -171,11 +185,15 @@ impl Manager {
         self
     }
 
-    /// Adds another cluster, whose caches start and stop with the manager's. Controllers look at it by
+    /// Adds another cluster, whose caches start and stop with the manager's, and which is looked at in the
+    /// [same namespaces](Manager::watch_namespaces). Controllers look at it by
     /// [`Controller::watches_in`]; the manager's own cluster is where leases and events are.
     pub fn add_cluster(&mut self, name: impl Into<String>, client: Client) -> Member {
+        let name = name.into();
+        let client = self.metrics.requests().client(&client, &name);
         let cache = Cache::new(client.clone(), Connection::Network, self.world.clone(), self.stop.clone());
-        let member = Member::new(name.into(), client, cache);
+        cache.restrict(self.namespaces.clone());
+        let member = Member::new(name, client, cache);
         self.members.push(member.clone());
         member
     }

@@ -4,12 +4,13 @@ use std::{
     any::{Any, TypeId, type_name},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
 
 use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
+use parking_lot::Mutex;
 
 use crate::{
     Cached, Key, Object,
@@ -37,6 +38,32 @@ pub(crate) struct Sink {
     pub(crate) pause: Option<Arc<str>>,
     /// Whether what a reconcile wrote wakes its own key.
     pub(crate) hears_own: bool,
+    /// The watches that reconciles began.
+    pub(crate) begun: Begun,
+}
+
+/// Watches that reconciles began, and that are replayed as those are that controllers declare; clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Begun(Arc<Mutex<Vec<(Weak<()>, Arc<Replay>)>>>);
+
+impl Begun {
+    /// One more, as long as `alive` is held.
+    fn add(&self, alive: &Arc<()>, replay: Replay) {
+        let mut begun = self.0.lock();
+        begun.retain(|(alive, _)| alive.strong_count() > 0);
+        begun.push((Arc::downgrade(alive), Arc::new(replay)));
+    }
+
+    /// Delivers what they know.
+    pub(crate) fn replay(&self, accepts: &dyn Fn(&Key) -> bool) {
+        let held: Vec<Arc<Replay>> = {
+            let begun = self.0.lock();
+            let held = begun.iter().filter(|(alive, _)| alive.strong_count() > 0);
+            held.map(|(_, replay)| replay.clone()).collect()
+        };
+        // Outside of the lock: a mapping is anybody's.
+        held.iter().for_each(|replay| replay(accepts));
+    }
 }
 
 /// Delivers every object that is known once more, as created, for those keys that a function accepts.
@@ -251,7 +278,15 @@ impl<K: Cached> Delivery<K> {
 
     /// Delivers every change that an informer tells of, as long as `alive` is held.
     pub(crate) fn subscribe(self, informer: &Informer<K>, alive: &Arc<()>) {
-        informer.subscribe_while(alive, move |change, told| self.tell(change, told));
+        let (delivery, held) = (Arc::new(self), informer.downgrade());
+        let replayed = delivery.clone();
+        let replay: Replay = Box::new(move |accepts| {
+            for object in held().iter().flat_map(|informer| informer.list(None)) {
+                replayed.deliver(&Change::Created(object), Priority::LOW, accepts);
+            }
+        });
+        delivery.sink.begun.add(alive, replay);
+        informer.subscribe_while(alive, move |change, told| delivery.tell(change, told));
     }
 
     /// Delivers a change to the keys that are to hear of it.

@@ -5,5 +5,6 @@ mod architecture;
 mod fake_runtime;
 mod probes;
 mod process_node;
+mod rights;
 mod virtual_time;
 mod webhooks;

@@ -192,7 +192,7 @@ impl<K: Cached> Informer<K> {
     }
 
     /// What finds it again, as long as somebody holds it.
-    pub(super) fn downgrade(&self) -> impl Fn() -> Option<Self> + Send + 'static {
+    pub(crate) fn downgrade(&self) -> impl Fn() -> Option<Self> + Send + Sync + 'static {
         let held = Arc::downgrade(&self.0);
         move || held.upgrade().map(Self)
     }

@@ -163,7 +163,7 @@ impl Cache {
     #[must_use]
     pub fn watch<K: Cached<DynamicType = ApiResource>>(&self, kind: &ApiResource) -> Informer<K> {
         let id = (TypeId::of::<K>(), kind.group.clone(), kind.version.clone(), kind.plural.clone());
-        self.watch_as(id, kind.clone(), |_| Scope::default())
+        self.watch_as(id, kind.clone(), None)
     }
 
     /// Watches a kind that no controller declared, until the last clone of the informer is dropped; the informer of one
@@ -173,20 +173,29 @@ impl Cache {
             return informer;
         }
         let id = (TypeId::of::<K>(), String::new(), String::new(), String::new());
-        self.watch_as(id, (), |namespaces| Asked::default().scope(K::is_namespaced(), namespaces))
+        self.watch_as(id, (), Some(K::is_namespaced()))
     }
 
+    /// Watches in the manager's namespaces, if the kind is known to live in any.
     fn watch_as<K: Cached>(
         &self,
         id: DynamicKind,
         kind: K::DynamicType,
-        scope: impl FnOnce(&BTreeSet<String>) -> Scope,
+        is_namespaced: Option<bool>,
     ) -> Informer<K> {
         let mut kinds = self.0.kinds.lock();
         kinds.dynamic.retain(|_, informer| informer.strong_count() > 0);
         let known = kinds.dynamic.get(&id).and_then(Weak::upgrade).and_then(Informer::restore);
         known.unwrap_or_else(|| {
-            let informer = Informer::new(kind, scope(&kinds.namespaces), None, &self.0.stop);
+            if is_namespaced.is_none() && !kinds.namespaces.is_empty() {
+                tracing::warn!(
+                    resource = %K::plural(&kind), namespaces = ?kinds.namespaces,
+                    "a cluster-wide watch, with the memory and the ClusterRole that it takes, in a manager that looks at some \
+                     namespaces only: of a kind that is known at run time alone nobody knows whether it lives in any"
+                );
+            }
+            let scope = Asked::default().scope(is_namespaced.unwrap_or_default(), &kinds.namespaces);
+            let informer = Informer::new(kind, scope, None, &self.0.stop);
             kinds.dynamic.insert(id, Arc::downgrade(&informer.erase()));
             self.start_informer(&mut kinds, &informer);
             informer

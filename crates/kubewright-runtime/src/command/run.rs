@@ -73,7 +73,7 @@ impl Operator {
         let client =
             observed.as_ref().map_or_else(|| client.clone(), |(_, observed)| observed.client(&client));
         let home = client.default_namespace().to_owned();
-        let manager = Manager::new(client, World::real()).counting_in(metrics);
+        let manager = Manager::counting_in(metrics, client, World::real());
         #[cfg_attr(not(feature = "webhook"), expect(unused_mut, reason = "webhooks are put into it"))]
         let mut manager = self.manager(manager, run)?;
         #[cfg(feature = "webhook")]

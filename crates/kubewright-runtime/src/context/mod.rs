@@ -16,7 +16,7 @@ use crate::{
     endpoint::Endpoint,
     events::{EventType, Recorder},
     rbac::Rights,
-    source::Sink,
+    source::{Begun, Sink},
 };
 
 /// The surroundings of a controller's reconciles. Clones are cheap and share everything.
@@ -135,6 +135,11 @@ impl Context {
             let (controller, remedy) = (&self.0.sink.controller, self.remedy(&error));
             tracing::warn!(%controller, reason, %error, remedy, "cannot record an event");
         }
+    }
+
+    /// The watches that reconciles began.
+    pub(crate) fn begun(&self) -> &Begun {
+        &self.0.sink.begun
     }
 
     /// What to do about a missing right, if that is what went wrong: whether code or cluster lacks it.

@@ -30,15 +30,18 @@ impl Context {
     /// The kind need not be there: while the API server does not serve it, there are no objects of it
     /// ([`Informer::is_served`]). When its CustomResourceDefinition comes, or comes back, the watch begins within seconds.
     ///
+    /// Of a manager that looks at some namespaces only, it is watched in these. Takes the rights that
+    /// [`Rights::watching`](crate::rbac::Rights::watching) declares.
+    ///
     /// Keep what is returned in the reconciler. When another replica becomes the leader, it watches when its reconciler
-    /// says so.
+    /// says so; when this one leads again, all that is there leads to its keys once more.
     pub fn watch<K: Object>(&self, mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Watching<K> {
         self.begin_watch(self.0.cache.watch_typed(), mapping)
     }
 
     /// As [`Context::watch`], for a kind that is known only at run time: as whole objects
-    /// ([`kube::api::DynamicObject`]) or their metadata ([`kube::api::PartialObjectMeta`]). It looks at all namespaces:
-    /// an [`ApiResource`] does not tell whether a kind has any.
+    /// ([`kube::api::DynamicObject`]) or their metadata ([`kube::api::PartialObjectMeta`]). Whether it lives in namespaces is not
+    /// known, so it is watched in all, which a manager that looks at some only says in its log.
     pub fn watch_dynamic<K: Cached<DynamicType = ApiResource>>(
         &self,
         kind: &ApiResource,

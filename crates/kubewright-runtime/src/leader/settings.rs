@@ -31,6 +31,43 @@ impl Default for Times {
     }
 }
 
+/// What is set in the same way for every lease of a replica: who holds it, and how patiently.
+macro_rules! lease_setters {
+    () => {
+        /// Under which name this replica takes part, instead of the host's with a UUID. Two processes of one identity are two:
+        /// each knows what it wrote itself.
+        #[must_use]
+        pub fn identity(mut self, identity: impl Into<String>) -> Self {
+            self.identity = Some(identity.into());
+            self
+        }
+
+        /// How long others wait, after the last renewal that they saw, before they take over; 15 s unless said otherwise.
+        /// Whole seconds.
+        #[must_use]
+        pub fn lease_duration(mut self, duration: std::time::Duration) -> Self {
+            self.times.lease_duration = duration;
+            self
+        }
+
+        /// How long a holder goes on after its last renewal; 10 s unless said otherwise. What is left of the lease's duration
+        /// is the margin for writes that are under way and for clocks that run at different speeds.
+        #[must_use]
+        pub fn renew_deadline(mut self, deadline: std::time::Duration) -> Self {
+            self.times.renew_deadline = deadline;
+            self
+        }
+
+        /// How often a holder renews; 2 s unless said otherwise. Others look about as often.
+        #[must_use]
+        pub fn retry_period(mut self, period: std::time::Duration) -> Self {
+            self.times.retry_period = period;
+            self
+        }
+    };
+}
+pub(crate) use lease_setters;
+
 impl Times {
     /// How long a request about the lease may take, so that one that hangs does not cost the lease: half of the renew
     /// deadline, at least a second (`NewFromKubeconfig` in `k8s.io/client-go/tools/leaderelection/resourcelock`).
@@ -104,36 +141,7 @@ impl LeaderElection {
         }
     }
 
-    /// Under which name this replica competes, instead of the host's with a UUID. Two processes of one identity are two
-    /// candidates: each knows what it wrote itself.
-    #[must_use]
-    pub fn identity(mut self, identity: impl Into<String>) -> Self {
-        self.identity = Some(identity.into());
-        self
-    }
-
-    /// How long others wait, after the last renewal that they saw, before they take over; 15 s unless said otherwise.
-    /// Whole seconds.
-    #[must_use]
-    pub fn lease_duration(mut self, duration: Duration) -> Self {
-        self.times.lease_duration = duration;
-        self
-    }
-
-    /// How long the leader goes on after its last renewal; 10 s unless said otherwise. What is left of the lease's
-    /// duration is the margin for writes that are under way and for clocks that run at different speeds.
-    #[must_use]
-    pub fn renew_deadline(mut self, deadline: Duration) -> Self {
-        self.times.renew_deadline = deadline;
-        self
-    }
-
-    /// How often the leader renews; 2 s unless said otherwise. Others look as often, and up to 2.2 times more seldom.
-    #[must_use]
-    pub fn retry_period(mut self, period: Duration) -> Self {
-        self.times.retry_period = period;
-        self
-    }
+    lease_setters!();
 
     /// Leaves the lease to expire on a stop, instead of releasing it so that another replica leads within a moment.
     #[must_use]

@@ -10,13 +10,14 @@ use futures::future::{join, join_all};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::Manager;
+use super::{Manager, UNKNOWN_HOST};
 use crate::{
     Cache, Context, Controller, Error, Member, Phase,
+    cache::Connection,
     crew::{Extras, Hand, Tasks},
     events::Recorder,
     replicas::Replicas,
-    source::Sink,
+    source::{Begun, Sink},
     span::Spans,
     worker::Worker,
     workqueue::Workqueue,
@@ -158,12 +159,17 @@ impl Manager {
             open: open.clone(),
             pause: pause.as_ref().map(|pause| pause.annotation.clone()),
             hears_own: controller.hears_own,
+            begun: Begun::default(),
         };
         let declared: BTreeSet<_> =
             controller.kinds.iter().filter_map(|kind| kind.read_from_context()).collect();
         let connected =
             controller.kinds.into_iter().map(|kind| kind.connect(&self.cache, sink.clone())).collect();
-        let client = controller.client.unwrap_or_else(|| self.client.clone());
+        let client = match controller.client {
+            None => self.client.clone(),
+            Some(client) if self.connection == Connection::Process => client,
+            Some(client) => self.metrics.requests().client(&client, UNKNOWN_HOST),
+        };
         let client = if in_turn { self.replicas.guard(client) } else { client };
         let event_source = controller.event_source.as_deref().unwrap_or(&name);
         let recorder = Recorder::new(controller.events, client.clone(), self.world.clone(), event_source);

@@ -4,8 +4,9 @@ use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
 use http::{Request, Response};
+use kube::{Client, client::Body};
 use prometheus::{IntCounterVec, Registry};
-use tower::{Layer, Service};
+use tower::{BoxError, Layer, Service, service_fn};
 
 use super::family::counters;
 
@@ -28,6 +29,21 @@ impl RequestMetrics {
     #[must_use]
     pub fn layer(&self, host: &str) -> RequestLayer {
         RequestLayer { metrics: self.clone(), host: host.to_owned() }
+    }
+
+    /// A client whose requests are counted, and are `client`'s: for one that was made without the [layer](Self::layer).
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    #[must_use]
+    pub fn client(&self, client: &Client, host: &str) -> Client {
+        let inner = client.clone();
+        let service = service_fn(move |request: Request<Body>| {
+            let client = inner.clone();
+            async move { client.send(request).await.map_err(BoxError::from) }
+        });
+        let counted = self.layer(host).layer(service);
+        Client::new(counted, client.default_namespace()).with_valid_until(*client.valid_until())
     }
 
     /// Counts a request.

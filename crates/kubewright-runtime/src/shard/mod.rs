@@ -71,7 +71,7 @@ mod rendezvous;
 mod tests;
 mod view;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
@@ -83,7 +83,10 @@ pub(crate) use self::{
 };
 use crate::{
     Key,
-    leader::{gate::Gate, settings::Times},
+    leader::{
+        gate::Gate,
+        settings::{Times, lease_setters},
+    },
     rbac::{Rights, Verb},
 };
 
@@ -110,33 +113,7 @@ impl Sharding {
         Self { namespace: namespace.into(), name: name.into(), identity: None, times: Times::default() }
     }
 
-    /// What this replica writes into its Lease, for people to read, instead of the host's name with a UUID.
-    #[must_use]
-    pub fn identity(mut self, identity: impl Into<String>) -> Self {
-        self.identity = Some(identity.into());
-        self
-    }
-
-    /// How long a member may be silent until others take its keys over; 15 s unless said otherwise. Whole seconds.
-    #[must_use]
-    pub fn lease_duration(mut self, duration: Duration) -> Self {
-        self.times.lease_duration = duration;
-        self
-    }
-
-    /// How long a member goes on after its last renewal; 10 s unless said otherwise.
-    #[must_use]
-    pub fn renew_deadline(mut self, deadline: Duration) -> Self {
-        self.times.renew_deadline = deadline;
-        self
-    }
-
-    /// How often a member renews its lease, and looks at the others' at the least; 2 s unless said otherwise.
-    #[must_use]
-    pub fn retry_period(mut self, period: Duration) -> Self {
-        self.times.retry_period = period;
-        self
-    }
+    lease_setters!();
 
     /// The rights that it takes, in the namespace of the ring. Members are found, and removed, by a label: on any Lease there.
     #[must_use]

@@ -1,6 +1,6 @@
 //! The rules one by one.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kubewright_world::SIMULATION_START;

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{Certificates, Reach, Registration, Service, Trust, Webhooks, listener::Listener, registration};
-use crate::Error;
+use crate::{Error, metrics::CertificateMetrics};
 
 /// The port of controller-runtime's webhook server.
 const PORT: u16 = 9443;
@@ -50,6 +50,7 @@ pub struct Server {
     certificates: Certificates,
     registration: Registration,
     trust: Trust,
+    counts: Option<CertificateMetrics>,
     listening: watch::Sender<Option<SocketAddr>>,
 }
 
@@ -82,6 +83,7 @@ impl Server {
             certificates: Certificates::in_memory(),
             registration: Registration::default(),
             trust: Trust::Later,
+            counts: None,
             listening: watch::Sender::new(None),
         }
     }
@@ -130,6 +132,12 @@ impl Server {
         self
     }
 
+    /// Counts how often it reads its certificate from files (`certwatcher_*`), as in [`Manager::serve`](crate::Manager::serve).
+    pub(crate) fn counting(mut self, counts: CertificateMetrics) -> Self {
+        self.counts = Some(counts);
+        self
+    }
+
     /// What it serves, as a function: for tests, and for control planes in this process.
     #[must_use]
     pub fn service(&self) -> Service {
@@ -173,7 +181,8 @@ impl Server {
             return self.register(&client, &reach, &newest, end).await;
         };
         let names = self.names(&reach, listener.address);
-        let certificates = self.certificates.clone().run(&client, &world, &names, &shown);
+        let certificates =
+            self.certificates.clone().run(&client, &world, &names, self.counts.as_ref(), &shown);
         let serve = async {
             let mut first = newest.clone();
             // The sender lives as long as this function.

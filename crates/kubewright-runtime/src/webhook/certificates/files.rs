@@ -5,7 +5,7 @@ use std::{fs, io, path::Path, time::Duration};
 use tokio::sync::watch;
 
 use super::Shown;
-use crate::Error;
+use crate::{Error, metrics::CertificateMetrics};
 
 /// How often files are looked at (controller-runtime's certwatcher).
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -18,14 +18,18 @@ pub(super) async fn run(
     certificate: &Path,
     key: &Path,
     ca: &Path,
+    counts: Option<&CertificateMetrics>,
     shown: &watch::Sender<Option<Shown>>,
 ) -> Result<(), Error> {
     let mut seen = None;
+    let count = |succeeded| counts.iter().for_each(|counts| counts.read(succeeded));
     loop {
         match read(certificate, key, ca) {
             Ok(found) if seen.as_ref() == Some(&found) => {}
             Ok((chain, secret, bundle)) => {
-                match Shown::of_pem(&chain, &secret, bundle.clone()) {
+                let usable = Shown::of_pem(&chain, &secret, bundle.clone());
+                count(usable.is_ok());
+                match usable {
                     Ok(usable) => {
                         tracing::info!(certificate = %certificate.display(), "a certificate was loaded");
                         shown.send_replace(Some(usable));
@@ -38,6 +42,7 @@ pub(super) async fn run(
                 seen = Some((chain, secret, bundle));
             }
             Err(error) => {
+                count(false);
                 tracing::warn!(certificate = %certificate.display(), %error, "no certificate can be read");
             }
         }
@@ -90,7 +95,9 @@ mod tests {
         let file = |name: &str| folder.join(name);
         let (certificate, key, ca) = (file("tls.crt"), file("tls.key"), file("ca.crt"));
         let (shown, mut newest) = watch::channel(None);
-        let watching = tokio::spawn(async move { run(&certificate, &key, &ca, &shown).await });
+        let metrics = crate::Metrics::new();
+        let counts = metrics.certificates().clone();
+        let watching = tokio::spawn(async move { run(&certificate, &key, &ca, Some(&counts), &shown).await });
         tokio::time::sleep(2 * INTERVAL).await;
         assert!(newest.borrow_and_update().is_none(), "the files come later");
 
@@ -103,6 +110,10 @@ mod tests {
         fs::write(folder.join("tls.key"), "no key").expect("a folder");
         tokio::time::sleep(10 * INTERVAL).await;
         assert!(!newest.has_changed().expect("it goes on"), "what was shown stays");
+        let told = metrics.text();
+        // Two that could be used; of the others, two came before there were files.
+        assert!(told.contains("certwatcher_read_certificate_total 5"), "{told}");
+        assert!(told.contains("certwatcher_read_certificate_errors_total 3"), "{told}");
         watching.abort();
         fs::remove_dir_all(&folder).expect("a folder");
     }

@@ -17,7 +17,7 @@ use rustls::{
 use tokio::sync::watch;
 
 pub use self::authority::Lifetimes;
-use crate::{Error, Key};
+use crate::{Error, Key, metrics::CertificateMetrics};
 
 /// Where the server's certificate comes from.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ impl Certificates {
         }
     }
 
-    /// Shows certificates for `names` in `shown`, again whenever there are others. Ends only when there can be none.
+    /// Shows certificates for `names` in `shown`, again whenever there are others; counts how often files are read. Ends only when there can be none.
     ///
     /// # Errors
     /// When what was given cannot be used; whatever may become better by itself is tried again.
@@ -98,6 +98,7 @@ impl Certificates {
         client: &Client,
         world: &World,
         names: &[String],
+        counts: Option<&CertificateMetrics>,
         shown: &watch::Sender<Option<Shown>>,
     ) -> Result<(), Error> {
         match self.0 {
@@ -107,7 +108,9 @@ impl Certificates {
                 ));
                 std::future::pending().await
             }
-            Source::Files { certificate, key, ca } => files::run(&certificate, &key, &ca, shown).await,
+            Source::Files { certificate, key, ca } => {
+                files::run(&certificate, &key, &ca, counts, shown).await
+            }
             Source::Memory(lifetimes) => own::in_memory(world, lifetimes, names, shown).await,
             Source::Secret(secret, lifetimes) => {
                 own::in_secret(client, world, lifetimes, &secret, names, shown).await;
