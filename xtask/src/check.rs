@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     run::{cargo, run, workspace},
-    test::test,
+    test::test_all,
     tools,
 };
 
@@ -22,7 +22,7 @@ pub(crate) fn ci() -> Result<()> {
     run(Command::new(&deny).args(["check", "bans", "licenses", "sources"]).current_dir(workspace()))?;
     let advisories = advisories(&deny)?;
     run(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
-    test()?;
+    test_all()?;
     eprintln!("== {advisories}");
     Ok(())
 }

@@ -39,7 +39,7 @@ fn test_against(kubeconfig: &Path) -> Result<()> {
 }
 
 /// Runs all tests: first those that need nothing but cargo, then those of clients from outside on a real `kubewright up`.
-fn test_all() -> Result<()> {
+pub(crate) fn test_all() -> Result<()> {
     let mut summary = Summary::default();
     let mut alone = cargo(["test", "--workspace", "--no-fail-fast"]);
     if let Ok(program) = tools::busybox() {

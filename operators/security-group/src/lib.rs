@@ -22,6 +22,8 @@ mod status;
 mod types;
 
 pub use clouds::{Clouds, SECRET, WHAT_IT_NEEDS};
+use std::sync::Arc;
+
 use kubewright::command::Operator;
 pub use reconciler::{FINALIZER, controller, controller_in};
 pub use types::{
@@ -40,12 +42,12 @@ pub fn operator() -> Operator {
 
 /// The operator with other clouds than those of this machine: for tests.
 #[must_use]
-pub fn operator_in(clouds: Clouds) -> Operator {
+pub fn operator_in(clouds: Arc<Clouds>) -> Operator {
     Operator::new(NAME, env!("CARGO_PKG_VERSION"))
         .definition::<SecurityGroup>()
         .may(controller().rights())
-        .setup(|manager| {
-            manager.add(controller_in(clouds));
+        .setup(move |manager| {
+            manager.add(controller_in(clouds.clone()));
             Ok(())
         })
 }

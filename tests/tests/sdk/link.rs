@@ -7,13 +7,12 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use kube::{Client, client::Body};
-use kubewright_runtime::Metrics;
 use kubewright_world::Dice;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tower::{Layer, Service};
+use tower::Service;
 
 use crate::stream::{self, Passed};
 
@@ -183,11 +182,6 @@ impl Link {
     /// A client that reaches the server by this link.
     pub(crate) fn client(&self) -> Client {
         Client::new(self.service(), "default")
-    }
-
-    /// The same, whose requests are counted as those of the host `lab`.
-    pub(crate) fn counted_client(&self, metrics: &Metrics) -> Client {
-        Client::new(metrics.requests().layer("lab").layer(self.service()), "default")
     }
 
     fn service(

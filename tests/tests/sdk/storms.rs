@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kubewright_runtime::{CancellationToken, Controller, Error, Key, Metrics, Outcome};
+use kubewright_runtime::{CancellationToken, Controller, Error, Key, Outcome};
 use serde_json::json;
 
 use crate::{
@@ -63,8 +63,8 @@ async fn an_api_server_that_is_away_for_minutes_is_caught_up_with() {
     let log = Log::new();
     lab.put("configmaps", "a", json!({})).await;
     lab.put("configmaps", "b", json!({})).await;
-    let metrics = Metrics::new();
-    let mut manager = lab.manager_of(lab.link().counted_client(&metrics), 1).counting_in(metrics.clone());
+    let mut manager = lab.manager_of(lab.link().client(), 1);
+    let metrics = manager.metrics().clone();
     manager.add(logging(&log).for_kind::<ConfigMap>());
     let _running = tokio::spawn(manager.run(CancellationToken::new()));
     lab.settle().await;
@@ -80,7 +80,7 @@ async fn an_api_server_that_is_away_for_minutes_is_caught_up_with() {
     assert!(log.take().is_empty());
     let told = lines.take();
     assert!((1..=3).contains(&told.len()), "at once, and every five minutes: {told:#?}");
-    let refused = "rest_client_requests_total{code=\"503\",host=\"lab\",method=\"GET\"}";
+    let refused = "rest_client_requests_total{code=\"503\",host=\"unknown\",method=\"GET\"}";
     assert!(metrics.text().contains(refused), "{}", metrics.text());
     lab.link().accept();
     tokio::time::sleep(MINUTE).await;
