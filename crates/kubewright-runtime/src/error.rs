@@ -41,7 +41,7 @@ pub enum Error {
 }
 
 /// kube writes a status twice; the server's own message says it once. A refusal says what to add.
-fn told(error: &kube::Error) -> String {
+pub(crate) fn told(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => match rbac::missing_in(status) {
             Some(missing) => format!("{}; {missing}", status.message),

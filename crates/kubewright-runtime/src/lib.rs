@@ -11,6 +11,7 @@
 mod apply;
 mod author;
 mod backlog;
+mod begun;
 mod cache;
 pub mod command;
 pub mod conditions;

@@ -61,7 +61,7 @@ impl Manager {
     #[must_use]
     pub fn new(client: Client, world: World) -> Self {
         let metrics = Metrics::new();
-        let client = metrics.requests().client(&client, UNKNOWN_HOST);
+        let client = metrics.requests().client(client, UNKNOWN_HOST);
         Self::over(Connection::Network, client, world, metrics)
     }
 
@@ -190,7 +190,7 @@ impl Manager {
     /// [`Controller::watches_in`]; the manager's own cluster is where leases and events are.
     pub fn add_cluster(&mut self, name: impl Into<String>, client: Client) -> Member {
         let name = name.into();
-        let client = self.metrics.requests().client(&client, &name);
+        let client = self.metrics.requests().client(client, &name);
         let cache = Cache::new(client.clone(), Connection::Network, self.world.clone(), self.stop.clone());
         cache.restrict(self.namespaces.clone());
         let member = Member::new(name, client, cache);
@@ -200,6 +200,7 @@ impl Manager {
 
     /// Serves [metrics](Manager::metrics) while the manager runs, on every replica.
     pub fn serve_metrics(&mut self, server: MetricsServer) -> Bound {
+        self.may(server.rights());
         let (announce, bound) = Endpoint::announce();
         self.servers.metrics = Some((server, announce));
         bound
@@ -278,7 +279,7 @@ impl Manager {
     }
 
     /// The rights that it works with, as far as its parts declare them: its controllers', those to elect a leader or to share
-    /// keys, and its webhooks'. What runs beside them ([`Manager::run_also`]) is told by [`Manager::may`].
+    /// keys, its webhooks', and those to ask who reads metrics. What runs beside them ([`Manager::run_also`]) is told by [`Manager::may`].
     #[must_use]
     pub fn rights(&self) -> Rights {
         (*self.rights).clone()

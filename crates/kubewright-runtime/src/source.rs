@@ -4,16 +4,16 @@ use std::{
     any::{Any, TypeId, type_name},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
 use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
-use parking_lot::Mutex;
 
 use crate::{
     Cached, Key, Object,
+    begun::Begun,
     cache::{Asked, Cache, Change, Index, Informer, Project, Told},
     metrics::ControllerMetrics,
     pause,
@@ -40,30 +40,6 @@ pub(crate) struct Sink {
     pub(crate) hears_own: bool,
     /// The watches that reconciles began.
     pub(crate) begun: Begun,
-}
-
-/// Watches that reconciles began, and that are replayed as those are that controllers declare; clones share them.
-#[derive(Clone, Default)]
-pub(crate) struct Begun(Arc<Mutex<Vec<(Weak<()>, Arc<Replay>)>>>);
-
-impl Begun {
-    /// One more, as long as `alive` is held.
-    fn add(&self, alive: &Arc<()>, replay: Replay) {
-        let mut begun = self.0.lock();
-        begun.retain(|(alive, _)| alive.strong_count() > 0);
-        begun.push((Arc::downgrade(alive), Arc::new(replay)));
-    }
-
-    /// Delivers what they know.
-    pub(crate) fn replay(&self, accepts: &dyn Fn(&Key) -> bool) {
-        let held: Vec<Arc<Replay>> = {
-            let begun = self.0.lock();
-            let held = begun.iter().filter(|(alive, _)| alive.strong_count() > 0);
-            held.map(|(_, replay)| replay.clone()).collect()
-        };
-        // Outside of the lock: a mapping is anybody's.
-        held.iter().for_each(|replay| replay(accepts));
-    }
 }
 
 /// Delivers every object that is known once more, as created, for those keys that a function accepts.

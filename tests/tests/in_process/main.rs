@@ -5,6 +5,7 @@ mod architecture;
 mod fake_runtime;
 mod probes;
 mod process_node;
+mod program;
 mod rights;
 mod virtual_time;
 mod webhooks;

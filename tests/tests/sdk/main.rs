@@ -16,6 +16,7 @@ mod own;
 mod parts;
 mod probes;
 mod reconciles;
+mod scopes;
 mod shard;
 mod shutdown;
 mod sources;

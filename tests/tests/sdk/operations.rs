@@ -304,10 +304,11 @@ async fn a_controller_looks_at_two_clusters() {
     home.put("configmaps", "at-home", json!({})).await;
     edge.put("configmaps", "at-the-edge", json!({})).await;
     let mut manager = home.manager();
+    manager.watch_namespaces([home.namespace().to_owned(), edge.namespace().to_owned()]);
     let member = manager.add_cluster("edge", edge.client());
     let (seen, from) = (log.clone(), member.clone());
     let mirror = does(move |ctx: &kubewright_runtime::Context, key: &Key| {
-        // On a real Kubernetes both are the same cluster, of which the manager looks at one namespace.
+        // On a real Kubernetes both are the same cluster.
         let place = match (ctx.get::<ConfigMap>(key), from.cache().get::<ConfigMap>(key)) {
             (Some(_), _) => "home",
             (None, Some(_)) => "edge",

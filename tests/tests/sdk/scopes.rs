@@ -5,20 +5,15 @@ use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kubewright_runtime::{
-    CancellationToken, Context, Controller, Key, LeaderElection, Manager, Outcome, Watching, World,
+    CancellationToken, Context, Controller, Key, LeaderElection, Manager, Outcome, Watching,
 };
 use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::{
-    harness::{Log, does, logging, settle},
-    link::Link,
-    server::Server,
+    harness::{Log, does, logging},
+    lab::{Lab, OURS, Only},
 };
-
-fn manager(server: &Server) -> Manager {
-    Manager::new(server.client(), World::simulated(1))
-}
 
 /// A controller that watches Secrets as soon as it has something to do, and logs the keys.
 fn watching_secrets(log: &Log<String>) -> Controller {
@@ -32,42 +27,38 @@ fn watching_secrets(log: &Log<String>) -> Controller {
         }),
     )
     .for_kind::<ConfigMap>()
-}
-
-fn lists<'a>(requests: &'a [String], resource: &str) -> Vec<&'a str> {
-    let of = |request: &&str| request.ends_with(resource) || request.contains(&format!("{resource}?"));
-    requests.iter().map(String::as_str).filter(of).collect()
+    .selecting(OURS)
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_namespaces_of_a_manager_are_those_of_its_other_clusters_and_of_watches_that_begin_later() {
     for clusters_first in [true, false] {
-        let (home, edge, log) = (Server::new(), Server::new(), Log::new());
-        home.put_in("a", "configmaps", "x", json!({}));
-        home.put_in("b", "secrets", "hidden", json!({}));
-        edge.put_in("b", "configmaps", "hidden", json!({}));
-        let mut manager = manager(&home);
-        let namespaces = ["a".to_owned()];
+        let (mut home, edge, log) = (Lab::new().await, Lab::new().await, Log::new());
+        let elsewhere = home.another_namespace("elsewhere").await;
+        home.put("configmaps", "x", json!({})).await;
+        home.put_in(&elsewhere, "secrets", "hidden", json!({})).await;
+        let mut manager = Manager::new(home.client(), home.world(1));
+        let namespaces = [home.namespace().to_owned(), edge.namespace().to_owned()];
         let member = if clusters_first {
             let member = manager.add_cluster("edge", edge.client());
-            manager.watch_namespaces(namespaces);
+            manager.watch_namespaces(namespaces.clone());
             member
         } else {
-            manager.watch_namespaces(namespaces);
+            manager.watch_namespaces(namespaces.clone());
             manager.add_cluster("edge", edge.client())
         };
-        manager.add(watching_secrets(&log).watches_in(&member, |map: &ConfigMap| vec![Key::of(map)]));
+        let controller = watching_secrets(&log).watches_in(&member, |map: &ConfigMap| vec![Key::of(map)]);
+        manager.add(controller.selecting(OURS));
         let stop = CancellationToken::new();
         let end = tokio::spawn(manager.run(stop.clone()));
-        settle().await;
-        assert_eq!(log.take(), ["a/x"]);
-        let (at_home, at_edge) = (home.requests(), edge.requests());
-        for (requests, resource) in [(&at_home, "secrets"), (&at_edge, "configmaps")] {
-            let asked = lists(requests, resource);
-            assert!(
-                !asked.is_empty() && asked.iter().all(|line| line.contains("/namespaces/a/")),
-                "{asked:?}"
-            );
+        home.settle().await;
+        assert!(log.take().contains(&home.key("x").to_string()));
+        for (requests, resource) in [(home.requests(), "/secrets"), (edge.requests(), "/configmaps")] {
+            let asked: Vec<&String> = requests.iter().filter(|line| line.ends_with(resource)).collect();
+            let is_scoped = |line: &&String| {
+                namespaces.iter().any(|namespace| line.contains(&format!("/namespaces/{namespace}/")))
+            };
+            assert!(!asked.is_empty() && asked.iter().all(is_scoped), "{asked:?}");
         }
         stop.cancel();
         assert!(matches!(end.await, Ok(Ok(()))));
@@ -76,45 +67,46 @@ async fn the_namespaces_of_a_manager_are_those_of_its_other_clusters_and_of_watc
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_a_reconcile_began_is_replayed_when_the_replica_leads_again() {
-    let (server, log, link) = (Server::new(), Log::new(), Link::new(1));
-    server.put("configmaps", "own", json!({}));
-    server.put("secrets", "first", json!({}));
-    let mut manager = Manager::new(link.client(&server), World::simulated(1));
-    manager.elect(LeaderElection::lease("default", "operator"));
+    let (lab, log) = (Lab::new().await, Log::new());
+    lab.put("configmaps", "own", json!({})).await;
+    lab.put("secrets", "first", json!({})).await;
+    let mut manager = lab.manager();
+    manager.elect(LeaderElection::lease(lab.namespace(), "operator"));
     manager.add(watching_secrets(&log));
     let leadership = manager.leadership().expect("it elects");
     let stop = CancellationToken::new();
     let end = tokio::spawn(manager.run(stop.clone()));
-    settle().await;
-    assert_eq!(log.take(), ["default/own", "default/first"]);
+    lab.settle().await;
+    let key = |name: &str| lab.key(name).to_string();
+    assert_eq!(log.take(), [key("own"), key("first")]);
 
     // The lease cannot be renewed; watches go on.
-    link.hold_only("leases/operator");
+    lab.link().hold_only("leases/operator");
     tokio::time::sleep(Duration::from_secs(12)).await;
     assert!(!leadership.is_leader());
-    server.put("secrets", "meanwhile", json!({}));
-    settle().await;
+    lab.put("secrets", "meanwhile", json!({})).await;
+    lab.settle().await;
     assert!(log.take().is_empty(), "it is not its turn");
-    link.release();
+    lab.link().release();
     tokio::time::sleep(Duration::from_secs(20)).await;
     assert!(leadership.is_leader());
     let mut done = log.take();
     done.sort();
-    assert_eq!(done, ["default/first", "default/meanwhile", "default/own"]);
+    assert_eq!(done, [key("first"), key("meanwhile"), key("own")]);
     stop.cancel();
     assert!(matches!(end.await, Ok(Ok(()))));
 }
 
 #[tokio::test(start_paused = true)]
 async fn requests_of_a_client_that_was_handed_in_are_counted() {
-    let (home, edge, log) = (Server::new(), Server::new(), Log::<String>::new());
-    let mut manager = manager(&home);
+    let (home, edge, log) = (Lab::new().await, Lab::new().await, Log::<String>::new());
+    let mut manager = home.manager();
     manager.add_cluster("edge", edge.client());
     let metrics = manager.metrics().clone();
     manager.add(logging(&log).for_kind::<ConfigMap>());
     let stop = CancellationToken::new();
     let end = tokio::spawn(manager.run(stop.clone()));
-    settle().await;
+    home.settle().await;
     let text = metrics.text();
     assert!(
         text.contains("rest_client_requests_total{code=\"200\",host=\"unknown\",method=\"GET\"} "),
@@ -126,17 +118,18 @@ async fn requests_of_a_client_that_was_handed_in_are_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_has_nothing_to_do_writes_its_lease_by_the_clock_and_asks_for_nothing_else() {
-    let (server, log) = (Server::new(), Log::<String>::new());
-    let mut manager = manager(&server);
-    manager.elect(LeaderElection::lease("default", "operator"));
+    let Some(lab) = Lab::only_embedded(Only::ExactTimes).await else { return };
+    let log = Log::<String>::new();
+    let mut manager = lab.manager();
+    manager.elect(LeaderElection::lease(lab.namespace(), "operator"));
     manager.add(logging(&log).for_kind::<ConfigMap>());
     let stop = CancellationToken::new();
     let end = tokio::spawn(manager.run(stop.clone()));
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let before = server.requests().len();
+    let before = lab.requests().len();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    let requests = server.requests().split_off(before);
-    let renewal = "PUT /apis/coordination.k8s.io/v1/namespaces/default/leases/operator";
+    let requests = lab.requests().split_off(before);
+    let renewal = format!("PUT /apis/coordination.k8s.io/v1/namespaces/{}/leases/operator", lab.namespace());
     assert_eq!(requests, vec![renewal; 30], "every retry period of 2 s");
     stop.cancel();
     assert!(matches!(end.await, Ok(Ok(()))));

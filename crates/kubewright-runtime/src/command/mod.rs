@@ -27,6 +27,10 @@
 //!   a namespace, a service account with the [least rights](crate::Controller::rights) that its controllers work with, and a
 //!   Deployment.
 //! - `greeter version` says which it is.
+//!
+//! An operator declares its [webhooks](Operator::webhooks) too: `run` serves them, `manifests` has what leads to them. What a
+//! test needs of it is there as values: [`Operator::prerequisites`], [`Operator::manager`],
+//! [`Operator::webhooks_in_process`], [`Operator::rights`].
 
 mod flags;
 mod manifests;

@@ -13,10 +13,11 @@ pub use self::{watching::Watching, write::Deletion};
 use crate::{
     Cache, Error, Key, Object,
     author::{Attempt, Author},
+    begun::Begun,
     endpoint::Endpoint,
     events::{EventType, Recorder},
     rbac::Rights,
-    source::{Begun, Sink},
+    source::Sink,
 };
 
 /// The surroundings of a controller's reconciles. Clones are cheap and share everything.

@@ -8,6 +8,8 @@ use kube::{
     api::{DeleteParams, ListParams, ObjectList, PostParams, Preconditions},
 };
 
+use crate::error::told;
+
 /// The Leases of a namespace.
 #[derive(Clone)]
 pub(crate) struct Leases {
@@ -19,10 +21,10 @@ pub(crate) struct Leases {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The API server had another state than the request was about: read, and decide anew.
-    #[error("{0}")]
+    #[error("{}", told(.0))]
     Outdated(kube::Error),
     /// It was refused for another reason, or the API server could not be reached.
-    #[error("{0}")]
+    #[error("{}", told(.0))]
     Request(kube::Error),
     #[error("no answer within {0:?}")]
     Timeout(Duration),

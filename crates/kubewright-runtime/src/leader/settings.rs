@@ -128,8 +128,7 @@ impl LeaderElection {
     /// Elects by the Lease `name` in `namespace`; it is created when it is not there. Everybody who competes for it has
     /// to agree on it and on nothing else: replicas in Go (client-go's `leaderelection`) may be among them.
     ///
-    /// Takes the rights `get`, `create` and `update` on `leases.coordination.k8s.io`, and `create` and `patch` on
-    /// `events` for the events that tell of changes.
+    /// Which rights that takes is told by [`LeaderElection::rights`].
     pub fn lease(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             namespace: namespace.into(),

@@ -13,11 +13,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{Manager, UNKNOWN_HOST};
 use crate::{
     Cache, Context, Controller, Error, Member, Phase,
+    begun::Begun,
     cache::Connection,
     crew::{Extras, Hand, Tasks},
     events::Recorder,
     replicas::Replicas,
-    source::{Begun, Sink},
+    source::Sink,
     span::Spans,
     worker::Worker,
     workqueue::Workqueue,
@@ -168,7 +169,7 @@ impl Manager {
         let client = match controller.client {
             None => self.client.clone(),
             Some(client) if self.connection == Connection::Process => client,
-            Some(client) => self.metrics.requests().client(&client, UNKNOWN_HOST),
+            Some(client) => self.metrics.requests().client(client, UNKNOWN_HOST),
         };
         let client = if in_turn { self.replicas.guard(client) } else { client };
         let event_source = controller.event_source.as_deref().unwrap_or(&name);

@@ -36,14 +36,14 @@ impl RequestMetrics {
     /// # Panics
     /// Outside a tokio runtime.
     #[must_use]
-    pub fn client(&self, client: &Client, host: &str) -> Client {
-        let inner = client.clone();
+    pub fn client(&self, client: Client, host: &str) -> Client {
+        let (namespace, valid_until) = (client.default_namespace().to_owned(), *client.valid_until());
         let service = service_fn(move |request: Request<Body>| {
-            let client = inner.clone();
+            let client = client.clone();
             async move { client.send(request).await.map_err(BoxError::from) }
         });
         let counted = self.layer(host).layer(service);
-        Client::new(counted, client.default_namespace()).with_valid_until(*client.valid_until())
+        Client::new(counted, namespace).with_valid_until(valid_until)
     }
 
     /// Counts a request.

@@ -1,11 +1,15 @@
 //! Asking by a command in a container.
 
+use http::StatusCode;
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::Status};
-use kube::{Api, Client, api::AttachParams};
+use kube::{Api, Client, api::AttachParams, client::UpgradeConnectionError};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::Finding;
-use crate::Key;
+use crate::{
+    Key, error,
+    rbac::{Missing, Right, Verb},
+};
 
 /// How much a command may say.
 const LONGEST_ANSWER: u64 = 64 << 10;
@@ -38,7 +42,10 @@ impl Exec {
     /// The finding: what the command wrote. The probes' timeout ends the wait; the command itself goes on until it ends.
     pub fn run(&self, command: Command) -> impl Future<Output = Finding> + Send + use<> {
         let client = self.0.clone();
-        async move { run(client, command).await.map_err(|error| error.to_string())? }
+        async move {
+            let pod = command.pod.clone();
+            run(client, command).await.map_err(|error| told(&error, pod))?
+        }
     }
 }
 
@@ -46,6 +53,25 @@ impl std::fmt::Debug for Exec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Exec").finish()
     }
+}
+
+/// What went wrong. A WebSocket that is refused tells no more than a code.
+fn told(error: &kube::Error, pod: Key) -> String {
+    let is_refused = matches!(
+        error,
+        kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(code)) if *code == StatusCode::FORBIDDEN
+    );
+    if !is_refused {
+        return error::told(error);
+    }
+    let right = Right {
+        group: String::new(),
+        resource: "pods/exec".to_owned(),
+        verb: Verb::Create,
+        namespace: pod.namespace,
+        name: Some(pod.name),
+    };
+    format!("{error}; {}", Missing { right })
 }
 
 async fn run(client: Client, command: Command) -> Result<Finding, kube::Error> {

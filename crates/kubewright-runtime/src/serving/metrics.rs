@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt, future::BoxFuture};
 use http::{StatusCode, request::Parts};
+use k8s_openapi::api::{authentication::v1::TokenReview, authorization::v1::SubjectAccessReview};
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +16,7 @@ use super::{
 use crate::{
     Error,
     metrics::{Metrics, TEXT_FORMAT},
+    rbac::{Rights, Verb},
 };
 
 /// Serves `/metrics`. Unless said otherwise over HTTPS with a certificate of its own, to those who may
@@ -44,6 +46,16 @@ impl MetricsServer {
     pub fn access(mut self, access: Access) -> Self {
         self.access = access;
         self
+    }
+
+    /// The rights that it takes to ask who may read them.
+    #[must_use]
+    pub fn rights(&self) -> Rights {
+        let mut rights = Rights::default();
+        if self.access == Access::Authorized {
+            rights.add::<TokenReview>([Verb::Create]).add::<SubjectAccessReview>([Verb::Create]);
+        }
+        rights.implied()
     }
 
     /// # Errors

@@ -108,7 +108,7 @@ pub struct Sharding {
 impl Sharding {
     /// Shares by Leases in `namespace`; `name` is the ring's, the same for all replicas.
     ///
-    /// Takes the rights `get`, `list`, `watch`, `create`, `update` and `delete` on `leases.coordination.k8s.io`.
+    /// Which rights that takes is told by [`Sharding::rights`].
     pub fn ring(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), name: name.into(), identity: None, times: Times::default() }
     }

@@ -32,6 +32,8 @@
 //! # }
 //! ```
 //!
+//! An operator as a program declares them by [`Operator::webhooks`](crate::command::Operator::webhooks), which sees to the rest.
+//!
 //! What is decided for the author:
 //!
 //! - A handler never sees an object that is none of its kind: such a request is refused with 400.

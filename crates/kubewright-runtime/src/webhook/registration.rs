@@ -20,13 +20,11 @@ use crate::{Error, ensure};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Registration {
     /// The configurations of its webhooks, and the conversion of definitions that are there: by server-side apply, and
-    /// again whenever somebody has changed them. Takes the rights to `get`, `list`, `watch`, `create` and `patch`
-    /// `mutatingwebhookconfigurations` and `validatingwebhookconfigurations`, and to `get`, `list`, `watch` and `patch`
-    /// `customresourcedefinitions`.
+    /// again whenever somebody has changed them. Which rights that takes is told by [`Server::rights`](super::Server::rights).
     #[default]
     Apply,
     /// The `caBundle` alone, in configurations and definitions that somebody else installs (by
-    /// [`Webhooks::manifests`]). Takes the same rights but `create`.
+    /// [`Webhooks::manifests`]). Takes no right to `create`.
     CaBundle,
     /// Nothing: somebody else takes care of all.
     Nothing,

@@ -1,17 +1,12 @@
 //! The roles of an operator, and who has them.
 
-use k8s_openapi::api::{
-    authentication::v1::TokenReview,
-    authorization::v1::SubjectAccessReview,
-    rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject},
+use k8s_openapi::api::rbac::v1::{
+    ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
 };
 use kube::api::DynamicObject;
 
 use super::{dynamic, layout::Layout};
-use crate::{
-    Error, LeaderElection,
-    rbac::{Rights, Verb},
-};
+use crate::{Error, LeaderElection, rbac::Rights, serving::MetricsServer};
 
 impl Layout {
     /// The roles: the operator's own (in the namespaces that it looks at, if not everywhere), one for the election of a
@@ -32,8 +27,7 @@ impl Layout {
         }
         let electing = LeaderElection::lease(&self.home, &self.name).rights();
         objects.extend(self.role(&self.home, &self.named("leader"), electing.rules())?);
-        let mut asking = Rights::default();
-        asking.add::<TokenReview>([Verb::Create]).add::<SubjectAccessReview>([Verb::Create]);
+        let asking = MetricsServer::at("").rights();
         objects.extend(self.cluster_role(&self.named("metrics-auth"), asking.rules())?);
         let reading = PolicyRule {
             non_resource_urls: Some(vec!["/metrics".to_owned()]),

@@ -39,8 +39,8 @@ impl Certificates {
     }
 
     /// An authority of the operator's own that is kept in a Secret, where all replicas find it. The first one creates it;
-    /// whoever comes first follows it by the next one. Takes the rights to `get`, `list`, `watch`, `create` and `update`
-    /// it.
+    /// whoever comes first follows it by the next one. Which rights that takes is told by
+    /// [`Server::rights`](super::Server::rights).
     pub fn in_secret(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self(Source::Secret(Key::namespaced(namespace, name), Lifetimes::default()))
     }
