@@ -113,7 +113,7 @@ async fn keys_wait_while_the_only_worker_is_busy_and_the_time_is_told() {
     let metrics = manager.metrics().clone();
     let (_stop, _end) = start(manager);
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let depth = "workqueue_depth{controller=\"web\",name=\"web\",priority=\"0\"}";
+    let depth = "workqueue_depth{controller=\"web\",name=\"web\",priority=\"-100\"}";
     assert_eq!(value(&metrics, depth), 2.0);
     tokio::time::sleep(seconds(10)).await;
     assert_eq!(value(&metrics, depth), 0.0);

@@ -151,7 +151,7 @@ impl Metrics {
     /// Has `load` asked, whenever the metrics are, how a controller's queue is doing; as long as it has an answer.
     pub(crate) fn read_queue(&self, name: &str, load: impl Fn() -> Option<Load> + Send + 'static) {
         let gauges = self.0.queues.gauges(name);
-        self.0.read.lock().push(Box::new(move || gauges.set(load().unwrap_or_default())));
+        self.0.read.lock().push(Box::new(move || gauges.set(&load().unwrap_or_default())));
     }
 
     /// Tells from now on what a server of webhooks counts: `controller_runtime_webhook_*`.

@@ -1,16 +1,28 @@
 //! What a workqueue counts.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
+use parking_lot::Mutex;
 use prometheus::{
-    Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
+    Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Registry,
 };
 
 use super::family::{counters, gauges, histograms, seconds};
+use crate::workqueue::Priority;
 
 /// The bounds of `workqueue_*_duration_seconds`: ten nanoseconds, ten times as long each, up to a thousand seconds.
 const DURATION: [f64; 12] =
     [10e-9, 10e-8, 10e-7, 10e-6, 10e-5, 10e-4, 10e-3, 10e-2, 10e-1, 10.0, 100.0, 1000.0];
+
+/// With more priorities than this, the depth is told of all together (`maxRecommendedUniquePriorities` in controller-runtime's
+/// `pkg/internal/metrics/workqueue.go`).
+const MAX_PRIORITIES: usize = 25;
+
+/// What stands for the priority then.
+const TOO_MANY: &str = "exceeded_cardinality_limit";
 
 const LABELS: [&str; 2] = ["name", "controller"];
 
@@ -35,10 +47,10 @@ pub(crate) struct QueueMetrics {
 }
 
 /// How a queue is doing at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Load {
-    /// Keys that are due and with no worker.
-    pub(crate) depth: usize,
+    /// Keys that are due and with no worker, of each priority.
+    pub(crate) depths: BTreeMap<Priority, usize>,
     /// For how long the keys that are with a worker have been there, in total.
     pub(crate) unfinished: Duration,
     /// The longest of these times.
@@ -47,7 +59,10 @@ pub(crate) struct Load {
 
 /// What is told of a queue's [`Load`].
 pub(super) struct LoadGauges {
-    depth: IntGauge,
+    name: String,
+    depth: IntGaugeVec,
+    /// The priorities that were told of.
+    priorities: Mutex<BTreeSet<Priority>>,
     unfinished: Gauge,
     longest: Gauge,
 }
@@ -118,7 +133,9 @@ impl QueueFamilies {
     pub(super) fn gauges(&self, name: &str) -> LoadGauges {
         let labels = [name, name];
         LoadGauges {
-            depth: self.depth.with_label_values(&[name, name, "0"]),
+            name: name.to_owned(),
+            depth: self.depth.clone(),
+            priorities: Mutex::new([Priority::NORMAL].into()),
             unfinished: self.unfinished.with_label_values(&labels),
             longest: self.longest.with_label_values(&labels),
         }
@@ -138,9 +155,33 @@ impl QueueMetrics {
 }
 
 impl LoadGauges {
-    pub(super) fn set(&self, load: Load) {
-        self.depth.set(i64::try_from(load.depth).unwrap_or(i64::MAX));
+    pub(super) fn set(&self, load: &Load) {
+        self.set_depths(&load.depths);
         self.unfinished.set(load.unfinished.as_secs_f64());
         self.longest.set(load.longest.as_secs_f64());
+    }
+
+    /// One gauge for each priority that there ever was, as long as there are few.
+    fn set_depths(&self, depths: &BTreeMap<Priority, usize>) {
+        let mut priorities = self.priorities.lock();
+        if priorities.len() <= MAX_PRIORITIES {
+            priorities.extend(depths.keys());
+        }
+        if priorities.len() <= MAX_PRIORITIES {
+            for priority in &*priorities {
+                self.set_depth(&priority.0.to_string(), depths.get(priority).copied().unwrap_or(0));
+            }
+            return;
+        }
+        for priority in &*priorities {
+            // What was told before would stand still. One that was never told is not there.
+            let _ = self.depth.remove_label_values(&[&self.name, &self.name, &priority.0.to_string()]);
+        }
+        self.set_depth(TOO_MANY, depths.values().sum());
+    }
+
+    fn set_depth(&self, priority: &str, depth: usize) {
+        let gauge = self.depth.with_label_values(&[&self.name, &self.name, priority]);
+        gauge.set(i64::try_from(depth).unwrap_or(i64::MAX));
     }
 }

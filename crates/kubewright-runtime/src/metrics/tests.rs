@@ -1,9 +1,16 @@
 //! Held against controller-runtime's sources and Kubebuilder's dashboards.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicI32, Ordering},
+    },
+    time::Duration,
+};
 
 use super::{Load, Metrics};
-use crate::webhook;
+use crate::{webhook, workqueue::Priority};
 
 /// Every family of controller-runtime v0.24.1 that this crate has something to say about: name, type, labels in the order of
 /// the text format, number of finite buckets. From `pkg/internal/controller/metrics/metrics.go`,
@@ -59,7 +66,10 @@ fn used() -> Metrics {
     queue.waited(Duration::from_micros(5));
     queue.worked(Duration::from_millis(3));
     let second = Duration::from_secs(1);
-    metrics.read_queue("web", move || Some(Load { depth: 2, unfinished: second * 3, longest: second }));
+    let depths = BTreeMap::from([(Priority::NORMAL, 2), (Priority::LOW, 3)]);
+    metrics.read_queue("web", move || {
+        Some(Load { depths: depths.clone(), unfinished: second * 3, longest: second })
+    });
     let server = webhook::Metrics::of(["/mutate"]);
     server.begin("/mutate").answered(200);
     metrics.read_webhooks(server);
@@ -124,6 +134,7 @@ fn a_controller_that_did_nothing_yet_is_told_with_zeros() {
 fn what_a_queue_is_at_is_read_when_it_is_asked_for_and_nothing_when_it_is_gone() {
     let text = used().text();
     assert!(text.contains("workqueue_depth{controller=\"web\",name=\"web\",priority=\"0\"} 2\n"));
+    assert!(text.contains("workqueue_depth{controller=\"web\",name=\"web\",priority=\"-100\"} 3\n"));
     assert!(text.contains("workqueue_unfinished_work_seconds{controller=\"web\",name=\"web\"} 3\n"));
     assert!(
         text.contains("workqueue_longest_running_processor_seconds{controller=\"web\",name=\"web\"} 1\n")
@@ -131,6 +142,29 @@ fn what_a_queue_is_at_is_read_when_it_is_asked_for_and_nothing_when_it_is_gone()
     let metrics = Metrics::new();
     metrics.read_queue("web", || None);
     assert!(metrics.text().contains("workqueue_depth{controller=\"web\",name=\"web\",priority=\"0\"} 0\n"));
+}
+
+#[test]
+fn the_depth_is_told_for_each_priority_until_there_are_too_many() {
+    let metrics = Metrics::new();
+    let priorities = Arc::new(AtomicI32::new(20));
+    let upto = priorities.clone();
+    metrics.read_queue("web", move || {
+        let depths = (1..=upto.load(Ordering::SeqCst)).map(|priority| (Priority(priority), 2)).collect();
+        Some(Load { depths, ..Load::default() })
+    });
+    let depths = || -> Vec<String> {
+        let text = metrics.text();
+        text.lines().filter(|line| line.starts_with("workqueue_depth{")).map(str::to_owned).collect()
+    };
+    assert_eq!(depths().len(), 21);
+    priorities.store(0, Ordering::SeqCst);
+    assert!(depths().len() == 21 && depths().iter().all(|line| line.ends_with("} 0")), "zeros stay");
+    priorities.store(1000, Ordering::SeqCst);
+    let all = "workqueue_depth{controller=\"web\",name=\"web\",priority=\"exceeded_cardinality_limit\"} 2000";
+    assert_eq!(depths(), [all]);
+    priorities.store(1, Ordering::SeqCst);
+    assert_eq!(depths(), [all.replace("2000", "2")]);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::{
     Priority,
     limit::{Bucket, RateLimit},
+    line::{Line, Place},
 };
 
 /// Every so many gets, one goes to the lowest priority that waits.
@@ -25,8 +26,7 @@ pub(super) const LOWEST_TURN: u64 = 16;
 #[derive(Debug)]
 pub(crate) struct Core<T> {
     records: HashMap<T, Record>,
-    /// The keys that are due, in the order in which workers get them.
-    queue: BTreeMap<Place, T>,
+    queue: Line<T>,
     /// Keys by the time when they are to be added.
     planned: BTreeMap<Date, T>,
     limit: RateLimit,
@@ -42,9 +42,6 @@ pub(crate) struct Core<T> {
     again: usize,
     shut_down: bool,
 }
-
-/// Higher priorities first, and what came first among equals.
-type Place = (Reverse<Priority>, u64);
 
 /// A time; the number keeps the order of equal ones.
 type Date = (Instant, u64);
@@ -99,7 +96,7 @@ impl<T: Clone + Eq + Hash> Core<T> {
     pub(crate) fn new(limit: RateLimit) -> Self {
         Self {
             records: HashMap::new(),
-            queue: BTreeMap::new(),
+            queue: Line::new(),
             planned: BTreeMap::new(),
             limit,
             bucket: Bucket::default(),
@@ -206,13 +203,11 @@ impl<T: Clone + Eq + Hash> Core<T> {
 
     /// The first key; now and then the first one of the lowest priority, so that a stream of others cannot starve it.
     fn pop(&mut self) -> Option<(Place, T)> {
-        let (lowest, _) = *self.queue.last_key_value()?.0;
-        self.gets += 1;
-        if !self.gets.is_multiple_of(LOWEST_TURN) {
-            return self.queue.pop_first();
+        if self.queue.is_empty() {
+            return None;
         }
-        let place = *self.queue.range((lowest, 0)..).next()?.0;
-        self.queue.remove_entry(&place)
+        self.gets += 1;
+        if self.gets.is_multiple_of(LOWEST_TURN) { self.queue.pop_lowest() } else { self.queue.pop_first() }
     }
 
     /// Ends the work on `key`; it goes back into the queue if it was added in the meantime. Says since when it was worked
@@ -273,6 +268,11 @@ impl<T: Clone + Eq + Hash> Core<T> {
     /// How many keys are due and not being worked on.
     pub(crate) fn len(&self) -> usize {
         self.queue.len()
+    }
+
+    /// As [`Core::len`], for each priority.
+    pub(crate) fn depths(&self) -> &BTreeMap<Priority, usize> {
+        self.queue.depths()
     }
 
     /// How many keys became in need of work since this was asked.

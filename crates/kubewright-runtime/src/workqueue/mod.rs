@@ -4,6 +4,7 @@ mod core;
 #[cfg(test)]
 mod core_tests;
 mod limit;
+mod line;
 #[cfg(test)]
 mod tests;
 
@@ -186,7 +187,7 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
     pub(crate) fn load(&self) -> Load {
         let (core, now) = (self.core.lock(), Instant::now());
         let times = core.worked_on_since().map(|since| now.saturating_duration_since(since));
-        let empty = Load { depth: core.len(), ..Load::default() };
+        let empty = Load { depths: core.depths().clone(), ..Load::default() };
         times.fold(empty, |load, time| Load {
             unfinished: load.unfinished.saturating_add(time),
             longest: load.longest.max(time),

@@ -1,0 +1,73 @@
+//! The keys that are due, in the order in which workers get them.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use super::Priority;
+
+/// Higher priorities first, and what came first among equals.
+pub(super) type Place = (Reverse<Priority>, u64);
+
+/// Beyond so many priorities, those are forgotten of which there is no key.
+const FEW: usize = 32;
+
+/// The keys by their places, and how many there are of each priority.
+#[derive(Debug)]
+pub(super) struct Line<T> {
+    keys: BTreeMap<Place, T>,
+    /// With zeros, so that a queue of one key now and then makes no new entry each time.
+    depths: BTreeMap<Priority, usize>,
+}
+
+impl<T> Line<T> {
+    pub(super) fn new() -> Self {
+        Self { keys: BTreeMap::new(), depths: BTreeMap::new() }
+    }
+
+    pub(super) fn insert(&mut self, place: Place, key: T) {
+        if self.keys.insert(place, key).is_none() {
+            if self.depths.len() > FEW {
+                self.depths.retain(|_, depth| *depth > 0);
+            }
+            *self.depths.entry(place.0.0).or_default() += 1;
+        }
+    }
+
+    pub(super) fn remove(&mut self, place: &Place) -> Option<T> {
+        let key = self.keys.remove(place)?;
+        self.count_out(place);
+        Some(key)
+    }
+
+    /// Takes the first key of all.
+    pub(super) fn pop_first(&mut self) -> Option<(Place, T)> {
+        let (place, key) = self.keys.pop_first()?;
+        self.count_out(&place);
+        Some((place, key))
+    }
+
+    /// Takes the first key of the lowest priority.
+    pub(super) fn pop_lowest(&mut self) -> Option<(Place, T)> {
+        let (lowest, _) = *self.keys.last_key_value()?.0;
+        let place = *self.keys.range((lowest, 0)..).next()?.0;
+        self.remove(&place).map(|key| (place, key))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// How many keys there are of each priority.
+    pub(super) fn depths(&self) -> &BTreeMap<Priority, usize> {
+        &self.depths
+    }
+
+    fn count_out(&mut self, (Reverse(priority), _): &Place) {
+        if let Some(depth) = self.depths.get_mut(priority) {
+            *depth -= 1;
+        }
+    }
+}
