@@ -64,6 +64,13 @@ pub async fn bootstrap(registry: &Registry) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// Goes on with a store that begins with what [`bootstrap`] has written for a registry of the same settings.
+pub async fn adopt(registry: &Registry) {
+    registry.repair_addresses().await;
+    registry.resume_definitions().await;
+    registry.keep_origin();
+}
+
 fn server() -> User {
     User::new("system:apiserver", ["system:masters"])
 }

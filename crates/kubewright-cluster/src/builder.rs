@@ -9,7 +9,7 @@ use kubewright_apiserver::authn::{
     Authenticator, FrontProxy, KeyError, Secret, ServiceAccounts, TokenKey, TokenWebhook, User, published,
 };
 use kubewright_apiserver::authz::Mode;
-use kubewright_apiserver::bootstrap::bootstrap;
+use kubewright_apiserver::bootstrap::{adopt, bootstrap};
 use kubewright_apiserver::http::tls::TlsError;
 use kubewright_apiserver::http::{self, ApiServer, Config};
 use kubewright_apiserver::kinds::RuntimeConfig;
@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::Admin;
 use crate::cluster::administrator;
 use crate::journal::{Journal, Journaled};
+use crate::origin::Origin;
 use crate::recording::{Recording, Unfit, replay};
 use crate::{Cluster, DataDirectory, DataError, Endpoint, ProcessSettings};
 
@@ -71,7 +72,8 @@ pub struct Builder {
     recording: Option<Recording>,
     journal: Option<usize>,
     pacing: Option<Pacing>,
-    objects: registry::Settings,
+    /// None where nothing is said.
+    objects: Option<registry::Settings>,
     edge: http::Settings,
     token_webhook: Option<TokenWebhook>,
     authorization: Vec<Mode>,
@@ -96,7 +98,7 @@ impl Default for Builder {
             recording: None,
             journal: None,
             pacing: None,
-            objects: registry::Settings::default(),
+            objects: None,
             edge: http::Settings::default(),
             token_webhook: None,
             authorization: vec![Mode::Rbac],
@@ -236,7 +238,7 @@ impl Builder {
     /// Which admission plugins are asked; by default those of kube-apiserver.
     #[must_use]
     pub fn admission(mut self, plugins: Plugins) -> Self {
-        self.objects.admission = plugins;
+        self.objects.get_or_insert_default().admission = plugins;
         self
     }
 
@@ -244,14 +246,14 @@ impl Builder {
     /// objects add others.
     #[must_use]
     pub fn service_cidr(mut self, cidrs: ServiceCidrs) -> Self {
-        self.objects.service_cidrs = cidrs;
+        self.objects.get_or_insert_default().service_cidrs = cidrs;
         self
     }
 
     /// The node ports of services (`--service-node-port-range`). Default 30000-32767.
     #[must_use]
     pub fn node_ports(mut self, ports: NodePorts) -> Self {
-        self.objects.node_ports = ports;
+        self.objects.get_or_insert_default().node_ports = ports;
         self
     }
 
@@ -259,21 +261,21 @@ impl Builder {
     /// (`--advertise-address` and `--secure-port`). By default there are none, as with `--endpoint-reconciler-type=none`.
     #[must_use]
     pub fn advertise(mut self, address: SocketAddr) -> Self {
-        self.objects.advertise = Some(address);
+        self.objects.get_or_insert_default().advertise = Some(address);
         self
     }
 
     /// The port behind the service `default/kubernetes`, where it is not the advertised one. Default 6443.
     #[must_use]
     pub fn secure_port(mut self, port: u16) -> Self {
-        self.objects.secure_port = Some(port);
+        self.objects.get_or_insert_default().secure_port = Some(port);
         self
     }
 
     /// Which built-in versions are served (`--runtime-config`). Default: all.
     #[must_use]
     pub fn runtime_config(mut self, config: RuntimeConfig) -> Self {
-        self.objects.runtime_config = config;
+        self.objects.get_or_insert_default().runtime_config = config;
         self
     }
 
@@ -329,6 +331,17 @@ impl Builder {
         self
     }
 
+    /// Whether the cluster begins as all simulated ones do of which nothing else is said.
+    fn begins_as_all(&self) -> bool {
+        let is_simulated = self.world.is_none() && self.pacing.is_none();
+        let is_new = self.data.is_none() && self.recording.is_none();
+        is_simulated
+            && is_new
+            && self.objects.is_none()
+            && self.endpoint.is_none()
+            && self.front_proxy.is_none()
+    }
+
     /// Starts the cluster: when this returns the API answers, and the controllers are on their way.
     ///
     /// # Errors
@@ -340,20 +353,27 @@ impl Builder {
         let controllers = kubewright_controllers::select(&self.controllers)?;
         let ca = self.endpoint.as_ref().map(Endpoint::ca_pem).unwrap_or_default();
         let shutdown = CancellationToken::new();
+        let begins_as_all = self.begins_as_all();
         let mut world = self.world.unwrap_or_else(|| World::simulated(self.seed));
         let pacer = self.pacing.map(|pacing| {
             let (clock, pacer) = pacing.begin(shutdown.clone().cancelled_owned());
             world.clock = clock;
             pacer
         });
+        let origin = if begins_as_all { Some(Origin::shared().await?) } else { None };
         let (store, key): (Arc<dyn Store<Summary>>, _) = match self.data {
             Some(data) => {
                 let key = data.token_key()?;
                 (Arc::new(data.store), Some(key))
             }
-            None => (Arc::new(replay(&self.recording.unwrap_or_default()).await?), None),
+            None => match origin {
+                Some(origin) => (Arc::new(origin.store()), None),
+                None => (Arc::new(replay(&self.recording.unwrap_or_default()).await?), None),
+            },
         };
-        let journal = self.journal.map(|most| Journal::new(world.clock, most));
+        let journal = self
+            .journal
+            .map(|most| Journal::new(world.clock, most, origin.map_or(&[], |origin| &origin.written)));
         let store = match &journal {
             Some(journal) => Arc::new(Journaled { store, journal: journal.clone() }),
             None => store,
@@ -389,13 +409,16 @@ impl Builder {
         if let Some(webhook) = self.token_webhook {
             authenticator = authenticator.with_token_webhook(webhook);
         }
-        let mut objects = self.objects;
+        let mut objects = self.objects.unwrap_or_default();
         objects.authentication = published;
         let authorization =
             if self.process.is_some() { knowing_nodes(self.authorization) } else { self.authorization };
         let registry = Registry::with(world.clone(), store, objects);
         let registry = Arc::new(registry.with_authorization(authorization));
-        bootstrap(&registry).await?;
+        match origin {
+            Some(_) => adopt(&registry).await,
+            None => bootstrap(&registry).await?,
+        }
         let config = Config {
             registry,
             authenticator,

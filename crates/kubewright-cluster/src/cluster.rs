@@ -1,5 +1,6 @@
 //! A running cluster.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,7 @@ use kubewright_kubelet::ProcessNode;
 use kubewright_runtime::{Backlog, Manager, webhook};
 use kubewright_store::Revision;
 use kubewright_world::World;
+use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +40,8 @@ pub struct Cluster {
     admin: Option<Admin>,
     /// Whether nobody reaches the webhooks that are mounted.
     unplugged: Arc<AtomicBool>,
+    /// The names under which webhooks are, or were.
+    mounted: Mutex<BTreeSet<String>>,
     journal: Option<Journal>,
     backlog: Backlog,
 }
@@ -75,6 +79,7 @@ impl Cluster {
             tasks: Vec::new(),
             admin,
             unplugged,
+            mounted: Mutex::default(),
             journal,
             backlog: Backlog::default(),
         }
@@ -192,11 +197,27 @@ impl Cluster {
     /// # }
     /// ```
     pub fn mount_webhooks(&self, host: impl Into<String>, service: webhook::Service) {
-        self.server.registry().webhooks().attach(Arc::new(Mounted {
-            host: host.into(),
-            service,
-            unplugged: Arc::clone(&self.unplugged),
-        }));
+        self.mount(host.into(), Some(service), CancellationToken::new());
+    }
+
+    /// As [`Self::mount_webhooks`] until `ended` is cancelled: then those are called that were mounted under the name before
+    /// and are still there, and where there are none the API server is answered with 503.
+    pub fn mount_webhooks_until(
+        &self,
+        host: impl Into<String>,
+        service: webhook::Service,
+        ended: CancellationToken,
+    ) {
+        let host = host.into();
+        if self.mounted.lock().insert(host.clone()) {
+            self.mount(host.clone(), None, CancellationToken::new());
+        }
+        self.mount(host, Some(service), ended);
+    }
+
+    fn mount(&self, host: String, service: Option<webhook::Service>, ended: CancellationToken) {
+        let unplugged = Arc::clone(&self.unplugged);
+        self.server.registry().webhooks().attach(Arc::new(Mounted { host, service, ended, unplugged }));
     }
 
     /// Whether the API server reaches the webhooks that are mounted; it does until this says otherwise. Where it does
@@ -274,7 +295,9 @@ impl Cluster {
 /// Webhooks of this process, under a name.
 struct Mounted {
     host: String,
-    service: webhook::Service,
+    /// None where nobody serves any more.
+    service: Option<webhook::Service>,
+    ended: CancellationToken,
     unplugged: Arc<AtomicBool>,
 }
 
@@ -282,13 +305,18 @@ impl Local for Mounted {
     fn call(&self, request: &Request<Bytes>) -> Option<BoxFuture<'static, Response<Bytes>>> {
         let uri = request.uri();
         let called = uri.host() == Some(&*self.host) || uri.authority().is_some_and(|one| one == &*self.host);
-        called.then(|| -> BoxFuture<'static, _> {
-            if self.unplugged.load(Ordering::Relaxed) {
+        if !called || self.ended.is_cancelled() {
+            return None;
+        }
+        Some(match &self.service {
+            Some(service) if !self.unplugged.load(Ordering::Relaxed) => {
+                Box::pin(service.call(request.clone()))
+            }
+            _ => {
                 let mut answer = Response::new(Bytes::new());
                 *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-                return Box::pin(std::future::ready(answer));
+                Box::pin(std::future::ready(answer))
             }
-            Box::pin(self.service.call(request.clone()))
         })
     }
 }

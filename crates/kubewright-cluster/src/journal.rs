@@ -66,9 +66,13 @@ struct Kept {
 }
 
 impl Journal {
-    pub(crate) fn new(clock: Clock, most: usize) -> Self {
-        let last = watch::Sender::new(Revision(0));
-        Self(Arc::new(Inner { clock, most, kept: Mutex::default(), last }))
+    /// A journal of a store in which these commits were made before.
+    pub(crate) fn new(clock: Clock, most: usize, before: &[Written]) -> Self {
+        let last = watch::Sender::new(before.last().map_or(Revision(0), |written| written.revision));
+        let forgotten = before.len().saturating_sub(most);
+        let written = before[forgotten..].iter().cloned().collect();
+        let kept = Mutex::new(Kept { written, forgotten: forgotten as u64 });
+        Self(Arc::new(Inner { clock, most, kept, last }))
     }
 
     /// The commits that are kept and that `wanted` means, oldest first.

@@ -20,6 +20,7 @@ mod cluster;
 mod data;
 pub mod journal;
 mod kubelets;
+mod origin;
 pub mod recording;
 mod serve;
 mod transport;

@@ -33,6 +33,14 @@ impl<T> Memory<T> {
         Self { published: Arc::new(Published::new(State::default())), writer: Mutex::new(()), limits }
     }
 
+    /// A store with the default [`Limits`] that begins with what a snapshot shows, and its past. Both share it until it
+    /// changes here.
+    #[must_use]
+    pub fn starting_from(snapshot: &Snapshot<T>) -> Self {
+        let published = Arc::new(Published::new(snapshot.state().clone()));
+        Self { published, writer: Mutex::new(()), limits: Limits::default() }
+    }
+
     fn commit_now(
         &self,
         collection: &Name,

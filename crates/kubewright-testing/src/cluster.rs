@@ -3,11 +3,15 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use kube::Client;
 use kubewright_cluster::{Builder, StartError};
+use kubewright_world::World;
 use parking_lot::{Mutex, MutexGuard};
+use tokio_util::sync::CancellationToken;
 
-use crate::Deployed;
 use crate::history::Subject;
+use crate::operator;
+use crate::real::Real;
 
 /// How many writes are kept, to be told of.
 const JOURNAL: usize = 20_000;
@@ -21,10 +25,18 @@ pub struct Cluster {
 }
 
 struct Inner {
-    cluster: kubewright_cluster::Cluster,
-    operators: Mutex<Vec<Deployed>>,
+    place: Place,
+    operators: Mutex<Vec<Arc<operator::State>>>,
     /// What the test has looked at last.
     looked: Mutex<Vec<Subject>>,
+}
+
+/// Where the cluster is.
+enum Place {
+    /// In this process, in virtual time.
+    Simulated(kubewright_cluster::Cluster),
+    /// Elsewhere, in real time.
+    Real(Real),
 }
 
 impl Cluster {
@@ -49,8 +61,70 @@ impl Cluster {
     /// Outside a tokio runtime.
     pub async fn of(settings: Builder) -> Result<Self, StartError> {
         let cluster = settings.admin(true).journal(JOURNAL).start().await?;
-        let inner = Inner { cluster, operators: Mutex::default(), looked: Mutex::default() };
+        let place = Place::Simulated(cluster);
+        let inner = Inner { place, operators: Mutex::default(), looked: Mutex::default() };
         Ok(Self { inner: Arc::new(inner), namespace: "default".into() })
+    }
+
+    pub(crate) fn real(real: Real, namespace: &str) -> Self {
+        let inner = Inner { place: Place::Real(real), operators: Mutex::default(), looked: Mutex::default() };
+        Self { inner: Arc::new(inner), namespace: namespace.into() }
+    }
+
+    /// The control plane, where it is in this process.
+    pub(crate) fn simulated(&self) -> Option<&kubewright_cluster::Cluster> {
+        match &self.inner.place {
+            Place::Simulated(cluster) => Some(cluster),
+            Place::Real(_) => None,
+        }
+    }
+
+    /// Whether it is the cluster of a kubeconfig (`real = true`), where an hour takes an hour.
+    #[must_use]
+    pub fn is_real(&self) -> bool {
+        self.simulated().is_none()
+    }
+
+    /// A client that may do everything.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        match &self.inner.place {
+            Place::Simulated(cluster) => cluster.client(),
+            Place::Real(real) => real.client.clone(),
+        }
+    }
+
+    /// The clock and the dice of the cluster.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        match &self.inner.place {
+            Place::Simulated(cluster) => cluster.world(),
+            Place::Real(real) => &real.world,
+        }
+    }
+
+    /// Cancelled when the cluster, or the test in it, ends.
+    #[must_use]
+    pub fn shutdown(&self) -> CancellationToken {
+        match &self.inner.place {
+            Place::Simulated(cluster) => cluster.shutdown(),
+            Place::Real(real) => real.stop.child_token(),
+        }
+    }
+
+    /// A client for an operator: as its service account, called `program`.
+    pub(crate) fn operator_client(
+        &self,
+        namespace: &str,
+        account: &str,
+        program: &str,
+    ) -> Result<Client, String> {
+        match &self.inner.place {
+            Place::Simulated(cluster) => {
+                cluster.client_of_operator(namespace, account, program).map_err(|error| error.to_string())
+            }
+            Place::Real(real) => real.client_of(namespace, account).map_err(|error| error.to_string()),
+        }
     }
 
     /// The namespace in which the helpers act: the first that the test was given, or `default`.
@@ -65,14 +139,8 @@ impl Cluster {
         Self { inner: Arc::clone(&self.inner), namespace: namespace.into() }
     }
 
-    /// The operators that [run](Self::run) in it, or did.
-    #[must_use]
-    pub fn operators(&self) -> Vec<Deployed> {
-        self.inner.operators.lock().clone()
-    }
-
-    pub(crate) fn add_operator(&self, operator: Deployed) {
-        self.inner.operators.lock().push(operator);
+    pub(crate) fn states_of_operators(&self) -> MutexGuard<'_, Vec<Arc<operator::State>>> {
+        self.inner.operators.lock()
     }
 
     pub(crate) fn looked(&self) -> MutexGuard<'_, Vec<Subject>> {
@@ -80,10 +148,15 @@ impl Cluster {
     }
 }
 
+/// # Panics
+/// In the real cluster of a test with `real = true`.
 impl Deref for Cluster {
     type Target = kubewright_cluster::Cluster;
 
     fn deref(&self) -> &Self::Target {
-        &self.inner.cluster
+        let Place::Simulated(cluster) = &self.inner.place else {
+            panic!("this test runs in a real cluster: there is no control plane in this process to be asked");
+        };
+        cluster
     }
 }

@@ -8,9 +8,9 @@ use futures::FutureExt;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::ObjectMeta;
 
-use crate::panics;
 use crate::trial::{Failure, Trial};
 use crate::{Cluster, Deployed};
+use crate::{panics, real};
 
 /// The variable of the environment that has a test run under one seed.
 const SEED: &str = "KUBEWRIGHT_SEED";
@@ -113,6 +113,19 @@ where
     for seed in seeds {
         under(test, seed, &body);
     }
+}
+
+/// Runs a body against the cluster of the kubeconfig `KUBEWRIGHT_TEST_KUBECONFIG`, in real time, in a namespace of its own.
+/// What operators install stays there.
+///
+/// # Panics
+/// When it fails, or there is no such variable.
+pub fn run_real<B, F>(test: &Test, body: B)
+where
+    B: Fn(Cluster) -> F,
+    F: Future<Output: Ending>,
+{
+    real::run(test, body);
 }
 
 /// Runs a body under one seed.

@@ -70,7 +70,11 @@ impl Cluster {
 
     fn history_of(&self, subject: Subject) -> History {
         let is_meant = |one: &Written| *one.collection == *subject.collection && *one.key == *subject.key;
-        let written = self.journal().map(|journal| journal.written(is_meant)).unwrap_or_default();
+        let written = self
+            .simulated()
+            .and_then(|cluster| cluster.journal())
+            .map(|journal| journal.written(is_meant))
+            .unwrap_or_default();
         let mut before: Option<Value> = None;
         let mut writes = Vec::new();
         for one in written {

@@ -32,6 +32,7 @@ mod line;
 mod objects;
 mod operator;
 mod panics;
+mod real;
 mod settle;
 mod snapshot;
 mod time;

@@ -9,21 +9,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kubewright_runtime::command::Operator;
+use kubewright_runtime::command::{Installation, Operator};
 use kubewright_runtime::rbac::{Observed, Report, Rights};
 use parking_lot::Mutex;
 
 use crate::Cluster;
 use replica::Replica;
 
-/// What makes the operator, each time that its process would start.
-type Make = Arc<dyn Fn() -> Operator + Send + Sync>;
-
 /// An operator that is about to be installed and run: `.await` does so.
 #[must_use = "it is installed and runs when it is awaited"]
 pub struct Deploy {
     cluster: Cluster,
-    make: Make,
+    operator: Operator,
     replicas: usize,
     namespaces: Vec<String>,
 }
@@ -31,14 +28,15 @@ pub struct Deploy {
 /// An operator in the cluster of a test. Clones are of the same one; it runs until it is stopped or crashes, or the cluster
 /// ends.
 #[derive(Clone)]
-pub struct Deployed(Arc<Inner>);
-
-struct Inner {
+pub struct Deployed {
     cluster: Cluster,
-    make: Make,
-    name: String,
-    /// Which namespaces it looks at; none for all.
-    namespaces: Vec<String>,
+    state: Arc<State>,
+}
+
+/// What a cluster keeps of its operator.
+pub(crate) struct State {
+    operator: Operator,
+    installation: Installation,
     replicas: Mutex<Vec<Replica>>,
     number: usize,
     /// Which rights its replicas have used, and lacked.
@@ -48,21 +46,28 @@ struct Inner {
 impl Cluster {
     /// Installs an operator and runs it: the definitions of its kinds, its account and the rights that were generated for
     /// it are created, and its manager runs as that account and with no other rights, in the namespace
-    /// `<operator>-system`. `operator` is the function that makes it, which a restart calls again as a new process would:
+    /// `<operator>-system`; its webhooks are called in this process, for as long as it runs.
     ///
     /// ```no_run
-    /// # use kubewright_runtime::command::Operator;
+    /// # use kubewright_runtime::command::{Installation, Operator};
     /// # fn operator() -> Operator { Operator::new("greeter", "1.0") }
     /// # async fn example(cluster: kubewright_testing::Cluster) {
-    /// let greeter = cluster.run(operator).replicas(2).await;
+    /// let greeter = cluster.run(operator()).replicas(2).await;
     /// greeter.restart().await;
     /// # }
     /// ```
     ///
     /// # Panics
     /// When it is awaited, and the operator makes no sense or the API server does not take it.
-    pub fn run(&self, operator: impl Fn() -> Operator + Send + Sync + 'static) -> Deploy {
-        Deploy { cluster: self.clone(), make: Arc::new(operator), replicas: 1, namespaces: Vec::new() }
+    pub fn run(&self, operator: Operator) -> Deploy {
+        Deploy { cluster: self.clone(), operator, replicas: 1, namespaces: Vec::new() }
+    }
+
+    /// The operators that [run](Self::run) in it, or did.
+    #[must_use]
+    pub fn operators(&self) -> Vec<Deployed> {
+        let states = self.states_of_operators().clone();
+        states.into_iter().map(|state| Deployed { cluster: self.clone(), state }).collect()
     }
 }
 
@@ -81,15 +86,14 @@ impl Deploy {
     }
 
     async fn deploy(self) -> Deployed {
-        let Self { cluster, make, replicas: number, namespaces } = self;
-        let operator = make();
-        let name = operator.name().to_owned();
-        install::install(&cluster, &operator, &namespaces).await;
+        let Self { cluster, operator, replicas: number, namespaces } = self;
+        let installation = Installation { namespaces, ..Installation::default() };
+        install::install(&cluster, &operator, &installation).await;
         let (replicas, observed) = (Mutex::default(), Observed::new());
-        let inner = Inner { cluster: cluster.clone(), make, name, namespaces, replicas, number, observed };
-        let deployed = Deployed(Arc::new(inner));
+        let state = Arc::new(State { operator, installation, replicas, number, observed });
+        cluster.states_of_operators().push(Arc::clone(&state));
+        let deployed = Deployed { cluster, state };
         deployed.start();
-        cluster.add_operator(deployed.clone());
         deployed
     }
 }
@@ -107,7 +111,7 @@ impl Deployed {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.0.name
+        self.state.operator.name()
     }
 
     /// Ends it as a rolling update does, if it runs, and starts it anew.
@@ -124,11 +128,11 @@ impl Deployed {
     /// # Panics
     /// When it ended with an error.
     pub async fn stop(&self) {
-        let replicas = std::mem::take(&mut *self.0.replicas.lock());
+        let replicas = std::mem::take(&mut *self.state.replicas.lock());
         replicas.iter().for_each(Replica::ask_to_end);
         for replica in replicas {
             if let Some(why) = replica.ended().await {
-                panic!("the operator {} ended: {why}", self.0.name);
+                panic!("the operator {} ended: {why}", self.name());
             }
         }
     }
@@ -136,7 +140,7 @@ impl Deployed {
     /// Kills it in the middle of what it is at: nothing is finished, no lease is released. [`Self::restart`] starts it
     /// anew.
     pub async fn crash(&self) {
-        let replicas = std::mem::take(&mut *self.0.replicas.lock());
+        let replicas = std::mem::take(&mut *self.state.replicas.lock());
         replicas.iter().for_each(Replica::kill);
         for replica in replicas {
             // Whatever it says: it was killed.
@@ -147,7 +151,7 @@ impl Deployed {
     /// Kills the replica that leads, or the only one, as [`Self::crash`] does; the others go on.
     pub async fn crash_leader(&self) {
         let leader = {
-            let mut replicas = self.0.replicas.lock();
+            let mut replicas = self.state.replicas.lock();
             let at = replicas.iter().position(Replica::is_leading);
             at.map(|at| replicas.remove(at))
         };
@@ -177,19 +181,19 @@ impl Deployed {
     /// # }
     /// ```
     pub fn crash_after(&self, writes: u64) {
-        self.0.replicas.lock().iter().for_each(|replica| replica.kill_after(writes));
+        self.state.replicas.lock().iter().for_each(|replica| replica.kill_after(writes));
     }
 
     /// Whether all of its replicas run.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        let replicas = self.0.replicas.lock();
-        replicas.len() == self.0.number && replicas.iter().all(Replica::is_running)
+        let replicas = self.state.replicas.lock();
+        replicas.len() == self.state.number && replicas.iter().all(Replica::is_running)
     }
 
     /// Whether nothing is left for it to do, as [`Cluster::settle`] means it.
     pub(crate) fn is_at_rest(&self, horizon: Duration) -> bool {
-        self.0.replicas.lock().iter().all(|replica| replica.is_at_rest(horizon))
+        self.state.replicas.lock().iter().all(|replica| replica.is_at_rest(horizon))
     }
 
     /// How well the rights that it declares fit what it has done so far: which were missing (which fails every test at its
@@ -203,31 +207,31 @@ impl Deployed {
     /// ```
     #[must_use]
     pub fn rights(&self) -> Report {
-        self.0.observed.report(&(self.0.make)().rights())
+        self.state.observed.report(&self.state.operator.rights())
     }
 
     /// What is wrong with it: a replica has ended that nobody asked to, or was refused for a right that it has not.
     pub(crate) fn failure(&self) -> Option<String> {
-        let failure = self.0.replicas.lock().iter().find_map(Replica::failure);
+        let failure = self.state.replicas.lock().iter().find_map(Replica::failure);
         if let Some(why) = failure {
-            return Some(format!("the operator {} ended: {why}", self.0.name));
+            return Some(format!("the operator {} ended: {why}", self.name()));
         }
         let mut report = self.rights();
         report.unused = Rights::default();
-        (!report.is_clean()).then(|| format!("the operator {}: {report}", self.0.name))
+        (!report.is_clean()).then(|| format!("the operator {}: {report}", self.name()))
     }
 
     fn start(&self) {
-        let mut replicas = self.0.replicas.lock();
-        for _ in 0..self.0.number {
-            let Inner { cluster, make, namespaces, number, observed, .. } = &*self.0;
-            replicas.push(Replica::start(cluster, make(), namespaces, *number > 1, observed));
+        let State { operator, installation, replicas, number, observed } = &*self.state;
+        let mut replicas = replicas.lock();
+        for _ in 0..*number {
+            replicas.push(Replica::start(&self.cluster, operator, installation, *number > 1, observed));
         }
     }
 }
 
 impl fmt::Debug for Deployed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Deployed").field(&self.0.name).finish()
+        f.debug_tuple("Deployed").field(&self.name()).finish()
     }
 }

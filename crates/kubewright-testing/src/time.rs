@@ -178,7 +178,12 @@ struct Looks<'a> {
 impl<'a> Looks<'a> {
     fn begin(cluster: &'a Cluster, lasting: Duration) -> Self {
         let start = Instant::now();
-        Self { cluster, writes: cluster.journal().map(Journal::follow), start, end: start + lasting }
+        Self {
+            cluster,
+            writes: cluster.simulated().and_then(|cluster| cluster.journal()).map(Journal::follow),
+            start,
+            end: start + lasting,
+        }
     }
 
     async fn look<A, F>(&mut self, condition: &mut impl FnMut(Cluster) -> F) -> Result<A::Thing, String>

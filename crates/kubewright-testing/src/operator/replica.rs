@@ -1,15 +1,15 @@
 //! One process of an operator, as a task.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kubewright_runtime::command::{Operator, Run};
+use kubewright_runtime::command::{Installation, Operator, Run};
 use kubewright_runtime::rbac::Observed;
 use kubewright_runtime::{Backlog, CancellationToken, Leadership, Manager};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
-use super::install;
 use crate::Cluster;
 use crate::line::Line;
 
@@ -27,29 +27,34 @@ impl Replica {
     /// Runs the operator as its program would; `elects`: as one of several.
     pub(super) fn start(
         cluster: &Cluster,
-        operator: Operator,
-        namespaces: &[String],
+        operator: &Operator,
+        installation: &Installation,
         elects: bool,
         observed: &Observed,
     ) -> Self {
-        let (name, namespace) = (operator.name().to_owned(), install::namespace(operator.name()));
-        let line = Line::default();
-        let client = cluster.client_of_operator(&namespace, &name, &operator.user_agent());
-        let client = client.unwrap_or_else(|error| panic!("the operator {name}: {error}"));
+        let (name, home) = (operator.name(), operator.home(installation));
+        let refused = |why: &dyn Display| -> ! { panic!("the operator {name}: {why}") };
+        let (line, stop) = (Line::default(), cluster.shutdown());
+        let client = cluster.operator_client(&home, name, &operator.user_agent());
+        let client = client.unwrap_or_else(|error| refused(&error));
         let manager = Manager::in_process(observed.client(&line.client(client)), cluster.world().clone());
         let run = Run {
-            namespaces: namespaces.to_vec(),
+            namespaces: installation.namespaces.clone(),
             leader_elect: elects,
-            leader_elect_resource_namespace: Some(namespace),
+            leader_elect_resource_namespace: Some(home),
             ..Run::default()
         };
-        let manager =
-            operator.manager(manager, &run).unwrap_or_else(|error| panic!("the operator {name}: {error}"));
+        let mut manager = operator.manager(manager, &run).unwrap_or_else(|error| refused(&error));
+        let ended = CancellationToken::new();
+        if let Some((host, server)) = operator.webhooks_in_process(installation) {
+            cluster.mount_webhooks_until(host, server.service(), ended.clone());
+            manager.serve(server);
+        }
         let (backlog, leadership) = (manager.backlog().clone(), manager.leadership());
-        let stop = cluster.shutdown();
         let (running, cut, failure) = (manager.run(stop.clone()), line.cut.clone(), Arc::default());
         let told: Arc<Mutex<Option<String>>> = Arc::clone(&failure);
         let task = tokio::spawn(async move {
+            let _ended = ended.drop_guard();
             tokio::select! {
                 biased;
                 () = cut.cancelled() => {}

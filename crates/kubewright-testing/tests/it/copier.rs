@@ -38,10 +38,11 @@ impl Reconciler for Copier {
 }
 
 fn controller() -> Controller {
-    Controller::new("copier", Copier)
-        .for_kind::<Secret>()
-        .owns::<ConfigMap>()
-        .writes::<ConfigMap>([Verb::Create, Verb::Patch, Verb::Delete])
+    Controller::new("copier", Copier).for_kind::<Secret>().owns::<ConfigMap>().writes::<ConfigMap>([
+        Verb::Create,
+        Verb::Patch,
+        Verb::Delete,
+    ])
 }
 
 pub(crate) fn operator() -> Operator {

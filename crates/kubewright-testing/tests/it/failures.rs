@@ -51,7 +51,7 @@ fn what_is_not_there_is_told_with_who_deleted_it() {
 #[test]
 fn what_does_not_come_to_hold_is_told_with_what_it_looked_at() {
     let text = failure(TEST, async |cluster: Cluster| {
-        cluster.run(copier::operator).await;
+        cluster.run(copier::operator()).await;
         cluster.create(&secret("a", &["key"])).await;
         let has_both = async |cluster: Cluster| {
             let copy = cluster.try_get::<ConfigMap>("a").await.ok_or("there is no copy")?;
@@ -79,7 +79,7 @@ fn what_does_not_hold_all_the_while_is_told_with_how_long_it_did() {
 #[test]
 fn a_panic_in_an_operator_fails_the_test() {
     let text = failure(TEST, async |cluster: Cluster| {
-        cluster.run(copier::operator).await;
+        cluster.run(copier::operator()).await;
         cluster.create(&secret("a", &["panic"])).await;
         cluster.settle().await;
     });
@@ -90,7 +90,7 @@ fn a_panic_in_an_operator_fails_the_test() {
 #[test]
 fn a_right_that_is_missing_fails_the_test_with_what_to_add() {
     let text = failure(TEST, async |cluster: Cluster| {
-        cluster.run(copier::without_rights).await;
+        cluster.run(copier::without_rights()).await;
         cluster.create(&secret("a", &["key"])).await;
         cluster.settle().await;
     });

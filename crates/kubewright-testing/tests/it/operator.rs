@@ -12,7 +12,7 @@ use crate::copier::{self, secret};
 
 #[kubewright::test]
 async fn an_operator_runs_as_its_account_under_its_name(cluster: Cluster) {
-    let operator = cluster.run(copier::operator).await;
+    let operator = cluster.run(copier::operator()).await;
     assert_eq!(operator.name(), "copier");
     let secret = cluster.create(&secret("a", &["key"])).await;
     cluster.settle().await;
@@ -25,12 +25,28 @@ async fn an_operator_runs_as_its_account_under_its_name(cluster: Cluster) {
         ("create", "copier/1.0", "system:serviceaccount:copier-system:copier")
     );
     let rights = operator.rights();
-    assert_eq!(rights.unused.iter().collect::<Vec<_>>(), [("configmaps".to_owned(), "delete,patch".to_owned())]);
+    assert_eq!(
+        rights.unused.iter().collect::<Vec<_>>(),
+        [("configmaps".to_owned(), "delete,patch".to_owned())]
+    );
+}
+
+#[kubewright::test(real = true)]
+async fn what_is_deleted_comes_back(cluster: Cluster) {
+    cluster.run(copier::operator()).await;
+    cluster.create(&secret("a", &["key"])).await;
+    let first = cluster.eventually(async |cluster: Cluster| cluster.try_get::<ConfigMap>("a").await).await;
+    cluster.delete::<ConfigMap>("a").await;
+    cluster
+        .eventually(async |cluster: Cluster| {
+            cluster.try_get::<ConfigMap>("a").await.filter(|copy| copy.metadata.uid != first.metadata.uid)
+        })
+        .await;
 }
 
 #[kubewright::test]
 async fn after_a_crash_nothing_is_done_until_it_is_started_again(cluster: Cluster) {
-    let operator = cluster.run(copier::operator).await;
+    let operator = cluster.run(copier::operator()).await;
     cluster.settle().await;
     operator.crash().await;
     assert!(!operator.is_running());
@@ -47,7 +63,7 @@ async fn after_a_crash_nothing_is_done_until_it_is_started_again(cluster: Cluste
 
 #[kubewright::test]
 async fn it_can_crash_between_any_two_writes(cluster: Cluster) {
-    let operator = cluster.run(copier::operator).await;
+    let operator = cluster.run(copier::operator()).await;
     cluster.settle().await;
     let mut crashes = 0;
     for writes in 0.. {
@@ -71,7 +87,7 @@ async fn it_can_crash_between_any_two_writes(cluster: Cluster) {
 
 #[kubewright::test]
 async fn of_two_replicas_one_works_and_the_other_takes_over(cluster: Cluster) {
-    let operator = cluster.run(copier::operator).replicas(2).await;
+    let operator = cluster.run(copier::operator()).replicas(2).await;
     cluster.create(&secret("a", &["key"])).await;
     cluster.eventually(async |cluster: Cluster| cluster.exists::<ConfigMap>("a").await).await;
     let home = cluster.in_namespace("copier-system");
@@ -87,7 +103,7 @@ async fn of_two_replicas_one_works_and_the_other_takes_over(cluster: Cluster) {
 
 #[kubewright::test(namespaces = ["mine", "others"])]
 async fn it_may_be_told_to_look_at_some_namespaces_alone(cluster: Cluster) {
-    cluster.run(copier::operator).watching(["mine"]).await;
+    cluster.run(copier::operator()).watching(["mine"]).await;
     let others = cluster.in_namespace("others");
     cluster.create(&secret("a", &["key"])).await;
     others.create(&secret("a", &["key"])).await;
@@ -98,7 +114,7 @@ async fn it_may_be_told_to_look_at_some_namespaces_alone(cluster: Cluster) {
 
 #[kubewright::test]
 async fn a_requeue_lives_in_cluster_time(cluster: Cluster) {
-    cluster.run(copier::operator).await;
+    cluster.run(copier::operator()).await;
     cluster.create(&secret("a", &["key"])).await;
     cluster.settle().await;
     cluster.patch::<ConfigMap>("a", json!({"data": {"key": null}})).await;

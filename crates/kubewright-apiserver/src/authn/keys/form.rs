@@ -3,7 +3,9 @@
 
 use ring::rand::SystemRandom;
 use ring::rsa::KeyPair as RsaKeyPair;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair,
+};
 
 use super::KeyError;
 use crate::der::{self, BIT_STRING, INTEGER, NULL, OCTET_STRING, SEQUENCE, element};

@@ -1,0 +1,50 @@
+//! What simulated clusters begin with: made once in a process, and shared.
+//!
+//! The first objects of a cluster are a hundred and more, most of them roles, and each is a write with all that belongs to
+//! it. A simulated cluster of default settings has the same ones whatever its seed, so that a process makes them for the
+//! first of its clusters, in a world of their own, and the store of each begins with a snapshot of that.
+
+use std::sync::{Arc, OnceLock};
+
+use kubewright_apiserver::ApiError;
+use kubewright_apiserver::bootstrap::bootstrap;
+use kubewright_apiserver::registry::{Registry, Settings, Summary};
+use kubewright_store::{Memory, Snapshot, Store};
+use kubewright_world::World;
+
+use crate::journal::{Journal, Journaled, Written};
+
+/// The first objects of a cluster, and how they were written.
+pub(crate) struct Origin {
+    snapshot: Snapshot<Summary>,
+    pub(crate) written: Vec<Written>,
+}
+
+impl Origin {
+    /// That of simulated clusters of default settings.
+    ///
+    /// # Errors
+    /// When one of the objects is refused, which would be a defect of their table.
+    pub(crate) async fn shared() -> Result<&'static Self, ApiError> {
+        static SHARED: OnceLock<Origin> = OnceLock::new();
+        if let Some(made) = SHARED.get() {
+            return Ok(made);
+        }
+        // Whoever makes it at the same time makes the same.
+        let made = Self::make().await?;
+        Ok(SHARED.get_or_init(|| made))
+    }
+
+    async fn make() -> Result<Self, ApiError> {
+        let world = World::simulated(0);
+        let journal = Journal::new(world.clock, usize::MAX, &[]);
+        let store = Arc::new(Journaled { store: Arc::new(Memory::new()), journal: journal.clone() });
+        bootstrap(&Registry::with(world, Arc::clone(&store) as _, Settings::default())).await?;
+        Ok(Self { snapshot: store.snapshot(), written: journal.written(|_| true) })
+    }
+
+    /// A store that begins with it.
+    pub(crate) fn store(&self) -> Memory<Summary> {
+        Memory::starting_from(&self.snapshot)
+    }
+}
