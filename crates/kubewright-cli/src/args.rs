@@ -23,8 +23,23 @@ pub(crate) enum Command {
     Envtest(EnvtestCommand),
     /// Keep container images on this machine, for pods that run as processes
     Image(ImageArgs),
+    /// Make manifests of ThirdPartyResources, v1beta1 CustomResourceDefinitions and old workloads into those of today
+    Convert(ConvertArgs),
     /// Print the version of kubewright and of the Kubernetes API that it serves
     Version,
+}
+
+/// What `kubewright convert` takes. It ends with 0, with 1 when something cannot be read or converted (then nothing is
+/// written), and with 3 when something could not be carried over.
+#[derive(Args, Debug)]
+pub(crate) struct ConvertArgs {
+    /// Files of YAML or JSON, folders of them, or `-` for standard input
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Write to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// What `kubewright image` takes.

@@ -2,6 +2,7 @@
 
 mod args;
 mod change;
+mod convert;
 mod drop_in;
 mod engine;
 mod image;
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
         }
     };
     match run(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             complain(&format!("{error:#}"));
             ExitCode::FAILURE
@@ -64,20 +65,21 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli) -> anyhow::Result<()> {
+fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     match &cli.command {
         Command::Up(args) => {
             let started = Instant::now();
             log(args.quiet);
-            runtime(args)?.block_on(up::up(args, started))
+            runtime(args)?.block_on(up::up(args, started))?;
         }
-        Command::Envtest(command) => drop_in::install::run(command),
-        Command::Image(args) => image::run(args),
+        Command::Convert(args) => return convert::run(args),
+        Command::Envtest(command) => drop_in::install::run(command)?,
+        Command::Image(args) => image::run(args)?,
         Command::Version => {
             let _ = writeln!(io::stdout(), "kubewright {} (Kubernetes API v1.36)", env!("CARGO_PKG_VERSION"));
-            Ok(())
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Tells whoever reads standard error; that may be nobody any more.

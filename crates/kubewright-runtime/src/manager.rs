@@ -260,6 +260,12 @@ impl Manager {
         &self.client
     }
 
+    /// The clock and the dice.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
     /// The caches: of every kind that a controller declared, filled while the manager runs.
     #[must_use]
     pub fn cache(&self) -> &Cache {

@@ -455,3 +455,20 @@ async fn nothing_is_written_when_nothing_changes(cluster: Cluster) {
     cluster.advance(Duration::from_secs(3600)).await;
     assert_eq!(versions().await, before);
 }
+
+/// AT-22, Beyond 4: conflicts, lost answers, dropped watches, evictions, crashes between two writes.
+#[kubewright::test(seeds = 200, faults)]
+async fn at_22_whatever_goes_wrong_a_command_is_started_once_and_told_of(cluster: Cluster) {
+    cluster.run(operator).await;
+    let soon = (cluster.world().clock.now() + Duration::from_secs(20)).strftime("%FT%TZ").to_string();
+    cluster.create(&at("past", json!({"for": "2s"}))).await;
+    cluster.create(&at("soon", json!({"schedule": soon}))).await;
+    cluster.create(&at("fails", json!({"exit": "3"}))).await;
+    for (name, code) in [("past", 0), ("soon", 0), ("fails", 3)] {
+        let done = cluster.run_until(lab::is_done(name), Duration::from_secs(3600)).await;
+        let made = cluster.history::<Pod>(&format!("{name}-pod")).writes.into_iter();
+        assert_eq!(made.filter(|write| write.verb == "create").count(), 1, "{name}");
+        let is_lost = condition(&cluster, name, "Succeeded").await.1 == "PodLost";
+        assert!(is_lost || done.status.is_some_and(|status| status.exit_code == Some(code)), "{name}");
+    }
+}

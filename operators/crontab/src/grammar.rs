@@ -103,7 +103,7 @@ mod tests {
         }
 
         #[test]
-        fn numbers_in_order_match(minute in 0..60, from in 0..24, to in 0..24, day in 1..32, month in 1..13, step in 1..9) {
+        fn numbers_in_order_match(minute in 0..60_u8, from in 0..24_u8, to in 0..24_u8, day in 1..32_u8, month in 1..13_u8, step in 1..9_u8) {
             let (from, to) = (from.min(to), from.max(to));
             let text = format!("{minute}/{step} {from}-{to} {day} {month} *");
             prop_assert!(matches(&text), "{}", text);

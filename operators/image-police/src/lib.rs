@@ -23,7 +23,7 @@ pub mod webhook;
 pub mod workload;
 
 pub use counts::Counts;
-use kubewright::command::Operator;
+use kubewright::{command::Operator, webhook::Webhooks};
 pub use plan::{Observed, Plan, Police, plan};
 pub use reconciler::{ImagePolice, controller};
 pub use scope::{Scope, Wide};
@@ -32,16 +32,40 @@ pub use types::{
     Exempt, Exemptions, Existing, LastAction, Matching, Violation, WhiteList, WhiteListSpec, WhiteListStatus,
 };
 
-/// The operator as a program: its kinds and its controller.
+/// What the controller and the webhook of one police share: what it counts, and the cache that lists are read from. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Shared {
+    counts: Counts,
+    view: webhook::View,
+}
+
+impl Shared {
+    /// What it counts.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+}
+
+/// The operator as a program: its kinds, its controller and its webhook.
 #[must_use]
 pub fn operator() -> Operator {
+    operator_with(&Shared::default())
+}
+
+/// The same, with what others look into.
+#[must_use]
+pub fn operator_with(shared: &Shared) -> Operator {
     let police = Police::here();
-    let operator = Operator::new("image-police", env!("CARGO_PKG_VERSION"))
+    let deny = webhook::webhook(shared.view.clone(), police.clone());
+    let (counts, seen) = (shared.counts.clone(), shared.clone());
+    Operator::new("image-police", env!("CARGO_PKG_VERSION"))
         .definition::<WhiteList>()
-        .definition::<ClusterWhiteList>();
-    let counts = Counts::default();
-    let counted = counts.clone();
-    operator
+        .definition::<ClusterWhiteList>()
+        .webhooks(Webhooks::new("image-police").add(deny))
         .controller(move || controller(&police, &counts))
-        .setup(move |manager| counted.register(manager.metrics().registry()))
+        .setup(move |manager| {
+            seen.view.open(manager);
+            seen.counts.register(manager.metrics().registry())
+        })
 }

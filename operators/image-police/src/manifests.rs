@@ -12,12 +12,52 @@ pub const SERVICE_ACCOUNT: &str = "image-police";
 /// The sample as a user applies it.
 pub const SAMPLE: &str = include_str!("../config/samples/police_v1beta1_whitelist.yaml");
 
-/// The CRDs, the namespace, the service account and its rights, in the order in which they are to be applied.
+/// What is there before it runs, in the order in which it is to be applied.
 ///
 /// # Errors
 /// When one of them is no JSON object, which no input can bring about.
 pub fn manifests() -> Result<Vec<DynamicObject>, Error> {
-    let mut objects = operator().manifests(&Installation { crds_only: true, ..Installation::default() })?;
-    objects.extend(operator().manifests(&Installation { rights_only: true, ..Installation::default() })?);
-    Ok(objects)
+    operator().prerequisites(&Installation::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WhiteList;
+
+    /// What it judges it may delete, and scale where that is possible; of Secrets it sees its own alone.
+    #[test]
+    fn the_operator_may_do_what_it_does_and_nothing_else() {
+        let told: Vec<String> =
+            operator().rights().iter().map(|(resource, verbs)| format!("{resource} {verbs}")).collect();
+        assert_eq!(
+            told,
+            [
+                "namespaces list,watch",
+                "pods delete,get,list,watch",
+                "replicationcontrollers delete,get,list,patch,watch",
+                "admissionregistration.k8s.io/validatingadmissionpolicies create,delete,get,list,patch,watch",
+                "admissionregistration.k8s.io/validatingadmissionpolicybindings create,delete,get,list,patch,watch",
+                "apps/daemonsets delete,get,list,watch",
+                "apps/deployments delete,get,list,patch,watch",
+                "apps/replicasets delete,get,list,patch,watch",
+                "apps/statefulsets delete,get,list,patch,watch",
+                "batch/cronjobs delete,get,list,patch,watch",
+                "batch/jobs delete,get,list,patch,watch",
+                "events.k8s.io/events create,patch",
+                "police.foo.bar/clusterwhitelists list,watch",
+                "police.foo.bar/clusterwhitelists/status patch",
+                "police.foo.bar/whitelists list,watch",
+                "police.foo.bar/whitelists/status patch",
+            ]
+        );
+    }
+
+    #[test]
+    fn ip_03_the_sample_is_the_write_ups() {
+        let sample: WhiteList = serde_saphyr::from_str(SAMPLE).expect("the sample is a WhiteList");
+        let told: Vec<_> =
+            sample.spec.images.iter().map(|one| (one.name.as_str(), one.tags.join(","))).collect();
+        assert_eq!(told, [("nginx", "latest,1.14.2".to_owned()), ("gcr.io/busybox", "latest".to_owned())]);
+    }
 }

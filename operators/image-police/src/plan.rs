@@ -308,3 +308,120 @@ pub(crate) fn granted(workload: &Workload, now: Timestamp) -> Option<Exempt> {
         until: Time(until),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use kubewright::conditions;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{WhiteList, judge::tests::workload};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn list(name: &str, spec: Value) -> Arc<WhiteList> {
+        let mut all = json!({"images": [{"name": "nginx", "tags": ["latest"]}]});
+        for (field, value) in spec.as_object().expect("fields") {
+            all[field] = value.clone();
+        }
+        let mut list = WhiteList::new(name, serde_json::from_value(all).expect("a spec"));
+        list.metadata.namespace = Some("default".to_owned());
+        Arc::new(list)
+    }
+
+    fn observed(lists: Vec<Arc<WhiteList>>, workloads: Vec<Workload>) -> Observed {
+        Observed {
+            namespace: "default".to_owned(),
+            scope: Scope { lists, wide: Vec::new() },
+            workloads,
+            known: Known::default(),
+            police: Police { namespace: "police".to_owned(), account: "police".to_owned() },
+            now: NOW,
+        }
+    }
+
+    fn told(plan: &Plan) -> Vec<String> {
+        plan.steps.iter().map(|step| format!("{:?} {}", step.deed, step.workload.name)).collect()
+    }
+
+    fn enforced(plan: &Plan) -> &str {
+        &conditions::find(&plan.statuses[0].conditions, "Enforced").expect("a condition").reason
+    }
+
+    #[test]
+    fn ip_05_the_strictest_enforcement_holds() {
+        let bad = || vec![workload(Kind::Deployment, "bad", "evil"), workload(Kind::Pod, "pod", "evil")];
+        for (modes, steps) in [
+            (vec!["Audit"], vec![]),
+            (vec!["Deny"], vec![]),
+            (vec!["ScaleToZero"], vec!["ScaleToZero bad"]),
+            (vec!["Delete"], vec!["Delete bad", "Delete pod"]),
+            (vec!["Audit", "ScaleToZero"], vec!["ScaleToZero bad"]),
+        ] {
+            let lists = modes.iter().map(|mode| list(mode, json!({"enforcement": mode}))).collect();
+            let plan = plan(&observed(lists, bad()));
+            assert_eq!(told(&plan), steps, "{modes:?}");
+            assert_eq!((plan.violations.len(), plan.statuses.len()), (2, modes.len()));
+        }
+    }
+
+    #[test]
+    fn ip_02_nobody_judges_where_no_list_is() {
+        let plan = plan(&observed(Vec::new(), vec![workload(Kind::Pod, "pod", "evil")]));
+        assert_eq!(plan, Plan::default());
+    }
+
+    #[test]
+    fn ip_07_a_list_that_cannot_be_understood_suspends_all() {
+        let odd = json!({"images": [{"name": "a", "tags": [], "versions": ["x y"]}]});
+        let lists = vec![list("odd", odd), list("good", json!({}))];
+        let plan = plan(&observed(lists, vec![workload(Kind::Pod, "pod", "evil")]));
+        assert_eq!((told(&plan).len(), plan.violations.len(), enforced(&plan)), (0, 1, "InvalidRules"));
+    }
+
+    /// Beyond 5.
+    #[test]
+    fn ip_07_deletions_of_the_last_minute_count_for_the_cap() {
+        let pods = (0..5).map(|number| workload(Kind::Pod, &format!("pod-{number}"), "evil")).collect();
+        let mut observed = observed(vec![list("a", json!({"maxDeletionsPerMinute": 3}))], pods);
+        observed.known.deletions = vec![NOW - SignedDuration::from_secs(20), NOW - SignedDuration::from_secs(70)];
+        let plan = plan(&observed);
+        assert_eq!(told(&plan), ["Delete pod-0", "Delete pod-1"]);
+        assert_eq!(enforced(&plan), "DeletionCapReached");
+        assert_eq!(plan.again, Some(Duration::from_secs(40)));
+    }
+
+    #[test]
+    fn what_was_told_of_is_not_told_again_and_keeps_its_time() {
+        let mut observed = observed(vec![list("a", json!({}))], vec![workload(Kind::Pod, "pod", "evil")]);
+        let first = plan(&observed);
+        assert_eq!(first.found, first.violations);
+        observed.known.violations = first.violations.clone();
+        observed.now = NOW + SignedDuration::from_hours(1);
+        let second = plan(&observed);
+        assert_eq!((second.found.len(), &second.violations), (0, &first.violations));
+    }
+
+    #[test]
+    fn a_mirror_pod_is_reported_only() {
+        let mut pod = workload(Kind::Pod, "static", "evil");
+        pod.is_mirror = true;
+        let plan = plan(&observed(vec![list("a", json!({}))], vec![pod]));
+        assert_eq!((told(&plan).len(), plan.violations.len()), (0, 1));
+    }
+
+    /// IP-14.
+    #[test]
+    fn ip_14_the_polices_own_pods_are_never_judged() {
+        let mut own = workload(Kind::Deployment, "police", "police:1");
+        own.account = Some("police".to_owned());
+        let mut observed = observed(
+            vec![list("a", json!({"enforceInSystemNamespace": true}))],
+            vec![own, workload(Kind::Deployment, "bad", "evil")],
+        );
+        observed.namespace = "police".to_owned();
+        assert_eq!(told(&plan(&observed)), ["Delete bad"]);
+    }
+}

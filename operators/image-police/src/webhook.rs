@@ -1,5 +1,7 @@
 //! The webhook: refuses up front, where lists say Deny, what the police would report afterwards.
 
+use std::sync::Arc;
+
 use k8s_openapi::{
     api::{
         admissionregistration::v1::RuleWithOperations,
@@ -10,9 +12,10 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement},
 };
 use kubewright::{
-    Cache, World,
+    Cache, Manager, World,
     webhook::{Denied, FailurePolicy, Handler, Request, Response, Webhook},
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
@@ -35,10 +38,31 @@ pub const NAME: &str = "images.police.foo.bar";
 /// By this every namespace is labelled with its own name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// The webhook of a police that reads lists from `cache`. It is not asked about kube-system, kube-node-lease and the police's own
-/// namespace, so it cannot keep itself from being replaced; what it cannot answer goes on unless `failure` says otherwise.
+/// What the webhook looks at: the lists in a manager's cache, once there is one. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct View(Arc<Mutex<Option<Seen>>>);
+
+#[derive(Clone, Debug)]
+struct Seen {
+    cache: Cache,
+    world: World,
+}
+
+impl View {
+    /// Looks at the cache of this manager from now on.
+    pub fn open(&self, manager: &Manager) {
+        *self.0.lock() = Some(Seen { cache: manager.cache().clone(), world: manager.world().clone() });
+    }
+
+    fn seen(&self) -> Option<Seen> {
+        self.0.lock().clone()
+    }
+}
+
+/// The webhook. It is not asked about kube-system, kube-node-lease and the police's own namespace, so that it cannot keep itself
+/// from being replaced; and what it cannot answer goes on: the police finds it afterwards.
 #[must_use]
-pub fn webhook(cache: Cache, world: World, police: Police, failure: FailurePolicy) -> Webhook {
+pub fn webhook(view: View, police: Police) -> Webhook {
     let exempt = ["kube-system", "kube-node-lease", &police.namespace].map(str::to_owned).to_vec();
     let elsewhere = LabelSelectorRequirement {
         key: NAME_LABEL.to_owned(),
@@ -46,20 +70,19 @@ pub fn webhook(cache: Cache, world: World, police: Police, failure: FailurePolic
         values: Some(exempt),
     };
     let namespaces = LabelSelector { match_expressions: Some(vec![elsewhere]), ..LabelSelector::default() };
-    let webhook = Webhook::validating_with(PATH, NAME, Deny { cache, world, police });
+    let webhook = Webhook::validating_with(PATH, NAME, Deny { view, police });
     let rules: Vec<RuleWithOperations> = serde_json::from_value(policy::rules()).unwrap_or_default();
     rules
         .into_iter()
         .fold(webhook, Webhook::rule)
         .in_namespaces(namespaces)
         .when("not-by-controllers", NOT_BY_CONTROLLERS)
-        .failure_policy(failure)
+        .failure_policy(FailurePolicy::Ignore)
 }
 
 /// Refuses images that no list allows.
 struct Deny {
-    cache: Cache,
-    world: World,
+    view: View,
     police: Police,
 }
 
@@ -74,10 +97,12 @@ impl Handler for Deny {
 
 impl Deny {
     fn judge(&self, request: &Request) -> Result<(), Denied> {
-        if !self.knows_lists() {
-            return Err(Denied::with_code(500, "the police does not know the lists yet"));
-        }
-        let scope = Scope::of(&self.cache, &request.namespace);
+        let seen = self.view.seen().filter(|seen| knows_lists(&seen.cache));
+        let Some(Seen { cache, world }) = seen else {
+            // What is let through now is found afterwards.
+            return Ok(());
+        };
+        let scope = Scope::of(&cache, &request.namespace);
         let lists = scope.lists(&request.namespace);
         let compiled: Vec<_> = scope.specs().map(Rules::compile).collect();
         let regime = Regime::new(&lists, &compiled, &request.namespace, &self.police);
@@ -86,7 +111,7 @@ impl Deny {
             return Ok(());
         };
         let Some(workload) = read(kind, object)? else { return Ok(()) };
-        let now = self.world.clock.now();
+        let now = world.clock.now();
         if regime.may_exempt && granted(&workload, now).is_some() {
             return Ok(());
         }
@@ -106,13 +131,14 @@ impl Deny {
         let verb = if told.len() == 1 { "is" } else { "are" };
         Err(Denied::forbidden(format!("{} {verb} not allowed by {}", told.join(", "), regime.judges())))
     }
+}
 
-    fn knows_lists(&self) -> bool {
-        let known = |synced: Option<bool>| synced.unwrap_or(false);
-        known(self.cache.informer::<WhiteList>().map(|informer| informer.is_synced()))
-            && known(self.cache.informer::<ClusterWhiteList>().map(|informer| informer.is_synced()))
-            && known(self.cache.informer::<Namespace>().map(|informer| informer.is_synced()))
-    }
+/// Whether the lists of the cluster are known.
+fn knows_lists(cache: &Cache) -> bool {
+    let known = |synced: Option<bool>| synced.unwrap_or(false);
+    known(cache.informer::<WhiteList>().map(|informer| informer.is_synced()))
+        && known(cache.informer::<ClusterWhiteList>().map(|informer| informer.is_synced()))
+        && known(cache.informer::<Namespace>().map(|informer| informer.is_synced()))
 }
 
 /// An image for people: as it is written, or as it is meant where a list looks at that.

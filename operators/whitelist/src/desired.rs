@@ -58,6 +58,35 @@ pub fn deployment(whitelist: &WhiteList) -> Deployment {
     }
 }
 
+/// What of that is the operator's where it enforces its own fields alone: what it applies, and nothing that others may set.
+#[must_use]
+pub fn own_fields(whitelist: &WhiteList) -> Deployment {
+    let name = deployment_name(&whitelist.name_any());
+    let labels = BTreeMap::from([("deployment".to_owned(), name.clone())]);
+    let container = Container {
+        name: "nginx".to_owned(),
+        image: Some("nginx".to_owned()),
+        ..Container::default()
+    };
+    let template = PodTemplateSpec {
+        metadata: Some(ObjectMeta { labels: Some(labels.clone()), ..ObjectMeta::default() }),
+        spec: Some(PodSpec { containers: vec![container], ..PodSpec::default() }),
+    };
+    Deployment {
+        metadata: ObjectMeta {
+            name: Some(name),
+            namespace: whitelist.namespace(),
+            ..ObjectMeta::default()
+        },
+        spec: Some(DeploymentSpec {
+            selector: LabelSelector { match_labels: Some(labels), match_expressions: None },
+            template,
+            ..DeploymentSpec::default()
+        }),
+        status: None,
+    }
+}
+
 /// The whole spec, nothing left to the server's defaults (`pkg/apis/{apps,core}/v1/defaults.go`): so what is found can
 /// be compared as a whole, and a field that somebody added is a difference too.
 fn spec(name: String) -> DeploymentSpec {

@@ -16,11 +16,11 @@ mod reconciler;
 mod status;
 mod types;
 
-pub use desired::{deployment, deployment_name};
+pub use desired::{deployment, deployment_name, own_fields};
 use kubewright::command::Operator;
 pub use plan::{Plan, Step, plan};
 pub use reconciler::{WhiteListReconciler, controller};
-pub use types::{WhiteList, WhiteListSpec, WhiteListStatus};
+pub use types::{Enforce, WhiteList, WhiteListSpec, WhiteListStatus};
 
 /// The operator as a program: its kind and its controller.
 #[must_use]

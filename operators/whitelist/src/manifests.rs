@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(
             told,
             [
-                "apps/deployments create,get,list,update,watch",
+                "apps/deployments create,get,list,patch,update,watch",
                 "events.k8s.io/events create,patch",
                 "sample.foo.bar/whitelists get,list,watch",
                 "sample.foo.bar/whitelists/finalizers update",

@@ -5,7 +5,11 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kubewright::owner;
 use serde_json::Value;
 
-use crate::{WhiteList, WhiteListStatus, desired, diff::differences, status};
+use crate::{
+    Enforce, WhiteList, WhiteListStatus, desired,
+    diff::{differences, missing},
+    status,
+};
 
 /// What a pass over one WhiteList does.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,12 +36,19 @@ pub enum Step {
         /// What differed, for people.
         differences: Vec<String>,
     },
+    /// Somebody changed a field of the operator's, or it never applied them, and these are applied: others stay.
+    Apply {
+        /// What is to be applied.
+        deployment: Box<Deployment>,
+        /// What differed, for people.
+        differences: Vec<String>,
+    },
 }
 
 /// What to do for `whitelist`, whose Deployment was `found` so; `now` dates the conditions that turn.
 ///
-/// The whole spec of the Deployment is enforced, replicas and the template's annotations included; its own labels and
-/// annotations are anybody's.
+/// The whole spec of the Deployment is enforced, replicas and the template's annotations included, or (`spec.enforce`) the
+/// operator's fields alone; its own labels and annotations are anybody's.
 #[must_use]
 pub fn plan(whitelist: &WhiteList, found: Option<&Deployment>, now: Timestamp) -> Plan {
     let step = step(whitelist, found);
@@ -57,6 +68,12 @@ fn step(whitelist: &WhiteList, found: Option<&Deployment>) -> Step {
     if whitelist.spec.paused || found.metadata.deletion_timestamp.is_some() {
         return Step::Leave;
     }
+    if whitelist.spec.enforce == Enforce::OwnFields {
+        let deployment = Box::new(desired::own_fields(whitelist));
+        // Fields that the type has and nobody set are not wanted: a list without elements, and nothing.
+        let differences = missing("spec", &json(&found.spec), &set(json(&deployment.spec)));
+        return if differences.is_empty() { Step::Leave } else { Step::Apply { deployment, differences } };
+    }
     let wanted = desired::deployment(whitelist);
     let differences = differences("spec", &json(&found.spec), &json(&wanted.spec));
     if differences.is_empty() {
@@ -64,6 +81,17 @@ fn step(whitelist: &WhiteList, found: Option<&Deployment>) -> Step {
     }
     let deployment = Box::new(Deployment { spec: wanted.spec, ..found.clone() });
     Step::Restore { deployment, differences }
+}
+
+/// What of a value is set.
+fn set(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key, set(value))).collect()
+        }
+        Value::Array(elements) => elements.into_iter().map(set).collect(),
+        other => other,
+    }
 }
 
 fn json<T: serde::Serialize>(value: &T) -> Value {
@@ -137,6 +165,24 @@ mod tests {
         assert_eq!(differences, ["spec.minReadySeconds: 5 -> nothing", "spec.replicas: 4 -> 1"]);
         assert_eq!(deployment.metadata, found.metadata);
         assert_eq!(deployment.spec, desired::deployment(&whitelist()).spec);
+    }
+
+    /// WL-08, Beyond 1.
+    #[test]
+    fn wl_08_where_only_own_fields_are_enforced_others_stay() {
+        let mut whitelist = whitelist();
+        whitelist.spec.enforce = Enforce::OwnFields;
+        let scaled = deployment(|found| found.spec.as_mut().expect("a spec").replicas = Some(4));
+        assert_eq!(plan(&whitelist, Some(&scaled), NOW).step, Step::Leave);
+        let changed = deployment(|found| {
+            let pod = found.spec.as_mut().and_then(|spec| spec.template.spec.as_mut()).expect("a pod");
+            pod.containers[0].image = Some("httpd".to_owned());
+        });
+        let Step::Apply { differences, deployment } = plan(&whitelist, Some(&changed), NOW).step else {
+            panic!("it is applied")
+        };
+        assert_eq!(differences, [r#"spec.template.spec.containers[0].image: "httpd" -> "nginx""#]);
+        assert_eq!(deployment.spec.expect("a spec").replicas, None);
     }
 
     #[test]

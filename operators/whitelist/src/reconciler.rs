@@ -26,7 +26,7 @@ pub fn controller() -> Controller {
     Controller::new("whitelist", reconciler)
         .for_kind::<WhiteList>()
         .owns::<Deployment>()
-        .writes::<Deployment>([Verb::Create, Verb::Update])
+        .writes::<Deployment>([Verb::Create, Verb::Patch, Verb::Update])
         .writes_subresource::<WhiteList>("status", [Verb::Patch])
 }
 
@@ -68,6 +68,14 @@ impl WhiteListReconciler {
                 tracing::info!("Creating Deployment {child}");
                 ctx.create(&*deployment).await?;
                 self.tell(ctx, whitelist, "Created", format!("Created Deployment {}", child.name)).await;
+                Ok(())
+            }
+            Step::Apply { deployment, differences } => {
+                let what = differences.join(", ");
+                tracing::info!("Applying Deployment {child}: {what}");
+                ctx.apply(&*deployment).owned_by(whitelist).forced().await?;
+                self.tell(ctx, whitelist, "Restored", format!("Restored Deployment {}: {what}", child.name))
+                    .await;
                 Ok(())
             }
             Step::Restore { deployment, differences } => {

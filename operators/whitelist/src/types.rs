@@ -3,6 +3,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a user asks for.
@@ -28,6 +29,20 @@ pub struct WhiteListSpec {
     /// While true the operator leaves the Deployment alone, so that a human can edit it.
     #[serde(default)]
     pub paused: bool,
+    /// How much of the Deployment's spec is the operator's.
+    #[serde(default)]
+    pub enforce: Enforce,
+}
+
+/// How much of the Deployment's spec is the operator's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub enum Enforce {
+    /// All of it: whatever somebody changes is undone.
+    #[default]
+    WholeSpec,
+    /// Selector, labels of the pods, and the image of the container `nginx`, by server-side apply: replicas that an autoscaler sets,
+    /// annotations that kubectl leaves and containers that somebody adds stay.
+    OwnFields,
 }
 
 /// What the operator last saw.

@@ -10,8 +10,11 @@ use kube::{
     Api, ResourceExt,
     api::{DeleteParams, PostParams},
 };
-use kubewright::command::{Installation, Run};
-use kubewright_whitelist::{WhiteList, WhiteListSpec, deployment_name, manifests};
+use kubewright::{
+    command::{Installation, Run},
+    testing::Cluster,
+};
+use kubewright_whitelist::{Enforce, WhiteList, WhiteListSpec, deployment_name, manifests};
 use lab::{Lab, all, eventually, foreign, images, patch, sample, uid};
 use serde_json::{Value, json};
 
@@ -323,4 +326,49 @@ async fn everything_that_installs_it_is_taken_by_the_api_server() {
     let deployments: Api<Deployment> = Api::namespaced(lab.client.clone(), manifests::NAMESPACE);
     let deployment = deployments.get("whitelist").await.expect("it is there");
     assert_eq!(deployment.spec.and_then(|spec| spec.replicas), Some(1));
+}
+
+/// WL-07, WL-08, Beyond 1: by server-side apply of its own fields what an autoscaler and kubectl set survives, and the image is
+/// enforced all the same.
+#[kubewright::test]
+async fn wl_08_where_only_own_fields_are_enforced_replicas_and_annotations_survive(cluster: Cluster) {
+    cluster.run(kubewright_whitelist::operator).await;
+    let spec = WhiteListSpec { enforce: Enforce::OwnFields, ..sample() };
+    cluster.create(&WhiteList::new("whitelist-sample", spec)).await;
+    cluster.settle().await;
+    let restarted = json!({"annotations": {"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"}});
+    let pod = json!({"containers": [{"name": "nginx", "image": "httpd"}, {"name": "extra", "image": "extra"}]});
+    let change = json!({"spec": {"replicas": 4, "template": {"metadata": restarted, "spec": pod}}});
+    cluster.patch::<Deployment>(NAME, change).await;
+    cluster.settle().await;
+    let found = cluster.get::<Deployment>(NAME).await;
+    assert_eq!(images(&found), ["nginx", "extra"]);
+    let spec = found.spec.expect("a spec");
+    assert_eq!(spec.replicas, Some(4));
+    assert!(spec.template.metadata.and_then(|meta| meta.annotations).is_some());
+    let before = cluster.revision();
+    cluster.advance(Duration::from_secs(3600)).await;
+    assert_eq!(cluster.revision(), before, "it applies when something differs, and not else");
+}
+
+/// Whatever goes wrong on the way: the Deployment comes back as it is meant to be.
+#[kubewright::test(seeds = 200, faults)]
+async fn wl_04_the_deployment_comes_back_whatever_goes_wrong(cluster: Cluster) {
+    cluster.run(kubewright_whitelist::operator).await;
+    cluster.create(&WhiteList::new("whitelist-sample", sample())).await;
+    cluster.eventually(|cluster| async move { cluster.exists::<Deployment>(NAME).await }).await;
+    cluster.delete::<Deployment>(NAME).await;
+    cluster
+        .run_until(
+            |cluster| async move {
+                let whitelist = cluster.get::<WhiteList>("whitelist-sample").await;
+                let found = cluster.try_get::<Deployment>(NAME).await;
+                let is_right = found.is_some_and(|found| {
+                    found.metadata.deletion_timestamp.is_none() && images(&found) == ["nginx"]
+                });
+                is_right && whitelist.status.is_some_and(|status| status.ready)
+            },
+            Duration::from_secs(600),
+        )
+        .await;
 }

@@ -153,7 +153,7 @@ pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, loo
 
 /// The sample's spec.
 pub(crate) fn sample() -> WhiteListSpec {
-    WhiteListSpec { foo: Some("bar".to_owned()), paused: false }
+    WhiteListSpec { foo: Some("bar".to_owned()), ..WhiteListSpec::default() }
 }
 
 /// The image of the only container of each Deployment.

@@ -1,0 +1,52 @@
+//! What a cluster needs before the operator runs, and the sample.
+
+use kube::api::DynamicObject;
+use kubewright::{Error, command::Installation};
+
+use crate::operator;
+
+/// The namespace that the operator lives in.
+pub const NAMESPACE: &str = "memcached-system";
+/// The service account that the operator runs as.
+pub const SERVICE_ACCOUNT: &str = "memcached";
+/// The sample as a user applies it.
+pub const SAMPLE: &str = include_str!("../config/samples/cache_v1alpha1_memcached.yaml");
+
+/// What is there before it runs, in the order in which it is to be applied.
+///
+/// # Errors
+/// When one of them is no JSON object, which no input can bring about.
+pub fn manifests() -> Result<Vec<DynamicObject>, Error> {
+    operator().prerequisites(&Installation::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Memcached;
+
+    #[test]
+    fn the_operator_may_do_what_it_does_and_nothing_else() {
+        let told: Vec<String> =
+            operator().rights().iter().map(|(resource, verbs)| format!("{resource} {verbs}")).collect();
+        assert_eq!(
+            told,
+            [
+                "pods list,watch",
+                "services create,get,list,patch,watch",
+                "apps/deployments create,get,list,patch,watch",
+                "cache.example.com/memcacheds get,list,watch",
+                "cache.example.com/memcacheds/finalizers update",
+                "cache.example.com/memcacheds/status patch",
+                "events.k8s.io/events create,patch",
+                "policy/poddisruptionbudgets create,delete,get,list,patch,watch",
+            ]
+        );
+    }
+
+    #[test]
+    fn mc_01_the_sample_asks_for_three() {
+        let sample: Memcached = serde_saphyr::from_str(SAMPLE).expect("the sample is a Memcached");
+        assert_eq!((sample.metadata.name.as_deref(), sample.spec.size), (Some("example-memcached"), 3));
+    }
+}
