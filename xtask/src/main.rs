@@ -6,6 +6,7 @@
 mod bench;
 mod check;
 mod envtest;
+mod openstack;
 mod run;
 mod summary;
 mod test;

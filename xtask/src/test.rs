@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::{
     envtest::{self, Assets},
+    openstack::OpenStack,
     run::{cargo, run, run_and_read, target},
     summary::Summary,
     tools::{self, Tool},
@@ -74,6 +75,17 @@ pub(crate) fn test_all() -> Result<()> {
             passed &= suites.is_ok();
         }
         Err(reason) => remarks.push(format!("the suites of Go operators DID NOT RUN: {reason}")),
+    }
+
+    match OpenStack::start() {
+        Ok(openstack) => {
+            let package = ["test", "--package", "kubewright-security-group", "--test", "suite", "--", "--ignored"];
+            let mut told = Summary::default();
+            let mut tests = cargo(package);
+            passed &= run_and_read(tests.env("OPENSTACK_URL", &openstack.url), |line| told.read(line))?;
+            summary.add_ignored_ones(&told);
+        }
+        Err(reason) => remarks.push(format!("the tests on OpenStack DID NOT RUN: {reason}")),
     }
 
     eprintln!("\n== {summary}");

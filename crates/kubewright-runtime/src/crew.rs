@@ -146,8 +146,9 @@ impl Hand {
             let work = async move {
                 tokio::select! {
                     biased;
-                    () = synced => {}
+                    // First, as caches that were never filled wait no longer either.
                     () = stop.cancelled() => return,
+                    () = synced => {}
                 }
                 worker.run().await;
             };

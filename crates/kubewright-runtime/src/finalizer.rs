@@ -1,6 +1,17 @@
 //! Finalizers: what must be cleaned up before an object may go.
 //!
 //! These change an object in memory; [`crate::Context::add_finalizer`] and [`crate::Context::remove_finalizer`] write.
+//! [`crate::Context::guard`] does all that a cleanup takes.
+//!
+//! ```
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kubewright_runtime::finalizer;
+//!
+//! let mut map = ConfigMap::default();
+//! assert!(finalizer::add(&mut map, "example.com/cleanup"));
+//! assert!(!finalizer::add(&mut map, "example.com/cleanup"), "it has it");
+//! assert!(finalizer::remove(&mut map, "example.com/cleanup") && !finalizer::has(&map, "example.com/cleanup"));
+//! ```
 
 use kube::Resource;
 

@@ -27,6 +27,34 @@ pub const GRACEFUL_SHUTDOWN: Duration = Duration::from_secs(30);
 const UNKNOWN_HOST: &str = "unknown";
 
 /// Runs any number of controllers on one client and one cache, with one watch per kind and one queue per controller.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kubewright_runtime::{CancellationToken, Controller, Error, Manager, World};
+/// # use kubewright_runtime::{Context, Key, Outcome, Reconciler};
+/// # struct Greeter;
+/// # impl Reconciler for Greeter {
+/// #     async fn reconcile(&self, _: &Context, _: &Key) -> Result<Outcome, Error> { Ok(Outcome::Done) }
+/// # }
+///
+/// # async fn example(client: kube::Client, stop: CancellationToken) -> Result<(), Error> {
+/// let mut manager = Manager::new(client, World::real());
+/// manager.watch_namespaces(["shop".to_owned()]);
+/// manager.add(Controller::new("greeter", Greeter).for_kind::<ConfigMap>());
+/// manager.run(stop).await // until `stop` is cancelled, or something fails for good
+/// # }
+/// ```
+///
+/// What runs cannot be added to: [`Manager::run`] takes the manager.
+///
+/// ```compile_fail,E0382
+/// # use kubewright_runtime::{CancellationToken, Controller, Manager, Reconciler, World};
+/// # fn example(client: kube::Client, late: Controller) {
+/// let mut manager = Manager::new(client, World::real());
+/// let running = manager.run(CancellationToken::new());
+/// manager.add(late);
+/// # }
+/// ```
 pub struct Manager {
     client: Client,
     world: World,

@@ -2,6 +2,19 @@
 //!
 //! The built-in predicates are those of controller-runtime (`pkg/predicate`): they look at updates only and let every
 //! creation, deletion and generic event through.
+//!
+//! ```
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kubewright_runtime::{Event, Predicate, predicate};
+//!
+//! // A change of the data, or of the labels; and what comes and goes.
+//! let data = Predicate::of::<ConfigMap>(|event| match event {
+//!     Event::Update { old, new } => old.data != new.data,
+//!     Event::Create(_) | Event::Delete(_) | Event::Generic(_) => true,
+//! });
+//! let interesting = data.or(predicate::labels_changed());
+//! // controller.for_kind::<ConfigMap>().predicate(interesting)
+//! ```
 
 use std::{
     any::{Any, TypeId, type_name},

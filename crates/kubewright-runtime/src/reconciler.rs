@@ -7,6 +7,18 @@ use futures::future::BoxFuture;
 use crate::{Context, Error, Key};
 
 /// What is to happen with a key after a reconcile went well. Its back-off starts anew in both cases.
+///
+/// When it did not go well there is nothing to choose: an [`Error`] brings the key back, later each time. "Failed, and in an
+/// hour again" cannot be said:
+///
+/// ```compile_fail,E0308
+/// use std::time::Duration;
+/// use kubewright_runtime::{Error, Outcome};
+///
+/// fn wrong() -> Result<Outcome, Error> {
+///     (Outcome::RequeueAfter(Duration::from_secs(3600)), Error::new("not yet"))
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing until the next event. What this reconcile wrote itself [is none](crate::Controller::own_events).

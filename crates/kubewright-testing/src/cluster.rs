@@ -9,6 +9,7 @@ use kubewright_world::World;
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
+use crate::faults::Weather;
 use crate::history::Subject;
 use crate::operator;
 use crate::real::Real;
@@ -29,6 +30,7 @@ struct Inner {
     operators: Mutex<Vec<Arc<operator::State>>>,
     /// What the test has looked at last.
     looked: Mutex<Vec<Subject>>,
+    weather: Weather,
 }
 
 /// Where the cluster is.
@@ -61,13 +63,22 @@ impl Cluster {
     /// Outside a tokio runtime.
     pub async fn of(settings: Builder) -> Result<Self, StartError> {
         let cluster = settings.admin(true).journal(JOURNAL).start().await?;
-        let place = Place::Simulated(cluster);
-        let inner = Inner { place, operators: Mutex::default(), looked: Mutex::default() };
+        let inner = Inner {
+            place: Place::Simulated(cluster),
+            operators: Mutex::default(),
+            looked: Mutex::default(),
+            weather: Weather::default(),
+        };
         Ok(Self { inner: Arc::new(inner), namespace: "default".into() })
     }
 
     pub(crate) fn real(real: Real, namespace: &str) -> Self {
-        let inner = Inner { place: Place::Real(real), operators: Mutex::default(), looked: Mutex::default() };
+        let inner = Inner {
+            place: Place::Real(real),
+            operators: Mutex::default(),
+            looked: Mutex::default(),
+            weather: Weather::default(),
+        };
         Self { inner: Arc::new(inner), namespace: namespace.into() }
     }
 
@@ -141,6 +152,11 @@ impl Cluster {
 
     pub(crate) fn states_of_operators(&self) -> MutexGuard<'_, Vec<Arc<operator::State>>> {
         self.inner.operators.lock()
+    }
+
+    /// What goes wrong in it by itself.
+    pub(crate) fn weather(&self) -> &Weather {
+        &self.inner.weather
     }
 
     pub(crate) fn looked(&self) -> MutexGuard<'_, Vec<Subject>> {

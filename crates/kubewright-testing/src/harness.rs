@@ -1,19 +1,23 @@
 //! What `#[kubewright::test]` becomes.
 
-use std::fmt::Debug;
+use std::collections::BTreeSet;
+use std::fmt::{self, Debug};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::ObjectMeta;
+use kubewright_cluster::recording::Recording;
 
+use crate::faults::{Kind, Plan};
 use crate::trial::{Failure, Trial};
-use crate::{Cluster, Deployed};
-use crate::{panics, real};
+use crate::{Cluster, Deployed, panics, real, seeds};
 
 /// The variable of the environment that has a test run under one seed.
 const SEED: &str = "KUBEWRIGHT_SEED";
+/// The variable that says which faults there are: their names with commas.
+const FAULTS: &str = "KUBEWRIGHT_FAULTS";
 
 /// A test: what it is called and what its attribute says.
 #[derive(Clone, Copy, Debug)]
@@ -56,17 +60,38 @@ pub enum Faults {
     Only(&'static [&'static str]),
 }
 
+impl Faults {
+    /// Whether anything goes wrong at all.
+    pub(crate) fn are_wanted(self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    /// The kinds that may, or those that the environment says.
+    pub(crate) fn kinds(self) -> BTreeSet<Kind> {
+        let read = |name: &str| name.trim().parse().unwrap_or_else(|error: String| panic!("{error}"));
+        match (self, std::env::var(FAULTS)) {
+            (Self::None, _) => BTreeSet::new(),
+            (_, Ok(names)) => names.split(',').filter(|name| !name.is_empty()).map(read).collect(),
+            (Self::All, Err(_)) => Kind::ALL.into(),
+            (Self::Only(names), Err(_)) => names.iter().map(|name| read(name)).collect(),
+        }
+    }
+}
+
 impl Test {
     /// The name by which the test runner knows it.
-    fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         self.module
             .split_once("::")
             .map_or_else(|| self.name.to_owned(), |(_, module)| format!("{module}::{}", self.name))
     }
 
     /// What runs it again under one seed.
-    pub(crate) fn replay(&self, seed: u64) -> String {
-        format!("{SEED}={seed} cargo test -p {} {} -- --exact", self.package, self.path())
+    pub(crate) fn replay(&self, seed: u64, kinds: Option<&BTreeSet<Kind>>) -> String {
+        let names =
+            |kinds: &BTreeSet<Kind>| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
+        let faults = kinds.map(|kinds| format!("{FAULTS}={} ", names(kinds))).unwrap_or_default();
+        format!("{SEED}={seed} {faults}cargo test -p {} {} -- --exact", self.package, self.path())
     }
 }
 
@@ -91,27 +116,26 @@ impl<E: Debug> Ending for Result<(), E> {
     }
 }
 
-/// Runs a body under each of its seeds, each with a cluster of its own, until one fails.
+/// Runs a body under each of its seeds, each with a cluster of its own, until one fails. That is told of with the fewest
+/// faults that it takes.
 ///
 /// # Panics
-/// When it fails.
+/// When it fails; when it runs otherwise the second time, which a simulation does not.
 pub fn run<B, F>(test: &Test, body: B)
 where
-    B: Fn(Cluster) -> F,
+    B: Fn(Cluster) -> F + Sync,
     F: Future<Output: Ending>,
 {
-    let seeds = match (std::env::var(SEED), test.seeds) {
+    let seed = match (std::env::var(SEED), test.seeds) {
         (Ok(text), _) => {
-            let seed = text
-                .parse()
-                .unwrap_or_else(|_| panic!("{SEED}={text}: a seed is a number, such as {SEED}=17"));
-            seed..seed + 1
+            text.parse().unwrap_or_else(|_| panic!("{SEED}={text}: a seed is a number, such as {SEED}=17"))
         }
-        (Err(_), Seeds::One(seed)) => seed..seed + 1,
-        (Err(_), Seeds::First(number)) => 0..number,
+        (Err(_), Seeds::One(seed)) => seed,
+        (Err(_), Seeds::First(number)) => return seeds::all(test, number, &body),
     };
-    for seed in seeds {
-        under(test, seed, &body);
+    let again = std::env::var(SEED).is_ok() || test.faults.are_wanted();
+    if let Some(failure) = under(test, seed, &test.faults.kinds(), Voice::Loud { again }, &body).failure {
+        failure.resume();
     }
 }
 
@@ -128,8 +152,42 @@ where
     real::run(test, body);
 }
 
+/// The first of a body's seeds under which it fails, and why; for tests that are to fail, such as those of an operator with
+/// a bug that was put there.
+pub fn first_failure<B, F>(test: &Test, body: B) -> Option<(u64, String)>
+where
+    B: Fn(Cluster) -> F + Sync,
+    F: Future<Output: Ending>,
+{
+    let number = match test.seeds {
+        Seeds::One(_) => 1,
+        Seeds::First(number) => number,
+    };
+    let failed = seeds::first_failing(test, number, &body).failing?;
+    Some((failed.seed, failed.failure?.to_string()))
+}
+
+/// Whether a run tells of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Voice {
+    /// It tells nobody.
+    Quiet,
+    /// If it fails, it is told why; `again`: and how it is had again.
+    Loud { again: bool },
+}
+
+/// One run.
+pub(crate) struct Run {
+    pub(crate) seed: u64,
+    pub(crate) failure: Option<Caught>,
+    /// What was written.
+    pub(crate) recording: Option<Recording>,
+    /// What went wrong.
+    pub(crate) kinds: BTreeSet<Kind>,
+}
+
 /// Runs a body under one seed.
-fn under<B, F>(test: &Test, seed: u64, body: &B)
+pub(crate) fn under<B, F>(test: &Test, seed: u64, kinds: &BTreeSet<Kind>, voice: Voice, body: &B) -> Run
 where
     B: Fn(Cluster) -> F,
     F: Future<Output: Ending>,
@@ -137,39 +195,65 @@ where
     // No sockets: they would be waited for in real time, which a paused clock does not know of.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.unwrap_or_else(|error| panic!("no runtime for the test: {error}"));
-    let noted = panics::note();
-    let ended = runtime.block_on(async {
+    let noted = panics::note(voice != Voice::Quiet);
+    let mut run = runtime.block_on(async {
         let cluster = start(test, seed).await;
-        let mut trial = Trial::new(test, seed);
+        let mut trial = Trial::new(test, seed, kinds.clone());
         trial.begin(&cluster).await;
-        let ended = AssertUnwindSafe(body(cluster.clone())).catch_unwind().await;
-        let failure = match ended {
-            Ok(ending) => match ending.failure() {
-                Ok(()) => finish(&mut trial, &cluster).await.err(),
-                Err(why) => Some(Failure::new(why)),
-            }
-            .map(Caught::Told),
+        let whole = async {
+            let ending = body(cluster.clone()).await;
+            ending.failure().map_err(Failure::new)?;
+            finish(&mut trial, &cluster).await
+        };
+        let failure = match AssertUnwindSafe(whole).catch_unwind().await {
+            Ok(ended) => ended.err().map(Caught::Told),
             Err(panic) => Some(Caught::Panic(panic)),
         };
-        if let Some(failure) = &failure {
-            report(test, &trial, &cluster, failure).await;
+        if let (Some(failure), Voice::Loud { again }) = (&failure, voice) {
+            report(&trial, &cluster, failure);
+            if again {
+                tell_how_to_replay(test, seed, kinds);
+            }
         }
-        failure
+        let kinds = cluster.weather().plans().iter().flat_map(Plan::kinds).collect();
+        Run { seed, failure, recording: cluster.recording(), kinds }
     });
     drop(runtime);
     let elsewhere = noted.taken();
-    match ended {
-        Some(Caught::Panic(panic)) => resume_unwind(panic),
-        Some(Caught::Told(failure)) => panic!("{failure}"),
-        None if elsewhere.is_empty() => {}
-        None => panic!("a task panicked while the test ran:\n{}", elsewhere.join("\n")),
+    if run.failure.is_none() && !elsewhere.is_empty() {
+        let why = format!("a task panicked while the test ran:\n{}", elsewhere.join("\n"));
+        run.failure = Some(Caught::Told(Failure::new(why)));
     }
+    run
 }
 
 /// How a body failed.
-enum Caught {
+pub(crate) enum Caught {
     Told(Failure),
     Panic(Box<dyn std::any::Any + Send>),
+}
+
+impl Caught {
+    /// Fails with it.
+    pub(crate) fn resume(self) -> ! {
+        match self {
+            Self::Told(failure) => panic!("{failure}"),
+            Self::Panic(panic) => resume_unwind(panic),
+        }
+    }
+}
+
+impl fmt::Display for Caught {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Told(failure) => write!(f, "{failure}"),
+            Self::Panic(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+                f.write_str(text.unwrap_or("the test panicked"))
+            }
+        }
+    }
 }
 
 /// What comes after the body: faults stop, and what has to hold is looked at.
@@ -183,11 +267,7 @@ async fn finish(trial: &mut Trial, cluster: &Cluster) -> Result<(), Failure> {
 }
 
 #[expect(clippy::print_stderr, reason = "it is the output of a test that fails")]
-async fn report(test: &Test, trial: &Trial, cluster: &Cluster, failure: &Caught) {
-    let told = match failure {
-        Caught::Told(failure) => Some(failure),
-        Caught::Panic(_) => None,
-    };
+fn report(trial: &Trial, cluster: &Cluster, failure: &Caught) {
     let looked_at = cluster.told();
     if !looked_at.is_empty() {
         eprintln!("what the test has looked at last:\n{looked_at}");
@@ -197,12 +277,15 @@ async fn report(test: &Test, trial: &Trial, cluster: &Cluster, failure: &Caught)
             eprintln!("{why}");
         }
     }
-    for line in trial.failed(cluster, told).await {
+    for line in trial.failed(cluster, failure) {
         eprintln!("{line}");
     }
-    if !matches!(test.seeds, Seeds::One(_)) || std::env::var(SEED).is_ok() {
-        eprintln!("seed {}; to run it again:\n    {}", trial.seed(), test.replay(trial.seed()));
-    }
+}
+
+#[expect(clippy::print_stderr, reason = "it is the output of a test that fails")]
+fn tell_how_to_replay(test: &Test, seed: u64, kinds: &BTreeSet<Kind>) {
+    let fewer = (*kinds != test.faults.kinds()).then_some(kinds);
+    eprintln!("seed {seed}; to run it again:\n    {}", test.replay(seed, fewer));
 }
 
 async fn start(test: &Test, seed: u64) -> Cluster {

@@ -23,9 +23,11 @@
 //! [`Cluster`] is that of `kubewright-cluster` (to which it derefs, and whose other names are here too) with what tests
 //! need: [time](Cluster::advance), [objects](Cluster::get), [operators](Cluster::run).
 
+mod checks;
 mod cluster;
 mod conditions;
 mod difference;
+pub mod faults;
 pub mod harness;
 mod history;
 mod line;
@@ -33,6 +35,8 @@ mod objects;
 mod operator;
 mod panics;
 mod real;
+mod record;
+mod seeds;
 mod settle;
 mod snapshot;
 mod time;
@@ -43,6 +47,7 @@ pub use kubewright_cluster::*;
 pub use cluster::Cluster;
 pub use conditions::Condition;
 pub use history::{History, Write};
+pub(crate) use operator::INSTALLER;
 pub use operator::{Deploy, Deployed};
 pub use snapshot::Snapshot;
 pub use time::Answer;

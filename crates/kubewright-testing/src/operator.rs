@@ -14,6 +14,7 @@ use kubewright_runtime::rbac::{Observed, Report, Rights};
 use parking_lot::Mutex;
 
 use crate::Cluster;
+pub(crate) use install::INSTALLER;
 use replica::Replica;
 
 /// An operator that is about to be installed and run: `.await` does so.

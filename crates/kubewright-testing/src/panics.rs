@@ -6,34 +6,42 @@ use std::sync::Once;
 
 thread_local! {
     /// What has panicked on this thread since a test began on it.
-    static NOTED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+    static NOTED: RefCell<Option<Panics>> = const { RefCell::new(None) };
+}
+
+struct Panics {
+    told: bool,
+    panics: Vec<String>,
 }
 
 /// The panics of this thread, as long as it is held.
 pub(crate) struct Noted(());
 
-/// Notes the panics of this thread from now on. A test has its thread to itself, and a simulated world has no other.
-pub(crate) fn note() -> Noted {
+/// Notes the panics of this thread from now on; `told`: and tells of them as usual. A test has its thread to itself, and a simulated world has no other.
+pub(crate) fn note(told: bool) -> Noted {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            NOTED.with_borrow_mut(|noted| {
-                if let Some(noted) = noted {
-                    noted.push(info.to_string());
-                }
+            let told = NOTED.with_borrow_mut(|noted| {
+                noted.as_mut().is_none_or(|noted| {
+                    noted.panics.push(info.to_string());
+                    noted.told
+                })
             });
-            before(info);
+            if told {
+                before(info);
+            }
         }));
     });
-    NOTED.set(Some(Vec::new()));
+    NOTED.set(Some(Panics { told, panics: Vec::new() }));
     Noted(())
 }
 
 impl Noted {
     /// What has panicked.
     pub(crate) fn taken(self) -> Vec<String> {
-        NOTED.take().unwrap_or_default()
+        NOTED.take().map(|noted| noted.panics).unwrap_or_default()
     }
 }
 

@@ -58,7 +58,7 @@ where
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.unwrap_or_else(|error| panic!("no runtime for the test: {error}"));
-    let noted = panics::note();
+    let noted = panics::note(true);
     let ended = runtime.block_on(async {
         let real = Real::connect(&kubeconfig).await.unwrap_or_else(|error| panic!("{kubeconfig}: {error}"));
         let (client, stop) = (real.client.clone(), real.stop.clone());

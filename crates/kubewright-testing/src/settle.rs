@@ -24,11 +24,18 @@ impl Cluster {
     /// its queue or with a worker, or one that failed and is tried again within a minute, and no request is under way.
     ///
     /// Renewals of leases are no work, and what is planned for later (`requeue_after` an hour, the next run of a CronJob) is
-    /// none before its time. Of a real cluster only the operators of the test are known: they have to be at rest for a second.
+    /// none before its time. Where a test runs under faults, it is waited until they are over; then there are new ones. Of a
+    /// real cluster only the operators of the test are known: they have to be at rest for a second.
     ///
     /// # Panics
     /// When there is no rest within ten minutes of cluster time; with who has written what in the last one.
     pub async fn settle(&self) {
+        self.without_loops(self.weather().calm()).await;
+        self.without_loops(self.come_to_rest()).await;
+        self.weather().next(self).await;
+    }
+
+    async fn come_to_rest(&self) {
         let start = Instant::now();
         let mut seen = self.last_work();
         loop {

@@ -1,14 +1,25 @@
 //! What is done to a cluster while the body of a test runs under a seed, and what has to hold afterwards.
 
+mod aftermath;
+
+use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::Cluster;
-use crate::harness::{Faults, Test};
+use kubewright_cluster::recording::Recording;
+use kubewright_store::Revision;
+
+use crate::checks::{self, Check, Evidence, Finding};
+use crate::faults::Kind;
+use crate::harness::{Caught, Test};
+use crate::{Cluster, record};
 
 /// One run of a test's body, under one seed.
 pub(crate) struct Trial {
+    test: Test,
     seed: u64,
-    faults: Faults,
+    kinds: BTreeSet<Kind>,
+    begun: Revision,
+    evidence: Evidence,
 }
 
 /// Why a run failed, where its body did not say so.
@@ -27,31 +38,86 @@ impl fmt::Display for Failure {
     }
 }
 
+impl From<Finding> for Failure {
+    fn from(finding: Finding) -> Self {
+        Self(finding.to_string())
+    }
+}
+
 impl Trial {
-    /// A run of `test` under `seed`.
-    pub(crate) fn new(test: &Test, seed: u64) -> Self {
-        Self { seed, faults: test.faults }
+    /// A run of `test` under `seed`, with faults of these kinds.
+    pub(crate) fn new(test: &Test, seed: u64, kinds: BTreeSet<Kind>) -> Self {
+        Self { test: *test, seed, kinds, begun: Revision(0), evidence: Evidence::default() }
     }
 
-    pub(crate) fn seed(&self) -> u64 {
-        self.seed
+    /// Whether anything may go wrong, and what has to hold is looked at.
+    fn is_under_faults(&self) -> bool {
+        self.test.faults.are_wanted()
     }
 
     /// The cluster is there, the body comes next: from now on things go wrong.
-    pub(crate) async fn begin(&mut self, _cluster: &Cluster) {
-        let _ = self.faults;
+    pub(crate) async fn begin(&mut self, cluster: &Cluster) {
+        self.begun = cluster.revision();
+        if self.is_under_faults() {
+            cluster.weather().begin(cluster, self.seed, self.kinds.clone()).await;
+        }
     }
 
     /// The body has ended well: nothing goes wrong any more.
-    pub(crate) async fn calm(&mut self, _cluster: &Cluster) {}
-
-    /// Whether what has to hold does.
-    pub(crate) async fn end(&mut self, _cluster: &Cluster) -> Result<(), Failure> {
-        Ok(())
+    pub(crate) async fn calm(&mut self, cluster: &Cluster) {
+        cluster.weather().end(cluster).await;
     }
 
-    /// The body, or what has to hold, has failed: what there is to be told of it besides (`None`: the body panicked).
-    pub(crate) async fn failed(&self, _cluster: &Cluster, _failure: Option<&Failure>) -> Vec<String> {
-        Vec::new()
+    /// Whether what has to hold does.
+    pub(crate) async fn end(&mut self, cluster: &Cluster) -> Result<(), Failure> {
+        if !self.is_under_faults() {
+            return Ok(());
+        }
+        self.evidence.begun = self.begun;
+        self.evidence.stale = cluster.weather().stale();
+        cluster.settle().await;
+        self.look(cluster, checks::SETTLED)?;
+        self.look_again(cluster).await?;
+        self.rest(cluster).await;
+        self.look(cluster, checks::RESTED)?;
+        self.empty(cluster).await;
+        self.look(cluster, checks::EMPTIED)
+    }
+
+    /// Judges what there is by now.
+    fn look(&mut self, cluster: &Cluster, checks: &[Check]) -> Result<(), Failure> {
+        let recording = cluster.recording();
+        self.evidence.recording =
+            recording.ok_or_else(|| Failure::new("too much was written to be judged"))?;
+        self.evidence.requests = cluster.requests_of_operators();
+        checks::judge(checks, &self.evidence).map_or(Ok(()), |finding| Err(finding.into()))
+    }
+
+    /// The body, or what has to hold, has failed: what there is to be told of it besides.
+    pub(crate) fn failed(&self, cluster: &Cluster, failure: &Caught) -> Vec<String> {
+        let mut told = Vec::new();
+        for (wave, plan) in cluster.weather().plans().iter().enumerate() {
+            told.push(format!("what went wrong, wave {wave}:\n{plan}"));
+        }
+        let why = failure.to_string();
+        let notes =
+            [vec![format!("{} under seed {}", self.test.path(), self.seed), why], told.clone()].concat();
+        let Some(recording) = cluster.recording() else { return told };
+        told.push(match record::keep(&self.test.path(), self.seed, notes, &recording) {
+            Ok(path) => {
+                format!("to look at the cluster as it is now: kubewright up --from {}", path.display())
+            }
+            Err(error) => format!("the recording cannot be kept: {error}"),
+        });
+        told
+    }
+}
+
+impl Cluster {
+    /// All that was written so far, to be looked through or [kept](Recording::write); `None` when it was too much to
+    /// remember.
+    #[must_use]
+    pub fn recording(&self) -> Option<Recording> {
+        self.journal().and_then(Recording::of_journal)
     }
 }

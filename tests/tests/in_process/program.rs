@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use kubewright_cluster::{Cluster, Endpoint, Secret};
-use kubewright_runtime::command::{Operator, Run, WebhookFlags};
-use kubewright_runtime::rbac::Verb;
+use kubewright_runtime::command::{Installation, Operator, Run, WebhookFlags};
+use kubewright_runtime::rbac::{Observed, Verb};
 use kubewright_runtime::webhook::{Denied, Request, Validator, Verdict, Warnings, Webhook, Webhooks};
-use kubewright_runtime::{CancellationToken, Context, Controller, Error, Key, Outcome, Reconciler, World};
+use kubewright_runtime::{
+    CancellationToken, Context, Controller, Error, Key, Manager, Outcome, Reconciler, World,
+};
 use serde_json::json;
 
 /// Labels each ConfigMap.
@@ -46,6 +48,51 @@ fn operator() -> Operator {
     };
     let webhooks = Webhooks::new("labels").add(Webhook::validating::<ConfigMap>(Names));
     Operator::new("labels", "1").controller(controller).webhooks(webhooks)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_is_installed_and_runs_in_a_test_with_its_webhooks_under_its_generated_rights() {
+    let cluster = Cluster::builder().controllers("").nodes(0).start().await.unwrap();
+    let (operator, installation) = (operator(), Installation::default());
+    for object in operator.prerequisites(&installation).unwrap() {
+        let kind = ApiResource::from_gvk(&object.types.as_ref().unwrap().try_into().unwrap());
+        let api: Api<DynamicObject> = match &object.metadata.namespace {
+            Some(namespace) => Api::namespaced_with(cluster.client(), namespace, &kind),
+            None => Api::all_with(cluster.client(), &kind),
+        };
+        api.create(&PostParams::default(), &object).await.unwrap();
+    }
+    let observed = Observed::new();
+    // Twice: the second is a process that started anew.
+    for name in ["first", "second"] {
+        let client = cluster.client_of_service_account(&operator.home(&installation), operator.name());
+        let manager = Manager::in_process(observed.client(&client), cluster.world().clone());
+        let mut manager = operator.manager(manager, &Run::default()).unwrap();
+        let (host, server) = operator.webhooks_in_process(&installation).unwrap();
+        cluster.mount_webhooks(host, server.service());
+        manager.serve(server);
+        let stop = CancellationToken::new();
+        let running = tokio::spawn(manager.run(stop.clone()));
+        let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+        let refused =
+            maps.create(&PostParams::default(), &called("no")).await.map_err(Error::from).unwrap_err();
+        assert!(refused.to_string().ends_with("denied the request: no"), "{refused}");
+        assert_eq!(refused.missing_right(), None, "that is no matter of rights");
+        maps.create(&PostParams::default(), &called(name)).await.unwrap();
+        cluster.settle().await;
+        assert!(maps.get(name).await.unwrap().metadata.labels.is_some());
+        stop.cancel();
+        running.await.unwrap().unwrap();
+    }
+    assert_eq!(
+        observed.report(&operator.rights()).to_string(),
+        "these declared rights were never used:\n  configmaps delete"
+    );
+    cluster.stop().await;
+}
+
+fn called(name: &str) -> ConfigMap {
+    serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
 }
 
 /// A folder that is gone in the end.
@@ -86,8 +133,6 @@ async fn a_program_serves_its_webhooks_at_a_url_and_writes_the_roles_that_it_wor
     let running = tokio::spawn(async move { operator().run(&run, stopped).await });
 
     let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
-    let called =
-        |name: &str| -> ConfigMap { serde_json::from_value(json!({"metadata": {"name": name}})).unwrap() };
     maps.create(&PostParams::default(), &called("yes")).await.unwrap();
     let worked = async {
         loop {

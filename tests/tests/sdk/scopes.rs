@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::{
-    harness::{Log, does, logging},
+    harness::{Log, does, logging, run},
     lab::{Lab, OURS, Only},
 };
 
@@ -133,4 +133,18 @@ async fn a_leader_that_has_nothing_to_do_writes_its_lease_by_the_clock_and_asks_
     assert_eq!(requests, vec![renewal; 30], "every retry period of 2 s");
     stop.cancel();
     assert!(matches!(end.await, Ok(Ok(()))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_whose_caches_were_never_filled_does_nothing_when_it_is_stopped() {
+    let (lab, log) = (Lab::new().await, Log::<String>::new());
+    lab.put("configmaps", "a", json!({})).await;
+    lab.link().refuse(403, "Forbidden", Some("secrets"));
+    let controller = logging(&log).for_kind::<ConfigMap>().selecting(OURS).reads::<Secret>();
+    let running = run(&lab, [controller]);
+    lab.settle().await;
+    assert!(log.entries().is_empty(), "it waits");
+    running.shutdown.cancel();
+    assert!(matches!(running.end.await, Ok(Ok(()))));
+    assert!(log.entries().is_empty(), "it would have taken what it cannot see for not there");
 }

@@ -84,6 +84,10 @@ impl Log {
         self.entries.push_back(Answered { time, asked, code, milliseconds, fault });
     }
 
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }

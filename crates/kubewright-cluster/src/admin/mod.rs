@@ -187,6 +187,12 @@ impl Admin {
         self.0.state.lock().log.requests(wanted, limit)
     }
 
+    /// How many requests there were since the log was last emptied.
+    #[must_use]
+    pub fn requested(&self) -> u64 {
+        self.0.state.lock().log.total()
+    }
+
     /// Empties the log of requests.
     pub fn forget_requests(&self) {
         self.0.state.lock().log.clear();

@@ -118,12 +118,19 @@ pub struct Recording {
     writes: Vec<Arc<Write>>,
 }
 
+impl FromIterator<Write> for Recording {
+    /// Of writes that made the revisions from 1 on, in their order.
+    fn from_iter<I: IntoIterator<Item = Write>>(writes: I) -> Self {
+        Self { writes: writes.into_iter().map(Arc::new).collect() }
+    }
+}
+
 impl Recording {
     /// What a journal has; `None` when it has forgotten how it began.
     #[must_use]
     pub fn of_journal(journal: &Journal) -> Option<Self> {
-        let writes = journal.written(|_| true).into_iter().map(|written| Arc::new(written.into())).collect();
-        (journal.forgotten() == 0).then_some(Self { writes })
+        let writes = journal.written(|_| true).into_iter().map(Write::from);
+        (journal.forgotten() == 0).then(|| writes.collect())
     }
 
     /// All writes, oldest first: the one at index `i` made revision `i + 1`.

@@ -84,6 +84,17 @@ fn arguments_that_make_no_sense_are_refused_with_a_reason() {
     }
 }
 
+#[test]
+fn the_help_says_what_the_program_does_and_names_every_group_of_flags() {
+    let told = parse(&["run", "--help"]).err().expect("help");
+    assert!(told.starts_with("Run the operator"), "{told}");
+    for flag in ["--leader-elect", "--observe-rights", "--metrics-bind-address"] {
+        assert!(told.contains(flag), "{flag}: {told}");
+    }
+    let told = parse(&["--help"]).err().expect("help");
+    assert!(told.starts_with("Runs the operator, or says how to install it"), "{told}");
+}
+
 #[tokio::test]
 async fn version_and_manifests_are_written_out() {
     let mut out = Vec::new();

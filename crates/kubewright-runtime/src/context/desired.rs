@@ -22,6 +22,19 @@ impl Context {
     /// refuses when the cache is behind. Values that the server writes in another way than `desired` (a quantity of
     /// `1000m`, stored as `1`) differ for ever: desire them as the server writes them.
     ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use kubewright_runtime::{Context, Ensured, Error, Key};
+    /// # async fn example(ctx: &Context, owner: &ConfigMap, wanted: &Secret) -> Result<(), Error> {
+    /// match ctx.ensure(wanted, Some(owner)).await? {
+    ///     Ensured::Created(_) => println!("it was not there"),
+    ///     Ensured::Updated { changed, .. } => println!("{changed}"), // metadata.labels.app: "other" -> "web"
+    ///     Ensured::Unchanged(_) => {}                                // nothing was written
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// What the server refuses; an object that another owner controls; an owner in another namespace.
     ///

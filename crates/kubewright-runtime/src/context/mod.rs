@@ -100,6 +100,17 @@ impl Context {
 
     /// The object named `key`, from the cache; never older than what this manager last wrote.
     ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use kubewright_runtime::{Context, Error, Key, Outcome};
+    /// # async fn reconcile(ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+    /// let Some(map) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
+    /// let all = ctx.list::<ConfigMap>(key.namespace.as_deref());
+    /// let owned = ctx.owned_by::<Secret>(map.metadata.uid.as_deref().unwrap_or_default());
+    /// # Ok(Outcome::Done)
+    /// # }
+    /// ```
+    ///
     /// # Panics
     /// When the controller does not declare the kind (`for_kind`, `owns`, `watches`, `reads`): the answer would be
     /// "not there" whatever is there. The panic is the reconcile's: it is logged, counted and retried.
@@ -131,6 +142,14 @@ impl Context {
 
     /// Records an event about `object` for people to read (`kubectl describe`, `kubectl events`). An event that cannot
     /// be recorded is logged: it is no reason for a reconcile to fail.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kubewright_runtime::{Context, EventType};
+    /// # async fn example(ctx: &Context, map: &ConfigMap) {
+    /// ctx.event(map, EventType::Warning, "TooLarge", "more than 100 entries: the rest is left out").await;
+    /// # }
+    /// ```
     pub async fn event<K: Object>(&self, object: &K, event_type: EventType, reason: &str, note: &str) {
         if let Err(error) = self.0.recorder.record(object, event_type, reason, note).await {
             let (controller, remedy) = (&self.0.sink.controller, self.remedy(&error));

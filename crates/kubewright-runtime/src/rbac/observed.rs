@@ -26,23 +26,47 @@ const MOST_NAMES: usize = 16;
 #[derive(Clone, Default)]
 pub struct Observed(Arc<Mutex<State>>);
 
+/// Rights without names, and the names that they were asked for with.
+type Asked = BTreeMap<Right, Names>;
+
 #[derive(Default)]
 struct State {
-    /// What was asked for and not refused, by rights without names.
-    used: BTreeMap<Right, Names>,
-    missing: BTreeSet<Missing>,
+    /// What was asked for and not refused.
+    used: Asked,
+    missing: Asked,
 }
 
 /// Names of objects, as many as there may be a rule for.
 #[derive(Default)]
-struct Names(BTreeSet<String>);
+struct Names {
+    names: BTreeSet<String>,
+    /// Whether there was a request about no single object.
+    unnamed: bool,
+}
 
 impl Names {
     fn add(&mut self, name: Option<String>) {
-        if self.0.len() < MOST_NAMES {
-            self.0.extend(name);
+        self.unnamed |= name.is_none();
+        if self.names.len() < MOST_NAMES {
+            self.names.extend(name);
         }
     }
+
+    /// Whether this one may be among them; more are not kept.
+    fn may_hold(&self, name: &str) -> bool {
+        self.names.len() == MOST_NAMES || self.names.contains(name)
+    }
+
+    /// The only one.
+    fn only(&self) -> Option<String> {
+        self.names.first().filter(|_| self.names.len() == 1 && !self.unnamed).cloned()
+    }
+}
+
+/// Notes that a right was asked for.
+fn note(rights: &mut Asked, right: Right) {
+    let (name, right) = (right.name.clone(), Right { name: None, ..right });
+    rights.entry(right).or_default().add(name);
 }
 
 impl Observed {
@@ -104,20 +128,19 @@ impl Observed {
             // It was allowed, and refused for another reason.
             self.note_use(asked, false);
         } else {
-            self.0.lock().missing.extend(missing);
+            let mut state = self.0.lock();
+            missing.into_iter().for_each(|missing| note(&mut state.missing, missing.right));
         }
         Ok(Response::from_parts(parts, Body::from(told)))
     }
 
     fn note_use(&self, asked: Right, created: bool) {
-        let mut state = self.0.lock();
-        let (name, right) = (asked.name.clone(), Right { name: None, ..asked });
-        if created && matches!(right.verb, Verb::Patch | Verb::Update) {
+        let used = &mut self.0.lock().used;
+        if created && matches!(asked.verb, Verb::Patch | Verb::Update) {
             // Who makes an object by an apply may create, too.
-            let create = Right { verb: Verb::Create, ..right.clone() };
-            state.used.entry(create).or_default().add(name.clone());
+            note(used, Right { verb: Verb::Create, ..asked.clone() });
         }
-        state.used.entry(right).or_default().add(name);
+        note(used, asked);
     }
 
     /// The rights that were used, sorted; without names of objects.
@@ -129,16 +152,11 @@ impl Observed {
     /// The rights that requests were refused for, sorted. Those for several objects of a namespace are one, without a name.
     #[must_use]
     pub fn missing(&self) -> Vec<Missing> {
-        let mut by_right: BTreeMap<Right, BTreeSet<Option<String>>> = BTreeMap::new();
-        for Missing { right } in &self.0.lock().missing {
-            let names = by_right.entry(Right { name: None, ..right.clone() }).or_default();
-            names.insert(right.name.clone());
-        }
-        let one = |(right, mut names): (Right, BTreeSet<Option<String>>)| {
-            let name = if names.len() == 1 { names.pop_first().flatten() } else { None };
-            Missing { right: Right { name, ..right } }
+        let state = self.0.lock();
+        let one = |(right, names): (&Right, &Names)| Missing {
+            right: Right { name: names.only(), ..right.clone() },
         };
-        by_right.into_iter().map(one).collect()
+        state.missing.iter().map(one).collect()
     }
 
     /// The rights that the author declared and that nothing used. Those that come with others (a
@@ -150,7 +168,7 @@ impl Observed {
             state.used.iter().any(|(right, names)| {
                 right.verb == verb
                     && (right.group == subject.group && right.resource == subject.resource)
-                    && subject.name.as_ref().is_none_or(|name| names.0.contains(name))
+                    && subject.name.as_ref().is_none_or(|name| names.may_hold(name))
             })
         })
     }

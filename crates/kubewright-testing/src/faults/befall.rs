@@ -10,9 +10,8 @@ use kube::{Api, Client, Resource, ResourceExt};
 use kubewright_cluster::User;
 use kubewright_cluster::admin::{Admin, Ending, Fault, NoAnswer, Rule, Schedule};
 
-use super::Mishap;
-use super::plan::operators;
-use crate::Cluster;
+use super::{Mishap, operators};
+use crate::{Cluster, Deployed};
 
 /// Who evicts pods and takes nodes away.
 const USER: &str = "kubewright:faults";
@@ -32,12 +31,16 @@ impl Cluster {
     pub async fn befall(&self, mishap: Mishap, lasting: Duration) {
         let Some(admin) = self.admin() else { return };
         match mishap {
-            Mishap::Rule(rule) => under(admin, [rule], lasting).await,
+            Mishap::Rule(rule) => {
+                under(admin, [rule], lasting).await;
+                self.revive().await;
+            }
             Mishap::Restart => {
                 let cut = Fault::Timeout { done: false, answer: NoAnswer::Cut };
                 let requests = Rule::new(cut).on(operators()).at(Schedule::always());
                 let watches = Rule::new(Fault::DropWatch { how: Ending::Reset }).on(operators());
                 under(admin, [requests, watches], lasting).await;
+                self.revive().await;
             }
             Mishap::Crash { after } => self.crash(after, lasting).await,
             Mishap::ClockSkew(by) => {
@@ -61,10 +64,24 @@ impl Cluster {
     }
 
     async fn crash(&self, after: u64, lasting: Duration) {
-        let operators = self.operators();
+        let mut operators = self.operators();
+        operators.retain(Deployed::is_running);
         operators.iter().for_each(|operator| operator.crash_after(after));
         tokio::time::sleep(lasting).await;
-        for operator in operators.iter().filter(|operator| !operator.is_running()) {
+        for operator in operators {
+            if operator.is_running() {
+                // It did not write so often; it lives.
+                operator.crash_after(u64::MAX);
+            } else {
+                operator.crash().await;
+                operator.restart().await;
+            }
+        }
+    }
+
+    /// Starts the operators again that have ended by themselves, as a Deployment would.
+    pub(crate) async fn revive(&self) {
+        for operator in self.operators().iter().filter(|operator| operator.failure().is_some()) {
             operator.crash().await;
             operator.restart().await;
         }

@@ -90,7 +90,7 @@ impl Kind {
     pub fn makes_stale(self) -> bool {
         matches!(
             self,
-            Self::DropWatch | Self::StaleWatch | Self::ExpireWatch | Self::Duplicate | Self::Restart | Self::Crash
+            Self::DropWatch | Self::StaleWatch | Self::ExpireWatch | Self::Duplicate | Self::Restart
         )
     }
 }

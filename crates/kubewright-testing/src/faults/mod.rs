@@ -12,6 +12,7 @@ mod plan;
 mod weather;
 
 pub use kind::Kind;
+pub(crate) use plan::operators;
 pub use plan::{Episode, Mishap, Plan};
 pub(crate) use weather::Weather;
 

@@ -5,19 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use kubewright_cluster::admin::{Fault, Rule, Schedule};
 use kubewright_world::World;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::plan::operators;
-use super::{Kind, Plan};
+use super::{Kind, Plan, operators};
 use crate::Cluster;
+use crate::checks::{Rate, Span};
 
 /// How long a request of an operator takes at least, so that who asks without end does not stop time.
 const REQUEST: Duration = Duration::from_millis(1);
+
+/// For so long nobody whose watches have failed again and again waits before the next attempt (kube's and client-go's back-offs
+/// go up to half a minute, and half as much again by chance).
+const RECOVERY: Duration = Duration::from_secs(60);
 
 /// What the weather is in a cluster; clones are of the same one. It is calm until somebody [begins](Self::begin).
 #[derive(Clone, Default)]
@@ -27,8 +31,8 @@ pub(crate) struct Weather(Arc<Mutex<State>>);
 struct State {
     /// Whose plans are followed.
     source: Option<Source>,
-    /// The plans so far, one for each wave.
-    plans: Vec<Plan>,
+    /// The plans so far, one for each wave, with when it began.
+    plans: Vec<(Timestamp, Plan)>,
     running: Option<JoinHandle<()>>,
     calm_at: Option<Instant>,
     skew: SignedDuration,
@@ -59,36 +63,52 @@ impl Weather {
             let Some(Source { seed, kinds }) = &state.source else { return };
             let plan = Plan::of(*seed, state.plans.len() as u64, kinds);
             state.calm_at = Some(Instant::now() + plan.end());
-            state.plans.push(plan.clone());
+            state.plans.push((cluster.world().clock.now(), plan.clone()));
             state.running = Some(tokio::spawn(follow(cluster.clone(), plan)));
         }
         // What is wrong from the beginning is wrong before anybody else does anything.
         tokio::time::sleep(REQUEST).await;
     }
 
-    /// Waits until the wave is over.
+    /// Waits until the wave is over, and everybody has found that out.
     pub(crate) async fn calm(&self) {
         let running = self.0.lock().running.take();
         if let Some(running) = running {
             // A wave that panicked is over, too; the panic is told by who notes panics.
             let _ = running.await;
+            tokio::time::sleep(RECOVERY).await;
         }
     }
 
     /// Waits until the wave is over; there is none after it.
-    pub(crate) async fn end(&self) {
+    pub(crate) async fn end(&self, cluster: &Cluster) {
         self.0.lock().source = None;
-        self.calm().await;
+        cluster.without_loops(self.calm()).await;
     }
 
-    /// When the wave is over; `None` when nothing ever went wrong.
-    pub(crate) fn calm_at(&self) -> Option<Instant> {
-        self.0.lock().calm_at
+    /// How long to wait for something that takes so long when nothing goes wrong.
+    pub(crate) fn patience(&self, within: Duration) -> Duration {
+        let calm_at = self.0.lock().calm_at;
+        let wave = calm_at.map(|calm| calm.saturating_duration_since(Instant::now()) + RECOVERY);
+        wave.unwrap_or_default() + within
     }
 
     /// What there was so far, a plan for each wave.
     pub(crate) fn plans(&self) -> Vec<Plan> {
-        self.0.lock().plans.clone()
+        self.0.lock().plans.iter().map(|(_, plan)| plan.clone()).collect()
+    }
+
+    /// When the operators' watches may have told them what was no longer so: from a fault of theirs on, until the next wave
+    /// begins.
+    pub(crate) fn stale(&self) -> Vec<Span> {
+        let state = self.0.lock();
+        let ends = state.plans.iter().skip(1).map(|(start, _)| *start).chain([Timestamp::MAX]);
+        let spans = state.plans.iter().zip(ends).filter_map(|((start, plan), to)| {
+            let stale = plan.episodes.iter().filter(|episode| episode.kind.makes_stale());
+            let from = stale.map(|episode| episode.from).min()?;
+            Some(Span { from: start.saturating_add(from).unwrap_or(*start), to })
+        });
+        spans.collect()
     }
 
     /// The world as operators see it that start now.
@@ -99,6 +119,39 @@ impl Weather {
     /// From now on operators that start have clocks that are so much ahead.
     pub(crate) fn skew(&self, by: SignedDuration) {
         self.0.lock().skew = by;
+    }
+}
+
+impl Cluster {
+    /// Waits for something, unless an operator asks without a pause for so long that it will not end.
+    ///
+    /// # Panics
+    /// When one does.
+    pub(crate) async fn without_loops<F: Future>(&self, waited_for: F) -> F::Output {
+        tokio::select! {
+            biased;
+            done = waited_for => done,
+            what = self.find_loop() => panic!("no hot loop: {what}"),
+        }
+    }
+
+    async fn find_loop(&self) -> String {
+        let mut rate = Rate::default();
+        let Some(admin) = self.admin() else { return std::future::pending().await };
+        rate.is_loop(admin.requested());
+        loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if rate.is_loop(admin.requested()) {
+                let counts = admin.requests(&operators(), 0).counts;
+                let most = counts.into_iter().max_by_key(|count| count.count);
+                return most.map_or_else(
+                    || "somebody asks without a pause".to_owned(),
+                    |most| {
+                        format!("{} asks without a pause: {} {}", most.user_agent, most.verb, most.resource)
+                    },
+                );
+            }
+        }
     }
 }
 

@@ -23,7 +23,7 @@ const TEST: Test = Test {
 };
 
 /// What a test says that fails.
-fn failure<F: Future<Output: Ending>>(test: Test, body: impl Fn(Cluster) -> F) -> String {
+fn failure<F: Future<Output: Ending>>(test: Test, body: impl Fn(Cluster) -> F + Sync) -> String {
     let panic = catch_unwind(AssertUnwindSafe(|| harness::run(&test, body))).expect_err("it fails");
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).expect("a text")

@@ -3,5 +3,6 @@
 mod attribute;
 mod copier;
 mod failures;
+mod mutants;
 mod operator;
 mod time;

@@ -100,9 +100,13 @@ impl<'a> Pass<'a> {
         let Found { group, adopted, surplus } = self.group().await?;
         // A group that is found and not known has lost its status, members and all.
         let is_lost = !adopted && self.status.id.as_ref() != Some(&group.id);
+        if adopted && (!self.status.adopted || self.status.id.as_ref() != Some(&group.id)) {
+            self.take_over(&group).await?;
+        }
+        self.status.adopted = adopted;
         self.mark(&group, adopted).await;
         self.rules(&group).await;
-        self.servers(&group, adopted, is_lost).await?;
+        self.servers(&group, is_lost).await?;
         for group in surplus {
             self.remove_surplus(&group).await;
         }
@@ -144,6 +148,16 @@ impl<'a> Pass<'a> {
         let note = format!("Created SecurityGroup {name}");
         self.ctx.event(&*self.object, EventType::Normal, "SuccessfulEnsure", &note).await;
         Ok(Found { group, adopted: false, surplus: Vec::new() })
+    }
+
+    /// Writes down that the group was there before: it is released, not deleted, whatever comes.
+    async fn take_over(&mut self, group: &Group) -> Result<(), Error> {
+        self.status.id = Some(group.id.clone());
+        self.status.adopted = true;
+        write(self.ctx, &self.object, self.status.clone()).await?;
+        let note = format!("Took over SecurityGroup {} ({})", group.name, group.id);
+        self.ctx.event(&*self.object, EventType::Normal, "SuccessfulEnsure", &note).await;
+        Ok(())
     }
 
     /// Gives the group its name and its mark.
@@ -261,7 +275,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Brings the group's members in line.
-    async fn servers(&mut self, group: &Group, adopted: bool, is_lost: bool) -> Result<(), Stop> {
+    async fn servers(&mut self, group: &Group, is_lost: bool) -> Result<(), Stop> {
         let nodes = self.selected_nodes().map_err(Stop::Trouble)?;
         let found = self.ports(group, &nodes).await.map_err(|error| self.stop(&error))?;
         let old = self.status.clone();
@@ -273,10 +287,9 @@ impl<'a> Pass<'a> {
         let plan = membership(&Wish { group: &group.id, nodes: &nodes, filter, ours }, &found);
 
         self.status.id = Some(group.id.clone());
-        self.status.adopted = adopted;
         self.status.creating_since = None;
         self.status.ports = plan.all();
-        if !plan.join.is_empty() || is_lost || old.adopted != adopted {
+        if !plan.join.is_empty() || is_lost {
             write(self.ctx, &self.object, self.status.clone()).await?;
         }
         let servers = self.move_ports(group, nodes, plan).await;

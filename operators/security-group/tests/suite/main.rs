@@ -1,8 +1,15 @@
 //! The promises of the SecurityGroup operator: in a whole cluster and a whole cloud, both in this process, in virtual time;
 //! and, where there is one, against a real OpenStack. `SG-` rows are those of the write-up that the operator comes from.
 
+mod beyond;
 mod contract;
 mod fake;
+mod lab;
+mod log;
+mod real;
+mod rows;
+mod seeds;
+mod tls;
 
 use std::sync::Arc;
 

@@ -9,6 +9,10 @@ pub(crate) struct Faults {
     dice: kubewright::World,
     /// Of a hundred requests.
     percent: usize,
+    /// Nothing else but this.
+    kind: Option<Fault>,
+    /// Only with requests of this method whose path begins so.
+    only: Option<(Method, &'static str)>,
 }
 
 /// Something that goes wrong with a request.
@@ -33,13 +37,41 @@ pub(crate) enum Fault {
 impl Faults {
     /// Of a hundred requests, `percent` go wrong.
     pub(crate) fn new(seed: u64, percent: usize) -> Self {
-        Self { dice: World::simulated(seed), percent }
+        Self { dice: World::simulated(seed), percent, kind: None, only: None }
     }
 
-    pub(crate) fn roll(&mut self, request: &Request<Bytes>) -> Option<Fault> {
+    /// Every request is answered with 500.
+    pub(crate) fn always_broken() -> Self {
+        Self { kind: Some(Fault::Broken), ..Self::new(0, 100) }
+    }
+
+    /// The answer to each request for a new group is lost, once.
+    pub(crate) fn lost_creations() -> Self {
+        Self { kind: Some(Fault::LostAnswer), only: Some((Method::POST, "/v2.0/security-groups")), ..Self::new(0, 100) }
+    }
+
+    /// Of a hundred writes of ports, somebody else is faster in `percent`.
+    pub(crate) fn overtaken(seed: u64, percent: usize) -> Self {
+        Self { kind: Some(Fault::Overtaken), only: Some((Method::PUT, "/v2.0/ports/")), ..Self::new(seed, percent) }
+    }
+
+    /// Every request is answered with 503 and a Retry-After.
+    pub(crate) fn always_busy(retry: u64) -> Self {
+        Self { kind: Some(Fault::Busy { status: 503, retry: Some(retry) }), ..Self::new(0, 100) }
+    }
+
+    pub(crate) fn roll(&self, request: &Request<Bytes>) -> Option<Fault> {
         let dice = &self.dice.dice;
+        if let Some((method, path)) = &self.only
+            && (request.method() != method || !request.uri().path().starts_with(path))
+        {
+            return None;
+        }
         if dice.below(100) >= self.percent {
             return None;
+        }
+        if self.kind.is_some() {
+            return self.kind;
         }
         let retry = [None, Some(1), Some(3)][dice.below(3)];
         Some(match dice.below(14) {

@@ -80,6 +80,11 @@ impl Fake {
         self.with(|state| state.calls.clone())
     }
 
+    /// How often somebody has tried to reach it.
+    pub(crate) fn attempts(&self) -> usize {
+        self.with(|state| state.attempts)
+    }
+
     /// Starts to count anew.
     pub(crate) fn forget_calls(&self) {
         self.with(|state| state.calls.clear());
@@ -154,7 +159,8 @@ impl Network for Fake {
 impl Transport for Fake {
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, Unreachable>> {
         Box::pin(async move {
-            let fault = self.faults.lock().as_mut().and_then(|faults| faults.roll(&request));
+            self.with(|state| state.attempts += 1);
+            let fault = self.faults.lock().as_ref().and_then(|faults| faults.roll(&request));
             // On its way for some milliseconds, so that requests can overtake each other.
             let way = std::time::Duration::from_micros(500 + 100 * self.world.dice.below(200) as u64);
             tokio::time::sleep(way).await;

@@ -30,6 +30,8 @@ pub(crate) struct State {
     /// How often somebody logged in.
     pub(crate) logins: usize,
     pub(crate) calls: Vec<Call>,
+    /// Requests that were sent, whatever became of them.
+    pub(crate) attempts: usize,
 }
 
 /// The projects, and their users of the same names.
@@ -50,6 +52,7 @@ impl State {
             passwords: PROJECTS.map(|name| (name.to_owned(), "secret".to_owned())).into(),
             logins: 0,
             calls: Vec::new(),
+            attempts: 0,
         };
         for project in PROJECTS {
             let default = state.group_of(project, "default", "Default security group");

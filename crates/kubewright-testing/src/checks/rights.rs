@@ -1,0 +1,86 @@
+//! An operator asks for nothing that it has no right to, and writes nothing that a schema forbids.
+//!
+//! Judged: answers of 403 to any request, and of 422 to creations and updates (no fault of a plan answers so). Not judged: 403
+//! in a namespace that is being deleted or has a quota (nothing may be created there, whoever asks); 422 for a patch, which
+//! may be a test of the patch that does not hold.
+
+use std::collections::BTreeSet;
+
+use kubewright_cluster::admin::Answered;
+
+use super::Evidence;
+
+pub(super) fn judge(evidence: &Evidence) -> Option<String> {
+    let closed = closed_namespaces(evidence);
+    let wrong = |request: &&Answered| match (request.code, request.asked.verb) {
+        (Some(403), "create") => !closed.contains(request.asked.namespace.as_str()),
+        (Some(403), _) | (Some(422), "create" | "update") => true,
+        _ => false,
+    };
+    let found = evidence.requests.iter().find(wrong)?;
+    let (asked, code) = (&found.asked, found.code.unwrap_or_default());
+    let slash = if asked.subresource.is_empty() { "" } else { "/" };
+    let what = if code == 403 { "has no right to" } else { "was refused as invalid (422) when it tried to" };
+    Some(format!(
+        "{} {what} {} {}{slash}{} {}/{} at {}",
+        asked.user, asked.verb, asked.resource, asked.subresource, asked.namespace, asked.name, found.time
+    ))
+}
+
+/// The namespaces in which not everything may be created, at least at some time.
+fn closed_namespaces(evidence: &Evidence) -> BTreeSet<String> {
+    let mut closed = BTreeSet::new();
+    for write in evidence.recording.writes() {
+        match &*write.collection {
+            "/namespaces" if write.object()["metadata"]["deletionTimestamp"].is_string() => {
+                closed.insert(write.name().to_owned());
+            }
+            "/resourcequotas" => {
+                closed.insert(write.namespace().to_owned());
+            }
+            _ => {}
+        }
+    }
+    closed
+}
+
+#[cfg(test)]
+mod tests {
+    use kubewright_cluster::recording::Did;
+    use serde_json::json;
+
+    use super::super::evidence::stories::{Story, TEST};
+    use super::*;
+
+    fn judged(verb: &'static str, code: u16) -> Option<String> {
+        judge(&Story::default().request(1.0, verb, "configmaps a", code, false).evidence())
+    }
+
+    #[test]
+    fn a_right_that_is_missing_is_found() {
+        for verb in ["get", "list", "watch", "create", "patch", "delete"] {
+            let found = judged(verb, 403).expect(verb);
+            assert!(found.contains(&format!("has no right to {verb} configmaps default/a")), "{found}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_a_schema_forbids_is_found() {
+        assert!(judged("create", 422).is_some() && judged("update", 422).is_some());
+        assert_eq!(judged("patch", 422), None);
+    }
+
+    #[test]
+    fn what_is_normal_is_not() {
+        for code in [200, 404, 409, 410, 429, 500, 504] {
+            assert_eq!(judged("update", code), None);
+        }
+    }
+
+    #[test]
+    fn nothing_is_created_in_a_namespace_that_goes() {
+        let going = json!({"metadata": {"name": "default", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        let story = Story::default().write(0.0, TEST, Did::Update, "/namespaces default", going);
+        assert_eq!(judge(&story.request(1.0, "create", "configmaps a", 403, false).evidence()), None);
+    }
+}

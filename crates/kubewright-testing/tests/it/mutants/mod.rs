@@ -1,0 +1,119 @@
+//! Operators with bugs: each is caught within 200 seeds, by a test and checks that know of none of them; the operator
+//! without a bug passes 1,000.
+
+mod bug;
+mod operator;
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
+use kube::core::ObjectMeta;
+use kubewright::testing::Cluster;
+use kubewright::testing::harness::{Faults, Seeds, Test, first_failure, run};
+use serde_json::json;
+
+use bug::Bug;
+use operator::{LEDGER, Page, operator, page};
+
+/// The test of the operator.
+const STORY: Test = Test {
+    package: env!("CARGO_PKG_NAME"),
+    module: module_path!(),
+    name: "the_operator_without_a_bug_passes_a_thousand_seeds",
+    controllers: "garbagecollector",
+    nodes: 0,
+    namespaces: &["press", LEDGER],
+    seeds: Seeds::First(200),
+    faults: Faults::All,
+};
+
+/// What a user does, and sees.
+async fn story(cluster: Cluster, bug: Option<Bug>) {
+    let metadata = ObjectMeta { name: Some("b-page".to_owned()), ..ObjectMeta::default() };
+    let foreign = ConfigMap {
+        metadata,
+        data: Some([("text".to_owned(), "mine".to_owned())].into()),
+        ..ConfigMap::default()
+    };
+    cluster.create(&foreign).await;
+    cluster.run(operator(bug)).await;
+    cluster.advance(Duration::from_secs(2)).await;
+
+    cluster.create(&page("a", "one")).await;
+    cluster.settle().await;
+    let first = printed(&cluster, "a", "one").await;
+
+    // Others may write into it, and have pages of names that somebody else uses; pages come and go.
+    cluster.patch::<ConfigMap>(&first.name_any(), json!({"data": {"note": "kept"}})).await;
+    cluster.create(&page("b", "other")).await;
+    cluster.create(&page("flash", "short")).await;
+    cluster.advance(Duration::from_millis(20)).await;
+    cluster.delete::<Page>("flash").await;
+    cluster.patch::<Page>("a", json!({"spec": {"text": "two"}})).await;
+    cluster.settle().await;
+    let second = printed(&cluster, "a", "two").await;
+    assert_eq!(second.data.expect("data").get("note").map(String::as_str), Some("kept"), "the note");
+    let theirs = cluster.get::<ConfigMap>("b-page").await;
+    assert_eq!((theirs.data, theirs.metadata.owner_references), (foreign.data, None), "somebody else's");
+    let ready = cluster.get::<Page>("b").await.status.is_some_and(|status| status.ready);
+    assert!(!ready, "b is not printed");
+
+    cluster.delete::<ConfigMap>(&first.name_any()).await;
+    cluster.settle().await;
+    printed(&cluster, "a", "two").await;
+}
+
+/// The only ConfigMap of a page, which has its text, as its status says.
+async fn printed(cluster: &Cluster, name: &str, text: &str) -> ConfigMap {
+    let page = cluster.get::<Page>(name).await;
+    let status = page.status.clone().unwrap_or_default();
+    assert!(status.ready && status.observed_generation == page.metadata.generation, "{name}: {status:?}");
+    let mut maps = cluster.list::<ConfigMap>().await;
+    maps.retain(|map| map.name_any().starts_with(&format!("{name}-page")));
+    assert_eq!(maps.len(), 1, "ConfigMaps of {name}");
+    let map = maps.remove(0);
+    let found = map.data.as_ref().and_then(|data| data.get("text"));
+    assert_eq!(found.map(String::as_str), Some(text), "the text of {name}");
+    map
+}
+
+#[test]
+fn the_operator_without_a_bug_passes_a_thousand_seeds() {
+    run(&Test { seeds: Seeds::First(1000), ..STORY }, |cluster| story(cluster, None));
+}
+
+/// Which seed has caught a bug, and by what.
+#[expect(clippy::print_stdout, reason = "with --nocapture it is a table of what catches what")]
+fn is_caught(bug: Bug) {
+    match first_failure(&STORY, move |cluster| story(cluster, Some(bug))) {
+        Some((seed, why)) => println!("{bug:?}: seed {seed}: {}", why.lines().next().unwrap_or_default()),
+        None => panic!("{bug:?} is not caught"),
+    }
+}
+
+macro_rules! mutants {
+    ($($name:ident: $bug:ident,)*) => {
+        $(#[test]
+        fn $name() {
+            is_caught(Bug::$bug);
+        })*
+    };
+}
+
+mutants! {
+    a_missing_owner_reference_is_caught: MissingOwner,
+    creating_without_looking_is_caught: CreateUnchecked,
+    a_status_before_the_action_is_caught: StatusFirst,
+    a_lost_update_is_caught: LostUpdate,
+    a_cleanup_that_cannot_be_repeated_is_caught: CleanupOnce,
+    a_decision_on_old_state_is_caught: StaleRead,
+    a_deletion_that_is_missed_is_caught: MissedDelete,
+    a_hot_loop_is_caught: HotLoop,
+    a_retry_without_end_is_caught: RetryWithoutEnd,
+    adopting_a_strangers_child_is_caught: AdoptsStrangers,
+    an_error_that_is_swallowed_is_caught: SwallowedError,
+    a_finalizer_that_comes_late_is_caught: LateFinalizer,
+    what_is_only_remembered_is_caught: ForgetsOnRestart,
+    writing_what_is_there_is_caught: WritesTheSame,
+}

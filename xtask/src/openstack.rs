@@ -1,0 +1,52 @@
+//! OpenStack's own servers (`tests/openstack`), for the tests of the SecurityGroup operator.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    run::{run, target, workspace},
+    tools,
+};
+
+/// Servers that run, until this is dropped.
+pub(crate) struct OpenStack {
+    python: PathBuf,
+    /// Where Keystone is.
+    pub(crate) url: String,
+}
+
+impl OpenStack {
+    /// Installs the servers from PyPI, if they are not there, and starts them; or the reason why there are none.
+    pub(crate) fn start() -> Result<Self, String> {
+        let python = tools::python()?;
+        let started = run(&mut lab(&python, "setup")).and_then(|()| up(&python));
+        let url = started.map_err(|error| format!("OpenStack's servers cannot be had: {error:#}"))?;
+        Ok(Self { python, url })
+    }
+}
+
+impl Drop for OpenStack {
+    fn drop(&mut self) {
+        if let Err(error) = run(&mut lab(&self.python, "down")) {
+            eprintln!("OpenStack's servers may still run: {error:#}");
+        }
+    }
+}
+
+fn up(python: &Path) -> Result<String> {
+    let output = lab(python, "up").stderr(Stdio::inherit()).output().context("cannot run lab.py")?;
+    if !output.status.success() {
+        bail!("lab.py up failed ({})", output.status);
+    }
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+fn lab(python: &Path, what: &str) -> Command {
+    let mut command = Command::new(python);
+    command.arg(workspace().join("tests/openstack/lab.py")).arg(what).arg(target().join("tools/openstack"));
+    command
+}
