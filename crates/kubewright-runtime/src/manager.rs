@@ -1,6 +1,8 @@
 //! Runs controllers on shared caches: what a manager is put together from.
 
 mod running;
+#[cfg(test)]
+mod start_tests;
 
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 

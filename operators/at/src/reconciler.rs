@@ -21,10 +21,12 @@ use crate::{
 
 /// The client-go variant of the book has as many.
 const WORKERS: usize = 2;
+/// How long until an At is looked at again whose cached state was old.
+const SOON: Duration = Duration::from_secs(1);
 /// So much of a log is kept.
 const LOG_LINES: i64 = 20;
 const LOG_BYTES: usize = 4096;
-/// How long until an At is looked at again that nobody tells of: its cached state was old, or its pod is not watched.
+/// How long until an At is looked at again whose pod is not watched.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// Longer than this nothing is waited for at once.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -88,7 +90,7 @@ impl<K: AtKind> Reconciler for AtReconciler<K> {
         if let Step::Launch(wanted) = &plan.step {
             match launch(ctx, key, &*at, wanted).await? {
                 Some(there) => pod = Some(there),
-                None => return Ok(Outcome::RequeueAfter(LOOK_AGAIN)),
+                None => return Ok(Outcome::RequeueAfter(SOON)),
             }
             plan = crate::plan::plan(&*at, found(&*at, pod.as_ref()), ctx.world().clock.now());
         }
@@ -147,6 +149,9 @@ async fn act<K: AtKind>(
             Some(pod) => log(ctx, pod).await,
             None => None,
         };
+    }
+    if ctx.get::<K>(key).is_none() {
+        return Ok(Outcome::Done); // it went meanwhile, and its end brings us here again
     }
     ctx.ensure_status(&at.telling(status.clone())).await?;
     for news in news(at, at.told(), &status) {

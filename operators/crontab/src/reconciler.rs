@@ -65,6 +65,9 @@ impl Reconciler for CronTabReconciler {
         let Plan { status, history, again, .. } = plan;
         let news =
             news.into_iter().chain(of_jobs(&crontab, &jobs)).chain(turned(crontab.status.as_ref(), &status));
+        if ctx.get::<CronTab>(key).is_none() {
+            return Ok(Outcome::Done); // it went meanwhile
+        }
         tell(ctx, &crontab, news).await;
         ctx.ensure_status(&CronTab { status: Some(status), ..(*crontab).clone() }).await?;
         for job in &history {

@@ -24,11 +24,12 @@ pub const WHAT_IT_NEEDS: &str = "no OpenStack cloud is configured: run the opera
 /// Gives the credentials of the surroundings, if there are any.
 type Ambient = dyn Fn() -> Result<Option<Access>, BadAccess> + Send + Sync;
 
-/// The clouds that an operator works with.
+/// The clouds that an operator works with. Clones share their sessions.
+#[derive(Clone)]
 pub struct Clouds {
     network: Arc<dyn Network>,
-    ambient: Box<Ambient>,
-    sessions: Mutex<BTreeMap<Source, Arc<Session>>>,
+    ambient: Arc<Ambient>,
+    sessions: Arc<Mutex<BTreeMap<Source, Arc<Session>>>>,
 }
 
 /// Where credentials come from.
@@ -59,7 +60,7 @@ impl Clouds {
         network: Arc<dyn Network>,
         ambient: impl Fn() -> Result<Option<Access>, BadAccess> + Send + Sync + 'static,
     ) -> Self {
-        Self { network, ambient: Box::new(ambient), sessions: Mutex::default() }
+        Self { network, ambient: Arc::new(ambient), sessions: Arc::default() }
     }
 
     /// The session with the cloud of `object`.

@@ -15,7 +15,7 @@ use crate::{
 /// The tag of a group that the operator made, in front of the uid of the SecurityGroup.
 const OWNED: &str = "k8s-securitygroup=";
 /// The tag of a group that it took over.
-const ADOPTED: &str = "k8s-securitygroup-adopted=";
+const ADOPTED: &str = "k8s-securitygroup-user=";
 
 /// What the operator writes on a group.
 #[derive(Clone, Debug, PartialEq, Eq)]

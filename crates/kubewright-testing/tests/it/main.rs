@@ -4,5 +4,6 @@ mod attribute;
 mod copier;
 mod failures;
 mod mutants;
+mod guide;
 mod operator;
 mod time;

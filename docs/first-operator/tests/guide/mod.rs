@@ -77,7 +77,11 @@ fn the_program_prints_what_the_guide_says() {
         let Some(arguments) = command.strip_prefix("cargo run -q -- ") else { continue };
         let program = env!("CARGO_BIN_EXE_website-operator");
         let output = Command::new(program).args(arguments.split(' ')).output().expect("it starts");
-        assert_eq!(String::from_utf8_lossy(&output.stdout), printed, "{command}");
+        let output = String::from_utf8_lossy(&output.stdout);
+        // What is left out is a line of three dots.
+        for part in printed.split("...\n") {
+            assert!(output.contains(part), "{command} does not print\n{part}but\n{output}");
+        }
         ran += 1;
     }
     assert_eq!(ran, 2);

@@ -187,6 +187,25 @@ fn ct_11_what_makes_no_sense_is_told_and_waits_for_an_edit() {
     }
 }
 
+/// A year at every hour, by the decision alone: each run begins once, in its hour, and the next is known.
+#[test]
+fn a_year_of_decisions_begins_each_run_once() {
+    let mut crontab = crontab(json!({}));
+    let mut now = time("2026-01-01T10:00:00Z");
+    let mut names = std::collections::BTreeSet::new();
+    for _ in 0..365 * 24 {
+        let wait = plan(&crontab, &[], now);
+        assert_eq!(wait.start, []);
+        crontab = after(&crontab, &wait);
+        now = wait.again.expect("there is a next run");
+        let due = plan(&crontab, &[], now);
+        assert_eq!(due.start.len(), 1);
+        assert!(names.insert(due.start[0].job.name_any()));
+        crontab = after(&crontab, &due);
+    }
+    assert_eq!((names.len(), now), (365 * 24, time("2027-01-01T10:00:00Z")));
+}
+
 proptest! {
     /// A pass over what a pass has said says the same, and begins nothing twice.
     #[test]

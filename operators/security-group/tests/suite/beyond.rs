@@ -121,9 +121,15 @@ async fn a_lost_status_is_rebuilt_without_a_second_group(cluster: Cluster) {
         let lost = kube::api::Patch::Merge(json!({"status": null}));
         api.patch_status(SAMPLE, &kube::api::PatchParams::default(), &lost).await.expect("lost");
         // One that the selection has lost too: it is still in the group.
-        lab.relabel("master-1", json!({"node-role.kubernetes.io/master": if described { None } else { Some("") }})).await;
+        lab.relabel(
+            "master-1",
+            json!({"node-role.kubernetes.io/master": if described { None } else { Some("") }}),
+        )
+        .await;
         if !described {
-            lab.cloud.with(|cloud| cloud.groups.get_mut(&id).expect("it is there")["description"] = "edited".into());
+            lab.cloud.with(|cloud| {
+                cloud.groups.get_mut(&id).expect("it is there")["description"] = "edited".into()
+            });
         }
         lab.operator.restart().await;
         lab.until_ready(SAMPLE).await;
@@ -172,7 +178,8 @@ async fn a_second_group_of_the_same_object_is_removed(cluster: Cluster) {
 async fn rules_may_name_the_group_of_another_object_or_their_own(cluster: Cluster) {
     let lab = Lab::start(cluster).await;
     lab.node("master", &[MASTER]).await;
-    let rules = json!([{"remoteGroupRef": {"name": "web"}}, {"remoteGroupRef": {"name": "db"}, "protocol": "any"}]);
+    let rules =
+        json!([{"remoteGroupRef": {"name": "web"}}, {"remoteGroupRef": {"name": "db"}, "protocol": "any"}]);
     lab.create("db", sample_with(json!({"name": "db", "rules": rules, "keepDefaultEgress": true}))).await;
     let status = lab.until_condition("db", "RulesSynced", "False").await;
     let synced = status.conditions.iter().find(|one| one.type_ == "RulesSynced").expect("it is there");
@@ -216,7 +223,8 @@ async fn other_groups_of_a_port_are_never_touched(cluster: Cluster) {
     lab.until_ready(SAMPLE).await;
     let id = lab.group(GROUP);
     for (port, old) in &before {
-        let mut wanted: BTreeSet<String> = serde_json::from_value(old["security_groups"].clone()).expect("IDs");
+        let mut wanted: BTreeSet<String> =
+            serde_json::from_value(old["security_groups"].clone()).expect("IDs");
         wanted.insert(id.clone());
         assert_eq!(lab.cloud.with(|cloud| cloud.groups_of(port)), wanted);
     }
@@ -225,7 +233,10 @@ async fn other_groups_of_a_port_are_never_touched(cluster: Cluster) {
     lab.cluster.advance(Duration::from_secs(60)).await;
     assert!(!lab.cluster.exists::<SecurityGroup>(SAMPLE).await);
     for (port, old) in &before {
-        assert_eq!(lab.cloud.with(|cloud| cloud.ports[port]["security_groups"].clone()), old["security_groups"]);
+        assert_eq!(
+            lab.cloud.with(|cloud| cloud.ports[port]["security_groups"].clone()),
+            old["security_groups"]
+        );
     }
 }
 
@@ -235,14 +246,21 @@ async fn ports_without_port_security_are_skipped_and_told(cluster: Cluster) {
     let lab = Lab::start(cluster).await;
     let masters = lab.masters().await;
     lab.cloud.with(|cloud| {
-        let port = cloud.ports.values_mut().find(|port| port["device_id"] == masters[0].as_str()).expect("it is there");
+        let port = cloud
+            .ports
+            .values_mut()
+            .find(|port| port["device_id"] == masters[0].as_str())
+            .expect("it is there");
         port["port_security_enabled"] = false.into();
         port["security_groups"] = json!([]);
     });
     lab.create(SAMPLE, sample_with(json!({}))).await;
     let status = lab.until_condition(SAMPLE, "Attached", "False").await;
     assert_eq!(status.attached.as_deref(), Some("2/3"));
-    assert_eq!((status.problems[0].node.as_str(), status.problems[0].reason.as_str()), ("master-1", "PortSecurityDisabled"));
+    assert_eq!(
+        (status.problems[0].node.as_str(), status.problems[0].reason.as_str()),
+        ("master-1", "PortSecurityDisabled")
+    );
     lab.expect(GROUP, masters[1..].to_vec());
 }
 
@@ -303,7 +321,10 @@ async fn a_pass_is_three_lists_however_many_nodes_there_are(cluster: Cluster) {
     let calls = lab.cloud.calls();
     assert_eq!(lab.cluster.revision(), before, "nothing is written when nothing has changed");
     let lists = calls.iter().filter(|call| call.method == Method::GET).count();
-    assert!(calls.iter().all(|call| call.method == Method::GET || call.path.starts_with("/v3/auth")), "{calls:?}");
+    assert!(
+        calls.iter().all(|call| call.method == Method::GET || call.path.starts_with("/v3/auth")),
+        "{calls:?}"
+    );
     assert!((3 * 60..3 * 76).contains(&lists), "{lists} in an hour of passes after 48 to 60 s");
 }
 
@@ -344,7 +365,9 @@ async fn a_quota_that_is_full_is_told_and_the_rest_goes_on(cluster: Cluster) {
     let lab = Lab::start(cluster).await;
     lab.masters().await;
     let quota = |name: &str, number: i64| {
-        lab.cloud.with(|cloud| drop(cloud.quotas.entry("demo".to_owned()).or_default().insert(name.to_owned(), number.into())));
+        lab.cloud.with(|cloud| {
+            drop(cloud.quotas.entry("demo".to_owned()).or_default().insert(name.to_owned(), number.into()))
+        });
     };
     quota("security_group", 1);
     lab.create(SAMPLE, sample_with(json!({"keepDefaultEgress": true}))).await;

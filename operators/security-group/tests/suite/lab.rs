@@ -5,9 +5,7 @@ use std::{sync::Arc, time::Duration};
 use k8s_openapi::api::{core::v1::Node, events::v1::Event};
 use kube::api::ObjectMeta;
 use kubewright::testing::{Cluster, Deployed};
-use kubewright_security_group::{
-    Clouds, SecurityGroup, SecurityGroupStatus, manifests, operator_in,
-};
+use kubewright_security_group::{Clouds, SecurityGroup, SecurityGroupStatus, manifests, operator_in};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
@@ -67,7 +65,13 @@ impl Lab {
     }
 
     /// A node that says this of the machine that it is.
-    pub(crate) async fn node_of(&self, name: &str, labels: &[(&str, &str)], uuid: &str, provider: Option<&str>) {
+    pub(crate) async fn node_of(
+        &self,
+        name: &str,
+        labels: &[(&str, &str)],
+        uuid: &str,
+        provider: Option<&str>,
+    ) {
         self.cluster.create(&node(name, labels, uuid, provider)).await;
     }
 
@@ -80,9 +84,8 @@ impl Lab {
     }
 
     pub(crate) async fn until_condition(&self, name: &str, type_: &str, wanted: &str) -> SecurityGroupStatus {
-        let (name, type_, wanted) = (name.to_owned(), type_.to_owned(), wanted.to_owned());
-        let holds = async move |cluster: Cluster| {
-            let object = cluster.get::<SecurityGroup>(&name).await;
+        let holds = |cluster: Cluster| async move {
+            let object = cluster.get::<SecurityGroup>(name).await;
             let status = object.status.ok_or("it has no status")?;
             // Of what is there now, not of what was there before.
             let current = status.observed_generation == object.metadata.generation;
@@ -133,7 +136,8 @@ impl Lab {
     pub(crate) fn expect(&self, name: &str, mut servers: Vec<String>) {
         servers.sort();
         assert_eq!(self.members(name), servers);
-        let groups = self.cloud.with(|cloud| cloud.groups.values().filter(|group| group["name"] != "default").count());
+        let groups =
+            self.cloud.with(|cloud| cloud.groups.values().filter(|group| group["name"] != "default").count());
         assert_eq!(groups, 1, "no group is left behind or made twice");
     }
 }

@@ -54,7 +54,8 @@ impl Write for Kept {
 
 /// What follows each other in the log, of the operator's own lines.
 fn lines(text: &str) -> Vec<String> {
-    let own = text.lines().filter_map(|line| line.split_once(" kubewright_security_group::").map(|(_, rest)| rest));
+    let own =
+        text.lines().filter_map(|line| line.split_once(" kubewright_security_group::").map(|(_, rest)| rest));
     own.filter_map(|rest| rest.split_once(": ").map(|(_, told)| told.to_owned())).collect()
 }
 
@@ -101,7 +102,11 @@ async fn nothing_secret_is_logged_or_told(cluster: Cluster) {
         "clouds: {{x: {{auth: {{auth_url: '{}/v3', username: other, password: hunter2-is-secret, project_name: other}}}}}}",
         crate::fake::URL
     );
-    for (name, text) in [("good", yaml.clone()), ("bad", yaml.replace("username: other", "username: nobody")), ("odd", yaml.replace("}}}", "")) ] {
+    for (name, text) in [
+        ("good", yaml.clone()),
+        ("bad", yaml.replace("username: other", "username: nobody")),
+        ("odd", yaml.replace("}}}", "")),
+    ] {
         let secret = json!({"metadata": {"name": name}, "stringData": {"clouds.yaml": text}});
         let secret: k8s_openapi::api::core::v1::Secret = serde_json::from_value(secret).expect("a Secret");
         lab.cluster.create(&secret).await;

@@ -53,7 +53,8 @@ async fn sg_01_killed_ten_times_it_ends_with_one_group_and_all_servers() {
     let mut operator = kubernetes.operator();
     for number in 0..GROUPS {
         let name = format!("{run}-{number}");
-        let spec = json!({"name": name, "nodeSelector": {"role": "master"}, "syncPeriodSeconds": 10, "rules": []});
+        let spec =
+            json!({"name": name, "nodeSelector": {"role": "master"}, "syncPeriodSeconds": 10, "rules": []});
         kubernetes.groups.create(&PostParams::default(), &object(&name, spec)).await.expect("created");
     }
     for kill in 0..KILLS {
@@ -90,7 +91,8 @@ async fn sg_01_killed_ten_times_it_ends_with_one_group_and_all_servers() {
     let _operator = kubernetes.operator();
     for number in 0..GROUPS {
         let name = format!("{run}-{number}");
-        eventually(&name, async || kubernetes.groups.get_opt(&name).await.is_ok_and(|found| found.is_none())).await;
+        eventually(&name, async || kubernetes.groups.get_opt(&name).await.is_ok_and(|found| found.is_none()))
+            .await;
         assert_eq!(cloud.neutron.groups_named(&name).await.expect("a list"), [], "no group is left behind");
     }
     for server in servers {
@@ -130,7 +132,8 @@ impl Cloud {
             "identity": {"methods": ["password"], "password": {"user": {"name": "demo", "password": "secret", "domain": domain}}},
             "scope": {"project": {"name": "demo", "domain": domain}},
         }});
-        let (headers, body) = ask(&*transport, Method::POST, &format!("{url}/v3/auth/tokens"), "", login).await;
+        let (headers, body) =
+            ask(&*transport, Method::POST, &format!("{url}/v3/auth/tokens"), "", login).await;
         let token = headers["x-subject-token"].to_str().expect("text").to_owned();
         let services = body["token"]["catalog"].as_array().expect("a catalog");
         let public = |service: &Value| {
@@ -146,7 +149,10 @@ impl Cloud {
     async fn unlimited(&self) {
         let body = json!({"quota": {"security_group": -1, "security_group_rule": -1}});
         let path = format!("/quotas/{}", self.project);
-        self.admin.network(&Method::PUT, &path, Some(&body), &HeaderMap::new()).await.expect("quotas are set");
+        self.admin
+            .network(&Method::PUT, &path, Some(&body), &HeaderMap::new())
+            .await
+            .expect("quotas are set");
     }
 
     async fn nova(&self, method: Method, path: &str, body: Value) -> Value {
@@ -222,7 +228,8 @@ impl Drop for Operator {
 impl Kubernetes {
     async fn start(run: &str) -> Self {
         let world = World::real();
-        let endpoint = testing::Endpoint::bind((Ipv4Addr::LOCALHOST, 0).into(), &world).await.expect("a port");
+        let endpoint =
+            testing::Endpoint::bind((Ipv4Addr::LOCALHOST, 0).into(), &world).await.expect("a port");
         let (address, ca, token) = (endpoint.address(), endpoint.ca_pem(), world.dice.uid());
         let settings = testing::Builder::default()
             .world(world)

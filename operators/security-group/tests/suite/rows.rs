@@ -29,7 +29,8 @@ async fn sg_01_the_sample_makes_the_group_its_rule_and_puts_three_servers_into_i
     assert_eq!(status.id, Some(lab.group(GROUP)));
     assert_eq!(status.attached.as_deref(), Some("3/3"));
     lab.expect(GROUP, masters);
-    let rules = lab.cloud.with(|cloud| cloud.rules(&lab.group(GROUP)));
+    let group = lab.group(GROUP);
+    let rules = lab.cloud.with(|cloud| cloud.rules(&group));
     assert_eq!(rules, [RULE], "the two rules of a new group are gone");
     let object = lab.cluster.get::<SecurityGroup>(SAMPLE).await;
     assert_eq!(object.metadata.finalizers, Some(vec![FINALIZER.to_owned()]));
@@ -64,7 +65,13 @@ async fn sg_05_rules_follow_the_spec_and_are_added_before_others_are_deleted(clu
         lab.cloud.with(|cloud| cloud.rules(&group)),
         ["egress IPv6 ipv6-icmp 128 null 2001:db8::/64", "ingress IPv4 udp 8888 8888 127.0.0.1/32"]
     );
-    let writes: Vec<Method> = lab.cloud.calls().into_iter().map(|call| call.method).filter(|method| method != Method::GET).collect();
+    let writes: Vec<Method> = lab
+        .cloud
+        .calls()
+        .into_iter()
+        .map(|call| call.method)
+        .filter(|method| method != Method::GET)
+        .collect();
     assert_eq!(writes, [Method::POST, Method::POST, Method::DELETE], "and nothing else");
 }
 
@@ -75,7 +82,8 @@ async fn sg_06_a_server_that_somebody_took_out_is_back_within_a_minute(cluster: 
     for _ in 0..5 {
         let before = lab.members(GROUP);
         let port = lab.cloud.with(|cloud| cloud.ports.keys().next().cloned()).expect("a port");
-        lab.cloud.with(|cloud| cloud.ports.get_mut(&port).expect("it is there")["security_groups"] = json!([]));
+        lab.cloud
+            .with(|cloud| cloud.ports.get_mut(&port).expect("it is there")["security_groups"] = json!([]));
         assert_eq!(lab.members(GROUP).len(), 2);
         lab.cluster.advance(Duration::from_secs(60)).await;
         assert_eq!(lab.members(GROUP), before);
@@ -101,7 +109,13 @@ async fn sg_07_servers_leave_before_the_group_is_deleted_and_the_object_goes_las
     let (_, _, message) = lab.condition(SAMPLE, "CleanupFailed").await;
     assert!(message.contains(&stranger), "{message}");
     assert_eq!(lab.members(GROUP), ["stranger"]);
-    let writes: Vec<_> = lab.cloud.calls().into_iter().map(|call| call.method).filter(|method| method != Method::GET).collect();
+    let writes: Vec<_> = lab
+        .cloud
+        .calls()
+        .into_iter()
+        .map(|call| call.method)
+        .filter(|method| method != Method::GET)
+        .collect();
     assert_eq!(writes[..4], [Method::PUT, Method::PUT, Method::PUT, Method::DELETE]);
 
     lab.cloud.with(|cloud| cloud.delete_server("stranger"));
@@ -179,19 +193,34 @@ async fn sg_12_what_makes_no_sense_is_refused_with_what_to_do_about_it(cluster: 
         json!({"rules": [rule]})
     };
     for (change, told) in [
-        (rule(json!({"direction": "in"})), r#"spec.rules[0].direction: Unsupported value: "in": supported values: "ingress", "egress""#),
-        (rule(json!({"portRangeMax": 70000})), "spec.rules[0].portRangeMax: Invalid value: 70000: spec.rules[0].portRangeMax in body should be less than or equal to 65535"),
-        (rule(json!({"portRangeMax": "70000"})), "spec.rules[0].portRangeMax: Invalid value: \"70000\": spec.rules[0].portRangeMax in body should match"),
+        (
+            rule(json!({"direction": "in"})),
+            r#"spec.rules[0].direction: Unsupported value: "in": supported values: "ingress", "egress""#,
+        ),
+        (
+            rule(json!({"portRangeMax": 70000})),
+            "spec.rules[0].portRangeMax: Invalid value: 70000: spec.rules[0].portRangeMax in body should be less than or equal to 65535",
+        ),
+        (
+            rule(json!({"portRangeMax": "70000"})),
+            "spec.rules[0].portRangeMax: Invalid value: \"70000\": spec.rules[0].portRangeMax in body should match",
+        ),
         (rule(json!({"portRangeMax": 79})), "portRangeMin is more than portRangeMax"),
         (rule(json!({"portRangeMax": null})), "give both portRangeMin and portRangeMax"),
         (rule(json!({"protocol": "quic"})), "spec.rules[0].protocol: Unsupported value: \"quic\""),
         (rule(json!({"protocol": "gre"})), "this protocol has no ports"),
         (rule(json!({"icmpType": 8})), "icmpType and icmpCode are for the protocols icmp and ipv6-icmp"),
-        (rule(json!({"remoteIpPrefix": "10.0.0.0/33"})), "must be a network or an address, such as 10.0.0.0/8"),
+        (
+            rule(json!({"remoteIpPrefix": "10.0.0.0/33"})),
+            "must be a network or an address, such as 10.0.0.0/8",
+        ),
         (rule(json!({"etherType": "IPv6"})), "etherType and remoteIpPrefix are of different families"),
         (rule(json!({"remoteIpPrefix": null})), "give either remoteIpPrefix or remoteGroupRef"),
         (json!({"nodeSelector": {}}), "an empty selector would put every node into the group"),
-        (json!({"nodeSelector": null, "nodeLabelSelector": {}}), "an empty selector would put every node into the group"),
+        (
+            json!({"nodeSelector": null, "nodeLabelSelector": {}}),
+            "an empty selector would put every node into the group",
+        ),
         (json!({"name": "Default"}), "OpenStack keeps the name default for itself"),
         (json!({"name": ""}), "spec.name in body should be at least 1 chars long"),
         (json!({"id": "../ports"}), "spec.id in body should match"),
@@ -230,14 +259,26 @@ async fn sg_13_events_tell_what_was_done(cluster: Cluster) {
     lab.create(SAMPLE, sample()).await;
     lab.until_ready(SAMPLE).await;
     assert_eq!(lab.notes("SuccessfulEnsure").await, ["Created SecurityGroup sg-test"]);
-    assert_eq!(lab.notes("SuccessfulAddRule").await, ["Created SecurityGroupRule cidr=127.0.0.1/32, port=8888-8888"]);
+    assert_eq!(
+        lab.notes("SuccessfulAddRule").await,
+        ["Created SecurityGroupRule cidr=127.0.0.1/32, port=8888-8888"]
+    );
     assert_eq!(lab.notes("SuccessfulDeleteRule").await, ["Deleted SecurityGroupRule cidr=, port=0-0"]);
-    assert_eq!(lab.notes("AttachSecurityGroup").await, [format!("Attached SecurityGroup sg-test to {server}")]);
+    assert_eq!(
+        lab.notes("AttachSecurityGroup").await,
+        [format!("Attached SecurityGroup sg-test to {server}")]
+    );
     let id = lab.group(GROUP);
     lab.cluster.delete::<SecurityGroup>(SAMPLE).await;
     lab.cluster.settle().await;
-    assert_eq!(lab.notes("SuccessDetachSecurityGroup").await, [format!("Detached SecurityGroup sg-test from {server}")]);
-    assert_eq!(lab.notes("SuccessfulDeleteExternalDependency").await, [format!("Deleted SecurityGroup {id}")]);
+    assert_eq!(
+        lab.notes("SuccessDetachSecurityGroup").await,
+        [format!("Detached SecurityGroup sg-test from {server}")]
+    );
+    assert_eq!(
+        lab.notes("SuccessfulDeleteExternalDependency").await,
+        [format!("Deleted SecurityGroup {id}")]
+    );
 }
 
 /// SG-14.
@@ -364,7 +405,8 @@ async fn everything_that_installs_it_is_taken_by_the_api_server(cluster: Cluster
         if !["Deployment", "Service"].contains(&types.kind.as_str()) {
             continue; // the test's own installation has them already
         }
-        let kind = kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::try_from(&types).expect("a kind"));
+        let kind =
+            kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::try_from(&types).expect("a kind"));
         let api: Api<DynamicObject> = Api::namespaced_with(lab.cluster.client(), manifests::NAMESPACE, &kind);
         api.create(&PostParams::default(), &object).await.expect("taken");
     }

@@ -32,7 +32,8 @@ async fn sg_01_whatever_goes_wrong_there_is_one_group_with_all_servers_in_it(clu
             2 => servers.push(lab.node(&format!("more-{round}"), &[MASTER]).await),
             3 => {
                 let port = 8000 + round;
-                let rules = json!([{"portRangeMin": port, "portRangeMax": port, "remoteIpPrefix": "10.0.0.0/8"}]);
+                let rules =
+                    json!([{"portRangeMin": port, "portRangeMax": port, "remoteIpPrefix": "10.0.0.0/8"}]);
                 lab.cluster.patch::<SecurityGroup>(SAMPLE, json!({"spec": {"rules": rules}})).await;
             }
             4 if !servers.is_empty() && round < 3 => {
@@ -57,7 +58,8 @@ async fn sg_01_whatever_goes_wrong_there_is_one_group_with_all_servers_in_it(clu
     lab.expect(GROUP, servers);
     let (group, wanted) = (lab.group(GROUP), lab.cluster.get::<SecurityGroup>(SAMPLE).await.spec.rules.len());
     assert_eq!(lab.cloud.with(|cloud| cloud.rules(&group)).len(), wanted);
-    let all_keep = lab.cloud.with(|cloud| cloud.ports.keys().all(|port| cloud.groups_of(port).contains(&default)));
+    let all_keep =
+        lab.cloud.with(|cloud| cloud.ports.keys().all(|port| cloud.groups_of(port).contains(&default)));
     assert!(all_keep, "no server has lost another group");
 
     lab.cloud.set_faults(Some(Faults::new(dice.below(1 << 30) as u64, 25)));
@@ -69,6 +71,7 @@ async fn sg_01_whatever_goes_wrong_there_is_one_group_with_all_servers_in_it(clu
     lab.cloud.set_faults(None);
     lab.cluster.advance(Duration::from_secs(400)).await;
     assert!(!lab.cluster.exists::<SecurityGroup>(SAMPLE).await);
-    let left = lab.cloud.with(|cloud| cloud.groups.values().filter(|group| group["name"] != "default").count());
+    let left =
+        lab.cloud.with(|cloud| cloud.groups.values().filter(|group| group["name"] != "default").count());
     assert_eq!(left, 0, "nothing is left behind");
 }

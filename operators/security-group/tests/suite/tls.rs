@@ -58,7 +58,9 @@ async fn serve() -> (Fake, String) {
                     async move {
                         let (parts, body) = request.into_parts();
                         let body: Bytes = body.collect().await?.to_bytes();
-                        Ok::<_, hyper::Error>(fake.answer(&http::Request::from_parts(parts, body)).map(Full::new))
+                        Ok::<_, hyper::Error>(
+                            fake.answer(&http::Request::from_parts(parts, body)).map(Full::new),
+                        )
                     }
                 });
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;

@@ -47,12 +47,20 @@ impl Faults {
 
     /// The answer to each request for a new group is lost, once.
     pub(crate) fn lost_creations() -> Self {
-        Self { kind: Some(Fault::LostAnswer), only: Some((Method::POST, "/v2.0/security-groups")), ..Self::new(0, 100) }
+        Self {
+            kind: Some(Fault::LostAnswer),
+            only: Some((Method::POST, "/v2.0/security-groups")),
+            ..Self::new(0, 100)
+        }
     }
 
     /// Of a hundred writes of ports, somebody else is faster in `percent`.
     pub(crate) fn overtaken(seed: u64, percent: usize) -> Self {
-        Self { kind: Some(Fault::Overtaken), only: Some((Method::PUT, "/v2.0/ports/")), ..Self::new(seed, percent) }
+        Self {
+            kind: Some(Fault::Overtaken),
+            only: Some((Method::PUT, "/v2.0/ports/")),
+            ..Self::new(seed, percent)
+        }
     }
 
     /// Every request is answered with 503 and a Retry-After.

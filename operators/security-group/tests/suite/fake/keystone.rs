@@ -7,7 +7,11 @@ use tokio::time::Instant;
 
 use super::{Asked, state::State};
 
-pub(crate) fn answer(state: &mut State, url: &str, asked: &Asked) -> (StatusCode, Value, Option<HeaderValue>) {
+pub(crate) fn answer(
+    state: &mut State,
+    url: &str,
+    asked: &Asked,
+) -> (StatusCode, Value, Option<HeaderValue>) {
     let path: Vec<&str> = asked.path.iter().map(String::as_str).collect();
     match (&asked.method, path.as_slice()) {
         (&Method::POST, ["v3", "auth", "tokens"]) => log_in(state, url, &asked.body),
@@ -35,7 +39,8 @@ fn log_in(state: &mut State, url: &str, body: &Value) -> (StatusCode, Value, Opt
         Some("password") => {
             let user = &identity["password"]["user"];
             let name = user["name"].as_str().unwrap_or_default();
-            let good = state.passwords.get(name).is_some_and(|password| user["password"] == password.as_str());
+            let good =
+                state.passwords.get(name).is_some_and(|password| user["password"] == password.as_str());
             let scoped = body["auth"]["scope"]["project"]["name"] == name;
             (good && scoped).then(|| name.to_owned())
         }

@@ -108,7 +108,8 @@ impl Fake {
             state.calls.push(Call { method: asked.method.clone(), path, status: status.as_u16() });
             (status, body, token)
         });
-        let mut response = Response::builder().status(status).header(header::CONTENT_TYPE, "application/json");
+        let mut response =
+            Response::builder().status(status).header(header::CONTENT_TYPE, "application/json");
         if let Some(token) = token {
             response = response.header("x-subject-token", token);
         }
@@ -133,8 +134,10 @@ pub(crate) fn access(url: &str, user: &str) -> Access {
 
 impl Asked {
     fn of(request: &Request<Bytes>) -> Self {
-        let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
-        let pairs = request.uri().query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+        let decoded =
+            |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let pairs =
+            request.uri().query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
         Self {
             method: request.method().clone(),
             path: request.uri().path().trim_matches('/').split('/').map(decoded).collect(),

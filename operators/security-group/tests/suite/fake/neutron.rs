@@ -23,7 +23,9 @@ pub(crate) fn answer(state: &mut State, asked: &Asked) -> (StatusCode, Value, Op
 
 fn route(state: &mut State, asked: &Asked, project: &str, path: &[&str]) -> Result<Answer, Answer> {
     match (&asked.method, path) {
-        (&Method::GET, ["security-groups"]) => Ok(list("security_groups", state.groups.values(), asked, project)),
+        (&Method::GET, ["security-groups"]) => {
+            Ok(list("security_groups", state.groups.values(), asked, project))
+        }
         (&Method::POST, ["security-groups"]) => create_group(state, project, &asked.body["security_group"]),
         (&Method::GET, ["security-groups", id]) => {
             Ok((StatusCode::OK, json!({"security_group": group(state, project, id)?})))
@@ -53,14 +55,18 @@ fn route(state: &mut State, asked: &Asked, project: &str, path: &[&str]) -> Resu
             below(state, project, "security_group_rule", RULES, all)?;
             rules::create(state, id, wanted)
         }
-        (&Method::PUT, ["security-group-rules", _]) => Err(refused(400, "HTTPBadRequest", "Cannot update read-only attribute")),
+        (&Method::PUT, ["security-group-rules", _]) => {
+            Err(refused(400, "HTTPBadRequest", "Cannot update read-only attribute"))
+        }
         (&Method::DELETE, ["security-group-rules", id]) => rules::delete(state, project, id),
         (&Method::GET, ["ports"]) => Ok(list("ports", state.ports.values(), asked, project)),
         (&Method::POST, ["ports"]) => create_port(state, project, &asked.body["port"]),
         (&Method::GET, ["ports", id]) => Ok((StatusCode::OK, json!({"port": port(state, project, id)?}))),
         (&Method::PUT, ["ports", id]) => update_port(state, project, id, asked),
         (&Method::DELETE, ["ports", id]) => delete_port(state, project, id),
-        (&Method::POST, ["networks"]) => Ok(create("network", &mut state.networks, &state.world, &asked.body)),
+        (&Method::POST, ["networks"]) => {
+            Ok(create("network", &mut state.networks, &state.world, &asked.body))
+        }
         (&Method::POST, ["subnets"]) => Ok(create("subnet", &mut state.subnets, &state.world, &asked.body)),
         (&Method::DELETE, ["networks", id]) => {
             state.networks.remove(*id);
@@ -113,7 +119,8 @@ fn list<'a>(name: &str, all: impl Iterator<Item = &'a Value>, asked: &Asked, pro
         let has = |field: &str, query: &str| {
             let values = asked.filter(query);
             let all = object[field].as_array();
-            values.is_empty() || values.iter().any(|value| all.is_some_and(|all| all.contains(&(*value).into())))
+            values.is_empty()
+                || values.iter().any(|value| all.is_some_and(|all| all.contains(&(*value).into())))
         };
         sees(project, object) && plain && has("tags", "tags") && has("security_groups", "security_groups")
     };
@@ -190,17 +197,11 @@ fn create_port(state: &mut State, project: &str, wanted: &Value) -> Result<Answe
 }
 
 fn update_port(state: &mut State, project: &str, id: &str, asked: &Asked) -> Result<Answer, Answer> {
-    let current = port(state, project, id)?;
-    let condition = asked.headers.get("if-match").and_then(|value| value.to_str().ok());
-    if let Some(wanted) = condition.and_then(|text| text.strip_prefix("revision_number=")?.parse::<i64>().ok())
-        && current["revision_number"] != wanted
-    {
-        let message = format!("Constrained to {wanted}, but current revision is {}", current["revision_number"]);
-        return Err(refused(412, "RevisionNumberConstraintFailed", &message));
-    }
+    let current = port(state, project, id)?.clone();
     let wanted = &asked.body["port"];
-    let groups = wanted["security_groups"].as_array().cloned();
-    let secure = wanted["port_security_enabled"].as_bool().unwrap_or(current["port_security_enabled"] == true);
+    let groups = wanted["security_groups"].as_array().cloned().map(sorted);
+    let secure =
+        wanted["port_security_enabled"].as_bool().unwrap_or(current["port_security_enabled"] == true);
     if !secure && groups.as_ref().is_some_and(|groups| !groups.is_empty()) {
         let message = "Port Security must be enabled in order to have allowed address pairs on a port.";
         return Err(refused(400, "PortSecurityAndIPRequiredForSecurityGroups", message));
@@ -208,15 +209,32 @@ fn update_port(state: &mut State, project: &str, id: &str, asked: &Asked) -> Res
     for id in groups.iter().flatten() {
         group(state, project, id.as_str().unwrap_or_default())?;
     }
-    let port = state.ports.get_mut(id).expect("just seen");
-    if let Some(mut groups) = groups {
-        groups.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
-        groups.dedup();
-        port["security_groups"] = groups.into();
+    let mut changed = current.clone();
+    if let Some(groups) = groups {
+        changed["security_groups"] = groups.into();
     }
-    port["port_security_enabled"] = secure.into();
-    bump(port);
-    Ok((StatusCode::OK, json!({"port": port})))
+    changed["port_security_enabled"] = secure.into();
+    if changed == current {
+        return Ok((StatusCode::OK, json!({"port": current}))); // no condition is looked at
+    }
+    let condition = asked.headers.get("if-match").and_then(|value| value.to_str().ok());
+    if let Some(wanted) =
+        condition.and_then(|text| text.strip_prefix("revision_number=")?.parse::<i64>().ok())
+        && current["revision_number"] != wanted
+    {
+        let message =
+            format!("Constrained to {wanted}, but current revision is {}", current["revision_number"]);
+        return Err(refused(412, "RevisionNumberConstraintFailed", &message));
+    }
+    bump(&mut changed);
+    state.ports.insert(id.to_owned(), changed.clone());
+    Ok((StatusCode::OK, json!({"port": changed})))
+}
+
+fn sorted(mut groups: Vec<Value>) -> Vec<Value> {
+    groups.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+    groups.dedup();
+    groups
 }
 
 fn delete_port(state: &mut State, project: &str, id: &str) -> Result<Answer, Answer> {

@@ -11,8 +11,16 @@ use super::{
     state::{State, bump},
 };
 
-const NUMBERS: [(&str, u8); 8] =
-    [("icmp", 1), ("tcp", 6), ("udp", 17), ("dccp", 33), ("gre", 47), ("ipv6-icmp", 58), ("sctp", 132), ("udplite", 136)];
+const NUMBERS: [(&str, u8); 8] = [
+    ("icmp", 1),
+    ("tcp", 6),
+    ("udp", 17),
+    ("dccp", 33),
+    ("gre", 47),
+    ("ipv6-icmp", 58),
+    ("sctp", 132),
+    ("udplite", 136),
+];
 
 pub(crate) fn of(group: &Value) -> &Vec<Value> {
     group["security_group_rules"].as_array().expect("a group has rules")
@@ -35,7 +43,8 @@ pub(crate) fn create(state: &mut State, group: &str, wanted: &Value) -> Result<A
     let (prefix, normalized) = match prefix {
         None => (Value::Null, Value::Null),
         Some(text) => {
-            let (address, length) = parse(text).ok_or_else(|| refused(400, "HTTPBadRequest", "Invalid input for remote_ip_prefix"))?;
+            let (address, length) = parse(text)
+                .ok_or_else(|| refused(400, "HTTPBadRequest", "Invalid input for remote_ip_prefix"))?;
             if address.is_ipv6() != ipv6 {
                 let message = format!("Conflicting value ethertype {} for CIDR {text}", wanted["ethertype"]);
                 return Err(refused(400, "SecurityGroupRuleParameterConflict", &message));
@@ -80,7 +89,11 @@ fn ports(number: Option<u8>, min: &Value, max: &Value) -> Result<(Value, Value),
                 return Err(refused(400, "SecurityGroupInvalidPortValue", "Invalid value for port 0"));
             }
             if low.is_some() != high.is_some() || low > high {
-                return Err(refused(400, "SecurityGroupInvalidPortRange", "For TCP/UDP protocols, port_range_min must be <= port_range_max"));
+                return Err(refused(
+                    400,
+                    "SecurityGroupInvalidPortRange",
+                    "For TCP/UDP protocols, port_range_min must be <= port_range_max",
+                ));
             }
             let all = low == Some(1) && high == Some(65535);
             Ok(if all { (Value::Null, Value::Null) } else { (min.clone(), max.clone()) })
@@ -102,11 +115,20 @@ fn key(rule: &Value) -> Value {
     });
     let everybody = ["0.0.0.0/0", "::/0"];
     let prefix = rule["remote_ip_prefix"].as_str().filter(|prefix| !everybody.contains(prefix));
-    json!([rule["direction"], rule["ethertype"], protocol, rule["port_range_min"], rule["port_range_max"], prefix, rule["remote_group_id"]])
+    json!([
+        rule["direction"],
+        rule["ethertype"],
+        protocol,
+        rule["port_range_min"],
+        rule["port_range_max"],
+        prefix,
+        rule["remote_group_id"]
+    ])
 }
 
 fn parse(text: &str) -> Option<(IpAddr, u8)> {
-    let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
+    let (address, length) =
+        text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
     let address: IpAddr = address.parse().ok()?;
     let longest = if address.is_ipv6() { 128 } else { 32 };
     let length = length.map_or(Some(longest), |length| length.parse().ok())?;
@@ -114,7 +136,8 @@ fn parse(text: &str) -> Option<(IpAddr, u8)> {
 }
 
 fn masked(address: IpAddr, length: u8) -> IpAddr {
-    let keep = |bits: u128, width: u8| if length == 0 { 0 } else { bits >> (width - length) << (width - length) };
+    let keep =
+        |bits: u128, width: u8| if length == 0 { 0 } else { bits >> (width - length) << (width - length) };
     match address {
         IpAddr::V4(address) => {
             let bits = keep(u128::from(address.to_bits()), 32);

@@ -127,7 +127,8 @@ impl State {
 
     /// The ports of a group, by server.
     pub(crate) fn members(&self, group: &str) -> BTreeSet<String> {
-        let is_in = |port: &&Value| port["security_groups"].as_array().is_some_and(|ids| ids.contains(&group.into()));
+        let is_in =
+            |port: &&Value| port["security_groups"].as_array().is_some_and(|ids| ids.contains(&group.into()));
         let ports = self.ports.values().filter(is_in);
         ports.map(|port| port["device_id"].as_str().unwrap_or_default().to_owned()).collect()
     }
@@ -145,7 +146,8 @@ impl State {
         let mut told: Vec<String> = rules
             .map(|rule| {
                 let fields = ["direction", "ethertype", "protocol", "port_range_min", "port_range_max"];
-                let remote = if rule["remote_group_id"].is_null() { "remote_ip_prefix" } else { "remote_group_id" };
+                let remote =
+                    if rule["remote_group_id"].is_null() { "remote_ip_prefix" } else { "remote_group_id" };
                 fields.into_iter().chain([remote]).map(|name| text(&rule[name])).collect::<Vec<_>>().join(" ")
             })
             .collect();
