@@ -1,8 +1,10 @@
-//! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask bench`.
+//! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask acceptance`,
+//! `cargo xtask bench`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
 //! leave out.
 
+mod acceptance;
 mod bench;
 mod check;
 mod envtest;
@@ -24,6 +26,8 @@ enum Task {
     Test(test::Options),
     /// Everything that a change must pass: format, lints, licences and advisories, documentation, tests
     Ci,
+    /// Write docs/acceptance.md: which test shows which promise
+    Acceptance,
     /// Measure a release build, and compare it with a real Kubernetes if one is given
     Bench(bench::Options),
 }
@@ -32,6 +36,7 @@ fn main() -> ExitCode {
     let ran = match Task::parse() {
         Task::Test(options) => test::test(&options),
         Task::Ci => check::ci(),
+        Task::Acceptance => acceptance::write(),
         Task::Bench(options) => bench::bench(&options),
     };
     match ran {

@@ -79,7 +79,8 @@ pub(crate) fn test_all() -> Result<()> {
 
     match OpenStack::start() {
         Ok(openstack) => {
-            let package = ["test", "--package", "kubewright-security-group", "--test", "suite", "--", "--ignored"];
+            let package =
+                ["test", "--package", "kubewright-security-group", "--test", "suite", "--", "--ignored"];
             let mut told = Summary::default();
             let mut tests = cargo(package);
             passed &= run_and_read(tests.env("OPENSTACK_URL", &openstack.url), |line| told.read(line))?;

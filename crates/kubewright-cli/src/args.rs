@@ -169,8 +169,14 @@ pub(crate) struct UpArgs {
     #[arg(long, value_name = "DIR", requires = "runtime")]
     pub(crate) image_store: Option<PathBuf>,
 
-    /// Which built-in controllers run: `*` for all, a name, or `-name` for all but that one
-    #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
+    /// Which built-in controllers run: `*` for all, a name, or `-name` for all but that one; with --from, by default none
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "*",
+        allow_hyphen_values = true,
+        default_value_if("from", clap::builder::ArgPredicate::IsPresent, "")
+    )]
     pub(crate) controllers: String,
 
     /// Where the kubeconfig of an administrator is written
@@ -180,6 +186,14 @@ pub(crate) struct UpArgs {
     /// Keep the cluster in this folder, and go on with what is there; without, it is gone when it ends
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+
+    /// Start with what is in this recording, such as one of a test that failed: its objects as they were at its end
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "samples"])]
+    pub(crate) from: Option<PathBuf>,
+
+    /// Start with the objects of --from as they were at this revision (a resourceVersion)
+    #[arg(long, value_name = "REVISION", requires = "from")]
+    pub(crate) at: Option<u64>,
 
     /// What cluster time starts at and how fast it passes, such as `2030-01-01T00:00:00Z,speed=60`; at speed=0 it passes
     /// only when --admin is told to let it
@@ -207,9 +221,10 @@ pub(crate) enum RuntimeKind {
 }
 
 impl UpArgs {
-    /// How many simulated nodes there are. Whoever has pods run wants them to run, not to be simulated.
+    /// How many simulated nodes there are. Whoever has pods run wants them to run, not to be simulated; what was recorded is
+    /// not to be gone on with.
     pub(crate) fn nodes(&self) -> usize {
-        usize::from(self.nodes.unwrap_or(u16::from(self.runtime.is_none())))
+        usize::from(self.nodes.unwrap_or(u16::from(self.runtime.is_none() && self.from.is_none())))
     }
 
     pub(crate) fn timeout(&self) -> Duration {

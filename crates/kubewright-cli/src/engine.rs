@@ -1,9 +1,13 @@
 //! The control plane as `up` uses it: the one file that knows how a cluster and its endpoint are put together.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use kube::Client;
+use kubewright_cluster::recording::{Did, Recording, Revision, Write};
 use kubewright_cluster::{Cluster, DataDirectory, Endpoint, Secret, ServeError};
 use kubewright_runtime::webhook;
 use kubewright_world::World;
@@ -19,6 +23,7 @@ pub(crate) struct Engine {
     cluster: Cluster,
     access: Access,
     machine: Option<Machine>,
+    past: Option<String>,
 }
 
 impl Engine {
@@ -55,6 +60,14 @@ impl Engine {
         if let Some(pacing) = args.clock {
             builder = builder.pacing(pacing);
         }
+        let recorded = match &args.from {
+            Some(path) => Some(recording(path, args.at)?),
+            None => None,
+        };
+        let past = recorded.as_ref().map(told);
+        if let Some(recording) = recorded {
+            builder = builder.recording(recording);
+        }
         let access = Access {
             server: format!("https://{}", endpoint.address()),
             ca: endpoint.ca_pem(),
@@ -68,7 +81,7 @@ impl Engine {
             .admin_token(token)
             .start()
             .await?;
-        Ok(Self { cluster, access, machine })
+        Ok(Self { cluster, access, machine, past })
     }
 
     /// How its administrator reaches it.
@@ -100,6 +113,11 @@ impl Engine {
         self.machine.as_ref().map(Machine::greeting)
     }
 
+    /// What there is to say of the recording that it started with.
+    pub(crate) fn past(&self) -> Option<&str> {
+        self.past.as_deref()
+    }
+
     /// Ends the controllers, the watches and the listener, and waits for them; containers too.
     pub(crate) async fn shutdown(self) {
         self.cluster.stop().await;
@@ -107,6 +125,35 @@ impl Engine {
             machine.close().await;
         }
     }
+}
+
+/// What is recorded in a file, as far as a revision.
+fn recording(path: &Path, at: Option<u64>) -> anyhow::Result<Recording> {
+    let name = || format!("--from {}", path.display());
+    let file = File::open(path).with_context(name)?;
+    let (_, recording) = Recording::read(BufReader::new(file)).with_context(name)?;
+    match at.map(Revision) {
+        Some(at) if at > recording.revision() => {
+            Err(anyhow!("--at {at}: the recording ends at revision {}", recording.revision()))
+        }
+        Some(at) => Ok(recording.at(at)),
+        None => Ok(recording),
+    }
+}
+
+/// Where a recording ends.
+fn told(recording: &Recording) -> String {
+    let Some(last) = recording.writes().last() else { return "the recording is empty".to_owned() };
+    let by = if last.by.user.is_empty() { "the API server" } else { &last.by.user };
+    let done = match last.did {
+        Did::Create => "created",
+        Did::Update => "updated",
+        Did::Delete => "deleted",
+    };
+    let Write { revision, time, collection, key, .. } = &**last;
+    format!(
+        "as it was at revision {revision}, {time}, when {by} had {done} {collection} {key}; --at shows it earlier"
+    )
 }
 
 fn with_remedy(error: ServeError) -> anyhow::Error {

@@ -32,7 +32,9 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{Cli, Command, UpArgs};
 
 /// What of the operators' logs is shown unless `RUST_LOG` says otherwise.
-const LOGS: &str = "warn,kubewright_whitelist=info";
+const LOGS: &str = "warn,kubewright_app_service=info,kubewright_at=info,kubewright_crontab=info,\
+                    kubewright_image_police=info,kubewright_memcached=info,kubewright_security_group=info,\
+                    kubewright_whitelist=info";
 
 /// What a server allocates is small, short-lived and freed on other threads: the C library's allocator takes a third of
 /// the time of a write.

@@ -2,45 +2,53 @@
 
 use std::collections::BTreeMap;
 
-use kube::api::DynamicObject;
-
 use crate::change::{Change, Id, condition};
 
-/// The samples, each with what it waits for; with nothing once it has converged.
+/// The samples that have not converged, and those that have.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    samples: BTreeMap<Id, Option<String>>,
+    samples: BTreeMap<Id, Awaited>,
+}
+
+/// What is waited for.
+#[derive(Debug)]
+struct Awaited {
+    /// The type of the condition that is to be true.
+    condition: &'static str,
+    /// What it lacks; nothing once it has converged.
+    reason: Option<String>,
 }
 
 impl Progress {
-    /// None of `samples` has converged.
-    pub(crate) fn new(samples: impl IntoIterator<Item = Id>) -> Self {
-        let unseen = samples.into_iter().map(|id| (id, Some("it was not seen yet".to_owned())));
+    /// None of `samples` has converged. Each does when its operator says that its condition of this type is true.
+    pub(crate) fn new(samples: impl IntoIterator<Item = (Id, &'static str)>) -> Self {
+        let unseen = samples.into_iter().map(|(id, condition)| {
+            (id, Awaited { condition, reason: Some("it was not seen yet".to_owned()) })
+        });
         Self { samples: unseen.collect() }
     }
 
     /// Takes note of a change; of what is no sample too.
     pub(crate) fn observe(&mut self, change: &Change) {
         if let Some(sample) = self.samples.get_mut(&change.id()) {
-            *sample = waits_for(change);
+            sample.reason = waits_for(change, sample.condition);
         }
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.samples.values().all(Option::is_none)
+        self.samples.values().all(|sample| sample.reason.is_none())
     }
 
     /// Each sample that has not converged, with what it waits for, in one line.
     pub(crate) fn reasons(&self) -> String {
         let waiting =
-            self.samples.iter().filter_map(|(id, reason)| Some(format!("{id}: {}", reason.as_ref()?)));
+            self.samples.iter().filter_map(|(id, sample)| Some(format!("{id}: {}", sample.reason.as_ref()?)));
         waiting.collect::<Vec<_>>().join("; ")
     }
 }
 
-/// What an object lacks that has converged: an operator's word (the condition `Available` or `Ready`) on the spec as it
-/// is now. `None` when it lacks nothing.
-fn waits_for(change: &Change) -> Option<String> {
+/// What an object lacks that has converged: an operator's word on the spec as it is now. `None` when it lacks nothing.
+fn waits_for(change: &Change, type_: &str) -> Option<String> {
     let object = &change.object;
     if change.gone {
         return Some("it was deleted".to_owned());
@@ -49,18 +57,14 @@ fn waits_for(change: &Change) -> Option<String> {
     if observed != object.metadata.generation {
         return Some("its operator has not reported on it".to_owned());
     }
-    let Some((type_, found)) = readiness(object) else {
-        return Some("it has neither a condition Available nor Ready".to_owned());
+    let Some(found) = condition(object, type_) else {
+        return Some(format!("it has no condition {type_}"));
     };
     if found["status"] == "True" {
         return None;
     }
     let word = |key: &str| found[key].as_str().unwrap_or_default();
     Some(format!("condition {type_} is {} ({}: {})", word("status"), word("reason"), word("message")))
-}
-
-fn readiness(object: &DynamicObject) -> Option<(&'static str, &serde_json::Value)> {
-    ["Available", "Ready"].into_iter().find_map(|type_| Some((type_, condition(object, type_)?)))
 }
 
 #[cfg(test)]
@@ -83,7 +87,7 @@ mod tests {
     }
 
     fn after(changes: &[Change]) -> Progress {
-        let mut progress = Progress::new([sample(&Value::Null).id()]);
+        let mut progress = Progress::new([(sample(&Value::Null).id(), "Available")]);
         changes.iter().for_each(|change| progress.observe(change));
         progress
     }

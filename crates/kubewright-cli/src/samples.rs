@@ -14,13 +14,17 @@ use kubewright_world::World;
 
 use crate::change::Id;
 
-/// The namespace of a sample that names none.
+/// Where the samples live that mind no others.
 const NAMESPACE: &str = "default";
+/// Where the image police acts, which would find fault with the others' images.
+const POLICED: &str = "policed";
 
-/// An operator with samples of its kinds.
+/// An operator with a sample of its kind.
 pub(crate) struct Sample {
     operator: Operator,
-    objects: Vec<DynamicObject>,
+    object: DynamicObject,
+    /// The type of the condition by which the operator says that all is as the sample asks.
+    condition: &'static str,
 }
 
 /// All of them.
@@ -28,17 +32,46 @@ pub(crate) struct Sample {
 /// # Errors
 /// When a sample that is compiled in is no object.
 pub(crate) fn samples() -> anyhow::Result<Vec<Sample>> {
-    Ok(vec![Sample::new(kubewright_whitelist::operator(), &[kubewright_whitelist::manifests::SAMPLE])?])
+    use kubewright_app_service as app_service;
+    use kubewright_at as at;
+    use kubewright_crontab as crontab;
+    use kubewright_image_police as image_police;
+    use kubewright_memcached as memcached;
+    use kubewright_security_group as security_group;
+    use kubewright_whitelist as whitelist;
+
+    let mut samples = vec![
+        Sample::new(whitelist::operator(), whitelist::manifests::SAMPLE, NAMESPACE, "Available")?,
+        Sample::new(image_police::operator(), image_police::manifests::SAMPLE, POLICED, "Enforced")?,
+        Sample::new(at::operator(), at::manifests::SAMPLE, NAMESPACE, "Succeeded")?,
+        Sample::new(crontab::operator(), crontab::manifests::SAMPLE, NAMESPACE, "Scheduled")?,
+        Sample::new(app_service::operator(), app_service::manifests::SAMPLE, NAMESPACE, "Ready")?,
+        Sample::new(memcached::operator(), memcached::manifests::SAMPLE, NAMESPACE, "Available")?,
+    ];
+    if security_group::is_configured() {
+        let (operator, sample) = (security_group::operator(), security_group::manifests::SAMPLE);
+        samples.push(Sample::new(operator, sample, NAMESPACE, "Ready")?);
+    }
+    Ok(samples)
+}
+
+/// What the operators need that are not among [the samples](samples).
+pub(crate) fn left_out() -> Option<String> {
+    use kubewright_security_group as security_group;
+    let needs = security_group::WHAT_IT_NEEDS;
+    (!security_group::is_configured()).then(|| format!("operator security-group does not run: {needs}"))
 }
 
 impl Sample {
-    fn new(operator: Operator, objects: &[&str]) -> anyhow::Result<Self> {
-        let mut objects: Vec<DynamicObject> =
-            objects.iter().map(|text| serde_saphyr::from_str(text)).collect::<Result<_, _>>()?;
-        for object in &mut objects {
-            object.metadata.namespace.get_or_insert_with(|| NAMESPACE.to_owned());
-        }
-        Ok(Self { operator, objects })
+    fn new(
+        operator: Operator,
+        sample: &str,
+        namespace: &str,
+        condition: &'static str,
+    ) -> anyhow::Result<Self> {
+        let mut object: DynamicObject = serde_saphyr::from_str(sample)?;
+        object.metadata.namespace = Some(namespace.to_owned());
+        Ok(Self { operator, object, condition })
     }
 
     /// The operator's name.
@@ -81,27 +114,22 @@ impl Sample {
         Ok((manager, webhooks))
     }
 
-    /// Creates the samples, and the namespaces that they name, where they are not there.
+    /// Creates the sample and its namespace, where they are not there.
     ///
     /// # Errors
     /// When the API server refuses one.
     pub(crate) async fn apply(&self, admin: &Client) -> anyhow::Result<()> {
-        for object in &self.objects {
-            let namespace = object.namespace().filter(|namespace| namespace != NAMESPACE);
-            if let Some(namespace) = namespace {
-                create(admin, &serde_json::from_value(namespace_object(&namespace))?).await?;
-            }
-            create(admin, object).await?;
+        if let Some(namespace) = self.object.namespace().filter(|namespace| namespace != NAMESPACE) {
+            create(admin, &serde_json::from_value(namespace_object(&namespace))?).await?;
         }
-        Ok(())
+        create(admin, &self.object).await
     }
 
-    /// Which objects the samples are.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = Id> {
-        self.objects.iter().map(|object| {
-            let kind = object.types.as_ref().map_or_else(String::new, |types| types.kind.to_lowercase());
-            Id { kind, namespace: object.namespace(), name: object.name_any() }
-        })
+    /// Which object the sample is, and the type of the condition that says that it has converged.
+    pub(crate) fn awaited(&self) -> (Id, &'static str) {
+        let kind = self.object.types.as_ref().map_or_else(String::new, |types| types.kind.to_lowercase());
+        let id = Id { kind, namespace: self.object.namespace(), name: self.object.name_any() };
+        (id, self.condition)
     }
 }
 
@@ -134,12 +162,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operator_has_an_account_of_its_own_and_samples_that_no_other_has() {
+    fn every_operator_has_an_account_of_its_own_and_a_sample_that_no_other_has() {
         let samples = samples().expect("they are compiled in");
         let accounts: BTreeSet<_> = samples.iter().map(Sample::account).collect();
         assert_eq!(accounts.len(), samples.len());
         assert!(accounts.contains(&("whitelist-system".to_owned(), "whitelist")));
-        let ids: Vec<String> = samples.iter().flat_map(Sample::ids).map(|id| id.to_string()).collect();
+        let ids: Vec<String> = samples.iter().map(|sample| sample.awaited().0.to_string()).collect();
         assert!(ids.contains(&"whitelist default/whitelist-sample".to_owned()), "{ids:?}");
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{ids:?}");
     }

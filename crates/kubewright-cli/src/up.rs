@@ -58,7 +58,7 @@ async fn run(args: &UpArgs, engine: &Engine, started: Instant) -> anyhow::Result
     let _stop_operators = shutdown.clone().drop_guard();
     let mut running = start(&voice, engine, &samples, &shutdown).await?;
 
-    let progress = Progress::new(samples.iter().flat_map(Sample::ids));
+    let progress = Progress::new(samples.iter().map(Sample::awaited));
     tokio::select! {
         biased;
         Some(ended) = running.join_next() => bail!(ended?),
@@ -74,6 +74,9 @@ fn greet(voice: &Voice, args: &UpArgs, engine: &Engine, started: Instant) {
         started.elapsed().as_millis()
     ));
     voice.say(&format!("kubeconfig written to {path}: KUBECONFIG={path} kubectl get all -A"));
+    if let Some(past) = engine.past() {
+        voice.say(past);
+    }
     if let Some(machine) = engine.machine() {
         voice.say(&machine);
     }
@@ -111,6 +114,9 @@ async fn start(
             }
         });
         voice.say(&format!("operator {account} runs as system:serviceaccount:{namespace}:{account}"));
+    }
+    if let Some(reason) = samples::left_out().filter(|_| !samples.is_empty()) {
+        voice.say(&reason);
     }
     for sample in samples {
         sample.apply(&admin).await?;

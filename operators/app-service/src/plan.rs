@@ -202,19 +202,14 @@ mod tests {
     fn made(app: &AppService, number: usize, phase: &str) -> Arc<Pod> {
         let mut pod = desired::pod(app, &desired::name(app, number)).expect("a Pod");
         let ready = if phase == "Running" { "True" } else { "False" };
-        let status = json!({"phase": phase, "podIP": "10.0.0.1", "conditions": [{"type": "Ready", "status": ready}]});
+        let status =
+            json!({"phase": phase, "podIP": "10.0.0.1", "conditions": [{"type": "Ready", "status": ready}]});
         pod.status = Some(serde_json::from_value(status).expect("a status"));
         Arc::new(pod)
     }
 
     fn observed(app: AppService, pods: Vec<Arc<Pod>>) -> Observed {
-        Observed {
-            app: Arc::new(app),
-            pods,
-            taken: Vec::new(),
-            report: None,
-            now: Timestamp::UNIX_EPOCH,
-        }
+        Observed { app: Arc::new(app), pods, taken: Vec::new(), report: None, now: Timestamp::UNIX_EPOCH }
     }
 
     fn told(plan: &Plan) -> Vec<String> {
@@ -254,7 +249,10 @@ mod tests {
         let plan = plan(&observed(app(json!({"size": 0})), pods)).expect("a plan");
         assert_eq!(told(&plan), ["delete example-pod: it is one too many"]);
         let none = super::plan(&observed(app(json!({"size": 0})), Vec::new())).expect("a plan");
-        assert_eq!((none.status.phase.as_str(), json!(none.status)["podNames"].clone()), ("Running", json!([])));
+        assert_eq!(
+            (none.status.phase.as_str(), json!(none.status)["podNames"].clone()),
+            ("Running", json!([]))
+        );
     }
 
     /// AS-06, Beyond 3.
@@ -311,7 +309,10 @@ mod tests {
         };
         let pods = vec![kubewright::Key::namespaced("default", "example-pod")];
         let exec = json!({"exec": ["true"]});
-        assert_eq!(asked(exec.clone(), "Running"), Some(Question::Exec { pods, command: vec!["true".to_owned()] }));
+        assert_eq!(
+            asked(exec.clone(), "Running"),
+            Some(Question::Exec { pods, command: vec!["true".to_owned()] })
+        );
         assert_eq!(asked(exec, "Pending"), None);
         let http = asked(json!({"http": {"port": 8080}}), "Running");
         assert_eq!(http, Some(Question::Http(vec!["http://10.0.0.1:8080/".to_owned()])));

@@ -221,7 +221,8 @@ async fn as_08_the_schema_knows_its_fields_and_refuses_what_is_wrong(cluster: Cl
     let strict = format!("/apis/app.example.com/v1alpha1/namespaces/default/{}", "appservices");
     let sample: Value = serde_saphyr::from_str(manifests::SAMPLE).expect("YAML");
     let body = serde_json::to_vec(&sample).expect("JSON");
-    let mut request = kube::core::Request::new(&strict).create(&PostParams::default(), body).expect("a request");
+    let mut request =
+        kube::core::Request::new(&strict).create(&PostParams::default(), body).expect("a request");
     *request.uri_mut() = format!("{strict}?fieldValidation=Strict").parse().expect("a path");
     let created: AppService = cluster.client().request(request).await.expect("a strict server takes it");
     assert_eq!(created.spec.size, 3);
@@ -232,14 +233,15 @@ async fn as_08_the_schema_knows_its_fields_and_refuses_what_is_wrong(cluster: Cl
 async fn as_07_what_a_check_says_is_a_condition(cluster: Cluster) {
     let ask = |question: Question| async move {
         match question {
-            Question::Exec { pods, command } if pods.len() == 3 && command == ["healthy"] => Ok("well".to_owned()),
+            Question::Exec { pods, command } if pods.len() == 3 && command == ["healthy"] => {
+                Ok("well".to_owned())
+            }
             other => Err(format!("{other:?}")),
         }
     };
     cluster.run(move || operator_with(move |manager| check::with(manager.world(), ask))).await;
     let mut checked = sample();
-    checked.spec.check =
-        Some(serde_json::from_value(json!({"exec": ["healthy"]})).expect("a check"));
+    checked.spec.check = Some(serde_json::from_value(json!({"exec": ["healthy"]})).expect("a check"));
     cluster.create(&checked).await;
     cluster
         .eventually(|cluster| async move { condition(&cluster, "Healthy").await == "True ProbeSucceeded" })

@@ -44,14 +44,16 @@ impl<'a> Family<'a> {
 /// A workload that another judged one controls answers only for what that one did not tell it to use: a Deployment answers
 /// for its pods, once, and deleting one of them would only start a fight with the ReplicaSet. What somebody added to a pod that
 /// runs (`kubectl debug`) is the pod's own; a ReplicaSet that still runs what its Deployment does not say any more answers for
-/// itself. What is over, or has no replicas, and belongs to another is history.
+/// itself. What is over, or has no replicas, and belongs to another is history; what belongs to one that is gone, or on its way out,
+/// is the garbage collector's.
 #[must_use]
 pub fn offences<'a>(workloads: &'a [Workload], rules: &[&Rules]) -> Vec<Offence<'a>> {
     let family = Family::new(workloads);
     let (mut all, mut known) = (Vec::new(), BTreeSet::new());
     for workload in workloads {
         let owner = family.owner(workload);
-        if owner.is_some() && (workload.is_over || workload.rests) {
+        let is_orphan = owner.is_none() && workload.owner_is_judged;
+        if is_orphan || owner.is_some() && (workload.is_over || workload.rests) {
             continue;
         }
         for of in &workload.uses {
@@ -104,6 +106,7 @@ pub(crate) mod tests {
             uid: format!("uid-{name}"),
             created: None,
             owner: None,
+            owner_is_judged: false,
             uses: vec![Use { container: "main".to_owned(), image: image.to_owned(), ephemeral: false }],
             rests: false,
             is_over: false,
@@ -115,6 +118,7 @@ pub(crate) mod tests {
 
     pub(crate) fn owned(mut workload: Workload, owner: &str) -> Workload {
         workload.owner = Some(format!("uid-{owner}"));
+        workload.owner_is_judged = true;
         workload
     }
 
@@ -161,7 +165,10 @@ pub(crate) mod tests {
 
     #[test]
     fn whose_owner_nobody_judges_answers_for_itself() {
-        assert_eq!(told(&[owned(workload(Kind::Pod, "a", "evil"), "somebody")]), ["Pod a evil"]);
+        let mut pod = owned(workload(Kind::Pod, "a", "evil"), "somebody");
+        assert_eq!(told(&[pod.clone()]), [""; 0], "its owner is gone, and it will be");
+        pod.owner_is_judged = false;
+        assert_eq!(told(&[pod]), ["Pod a evil"]);
     }
 
     #[test]
@@ -171,7 +178,7 @@ pub(crate) mod tests {
         assert_eq!(told(&[cron.clone(), job.clone()]), ["Job nightly-1 evil"]);
         job.is_over = true;
         assert_eq!(told(&[cron, job.clone()]), [""; 0]);
-        job.owner = None;
+        (job.owner, job.owner_is_judged) = (None, false);
         assert_eq!(told(&[job]), ["Job nightly-1 evil"]);
     }
 

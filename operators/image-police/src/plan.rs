@@ -386,7 +386,8 @@ mod tests {
     fn ip_07_deletions_of_the_last_minute_count_for_the_cap() {
         let pods = (0..5).map(|number| workload(Kind::Pod, &format!("pod-{number}"), "evil")).collect();
         let mut observed = observed(vec![list("a", json!({"maxDeletionsPerMinute": 3}))], pods);
-        observed.known.deletions = vec![NOW - SignedDuration::from_secs(20), NOW - SignedDuration::from_secs(70)];
+        observed.known.deletions =
+            vec![NOW - SignedDuration::from_secs(20), NOW - SignedDuration::from_secs(70)];
         let plan = plan(&observed);
         assert_eq!(told(&plan), ["Delete pod-0", "Delete pod-1"]);
         assert_eq!(enforced(&plan), "DeletionCapReached");

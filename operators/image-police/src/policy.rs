@@ -188,7 +188,9 @@ fn allowed(regime: &Regime) -> String {
                 let name = glob::expression(&allowed.name);
                 let tags: Vec<String> = allowed.tags.iter().map(|tag| glob::expression(tag)).collect();
                 if !tags.is_empty() {
-                    patterns.push(("meant", format!("{name}:(?:{})", tags.join("|"))));
+                    let tagged = matches("meant", &format!("{name}:(?:{})", tags.join("|")));
+                    // A pattern of a name would take the beginning of a digest for a part of the name.
+                    patterns.push(format!("!i.meant.contains('@') && {tagged}"));
                 }
                 patterns.extend(digests("meant", &name, allowed));
             }
@@ -196,25 +198,22 @@ fn allowed(regime: &Regime) -> String {
     }
     let list = |all: &[String]| all.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(", ");
     let mut text = format!("i.written in [{}] || i.meant in [{}]", list(&written), list(&meant));
-    for (field, pattern) in patterns {
+    for pattern in patterns {
         // Writing to a String does not fail.
-        let _ = write!(text, " || i.{field}.matches({})", quoted(&format!("^(?:{pattern})$")));
+        let _ = write!(text, " || ({pattern})");
     }
     text
 }
 
-/// The patterns of the digests of a name, with any tag or none before them.
-fn digests<'a>(
-    field: &'static str,
-    name: &'a str,
-    allowed: &'a AllowedImage,
-) -> impl Iterator<Item = (&'static str, String)> + use<> {
-    let all: Vec<_> = allowed
-        .digests
-        .iter()
-        .map(|digest| (field, format!("{name}(?::[^/@]*)?@{}", regex::escape(digest))))
-        .collect();
-    all.into_iter()
+/// Whether an image has one of the digests of a name, with any tag or none before it.
+fn digests(field: &str, name: &str, allowed: &AllowedImage) -> Vec<String> {
+    let digests = allowed.digests.iter();
+    digests.map(|digest| matches(field, &format!("{name}(?::[^/@]*)?@{}", regex::escape(digest)))).collect()
+}
+
+/// Whether a field of the image `i` matches a pattern as a whole.
+fn matches(field: &str, pattern: &str) -> String {
+    format!("i.{field}.matches({})", quoted(&format!("^(?:{pattern})$")))
 }
 
 /// A text as the expression language writes it.

@@ -11,6 +11,7 @@ use k8s_openapi::api::{
         Volume,
     },
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 use kubewright::{Object, owner};
 use serde_json::{Value, json};
@@ -110,6 +111,8 @@ pub struct Workload {
     pub created: Option<Timestamp>,
     /// The uid of the object that controls it, of whatever kind.
     pub owner: Option<String>,
+    /// Whether that one is of a kind that is judged.
+    pub owner_is_judged: bool,
     /// The images that it uses.
     pub uses: Vec<Use>,
     /// Whether it is scaled to zero or suspended.
@@ -139,6 +142,7 @@ impl Workload {
             uid: meta.uid.clone().unwrap_or_default(),
             created: meta.creation_timestamp.as_ref().map(|time| time.0),
             owner: owner::controller_of(meta).map(|reference| reference.uid.clone()),
+            owner_is_judged: owner::controller_of(meta).is_some_and(is_judged),
             uses: pod.map(uses).unwrap_or_default(),
             rests: object.rests(),
             is_over: object.is_over(),
@@ -147,6 +151,12 @@ impl Workload {
             exemption: annotation(EXEMPT).map(|why| (why, annotation(EXEMPT_UNTIL))),
         })
     }
+}
+
+/// Whether an owner is of a kind that is judged.
+fn is_judged(owner: &OwnerReference) -> bool {
+    let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+    Kind::named(&owner.kind).is_some() && matches!(group, "" | "apps" | "batch")
 }
 
 /// The images of a pod, in the order of its fields.

@@ -18,7 +18,9 @@ const OVERHEAD: i32 = 64;
 
 /// By which its pods are known.
 pub(crate) fn labels(name: &str) -> BTreeMap<String, String> {
-    [("app", "memcached"), ("memcached_cr", name)].map(|(key, value)| (key.to_owned(), value.to_owned())).into()
+    [("app", "memcached"), ("memcached_cr", name)]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
 }
 
 /// The same as autoscalers read it.

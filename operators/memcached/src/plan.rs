@@ -94,7 +94,9 @@ fn conflict(observed: &Observed) -> Option<String> {
     fn foreign<K: Object>(found: Option<&Arc<K>>, memcached: &Memcached) -> Option<String> {
         let found = found?;
         let theirs = !owner::is_controlled_by(&**found, memcached);
-        theirs.then(|| format!("{} {} is not this Memcached's: it is left alone", K::kind(&()), found.name_any()))
+        theirs.then(|| {
+            format!("{} {} is not this Memcached's: it is left alone", K::kind(&()), found.name_any())
+        })
     }
     let memcached = &observed.memcached;
     foreign(observed.deployment.as_ref(), memcached)

@@ -9,8 +9,8 @@ use k8s_openapi::api::{
 };
 use kube::api::DeleteParams;
 use kubewright::{
-    Context, Controller, Ensured, Error, EventType, Index, Key, Object, Outcome, Reconciler, owner, probes::Probes,
-    rbac::Verb,
+    Context, Controller, Ensured, Error, EventType, Index, Key, Object, Outcome, Reconciler, owner,
+    probes::Probes, rbac::Verb,
 };
 
 use crate::{

@@ -66,9 +66,11 @@ async fn mc_01_the_sample_gets_a_deployment_of_three_and_names_its_pods(cluster:
     assert_eq!(replicas(&cluster).await, Some(3));
     assert_eq!(nodes(&cluster).await, pods(&cluster).await);
     assert_eq!(nodes(&cluster).await.len(), 3);
-    for (type_, said) in
-        [("Available", "True AllPodsReady"), ("Progressing", "False RolledOut"), ("Degraded", "False AllPodsReady")]
-    {
+    for (type_, said) in [
+        ("Available", "True AllPodsReady"),
+        ("Progressing", "False RolledOut"),
+        ("Degraded", "False AllPodsReady"),
+    ] {
         assert_eq!(condition(&cluster, type_).await, said);
     }
     let service = cluster.get::<Service>(NAME).await.spec.expect("a spec");
@@ -130,7 +132,10 @@ async fn mc_06_the_schema_says_what_is_wrong(cluster: Cluster) {
         (json!({}), "spec.size: Required value"),
         (json!({"size": "3"}), "must be of type integer: \"string\""),
         (json!({"size": 1.5}), "must be of type int32: \"float64\""),
-        (json!({"size": -1}), "spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 0"),
+        (
+            json!({"size": -1}),
+            "spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 0",
+        ),
         (json!({"size": 1, "memoryMegabytes": 1}), "should be greater than or equal to 8"),
         (json!({"size": 1, "maxConnections": 0}), "should be greater than or equal to 1"),
         (json!({"size": 1, "extraArgs": ["-p=1"]}), "extraArgs cannot set address, port"),

@@ -21,6 +21,12 @@ pub const WHAT_IT_NEEDS: &str = "no OpenStack cloud is configured: run the opera
                                  OS_AUTH_URL and the other OS_* variables; or put them into the Secret \
                                  openstack-sg-controller of its namespace; or name a Secret in spec.cloudRef";
 
+/// Whether the environment says which cloud there is, rightly or not.
+#[must_use]
+pub fn is_configured() -> bool {
+    !matches!(of_the_environment(), Ok(None))
+}
+
 /// Gives the credentials of the surroundings, if there are any.
 type Ambient = dyn Fn() -> Result<Option<Access>, BadAccess> + Send + Sync;
 

@@ -21,7 +21,7 @@ mod schema;
 mod status;
 mod types;
 
-pub use clouds::{Clouds, SECRET, WHAT_IT_NEEDS};
+pub use clouds::{Clouds, SECRET, WHAT_IT_NEEDS, is_configured};
 use std::sync::Arc;
 
 use kubewright::command::Operator;

@@ -63,21 +63,14 @@ pub fn deployment(whitelist: &WhiteList) -> Deployment {
 pub fn own_fields(whitelist: &WhiteList) -> Deployment {
     let name = deployment_name(&whitelist.name_any());
     let labels = BTreeMap::from([("deployment".to_owned(), name.clone())]);
-    let container = Container {
-        name: "nginx".to_owned(),
-        image: Some("nginx".to_owned()),
-        ..Container::default()
-    };
+    let container =
+        Container { name: "nginx".to_owned(), image: Some("nginx".to_owned()), ..Container::default() };
     let template = PodTemplateSpec {
         metadata: Some(ObjectMeta { labels: Some(labels.clone()), ..ObjectMeta::default() }),
         spec: Some(PodSpec { containers: vec![container], ..PodSpec::default() }),
     };
     Deployment {
-        metadata: ObjectMeta {
-            name: Some(name),
-            namespace: whitelist.namespace(),
-            ..ObjectMeta::default()
-        },
+        metadata: ObjectMeta { name: Some(name), namespace: whitelist.namespace(), ..ObjectMeta::default() },
         spec: Some(DeploymentSpec {
             selector: LabelSelector { match_labels: Some(labels), match_expressions: None },
             template,

@@ -31,7 +31,8 @@ pub(crate) fn missing(path: &str, found: &Value, wanted: &Value) -> Vec<String> 
         }
         (Value::Array(found), Value::Array(wanted)) => {
             let element = |(index, wanted): (usize, &Value)| {
-                let named = found.iter().find(|one| !wanted["name"].is_null() && one["name"] == wanted["name"]);
+                let named =
+                    found.iter().find(|one| !wanted["name"].is_null() && one["name"] == wanted["name"]);
                 let found = named.or(found.get(index)).unwrap_or(&Value::Null);
                 missing(&format!("{path}[{index}]"), found, wanted)
             };

@@ -86,9 +86,11 @@ fn step(whitelist: &WhiteList, found: Option<&Deployment>) -> Step {
 /// What of a value is set.
 fn set(value: Value) -> Value {
     match value {
-        Value::Object(fields) => {
-            fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key, set(value))).collect()
-        }
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| (key, set(value)))
+            .collect(),
         Value::Array(elements) => elements.into_iter().map(set).collect(),
         other => other,
     }

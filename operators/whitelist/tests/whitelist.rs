@@ -1,6 +1,7 @@
 //! The promises of the WhiteList operator, in a whole cluster and in virtual time. `WL-` rows are those of the write-up
 //! that the sample comes from.
 
+mod faults;
 mod lab;
 
 use std::{collections::BTreeSet, time::Duration};
@@ -337,7 +338,8 @@ async fn wl_08_where_only_own_fields_are_enforced_replicas_and_annotations_survi
     cluster.create(&WhiteList::new("whitelist-sample", spec)).await;
     cluster.settle().await;
     let restarted = json!({"annotations": {"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"}});
-    let pod = json!({"containers": [{"name": "nginx", "image": "httpd"}, {"name": "extra", "image": "extra"}]});
+    let pod =
+        json!({"containers": [{"name": "nginx", "image": "httpd"}, {"name": "extra", "image": "extra"}]});
     let change = json!({"spec": {"replicas": 4, "template": {"metadata": restarted, "spec": pod}}});
     cluster.patch::<Deployment>(NAME, change).await;
     cluster.settle().await;

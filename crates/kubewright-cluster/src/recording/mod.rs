@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use kubewright_store::{Happening, Name, Revision};
+use kubewright_store::{Happening, Name};
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,6 +22,7 @@ use serde_json::Value;
 use crate::journal::{Journal, Written};
 
 pub use file::{BadRecording, Header};
+pub use kubewright_store::Revision;
 pub use replay::Unfit;
 pub(crate) use replay::replay;
 

@@ -14,7 +14,7 @@ const PER_MINUTE: usize = 120;
 /// As many in a second are without a pause.
 const RUSH: u64 = 100;
 /// For so many seconds nobody works without a pause but in a loop.
-const SECONDS: u32 = 10;
+const SECONDS: u32 = 5;
 
 pub(super) fn judge(evidence: &Evidence) -> Option<String> {
     let rest = evidence.rest?;
@@ -88,10 +88,10 @@ mod tests {
     #[test]
     fn a_rush_is_a_loop_when_it_does_not_end() {
         let mut rate = Rate::default();
-        assert!((1..=9).all(|second| !rate.is_loop(second * 1000)));
-        assert!(rate.is_loop(10_000));
+        assert!((1..=4).all(|second| !rate.is_loop(second * 1000)));
+        assert!(rate.is_loop(5000));
         let mut rate = Rate::default();
-        let total = |second: u64| (second - second / 5) * 1000;
-        assert!((1..=30).all(|second| !rate.is_loop(total(second))), "it pauses in every fifth second");
+        let total = |second: u64| (second - second / 4) * 1000;
+        assert!((1..=30).all(|second| !rate.is_loop(total(second))), "it pauses in every fourth second");
     }
 }

@@ -100,8 +100,8 @@ fn episodes_of(kind: Kind, dice: &Dice, window: Duration) -> Vec<Episode> {
     let mut episodes = Vec::new();
     for _ in 0..number {
         // Most of what an operator does is done soon after something has happened. A wrong clock is wrong from the start.
-        let from = match kind {
-            Kind::ClockSkew => Duration::ZERO,
+        let from = match (kind, dice.below(2)) {
+            (Kind::ClockSkew, _) | (_, 0) => Duration::ZERO,
             _ => window.mul_f64(0.9 * dice.fraction() * dice.fraction()),
         };
         let most = window.saturating_sub(from);

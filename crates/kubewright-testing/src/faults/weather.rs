@@ -31,6 +31,8 @@ pub(crate) struct Weather(Arc<Mutex<State>>);
 struct State {
     /// Whose plans are followed.
     source: Option<Source>,
+    /// Whether there is a new wave when the cluster has settled.
+    goes_on: bool,
     /// The plans so far, one for each wave, with when it began.
     plans: Vec<(Timestamp, Plan)>,
     running: Option<JoinHandle<()>>,
@@ -52,12 +54,24 @@ impl Weather {
             let slow = Rule::new(Fault::Latency { by: REQUEST }).on(operators()).at(Schedule::always());
             admin.inject(slow);
         }
-        self.0.lock().source = Some(Source { seed, kinds });
-        self.next(cluster).await;
+        {
+            let mut state = self.0.lock();
+            state.source = Some(Source { seed, kinds });
+            state.goes_on = true;
+        }
+        self.wave(cluster).await;
     }
 
-    /// The next wave, if there are any.
+    /// The next wave, if they go on.
     pub(crate) async fn next(&self, cluster: &Cluster) {
+        let goes_on = self.0.lock().goes_on;
+        if goes_on {
+            self.wave(cluster).await;
+        }
+    }
+
+    /// One more wave, where there were any.
+    pub(crate) async fn wave(&self, cluster: &Cluster) {
         {
             let mut state = self.0.lock();
             let Some(Source { seed, kinds }) = &state.source else { return };
@@ -80,9 +94,9 @@ impl Weather {
         }
     }
 
-    /// Waits until the wave is over; there is none after it.
+    /// Waits until the wave is over; none comes after it by itself.
     pub(crate) async fn end(&self, cluster: &Cluster) {
-        self.0.lock().source = None;
+        self.0.lock().goes_on = false;
         cluster.without_loops(self.calm()).await;
     }
 

@@ -47,10 +47,11 @@ impl Trial {
         self.evidence.rest = Some(Span { from, to: cluster.world().clock.now() });
     }
 
-    /// Deletes all that the test has made, and then what is left of what operators have made for it.
+    /// Deletes all that the test has made, while things go wrong once more, and then what is left of what operators have made for it.
     pub(super) async fn empty(&mut self, cluster: &Cluster) {
         let made = |write: &Write| write.by.user == TEST && write.did == Did::Create;
         let made: BTreeSet<_> = places(self.evidence.writes().iter().filter(|write| made(write)));
+        cluster.weather().wave(cluster).await;
         for write in there(&cluster.recording().unwrap_or_default(), &made).iter().rev() {
             delete(cluster, write).await;
         }

@@ -3,7 +3,8 @@
 mod attribute;
 mod copier;
 mod failures;
-mod mutants;
 mod guide;
+mod mutants;
 mod operator;
 mod time;
+mod twins;

@@ -81,17 +81,22 @@ async fn changes_are_refused(cluster: &Cluster) {
 }
 
 /// Beyond 1: `admission webhook "..." denied the request: container "...": image ... is not allowed by WhiteList ...`.
-#[kubewright::test(namespaces = ["default", "other"])]
+#[kubewright::test(namespaces = ["other"])]
 async fn ip_05_the_webhook_refuses_up_front(cluster: Cluster) {
     let said = "admission webhook \"images.police.foo.bar\" denied the request: container \"main\": image nginx:1.15.7 is not \
                 allowed by WhiteList default/a";
-    refuses(&cluster, "Webhook", said).await;
+    refuses(&cluster.in_namespace("default"), "Webhook", said).await;
 }
 
 /// Beyond 1.
-#[kubewright::test(namespaces = ["default", "other"])]
+#[kubewright::test(namespaces = ["other"])]
 async fn ip_05_the_policy_refuses_up_front(cluster: Cluster) {
-    refuses(&cluster, "Policy", "not allowed by WhiteList default/a: image nginx:1.15.7").await;
+    refuses(
+        &cluster.in_namespace("default"),
+        "Policy",
+        "not allowed by WhiteList default/a: image nginx:1.15.7",
+    )
+    .await;
 }
 
 /// What a policy says of an image is what the police says of it.

@@ -178,8 +178,9 @@ async fn ip_09_an_ephemeral_container_costs_its_pod_and_not_the_deployment(clust
     assert_ne!(before, after);
 }
 
-#[kubewright::test(namespaces = ["default", "other"])]
+#[kubewright::test(namespaces = ["other"])]
 async fn ip_10_a_list_holds_in_its_own_namespace(cluster: Cluster) {
+    let cluster = cluster.in_namespace("default");
     with_sample(&cluster).await;
     create(&cluster, in_namespace(deployment("any", "any"), "other")).await;
     cluster.settle().await;

@@ -14,7 +14,8 @@ use kubewright::testing::harness::{Faults, Seeds, Test, first_failure, run};
 use serde_json::json;
 
 use bug::Bug;
-use operator::{LEDGER, Page, operator, page};
+use operator::Page;
+pub(crate) use operator::{LEDGER, operator, page};
 
 /// The test of the operator.
 const STORY: Test = Test {

@@ -63,7 +63,7 @@ pub(crate) fn operator(bug: Option<Bug>) -> Operator {
 
 fn controller(bug: Option<Bug>) -> Controller {
     let press = Press { bug, remembered: Mutex::default() };
-    let writes = [Verb::Create, Verb::Update, Verb::Delete];
+    let writes = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete];
     let controller = Controller::new("press", press)
         .for_kind::<Page>()
         .writes::<Page>([Verb::Patch])
