@@ -83,7 +83,7 @@ impl Arguments {
     fn take(&mut self, name: &Ident, text: &str, input: ParseStream<'_>) -> Result<()> {
         match text {
             "controllers" => {
-                self.controllers = value::<LitStr>(name, input, r#"controllers = "*,-deployment""#)?.value()
+                self.controllers = value::<LitStr>(name, input, r#"controllers = "*,-deployment""#)?.value();
             }
             "nodes" => self.nodes = value::<LitInt>(name, input, "nodes = 3")?.base10_parse()?,
             "seed" => self.seeds = Seeds::One(value::<LitInt>(name, input, "seed = 7")?.base10_parse()?),

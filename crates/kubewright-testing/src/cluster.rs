@@ -38,7 +38,7 @@ enum Place {
     /// In this process, in virtual time.
     Simulated(kubewright_cluster::Cluster),
     /// Elsewhere, in real time.
-    Real(Real),
+    Real(Box<Real>),
 }
 
 impl Cluster {
@@ -74,7 +74,7 @@ impl Cluster {
 
     pub(crate) fn real(real: Real, namespace: &str) -> Self {
         let inner = Inner {
-            place: Place::Real(real),
+            place: Place::Real(Box::new(real)),
             operators: Mutex::default(),
             looked: Mutex::default(),
             weather: Weather::default(),

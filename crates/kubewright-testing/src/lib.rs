@@ -48,6 +48,6 @@ pub use cluster::Cluster;
 pub use conditions::Condition;
 pub use history::{History, Write};
 pub(crate) use operator::INSTALLER;
-pub use operator::{Deploy, Deployed};
+pub use operator::{Deploy, Deployed, Program, Start};
 pub use snapshot::Snapshot;
 pub use time::Answer;

@@ -17,11 +17,35 @@ use crate::Cluster;
 pub(crate) use install::INSTALLER;
 use replica::Replica;
 
+/// What [`Cluster::run`] takes: an operator, or a function that makes it. A restart calls the function again, as a new
+/// process would, so that nothing is left of what the operator had in memory; what a value shares with its controllers it
+/// keeps.
+pub trait Program {
+    /// What gives the operator of each process that starts.
+    fn start(self) -> Start;
+}
+
+/// What gives the operator of a process that starts.
+pub type Start = Box<dyn Fn() -> Arc<Operator> + Send + Sync>;
+
+impl Program for Operator {
+    fn start(self) -> Start {
+        let operator = Arc::new(self);
+        Box::new(move || Arc::clone(&operator))
+    }
+}
+
+impl<F: Fn() -> Operator + Send + Sync + 'static> Program for F {
+    fn start(self) -> Start {
+        Box::new(move || Arc::new(self()))
+    }
+}
+
 /// An operator that is about to be installed and run: `.await` does so.
 #[must_use = "it is installed and runs when it is awaited"]
 pub struct Deploy {
     cluster: Cluster,
-    operator: Operator,
+    start: Start,
     replicas: usize,
     namespaces: Vec<String>,
 }
@@ -36,7 +60,9 @@ pub struct Deployed {
 
 /// What a cluster keeps of its operator.
 pub(crate) struct State {
-    operator: Operator,
+    start: Start,
+    /// As it was first: what it is called, and which rights it declares.
+    operator: Arc<Operator>,
     installation: Installation,
     replicas: Mutex<Vec<Replica>>,
     number: usize,
@@ -53,15 +79,15 @@ impl Cluster {
     /// # use kubewright_runtime::command::{Installation, Operator};
     /// # fn operator() -> Operator { Operator::new("greeter", "1.0") }
     /// # async fn example(cluster: kubewright_testing::Cluster) {
-    /// let greeter = cluster.run(operator()).replicas(2).await;
+    /// let greeter = cluster.run(operator).replicas(2).await;
     /// greeter.restart().await;
     /// # }
     /// ```
     ///
     /// # Panics
     /// When it is awaited, and the operator makes no sense or the API server does not take it.
-    pub fn run(&self, operator: Operator) -> Deploy {
-        Deploy { cluster: self.clone(), operator, replicas: 1, namespaces: Vec::new() }
+    pub fn run(&self, operator: impl Program) -> Deploy {
+        Deploy { cluster: self.clone(), start: operator.start(), replicas: 1, namespaces: Vec::new() }
     }
 
     /// The operators that [run](Self::run) in it, or did.
@@ -87,11 +113,12 @@ impl Deploy {
     }
 
     async fn deploy(self) -> Deployed {
-        let Self { cluster, operator, replicas: number, namespaces } = self;
+        let Self { cluster, start, replicas: number, namespaces } = self;
+        let operator = start();
         let installation = Installation { namespaces, ..Installation::default() };
         install::install(&cluster, &operator, &installation).await;
         let (replicas, observed) = (Mutex::default(), Observed::new());
-        let state = Arc::new(State { operator, installation, replicas, number, observed });
+        let state = Arc::new(State { start, operator, installation, replicas, number, observed });
         cluster.states_of_operators().push(Arc::clone(&state));
         let deployed = Deployed { cluster, state };
         deployed.start();
@@ -223,10 +250,10 @@ impl Deployed {
     }
 
     fn start(&self) {
-        let State { operator, installation, replicas, number, observed } = &*self.state;
+        let State { start, installation, replicas, number, observed, .. } = &*self.state;
         let mut replicas = replicas.lock();
         for _ in 0..*number {
-            replicas.push(Replica::start(&self.cluster, operator, installation, *number > 1, observed));
+            replicas.push(Replica::start(&self.cluster, &start(), installation, *number > 1, observed));
         }
     }
 }

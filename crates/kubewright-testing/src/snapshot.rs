@@ -70,7 +70,7 @@ fn stabilise(value: &mut Value, uids: &mut BTreeMap<String, String>) {
             for (name, field) in fields {
                 match field {
                     Value::String(text) if matches!(name.as_str(), "uid" | "controller-uid") => {
-                        name_uid(text, uids)
+                        name_uid(text, uids);
                     }
                     other => stabilise(other, uids),
                 }
@@ -78,7 +78,7 @@ fn stabilise(value: &mut Value, uids: &mut BTreeMap<String, String>) {
         }
         Value::Array(items) => items.iter_mut().for_each(|item| stabilise(item, uids)),
         Value::String(text) if text.contains('T') && text.parse::<Timestamp>().is_ok() => {
-            *text = "time".to_owned()
+            *text = "time".to_owned();
         }
         _ => {}
     }

@@ -212,7 +212,7 @@ impl<'a> Looks<'a> {
             {
                 return;
             }
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         tokio::select! {
             biased;

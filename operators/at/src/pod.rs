@@ -166,7 +166,8 @@ mod tests {
 
     fn at(more: Value) -> At {
         let mut spec = json!({"schedule": "2026-01-01T00:00:00Z", "command": "echo YAY"});
-        spec.as_object_mut().expect("members").extend(more.as_object().expect("members").clone());
+        let Value::Object(more) = more else { panic!("members of a spec") };
+        spec.as_object_mut().expect("members").extend(more);
         let mut at = At::new("example-at", serde_json::from_value(spec).expect("a spec"));
         at.metadata.namespace = Some("default".to_owned());
         at.metadata.uid = Some("uid-1".to_owned());

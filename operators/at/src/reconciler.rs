@@ -44,10 +44,13 @@ pub fn book_controller() -> Controller {
 }
 
 fn of_kind<K: AtKind>(name: &str) -> Controller {
+    let managed = || Expression::Equal(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
     Controller::new(name, AtReconciler::<K>::default())
         .for_kind::<K>()
         .owns::<Pod>()
-        .labelled(Expression::Equal(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned()))
+        .labelled(managed())
+        .watches(orphaned)
+        .labelled(managed())
         .writes::<K>([Verb::Get, Verb::Delete])
         .writes_subresource::<K>("status", [Verb::Patch])
         .writes::<Pod>([Verb::Create, Verb::Patch, Verb::Delete])
@@ -96,6 +99,16 @@ impl<K: AtKind> Reconciler for AtReconciler<K> {
         }
         act(ctx, key, &*at, pod.as_ref(), plan).await
     }
+}
+
+/// The At that a pod was of which nobody controls any more: it has to be let go, whenever that is found.
+fn orphaned(pod: &Pod) -> Vec<Key> {
+    if owner::controller_of(&pod.metadata).is_some() || !finalizer::has(pod, FINALIZER) {
+        return Vec::new();
+    }
+    let name = pod.name_any();
+    let at = name.strip_suffix("-pod").map(|name| Key { namespace: pod.namespace(), name: name.to_owned() });
+    at.into_iter().collect()
 }
 
 /// Whether the pod is one of those that Ats of this kind control, or controlled before they were taken away from it.

@@ -228,7 +228,6 @@ pub struct AtStatus {
     pub conditions: Vec<Condition>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
 fn is_false(value: &bool) -> bool {
     !value
 }

@@ -13,7 +13,7 @@ use kube::{
 };
 use kubewright::testing::Cluster;
 use kubewright_at::{At, BookAt, BookAtSpec, Phase, operator};
-use lab::{at, condition, done, notes, phase, pods, refusal, table};
+use lab::{ATS, at, condition, done, notes, phase, pods, refusal, table};
 use serde_json::json;
 
 /// AT-01: before the kind had columns.
@@ -27,7 +27,7 @@ async fn at_01_a_first_crd_shows_name_and_age_and_answers_to_its_singular(cluste
         serde_json::from_value(crd).expect("a CRD");
     cluster.create(&crd).await;
     cluster.create(&at("example-at", json!({}))).await;
-    let (columns, rows) = table(&cluster).await;
+    let (columns, rows) = table(&cluster, ATS).await;
     assert_eq!(columns, ["Name", "Age"]);
     assert_eq!(rows[0][0], "example-at");
     assert_eq!(crd.spec.names.singular.as_deref(), Some("at"));
@@ -56,7 +56,7 @@ async fn at_04_the_table_shows_schedule_command_and_phase(cluster: Cluster) {
     cluster.run(operator).await;
     cluster.create(&at("example-at", json!({"schedule": "2023-07-14T10:12:00Z"}))).await;
     done(&cluster, "example-at").await;
-    let (columns, rows) = table(&cluster).await;
+    let (columns, rows) = table(&cluster, ATS).await;
     assert_eq!(columns, ["Name", "Schedule", "Command", "Phase"]);
     assert_eq!(rows, [["example-at", "2023-07-14T10:12:00Z", "echo YAY", "DONE"]]);
 }
@@ -139,6 +139,20 @@ async fn at_09_done_stays_done(cluster: Cluster) {
     assert_eq!(pods(&cluster).await, ["bad-pod"], "gone, and not run again");
 }
 
+/// AT-10: what kubectl lists of the pod afterwards. (Simulated nodes write no log; where there is one, its end is in
+/// `status.log`.)
+#[kubewright::test]
+async fn at_10_the_pod_of_a_command_that_is_done_is_listed_as_completed(cluster: Cluster) {
+    cluster.run(operator).await;
+    cluster.create(&at("example-at", json!({"command": "echo YAY"}))).await;
+    let done = done(&cluster, "example-at").await;
+    cluster.settle().await;
+    let (columns, rows) = table(&cluster, "/api/v1/namespaces/default/pods").await;
+    assert_eq!(columns[..3], ["Name", "Ready", "Status"]);
+    assert_eq!(rows[0][..3], ["example-at-pod", "0/1", "Completed"]);
+    assert_eq!(done.status.and_then(|status| status.log), None, "nobody keeps one here");
+}
+
 /// AT-11: its pod goes with it within four seconds, or is kept by who asks for that.
 #[kubewright::test]
 async fn at_11_a_deleted_at_takes_its_pod_along_unless_it_is_orphaned(cluster: Cluster) {
@@ -162,6 +176,22 @@ async fn at_11_a_deleted_at_takes_its_pod_along_unless_it_is_orphaned(cluster: C
     cluster.advance(Duration::from_secs(60)).await;
     let kept = cluster.get::<Pod>("example-at-pod").await;
     assert_eq!((kept.owner_references().len(), kept.finalizers().len()), (0, 0));
+}
+
+/// AT-11: also when nobody was there to let it go.
+#[kubewright::test]
+async fn at_11_a_pod_that_is_orphaned_while_the_operator_is_away_is_let_go_later(cluster: Cluster) {
+    let operator = cluster.run(operator).await;
+    cluster.create(&at("example-at", json!({"for": "1h"}))).await;
+    cluster.advance(Duration::from_secs(10)).await;
+    operator.stop().await;
+    let ats: Api<At> = Api::namespaced(cluster.client(), "default");
+    ats.delete("example-at", &DeleteParams::orphan()).await.expect("deleted");
+    cluster.advance(Duration::from_secs(60)).await;
+    assert_eq!(cluster.get::<Pod>("example-at-pod").await.finalizers().len(), 1);
+    operator.restart().await;
+    cluster.settle().await;
+    assert_eq!(cluster.get::<Pod>("example-at-pod").await.finalizers().len(), 0);
 }
 
 /// AT-12: the rights that it works with let it write the status, and nothing else of an At.

@@ -45,9 +45,9 @@ mod tests {
                 "batch/cronjobs delete,get,list,patch,watch",
                 "batch/jobs delete,get,list,patch,watch",
                 "events.k8s.io/events create,patch",
-                "police.foo.bar/clusterwhitelists list,watch",
+                "police.foo.bar/clusterwhitelists get,list,watch",
                 "police.foo.bar/clusterwhitelists/status patch",
-                "police.foo.bar/whitelists list,watch",
+                "police.foo.bar/whitelists get,list,watch",
                 "police.foo.bar/whitelists/status patch",
             ]
         );

@@ -4,6 +4,7 @@
 //! type and protocol where they are told, and else what the first generation had no words for: ingress, TCP, and the ether
 //! type of the prefix.
 #![expect(unreachable_pub, reason = "the derive of KubeSchema repeats each struct inside a function")]
+#![expect(clippy::duplicated_attributes, reason = "columns of one type look like one attribute to clippy")]
 
 use std::collections::BTreeMap;
 

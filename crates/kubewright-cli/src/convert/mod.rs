@@ -115,17 +115,11 @@ fn documents(source: &Source) -> anyhow::Result<Vec<Converted>> {
 
 /// The items of a `v1 List`, or the object itself.
 fn items(mut document: Value) -> Vec<Value> {
-    let is_list = document["apiVersion"] == "v1" && document["kind"] == "List";
-    match document["items"].take() {
-        Value::Array(items) if is_list => items,
-        items => {
-            if !items.is_null() {
-                document["items"] = items;
-            } else if let Some(members) = document.as_object_mut() {
-                members.retain(|name, value| name != "items" || !value.is_null());
-            }
-            vec![document]
-        }
+    let says = |field: &str, wanted: &str| document.get(field).and_then(Value::as_str) == Some(wanted);
+    let is_list = says("apiVersion", "v1") && says("kind", "List");
+    match document.get_mut("items") {
+        Some(Value::Array(items)) if is_list => std::mem::take(items),
+        _ => vec![document],
     }
 }
 

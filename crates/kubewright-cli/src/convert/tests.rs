@@ -199,12 +199,15 @@ async fn tp_07_tp_08_tp_11_a_v1beta1_definition_becomes_v1_and_structural() {
     let cluster = Cluster::start().await.expect("the cluster starts");
     let client = cluster.client();
     apply(&client, &crd).await.expect("the definition is taken");
-    let at = |spec: Value| json!({"apiVersion": "cnat.programming-kubernetes.info/v1alpha1", "kind": "At", "metadata": {"name": "a"}, "spec": spec});
-    apply(&client, &at(json!({"schedule": "x", "port": "http", "tags": ["a"]}))).await.expect("a good one");
-    let missing = apply(&client, &at(json!({}))).await.expect_err("a bad one");
+    let at = |name: &str, spec: Value| json!({"apiVersion": "cnat.programming-kubernetes.info/v1alpha1", "kind": "At", "metadata": {"name": name}, "spec": spec});
+    apply(&client, &at("good", json!({"schedule": "x", "port": "http", "tags": ["a"]})))
+        .await
+        .expect("a good one");
+    let missing = apply(&client, &at("missing", json!({}))).await.expect_err("a bad one");
     assert!(missing.contains("spec.schedule: Required value"), "{missing}");
-    let unknown =
-        apply(&client, &at(json!({"schedule": "x", "foo": "bar"}))).await.expect_err("an unknown field");
+    let unknown = apply(&client, &at("unknown", json!({"schedule": "x", "foo": "bar"})))
+        .await
+        .expect_err("an unknown field");
     assert!(
         unknown.contains(".spec.foo: field not declared in schema")
             || unknown.contains("unknown field \"spec.foo\""),

@@ -297,7 +297,10 @@ impl<K: Cached> Watch<K> {
                     if matches!(event, watcher::Event::Apply(_) | watcher::Event::Delete(_)) {
                         backoff.succeeded();
                     }
-                    if let Some(lasted) = outage.ended() {
+                    // That a list begins says nothing: it may be refused again.
+                    if !matches!(event, watcher::Event::Init)
+                        && let Some(lasted) = outage.ended()
+                    {
                         let (resource, version) = (K::plural(&self.kind), K::api_version(&self.kind));
                         tracing::info!(%resource, %version, ?lasted, "the watch works again");
                     }
@@ -386,7 +389,8 @@ fn refusal(error: &watcher::Error) -> Option<&Status> {
 }
 
 fn is_not_served(error: &watcher::Error) -> bool {
-    refusal(error).is_some_and(Status::is_not_found)
+    // A group that nobody serves is answered in plain text, which is no Status with a reason.
+    refusal(error).is_some_and(|status| status.is_not_found() || status.code == 404)
 }
 
 fn is_forbidden(error: &watcher::Error) -> bool {

@@ -48,7 +48,9 @@ pub(super) struct Ticket {
 #[derive(Debug)]
 pub(super) struct State<K> {
     objects: BTreeMap<Key, Arc<K>>,
-    by_owner: BTreeMap<String, BTreeSet<Key>>,
+    /// The uid of each owner and the key of what it owns: most owners have one or two, so that sets of their own would be
+    /// mostly empty.
+    by_owner: BTreeSet<(String, Key)>,
     tombstones: Tombstones,
     own: OwnWrites<K, Arc<Author>>,
     /// The number of the next write.
@@ -67,7 +69,7 @@ impl<K: Resource> State<K> {
     pub(super) fn new() -> Self {
         Self {
             objects: BTreeMap::new(),
-            by_owner: BTreeMap::new(),
+            by_owner: BTreeSet::new(),
             tombstones: Tombstones::default(),
             own: OwnWrites::new(),
             next_write: 0,
@@ -97,8 +99,9 @@ impl<K: Resource> State<K> {
 
     /// The objects that name `uid` as an owner, by key.
     pub(super) fn owned_by(&self, uid: &str) -> Vec<Arc<K>> {
-        let keys = self.by_owner.get(uid).into_iter().flatten();
-        keys.filter_map(|key| self.objects.get(key).cloned()).collect()
+        let from = (uid.to_owned(), Key::default());
+        let owned = self.by_owner.range(from..).take_while(|(owner, _)| owner == uid);
+        owned.filter_map(|(_, key)| self.objects.get(key).cloned()).collect()
     }
 
     /// The watch, or a list, told of an object.
@@ -271,11 +274,14 @@ impl<K: Resource> State<K> {
         let new = Arc::new(object);
         let old = self.objects.insert(key.clone(), new.clone());
         self.unconfirmed.remove(key);
-        if let Some(old) = &old {
-            self.unindex(key, old.meta());
-        }
-        for owner in new.meta().owner_references.iter().flatten() {
-            self.by_owner.entry(owner.uid.clone()).or_default().insert(key.clone());
+        let before = old.as_ref().map(|old| old.meta());
+        if !before.into_iter().flat_map(owners).eq(owners(new.meta())) {
+            if let Some(before) = before {
+                self.unindex(key, before);
+            }
+            for owner in owners(new.meta()) {
+                self.by_owner.insert((owner.to_owned(), key.clone()));
+            }
         }
         Some(match old {
             Some(old) => Change::Updated { old, new },
@@ -306,13 +312,13 @@ impl<K: Resource> State<K> {
     }
 
     fn unindex(&mut self, key: &Key, meta: &ObjectMeta) {
-        for owner in meta.owner_references.iter().flatten() {
-            if let Some(keys) = self.by_owner.get_mut(&owner.uid) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    self.by_owner.remove(&owner.uid);
-                }
-            }
+        for owner in owners(meta) {
+            self.by_owner.remove(&(owner.to_owned(), key.clone()));
         }
     }
+}
+
+/// The uids of an object's owners.
+fn owners(meta: &ObjectMeta) -> impl Iterator<Item = &str> {
+    meta.owner_references.iter().flatten().map(|owner| owner.uid.as_str())
 }

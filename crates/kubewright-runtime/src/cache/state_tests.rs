@@ -165,6 +165,15 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
+/// What somebody was told of an object.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    /// Its uid, if it is there.
+    uid: Option<u64>,
+    /// The version up to which that is so.
+    until: u64,
+}
+
 struct Run {
     server: Server,
     state: State<ConfigMap>,
@@ -178,8 +187,8 @@ struct Run {
     ended: Vec<u64>,
     /// The versions that an author was answered with and had asked for.
     own: BTreeSet<(usize, u64)>,
-    /// What an author was told last of an object: its state (uid and version), and the version up to which that is.
-    last_told: BTreeMap<(usize, usize), (Option<(u64, u64)>, u64)>,
+    /// What an author was told last of an object.
+    last_told: BTreeMap<(usize, usize), Told>,
     /// How often an author was told anything.
     times_told: [usize; AUTHORS],
 }
@@ -209,7 +218,7 @@ impl Run {
         let uid = object.metadata.uid.as_deref().and_then(|uid| uid.parse().ok()).unwrap_or(0);
         // A reconcile that begins now sees what the cache has by now.
         let now = self.state.get(&key(name)).map_or(version(object), |object| version(object));
-        self.last_told.insert((number, name), (is_there.then_some((uid, now)), now));
+        self.last_told.insert((number, name), Told { uid: is_there.then_some(uid), until: now });
         self.times_told[number] += 1;
     }
 
@@ -375,21 +384,22 @@ impl Run {
     fn check_told(&self) {
         for number in 0..AUTHORS {
             for name in 0..NAMES {
-                let (told, until) = self.last_told.get(&(number, name)).copied().unwrap_or_default();
+                let told = self.last_told.get(&(number, name)).copied().unwrap_or_default();
                 let there = self.server.objects.get(&name).copied();
                 let Some((uid, _)) = there else {
-                    assert_eq!(told, None, "{number} does not know that {name} is gone");
+                    assert_eq!(told.uid, None, "{number} does not know that {name} is gone");
                     continue;
                 };
                 assert!(
-                    told.is_none_or(|(told, _)| told == uid),
+                    told.uid.is_none_or(|told| told == uid),
                     "{number} does not know that {name} is another now"
                 );
-                let since = |event: &&Event| event.uid == uid && event.version > until;
+                let since = |event: &&Event| event.uid == uid && event.version > told.until;
                 for event in self.server.log.iter().filter(since) {
                     assert!(
                         self.own.contains(&(number, event.version)),
-                        "{number} was not told of {event:?}, but of {told:?}"
+                        "{number} was not told of {event:?} after {}",
+                        told.until
                     );
                 }
             }

@@ -18,7 +18,7 @@ const TOO_MANY: usize = 100;
 
 pub(super) fn judge(evidence: &Evidence) -> Option<String> {
     let mut recent: BTreeMap<_, VecDeque<_>> = BTreeMap::new();
-    for request in evidence.requests.iter().filter(|request| is_failed_write(request)) {
+    for request in evidence.requests.iter().filter(is_failed_write) {
         let asked = &request.asked;
         let same =
             (&asked.user, asked.verb, &asked.resource, &asked.subresource, &asked.namespace, &asked.name);

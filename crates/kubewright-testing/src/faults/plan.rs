@@ -16,6 +16,7 @@ const WINDOW: usize = 60;
 const WAVES: u64 = 1 << 20;
 
 /// One thing that goes wrong.
+#[expect(clippy::large_enum_variant, reason = "a plan has a handful of them, most of which are rules")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mishap {
     /// Requests or watches fail, as a rule says.

@@ -10,7 +10,7 @@ use crate::copier::{operator, secret};
 
 #[kubewright::test]
 async fn a_deleted_copy_comes_back(cluster: Cluster) {
-    cluster.run(operator()).await;
+    cluster.run(operator).await;
     cluster.create(&secret("login", &["password"])).await;
     cluster.settle().await;
 
@@ -21,7 +21,7 @@ async fn a_deleted_copy_comes_back(cluster: Cluster) {
 
 #[kubewright::test]
 async fn an_idle_year_brings_no_writes(cluster: Cluster) {
-    cluster.run(operator()).await;
+    cluster.run(operator).await;
     cluster.create(&secret("login", &["password"])).await;
     cluster.settle().await;
 
@@ -32,7 +32,7 @@ async fn an_idle_year_brings_no_writes(cluster: Cluster) {
 
 #[kubewright::test]
 async fn a_new_key_is_copied(cluster: Cluster) {
-    cluster.run(operator()).await;
+    cluster.run(operator).await;
     cluster.create(&secret("login", &["password"])).await;
     cluster.patch::<Secret>("login", json!({"stringData": {"user": "x"}})).await;
 
@@ -46,7 +46,7 @@ async fn a_new_key_is_copied(cluster: Cluster) {
 
 #[kubewright::test]
 async fn it_finishes_what_it_began_before_a_crash(cluster: Cluster) {
-    let operator = cluster.run(operator()).await;
+    let operator = cluster.run(operator).await;
     for writes in 0.. {
         operator.crash_after(writes);
         let name = format!("login-{writes}");
@@ -63,7 +63,7 @@ async fn it_finishes_what_it_began_before_a_crash(cluster: Cluster) {
 
 #[kubewright::test]
 async fn a_restart_changes_nothing(cluster: Cluster) {
-    let operator = cluster.run(operator()).await;
+    let operator = cluster.run(operator).await;
     cluster.create(&secret("login", &["password"])).await;
     cluster.settle().await;
 
@@ -75,7 +75,7 @@ async fn a_restart_changes_nothing(cluster: Cluster) {
 
 #[kubewright::test]
 async fn another_replica_takes_over(cluster: Cluster) {
-    let operator = cluster.run(operator()).replicas(2).await;
+    let operator = cluster.run(operator).replicas(2).await;
     cluster.advance(Duration::from_secs(5)).await;
     operator.crash_leader().await;
     cluster.create(&secret("login", &["password"])).await;

@@ -12,7 +12,8 @@ const DUE: &str = "2026-01-01T10:00:00Z";
 
 fn at(spec: Value) -> At {
     let mut all = json!({"schedule": DUE, "command": "echo YAY"});
-    all.as_object_mut().expect("members").extend(spec.as_object().expect("members").clone());
+    let Value::Object(members) = spec else { panic!("members of a spec") };
+    all.as_object_mut().expect("members").extend(members);
     let mut at = At::new("example-at", serde_json::from_value(all).expect("a spec"));
     at.metadata.namespace = Some("default".to_owned());
     at.metadata.uid = Some("uid-1".to_owned());

@@ -70,7 +70,8 @@ pub(crate) async fn notes(cluster: &Cluster, reason: &str) -> Vec<String> {
 /// What the API server says to an At `example-at` with these members.
 pub(crate) async fn refusal(cluster: &Cluster, members: Value) -> String {
     let mut object = json!({"metadata": {"name": "example-at"}});
-    object.as_object_mut().expect("an object").extend(members.as_object().expect("members").clone());
+    let Value::Object(members) = members else { panic!("members of an At") };
+    object.as_object_mut().expect("an object").extend(members);
     object["apiVersion"] = json!("cnat.study.jayground8/v1alpha1");
     object["kind"] = json!("At");
     let object: DynamicObject = serde_json::from_value(object).expect("an object");
@@ -82,9 +83,12 @@ pub(crate) async fn refusal(cluster: &Cluster, members: Value) -> String {
     }
 }
 
-/// What `kubectl get ats` shows: the titles of its columns, and the cells of its rows.
-pub(crate) async fn table(cluster: &Cluster) -> (Vec<String>, Vec<Vec<String>>) {
-    let request = http::Request::get("/apis/cnat.study.jayground8/v1alpha1/namespaces/default/ats")
+/// Where Ats are.
+pub(crate) const ATS: &str = "/apis/cnat.study.jayground8/v1alpha1/namespaces/default/ats";
+
+/// What kubectl shows of the objects at a path: the titles of the columns, and the cells of the rows.
+pub(crate) async fn table(cluster: &Cluster, path: &str) -> (Vec<String>, Vec<Vec<String>>) {
+    let request = http::Request::get(path)
         .header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
         .body(Vec::new())
         .expect("a request");

@@ -15,7 +15,8 @@ fn time(text: &str) -> Timestamp {
 fn crontab(spec: Value) -> CronTab {
     let pod = json!({"containers": [{"name": "main", "image": "main"}], "restartPolicy": "Never"});
     let mut all = json!({"schedule": "@hourly", "jobTemplate": pod});
-    all.as_object_mut().expect("members").extend(spec.as_object().expect("members").clone());
+    let Value::Object(members) = spec else { panic!("members of a spec") };
+    all.as_object_mut().expect("members").extend(members);
     let mut crontab = CronTab::new("backup", serde_json::from_value(all).expect("a spec"));
     crontab.metadata.namespace = Some("default".to_owned());
     crontab.metadata.uid = Some("uid-1".to_owned());

@@ -95,11 +95,8 @@ async fn sc_01_the_controller_talks_plain_http_to_the_proxy(cluster: Cluster) {
         .expect("data")
         .remove("config")
         .expect("a file");
-    let config = Config::from_custom_kubeconfig(
-        Kubeconfig::from_yaml(&text).expect("a kubeconfig"),
-        &KubeConfigOptions::default(),
-    );
-    let config = config.await.expect("a configuration");
+    let (file, options) = (Kubeconfig::from_yaml(&text).expect("a kubeconfig"), KubeConfigOptions::default());
+    let config = Config::from_custom_kubeconfig(file, &options).await.expect("a configuration");
     assert_eq!(config.cluster_url.to_string(), "http://localhost:8001/");
     assert!(config.auth_info.token.is_none() && config.auth_info.client_certificate.is_none());
 }

@@ -128,7 +128,7 @@ async fn a_lost_status_is_rebuilt_without_a_second_group(cluster: Cluster) {
         .await;
         if !described {
             lab.cloud.with(|cloud| {
-                cloud.groups.get_mut(&id).expect("it is there")["description"] = "edited".into()
+                cloud.groups.get_mut(&id).expect("it is there")["description"] = "edited".into();
             });
         }
         lab.operator.restart().await;
@@ -366,7 +366,7 @@ async fn a_quota_that_is_full_is_told_and_the_rest_goes_on(cluster: Cluster) {
     lab.masters().await;
     let quota = |name: &str, number: i64| {
         lab.cloud.with(|cloud| {
-            drop(cloud.quotas.entry("demo".to_owned()).or_default().insert(name.to_owned(), number.into()))
+            drop(cloud.quotas.entry("demo".to_owned()).or_default().insert(name.to_owned(), number.into()));
         });
     };
     quota("security_group", 1);

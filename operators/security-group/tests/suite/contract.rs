@@ -328,7 +328,12 @@ async fn ports(lab: &Lab, demo: &User, admin: &User) {
 
 async fn over_quota(lab: &Lab, demo: &User, admin: &User, quotas: &str) {
     let group = demo.neutron.create_group(&lab.run, "quota").await.expect("made");
-    let full = json!({"quota": {"security_group": 1, "security_group_rule": 1}});
+    // A quota below what there is already is refused.
+    let all = demo.ask(Method::GET, "/security-groups", Value::Null).await.expect("a list");
+    let all = all["security_groups"].as_array().expect("a list");
+    let rules: usize =
+        all.iter().filter_map(|group| group["security_group_rules"].as_array().map(Vec::len)).sum();
+    let full = json!({"quota": {"security_group": all.len(), "security_group_rule": rules}});
     admin.ask(Method::PUT, quotas, full).await.expect("quotas are set");
     let error = demo.neutron.create_group(&lab.run, "one too many").await.expect_err("over quota");
     assert!(error.is_over_quota(), "{error}");
@@ -341,8 +346,9 @@ async fn over_quota(lab: &Lab, demo: &User, admin: &User, quotas: &str) {
 }
 
 impl Lab {
-    /// An ID that nothing has.
+    /// An ID that nothing in the cloud has, and no other run.
     fn nobody(&self) -> String {
-        "00000000-0000-4000-8000-000000000000".to_owned()
+        let digits: String = self.run.chars().filter(char::is_ascii_digit).collect();
+        format!("00000000-0000-4000-8000-{digits:0>12}")
     }
 }

@@ -165,11 +165,9 @@ pub(crate) fn sample() -> Value {
 
 /// The sample's spec with other fields.
 pub(crate) fn sample_with(more: Value) -> Value {
-    let mut spec = sample();
-    for (name, value) in more.as_object().expect("fields") {
-        spec[name] = value.clone();
-    }
-    spec
+    let (Value::Object(mut spec), Value::Object(more)) = (sample(), more) else { panic!("fields are a map") };
+    spec.extend(more);
+    Value::Object(spec)
 }
 
 fn node(name: &str, labels: &[(&str, &str)], uuid: &str, provider: Option<&str>) -> Node {
