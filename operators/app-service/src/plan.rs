@@ -131,10 +131,10 @@ fn question(check: &Check, living: &[&Arc<Pod>]) -> Option<Question> {
             (!pods.is_empty()).then(|| Question::Exec { pods, command: command.clone() })
         }
         (None, Some(http)) => {
-            let address = |pod: &&Arc<Pod>| pod.status.as_ref()?.pod_ip.clone();
+            let address = |pod: &Arc<Pod>| pod.status.as_ref()?.pod_ip.clone();
             let bracketed = |ip: String| if ip.contains(':') { format!("[{ip}]") } else { ip };
             let uris: Vec<String> = running
-                .filter_map(|pod| address(&pod))
+                .filter_map(|pod| address(pod))
                 .map(|ip| format!("http://{}:{}{}", bracketed(ip), http.port, http.path))
                 .collect();
             (!uris.is_empty()).then_some(Question::Http(uris))

@@ -37,5 +37,5 @@ pub fn operator() -> Operator {
         .definition::<BookAt>()
         .controller(controller)
         .controller(book_controller);
-    policy::objects().iter().fold(operator, |operator, object| operator.install(object))
+    policy::objects().iter().fold(operator, Operator::install)
 }

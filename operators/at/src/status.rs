@@ -119,12 +119,13 @@ pub(crate) fn news<K: AtKind>(at: &K, old: Option<&AtStatus>, new: &AtStatus) ->
         tell(EventType::Warning, "PodLost", note);
     }
     let over = |status: &AtStatus| matches!(status.phase, Phase::Done | Phase::Missed);
-    if over(new) && !old.is_some_and(over) {
-        if let Some(condition) = conditions::find(&new.conditions, "Succeeded") {
-            let well = condition.status == "True" || condition.reason == "Skipped";
-            let kind = if well { EventType::Normal } else { EventType::Warning };
-            tell(kind, &condition.reason, condition.message.clone());
-        }
+    if over(new)
+        && !old.is_some_and(over)
+        && let Some(condition) = conditions::find(&new.conditions, "Succeeded")
+    {
+        let well = condition.status == "True" || condition.reason == "Skipped";
+        let kind = if well { EventType::Normal } else { EventType::Warning };
+        tell(kind, &condition.reason, condition.message.clone());
     }
     news
 }

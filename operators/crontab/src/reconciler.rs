@@ -40,11 +40,14 @@ pub fn controller() -> Controller {
         .concurrency(WORKERS)
 }
 
+/// Which CronTab was seen: its uid and its generation.
+type Seen = (Option<String>, Option<i64>);
+
 /// Makes the Jobs of each CronTab.
 #[derive(Debug, Default)]
 pub struct CronTabReconciler {
-    /// Those that were seen, by uid and generation: for the log alone.
-    known: Mutex<BTreeMap<Key, (Option<String>, Option<i64>)>>,
+    /// Those that were seen: for the log alone.
+    known: Mutex<BTreeMap<Key, Seen>>,
 }
 
 impl Reconciler for CronTabReconciler {

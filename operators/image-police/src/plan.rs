@@ -321,6 +321,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
+    #[expect(clippy::needless_pass_by_value, reason = "as it is written down")]
     fn list(name: &str, spec: Value) -> Arc<WhiteList> {
         let mut all = json!({"images": [{"name": "nginx", "tags": ["latest"]}]});
         for (field, value) in spec.as_object().expect("fields") {

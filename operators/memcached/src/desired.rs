@@ -41,7 +41,7 @@ fn metadata(memcached: &Memcached) -> ObjectMeta {
 }
 
 /// An object of these parts, which have its type.
-fn object<K: kubewright::Object>(memcached: &Memcached, spec: Value) -> serde_json::Result<K> {
+fn object<K: kubewright::Object>(memcached: &Memcached, spec: &Value) -> serde_json::Result<K> {
     serde_json::from_value(json!({"metadata": metadata(memcached), "spec": spec}))
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn deployment(memcached: &Memcached) -> serde_json::Result<Deployment
             },
         },
     });
-    object(memcached, spec)
+    object(memcached, &spec)
 }
 
 fn container(memcached: &Memcached) -> Value {
@@ -102,7 +102,7 @@ fn container(memcached: &Memcached) -> Value {
 /// The Service, by whose name clients reach it.
 pub(crate) fn service(memcached: &Memcached) -> serde_json::Result<Service> {
     let ports = json!([{"name": "memcached", "port": PORT, "protocol": "TCP", "targetPort": PORT}]);
-    object(memcached, json!({"selector": labels(&memcached.name_any()), "ports": ports}))
+    object(memcached, &json!({"selector": labels(&memcached.name_any()), "ports": ports}))
 }
 
 /// The budget of disruptions; one pod alone has none, so that its node can be drained.
@@ -111,5 +111,5 @@ pub(crate) fn budget(memcached: &Memcached) -> serde_json::Result<Option<PodDisr
         return Ok(None);
     }
     let selector = json!({"matchLabels": labels(&memcached.name_any())});
-    object(memcached, json!({"maxUnavailable": 1, "selector": selector})).map(Some)
+    object(memcached, &json!({"maxUnavailable": 1, "selector": selector})).map(Some)
 }

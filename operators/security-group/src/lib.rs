@@ -22,7 +22,6 @@ mod status;
 mod types;
 
 pub use clouds::{Clouds, SECRET, WHAT_IT_NEEDS, is_configured};
-use std::sync::Arc;
 
 use kubewright::command::Operator;
 pub use reconciler::{FINALIZER, controller, controller_in};
@@ -42,7 +41,7 @@ pub fn operator() -> Operator {
 
 /// The operator with other clouds than those of this machine: for tests.
 #[must_use]
-pub fn operator_in(clouds: Arc<Clouds>) -> Operator {
+pub fn operator_in(clouds: Clouds) -> Operator {
     Operator::new(NAME, env!("CARGO_PKG_VERSION"))
         .definition::<SecurityGroup>()
         .may(controller().rights())

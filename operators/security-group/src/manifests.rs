@@ -55,7 +55,7 @@ mod tests {
             "openstack.repl.info/securitygroups/status patch",
         ];
         assert_eq!(told(operator()), all);
-        let clouds = std::sync::Arc::new(Clouds::new(std::sync::Arc::new(Internet), || Ok(None)));
+        let clouds = Clouds::new(std::sync::Arc::new(Internet), || Ok(None));
         assert_eq!(told(operator_in(clouds)), all);
     }
 

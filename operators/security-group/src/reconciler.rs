@@ -27,13 +27,13 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_millis(250), Duration::fr
 /// The SecurityGroup controller, with the clouds of this machine.
 #[must_use]
 pub fn controller() -> Controller {
-    controller_in(Arc::new(Clouds::of_this_machine()))
+    controller_in(Clouds::of_this_machine())
 }
 
 /// The SecurityGroup controller: one is reconciled when it changes, when a node that it selects does, when a group that its
 /// rules name gets its ID, and as often as it asks for.
 #[must_use]
-pub fn controller_in(clouds: Arc<Clouds>) -> Controller {
+pub fn controller_in(clouds: Clouds) -> Controller {
     let interest = Arc::new(Interest::default());
     let (of_nodes, of_groups) = (Arc::clone(&interest), Arc::clone(&interest));
     Controller::new("security-group", SecurityGroupReconciler { clouds, interest })
@@ -60,7 +60,7 @@ fn keep_what_counts(node: &mut Node) {
 }
 
 struct SecurityGroupReconciler {
-    clouds: Arc<Clouds>,
+    clouds: Clouds,
     interest: Arc<Interest>,
 }
 

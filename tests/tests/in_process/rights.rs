@@ -58,7 +58,7 @@ fn operations() -> Vec<Operation> {
         of(
             "update",
             |one| one.writes::<ConfigMap>([Verb::Update]),
-            |ctx, key| async { ctx.update(&labelled(&*own(ctx, key))).await.map(drop) }.boxed(),
+            |ctx, key| async { ctx.update(&labelled(&own(ctx, key))).await.map(drop) }.boxed(),
         ),
         of(
             "patch",
@@ -369,7 +369,8 @@ async fn a_manager_knows_the_rights_to_elect_to_share_and_to_serve_webhooks() {
     let serve = |manager: &mut Manager| {
         manager.serve(server(Registration::Apply));
     };
-    let joins: [(&str, &dyn Fn(&mut Manager), &[&str]); 3] = [
+    type Join<'a> = (&'a str, &'a dyn Fn(&mut Manager), &'a [&'a str]);
+    let joins: [Join<'_>; 3] = [
         (
             "elect",
             &elect,

@@ -50,7 +50,7 @@ thread_local! {
 
 enum Plane {
     Embedded(Cluster),
-    Real(Config),
+    Real(Box<Config>),
 }
 
 /// A Kubernetes for one test.
@@ -75,7 +75,9 @@ impl Lab {
                 }
                 let kubeconfig = Kubeconfig::read_from(path).expect("a kubeconfig");
                 let options = KubeConfigOptions::default();
-                Plane::Real(Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("settings"))
+                Plane::Real(Box::new(
+                    Config::from_custom_kubeconfig(kubeconfig, &options).await.expect("settings"),
+                ))
             }
             // Without nodes, as a bare kube-apiserver with its controller manager.
             None => Plane::Embedded(Cluster::builder().nodes(0).start().await.expect("a cluster")),
@@ -83,7 +85,7 @@ impl Lab {
         let (admin, suffix) = match &plane {
             Plane::Embedded(cluster) => (cluster.client(), cluster.world().dice.suffix(8)),
             Plane::Real(config) => {
-                let client = Client::try_from(config.clone()).expect("a client");
+                let client = Client::try_from(Config::clone(config)).expect("a client");
                 (client, World::real().dice.suffix(8))
             }
         };
@@ -183,7 +185,7 @@ impl Lab {
         let client = match &self.plane {
             Plane::Embedded(cluster) => cluster.client_of_service_account(&self.namespace, name),
             Plane::Real(config) => {
-                let mut config = config.clone();
+                let mut config = Config::clone(config);
                 let user = format!("system:serviceaccount:{}:{name}", self.namespace);
                 config.auth_info.impersonate = Some(user);
                 Client::try_from(config).expect("a client")
@@ -360,7 +362,7 @@ impl Drop for Lab {
     #[expect(clippy::disallowed_methods, reason = "this is outside of every simulation")]
     fn drop(&mut self) {
         let Plane::Real(config) = &self.plane else { return };
-        let (config, mut names) = (config.clone(), std::mem::take(&mut self.further));
+        let (config, mut names) = (Config::clone(config), std::mem::take(&mut self.further));
         names.push(self.namespace.clone());
         let deleting = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

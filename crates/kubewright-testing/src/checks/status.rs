@@ -108,6 +108,7 @@ mod tests {
 
     const ORDER: &str = "shop.example/orders default/a";
 
+    #[expect(clippy::needless_pass_by_value, reason = "as it is written down")]
     fn order(generation: u32, status: Value) -> Value {
         json!({"metadata": {"uid": "1", "generation": generation}, "status": status})
     }

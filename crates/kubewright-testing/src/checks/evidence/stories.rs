@@ -25,6 +25,7 @@ pub(crate) fn at(seconds: f64) -> Timestamp {
 
 impl Story {
     /// Somebody writes: `path` is a collection and a key.
+    #[expect(clippy::needless_pass_by_value, reason = "as it is written down")]
     pub(crate) fn write(mut self, time: f64, user: &str, did: Did, path: &str, object: Value) -> Self {
         let (collection, key) = path.split_once(' ').expect("a collection and a key");
         self.writes.push(Write {
