@@ -179,14 +179,18 @@ fn a_signal_ends_it_with_zero() {
     }
 }
 
+/// Whether a line says that the pod of the WhiteList is ready.
+fn is_ready(line: &str) -> bool {
+    line.starts_with("pod default/whitelist-sample-deployment-") && line.ends_with(" ready")
+}
+
 #[test]
 fn the_same_seed_gives_the_same_names() {
     let folder = Folder::new("seed");
     let pods = |seed: &str| -> Vec<String> {
         let output = folder.run(&format!("--port 0 --samples --exit-when-ready --seed {seed}"));
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        let pods = told.lines().filter(|line| line.starts_with("pod ") && line.ends_with(" ready"));
-        pods.map(str::to_owned).collect()
+        told.lines().filter(|line| is_ready(line)).map(str::to_owned).collect()
     };
     let first = pods("7");
     assert_eq!(first.len(), 1, "{first:?}");
@@ -205,10 +209,7 @@ fn a_cluster_with_data_goes_on_where_it_was() {
     let first = folder.run("--port 0 --samples --exit-when-ready --data kept");
     let told = String::from_utf8_lossy(&first.stdout).into_owned();
     assert!(first.status.success(), "{told}{}", String::from_utf8_lossy(&first.stderr));
-    let pod = |told: &str| {
-        let ready = told.lines().find(|line| line.starts_with("pod ") && line.ends_with(" ready"));
-        ready.expect("a pod").to_owned()
-    };
+    let pod = |told: &str| told.lines().find(|line| is_ready(line)).expect("a pod").to_owned();
     let (before, name) = (token(&folder), pod(&told));
 
     let again = folder.run("--port 0 --samples --exit-when-ready --data kept");

@@ -155,7 +155,10 @@ async fn rights_that_are_granted_later_are_used_without_a_restart() {
     lab.pass(30 * MINUTE).await;
     assert_eq!(cache.unsynced(), ["configmaps"]);
     let told = lines.take();
-    assert!((1..=7).contains(&told.len()), "at once, and every five minutes: {told:#?}");
+    assert!(
+        (1..=14).contains(&told.len()),
+        "watch and controller, at once and every five minutes: {told:#?}"
+    );
     assert!(told[0].contains("list") && told[0].contains("configmaps"), "{told:#?}");
 
     grant(&lab, "reads", &["get", "list", "watch"]).await;

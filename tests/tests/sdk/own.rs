@@ -63,7 +63,7 @@ fn patching(log: &Log<String>) -> Controller {
             Ok(Outcome::Done)
         })
     });
-    Controller::new("test", reconciler).for_kind::<ConfigMap>()
+    Controller::new("test", reconciler).for_kind::<ConfigMap>().selecting(OURS)
 }
 
 #[tokio::test(start_paused = true)]
@@ -128,7 +128,7 @@ async fn other_controllers_and_other_keys_hear_of_a_write() {
         let map_key = Key::of(map);
         vec![Key::of(map), Key { name: format!("of-{}", map_key.name), ..map_key }]
     };
-    let mine = patching(&log).watches(also).concurrency(2);
+    let mine = patching(&log).watches(also).selecting(OURS).concurrency(2);
     let heard = others.clone();
     let theirs = Controller::new(
         "other",
@@ -139,7 +139,7 @@ async fn other_controllers_and_other_keys_hear_of_a_write() {
     );
     lab.link().delay_watches(Duration::from_millis(100));
     lab.link().slow_down(Duration::from_millis(50));
-    let _running = run(&lab, [mine, theirs.for_kind::<ConfigMap>()]);
+    let _running = run(&lab, [mine, theirs.for_kind::<ConfigMap>().selecting(OURS)]);
     lab.settle().await;
     lab.put("configmaps", "a", json!({})).await;
     lab.settle().await;

@@ -142,10 +142,10 @@ impl Apart {
         let (faults, dead) = (faults.clone(), Arc::clone(&death));
         lives.spawn(async move {
             loop {
-                let mut manager = Manager::new(faults.client(&client, &dead), world.clone());
+                let mut manager = Manager::in_process(faults.client(&client, &dead), world.clone());
                 for builtin in kubewright_controllers::select(names).expect("known names") {
                     for controller in builtin.controllers(&setup()) {
-                        manager.add(controller);
+                        manager.add(controller.all_own_events());
                     }
                 }
                 // Dropping the manager's future ends its reconciles between two writes.

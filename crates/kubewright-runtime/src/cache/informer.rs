@@ -361,6 +361,8 @@ impl<K: Cached> Watch<K> {
         let (resource, version) = (K::plural(&self.kind), K::api_version(&self.kind));
         if is_gone(error) {
             tracing::debug!(%resource, %version, "the watch fell behind; listing again");
+        } else if is_over(error) {
+            tracing::debug!(%resource, %version, "the client has ended");
         } else if !outage.is_to_be_told() {
             tracing::debug!(%resource, %version, retry_in = ?delay, %error, "the watch still fails");
         } else if is_not_served(error) {
@@ -385,6 +387,18 @@ fn refusal(error: &watcher::Error) -> Option<&Status> {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
         | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => Some(status),
         _ => None,
+    }
+}
+
+/// Whether the client has ended, as when the process does.
+fn is_over(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => {
+            matches!(error, kube::Error::Service(error) if error.is::<tower::buffer::error::Closed>())
+        }
+        _ => false,
     }
 }
 

@@ -267,3 +267,18 @@ fn workloads(name: &str, image: &str) -> Vec<Value> {
         object("batch/v1", "CronJob", &json!({"schedule": "@yearly", "jobTemplate": {"spec": job}})),
     ]
 }
+
+/// WL-14: the sample of the write-up's first half, whose kind was called the same, has a group of its own.
+#[kubewright::test]
+async fn wl_14_the_sample_and_the_police_are_installed_together(cluster: Cluster) {
+    with_sample(&cluster).await;
+    cluster.run(kubewright_whitelist::operator).await;
+    let sample: kubewright_whitelist::WhiteList =
+        serde_saphyr::from_str(kubewright_whitelist::manifests::SAMPLE).expect("the sample is a WhiteList");
+    cluster.create(&sample).await;
+    cluster.settle().await;
+    assert!(status(&cluster, "whitelist-sample").await.observed_generation.is_some(), "the police's");
+    let ready = cluster.get::<kubewright_whitelist::WhiteList>("whitelist-sample").await.status;
+    assert!(ready.is_some_and(|status| status.ready), "the sample's");
+    assert_eq!(deployments(&cluster).await, ["whitelist-sample-deployment"], "its image is on the list");
+}
