@@ -70,6 +70,7 @@ impl Cluster {
     /// # Panics
     /// When it is refused.
     pub async fn create<K: Object>(&self, object: &K) -> K {
+        self.weather().next(self).await;
         let api = self.api::<K>(object.meta().namespace.as_deref());
         match api.create(&PostParams::default(), &untyped(object)).await {
             Ok(created) => self.noted(typed(created)),
@@ -84,6 +85,7 @@ impl Cluster {
     /// # Panics
     /// When it is refused.
     pub async fn update<K: Object>(&self, object: &K) -> K {
+        self.weather().next(self).await;
         let name = object.meta().name.as_deref().unwrap_or_default();
         let api = self.api::<K>(object.meta().namespace.as_deref());
         match api.replace(name, &PostParams::default(), &untyped(object)).await {
@@ -97,6 +99,7 @@ impl Cluster {
     /// # Panics
     /// When it is refused.
     pub async fn patch<K: Object>(&self, name: &str, patch: Value) -> K {
+        self.weather().next(self).await;
         self.look_at(Subject::of::<K>(self.namespace(), name));
         match self.api::<K>(None).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await {
             Ok(patched) => typed(patched),
@@ -109,6 +112,7 @@ impl Cluster {
     /// # Panics
     /// When it is refused.
     pub async fn delete<K: Object>(&self, name: &str) {
+        self.weather().next(self).await;
         self.look_at(Subject::of::<K>(self.namespace(), name));
         if let Err(error) = self.api::<K>(None).delete(name, &DeleteParams::default()).await {
             self.failed::<K>("delete", name, &error);

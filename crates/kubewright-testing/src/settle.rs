@@ -24,15 +24,17 @@ impl Cluster {
     /// its queue or with a worker, or one that failed and is tried again within a minute, and no request is under way.
     ///
     /// Renewals of leases are no work, and what is planned for later (`requeue_after` an hour, the next run of a CronJob) is
-    /// none before its time. Where a test runs under faults, it is waited until they are over; then there are new ones. Of a
+    /// none before its time. Where a test runs under faults, it is waited until they are over; there are new ones when the
+    /// test goes on. Of a
     /// real cluster only the operators of the test are known: they have to be at rest for a second.
     ///
     /// # Panics
     /// When there is no rest within ten minutes of cluster time; with who has written what in the last one.
     pub async fn settle(&self) {
+        self.weather().next(self).await;
         self.without_loops(self.weather().calm()).await;
         self.without_loops(self.come_to_rest()).await;
-        self.weather().next(self).await;
+        self.weather().rest();
     }
 
     async fn come_to_rest(&self) {

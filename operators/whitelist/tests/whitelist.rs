@@ -354,7 +354,7 @@ async fn wl_08_where_only_own_fields_are_enforced_replicas_and_annotations_survi
 }
 
 /// Whatever goes wrong on the way: the Deployment comes back as it is meant to be.
-#[kubewright::test(seeds = 200, faults)]
+#[kubewright::test(seeds = 3, faults)]
 async fn wl_04_the_deployment_comes_back_whatever_goes_wrong(cluster: Cluster) {
     cluster.run(kubewright_whitelist::operator).await;
     cluster.create(&WhiteList::new("whitelist-sample", sample())).await;

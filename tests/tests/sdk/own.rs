@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     harness::{Log, does, run},
-    lab::{Lab, Only},
+    lab::{Lab, OURS, Only},
     link::Cut,
 };
 

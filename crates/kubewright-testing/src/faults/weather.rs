@@ -31,8 +31,10 @@ pub(crate) struct Weather(Arc<Mutex<State>>);
 struct State {
     /// Whose plans are followed.
     source: Option<Source>,
-    /// Whether there is a new wave when the cluster has settled.
+    /// Whether there are new waves.
     goes_on: bool,
+    /// Whether the cluster has settled since the last one.
+    is_due: bool,
     /// The plans so far, one for each wave, with when it began.
     plans: Vec<(Timestamp, Plan)>,
     running: Option<JoinHandle<()>>,
@@ -47,7 +49,7 @@ struct Source {
 }
 
 impl Weather {
-    /// The first wave begins, and there will be others: a new one each time that the cluster has
+    /// The first wave begins, and there will be others: a new one each time that the test does something after the cluster has
     /// [settled](Cluster::settle), until it [ends](Self::end).
     pub(crate) async fn begin(&self, cluster: &Cluster, seed: u64, kinds: BTreeSet<Kind>) {
         if let Some(admin) = cluster.admin() {
@@ -62,10 +64,18 @@ impl Weather {
         self.wave(cluster).await;
     }
 
-    /// The next wave, if they go on.
+    /// The cluster has settled: the next wave begins when the test does something. Until then it sees the cluster at rest.
+    pub(crate) fn rest(&self) {
+        self.0.lock().is_due = true;
+    }
+
+    /// The test does something: the next wave begins, if they go on and it is due.
     pub(crate) async fn next(&self, cluster: &Cluster) {
-        let goes_on = self.0.lock().goes_on;
-        if goes_on {
+        let begins = {
+            let mut state = self.0.lock();
+            std::mem::take(&mut state.is_due) && state.goes_on
+        };
+        if begins {
             self.wave(cluster).await;
         }
     }

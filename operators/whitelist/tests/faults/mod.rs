@@ -16,7 +16,7 @@ async fn is_ready(cluster: &Cluster) {
     assert_eq!(spec.replicas, Some(1));
 }
 
-#[kubewright::test(seeds = 200, faults)]
+#[kubewright::test(seeds = 3, faults)]
 async fn a_whitelist_has_its_deployment_whatever_goes_wrong(cluster: Cluster) {
     cluster.run(operator).await;
     cluster.create(&WhiteList::new("x", sample())).await;

@@ -1,5 +1,5 @@
 //! Operators with bugs: each is caught within 200 seeds, by a test and checks that know of none of them; the operator
-//! without a bug passes 1,000.
+//! without a bug passes as many, and 1,000 when asked.
 
 mod bug;
 mod operator;
@@ -21,7 +21,7 @@ pub(crate) use operator::{LEDGER, operator, page};
 const STORY: Test = Test {
     package: env!("CARGO_PKG_NAME"),
     module: module_path!(),
-    name: "the_operator_without_a_bug_passes_a_thousand_seeds",
+    name: "the_operator_without_a_bug_passes_two_hundred_seeds",
     controllers: "garbagecollector",
     nodes: 0,
     namespaces: &["press", LEDGER],
@@ -80,6 +80,12 @@ async fn printed(cluster: &Cluster, name: &str, text: &str) -> ConfigMap {
 }
 
 #[test]
+fn the_operator_without_a_bug_passes_two_hundred_seeds() {
+    run(&STORY, |cluster| story(cluster, None));
+}
+
+#[test]
+#[ignore = "takes minutes"]
 fn the_operator_without_a_bug_passes_a_thousand_seeds() {
     run(&Test { seeds: Seeds::First(1000), ..STORY }, |cluster| story(cluster, None));
 }
