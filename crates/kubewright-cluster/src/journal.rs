@@ -1,7 +1,7 @@
 //! Who wrote what: the last commits of a cluster, each with the request that it was made for.
 //!
-//! A client in this process says whose request it makes ([`under`]) for as long as the API server works on it, and the
-//! store, where it is [kept](Journaled), notes that with the commit. So the built-in controllers are told of as well as
+//! A client in this process says whose request it makes (`under`) for as long as the API server works on it, and the
+//! store, where it is kept (`Journaled`), notes that with the commit. So the built-in controllers are told of as well as
 //! operators and the test itself; what the API server writes of its own accord has nobody's name.
 
 use std::collections::VecDeque;

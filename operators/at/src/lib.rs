@@ -3,7 +3,7 @@
 //! An At `x` waits (`PENDING`) until its schedule, then gets the pod `x-pod` that runs its command (`RUNNING`), and says what
 //! became of it (`DONE`). Two groups serve the kind; one reconciler works for both.
 //!
-//! [`plan`] is the whole of the decision, as a pure function; [`controller`] and [`book_controller`] are what a manager runs;
+//! [`plan()`] is the whole of the decision, as a pure function; [`controller`] and [`book_controller`] are what a manager runs;
 //! [`manifests`] is what a cluster needs before them.
 //!
 //! **Once** rests on three facts. The pod's name is the At's, so of two attempts one is refused. The pod has a finalizer,

@@ -1,6 +1,6 @@
 //! The CronTab operator: each CronTab makes a Job whenever its schedule is due.
 //!
-//! [`plan`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`manifests`] is what a
+//! [`plan()`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`manifests`] is what a
 //! cluster needs before it: the CRD and the rights of the operator's service account.
 //!
 //! **One Job for each tick** rests on three facts. A run's Job is called after the run, so of two attempts one is refused.

@@ -1,7 +1,7 @@
 //! The Container Image Police: workloads may only use the images that a list of their namespace names.
 //!
 //! A [`WhiteList`] names images. What uses another one is deleted, scaled to zero, refused or reported, as the list says;
-//! a namespace without a list is left alone. [`plan`] is the whole of the decision, as a pure function of a namespace;
+//! a namespace without a list is left alone. [`plan()`] is the whole of the decision, as a pure function of a namespace;
 //! [`controller`] is what a manager runs; [`manifests`] is what a cluster needs before it.
 
 mod act;

@@ -1,6 +1,6 @@
 //! The Memcached operator: a Memcached is a Deployment of memcached behind a Service, of as many pods as it says.
 //!
-//! [`plan`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`manifests`] is what a
+//! [`plan()`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`manifests`] is what a
 //! cluster needs before it. With `spec.checkStats` each pod is asked for its `stats`, and what they say is a condition.
 
 mod desired;

@@ -69,7 +69,7 @@ impl Controller {
         self
     }
 
-    /// Which annotation pauses an object of the own kind, instead of [`PAUSED`]. While its value is `"true"` no event leads
+    /// Which annotation pauses an object of the own kind, instead of [`PAUSED`](crate::PAUSED). While its value is `"true"` no event leads
     /// to a reconcile of the object, its deletion neither: finalizers hold it. As soon as it is taken away the object is
     /// reconciled, whatever the predicates say. A reconcile that goes on is not broken off.
     #[must_use]
