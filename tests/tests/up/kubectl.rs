@@ -46,13 +46,15 @@ fn wl_01_there_are_no_deployments_before() {
 #[ignore = "needs kubectl: cargo xtask test"]
 async fn wl_02_the_sample_is_applied_gets_its_deployment_and_takes_it_along() {
     let up = Up::start("apply", &["--samples"]);
-    let deleted = up.kubectl("delete whitelist whitelist-sample");
+    up.eventually("get whitelists.sample.foo.bar -o name", |names| !names.is_empty()).await;
+    let deleted = up.kubectl("delete whitelists.sample.foo.bar whitelist-sample");
     assert!(deleted.starts_with("whitelist.sample.foo.bar \"whitelist-sample\" deleted"), "{deleted}");
-    up.eventually("get deploy,rs,pods -o name", str::is_empty).await;
+    up.eventually("get rs,pods -l deployment=whitelist-sample-deployment -o name", str::is_empty).await;
 
     let applied = up.apply(kubewright_whitelist::manifests::SAMPLE);
     assert_eq!(applied, "whitelist.sample.foo.bar/whitelist-sample created\n");
-    let wide = up.eventually("get deploy -o wide", |table| table.contains("1/1")).await;
+    let deployment = "get deploy --field-selector metadata.name=whitelist-sample-deployment -o wide";
+    let wide = up.eventually(deployment, |table| table.contains("1/1")).await;
     let lines: Vec<Vec<&str>> = wide.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(
         lines[0],
@@ -61,9 +63,9 @@ async fn wl_02_the_sample_is_applied_gets_its_deployment_and_takes_it_along() {
     );
     assert_eq!(lines[1][..4], [DEPLOYMENT, "1/1", "1", "1"], "{wide}");
     assert_eq!(lines[1][5..], ["nginx", "nginx", "deployment=whitelist-sample-deployment"], "{wide}");
-    assert_eq!(lines.len(), 2, "{wide}");
 
-    let whitelist = up.eventually("get wl whitelist-sample", |table| table.contains("true")).await;
+    let whitelist =
+        up.eventually("get whitelists.sample.foo.bar whitelist-sample", |table| table.contains("true")).await;
     assert!(whitelist.starts_with("NAME"), "{whitelist}");
     assert!(whitelist.contains("READY") && whitelist.contains("AGE"), "{whitelist}");
 }

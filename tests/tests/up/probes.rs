@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::Api;
 use kube::api::PostParams;
 use kubewright_runtime::probes::{Command, Exec, Probes};
@@ -55,6 +55,10 @@ async fn what_commands_in_processes_find_becomes_a_condition_and_one_that_hangs_
     let connect = Connect { kubeconfig: Some(up.kubeconfig()), ..Connect::default() };
     let (client, _) = connect.client(Metrics::new().requests()).await.expect("a client");
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
+    let accounts: Api<ServiceAccount> = Api::default_namespaced(client.clone());
+    while accounts.get_opt("default").await.expect("an answer").is_none() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     for (name, _) in QUESTIONS {
         let pod = json!({"metadata": {"name": name}, "spec": {
             "terminationGracePeriodSeconds": 1, "automountServiceAccountToken": false,
