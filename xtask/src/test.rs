@@ -1,6 +1,9 @@
 //! `cargo xtask test`
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -48,8 +51,8 @@ pub(crate) fn test_all() -> Result<()> {
     }
     let mut passed = run_and_read(&mut alone, |line| summary.read(line))?;
 
-    run(&mut cargo(["build", "--package", "kubewright-cli"]))?;
-    let mut outside = cargo(["test", "--package", "kubewright-tests", "--test", "up", "--", "--ignored"]);
+    run(&mut cargo(["build", "--workspace", "--bin", "kubewright"]))?;
+    let mut outside = ignored_ones_of("up");
     outside.env("KUBEWRIGHT", target().join("debug/kubewright"));
     let mut remarks = Vec::new();
     for Client { tests, variable, tool } in clients() {
@@ -63,7 +66,7 @@ pub(crate) fn test_all() -> Result<()> {
     }
     let mut told = Summary::default();
     passed &= run_and_read(&mut outside, |line| told.read(line))?;
-    summary.add_ignored_ones(&told);
+    summary.add_ignored_ones(told);
 
     match envtest::go() {
         Ok(go) => {
@@ -79,17 +82,19 @@ pub(crate) fn test_all() -> Result<()> {
 
     match OpenStack::start() {
         Ok(openstack) => {
-            let package =
-                ["test", "--package", "kubewright-security-group", "--test", "suite", "--", "--ignored"];
             let mut told = Summary::default();
-            let mut tests = cargo(package);
+            let mut tests = ignored_ones_of("suite");
             passed &= run_and_read(tests.env("OPENSTACK_URL", &openstack.url), |line| told.read(line))?;
-            summary.add_ignored_ones(&told);
+            summary.add_ignored_ones(told);
         }
         Err(reason) => remarks.push(format!("the tests on OpenStack DID NOT RUN: {reason}")),
     }
 
-    eprintln!("\n== {summary}");
+    eprintln!();
+    for line in summary.failures() {
+        eprintln!("{line}");
+    }
+    eprintln!("== {summary}");
     for line in remarks {
         eprintln!("== {line}");
     }
@@ -97,6 +102,12 @@ pub(crate) fn test_all() -> Result<()> {
         bail!("some tests failed");
     }
     Ok(())
+}
+
+/// The tests of this name that `cargo test` ignores. Of the whole workspace: a package alone would be built with other
+/// features, and so nearly everything once more.
+fn ignored_ones_of(test: &str) -> Command {
+    cargo(["test", "--workspace", "--test", test, "--", "--ignored"])
 }
 
 /// Tests that need a program which Rust does not bring along.
