@@ -43,8 +43,8 @@ impl From<bool> for Status {
 /// # fn example(world: &World, widget: &ConfigMap) {
 /// let mut conditions = Vec::new();
 /// let ready = Wanted::new("Ready", Status::True, "AllReplicasReady").message("3 of 3 replicas are ready").of(widget);
-/// assert!(conditions::set(&mut conditions, &ready, world));
-/// assert!(!conditions::set(&mut conditions, &ready, world), "nothing changed");
+/// assert!(conditions::set(&mut conditions, &ready, world.clock.now()));
+/// assert!(!conditions::set(&mut conditions, &ready, world.clock.now()), "nothing changed");
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
