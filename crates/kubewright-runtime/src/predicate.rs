@@ -218,6 +218,7 @@ mod tests {
         }
     }
 
+    /// RT-03.
     #[test]
     fn predicates_combine() {
         let (old, new) = (config(1, "a"), config(1, "b"));

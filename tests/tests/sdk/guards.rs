@@ -43,6 +43,7 @@ fn condition<'a>(stored: &'a Value, type_: &str) -> &'a Value {
     all.find(|condition| condition["type"] == type_).unwrap_or(&Value::Null)
 }
 
+/// OS-13.
 #[tokio::test(start_paused = true)]
 async fn a_cleanup_is_tried_until_it_succeeds_and_people_see_why_it_does_not() {
     let (lab, log, works) = (Lab::new().await, Log::new(), Arc::new(Mutex::new(false)));

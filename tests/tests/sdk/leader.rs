@@ -90,6 +90,7 @@ fn workers(ledger: &Ledger) -> Vec<String> {
     workers
 }
 
+/// OS-14.
 #[tokio::test(start_paused = true)]
 async fn one_replica_works_and_its_lease_reads_as_client_gos_does() {
     let (lab, ledger) = (Lab::new().await, Ledger::default());
@@ -106,6 +107,7 @@ async fn one_replica_works_and_its_lease_reads_as_client_gos_does() {
     ledger.assert_no_overlap();
 }
 
+/// OS-14.
 #[tokio::test(start_paused = true)]
 async fn a_standby_takes_over_within_the_lease_duration_when_the_leader_dies() {
     let (lab, ledger) = (Lab::new().await, Ledger::default());

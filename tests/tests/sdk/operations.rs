@@ -56,6 +56,7 @@ fn by_name() -> Controller {
     .selecting(OURS)
 }
 
+/// OS-15.
 #[tokio::test(start_paused = true)]
 async fn metrics_say_what_became_of_reconciles() {
     let Some(lab) = Lab::only_embedded(Only::ExactTimes).await else { return };
@@ -205,6 +206,7 @@ fn places(maps: &[std::sync::Arc<ConfigMap>]) -> Vec<String> {
         .collect()
 }
 
+/// OS-11.
 #[tokio::test(start_paused = true)]
 async fn only_the_namespaces_that_were_named_are_looked_at() {
     let (mut lab, log) = (Lab::new().await, Log::new());
@@ -251,6 +253,7 @@ async fn only_the_namespaces_that_were_named_are_looked_at() {
     assert_eq!(keys(None).len(), 4);
 }
 
+/// OS-11.
 #[tokio::test(start_paused = true)]
 async fn a_manager_that_names_no_namespace_looks_at_all() {
     let (mut lab, log) = (Lab::new().await, Log::new());

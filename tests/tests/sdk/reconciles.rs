@@ -39,6 +39,7 @@ async fn every_object_that_is_there_is_reconciled_once_when_the_manager_starts()
     assert_eq!(log.entries(), ["a", "b"]);
 }
 
+/// RT-01.
 #[tokio::test(start_paused = true)]
 async fn an_event_is_answered_at_once() {
     let (lab, log) = (Lab::new().await, Log::new());
@@ -62,6 +63,7 @@ async fn an_event_is_answered_at_once() {
     assert!(took < lab.tolerance(), "{took:?}");
 }
 
+/// RT-09.
 #[tokio::test(start_paused = true)]
 async fn a_burst_of_changes_of_one_object_is_one_reconcile_more() {
     let (lab, log) = (Lab::new().await, Log::new());
@@ -93,6 +95,7 @@ async fn a_burst_of_changes_of_one_object_is_one_reconcile_more() {
     assert!(seen.len() as u128 <= 2 + burst.as_millis() / 100, "{seen:?} in {burst:?}");
 }
 
+/// RT-09.
 #[tokio::test(start_paused = true)]
 async fn two_workers_never_hold_one_key_and_two_keys_do_not_wait_for_one_another() {
     let (lab, log) = (Lab::new().await, Log::new());
@@ -127,6 +130,7 @@ async fn two_workers_never_hold_one_key_and_two_keys_do_not_wait_for_one_another
     assert!(overlapping(false) > 0);
 }
 
+/// RT-04, OS-16.
 #[tokio::test(start_paused = true)]
 async fn requeue_after_an_hour_comes_an_hour_later() {
     let Some(lab) = Lab::only_embedded(Only::LongTimes).await else { return };
@@ -148,6 +152,7 @@ async fn requeue_after_an_hour_comes_an_hour_later() {
     assert_eq!(running.counters.of("test").requeues_after, 4);
 }
 
+/// RT-02.
 #[tokio::test(start_paused = true)]
 async fn what_happens_to_a_child_reconciles_its_owner() {
     let (lab, log) = (Lab::new().await, Log::new());
@@ -183,6 +188,7 @@ async fn a_child_that_changes_hands_reconciles_both_owners() {
     assert_eq!(log.entries(), ["a", "b"]);
 }
 
+/// RT-05.
 #[tokio::test(start_paused = true)]
 async fn the_deletion_of_the_object_itself_reaches_the_reconciler() {
     let (lab, log) = (Lab::new().await, Log::new());
@@ -218,6 +224,7 @@ async fn a_mapping_is_asked_about_before_and_after() {
     assert_eq!(log.entries(), ["one", "one", "two", "two"]);
 }
 
+/// RT-03.
 #[tokio::test(start_paused = true)]
 async fn a_predicate_holds_back_the_events_of_its_source_only() {
     let (lab, log) = (Lab::new().await, Log::new());

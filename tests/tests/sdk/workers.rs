@@ -79,6 +79,7 @@ async fn the_annotation_that_pauses_can_be_another_or_none() {
     assert_eq!(log.take(), ["ours", "usual"]);
 }
 
+/// RT-04.
 #[tokio::test(start_paused = true)]
 async fn retries_come_back_as_fast_as_the_rate_limit_says() {
     let Some(lab) = Lab::only_embedded(Only::ExactTimes).await else { return };

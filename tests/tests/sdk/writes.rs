@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
 use kubewright_runtime::{Context, Controller, Deletion, Ensured, Error, EventType, Key, Outcome, finalizer};
 use serde_json::json;
@@ -189,6 +189,37 @@ async fn ensure_creates_changes_what_differs_and_then_writes_nothing() {
     assert_eq!(stored["metadata"]["labels"], json!({"app": "web", "theirs": "x"}));
     assert_eq!(stored["immutable"], true);
     assert_eq!(running.counters.of("test").writes, 2);
+}
+
+/// RT-06, RT-08: reads answer with the object or nothing, writes with the object as it is stored.
+#[tokio::test(start_paused = true)]
+async fn a_write_of_the_status_writes_nothing_else() {
+    let (lab, log) = (Lab::new().await, Log::new());
+    let answers = log.clone();
+    let controller = Controller::new(
+        "test",
+        does(move |ctx: &Context, key| {
+            let answers = answers.clone();
+            Box::pin(async move {
+                let Some(pod) = ctx.get::<Pod>(key) else { return Ok(Outcome::Done) };
+                let mut changed = (*pod).clone();
+                changed.metadata.labels = Some([("app".to_owned(), "other".to_owned())].into());
+                changed.status.get_or_insert_default().phase = Some("Running".into());
+                let stored = ctx.update_status(&changed).await?;
+                answers.push((stored.metadata.labels, stored.status.and_then(|status| status.phase)));
+                let none = Key { name: "none".into(), ..key.clone() };
+                assert!(ctx.get::<Pod>(&none).is_none() && ctx.live::<Pod>(&none).await?.is_none());
+                Ok(Outcome::Done)
+            })
+        }),
+    );
+    lab.put("pods", "a", json!({"metadata": {"labels": {"app": "web"}}, "status": {"phase": "Pending"}})).await;
+    let _running = run(&lab, [controller.for_kind::<Pod>()]);
+    lab.settle().await;
+    let web = Some([("app".to_owned(), "web".to_owned())].into());
+    assert_eq!(log.take(), [(web, Some("Running".to_owned()))]);
+    let stored = lab.stored("pods", "a").await.unwrap_or_default();
+    assert_eq!((&stored["metadata"]["labels"]["app"], &stored["status"]["phase"]), (&json!("web"), &json!("Running")));
 }
 
 #[tokio::test(start_paused = true)]
