@@ -1,7 +1,7 @@
 //! The AppService operator: an AppService is a number of busybox pods, made without a Deployment.
 //!
-//! [`plan()`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`manifests`] is what a
-//! cluster needs before it. With `spec.check` the pods are asked how they are, by a command in them or by HTTP: what they say is
+//! [`plan()`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`operator`] is all of it, with
+//! what installs it. With `spec.check` the pods are asked how they are, by a command in them or by HTTP: what they say is
 //! an event like any other, and a condition.
 
 pub mod check;

@@ -4,7 +4,7 @@
 //! became of it (`DONE`). Two groups serve the kind; one reconciler works for both.
 //!
 //! [`plan()`] is the whole of the decision, as a pure function; [`controller`] and [`book_controller`] are what a manager runs;
-//! [`manifests`] is what a cluster needs before them.
+//! [`operator`] is all of it, with what installs it.
 //!
 //! **Once** rests on three facts. The pod's name is the At's, so of two attempts one is refused. The pod has a finalizer,
 //! so it cannot go before the status says what became of it, and a pod that is not there was never made. And before the pod

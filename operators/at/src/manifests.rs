@@ -1,39 +1,19 @@
-//! What a cluster needs before the operator runs, and the sample.
+//! The sample. What installs the operator is [`operator`](crate::operator)'s to say; here it is held to what is promised.
 
-use kube::api::DynamicObject;
-use kubewright::{Error, command::Installation};
-
-use crate::{operator, policy};
-
-/// The namespace that the operator lives in.
-pub const NAMESPACE: &str = "at-system";
-/// The service account that the operator runs as.
-pub const SERVICE_ACCOUNT: &str = "at";
 /// The sample as a user applies it.
 pub const SAMPLE: &str = include_str!("../config/samples/cnat_v1alpha1_at.yaml");
 
-/// The CRDs, the namespace, the service account and its rights, and the policy, in the order in which they are to be
-/// applied. (`at manifests` prints these and the Deployment.)
-///
-/// # Errors
-/// When one of them is no JSON object, which no input can bring about.
-pub fn manifests() -> Result<Vec<DynamicObject>, Error> {
-    let mut objects = operator().manifests(&Installation { crds_only: true, ..Installation::default() })?;
-    objects.extend(operator().manifests(&Installation { rights_only: true, ..Installation::default() })?);
-    for object in policy::objects() {
-        objects.push(serde_json::from_value(object)?);
-    }
-    Ok(objects)
-}
-
 #[cfg(test)]
 mod tests {
+    use kubewright::command::Installation;
+
     use super::*;
-    use crate::At;
+    use crate::{At, operator};
 
     #[test]
-    fn every_manifest_has_a_kind_and_a_name() {
-        let told: Vec<String> = manifests()
+    fn what_is_there_before_it_runs_has_a_kind_and_a_name() {
+        let told: Vec<String> = operator()
+            .prerequisites(&Installation::default())
             .expect("manifests")
             .iter()
             .map(|object| {
@@ -57,6 +37,7 @@ mod tests {
                 "ClusterRole at-metrics-reader",
                 "ValidatingAdmissionPolicy ats.cnat",
                 "ValidatingAdmissionPolicyBinding ats.cnat",
+                "Service at-metrics",
             ]
         );
     }

@@ -1,7 +1,7 @@
 //! The CronTab operator: each CronTab makes a Job whenever its schedule is due.
 //!
-//! [`plan()`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`manifests`] is what a
-//! cluster needs before it: the CRD and the rights of the operator's service account.
+//! [`plan()`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`operator`] is all of it, with
+//! what installs it: the CRD and the rights of the operator's service account.
 //!
 //! **One Job for each tick** rests on three facts. A run's Job is called after the run, so of two attempts one is refused.
 //! Before a Job is made the CronTab is read from the API server, not from a cache. And no Job of a run goes before the

@@ -1,39 +1,12 @@
-//! What a cluster needs before the operator runs, and the sample.
+//! The sample. What installs the operator is [`operator`](crate::operator)'s to say; here it is held to what is promised.
 
-use kube::api::DynamicObject;
-use kubewright::{Error, command::Installation};
-
-use crate::operator;
-
-/// The namespace that the operator lives in.
-pub const NAMESPACE: &str = "crontab-system";
-/// The service account that the operator runs as.
-pub const SERVICE_ACCOUNT: &str = "crontab";
 /// The sample as a user applies it.
 pub const SAMPLE: &str = include_str!("../config/samples/alpha_v1_crontab.yaml");
-
-/// The CRD, the namespace, the service account and its rights, in the order in which they are to be applied. (`crontab
-/// manifests` prints these and the Deployment.)
-///
-/// # Errors
-/// When one of them is no JSON object, which no input can bring about.
-pub fn manifests() -> Result<Vec<DynamicObject>, Error> {
-    let mut objects = operator().manifests(&Installation { crds_only: true, ..Installation::default() })?;
-    objects.extend(operator().manifests(&Installation { rights_only: true, ..Installation::default() })?);
-    Ok(objects)
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CronTab;
-
-    #[test]
-    fn the_first_manifest_is_the_crd() {
-        let all = manifests().expect("manifests");
-        assert_eq!(all[0].metadata.name.as_deref(), Some("crontabs.alpha.ianlewis.org"));
-        assert_eq!(all.len(), 10);
-    }
+    use crate::{CronTab, operator};
 
     /// SC-05: what it needs, and no more: to list and watch CronTabs, to make Jobs and to delete those.
     #[test]

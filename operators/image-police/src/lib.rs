@@ -2,7 +2,7 @@
 //!
 //! A [`WhiteList`] names images. What uses another one is deleted, scaled to zero, refused or reported, as the list says;
 //! a namespace without a list is left alone. [`plan()`] is the whole of the decision, as a pure function of a namespace;
-//! [`controller`] is what a manager runs; [`manifests`] is what a cluster needs before it.
+//! [`controller`] is what a manager runs; [`operator`] is all of it, with what installs it.
 
 mod act;
 mod board;
@@ -56,10 +56,11 @@ pub fn operator() -> Operator {
 /// The same, with what others look into.
 #[must_use]
 pub fn operator_with(shared: &Shared) -> Operator {
-    let police = Police::here();
+    let operator = Operator::new("image-police", env!("CARGO_PKG_VERSION"));
+    let police = Police::here(&operator);
     let deny = webhook::webhook(shared.view.clone(), police.clone());
     let (counts, seen) = (shared.counts.clone(), shared.clone());
-    Operator::new("image-police", env!("CARGO_PKG_VERSION"))
+    operator
         .definition::<WhiteList>()
         .definition::<ClusterWhiteList>()
         .webhooks(Webhooks::new("image-police").add(deny))

@@ -1,29 +1,12 @@
-//! What a cluster needs before the operator runs, and the sample.
+//! The sample. What installs the operator is [`operator`](crate::operator)'s to say; here it is held to what is promised.
 
-use kube::api::DynamicObject;
-use kubewright::{Error, command::Installation};
-
-use crate::operator;
-
-/// The namespace that the operator lives in.
-pub const NAMESPACE: &str = "image-police-system";
-/// The service account that the operator runs as.
-pub const SERVICE_ACCOUNT: &str = "image-police";
 /// The sample as a user applies it.
 pub const SAMPLE: &str = include_str!("../config/samples/police_v1beta1_whitelist.yaml");
-
-/// What is there before it runs, in the order in which it is to be applied.
-///
-/// # Errors
-/// When one of them is no JSON object, which no input can bring about.
-pub fn manifests() -> Result<Vec<DynamicObject>, Error> {
-    operator().prerequisites(&Installation::default())
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::WhiteList;
+    use crate::{WhiteList, operator};
 
     /// What it judges it may delete, and scale where that is possible; of Secrets it sees its own alone.
     #[test]

@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
+use kubewright::command::{Installation, Operator};
 
 use crate::{
     Enforcement, Exempt, Existing, Violation, WhiteListStatus,
     judge::{Offence, offences},
-    manifests,
     policy::{self, Policy},
     regime::Regime,
     rules::Rules,
@@ -34,14 +34,15 @@ pub struct Police {
 }
 
 impl Police {
-    /// In a pod the namespace of the pod's service account; elsewhere where the manifests install it.
+    /// The operator as it runs here: in a pod in the namespace of the pod's service account; elsewhere in that which it is
+    /// installed in.
     #[must_use]
-    pub fn here() -> Self {
+    pub fn here(operator: &Operator) -> Self {
         let found = std::fs::read_to_string(NAMESPACE_OF_POD).ok();
         let found = found.map(|text| text.trim().to_owned()).filter(|name| !name.is_empty());
         Self {
-            namespace: found.unwrap_or_else(|| manifests::NAMESPACE.to_owned()),
-            account: manifests::SERVICE_ACCOUNT.to_owned(),
+            namespace: found.unwrap_or_else(|| operator.home(&Installation::default())),
+            account: operator.name().to_owned(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The Memcached operator: a Memcached is a Deployment of memcached behind a Service, of as many pods as it says.
 //!
-//! [`plan()`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`manifests`] is what a
-//! cluster needs before it. With `spec.checkStats` each pod is asked for its `stats`, and what they say is a condition.
+//! [`plan()`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`operator`] is all of it, with
+//! what installs it. With `spec.checkStats` each pod is asked for its `stats`, and what they say is a condition.
 
 mod desired;
 pub mod manifests;

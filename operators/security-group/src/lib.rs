@@ -3,8 +3,8 @@
 //!
 //! Decisions are pure functions: [`identity`] says which group of the cloud is meant, [`rule::difference`] what becomes of
 //! its rules, [`membership::membership`] which ports go into it and which leave it, [`nodes::select`] which servers are
-//! meant. [`cloud`] is the client of OpenStack. [`controller`] is what a manager runs; [`manifests`] is what a cluster needs
-//! before it.
+//! meant. [`cloud`] is the client of OpenStack. [`controller`] is what a manager runs; [`operator`] is all of it, with what
+//! installs it.
 
 mod cleanup;
 pub mod cloud;

@@ -1,43 +1,20 @@
-//! What a cluster needs before the operator runs, and the sample.
+//! The sample. What installs the operator is [`operator`](crate::operator)'s to say; here it is held to what is promised.
 
-use kube::api::DynamicObject;
-use kubewright::{Error, command::Installation};
-
-use crate::operator;
-
-/// The namespace that the operator lives in.
-pub const NAMESPACE: &str = "openstack-sg-controller-system";
-/// The service account that the operator runs as.
-pub const SERVICE_ACCOUNT: &str = "openstack-sg-controller";
 /// The sample as a user applies it: the manifest of the first generation.
 pub const SAMPLE: &str = include_str!("../config/samples/openstack_v1beta1_securitygroup.yaml");
 
-/// The CRD, the namespace, the service account and its rights, in the order in which they are to be applied. (`security-group
-/// manifests` prints these and the Deployment.)
-///
-/// # Errors
-/// When one of them is no JSON object, which no input can bring about.
-pub fn manifests() -> Result<Vec<DynamicObject>, Error> {
-    let mut objects = operator().manifests(&Installation { crds_only: true, ..Installation::default() })?;
-    objects.extend(operator().manifests(&Installation { rights_only: true, ..Installation::default() })?);
-    Ok(objects)
-}
-
 #[cfg(test)]
 mod tests {
+    use kubewright::command::Installation;
+
     use super::*;
-    use crate::{Clouds, SECRET, SecurityGroup, cloud::Internet, operator_in};
+    use crate::{Clouds, SECRET, SecurityGroup, cloud::Internet, operator, operator_in};
 
     /// SG-16: the namespace and the Secret are called as those of the write-up.
     #[test]
     fn sg_16_it_lives_where_the_first_generation_did() {
-        let namespaces: Vec<_> = manifests()
-            .expect("manifests")
-            .into_iter()
-            .filter(|object| object.types.as_ref().is_some_and(|types| types.kind == "Namespace"))
-            .filter_map(|object| object.metadata.name)
-            .collect();
-        assert_eq!(namespaces, [NAMESPACE]);
+        assert_eq!(operator().home(&Installation::default()), "openstack-sg-controller-system");
+        assert_eq!(operator().name(), "openstack-sg-controller");
         assert_eq!(SECRET, "openstack-sg-controller");
     }
 

@@ -4,8 +4,8 @@
 //! its spec sees the change undone. `spec.paused` lets a human edit; a Deployment of that name that somebody else made is
 //! left alone, and the condition `Conflict` says so.
 //!
-//! [`plan()`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`manifests`] is what
-//! a cluster needs before it: the CRD and the rights of the operator's service account.
+//! [`plan()`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`operator`] is all of it,
+//! with what installs it: the CRD and the rights of the operator's service account.
 
 mod budget;
 mod desired;

@@ -285,7 +285,7 @@ async fn while_paused_a_human_may_edit_and_even_delete() {
 async fn the_program_works_under_the_rights_that_its_manifests_give_it() {
     let run = Run {
         leader_elect: true,
-        leader_elect_resource_namespace: Some(manifests::NAMESPACE.to_owned()),
+        leader_elect_resource_namespace: Some(lab::HOME.to_owned()),
         ..Run::default()
     };
     let mut told = None;
@@ -301,7 +301,7 @@ async fn the_program_works_under_the_rights_that_its_manifests_give_it() {
     lab.deployments.delete(NAME, &DeleteParams::default()).await.expect("deleted");
     lab.settle().await;
     assert_eq!(images(&lab.deployment(NAME).await), ["nginx"]);
-    let leases: Api<Lease> = Api::namespaced(lab.client.clone(), manifests::NAMESPACE);
+    let leases: Api<Lease> = Api::namespaced(lab.client.clone(), lab::HOME);
     assert!(leases.get("whitelist").await.is_ok_and(|lease| lease.spec.is_some()));
 
     let text = metrics.text();
@@ -320,11 +320,11 @@ async fn the_program_works_under_the_rights_that_its_manifests_give_it() {
 async fn everything_that_installs_it_is_taken_by_the_api_server() {
     let lab = Lab::start().await;
     let all = kubewright_whitelist::operator().manifests(&Installation::default()).expect("manifests");
-    assert_eq!(all.len(), manifests::manifests().expect("manifests").len() + 2);
-    for object in all.into_iter().skip(10) {
+    assert_eq!(all.len(), 11 + 1);
+    for object in all.into_iter().skip(11) {
         lab::install(&lab.client, &object).await;
     }
-    let deployments: Api<Deployment> = Api::namespaced(lab.client.clone(), manifests::NAMESPACE);
+    let deployments: Api<Deployment> = Api::namespaced(lab.client.clone(), lab::HOME);
     let deployment = deployments.get("whitelist").await.expect("it is there");
     assert_eq!(deployment.spec.and_then(|spec| spec.replicas), Some(1));
 }

@@ -17,11 +17,11 @@ use kube::{
     api::{DeleteParams, Patch, PatchParams, PostParams},
     core::DynamicObject,
 };
-use kubewright::{World, testing};
+use kubewright::{World, command::Installation, testing};
 use kubewright_security_group::{
     SecurityGroup,
     cloud::{Internet, Network, Neutron, Session, Transport, Trust},
-    manifests,
+    operator,
 };
 use serde_json::{Value, json};
 
@@ -250,7 +250,7 @@ impl Kubernetes {
         });
         std::fs::write(&kubeconfig, config.to_string()).expect("a file");
         let client = cluster.client();
-        for object in manifests::manifests().expect("manifests") {
+        for object in operator().prerequisites(&Installation::default()).expect("manifests") {
             install(&client, &object).await;
         }
         let (groups, nodes) = (Api::default_namespaced(client.clone()), Api::all(client));

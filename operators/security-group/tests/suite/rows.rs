@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 
 use crate::lab::{GROUP, Lab, MASTER, SAMPLE, sample, sample_with};
 
+/// Where the operator is installed.
+const HOME: &str = "openstack-sg-controller-system";
 const RULE: &str = "ingress IPv4 tcp 8888 8888 127.0.0.1/32";
 
 /// SG-01, SG-03: the manifest of the write-up, three masters whose systemUUIDs are in upper case.
@@ -336,8 +338,8 @@ async fn sg_16_the_secret_of_the_write_up_configures_it_and_may_change(cluster: 
     assert_eq!(lab.notes("FailureEnsure").await.len(), 1);
     assert_eq!(lab.cluster.get::<SecurityGroup>(SAMPLE).await.metadata.finalizers, None, "nothing holds it");
 
-    let system = lab.cluster.in_namespace(manifests::NAMESPACE);
-    assert!(lab.cluster.exists::<Namespace>(manifests::NAMESPACE).await);
+    let system = lab.cluster.in_namespace(HOME);
+    assert!(lab.cluster.exists::<Namespace>(HOME).await);
     system.create(&secret(SECRET, "wrong")).await;
     lab.cluster.advance(Duration::from_secs(61)).await;
     assert_eq!(lab.condition(SAMPLE, "Ready").await.1, "CredentialsRefused");
@@ -407,7 +409,7 @@ async fn everything_that_installs_it_is_taken_by_the_api_server(cluster: Cluster
         }
         let kind =
             kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::try_from(&types).expect("a kind"));
-        let api: Api<DynamicObject> = Api::namespaced_with(lab.cluster.client(), manifests::NAMESPACE, &kind);
+        let api: Api<DynamicObject> = Api::namespaced_with(lab.cluster.client(), HOME, &kind);
         api.create(&PostParams::default(), &object).await.expect("taken");
     }
 }

@@ -19,14 +19,18 @@ use kube::{
     api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams},
 };
 use kubewright::{
-    CancellationToken, Context, Controller, Error, Key, Manager, Outcome, Reconciler, testing::Cluster,
+    CancellationToken, Context, Controller, Error, Key, Manager, Outcome, Reconciler, command::Installation,
+    testing::Cluster,
 };
-use kubewright_whitelist::{WhiteList, WhiteListReconciler, WhiteListSpec, manifests};
+use kubewright_whitelist::{WhiteList, WhiteListReconciler, WhiteListSpec, operator};
 use serde_json::{Value, json};
 use tokio_util::sync::DropGuard;
 
 /// How much virtual time the cluster gets to do something.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where the operator is installed.
+pub(crate) const HOME: &str = "whitelist-system";
 
 pub(crate) struct Lab {
     pub(crate) client: Client,
@@ -56,13 +60,12 @@ impl Lab {
     pub(crate) async fn with(fill: impl FnOnce(Manager, Arc<Mutex<Vec<Key>>>) -> Manager) -> Self {
         let cluster = Cluster::start().await.expect("the cluster starts");
         let client = cluster.client();
-        for object in manifests::manifests().expect("the manifests are objects") {
+        for object in operator().prerequisites(&Installation::default()).expect("the manifests are objects") {
             install(&client, &object).await;
         }
         let reconciled = Arc::default();
         let stop = CancellationToken::new();
-        let client_of_operator =
-            cluster.client_of_service_account(manifests::NAMESPACE, manifests::SERVICE_ACCOUNT);
+        let client_of_operator = cluster.client_of_service_account(HOME, operator().name());
         let manager = Manager::new(client_of_operator, cluster.world().clone());
         let manager = fill(manager, Arc::clone(&reconciled));
         tokio::spawn(manager.run(stop.clone()));
