@@ -84,15 +84,12 @@ impl Sample {
         (self.operator.home(&Installation::default()), self.operator.name())
     }
 
-    /// Creates what the operator needs, where it is not there: its definitions, its service account and its rights.
+    /// Installs what the operator needs: its definitions, its service account and its rights.
     ///
     /// # Errors
     /// When the API server refuses one.
     pub(crate) async fn install(&self, admin: &Client) -> anyhow::Result<()> {
-        for object in &self.operator.prerequisites(&Installation::default())? {
-            create(admin, object).await?;
-        }
-        Ok(())
+        Ok(self.operator.prepare(admin, &Installation::default()).await?)
     }
 
     /// The operator on a client of its service account, with the name by which its webhooks are called in this process, if

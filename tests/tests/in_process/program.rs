@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, ApiResource, DynamicObject, PostParams};
+use kube::api::{Api, PostParams};
 use kubewright_cluster::{Cluster, Endpoint, Secret};
 use kubewright_runtime::command::{Installation, Operator, Run, WebhookFlags};
 use kubewright_runtime::rbac::{Observed, Verb};
@@ -54,17 +54,10 @@ fn operator() -> Operator {
 async fn an_operator_is_installed_and_runs_in_a_test_with_its_webhooks_under_its_generated_rights() {
     let cluster = Cluster::builder().controllers("").nodes(0).start().await.unwrap();
     let (operator, installation) = (operator(), Installation::default());
-    for object in operator.prerequisites(&installation).unwrap() {
-        let kind = ApiResource::from_gvk(&object.types.as_ref().unwrap().try_into().unwrap());
-        let api: Api<DynamicObject> = match &object.metadata.namespace {
-            Some(namespace) => Api::namespaced_with(cluster.client(), namespace, &kind),
-            None => Api::all_with(cluster.client(), &kind),
-        };
-        api.create(&PostParams::default(), &object).await.unwrap();
-    }
     let observed = Observed::new();
     // Twice: the second is a process that started anew.
     for name in ["first", "second"] {
+        operator.prepare(&cluster.client(), &installation).await.unwrap();
         let client = cluster.client_of_service_account(&operator.home(&installation), operator.name());
         let manager = Manager::in_process(observed.client(&client), cluster.world().clone());
         let mut manager = operator.manager(manager, &Run::default()).unwrap();

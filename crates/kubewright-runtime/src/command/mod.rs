@@ -29,11 +29,12 @@
 //! - `greeter version` says which it is.
 //!
 //! An operator declares its [webhooks](Operator::webhooks) too: `run` serves them, `manifests` has what leads to them. What a
-//! test needs of it is there as values: [`Operator::prerequisites`], [`Operator::manager`],
-//! [`Operator::webhooks_in_process`], [`Operator::rights`].
+//! test needs of it is there as values: [`Operator::prepare`], [`Operator::manager`], [`Operator::webhooks_in_process`],
+//! [`Operator::rights`].
 
 mod flags;
 mod manifests;
+mod prepare;
 mod run;
 #[cfg(test)]
 mod tests;

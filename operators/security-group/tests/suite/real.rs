@@ -13,9 +13,8 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
 use k8s_openapi::api::core::v1::Node;
 use kube::{
-    Api, Client,
+    Api,
     api::{DeleteParams, Patch, PatchParams, PostParams},
-    core::DynamicObject,
 };
 use kubewright::{World, command::Installation, testing};
 use kubewright_security_group::{
@@ -250,9 +249,7 @@ impl Kubernetes {
         });
         std::fs::write(&kubeconfig, config.to_string()).expect("a file");
         let client = cluster.client();
-        for object in operator().prerequisites(&Installation::default()).expect("manifests") {
-            install(&client, &object).await;
-        }
+        operator().prepare(&client, &Installation::default()).await.expect("it is installed");
         let (groups, nodes) = (Api::default_namespaced(client.clone()), Api::all(client));
         Self { _cluster: cluster, groups, nodes, kubeconfig }
     }
@@ -300,15 +297,4 @@ impl Kubernetes {
         })
         .await;
     }
-}
-
-async fn install(client: &Client, object: &DynamicObject) {
-    let types = object.types.as_ref().expect("a kind");
-    let kind = kube::api::GroupVersionKind::try_from(types).expect("a kind");
-    let kind = kube::api::ApiResource::from_gvk(&kind);
-    let api: Api<DynamicObject> = match object.metadata.namespace.as_deref() {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
-        None => Api::all_with(client.clone(), &kind),
-    };
-    api.create(&PostParams::default(), object).await.expect("a manifest is taken");
 }
