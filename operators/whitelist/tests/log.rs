@@ -1,24 +1,24 @@
 //! What the operator logs. A test program of its own: which log lines are wanted is a fact of the whole process, which
 //! tests on other threads would change.
 
-#[allow(dead_code, reason = "the lab serves the other tests too")]
-mod lab;
-
 use std::{
     io::{self, Write},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
-use lab::Lab;
+use kubewright::testing::Cluster;
+use kubewright_whitelist::{WhiteList, WhiteListSpec, operator};
+use parking_lot::Mutex;
 
-#[tokio::test(start_paused = true)]
-async fn wl_05_the_log_says_what_is_created() {
+#[kubewright::test]
+async fn wl_05_the_log_says_what_is_created(cluster: Cluster) {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
-    let lab = Lab::start().await;
-    lab.ready("whitelist-sample").await;
-    let text = String::from_utf8(log.0.lock().expect("no panic before").clone()).expect("text");
+    cluster.run(operator).await;
+    cluster.create(&WhiteList::new("whitelist-sample", WhiteListSpec::default())).await;
+    cluster.settle().await;
+    let text = String::from_utf8(log.0.lock().clone()).expect("text");
     let told =
         text.lines().filter(|line| line.ends_with("Creating Deployment default/whitelist-sample-deployment"));
     assert_eq!(told.count(), 1, "{text}");
@@ -31,7 +31,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("no panic before").extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
