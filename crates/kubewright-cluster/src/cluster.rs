@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::Admin;
 use crate::journal::Journal;
 use crate::kubelets::{self, Reached};
-use crate::transport::{self, Caller};
+use crate::transport::{self, Caller, Way};
 use crate::{Builder, ProcessSettings, StartError};
 
 /// How long nobody must have written for a cluster to count as settled.
@@ -90,7 +90,8 @@ impl Cluster {
     /// above all, to the sync that the event of that write brings: they hear of what they wrote themselves.
     pub(crate) fn run(&mut self, controllers: &[&Builtin], setup: &Setup) {
         let user = User::new("system:kube-controller-manager", Vec::<String>::new());
-        let reader = transport::lasting(&self.server, self.caller(user), "default");
+        let way = Way { admin: None, watches_last: true };
+        let reader = transport::client(&self.server, self.caller(user), "default", way);
         let mut manager = Manager::in_process(reader, self.world.clone());
         self.backlog = manager.backlog().clone();
         for builtin in controllers {
@@ -101,7 +102,8 @@ impl Cluster {
                     ..self.caller(writer.clone())
                 };
                 let controller = controller.never_paused().all_own_events();
-                manager.add(controller.acting_as(transport::client(&self.server, caller, "default")));
+                let writer = transport::client(&self.server, caller, "default", Way::default());
+                manager.add(controller.acting_as(writer));
             }
         }
         let shutdown = self.shutdown.child_token();
@@ -119,8 +121,8 @@ impl Cluster {
         api_server: SocketAddr,
     ) -> kube::Result<()> {
         let name = settings.node();
-        let client =
-            transport::client(&self.server, kubelets::caller(&name, self.journal.is_some()), "default");
+        let caller = kubelets::caller(&name, self.journal.is_some());
+        let client = transport::client(&self.server, caller, "default", Way::default());
         let settings = settings.kubelet(client, self.world.clone(), api_server);
         let (node, run) = ProcessNode::start(settings, self.shutdown.child_token()).await?;
         self.server.kubelets().register(name, Arc::new(Reached { node, clock: self.world.clock }));
@@ -142,14 +144,14 @@ impl Cluster {
     /// A client that acts as somebody, under the RBAC of the cluster.
     #[must_use]
     pub fn client_as(&self, user: User) -> Client {
-        self.client_of(self.caller(user), "default")
+        self.client_of(self.caller(user), "default", false)
     }
 
     /// A client that acts as a service account, under the RBAC of the cluster.
     #[must_use]
     pub fn client_of_service_account(&self, namespace: &str, name: &str) -> Client {
         let user = User::service_account(namespace, name, "");
-        self.client_of(self.caller(user), namespace)
+        self.client_of(self.caller(user), namespace, false)
     }
 
     /// A client for an operator: it acts as its service account, `program` is its user agent (and so owns the fields that
@@ -166,21 +168,16 @@ impl Cluster {
     ) -> Result<Client, http::header::InvalidHeaderValue> {
         let user = User::service_account(namespace, service_account, "");
         let caller = Caller { program: Some(HeaderValue::from_str(program)?), ..self.caller(user) };
-        Ok(match &self.admin {
-            Some(admin) => transport::lasting_behind(admin, &self.server, caller, namespace),
-            None => transport::lasting(&self.server, caller, namespace),
-        })
+        Ok(self.client_of(caller, namespace, true))
     }
 
     fn caller(&self, user: User) -> Caller {
         Caller { user, program: None, is_noted: self.journal.is_some() }
     }
 
-    fn client_of(&self, caller: Caller, default_namespace: &str) -> Client {
-        match &self.admin {
-            Some(admin) => transport::client_behind(admin, &self.server, caller, default_namespace),
-            None => transport::client(&self.server, caller, default_namespace),
-        }
+    fn client_of(&self, caller: Caller, default_namespace: &str, watches_last: bool) -> Client {
+        let way = Way { admin: self.admin.clone(), watches_last };
+        transport::client(&self.server, caller, default_namespace, way)
     }
 
     /// Lets webhooks of this process be called by the API server, without a socket: those of an operator whose

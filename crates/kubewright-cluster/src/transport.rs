@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use kube::Client;
 use kubewright_apiserver::authn::User;
 use kubewright_apiserver::http::ApiServer;
-use tower::{BoxError, Service, ServiceExt, service_fn};
+use tower::{BoxError, Service, service_fn};
 
 use crate::admin::front::Front;
 use crate::admin::{Admin, Asked};
@@ -39,47 +39,26 @@ pub(crate) struct Caller {
     pub(crate) is_noted: bool,
 }
 
+/// What is between a client and the server.
+#[derive(Default)]
+pub(crate) struct Way {
+    /// Who notes its requests, and makes some fail.
+    pub(crate) admin: Option<Admin>,
+    /// Whether its watches last for ten years, for caches: otherwise the server ends one after half an hour or more, which
+    /// spreads the clients of a large cluster; virtual years are not to be spent on that.
+    pub(crate) watches_last: bool,
+}
+
 /// A client of this caller: no socket, no TLS, no token. It does not keep the server: once the cluster has ended, its
 /// requests fail.
-pub(crate) fn client(server: &ApiServer, caller: Caller, default_namespace: &str) -> Client {
-    through(server, caller, default_namespace, |server| server)
-}
-
-/// The same for one whose requests pass an [`Admin`].
-pub(crate) fn client_behind(
-    admin: &Admin,
-    server: &ApiServer,
-    caller: Caller,
-    default_namespace: &str,
-) -> Client {
-    let admin = admin.clone();
-    through(server, caller, default_namespace, move |server| Front::new(server, admin.clone()))
-}
-
-/// A client as [`client`], for caches: its watches last for ten years. Otherwise the server ends one after half an hour or
-/// more, which spreads the clients of a large cluster; virtual years are not to be spent on that.
-pub(crate) fn lasting(server: &ApiServer, caller: Caller, default_namespace: &str) -> Client {
-    through(server, caller, default_namespace, |server| server.map_request(last))
-}
-
-/// The same for one whose requests pass an [`Admin`].
-pub(crate) fn lasting_behind(
-    admin: &Admin,
-    server: &ApiServer,
-    caller: Caller,
-    default_namespace: &str,
-) -> Client {
-    let admin = admin.clone();
-    through(server, caller, default_namespace, move |server| {
-        Front::new(server, admin.clone()).map_request(last)
-    })
-}
-
-fn last(mut request: Request<kube::client::Body>) -> Request<kube::client::Body> {
-    if let Some(uri) = lasting_watch(request.uri()) {
-        *request.uri_mut() = uri;
+pub(crate) fn client(server: &ApiServer, caller: Caller, default_namespace: &str, way: Way) -> Client {
+    let last = way.watches_last;
+    match way.admin {
+        None => through(server, caller, default_namespace, last, |server| server),
+        Some(admin) => {
+            through(server, caller, default_namespace, last, move |server| Front::new(server, admin.clone()))
+        }
     }
-    request
 }
 
 /// The same watch with no end and no bookmarks; `None` for what is no watch.
@@ -98,6 +77,7 @@ fn through<S, B>(
     server: &ApiServer,
     caller: Caller,
     default_namespace: &str,
+    watches_last: bool,
     front: impl Fn(ApiServer) -> S + Send + 'static,
 ) -> Client
 where
@@ -114,6 +94,9 @@ where
     let server = server.downgrade();
     let service = service_fn(move |mut request: Request<kube::client::Body>| {
         request.extensions_mut().insert(caller.user.clone());
+        if watches_last && let Some(uri) = lasting_watch(request.uri()) {
+            *request.uri_mut() = uri;
+        }
         if let Some(program) = &caller.program {
             request.headers_mut().entry(USER_AGENT).or_insert_with(|| program.clone());
         }
