@@ -1,31 +1,23 @@
 //! What a cluster is made of.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+mod start;
+
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use kubewright_apiserver::admission::Plugins;
-use kubewright_apiserver::authn::{
-    Authenticator, FrontProxy, KeyError, Secret, ServiceAccounts, TokenKey, TokenWebhook, User, published,
-};
+use kubewright_apiserver::authn::{FrontProxy, KeyError, Secret, ServiceAccounts, TokenWebhook, User};
 use kubewright_apiserver::authz::Mode;
-use kubewright_apiserver::bootstrap::{adopt, bootstrap};
+use kubewright_apiserver::http;
 use kubewright_apiserver::http::tls::TlsError;
-use kubewright_apiserver::http::{self, ApiServer, Config};
 use kubewright_apiserver::kinds::RuntimeConfig;
-use kubewright_apiserver::kubelet::Kubelets;
-use kubewright_apiserver::registry::{self, NodePorts, Registry, ServiceCidrs, Summary};
-use kubewright_controllers::{Setup, UnknownController};
-use kubewright_store::Store;
+use kubewright_apiserver::registry::{self, NodePorts, ServiceCidrs};
+use kubewright_controllers::UnknownController;
 use kubewright_world::{Pacing, World};
-use tokio_util::sync::CancellationToken;
 
-use crate::admin::Admin;
 use crate::cluster::administrator;
-use crate::journal::{Journal, Journaled};
-use crate::origin::Origin;
-use crate::recording::{Recording, Unfit, replay};
-use crate::{Cluster, DataDirectory, DataError, Endpoint, ProcessSettings};
+use crate::recording::{Recording, Unfit};
+use crate::{DataDirectory, DataError, Endpoint, ProcessSettings};
 
 /// Why a cluster did not start.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +45,7 @@ pub enum StartError {
     Node(#[from] kube::Error),
 }
 
-/// Settings of a [`Cluster`]; all have defaults.
+/// Settings of a [`Cluster`](crate::Cluster); all have defaults.
 #[derive(Debug)]
 pub struct Builder {
     world: Option<World>,
@@ -330,134 +322,4 @@ impl Builder {
         self.authorization = modes;
         self
     }
-
-    /// Whether the cluster begins as all simulated ones do of which nothing else is said.
-    fn begins_as_all(&self) -> bool {
-        let is_simulated = self.world.is_none() && self.pacing.is_none();
-        let is_new = self.data.is_none() && self.recording.is_none();
-        is_simulated
-            && is_new
-            && self.objects.is_none()
-            && self.endpoint.is_none()
-            && self.front_proxy.is_none()
-    }
-
-    /// Starts the cluster: when this returns the API answers, and the controllers are on their way.
-    ///
-    /// # Errors
-    /// [`StartError`].
-    ///
-    /// # Panics
-    /// Outside a tokio runtime; with a [pacing](Self::pacing), in one whose clock is not paused.
-    pub async fn start(self) -> Result<Cluster, StartError> {
-        let controllers = kubewright_controllers::select(&self.controllers)?;
-        let ca = self.endpoint.as_ref().map(Endpoint::ca_pem).unwrap_or_default();
-        let shutdown = CancellationToken::new();
-        let begins_as_all = self.begins_as_all();
-        let mut world = self.world.unwrap_or_else(|| World::simulated(self.seed));
-        let pacer = self.pacing.map(|pacing| {
-            let (clock, pacer) = pacing.begin(shutdown.clone().cancelled_owned());
-            world.clock = clock;
-            pacer
-        });
-        let origin = if begins_as_all { Some(Origin::shared().await?) } else { None };
-        let (store, key): (Arc<dyn Store<Summary>>, _) = match self.data {
-            Some(data) => {
-                let key = data.token_key()?;
-                (Arc::new(data.store), Some(key))
-            }
-            None => match origin {
-                Some(origin) => (Arc::new(origin.store()), None),
-                None => (Arc::new(replay(&self.recording.unwrap_or_default()).await?), None),
-            },
-        };
-        let journal = self
-            .journal
-            .map(|most| Journal::new(world.clock, most, origin.map_or(&[], |origin| &origin.written)));
-        let store = match &journal {
-            Some(journal) => Arc::new(Journaled { store, journal: journal.clone() }),
-            None => store,
-        };
-        let accounts = match (self.accounts, key) {
-            (Some(accounts), _) => accounts,
-            (None, Some(key)) => ServiceAccounts::new(key),
-            (None, None) => ServiceAccounts::new(token_key(&world, self.endpoint.as_ref())?),
-        };
-        let accounts = Arc::new(accounts);
-        let setup = Setup {
-            ca,
-            nodes: self.nodes,
-            accounts: Arc::clone(&accounts),
-            authority: self.endpoint.as_ref().map(Endpoint::authority),
-        };
-        let anonymous =
-            self.anonymous && !self.authorization.iter().any(|mode| matches!(mode, Mode::AlwaysAllow));
-        let mut authenticator = Authenticator::with_service_accounts(&world, accounts)
-            .with_anonymous(anonymous)
-            .with_bootstrap_tokens(self.bootstrap_tokens);
-        for (token, user) in self.tokens {
-            authenticator = authenticator.with_token(&token, user);
-        }
-        if let Some(endpoint) = &self.endpoint {
-            authenticator = authenticator.with_client_ca(endpoint.clients().clone());
-        }
-        let published = published(self.endpoint.as_ref().map(Endpoint::clients), self.front_proxy.as_ref());
-        let proxies = self.front_proxy.as_ref().map(|proxy| proxy.ca().clone());
-        if let Some(proxy) = self.front_proxy {
-            authenticator = authenticator.with_front_proxy(proxy);
-        }
-        if let Some(webhook) = self.token_webhook {
-            authenticator = authenticator.with_token_webhook(webhook);
-        }
-        let mut objects = self.objects.unwrap_or_default();
-        objects.authentication = published;
-        let authorization =
-            if self.process.is_some() { knowing_nodes(self.authorization) } else { self.authorization };
-        let registry = Registry::with(world.clone(), store, objects);
-        let registry = Arc::new(registry.with_authorization(authorization));
-        match origin {
-            Some(_) => adopt(&registry).await,
-            None => bootstrap(&registry).await?,
-        }
-        let config = Config {
-            registry,
-            authenticator,
-            shutdown: shutdown.clone(),
-            address: self
-                .endpoint
-                .as_ref()
-                .map_or_else(|| "in-process".to_owned(), |endpoint| endpoint.address().to_string()),
-            kubelets: Kubelets::default(),
-        };
-        let server = ApiServer::with(config, self.edge);
-        let admin =
-            self.admin.then(|| Admin::new(server.downgrade(), world.clone(), pacer, shutdown.clone()));
-        let mut cluster = Cluster::new(server, world, shutdown, admin, journal);
-        let address = self.endpoint.as_ref().map(Endpoint::address);
-        if let Some(endpoint) = self.endpoint {
-            cluster.serve(endpoint, proxies.as_ref())?;
-        }
-        cluster.run(&controllers, &setup);
-        if let Some(process) = self.process {
-            let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-            cluster.run_node(process, address.unwrap_or(nowhere)).await?;
-        }
-        Ok(cluster)
-    }
-}
-
-/// A key of the cluster's own. A simulation that nobody reaches over a socket takes it from its seed.
-fn token_key(world: &World, endpoint: Option<&Endpoint>) -> Result<TokenKey, KeyError> {
-    match (world.simulation(), endpoint) {
-        (Some(simulation), None) => TokenKey::of_simulation(&simulation),
-        _ => TokenKey::generate(),
-    }
-}
-
-/// Modes by which a kubelet may do its work.
-fn knowing_nodes(mut modes: Vec<Mode>) -> Vec<Mode> {
-    if !modes.iter().any(|mode| matches!(mode, Mode::Node | Mode::AlwaysAllow)) {
-        modes.insert(0, Mode::Node);
-    }
-    modes
 }

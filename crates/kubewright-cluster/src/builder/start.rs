@@ -1,0 +1,181 @@
+//! From settings to a cluster.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use kubewright_apiserver::authn::{Authenticator, KeyError, ServiceAccounts, TokenKey, published};
+use kubewright_apiserver::authz::Mode;
+use kubewright_apiserver::bootstrap::{adopt, bootstrap};
+use kubewright_apiserver::http::{ApiServer, Config};
+use kubewright_apiserver::kubelet::Kubelets;
+use kubewright_apiserver::registry::{Registry, Summary};
+use kubewright_controllers::Setup;
+use kubewright_store::Store;
+use kubewright_world::{Pacer, World};
+use tokio_util::sync::CancellationToken;
+
+use super::{Builder, StartError};
+use crate::admin::Admin;
+use crate::journal::{Journal, Journaled};
+use crate::origin::Origin;
+use crate::recording::replay;
+use crate::{Cluster, Endpoint};
+
+/// Where the objects of a cluster are.
+struct Objects {
+    store: Arc<dyn Store<Summary>>,
+    journal: Option<Journal>,
+    /// The key for tokens that is kept with them.
+    token_key: Option<TokenKey>,
+}
+
+impl Builder {
+    /// Starts the cluster: when this returns the API answers, and the controllers are on their way.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime; with a [pacing](Self::pacing), in one whose clock is not paused.
+    pub async fn start(mut self) -> Result<Cluster, StartError> {
+        let controllers = kubewright_controllers::select(&self.controllers)?;
+        let allows_all = self.authorization.iter().any(|mode| matches!(mode, Mode::AlwaysAllow));
+        self.anonymous &= !allows_all;
+        let shutdown = CancellationToken::new();
+        let origin = if self.begins_as_all() { Some(Origin::shared().await?) } else { None };
+        let (world, pacer) = self.begin_time(&shutdown);
+        let Objects { store, journal, token_key } = self.objects(&world, origin).await?;
+        let accounts = Arc::new(self.accounts(&world, token_key)?);
+        let registry = self.registry(&world, store);
+        match origin {
+            Some(_) => adopt(&registry).await,
+            None => bootstrap(&registry).await?,
+        }
+        let setup = Setup {
+            ca: self.endpoint.as_ref().map(Endpoint::ca_pem).unwrap_or_default(),
+            nodes: self.nodes,
+            accounts: Arc::clone(&accounts),
+            authority: self.endpoint.as_ref().map(Endpoint::authority),
+        };
+        let proxies = self.front_proxy.as_ref().map(|proxy| proxy.ca().clone());
+        let address = self.endpoint.as_ref().map(Endpoint::address);
+        let config = Config {
+            registry,
+            authenticator: self.authenticator(&world, accounts),
+            shutdown: shutdown.clone(),
+            address: address.map_or_else(|| "in-process".to_owned(), |address| address.to_string()),
+            kubelets: Kubelets::default(),
+        };
+        let server = ApiServer::with(config, self.edge);
+        let admin =
+            self.admin.then(|| Admin::new(server.downgrade(), world.clone(), pacer, shutdown.clone()));
+        let mut cluster = Cluster::new(server, world, shutdown, admin, journal);
+        if let Some(endpoint) = self.endpoint {
+            cluster.serve(endpoint, proxies.as_ref())?;
+        }
+        cluster.run(&controllers, &setup);
+        if let Some(process) = self.process {
+            let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            cluster.run_node(process, address.unwrap_or(nowhere)).await?;
+        }
+        Ok(cluster)
+    }
+
+    /// Whether the cluster begins as all simulated ones do of which nothing else is said.
+    fn begins_as_all(&self) -> bool {
+        let is_simulated = self.world.is_none() && self.pacing.is_none();
+        let is_new = self.data.is_none() && self.recording.is_none();
+        is_simulated
+            && is_new
+            && self.objects.is_none()
+            && self.endpoint.is_none()
+            && self.front_proxy.is_none()
+    }
+
+    /// The world of the cluster, and who lets its time pass where somebody does.
+    fn begin_time(&mut self, shutdown: &CancellationToken) -> (World, Option<Pacer>) {
+        let mut world = self.world.take().unwrap_or_else(|| World::simulated(self.seed));
+        let pacer = self.pacing.take().map(|pacing| {
+            let (clock, pacer) = pacing.begin(shutdown.clone().cancelled_owned());
+            world.clock = clock;
+            pacer
+        });
+        (world, pacer)
+    }
+
+    /// The objects that the cluster begins with: those of its folder, of a recording, of all simulated clusters, or none.
+    async fn objects(
+        &mut self,
+        world: &World,
+        origin: Option<&'static Origin>,
+    ) -> Result<Objects, StartError> {
+        let (store, token_key): (Arc<dyn Store<Summary>>, _) = match (self.data.take(), origin) {
+            (Some(data), _) => {
+                let key = data.token_key()?;
+                (Arc::new(data.store), Some(key))
+            }
+            (None, Some(origin)) => (Arc::new(origin.store()), None),
+            (None, None) => (Arc::new(replay(&self.recording.take().unwrap_or_default()).await?), None),
+        };
+        let before = origin.map_or(&[][..], |origin| &origin.written);
+        let journal = self.journal.map(|most| Journal::new(world.clock, most, before));
+        let store = match &journal {
+            Some(journal) => Arc::new(Journaled { store, journal: journal.clone() }),
+            None => store,
+        };
+        Ok(Objects { store, journal, token_key })
+    }
+
+    /// How tokens of service accounts are issued: as was said, by the key that was kept, or by one of the cluster's own. A
+    /// simulation that nobody reaches over a socket takes that from its seed.
+    fn accounts(&mut self, world: &World, kept: Option<TokenKey>) -> Result<ServiceAccounts, KeyError> {
+        if let Some(accounts) = self.accounts.take() {
+            return Ok(accounts);
+        }
+        let key = match (kept, world.simulation(), &self.endpoint) {
+            (Some(key), _, _) => key,
+            (None, Some(simulation), None) => TokenKey::of_simulation(&simulation)?,
+            (None, _, _) => TokenKey::generate()?,
+        };
+        Ok(ServiceAccounts::new(key))
+    }
+
+    /// What serves the objects, and decides who may do what.
+    fn registry(&mut self, world: &World, store: Arc<dyn Store<Summary>>) -> Arc<Registry> {
+        let mut objects = self.objects.take().unwrap_or_default();
+        objects.authentication =
+            published(self.endpoint.as_ref().map(Endpoint::clients), self.front_proxy.as_ref());
+        let mut modes = std::mem::take(&mut self.authorization);
+        if self.process.is_some() {
+            know_nodes(&mut modes);
+        }
+        Arc::new(Registry::with(world.clone(), store, objects).with_authorization(modes))
+    }
+
+    /// Who finds out who asks.
+    fn authenticator(&mut self, world: &World, accounts: Arc<ServiceAccounts>) -> Authenticator {
+        let mut authenticator = Authenticator::with_service_accounts(world, accounts)
+            .with_anonymous(self.anonymous)
+            .with_bootstrap_tokens(self.bootstrap_tokens);
+        for (token, user) in self.tokens.drain(..) {
+            authenticator = authenticator.with_token(&token, user);
+        }
+        if let Some(endpoint) = &self.endpoint {
+            authenticator = authenticator.with_client_ca(endpoint.clients().clone());
+        }
+        if let Some(proxy) = self.front_proxy.take() {
+            authenticator = authenticator.with_front_proxy(proxy);
+        }
+        if let Some(webhook) = self.token_webhook.take() {
+            authenticator = authenticator.with_token_webhook(webhook);
+        }
+        authenticator
+    }
+}
+
+/// Adds the mode by which a kubelet may do its work, where it is needed.
+fn know_nodes(modes: &mut Vec<Mode>) {
+    if !modes.iter().any(|mode| matches!(mode, Mode::Node | Mode::AlwaysAllow)) {
+        modes.insert(0, Mode::Node);
+    }
+}
