@@ -1,10 +1,16 @@
 //! The command line.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use clap::{Args, Parser, Subcommand, error::ErrorKind};
+use clap::{Args, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 use kubewright_image::Reference;
 use kubewright_world::Pacing;
+
+use crate::{about, doctor, generate, install, run, test};
 
 /// A Kubernetes in one process, and operators on it.
 #[derive(Debug, Parser)]
@@ -25,8 +31,22 @@ pub(crate) enum Command {
     Image(ImageArgs),
     /// Make manifests of ThirdPartyResources, v1beta1 CustomResourceDefinitions and old workloads into those of today
     Convert(ConvertArgs),
+    /// Write an operator's manifests: for kubectl, kustomize, Helm and the Operator Lifecycle Manager
+    Generate(generate::GenerateArgs),
+    /// Apply the definitions of an operator's kinds to a cluster
+    Install(install::InstallArgs),
+    /// Delete them, and all objects of these kinds
+    Uninstall(install::UninstallArgs),
+    /// Run an operator on this machine under the rights that it ships with
+    Run(run::RunArgs),
+    /// Run an operator's tests
+    Test(test::TestArgs),
+    /// Look at what is needed: the toolchain, the project, the cluster and your rights there
+    Doctor(doctor::DoctorArgs),
+    /// Write what makes a shell complete the command's words
+    Completion(about::CompletionArgs),
     /// Print the version of kubewright and of the Kubernetes API that it serves
-    Version,
+    Version(about::VersionArgs),
 }
 
 /// What `kubewright convert` takes. It ends with 0, with 1 when something cannot be read or converted (then nothing is
@@ -221,6 +241,13 @@ pub(crate) enum RuntimeKind {
 }
 
 impl UpArgs {
+    /// What `up --port PORT --kubeconfig FILE` takes.
+    pub(crate) fn serving(port: u16, kubeconfig: &Path) -> Result<Self, clap::Error> {
+        let words = ["up".into(), format!("--port={port}").into(), "--kubeconfig".into(), kubeconfig.into()];
+        let words: [OsString; 4] = words;
+        Self::from_arg_matches(&Self::augment_args(clap::Command::new("up")).try_get_matches_from(words)?)
+    }
+
     /// How many simulated nodes there are. Whoever has pods run wants them to run, not to be simulated; what was recorded is
     /// not to be gone on with.
     pub(crate) fn nodes(&self) -> usize {

@@ -1,17 +1,25 @@
 //! The kubewright command.
 
+mod about;
+mod access;
 mod args;
 mod change;
 mod convert;
+mod doctor;
 mod drop_in;
 mod engine;
+mod generate;
 mod image;
+mod install;
 mod kubeconfig;
 mod process_node;
 mod progress;
+mod project;
 mod report;
+mod run;
 mod samples;
 mod signals;
+mod test;
 mod up;
 mod watch;
 
@@ -29,7 +37,10 @@ use mimalloc::MiMalloc;
 use tokio::{runtime::Runtime, time::Instant};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Cli, Command, UpArgs};
+use crate::{
+    args::{Cli, Command, UpArgs},
+    project::Usage,
+};
 
 /// What of the operators' logs is shown unless `RUST_LOG` says otherwise.
 const LOGS: &str = "warn,kubewright_app_service=info,kubewright_at=info,kubewright_crontab=info,\
@@ -58,16 +69,16 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match run(&cli) {
+    match command(&cli) {
         Ok(code) => code,
         Err(error) => {
             complain(&format!("{error:#}"));
-            ExitCode::FAILURE
+            if error.is::<Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }
 
-fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
+fn command(cli: &Cli) -> anyhow::Result<ExitCode> {
     match &cli.command {
         Command::Up(args) => {
             let started = Instant::now();
@@ -77,11 +88,24 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Convert(args) => return convert::run(args),
         Command::Envtest(command) => drop_in::install::run(command)?,
         Command::Image(args) => image::run(args)?,
-        Command::Version => {
-            let _ = writeln!(io::stdout(), "kubewright {} (Kubernetes API v1.36)", env!("CARGO_PKG_VERSION"));
+        Command::Generate(args) => wait(generate::generate(args))?,
+        Command::Install(args) => wait(install::install(args))?,
+        Command::Uninstall(args) => wait(install::uninstall(args))?,
+        Command::Run(args) => {
+            log(args.quiet);
+            return wait(run::run(args));
         }
+        Command::Test(args) => return test::test(args),
+        Command::Doctor(args) => return wait(doctor::doctor(args)),
+        Command::Completion(args) => about::completion(args),
+        Command::Version(args) => about::version(args),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs what waits for others.
+fn wait<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    Runtime::new()?.block_on(work)
 }
 
 /// Tells whoever reads standard error; that may be nobody any more.

@@ -1,0 +1,64 @@
+//! `kubewright version` and `completion`.
+
+use std::io::{self, Write};
+
+use clap::{Args, CommandFactory, ValueEnum};
+use clap_complete::Shell;
+use serde_json::json;
+
+use crate::args::Cli;
+
+/// The version of the Kubernetes API that is served.
+const KUBERNETES: &str = "v1.36";
+
+/// What `kubewright version` takes.
+#[derive(Args, Debug)]
+pub(crate) struct VersionArgs {
+    /// How it is printed
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Output,
+}
+
+/// How something is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+/// What `kubewright completion` takes.
+#[derive(Args, Debug)]
+pub(crate) struct CompletionArgs {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Says which kubewright this is.
+pub(crate) fn version(args: &VersionArgs) {
+    let version = env!("CARGO_PKG_VERSION");
+    // What builds a release says it.
+    let commit = option_env!("KUBEWRIGHT_COMMIT");
+    let text = match args.output {
+        Output::Text => {
+            let commit = commit.map_or_else(String::new, |commit| format!(", commit {commit}"));
+            format!("kubewright {version} (Kubernetes API {KUBERNETES}{commit})")
+        }
+        Output::Json => {
+            let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
+            json!({"version": version, "commit": commit, "kubernetes": KUBERNETES, "platform": platform})
+                .to_string()
+        }
+    };
+    let _ = writeln!(io::stdout(), "{text}");
+}
+
+/// Writes what makes a shell complete the command's words.
+pub(crate) fn completion(args: &CompletionArgs) {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "kubewright", &mut script);
+    let _ = io::stdout().write_all(&script);
+}

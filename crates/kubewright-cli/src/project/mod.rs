@@ -1,0 +1,200 @@
+//! The project that a command works on: a Cargo package whose program is an operator.
+
+mod program;
+mod select;
+
+use std::{
+    env, fmt,
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use kubewright_layout::About;
+use serde::Deserialize;
+use serde_json::Value;
+
+pub(crate) use self::program::Program;
+
+/// Which project, and which of its programs.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ProjectArgs {
+    /// The project's Cargo.toml; by default the nearest, from this folder upwards
+    #[arg(long, value_name = "PATH")]
+    pub(crate) manifest_path: Option<PathBuf>,
+
+    /// The package, where a workspace has several
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+
+    /// The program, where a package has several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) bin: Option<String>,
+
+    /// Build with optimisations
+    #[arg(long)]
+    pub(crate) release: bool,
+}
+
+/// What was asked for makes no sense here: the command ends with 2.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// A Cargo package whose program is an operator.
+#[derive(Debug)]
+pub(crate) struct Project {
+    /// The folder of its Cargo.toml.
+    pub(crate) root: PathBuf,
+    /// The folder of Cargo.lock.
+    pub(crate) workspace: PathBuf,
+    /// The name of the package.
+    pub(crate) package: String,
+    /// The oldest Rust that it wants.
+    pub(crate) rust_version: Option<String>,
+    /// What Cargo.toml says of it.
+    pub(crate) about: About,
+    /// `[package.metadata.kubewright.generate]`.
+    pub(crate) settings: Settings,
+    bin: String,
+    release: bool,
+}
+
+/// What is generated unless flags say otherwise: `[package.metadata.kubewright.generate]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Settings {
+    pub(crate) format: Vec<String>,
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) image: Option<String>,
+    pub(crate) install_namespace: Option<String>,
+    pub(crate) replicas: Option<u16>,
+    pub(crate) namespaces: Vec<String>,
+    /// Groups of other operators' kinds, which no check can know.
+    pub(crate) external_groups: Vec<String>,
+}
+
+impl Project {
+    /// Finds the project, and the program in it.
+    ///
+    /// # Errors
+    /// [`Usage`] when there is none, or it is not clear which; when cargo cannot be run.
+    pub(crate) fn find(args: &ProjectArgs) -> anyhow::Result<Self> {
+        let here = env::current_dir().context("this folder is gone")?;
+        let mut command = cargo();
+        command.args(["metadata", "--no-deps", "--format-version=1"]);
+        if let Some(path) = &args.manifest_path {
+            command.arg("--manifest-path").arg(path);
+        }
+        let output = command.stdin(Stdio::null()).output().map_err(no_cargo)?;
+        if !output.status.success() {
+            let told = String::from_utf8_lossy(&output.stderr);
+            if told.contains("could not find `Cargo.toml`") {
+                return Err(Usage(format!(
+                    "there is no Cargo.toml in {} or above: go to the folder of an operator's project, make one with \
+                     `kubewright init`, or name one with --manifest-path",
+                    here.display()
+                ))
+                .into());
+            }
+            let reason = told.trim().trim_start_matches("error: ");
+            return Err(Usage(format!("cargo cannot read the project: {reason}")).into());
+        }
+        let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+        let near = match &args.manifest_path {
+            Some(path) => here.join(path).parent().map_or(here, Path::to_owned),
+            None => here,
+        };
+        let near = near.canonicalize().unwrap_or(near);
+        let package = select::package(&metadata, args.package.as_deref(), &near)?;
+        let bin = select::bin(package, args.bin.as_deref())?;
+        Self::of(&metadata, package, bin, args.release)
+    }
+
+    fn of(metadata: &Value, package: &Value, bin: String, release: bool) -> anyhow::Result<Self> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let root = PathBuf::from(text(&package["manifest_path"]));
+        let root = root.parent().map(Path::to_owned).unwrap_or_default();
+        let table = &package["metadata"]["kubewright"];
+        let of_table = |key: &str| match &table[key] {
+            Value::Null => Value::Object(serde_json::Map::new()),
+            value => value.clone(),
+        };
+        let mut about: About = serde_json::from_value(package.clone()).context("cargo metadata")?;
+        about.olm = serde_json::from_value(of_table("olm"))
+            .map_err(|error| Usage(format!("[package.metadata.kubewright.olm] in Cargo.toml: {error}")))?;
+        if let Some(icon) = &about.olm.icon {
+            about.olm.icon_data = std::fs::read(root.join(icon))
+                .with_context(|| format!("the icon {icon} (package.metadata.kubewright.olm.icon)"))?;
+        }
+        let settings = serde_json::from_value(of_table("generate")).map_err(|error| {
+            Usage(format!("[package.metadata.kubewright.generate] in Cargo.toml: {error}"))
+        })?;
+        Ok(Self {
+            root,
+            workspace: PathBuf::from(text(&metadata["workspace_root"])),
+            package: text(&package["name"]),
+            rust_version: package["rust_version"].as_str().map(str::to_owned),
+            about,
+            settings,
+            bin,
+            release,
+        })
+    }
+
+    /// Builds its program. What cargo says goes to standard error.
+    ///
+    /// # Errors
+    /// When it does not compile.
+    pub(crate) fn build(&self) -> anyhow::Result<Program> {
+        let mut command = self.cargo("build");
+        command.args(["--bin", &self.bin, "--message-format=json-render-diagnostics"]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(no_cargo)?;
+        let mut program = None;
+        for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
+            let message: Value = serde_json::from_str(&line?).unwrap_or_default();
+            let is_ours = message["target"]["name"] == *self.bin
+                && message["target"]["kind"]
+                    .as_array()
+                    .is_some_and(|kinds| kinds.iter().any(|kind| kind == "bin"));
+            if let Some(path) = message["executable"].as_str().filter(|_| is_ours) {
+                program = Some(PathBuf::from(path));
+            }
+        }
+        match (child.wait()?.success(), program) {
+            (true, Some(path)) => Ok(Program::new(path)),
+            (true, None) => bail!("cargo has built {}, but does not say where it is", self.bin),
+            (false, _) => bail!("{} does not compile: see what cargo says above", self.bin),
+        }
+    }
+
+    /// A command of cargo for this package.
+    pub(crate) fn cargo(&self, subcommand: &str) -> Command {
+        let mut command = cargo();
+        command.arg(subcommand).arg("--manifest-path").arg(self.root.join("Cargo.toml"));
+        command.args(["--package", &self.package]);
+        if self.release {
+            command.arg("--release");
+        }
+        command
+    }
+}
+
+/// Cargo, as whoever called us has it.
+pub(crate) fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// What to say when cargo cannot be run.
+pub(crate) fn no_cargo(error: io::Error) -> anyhow::Error {
+    anyhow::anyhow!("cargo cannot be run ({error}): install Rust, see https://rustup.rs")
+}

@@ -1,0 +1,147 @@
+//! Which package and which program, of what `cargo metadata` tells.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Usage;
+
+/// The package of this name, or the nearest to a folder, or the only operator.
+pub(super) fn package<'a>(
+    metadata: &'a Value,
+    wanted: Option<&str>,
+    near: &Path,
+) -> Result<&'a Value, Usage> {
+    let packages: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
+    let name = |package: &Value| package["name"].as_str().unwrap_or_default().to_owned();
+    let operators: Vec<&Value> = packages.iter().copied().filter(|package| is_operator(package)).collect();
+    let told = || operators.iter().map(|package| name(package)).collect::<Vec<_>>().join(", ");
+    if let Some(wanted) = wanted {
+        let found = packages.iter().copied().find(|package| package["name"] == wanted);
+        let found = found.ok_or_else(|| {
+            Usage(format!("there is no package {wanted} here; the operators are: {}", none(&told())))
+        })?;
+        return checked(found);
+    }
+    let distance = |package: &Value| {
+        let folder = Path::new(package["manifest_path"].as_str()?).parent()?;
+        near.starts_with(folder).then(|| folder.components().count())
+    };
+    let nearest = packages.iter().copied().filter_map(|package| Some((distance(package)?, package)));
+    if let Some((_, package)) = nearest.max_by_key(|(depth, _)| *depth) {
+        return checked(package);
+    }
+    match operators[..] {
+        [one] => Ok(one),
+        [] => {
+            Err(Usage("no package of this workspace is an operator: none depends on kubewright".to_owned()))
+        }
+        _ => Err(Usage(format!("there are several operators here: name one with --package: {}", told()))),
+    }
+}
+
+fn checked(package: &Value) -> Result<&Value, Usage> {
+    match is_operator(package) {
+        true => Ok(package),
+        false => Err(Usage(format!(
+            "the package {} is no operator: it does not depend on kubewright (or has no program)",
+            package["name"].as_str().unwrap_or_default()
+        ))),
+    }
+}
+
+fn is_operator(package: &Value) -> bool {
+    let dependencies = package["dependencies"].as_array().into_iter().flatten();
+    let sdk = ["kubewright", "kubewright-runtime"];
+    let mut names = dependencies.filter_map(|dependency| dependency["name"].as_str());
+    names.any(|name| sdk.contains(&name))
+}
+
+/// The program of this name, or the only one, or the one that `default-run` names.
+pub(super) fn bin(package: &Value, wanted: Option<&str>) -> Result<String, Usage> {
+    let is_bin = |target: &&Value| {
+        target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "bin"))
+    };
+    let targets = package["targets"].as_array().into_iter().flatten().filter(is_bin);
+    let bins: Vec<&str> = targets.filter_map(|target| target["name"].as_str()).collect();
+    let of = package["name"].as_str().unwrap_or_default();
+    match (wanted, &bins[..], package["default_run"].as_str()) {
+        (Some(wanted), _, _) if bins.contains(&wanted) => Ok(wanted.to_owned()),
+        (Some(wanted), _, _) => Err(Usage(format!(
+            "the package {of} has no program {wanted}; its programs are: {}",
+            none(&bins.join(", "))
+        ))),
+        (None, [], _) => Err(Usage(format!(
+            "the package {of} has no program: an operator has a src/main.rs that ends in `operator().main().await`"
+        ))),
+        (None, [one], _) => Ok((*one).to_owned()),
+        (None, _, Some(default)) => Ok(default.to_owned()),
+        (None, _, None) => Err(Usage(format!(
+            "the package {of} has several programs: name one with --bin: {}",
+            bins.join(", ")
+        ))),
+    }
+}
+
+fn none(list: &str) -> &str {
+    if list.is_empty() { "(none)" } else { list }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn workspace() -> Value {
+        let package = |name: &str, folder: &str, sdk: &str, bins: &[&str]| {
+            let targets: Vec<Value> = bins.iter().map(|bin| json!({"name": bin, "kind": ["bin"]})).collect();
+            json!({
+                "name": name, "manifest_path": format!("{folder}/Cargo.toml"), "targets": targets,
+                "dependencies": [{"name": sdk}],
+            })
+        };
+        json!({"packages": [
+            package("web", "/w/web", "kubewright", &["web"]),
+            package("two", "/w/two", "kubewright", &["a", "b"]),
+            package("lib", "/w/lib", "kubewright", &[]),
+            package("tool", "/w/tool", "serde", &["tool"]),
+        ]})
+    }
+
+    fn found(wanted: Option<&str>, near: &str) -> Result<String, String> {
+        let workspace = workspace();
+        let found = package(&workspace, wanted, Path::new(near)).map_err(|usage| usage.0)?;
+        Ok(found["name"].as_str().expect("a name").to_owned())
+    }
+
+    #[test]
+    fn the_package_is_the_nearest_or_the_one_that_is_named() {
+        assert_eq!(found(None, "/w/web/src").as_deref(), Ok("web"));
+        assert_eq!(found(Some("two"), "/w/web").as_deref(), Ok("two"));
+    }
+
+    #[test]
+    fn where_it_is_not_clear_which_one_the_choice_is_told() {
+        for (wanted, near, told) in [
+            (None, "/w", "several operators here: name one with --package: web, two, lib"),
+            (Some("none"), "/w", "no package none here; the operators are: web, two, lib"),
+            (None, "/w/tool", "the package tool is no operator"),
+        ] {
+            let refused = found(wanted, near).expect_err(told);
+            assert!(refused.contains(told), "{refused}");
+        }
+    }
+
+    #[test]
+    fn the_program_is_the_only_one_or_the_one_that_is_named() {
+        let workspace = workspace();
+        let of = |name: &str| package(&workspace, Some(name), Path::new("/")).expect("a package");
+        assert_eq!(bin(of("web"), None).map_err(|usage| usage.0).as_deref(), Ok("web"));
+        assert_eq!(bin(of("two"), Some("b")).map_err(|usage| usage.0).as_deref(), Ok("b"));
+        let refused = |name: &str, wanted: Option<&str>| bin(of(name), wanted).expect_err(name).0;
+        assert!(refused("two", None).ends_with("name one with --bin: a, b"));
+        assert!(refused("two", Some("c")).ends_with("its programs are: a, b"));
+        assert!(refused("lib", None).contains("src/main.rs"));
+    }
+}

@@ -1,0 +1,146 @@
+//! An operator's service account, for an operator that runs outside of the cluster.
+
+use std::{
+    convert::Infallible,
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, anyhow};
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::access::{Access, ClusterArgs, refused};
+
+/// How long a token is asked for, in seconds. Who takes one reads the file anew long before that.
+const LIFETIME: u64 = 3600;
+/// After how long it is asked for anew: a server may give it for ten minutes.
+const RENEWAL: Duration = Duration::from_secs(300);
+
+/// The account, with a kubeconfig of it in a folder that goes when this is dropped.
+pub(super) struct Account {
+    client: Client,
+    url: String,
+    folder: PathBuf,
+    kubeconfig: PathBuf,
+}
+
+impl Account {
+    /// Has a token made for the account, which is to be there, and writes a kubeconfig that leads to it.
+    ///
+    /// # Errors
+    /// When the cluster gives no token, or the file system refuses.
+    pub(super) async fn of(
+        access: &Access,
+        cluster: &ClusterArgs,
+        namespace: &str,
+        name: &str,
+    ) -> anyhow::Result<Self> {
+        let folder = std::env::temp_dir().join(format!("kubewright-run-{}", std::process::id()));
+        let account = Self {
+            client: access.client.clone(),
+            url: format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"),
+            kubeconfig: folder.join("kubeconfig"),
+            folder,
+        };
+        make_private(&account.folder).with_context(|| format!("cannot make {}", account.folder.display()))?;
+        account.renew().await?;
+        let kubeconfig = kubeconfig(access, cluster, namespace, &account.token_file())?;
+        account.write(&account.kubeconfig, &kubeconfig.to_string())?;
+        Ok(account)
+    }
+
+    /// Where its kubeconfig is.
+    pub(super) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Renews the token for ever. That a server cannot be asked is no reason to end: it may be back soon.
+    pub(super) async fn keep(&self) -> Infallible {
+        loop {
+            tokio::time::sleep(RENEWAL).await;
+            if let Err(error) = self.renew().await {
+                tracing::warn!("the operator's token is not renewed: {error:#}");
+            }
+        }
+    }
+
+    async fn renew(&self) -> anyhow::Result<()> {
+        let body = json!({
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": LIFETIME},
+        });
+        let request = http::Request::post(&self.url)
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .body(serde_json::to_vec(&body)?)?;
+        let answer: Value = self
+            .client
+            .request(request)
+            .await
+            .map_err(|error| refused("the cluster gives no token for the operator's account", &error))?;
+        let token = answer["status"]["token"].as_str().context("the cluster's token has no text")?;
+        self.write(&self.token_file(), token)
+    }
+
+    fn token_file(&self) -> PathBuf {
+        self.folder.join("token")
+    }
+
+    /// In one step: the operator may read it at any moment.
+    fn write(&self, path: &Path, text: &str) -> anyhow::Result<()> {
+        let temporary = path.with_extension("new");
+        let written = (|| {
+            let _ = fs::remove_file(&temporary);
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true);
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            options.open(&temporary)?.write_all(text.as_bytes())?;
+            fs::rename(&temporary, path)
+        })();
+        written.map_err(|error| anyhow!("cannot write {}: {error}", path.display()))
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A folder for this user alone. One that is there is of somebody else, or of an earlier process of this number.
+fn make_private(folder: &Path) -> io::Result<()> {
+    let _ = fs::remove_dir_all(folder);
+    let mut builder = fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// The way to the same cluster, by the token in a file alone.
+fn kubeconfig(
+    access: &Access,
+    cluster: &ClusterArgs,
+    namespace: &str,
+    token: &Path,
+) -> anyhow::Result<Value> {
+    let all = &access.kubeconfig;
+    let wanted = cluster.context.as_ref().or(all.current_context.as_ref());
+    let context = all.contexts.iter().find(|context| Some(&context.name) == wanted);
+    let context =
+        context.and_then(|context| context.context.as_ref()).context("the kubeconfig has no such context")?;
+    let named = all.clusters.iter().find(|named| named.name == context.cluster);
+    let named = named.context("the kubeconfig has no such cluster")?;
+    Ok(json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [named],
+        "users": [{"name": "operator", "user": {"tokenFile": token}}],
+        "contexts": [{
+            "name": "operator",
+            "context": {"cluster": context.cluster, "user": "operator", "namespace": namespace},
+        }],
+        "current-context": "operator",
+    }))
+}
