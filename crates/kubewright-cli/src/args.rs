@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Image(ImageArgs),
     /// Make manifests of ThirdPartyResources, v1beta1 CustomResourceDefinitions and old workloads into those of today
     Convert(ConvertArgs),
+    #[command(flatten)]
+    Scaffold(kubewright_scaffold::Command),
     /// Write an operator's manifests: for kubectl, kustomize, Helm and the Operator Lifecycle Manager
     Generate(generate::GenerateArgs),
     /// Apply the definitions of an operator's kinds to a cluster

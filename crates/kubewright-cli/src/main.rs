@@ -18,6 +18,7 @@ mod project;
 mod report;
 mod run;
 mod samples;
+mod scaffold;
 mod signals;
 mod test;
 mod up;
@@ -88,6 +89,7 @@ fn command(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Convert(args) => return convert::run(args),
         Command::Envtest(command) => drop_in::install::run(command)?,
         Command::Image(args) => image::run(args)?,
+        Command::Scaffold(command) => return Ok(scaffold::run(command)),
         Command::Generate(args) => wait(generate::generate(args))?,
         Command::Install(args) => wait(install::install(args))?,
         Command::Uninstall(args) => wait(install::uninstall(args))?,

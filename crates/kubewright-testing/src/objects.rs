@@ -80,6 +80,26 @@ impl Cluster {
         }
     }
 
+    /// Applies the manifest of an object, such as a sample, as `kubectl apply --server-side --validate=strict` does: a field
+    /// that the kind does not know is refused. Gives what it is now.
+    ///
+    /// # Panics
+    /// When it is no manifest of one object with a name, or is refused.
+    pub async fn apply<K: Object>(&self, manifest: &str) -> K {
+        self.weather().next(self).await;
+        let object: DynamicObject = match serde_saphyr::from_str(manifest) {
+            Ok(object) => object,
+            Err(error) => self.failed::<K>("apply", "", &error),
+        };
+        let name = object.metadata.name.clone().unwrap_or_default();
+        let api = self.api::<K>(object.metadata.namespace.as_deref());
+        let params = PatchParams::apply("kubectl").validation_strict();
+        match api.patch(&name, &params, &Patch::Apply(&object)).await {
+            Ok(applied) => self.noted(typed(applied)),
+            Err(error) => self.failed::<K>("apply", &name, &error),
+        }
+    }
+
     /// Replaces an object; gives what it is now.
     ///
     /// # Panics

@@ -38,6 +38,7 @@ mod prepare;
 mod run;
 #[cfg(test)]
 mod tests;
+mod versions;
 #[cfg(feature = "webhook")]
 mod webhooks;
 #[cfg(all(test, feature = "webhook"))]
@@ -104,10 +105,16 @@ impl Operator {
         }
     }
 
-    /// A kind of its own, which is installed with it.
+    /// A kind of its own, which is installed with it. Of a kind that is named in several versions there is one definition with
+    /// all of them: objects are stored in the one that is named first.
     #[must_use]
     pub fn definition<K: CustomResourceExt>(mut self) -> Self {
-        self.definitions.push(K::crd());
+        let definition = K::crd();
+        let known = self.definitions.iter_mut().find(|known| known.metadata.name == definition.metadata.name);
+        match known {
+            None => self.definitions.push(definition),
+            Some(known) => self.mistakes.extend(versions::add(known, definition).err()),
+        }
         self
     }
 

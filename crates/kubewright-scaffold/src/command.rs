@@ -1,0 +1,221 @@
+//! The commands: what is asked for, and what becomes of it.
+
+mod api;
+mod init;
+mod version;
+mod webhook;
+
+use std::io::{self, Write};
+
+use clap::{Args, Subcommand};
+
+pub use self::{api::CreateApi, init::Init, version::CreateVersion, webhook::CreateWebhook};
+use crate::{
+    ChangeSet, Error, Folder, Project, apply::Locked, change::File, names, project::PROJECT, registry,
+};
+
+/// What to do with a project.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    /// Begin a project of an operator in this folder
+    Init(Init),
+    /// Add a kind, a version or a webhook to the project of this folder
+    #[command(subcommand)]
+    Create(Create),
+}
+
+/// What to add to a project.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum Create {
+    /// Add a kind: its types, a controller, a sample and tests
+    Api(CreateApi),
+    /// Add webhooks to a kind: they fill in what is left out, or refuse what must not be
+    Webhook(CreateWebhook),
+    /// Add a version to a kind, with conversions between it and the others
+    Version(CreateVersion),
+}
+
+/// How a command changes files.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// Change nothing; print what would change, and the diff
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Overwrite files that are there; what they had is printed
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// What a command is to know of where it runs.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The version of the command.
+    pub version: String,
+    /// The year, for the heads of files.
+    pub year: i16,
+}
+
+/// Whom a command may ask.
+pub trait Ask {
+    /// The answer to a question; nothing when nobody is there to answer.
+    ///
+    /// # Errors
+    /// When the terminal fails.
+    fn yes(&mut self, question: &str) -> io::Result<Option<bool>>;
+}
+
+/// What a command is about to do.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// Files that change.
+    pub changes: ChangeSet,
+    /// What the user may do next.
+    pub next: String,
+}
+
+impl Command {
+    /// Does it, and tells of it.
+    ///
+    /// # Errors
+    /// When it makes no sense, cannot be done, or the machine fails. Then nothing is changed.
+    pub fn run(
+        &self,
+        folder: &Folder,
+        around: &Surroundings,
+        ask: &mut dyn Ask,
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let manner = self.manner();
+        if manner.dry_run {
+            if folder.is_unfinished() {
+                let remedy = "run it, or any other, without --dry-run first";
+                return Err(Error::Refused(format!("a command was interrupted in this project: {remedy}")));
+            }
+            let planned = self.plan(folder, around, ask)?;
+            return tell(out, &dry(&planned.changes));
+        }
+        let (locked, mended) = Locked::take(folder.path())?;
+        if let Some(mended) = mended {
+            tell(out, &format!("{mended}\n"))?;
+        }
+        let planned = self.plan(folder, around, ask)?;
+        locked.apply(&planned.changes)?;
+        tell(out, &done(&planned, manner.force))
+    }
+
+    /// What it would do.
+    ///
+    /// # Errors
+    /// When it makes no sense, or cannot be done with what is there.
+    pub fn plan(&self, folder: &Folder, around: &Surroundings, ask: &mut dyn Ask) -> Result<Planned, Error> {
+        match self {
+            Self::Init(init) => init.plan(folder, around),
+            Self::Create(Create::Api(create)) => create.plan(folder, around, ask),
+            Self::Create(Create::Webhook(create)) => create.plan(folder, around),
+            Self::Create(Create::Version(create)) => create.plan(folder, around),
+        }
+    }
+
+    fn manner(&self) -> Manner {
+        match self {
+            Self::Init(init) => init.manner,
+            Self::Create(Create::Api(create)) => create.manner,
+            Self::Create(Create::Webhook(create)) => create.manner,
+            Self::Create(Create::Version(create)) => create.manner,
+        }
+    }
+}
+
+/// The kind that a command is about.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The group, without the project's domain, such as `police`
+    #[arg(long)]
+    pub group: Option<String>,
+
+    /// The version, such as `v1alpha1`
+    #[arg(long)]
+    pub version: Option<String>,
+
+    /// The kind, such as `WhiteList`
+    #[arg(long)]
+    pub kind: Option<String>,
+}
+
+impl Names {
+    fn group(&self) -> Result<names::Group, Error> {
+        names::Group::new(specified("group", self.group.as_deref())?)
+    }
+
+    fn version(&self) -> Result<names::Version, Error> {
+        names::Version::new(specified("version", self.version.as_deref())?)
+    }
+
+    fn kind(&self) -> Result<names::Kind, Error> {
+        names::Kind::new(specified("kind", self.kind.as_deref())?)
+    }
+}
+
+fn specified<'a>(flag: &str, value: Option<&'a str>) -> Result<&'a str, Error> {
+    value.ok_or_else(|| Error::Usage(format!("Must specify --{flag}")))
+}
+
+/// The change from one project to another, with `files` that come besides.
+fn changed(
+    folder: &Folder,
+    old: &Project,
+    mut new: Project,
+    files: Vec<File>,
+    around: &Surroundings,
+    force: bool,
+) -> Result<ChangeSet, Error> {
+    new.cli_version.clone_from(&around.version);
+    let mut all = vec![
+        File::kept(PROJECT, new.text()?, Some(old.text()?)),
+        File::kept(registry::KINDS, registry::kinds(&new), Some(registry::kinds(old))),
+        File::kept(registry::TESTS, registry::tests(&new), Some(registry::tests(old))),
+    ];
+    all.extend(files);
+    planned(folder, all, force)
+}
+
+fn planned(folder: &Folder, files: Vec<File>, force: bool) -> Result<ChangeSet, Error> {
+    let found = folder.found(files.iter().map(|file| file.path.as_str()))?;
+    ChangeSet::plan(files, &found, force)
+}
+
+fn dry(changes: &ChangeSet) -> String {
+    let mut text = String::new();
+    for change in &changes.changes {
+        let what = if change.before.is_some() { "would change" } else { "would create" };
+        text += &format!("{what} {}\n", change.path);
+    }
+    if text.is_empty() {
+        return "nothing would change\n".to_owned();
+    }
+    format!("{text}\n{}", changes.diff())
+}
+
+fn done(planned: &Planned, force: bool) -> String {
+    let mut text = "Writing scaffold for you to edit...\n".to_owned();
+    for change in &planned.changes.changes {
+        text += &format!("{}\n", change.path);
+    }
+    for path in &planned.changes.untouched {
+        text += &format!("{path} was there and stays as it is\n");
+    }
+    let replaced = planned.changes.clone().replaced();
+    if force && !replaced.changes.is_empty() {
+        text += &format!("Overwritten:\n{}", replaced.diff());
+    }
+    text + &planned.next
+}
+
+fn tell(out: &mut dyn Write, text: &str) -> Result<(), Error> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever listened has left; what was to be done is done.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(Error::io("write to", "standard output")),
+    }
+}

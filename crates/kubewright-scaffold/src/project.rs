@@ -1,0 +1,362 @@
+//! The `PROJECT` file: how a project was made.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error,
+    names::{Domain, Group, Kind, Plural, ProjectName, Version},
+};
+
+/// The name of the file.
+pub const PROJECT: &str = "PROJECT";
+/// The layout that this version of Kubewright writes and reads.
+const LAYOUT: &str = "1";
+
+/// How a project was made: what its `PROJECT` says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Project {
+    /// Of the layout.
+    version: String,
+    /// The version of the command that wrote it last.
+    pub cli_version: String,
+    /// Its name: that of the crate and of the operator.
+    pub project_name: ProjectName,
+    /// What its groups end with.
+    pub domain: Domain,
+    /// Whose it is, for the heads of files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// What others may do with it.
+    pub license: License,
+    /// The year in the heads of files.
+    pub year: i16,
+    /// Where the SDK comes from.
+    pub sdk: Sdk,
+    /// Its kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<Resource>,
+}
+
+/// What others may do with a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum License {
+    /// The Apache License 2.0.
+    Apache2,
+    /// The MIT License.
+    Mit,
+    /// Nothing is said.
+    None,
+}
+
+impl License {
+    /// Its name in SPDX's list.
+    #[must_use]
+    pub fn spdx(self) -> Option<&'static str> {
+        match self {
+            Self::Apache2 => Some("Apache-2.0"),
+            Self::Mit => Some("MIT"),
+            Self::None => None,
+        }
+    }
+}
+
+/// Where the SDK comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Sdk {
+    /// A version of a registry.
+    Version(String),
+    /// The crate `kubewright` in a folder.
+    Path(PathBuf),
+    /// A repository, at a revision.
+    Git {
+        /// Where it is.
+        url: String,
+        /// A commit, branch or tag; the head of the default branch without.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rev: Option<String>,
+    },
+}
+
+impl Sdk {
+    /// What `--sdk` says: a version (`0.1`), a repository (`https://...#rev`, `git@...`) or a folder.
+    ///
+    /// # Errors
+    /// When it is empty, or cannot be written into a manifest.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        if text.is_empty() || text.chars().any(|c| c.is_control() || c == '"' || c == '\\') {
+            let wanted = "a version (0.1), a folder (../kubewright/crates/kubewright) or a repository (https://...#rev)";
+            return Err(Error::Usage(format!("--sdk must be {wanted} (was {text:?})")));
+        }
+        let is_url = text.contains("://") || text.starts_with("git@");
+        if is_url {
+            let (url, rev) = match text.split_once('#') {
+                Some((url, rev)) => (url, Some(rev.to_owned())),
+                None => (text, None),
+            };
+            return Ok(Self::Git { url: url.to_owned(), rev });
+        }
+        let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let is_version = (1..=3).contains(&text.split('.').count()) && text.split('.').all(number);
+        Ok(if is_version { Self::Version(text.to_owned()) } else { Self::Path(text.into()) })
+    }
+}
+
+/// A kind that the project is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Resource {
+    /// Its group, without the project's domain.
+    pub group: Group,
+    /// What it is called.
+    pub kind: Kind,
+    /// What many are called.
+    pub plural: Plural,
+    /// Whether its objects are in namespaces.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub namespaced: bool,
+    /// Whether it is Kubernetes' own and only watched.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub built_in: bool,
+    /// Whether it has a controller.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub controller: bool,
+    /// What its controller began as.
+    pub body: Body,
+    /// Its versions, in the order in which they were made.
+    pub versions: Vec<Version>,
+    /// The version that is stored, and that code works with.
+    pub hub: Version,
+    /// The pairs of versions between which there is a conversion.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversions: Vec<(Version, Version)>,
+    /// Its webhooks.
+    #[serde(default, skip_serializing_if = "Webhooks::is_none")]
+    pub webhooks: Webhooks,
+}
+
+/// What a controller began as.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Body {
+    /// A place to begin.
+    Empty,
+    /// One owned Deployment that heals.
+    Example,
+    /// A Deployment of an image, of a size.
+    Image(Image),
+}
+
+/// What a deploy-image scaffold runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Image {
+    /// The image.
+    pub image: String,
+    /// The port of its container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// The user that its container runs as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_as_user: Option<u32>,
+}
+
+/// The webhooks of a kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Webhooks {
+    /// One that fills in what is left out.
+    #[serde(default)]
+    pub defaulting: bool,
+    /// One that refuses what must not be.
+    #[serde(default)]
+    pub validation: bool,
+}
+
+impl Webhooks {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Resource {
+    /// Whether it is this kind of this group.
+    #[must_use]
+    pub fn is(&self, group: &Group, kind: &Kind) -> bool {
+        (&self.group, &self.kind) == (group, kind)
+    }
+
+    /// All versions but the hub.
+    pub fn spokes(&self) -> impl Iterator<Item = &Version> {
+        self.versions.iter().filter(|version| **version != self.hub)
+    }
+
+    /// The name of its controller: that of the kind, and the group too where kinds of two groups are called alike.
+    #[must_use]
+    pub fn controller_name(&self, project: &Project) -> String {
+        let lower = self.kind.lower();
+        let alike = |other: &&Resource| other.kind.lower() == lower && other.group != self.group;
+        match project.resources.iter().find(alike) {
+            None => lower,
+            Some(_) => format!("{lower}.{}", self.group),
+        }
+    }
+
+    /// Where its module is, in Rust: `police::whitelist`.
+    #[must_use]
+    pub fn module(&self) -> String {
+        format!("{}::{}", self.group.module(), self.kind.module())
+    }
+
+    /// Where its files are.
+    #[must_use]
+    pub fn folder(&self) -> String {
+        format!("src/kinds/{}/{}", self.group.module(), self.kind.module())
+    }
+
+    /// What its files outside of that folder are called: `police_whitelist`.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        format!("{}_{}", self.group.module().trim_end_matches('_'), self.kind.lower())
+    }
+}
+
+impl Project {
+    /// A project that has no kinds yet.
+    #[must_use]
+    pub fn new(
+        cli_version: &str,
+        project_name: ProjectName,
+        domain: Domain,
+        license: License,
+        year: i16,
+        sdk: Sdk,
+    ) -> Self {
+        Self {
+            version: LAYOUT.to_owned(),
+            cli_version: cli_version.to_owned(),
+            project_name,
+            domain,
+            owner: None,
+            license,
+            year,
+            sdk,
+            resources: Vec::new(),
+        }
+    }
+
+    /// Reads a `PROJECT`.
+    ///
+    /// # Errors
+    /// When it is none of Kubewright's, of another layout, or says what cannot be.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Layout {
+            version: String,
+        }
+        let layout: Layout = serde_saphyr::from_str(text)
+            .map_err(|_| Error::Project("it has no version of a layout: is it another tool's?".to_owned()))?;
+        let project: Self = serde_saphyr::from_str(text).map_err(|error| {
+            let other = "Kubebuilder's projects, say, are made anew with kubewright init";
+            if layout.version == LAYOUT {
+                Error::Project(first_line(&error.to_string()))
+            } else {
+                Error::Project(format!(
+                    "its layout is {:?}, and this kubewright knows {LAYOUT:?} ({other})",
+                    layout.version
+                ))
+            }
+        })?;
+        if project.version != LAYOUT {
+            return Err(Error::Project(format!(
+                "its layout is {:?}, and this kubewright knows {LAYOUT:?}",
+                project.version
+            )));
+        }
+        project.check()?;
+        Ok(project)
+    }
+
+    /// What holds between its parts.
+    fn check(&self) -> Result<(), Error> {
+        for (index, resource) in self.resources.iter().enumerate() {
+            let called = format!("{} of group {}", resource.kind, resource.group);
+            if self.resources[..index].iter().any(|other| other.is(&resource.group, &resource.kind)) {
+                return Err(Error::Project(format!("{called} is there twice")));
+            }
+            if !resource.versions.contains(&resource.hub) {
+                return Err(Error::Project(format!(
+                    "{called}: its hub {} is none of its versions",
+                    resource.hub
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The file's text.
+    ///
+    /// # Errors
+    /// When it cannot be written as YAML, which no project brings about.
+    pub fn text(&self) -> Result<String, Error> {
+        let body = serde_saphyr::to_string(self).map_err(|error| Error::Project(error.to_string()))?;
+        Ok(format!("# How this project was made. Kept by `kubewright create`.\n{}\n", body.trim_end()))
+    }
+
+    /// The whole group of a kind: with the domain, unless it is Kubernetes' own.
+    #[must_use]
+    pub fn api_group(&self, resource: &Resource) -> String {
+        if resource.built_in {
+            resource.group.to_string()
+        } else {
+            format!("{}.{}", resource.group, self.domain)
+        }
+    }
+
+    /// Adds a kind.
+    ///
+    /// # Errors
+    /// When it would be the same as another to Kubernetes, or its files would.
+    pub fn add(&mut self, new: Resource) -> Result<(), Error> {
+        for other in &self.resources {
+            let called = format!("{} of group {}", other.kind, other.group);
+            if other.group != new.group {
+                if other.group.module() == new.group.module() {
+                    let why = format!("its module would be that of group {} too", other.group);
+                    return Err(Error::Refused(format!("group {} cannot be added: {why}", new.group)));
+                }
+            } else if other.kind.lower() == new.kind.lower() {
+                let remedy = "kubewright create version adds a version to it, create webhook a webhook";
+                return Err(Error::Refused(format!("API resource already exists: {called} ({remedy})")));
+            } else if other.plural == new.plural {
+                let remedy = "say another with --plural";
+                return Err(Error::Refused(format!(
+                    "{called} has the plural {} already ({remedy})",
+                    new.plural
+                )));
+            }
+        }
+        self.resources.push(new);
+        Ok(())
+    }
+
+    /// The kind, if the project has it.
+    #[must_use]
+    pub fn find(&self, group: &Group, kind: &Kind) -> Option<&Resource> {
+        self.resources.iter().find(|resource| resource.is(group, kind))
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,176 @@
+//! The files that name all others, and are written anew with each kind: `src/kinds.rs` and `tests/it/main.rs`.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Project,
+    project::Resource,
+    templates::{conversion_module, module_order, rust},
+};
+
+pub(crate) const KINDS: &str = "src/kinds.rs";
+pub(crate) const TESTS: &str = "tests/it/main.rs";
+
+/// The widest line that rustfmt leaves as it is.
+const WIDTH: usize = 100;
+
+/// `src/kinds.rs`: the modules of all kinds, and what an operator has to know of them.
+pub(crate) fn kinds(project: &Project) -> String {
+    let mut text =
+        "//! The kinds of this operator. Kept by `kubewright create`: what you change here, it merges.\n\n"
+            .to_owned();
+    text += match has_webhooks(project) {
+        false => "use kubewright::command::Operator;\n\n",
+        true => "use kubewright::{command::Operator, webhook::Webhooks};\n\n",
+    };
+    let mut groups: BTreeMap<String, Vec<&Resource>> = BTreeMap::new();
+    for resource in &project.resources {
+        groups.entry(resource.group.module()).or_default().push(resource);
+    }
+    for (module, resources) in groups {
+        let group = project.api_group(resources[0]);
+        text += &format!("/// The group {group}.\npub mod {module} {{\n");
+        let modules: Vec<String> = resources.iter().map(|resource| kind(project, resource)).collect();
+        text += &modules.join("\n");
+        text += "}\n\n";
+    }
+    text += &register(project);
+    if has_webhooks(project) {
+        text += &webhooks(project);
+    }
+    rust(project, &text)
+}
+
+/// The module of a kind.
+fn kind(project: &Project, resource: &Resource) -> String {
+    let mut modules = Vec::new();
+    if !resource.built_in {
+        modules.extend(resource.versions.iter().map(ToString::to_string));
+    }
+    for (present, name) in [
+        (resource.controller, "controller"),
+        (resource.webhooks.defaulting, "defaulting"),
+        (resource.webhooks.validation, "validation"),
+    ] {
+        modules.extend(present.then(|| name.to_owned()));
+    }
+    modules.extend(resource.conversions.iter().map(|pair| conversion_module(&pair.0, &pair.1)));
+    module_order(&mut modules);
+
+    let mut text = format!("    /// {}.\n    pub mod {} {{\n", resource.kind, resource.kind.module());
+    if has_conversion(resource) {
+        text += "        use kubewright::webhook::Conversion;\n\n";
+    }
+    for module in modules {
+        let public = if module.starts_with("conversion_") { "" } else { "pub " };
+        text += &format!("        {public}mod {module};\n");
+    }
+    if !resource.built_in {
+        text += "\n        // The version that is stored, and that the controller works with.\n";
+        text += &format!("        pub use self::{}::*;\n", resource.hub);
+    }
+    if has_conversion(resource) {
+        text += &conversion(project, resource);
+    }
+    text + "    }\n"
+}
+
+/// What converts between the versions of a kind.
+fn conversion(project: &Project, resource: &Resource) -> String {
+    let kind = &resource.kind;
+    let mut text = format!(
+        "\n        /// Between its versions.\n        pub fn conversion() -> Conversion<{kind}> {{\n            Conversion::hub::<{kind}>()\n"
+    );
+    for version in resource.spokes() {
+        text += &format!("                .spoke::<{version}::{kind}>()\n");
+    }
+    text += &format!(
+        "                .keeping(\"{}/conversion-data\")\n        }}\n",
+        project.api_group(resource)
+    );
+    text
+}
+
+/// The function that adds all of them to an operator.
+fn register(project: &Project) -> String {
+    let mut calls = Vec::new();
+    for resource in &project.resources {
+        let (module, kind) = (resource.module(), &resource.kind);
+        if !resource.built_in {
+            calls.push(format!("definition::<{module}::{kind}>()"));
+            let spokes = resource.spokes().map(|version| format!("definition::<{module}::{version}::{kind}>()"));
+            calls.extend(spokes);
+        }
+        if resource.controller {
+            calls.push(format!("controller({module}::controller::controller)"));
+        }
+    }
+    if has_webhooks(project) {
+        calls.push("webhooks(webhooks())".to_owned());
+    }
+    let head = "/// Adds them to an operator.\npub fn register(operator: Operator) -> Operator {\n";
+    format!("{head}{}}}\n", chain("operator", &calls))
+}
+
+/// The function that makes the operator's webhooks.
+fn webhooks(project: &Project) -> String {
+    let mut calls = Vec::new();
+    for resource in &project.resources {
+        let module = resource.module();
+        for (present, call) in [
+            (resource.webhooks.defaulting, format!("add({module}::defaulting::webhook())")),
+            (resource.webhooks.validation, format!("add({module}::validation::webhook())")),
+            (has_conversion(resource), format!("convert({module}::conversion())")),
+        ] {
+            calls.extend(present.then_some(call));
+        }
+    }
+    let name = project.project_name.as_str();
+    format!(
+        "\n/// Their webhooks.\npub fn webhooks() -> Webhooks {{\n    let webhooks = Webhooks::new({name:?});\n{}}}\n",
+        chain("webhooks", &calls)
+    )
+}
+
+/// The steps of a builder, each in a line of its own (so that two can be added at once and merged), as rustfmt writes them.
+fn chain(variable: &str, calls: &[String]) -> String {
+    let Some((last, others)) = calls.split_last() else { return format!("    {variable}\n") };
+    let mut text = String::new();
+    for call in others {
+        let line = format!("    let {variable} = {variable}.{call};\n");
+        if line.trim_end().len() <= WIDTH {
+            text += &line;
+        } else {
+            text += &format!("    let {variable} =\n        {variable}.{call};\n");
+        }
+    }
+    text + &format!("    {variable}.{last}\n")
+}
+
+fn has_conversion(resource: &Resource) -> bool {
+    resource.spokes().next().is_some()
+}
+
+fn has_webhooks(project: &Project) -> bool {
+    project.resources.iter().any(|resource| !resource.webhooks.is_none() || has_conversion(resource))
+}
+
+/// `tests/it/main.rs`: the modules of all tests.
+pub(crate) fn tests(project: &Project) -> String {
+    let mut modules = Vec::new();
+    for resource in &project.resources {
+        modules.push(resource.file_name());
+        modules.extend(
+            resource.versions.iter().skip(1).map(|version| format!("{}_{version}", resource.file_name())),
+        );
+    }
+    module_order(&mut modules);
+    let mut text = "//! Tests of the operator, in one program. Kept by `kubewright create`: what you change here, it merges.\n".to_owned();
+    if !modules.is_empty() {
+        text += "\n";
+    }
+    for module in modules {
+        text += &format!("mod {module};\n");
+    }
+    rust(project, &text)
+}

@@ -1,0 +1,10 @@
+//! The operator @name@.
+
+pub mod kinds;
+
+use kubewright::command::Operator;
+
+/// The operator with all of its kinds. What else it needs is added here.
+pub fn operator() -> Operator {
+    kinds::register(Operator::new("@name@", env!("CARGO_PKG_VERSION")))
+}

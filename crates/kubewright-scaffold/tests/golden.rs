@@ -1,0 +1,174 @@
+//! The projects in `tests/projects` are what these command lines make, byte for byte. As members of the workspace they are
+//! compiled and their tests run, too.
+//!
+//! `KUBEWRIGHT_GOLDEN=write cargo test -p kubewright-scaffold --test golden` writes them anew.
+
+use std::{
+    collections::BTreeMap,
+    env, fs, io,
+    path::{Path, PathBuf},
+};
+
+use clap::Parser;
+use kubewright_scaffold::{Ask, Command, Folder, Surroundings};
+
+/// A folder of its own, removed at its end.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[derive(Parser)]
+struct Line {
+    #[command(subcommand)]
+    command: Command,
+}
+
+struct Nobody;
+
+impl Ask for Nobody {
+    fn yes(&mut self, _: &str) -> io::Result<Option<bool>> {
+        Ok(None)
+    }
+}
+
+fn run(folder: &Path, line: &str) {
+    let command = match Line::try_parse_from(line.split_whitespace()) {
+        Ok(line) => line.command,
+        Err(error) => panic!("{line}: {error}"),
+    };
+    let around = Surroundings { version: env!("CARGO_PKG_VERSION").to_owned(), year: 2026 };
+    let result = command.run(&Folder::new(folder), &around, &mut Nobody, &mut io::sink());
+    result.unwrap_or_else(|error| panic!("{line}: {error}"));
+}
+
+/// All files of a folder with their texts, and whether they are programs.
+fn files(root: &Path) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        for entry in entries {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(root).expect("inside").display().to_string();
+                files.insert(name, fs::read_to_string(&path).expect("text"));
+            }
+        }
+    }
+    files
+}
+
+/// Runs the lines in a folder called `folder`, and compares what is there then with `tests/projects/<project>`.
+fn golden(project: &str, folder: &str, lines: &[&str]) {
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/projects").join(project);
+    if env::var("KUBEWRIGHT_GOLDEN").is_ok_and(|wish| wish == "write") {
+        let _ = fs::remove_dir_all(&committed);
+        fs::create_dir_all(&committed).expect("a folder");
+        let scratch = scaffolded(project, folder, lines);
+        for (name, text) in files(&scratch.0.join(folder)) {
+            let path = committed.join(&name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            fs::write(&path, text).expect("written");
+            let mode = fs::metadata(scratch.0.join(folder).join(&name)).expect("there").permissions();
+            fs::set_permissions(&path, mode).expect("set");
+        }
+        return;
+    }
+    let scratch = scaffolded(project, folder, lines);
+    let (made, kept) = (files(&scratch.0.join(folder)), files(&committed));
+    let remedy = "KUBEWRIGHT_GOLDEN=write cargo test -p kubewright-scaffold --test golden";
+    assert_eq!(made.keys().collect::<Vec<_>>(), kept.keys().collect::<Vec<_>>(), "{remedy}");
+    for (name, text) in made {
+        assert_eq!(text, kept[&name], "tests/projects/{project}/{name} is not what is scaffolded: {remedy}");
+    }
+}
+
+fn scaffolded(project: &str, folder: &str, lines: &[&str]) -> Scratch {
+    let scratch = env::temp_dir().join(format!("kubewright-golden-{project}-{}", std::process::id()));
+    let path = scratch.join(folder);
+    fs::create_dir_all(&path).expect("a folder");
+    let scratch = Scratch(scratch);
+    for line in lines {
+        run(&path, line);
+    }
+    scratch
+}
+
+/// KB-03, KB-06, KB-08, KB-15, KB-18, KB-31: the write-up's own command lines, in the folder that it makes.
+#[test]
+fn kb_08_the_whitelist_of_the_write_up() {
+    golden(
+        "whitelist",
+        "foo.bar",
+        &[
+            "kubebuilder init --domain foo.bar --license apache2 --owner TakanariKo --sdk ../../../crates/kubewright",
+            "kubebuilder create api --group police --version v1beta1 --kind WhiteList",
+        ],
+    );
+}
+
+/// Two groups, webhooks, three versions with conversions, and a hub that moves.
+#[test]
+fn two_groups_with_webhooks_and_three_versions() {
+    golden(
+        "multigroup",
+        "multigroup",
+        &[
+            "kubewright init --domain example.com --license mit --owner Example --sdk ../../../crates/kubewright",
+            "kubewright create api --group crew --version v1alpha1 --kind Captain --example=false",
+            "kubewright create webhook --group crew --version v1alpha1 --kind Captain --defaulting",
+            "kubewright create webhook --group crew --version v1alpha1 --kind Captain --programmatic-validation",
+            "kubewright create version --group crew --version v1beta1 --kind Captain",
+            "kubewright create version --group crew --version v1 --kind Captain --hub",
+            "kubewright create webhook --group crew --version v1 --kind Captain --conversion --spoke v1alpha1,v1beta1",
+            "kubewright create api --group ship --version v1 --kind Frigate --controller=false",
+            "kubewright create api --group sea-creatures --version v1 --kind Captain --plural captains --example=false",
+        ],
+    );
+}
+
+/// KB-09.
+#[test]
+fn kb_09_a_kind_in_no_namespace() {
+    golden(
+        "cluster-scoped",
+        "cluster-scoped",
+        &[
+            "kubewright init --domain example.com --license mit --sdk ../../../crates/kubewright",
+            "kubewright create api --group fleet --version v1 --kind Harbour --namespaced=false --resource --controller",
+        ],
+    );
+}
+
+/// KB-10.
+#[test]
+fn kb_10_built_in_kinds_are_watched_without_an_example() {
+    golden(
+        "builtin",
+        "builtin",
+        &[
+            "kubewright init --domain example.com --license mit --sdk ../../../crates/kubewright",
+            "kubewright create api --group apps --version v1 --kind Deployment --controller --resource=false",
+            "kubewright create api --group core --version v1 --kind Pod --controller --resource=false",
+        ],
+    );
+}
+
+/// kubebuilder's plugin deploy-image.
+#[test]
+fn an_image_is_deployed_in_a_size() {
+    golden(
+        "deploy-image",
+        "deploy-image",
+        &[
+            "kubewright init --domain example.com --license mit --sdk ../../../crates/kubewright",
+            "kubewright create api --group cache --version v1alpha1 --kind Memcached --image memcached:1.6 --image-port 11211 --run-as-user 1001",
+        ],
+    );
+}

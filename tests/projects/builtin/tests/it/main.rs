@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+
+//! Tests of the operator, in one program. Kept by `kubewright create`: what you change here, it merges.
+
+mod apps_deployment;
+mod core_pod;

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT
+
+//! Tests of the operator, in one program. Kept by `kubewright create`: what you change here, it merges.
+
+mod fleet_harbour;

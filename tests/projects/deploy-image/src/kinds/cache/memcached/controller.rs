@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+
+//! What happens with each Memcached: it has a Deployment, and whatever somebody does to that is undone.
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
+use k8s_openapi::api::core::v1::{
+    Capabilities, Container, ContainerPort, PodSpec, PodTemplateSpec, SecurityContext,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use kube::ResourceExt;
+use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, rbac::Verb};
+
+use super::{Memcached, MemcachedStatus};
+
+/// When to reconcile, and with which rights.
+pub fn controller() -> Controller {
+    Controller::new("memcached", MemcachedReconciler)
+        .for_kind::<Memcached>()
+        .owns::<Deployment>()
+        .writes::<Deployment>([Verb::Create, Verb::Patch])
+        .writes_subresource::<Memcached>("status", [Verb::Patch])
+}
+
+struct MemcachedReconciler;
+
+impl Reconciler for MemcachedReconciler {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        // What is gone needs nothing: what it owned goes with it.
+        let Some(object) = ctx.get::<Memcached>(key) else {
+            return Ok(Outcome::Done);
+        };
+
+        // Creates it, or puts right what somebody changed; writes nothing when nothing differs.
+        let wanted = deployment(&object);
+        let deployment = ctx.ensure(&wanted, Some(&*object)).await?;
+
+        let status = deployment.object().status.as_ref();
+        let ready = status.and_then(|status| status.ready_replicas).unwrap_or(0);
+        let mut object = (*object).clone();
+        object.status = Some(MemcachedStatus {
+            ready: ready >= object.spec.size,
+        });
+        ctx.ensure_status(&object).await?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// The Deployment that there should be. It asks nobody: the same object gives the same Deployment. What is left out here
+/// is left to others.
+pub fn deployment(object: &Memcached) -> Deployment {
+    let name = format!("{}-deployment", object.name_any());
+    let labels = Some([("deployment".to_owned(), name.clone())].into());
+    let container = Container {
+        name: "memcached".to_owned(),
+        image: Some(object.spec.image.clone()),
+        ports: Some(vec![ContainerPort {
+            container_port: 11211,
+            ..ContainerPort::default()
+        }]),
+        security_context: Some(SecurityContext {
+            run_as_non_root: Some(true),
+            run_as_user: Some(1001),
+            allow_privilege_escalation: Some(false),
+            capabilities: Some(Capabilities {
+                drop: Some(vec!["ALL".to_owned()]),
+                ..Capabilities::default()
+            }),
+            ..SecurityContext::default()
+        }),
+        ..Container::default()
+    };
+    Deployment {
+        metadata: ObjectMeta {
+            name: Some(name),
+            namespace: object.namespace(),
+            ..ObjectMeta::default()
+        },
+        spec: Some(DeploymentSpec {
+            replicas: Some(object.spec.size),
+            selector: LabelSelector {
+                match_labels: labels.clone(),
+                ..LabelSelector::default()
+            },
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels,
+                    ..ObjectMeta::default()
+                }),
+                spec: Some(PodSpec {
+                    containers: vec![container],
+                    ..PodSpec::default()
+                }),
+            },
+            ..DeploymentSpec::default()
+        }),
+        ..Deployment::default()
+    }
+}

@@ -1,0 +1,20 @@
+// Copyright 2026 Example.
+// SPDX-License-Identifier: MIT
+
+//! Captain of crew.example.com.
+
+use kubewright::testing::Cluster;
+
+use multigroup::{kinds::crew::captain::Captain, operator};
+
+const SAMPLE: &str = include_str!("../../config/samples/crew_v1alpha1_captain.yaml");
+const NAME: &str = "captain-sample";
+
+#[kubewright::test]
+async fn the_sample_is_taken_and_ready(cluster: Cluster) {
+    cluster.run(operator).await;
+    cluster.apply::<Captain>(SAMPLE).await;
+    cluster.settle().await;
+    let sample = cluster.get::<Captain>(NAME).await;
+    assert!(sample.status.is_some_and(|status| status.ready));
+}
