@@ -89,10 +89,11 @@ pub(crate) fn refused(what: &str, error: &kube::Error) -> anyhow::Error {
             )
         }
         kube::Error::Api(status) => anyhow!("{what}: {}", status.message),
-        other => anyhow!(
+        kube::Error::Service(error) => anyhow!(
             "{what}: the API server cannot be reached: {}: is it running, and is this the right kubeconfig?",
-            chain(other)
+            chain(error.as_ref())
         ),
+        other => anyhow!("{what}: {}", chain(other)),
     }
 }
 

@@ -11,4 +11,5 @@ mod kube_rs;
 mod kubectl;
 mod probes;
 mod process;
+mod project;
 mod python;

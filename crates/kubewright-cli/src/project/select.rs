@@ -44,17 +44,21 @@ fn checked(package: &Value) -> Result<&Value, Usage> {
     match is_operator(package) {
         true => Ok(package),
         false => Err(Usage(format!(
-            "the package {} is no operator: it does not depend on kubewright (or has no program)",
+            "the package {} is no operator: it does not depend on kubewright, or has no program",
             package["name"].as_str().unwrap_or_default()
         ))),
     }
 }
 
 fn is_operator(package: &Value) -> bool {
-    let dependencies = package["dependencies"].as_array().into_iter().flatten();
-    let sdk = ["kubewright", "kubewright-runtime"];
-    let mut names = dependencies.filter_map(|dependency| dependency["name"].as_str());
-    names.any(|name| sdk.contains(&name))
+    let list = |key: &str| package[key].as_array().into_iter().flatten();
+    let has_program = list("targets").any(|target| target["kind"][0] == "bin");
+    // Those of tests have a kind.
+    let is_sdk = |dependency: &Value| {
+        (dependency["name"] == "kubewright" || dependency["name"] == "kubewright-runtime")
+            && dependency["kind"].is_null()
+    };
+    has_program && list("dependencies").any(is_sdk)
 }
 
 /// The program of this name, or the only one, or the one that `default-run` names.
@@ -70,9 +74,6 @@ pub(super) fn bin(package: &Value, wanted: Option<&str>) -> Result<String, Usage
         (Some(wanted), _, _) => Err(Usage(format!(
             "the package {of} has no program {wanted}; its programs are: {}",
             none(&bins.join(", "))
-        ))),
-        (None, [], _) => Err(Usage(format!(
-            "the package {of} has no program: an operator has a src/main.rs that ends in `operator().main().await`"
         ))),
         (None, [one], _) => Ok((*one).to_owned()),
         (None, _, Some(default)) => Ok(default.to_owned()),
@@ -124,8 +125,9 @@ mod tests {
     #[test]
     fn where_it_is_not_clear_which_one_the_choice_is_told() {
         for (wanted, near, told) in [
-            (None, "/w", "several operators here: name one with --package: web, two, lib"),
-            (Some("none"), "/w", "no package none here; the operators are: web, two, lib"),
+            (None, "/w", "several operators here: name one with --package: web, two"),
+            (Some("none"), "/w", "no package none here; the operators are: web, two"),
+            (None, "/w/lib", "the package lib is no operator"),
             (None, "/w/tool", "the package tool is no operator"),
         ] {
             let refused = found(wanted, near).expect_err(told);
@@ -136,12 +138,11 @@ mod tests {
     #[test]
     fn the_program_is_the_only_one_or_the_one_that_is_named() {
         let workspace = workspace();
-        let of = |name: &str| package(&workspace, Some(name), Path::new("/")).expect("a package");
+        let of = |name: &str| package(&workspace, Some(name), Path::new("/")).expect("an operator");
         assert_eq!(bin(of("web"), None).map_err(|usage| usage.0).as_deref(), Ok("web"));
         assert_eq!(bin(of("two"), Some("b")).map_err(|usage| usage.0).as_deref(), Ok("b"));
         let refused = |name: &str, wanted: Option<&str>| bin(of(name), wanted).expect_err(name).0;
         assert!(refused("two", None).ends_with("name one with --bin: a, b"));
         assert!(refused("two", Some("c")).ends_with("its programs are: a, b"));
-        assert!(refused("lib", None).contains("src/main.rs"));
     }
 }

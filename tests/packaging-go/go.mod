@@ -1,0 +1,3 @@
+module kubewright/tests/packaging
+
+go 1.26.0

@@ -1,0 +1,156 @@
+//! What kubectl makes of what is generated, installed and run.
+
+use super::*;
+
+/// What `kubectl kustomize` makes of a folder.
+fn kustomized(folder: &Folder, path: &str) -> Vec<Value> {
+    let output = Command::new(needed("KUBECTL")).arg("kustomize").arg(folder.path(path)).output();
+    let ended = Ended::from(output.expect("kubectl starts"));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    documents(&ended.out)
+}
+
+fn overlay(folder: &Folder, text: &str) {
+    fs::create_dir_all(folder.path("overlay")).expect("a folder");
+    fs::write(folder.path("overlay/kustomization.yaml"), text).expect("written");
+}
+
+/// KB-19.
+#[test]
+#[ignore = "needs kubectl: cargo xtask test"]
+fn kb_19_kustomize_makes_of_the_tree_what_manifests_prints() {
+    for name in ["whitelist", "image-police"] {
+        let folder = generated(name, "kustomize");
+        same(kustomized(&folder, "config/default"), manifests(name, &[]));
+    }
+}
+
+#[test]
+#[ignore = "needs kubectl: cargo xtask test"]
+fn an_overlay_adds_what_is_optional() {
+    let folder = generated("image-police", "kustomize");
+    overlay(&folder, "resources:\n- ../config/default\ncomponents:\n- ../config/certmanager\n");
+    same(kustomized(&folder, "overlay"), manifests("image-police", &["--webhook-certificate=cert-manager"]));
+    overlay(
+        &folder,
+        "resources:\n- ../config/default\n- ../config/rbac/helpers\n- ../config/network-policy\n- ../config/prometheus\n",
+    );
+    let mut more: Vec<String> = kustomized(&folder, "overlay")
+        .iter()
+        .filter(|object| !manifests("image-police", &[]).contains(object))
+        .map(|object| format!("{} {}", object["kind"], object["metadata"]["name"]).replace('"', ""))
+        .collect();
+    more.sort();
+    assert_eq!(
+        more,
+        [
+            "ClusterRole image-police-clusterwhitelist-admin",
+            "ClusterRole image-police-clusterwhitelist-editor",
+            "ClusterRole image-police-clusterwhitelist-viewer",
+            "ClusterRole image-police-whitelist-admin",
+            "ClusterRole image-police-whitelist-editor",
+            "ClusterRole image-police-whitelist-viewer",
+            "NetworkPolicy image-police-allow-metrics-traffic",
+            "NetworkPolicy image-police-allow-webhook-traffic",
+            "ServiceMonitor image-police-metrics-monitor",
+        ]
+    );
+}
+
+/// KB-16, KB-35, and "Beyond" 6: what is installed is served at once, and goes without a trace.
+#[test]
+#[ignore = "needs kubectl: cargo xtask test"]
+fn kb_16_install_says_what_kubectl_apply_says_and_uninstall_leaves_nothing() {
+    const DEFINITION: &str = "customresourcedefinition.apiextensions.k8s.io/whitelists.sample.foo.bar";
+    let up = Up::start("install", &["--nodes", "0"]);
+    let kubeconfig = up.kubeconfig().display().to_string();
+    let project = |command: &str, more: &[&str]| {
+        let mut all = vec![command, "--kubeconfig", &kubeconfig];
+        all.extend(more);
+        ended(&operator("whitelist"), &all)
+    };
+    assert_eq!(project("install", &[]).out, format!("{DEFINITION} created\n"));
+    assert_eq!(project("install", &[]).out, format!("{DEFINITION} unchanged\n"));
+    assert_eq!(up.kubectl("get whitelists.sample.foo.bar -A"), "");
+    let written = up.kubectl("get crd whitelists.sample.foo.bar -o yaml --show-managed-fields");
+    assert!(written.contains("manager: kubewright\n") && !written.contains("last-applied"), "{written}");
+
+    let _ = up.kubectl("label crd whitelists.sample.foo.bar mine=yes");
+    let patch = r#"patch crd whitelists.sample.foo.bar --type=json -p [{"op":"remove","path":"/spec/names/shortNames"}]"#;
+    let _ = up.kubectl(patch);
+    assert_eq!(project("install", &[]).out, format!("{DEFINITION} configured\n"));
+    assert!(up.kubectl("get crd whitelists.sample.foo.bar -o jsonpath={.metadata.labels}").contains("mine"));
+
+    let gone = project("uninstall", &[]);
+    let told = "customresourcedefinition.apiextensions.k8s.io \"whitelists.sample.foo.bar\" deleted\n";
+    assert_eq!((gone.code, gone.out.as_str()), (Some(0), told));
+    assert_eq!(up.kubectl("get crd -o name"), "");
+    let again = project("uninstall", &[]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.errors.contains("not installed: whitelists.sample.foo.bar"), "{}", again.errors);
+    assert_eq!(project("uninstall", &["--ignore-not-found"]).code, Some(0));
+}
+
+/// KB-17, OS-10: an operator outside of the cluster, on a control plane of its own, as its account; and both end cleanly.
+#[tokio::test]
+#[ignore = "needs kubectl: cargo xtask test"]
+async fn kb_17_run_heals_a_sample_under_the_rights_that_ship_with_the_operator() {
+    let folder = Folder::new("run");
+    let kubeconfig = folder.path("kubeconfig").display().to_string();
+    let running = Running::start("whitelist", &["--write-kubeconfig", &kubeconfig]);
+    let said = running.lines.join("\n");
+    assert!(said.contains("runs as system:serviceaccount:whitelist-system:whitelist"), "{said}");
+    let kubectl = |arguments: &str| {
+        let mut command = Command::new(needed("KUBECTL"));
+        command.args(["--kubeconfig", &kubeconfig]).args(arguments.split_whitespace());
+        Ended::from(command.output().expect("kubectl starts"))
+    };
+    let sample = operator("whitelist").join("config/samples/sample_v1beta1_whitelist.yaml");
+    let applied = kubectl(&format!("apply -f {}", sample.display()));
+    assert_eq!(applied.code, Some(0), "{applied:?}");
+    let wait = "wait deployment/whitelist-sample-deployment --for=create --timeout=30s";
+    assert_eq!(kubectl(wait).code, Some(0));
+    assert_eq!(kubectl("delete deployment whitelist-sample-deployment --wait=true").code, Some(0));
+    assert_eq!(kubectl(wait).code, Some(0), "it comes back");
+    let managers = kubectl(
+        "get deployment whitelist-sample-deployment -o jsonpath={.metadata.managedFields[*].manager}",
+    );
+    assert!(managers.out.contains("whitelist"), "{managers:?}");
+
+    assert_eq!(running.interrupt(), Some(0));
+    assert!(!folder.path("kubeconfig").exists(), "the cluster is gone, and so is the way to it");
+}
+
+/// Webhooks are served from this machine, also to a cluster that was there before; and nothing leads to them afterwards.
+#[tokio::test]
+#[ignore = "needs kubectl: cargo xtask test"]
+async fn a_webhook_of_an_operator_on_this_machine_is_asked_and_forgotten_with_it() {
+    const LIST: &str = "
+apiVersion: police.foo.bar/v1beta1
+kind: WhiteList
+metadata: {name: only-nginx}
+spec: {images: [{name: nginx}], enforcement: Deny, denyBy: Webhook}
+";
+    let up = Up::start("webhooks", &["--nodes", "0"]);
+    let kubeconfig = up.kubeconfig().display().to_string();
+    let running = Running::start("image-police", &["--kubeconfig", &kubeconfig]);
+    let configurations = "get validatingwebhookconfigurations -o jsonpath={..url}";
+    assert_eq!(up.kubectl(configurations), "https://127.0.0.1:9443/deny");
+    let _ = up.apply(LIST);
+    // The operator sees the list a moment after it was applied.
+    let asked = async {
+        loop {
+            let output = up.try_kubectl("run evil --image=evil --dry-run=server");
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            if told.contains("admission webhook \"images.police.foo.bar\" denied the request") {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), asked).await.expect("the webhook is asked");
+
+    assert_eq!(running.interrupt(), Some(0));
+    assert_eq!(up.kubectl(configurations), "");
+    assert!(up.kubectl("get crd -o name").contains("whitelists.police.foo.bar"), "what is installed stays");
+}

@@ -1,0 +1,122 @@
+//! Charts as Helm renders them, bundles as operator-sdk validates them: by the libraries of these (tests/packaging-go).
+
+use super::*;
+
+/// A chart of an operator, rendered into the operator's own namespace.
+fn rendered(folder: &Folder, name: &str, values: &str) -> Vec<Value> {
+    let chart = folder.path("dist/chart").display().to_string();
+    let output = Command::new(needed("PACKAGING").join("chart"))
+        .args([&chart, name, &format!("{name}-system"), values])
+        .output();
+    let ended = Ended::from(output.expect("it starts"));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let mut objects = documents(&ended.out);
+    for object in &mut objects {
+        let Some(Value::Object(metadata)) = object.get_mut("metadata") else { continue };
+        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+            annotations.remove("helm.sh/resource-policy");
+            if annotations.is_empty() {
+                metadata.remove("annotations");
+            }
+        }
+    }
+    objects
+}
+
+/// What a chart is to give: Helm makes the namespace itself.
+fn wanted(name: &str, flags: &[&str]) -> Vec<Value> {
+    let objects = manifests(name, flags).into_iter();
+    objects.filter(|object| object["kind"] != "Namespace").collect()
+}
+
+fn told(objects: &[Value], what: &str) -> Vec<String> {
+    let all = objects.iter().filter(|object| object["kind"] == what);
+    all.map(|object| object["metadata"]["name"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+#[ignore = "needs Go: cargo xtask test"]
+fn a_chart_gives_what_manifests_prints() {
+    for name in ["whitelist", "image-police"] {
+        let folder = generated(name, "helm");
+        same(rendered(&folder, name, "{}"), wanted(name, &[]));
+    }
+}
+
+#[test]
+#[ignore = "needs Go: cargo xtask test"]
+fn values_of_a_chart_switch_its_parts() {
+    let folder = generated("image-police", "helm");
+    let with = |values: &str| rendered(&folder, "image-police", values);
+    same(
+        with("certManager: {enable: true}"),
+        wanted("image-police", &["--webhook-certificate=cert-manager"]),
+    );
+    let arguments = |objects: &[Value]| -> String {
+        let program = objects.iter().find(|object| object["kind"] == "Deployment").expect("a Deployment");
+        program["spec"]["template"]["spec"]["containers"][0]["args"].to_string()
+    };
+
+    let without = with("webhook: {enable: false}");
+    assert!(arguments(&without).contains("--webhook-bind-address=0"));
+    assert!(told(&without, "ValidatingWebhookConfiguration").is_empty());
+    assert_eq!(told(&without, "Service"), ["image-police-metrics"]);
+
+    let without = with("metrics: {enable: false}\nprometheus: {enable: true}");
+    assert!(arguments(&without).contains("--metrics-bind-address=0"));
+    assert_eq!(told(&without, "Service"), ["image-police-webhook"]);
+    assert!(told(&without, "ServiceMonitor").is_empty());
+
+    let more =
+        with("prometheus: {enable: true}\nnetworkPolicy: {enable: true}\nrbac: {helpers: {enable: true}}");
+    assert_eq!(told(&more, "NetworkPolicy").len(), 2);
+    assert_eq!(told(&more, "ServiceMonitor"), ["image-police-metrics-monitor"]);
+    assert!(told(&more, "ClusterRole").contains(&"image-police-whitelist-editor".to_owned()));
+
+    let bare = with("rbac: {enable: false}\ncrd: {enable: false}");
+    assert!(told(&bare, "ClusterRole").is_empty() && told(&bare, "CustomResourceDefinition").is_empty());
+}
+
+#[test]
+#[ignore = "needs Go: cargo xtask test"]
+fn values_of_the_manager_reach_its_deployment() {
+    let folder = generated("whitelist", "helm");
+    let values = "
+manager:
+  replicas: 3
+  image: {repository: r.example:5000/w, digest: 'sha256:ab', pullPolicy: Never}
+  args: ['--leader-elect', '--namespace={{ .Release.Namespace }}']
+  env: [{name: A, value: b}]
+  resources: {limits: {cpu: 1}}
+  tolerations: [{key: gpu, operator: Exists}]
+  nodeSelector: {disk: ssd}
+  priorityClassName: high
+  extraVolumes: [{name: v, emptyDir: {}}]
+  extraVolumeMounts: [{name: v, mountPath: /v}]
+";
+    let objects = rendered(&folder, "whitelist", values);
+    let spec = &objects.iter().find(|object| object["kind"] == "Deployment").expect("a Deployment")["spec"];
+    let pod = &spec["template"]["spec"];
+    let container = &pod["containers"][0];
+    assert_eq!(spec["replicas"], 3);
+    assert_eq!(container["image"], "r.example:5000/w@sha256:ab");
+    assert_eq!(container["imagePullPolicy"], "Never");
+    assert!(container["args"].to_string().contains("--namespace=whitelist-system"));
+    assert_eq!(container["env"][0]["value"], "b");
+    assert_eq!(container["resources"]["limits"]["cpu"], 1);
+    assert_eq!(container["volumeMounts"][0]["mountPath"], "/v");
+    assert_eq!((&pod["volumes"][0]["name"], &pod["priorityClassName"]), (&"v".into(), &"high".into()));
+    assert_eq!((&pod["tolerations"][0]["key"], &pod["nodeSelector"]["disk"]), (&"gpu".into(), &"ssd".into()));
+}
+
+/// What `operator-sdk bundle validate` says of a bundle: no error, and no warning that we do not give.
+#[test]
+#[ignore = "needs Go: cargo xtask test"]
+fn a_bundle_is_valid() {
+    for name in ["whitelist", "image-police"] {
+        let folder = generated(name, "olm");
+        let output = Command::new(needed("PACKAGING").join("bundle")).arg(folder.path("bundle")).output();
+        let ended = Ended::from(output.expect("it starts"));
+        assert_eq!(ended.code, Some(0), "{name}: {}{}", ended.out, ended.errors);
+    }
+}
