@@ -11,6 +11,8 @@ use std::{
 
 #[path = "command/image.rs"]
 mod image;
+#[path = "command/scaffold.rs"]
+mod scaffold;
 
 /// A folder of its own for one test, removed at its end.
 struct Folder(PathBuf);

@@ -1,15 +1,18 @@
 //! The commands: what is asked for, and what becomes of it.
 
 mod api;
+mod import;
 mod init;
 mod version;
 mod webhook;
+#[cfg(test)]
+mod tests;
 
 use std::io::{self, Write};
 
 use clap::{Args, Subcommand};
 
-pub use self::{api::CreateApi, init::Init, version::CreateVersion, webhook::CreateWebhook};
+pub use self::{api::CreateApi, import::ImportCrd, init::Init, version::CreateVersion, webhook::CreateWebhook};
 use crate::{
     ChangeSet, Error, Folder, Project, apply::Locked, change::File, names, project::PROJECT, registry,
 };
@@ -22,6 +25,16 @@ pub enum Command {
     /// Add a kind, a version or a webhook to the project of this folder
     #[command(subcommand)]
     Create(Create),
+    /// Take types for the project of this folder from elsewhere
+    #[command(subcommand)]
+    Import(Import),
+}
+
+/// What to take from elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum Import {
+    /// Make types of a CustomResourceDefinition that is somebody else's
+    Crd(ImportCrd),
 }
 
 /// What to add to a project.
@@ -114,6 +127,7 @@ impl Command {
             Self::Create(Create::Api(create)) => create.plan(folder, around, ask),
             Self::Create(Create::Webhook(create)) => create.plan(folder, around),
             Self::Create(Create::Version(create)) => create.plan(folder, around),
+            Self::Import(Import::Crd(import)) => import.plan(folder, around),
         }
     }
 
@@ -123,6 +137,7 @@ impl Command {
             Self::Create(Create::Api(create)) => create.manner,
             Self::Create(Create::Webhook(create)) => create.manner,
             Self::Create(Create::Version(create)) => create.manner,
+            Self::Import(Import::Crd(import)) => import.manner,
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     Project, built_in,
     change::File,
     names::Version,
-    project::{Body, Image, Resource},
+    project::{Body, Image, Origin, Resource},
     templates::{fill, rust},
 };
 
@@ -15,18 +15,19 @@ const NAME_MAX: usize = 63 - "-deployment".len();
 pub(crate) fn files(project: &Project, resource: &Resource) -> Vec<File> {
     let places = Places::of(project, resource);
     let mut files = Vec::new();
-    if !resource.built_in {
+    if resource.origin.is_own() {
         files.push(File::new(types_path(resource, &resource.hub), rust(project, &types(&places, resource))));
     }
     if resource.controller {
-        let text = match (&resource.body, resource.built_in) {
-            (_, true) => places.fill(include_str!("../templates/kind/controller_built_in.rs")),
+        let text = match (&resource.body, resource.origin) {
+            (_, Origin::BuiltIn) => places.fill(include_str!("../templates/kind/controller_built_in.rs")),
+            (_, Origin::Imported) => places.fill(include_str!("../templates/kind/controller_imported.rs")),
             (Body::Empty, _) => places.fill(include_str!("../templates/kind/controller_empty.rs")),
             (body, _) => controller(&places, resource, body),
         };
         files.push(File::new(format!("{}/controller.rs", resource.folder()), rust(project, &text)));
     }
-    if !resource.built_in {
+    if resource.origin.is_own() {
         files.push(File::new(sample_path(resource, &resource.hub), sample(&places, resource)));
     }
     files.push(File::new(
@@ -214,8 +215,8 @@ fn sample(places: &Places, resource: &Resource) -> String {
 }
 
 fn test(places: &Places, resource: &Resource) -> String {
-    match (&resource.body, resource.built_in) {
-        (_, true) => places.fill(include_str!("../templates/tests/built_in.rs")),
+    match (&resource.body, resource.origin) {
+        (_, Origin::BuiltIn | Origin::Imported) => places.fill(include_str!("../templates/tests/built_in.rs")),
         (Body::Empty, _) => {
             let (done, is_done) = match resource.controller {
                 true => ("ready", "!(sample.status.is_some_and(|status| status.ready)"),

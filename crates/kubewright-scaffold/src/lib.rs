@@ -13,6 +13,7 @@ mod change;
 mod command;
 mod error;
 mod folder;
+mod import;
 mod kind;
 pub mod names;
 pub mod project;
@@ -22,7 +23,7 @@ mod version;
 
 pub use change::{Change, ChangeSet, File, Found, Whose};
 pub use command::{
-    Ask, Command, Create, CreateApi, CreateVersion, CreateWebhook, Init, Manner, Names, Planned, Surroundings,
+    Ask, Command, Create, CreateApi, CreateVersion, CreateWebhook, Import, ImportCrd, Init, Manner, Names, Planned, Surroundings,
 };
 pub use error::Error;
 pub use folder::Folder;

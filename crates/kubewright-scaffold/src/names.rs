@@ -262,6 +262,31 @@ fn identifier(name: &str) -> String {
     if is_taken { format!("{name}_") } else { name.to_owned() }
 }
 
+/// The name of a field of Rust for one of JSON: `secret_name` of `secretName`.
+pub(crate) fn field(name: &str) -> String {
+    let mut snake = String::new();
+    let mut after_small = false;
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && after_small {
+            snake.push('_');
+        }
+        after_small = letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        snake.push(if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' });
+    }
+    if snake.chars().all(|letter| letter == '_') {
+        snake = format!("field{snake}");
+    }
+    if snake.starts_with(|first: char| first.is_ascii_digit()) {
+        snake.insert(0, '_');
+    }
+    if KEYWORDS.contains(&snake.as_str()) { format!("{snake}_") } else { snake }
+}
+
+/// A part of the name of a type for a field of JSON: `SecretName` of `secretName`.
+pub(crate) fn camel(name: &str) -> String {
+    camel_case(&format!("x{name}"))[1..].split_at_checked(1).map_or_else(String::new, |(first, rest)| first.to_ascii_uppercase() + rest)
+}
+
 /// Rust's keywords, of the edition 2024 and reserved ones.
 const KEYWORDS: [&str; 52] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",

@@ -119,9 +119,9 @@ pub struct Resource {
     /// Whether its objects are in namespaces.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub namespaced: bool,
-    /// Whether it is Kubernetes' own and only watched.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub built_in: bool,
+    /// Whose it is.
+    #[serde(default, skip_serializing_if = "Origin::is_own")]
+    pub origin: Origin,
     /// Whether it has a controller.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub controller: bool,
@@ -137,6 +137,27 @@ pub struct Resource {
     /// Its webhooks.
     #[serde(default, skip_serializing_if = "Webhooks::is_none")]
     pub webhooks: Webhooks,
+}
+
+/// Whose a kind is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Origin {
+    /// The project's: it is installed with the operator.
+    #[default]
+    Own,
+    /// Kubernetes'.
+    BuiltIn,
+    /// Somebody else's, whose definition was imported.
+    Imported,
+}
+
+impl Origin {
+    /// Whether it is the project's.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        *self == Self::Own
+    }
 }
 
 /// What a controller began as.
@@ -309,13 +330,13 @@ impl Project {
         Ok(format!("# How this project was made. Kept by `kubewright create`.\n{}\n", body.trim_end()))
     }
 
-    /// The whole group of a kind: with the domain, unless it is Kubernetes' own.
+    /// The whole group of a kind: with the domain if it is the project's own.
     #[must_use]
     pub fn api_group(&self, resource: &Resource) -> String {
-        if resource.built_in {
-            resource.group.to_string()
-        } else {
+        if resource.origin.is_own() {
             format!("{}.{}", resource.group, self.domain)
+        } else {
+            resource.group.to_string()
         }
     }
 

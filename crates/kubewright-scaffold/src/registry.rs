@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     Project,
-    project::Resource,
+    project::{Origin, Resource},
     templates::{conversion_module, module_order, rust},
 };
 
@@ -44,7 +44,7 @@ pub(crate) fn kinds(project: &Project) -> String {
 /// The module of a kind.
 fn kind(project: &Project, resource: &Resource) -> String {
     let mut modules = Vec::new();
-    if !resource.built_in {
+    if resource.origin != Origin::BuiltIn {
         modules.extend(resource.versions.iter().map(ToString::to_string));
     }
     for (present, name) in [
@@ -65,7 +65,7 @@ fn kind(project: &Project, resource: &Resource) -> String {
         let public = if module.starts_with("conversion_") { "" } else { "pub " };
         text += &format!("        {public}mod {module};\n");
     }
-    if !resource.built_in {
+    if resource.origin != Origin::BuiltIn {
         text += "\n        // The version that is stored, and that the controller works with.\n";
         text += &format!("        pub use self::{}::*;\n", resource.hub);
     }
@@ -96,7 +96,7 @@ fn register(project: &Project) -> String {
     let mut calls = Vec::new();
     for resource in &project.resources {
         let (module, kind) = (resource.module(), &resource.kind);
-        if !resource.built_in {
+        if resource.origin.is_own() {
             calls.push(format!("definition::<{module}::{kind}>()"));
             let spokes = resource.spokes().map(|version| format!("definition::<{module}::{version}::{kind}>()"));
             calls.extend(spokes);
@@ -158,7 +158,7 @@ fn has_webhooks(project: &Project) -> bool {
 /// `tests/it/main.rs`: the modules of all tests.
 pub(crate) fn tests(project: &Project) -> String {
     let mut modules = Vec::new();
-    for resource in &project.resources {
+    for resource in project.resources.iter().filter(|resource| resource.origin != Origin::Imported) {
         modules.push(resource.file_name());
         modules.extend(
             resource.versions.iter().skip(1).map(|version| format!("{}_{version}", resource.file_name())),

@@ -6,7 +6,7 @@ use super::{Ask, Manner, Names, Planned, Surroundings, changed};
 use crate::{
     Error, Folder, Project, built_in, kind,
     names::{Group, Kind, Plural, Version},
-    project::{Body, Image, Resource, Webhooks},
+    project::{Body, Image, Origin, Resource, Webhooks},
 };
 
 /// What `create api` takes.
@@ -84,12 +84,25 @@ impl CreateApi {
             }
             (Some(known), false, true) => self.add_controller(&mut new, known)?,
             (None, false, true) => self.watch(&mut new, &group, &version, &kind)?,
-            (known, true, controller) => {
-                if self.manner.force && known.is_some() {
-                    new.resources.retain(|other| !other.is(&group, &kind));
-                }
-                self.add(&mut new, self.own(group, version, kind, controller)?)?
+            (Some(known), true, _) if !known.origin.is_own() => {
+                return Err(Error::Refused(format!("API resource already exists: {kind} is not this project's own")));
             }
+            (Some(known), true, controller) if self.manner.force => {
+                if version != known.hub {
+                    let why = format!("its files work with the version that is stored, {}", known.hub);
+                    return Err(Error::Refused(format!("{kind} {version} cannot be made anew: {why}")));
+                }
+                let resource = Resource {
+                    versions: known.versions.clone(),
+                    hub: known.hub.clone(),
+                    conversions: known.conversions.clone(),
+                    webhooks: known.webhooks,
+                    ..self.own(group, version, kind, controller)?
+                };
+                replace(&mut new, known, &resource);
+                kind::files(&new, &resource)
+            }
+            (_, true, controller) => self.add(&mut new, self.own(group, version, kind, controller)?)?,
         };
         let changes = changed(folder, &old, new, files, around, self.manner.force)?;
         let next =
@@ -116,7 +129,7 @@ impl CreateApi {
             kind,
             plural,
             namespaced: self.namespaced,
-            built_in: false,
+            origin: Origin::Own,
             controller,
             body,
             versions: vec![version.clone()],
@@ -148,9 +161,7 @@ impl CreateApi {
         }
         let mut resource = known.clone();
         resource.controller = true;
-        if let Some(there) = project.resources.iter_mut().find(|other| *other == known) {
-            *there = resource.clone();
-        }
+        replace(project, known, &resource);
         let mut files = kind::files(project, &resource);
         files.retain(|file| file.path.ends_with("/controller.rs"));
         Ok(files)
@@ -179,7 +190,7 @@ impl CreateApi {
             kind: kind.clone(),
             plural: kind.plural(),
             namespaced: true,
-            built_in: true,
+            origin: Origin::BuiltIn,
             controller: true,
             body: Body::Empty,
             versions: vec![version.clone()],
@@ -188,6 +199,13 @@ impl CreateApi {
             webhooks: Webhooks::default(),
         };
         self.add(project, resource)
+    }
+}
+
+/// Puts a kind into the place of what it was.
+fn replace(project: &mut Project, known: &Resource, resource: &Resource) {
+    if let Some(there) = project.resources.iter_mut().find(|other| *other == known) {
+        there.clone_from(resource);
     }
 }
 

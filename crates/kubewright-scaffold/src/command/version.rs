@@ -32,7 +32,7 @@ impl CreateVersion {
     pub(super) fn plan(&self, folder: &Folder, around: &Surroundings) -> Result<Planned, Error> {
         let old = folder.project()?;
         let (group, version, of) = (self.names.group()?, self.names.version()?, self.names.kind()?);
-        let Some(known) = old.find(&group, &of).filter(|known| !known.built_in) else {
+        let Some(known) = old.find(&group, &of).filter(|known| known.origin.is_own()) else {
             let remedy = "kubewright create api makes its first version";
             return Err(Error::Refused(format!(
                 "there is no {of} of group {group} in this project ({remedy})"

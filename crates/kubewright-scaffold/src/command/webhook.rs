@@ -41,7 +41,7 @@ impl CreateWebhook {
             let flags = "--defaulting, --programmatic-validation or --conversion";
             return Err(Error::Usage(format!("Must specify {flags}")));
         }
-        let Some(known) = old.find(&group, &of).filter(|known| !known.built_in) else {
+        let Some(known) = old.find(&group, &of).filter(|known| known.origin.is_own()) else {
             let remedy = "kubewright create api makes one";
             return Err(Error::Refused(format!(
                 "there is no {of} of group {group} in this project ({remedy})"

@@ -23,6 +23,5 @@ pub mod core_ {
 /// Adds them to an operator.
 pub fn register(operator: Operator) -> Operator {
     let operator = operator.controller(apps::deployment::controller::controller);
-    let operator = operator.controller(core_::pod::controller::controller);
-    operator
+    operator.controller(core_::pod::controller::controller)
 }

@@ -19,6 +19,5 @@ pub mod fleet {
 /// Adds them to an operator.
 pub fn register(operator: Operator) -> Operator {
     let operator = operator.definition::<fleet::harbour::Harbour>();
-    let operator = operator.controller(fleet::harbour::controller::controller);
-    operator
+    operator.controller(fleet::harbour::controller::controller)
 }

@@ -19,6 +19,5 @@ pub mod cache {
 /// Adds them to an operator.
 pub fn register(operator: Operator) -> Operator {
     let operator = operator.definition::<cache::memcached::Memcached>();
-    let operator = operator.controller(cache::memcached::controller::controller);
-    operator
+    operator.controller(cache::memcached::controller::controller)
 }

@@ -66,8 +66,7 @@ pub fn register(operator: Operator) -> Operator {
     let operator = operator.definition::<ship::frigate::Frigate>();
     let operator = operator.definition::<sea_creatures::captain::Captain>();
     let operator = operator.controller(sea_creatures::captain::controller::controller);
-    let operator = operator.webhooks(webhooks());
-    operator
+    operator.webhooks(webhooks())
 }
 
 /// Their webhooks.
@@ -75,6 +74,5 @@ pub fn webhooks() -> Webhooks {
     let webhooks = Webhooks::new("multigroup");
     let webhooks = webhooks.add(crew::captain::defaulting::webhook());
     let webhooks = webhooks.add(crew::captain::validation::webhook());
-    let webhooks = webhooks.convert(crew::captain::conversion());
-    webhooks
+    webhooks.convert(crew::captain::conversion())
 }

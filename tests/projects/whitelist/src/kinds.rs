@@ -20,6 +20,5 @@ pub mod police {
 /// Adds them to an operator.
 pub fn register(operator: Operator) -> Operator {
     let operator = operator.definition::<police::whitelist::WhiteList>();
-    let operator = operator.controller(police::whitelist::controller::controller);
-    operator
+    operator.controller(police::whitelist::controller::controller)
 }

@@ -38,9 +38,8 @@ impl Reconciler for HarbourReconciler {
         let status = deployment.object().status.as_ref();
         let ready = status.and_then(|status| status.ready_replicas).unwrap_or(0);
         let mut object = (*object).clone();
-        object.status = Some(HarbourStatus {
-            ready: ready >= 1,
-        });
+        let ready = ready >= 1;
+        object.status = Some(HarbourStatus { ready });
         ctx.ensure_status(&object).await?;
         Ok(Outcome::Done)
     }

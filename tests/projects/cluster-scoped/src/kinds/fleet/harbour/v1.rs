@@ -17,7 +17,11 @@ use serde::{Deserialize, Serialize};
     validation = Rule::new("size(self.metadata.name) <= 52")
         .message("must have at most 52 letters"),
     printcolumn(name = "Ready", type_ = "boolean", json_path = ".status.ready"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
 )]
 #[serde(rename_all = "camelCase")]
 pub struct HarbourSpec {

@@ -37,9 +37,8 @@ impl Reconciler for MemcachedReconciler {
         let status = deployment.object().status.as_ref();
         let ready = status.and_then(|status| status.ready_replicas).unwrap_or(0);
         let mut object = (*object).clone();
-        object.status = Some(MemcachedStatus {
-            ready: ready >= object.spec.size,
-        });
+        let ready = ready >= object.spec.size;
+        object.status = Some(MemcachedStatus { ready });
         ctx.ensure_status(&object).await?;
         Ok(Outcome::Done)
     }

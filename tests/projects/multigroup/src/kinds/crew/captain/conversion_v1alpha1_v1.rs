@@ -9,9 +9,7 @@ impl From<v1alpha1::Captain> for v1::Captain {
     fn from(old: v1alpha1::Captain) -> Self {
         Self {
             metadata: old.metadata,
-            spec: v1::CaptainSpec {
-                foo: old.spec.foo,
-            },
+            spec: v1::CaptainSpec { foo: old.spec.foo },
             status: old.status.map(|status| v1::CaptainStatus {
                 ready: status.ready,
             }),
@@ -23,9 +21,7 @@ impl From<v1::Captain> for v1alpha1::Captain {
     fn from(old: v1::Captain) -> Self {
         Self {
             metadata: old.metadata,
-            spec: v1alpha1::CaptainSpec {
-                foo: old.spec.foo,
-            },
+            spec: v1alpha1::CaptainSpec { foo: old.spec.foo },
             status: old.status.map(|status| v1alpha1::CaptainStatus {
                 ready: status.ready,
             }),

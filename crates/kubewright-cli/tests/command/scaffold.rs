@@ -1,0 +1,76 @@
+//! `kubewright init` and `kubewright create` as a user runs them.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use super::{Folder, assert_refused};
+
+const INIT: &str = "init --domain foo.bar --project-name sample";
+const API: &str = "create api --group police --version v1beta1 --kind WhiteList";
+
+fn kubewright(folder: &Folder, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubewright"));
+    command.args(line.split_whitespace()).current_dir(&folder.0).output().expect("kubewright runs")
+}
+
+fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(root).expect("inside").display().to_string();
+                files.insert(name, fs::read(path).expect("read"));
+            }
+        }
+    }
+    files
+}
+
+/// KB-08: without a terminal nothing is asked.
+#[test]
+fn without_a_terminal_a_kind_is_added_with_its_controller() {
+    let folder = Folder::new("scaffold");
+    assert!(kubewright(&folder, INIT).status.success());
+    let output = kubewright(&folder, API);
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(told.contains("\nsrc/kinds/police/whitelist/controller.rs\n"), "{told}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn kb_11_bad_usage_is_2_and_what_cannot_be_done_is_1() {
+    let folder = Folder::new("scaffold-codes");
+    assert_refused(&kubewright(&folder, API), 1, &["directory containing PROJECT", "kubewright init"]);
+    assert!(kubewright(&folder, INIT).status.success());
+    assert_refused(&kubewright(&folder, INIT), 1, &["already initialized"]);
+    assert_refused(&kubewright(&folder, "create api --group a --version v1"), 2, &["Must specify --kind"]);
+    assert_refused(&kubewright(&folder, "create api --grup a"), 2, &["--group"]);
+}
+
+/// Whenever a command is killed, the next one finds the project as it was or as it was to be.
+#[test]
+fn a_killed_command_leaves_the_old_or_the_new() {
+    let whole = Folder::new("scaffold-whole");
+    assert!(kubewright(&whole, INIT).status.success() && kubewright(&whole, API).status.success());
+    let whole = files(&whole.0);
+    for tenths in (0..200).step_by(8) {
+        let folder = Folder::new(&format!("scaffold-killed-{tenths}"));
+        assert!(kubewright(&folder, INIT).status.success());
+        let mut killed = Command::new("timeout");
+        killed.args(["-s", "KILL", &format!("0.{tenths:04}"), env!("CARGO_BIN_EXE_kubewright")]);
+        killed.args(API.split_whitespace()).current_dir(&folder.0).output().expect("timeout runs");
+        let next = kubewright(&folder, API);
+        let errors = String::from_utf8_lossy(&next.stderr);
+        assert!(next.status.success() || errors.contains("API resource already exists"), "{tenths}: {errors}");
+        assert_eq!(files(&folder.0), whole, "{tenths}");
+    }
+}

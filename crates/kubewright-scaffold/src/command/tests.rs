@@ -1,0 +1,370 @@
+//! Commands as users give them, on a folder of the disk.
+
+use std::{collections::BTreeMap, io};
+
+use clap::Parser;
+use proptest::prelude::*;
+
+use super::*;
+use crate::folder::tests::Scratch;
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Whoever gives these answers, and keeps the questions.
+#[derive(Default)]
+struct Somebody {
+    answers: Vec<bool>,
+    asked: Vec<String>,
+}
+
+impl Ask for Somebody {
+    fn yes(&mut self, question: &str) -> io::Result<Option<bool>> {
+        self.asked.push(question.to_owned());
+        Ok((!self.answers.is_empty()).then(|| self.answers.remove(0)))
+    }
+}
+
+/// What a command said, or why it was refused.
+fn run_by(scratch: &Scratch, line: &str, somebody: &mut Somebody) -> Result<String, Error> {
+    let words = ["kubewright"].into_iter().chain(line.split_whitespace());
+    let command = Line::try_parse_from(words).map_err(|error| Error::Usage(error.to_string()))?.command;
+    let around = Surroundings { version: "0.1.0".to_owned(), year: 2018 };
+    let mut out = Vec::new();
+    command.run(&Folder::new(scratch.path()), &around, somebody, &mut out)?;
+    Ok(String::from_utf8(out).expect("text"))
+}
+
+fn run(scratch: &Scratch, line: &str) -> Result<String, Error> {
+    run_by(scratch, line, &mut Somebody::default())
+}
+
+fn ok(scratch: &Scratch, line: &str) -> String {
+    run(scratch, line).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+/// Asserts that a command is refused with a status and all of the words, and that it changes nothing.
+fn refused(scratch: &Scratch, line: &str, code: u8, words: &[&str]) {
+    let before = scratch.files();
+    let error = run(scratch, line).expect_err(line);
+    assert_eq!(error.exit_code(), code, "{line}: {error}");
+    for word in words {
+        assert!(error.to_string().contains(word), "{line}: {word} is missing: {error}");
+    }
+    assert_eq!(scratch.files(), before, "{line}");
+}
+
+const INIT: &str = "init --domain foo.bar --owner TakanariKo --project-name sample";
+const API: &str = "create api --group police --version v1beta1 --kind WhiteList";
+
+fn begun(test: &str) -> Scratch {
+    let scratch = Scratch::new(test);
+    ok(&scratch, INIT);
+    scratch
+}
+
+fn with_kind(test: &str) -> Scratch {
+    let scratch = begun(test);
+    ok(&scratch, API);
+    scratch
+}
+
+const TYPES: &str = "src/kinds/police/whitelist/v1beta1.rs";
+const CONTROLLER: &str = "src/kinds/police/whitelist/controller.rs";
+
+#[test]
+fn kb_03_init_says_what_it_writes_and_what_comes_next() {
+    let scratch = Scratch::new("kb-03");
+    let told = ok(&scratch, INIT);
+    assert!(told.starts_with("Writing scaffold for you to edit...\nPROJECT\nCargo.toml\n"), "{told}");
+    assert!(told.ends_with("Next: define a resource with:\n$ kubewright create api\n"), "{told}");
+}
+
+#[test]
+fn kb_05_the_project_file_says_how_it_was_made() {
+    let scratch = with_kind("kb-05");
+    let text = &scratch.files()["PROJECT"];
+    for line in ["version: \"1\"", "domain: foo.bar", "projectName: sample", "- group: police", "  kind: WhiteList"] {
+        assert!(text.lines().any(|told| told == line), "{line} is missing: {text}");
+    }
+    let project = Project::parse(text).expect("readable");
+    assert_eq!(project.text().expect("text"), *text);
+}
+
+#[test]
+fn kb_06_heads_of_files_have_the_licence_and_the_owner_that_were_asked_for() {
+    let head = |flags: &str| {
+        let scratch = Scratch::new("kb-06");
+        ok(&scratch, &format!("init --project-name sample {flags}"));
+        ok(&scratch, API);
+        let files = scratch.files();
+        let rust: Vec<_> = files.iter().filter(|(path, _)| path.ends_with(".rs")).collect();
+        let heads: Vec<String> = rust
+            .iter()
+            .map(|(_, text)| text.lines().take_while(|line| line.starts_with("// ")).collect::<Vec<_>>().join("|"))
+            .collect();
+        assert!(heads.windows(2).all(|two| two[0] == two[1]), "{heads:?}");
+        (heads[0].clone(), files["Cargo.toml"].contains("license = "))
+    };
+    let apache = "// SPDX-License-Identifier: Apache-2.0";
+    assert_eq!(head("--owner TakanariKo"), (format!("// Copyright 2018 TakanariKo.|{apache}"), true));
+    assert_eq!(head("--license apache2"), (apache.to_owned(), true));
+    assert_eq!(head("--license none --owner Me"), ("// Copyright 2018 Me.".to_owned(), false));
+    assert_eq!(head("--license none"), (String::new(), false));
+}
+
+#[test]
+fn kb_07_a_project_is_not_initialized_twice() {
+    refused(&begun("kb-07"), INIT, 1, &["already initialized", "nothing was changed"]);
+}
+
+#[test]
+fn kb_08_the_prompts_are_those_that_users_know_and_the_files_are_told() {
+    let scratch = begun("kb-08");
+    let mut somebody = Somebody { answers: vec![true, true], ..Somebody::default() };
+    let told = run_by(&scratch, API, &mut somebody).expect("made");
+    assert_eq!(somebody.asked, ["Create Resource [y/n]", "Create Controller [y/n]"]);
+    assert_eq!(
+        told,
+        "Writing scaffold for you to edit...\nPROJECT\nsrc/kinds.rs\ntests/it/main.rs\n\
+         src/kinds/police/whitelist/v1beta1.rs\nsrc/kinds/police/whitelist/controller.rs\n\
+         config/samples/police_v1beta1_whitelist.yaml\ntests/it/police_whitelist.rs\n\
+         Next: implement your new API, and see that its tests pass with:\n$ cargo test\n"
+    );
+}
+
+#[test]
+fn kb_09_flags_answer_the_questions() {
+    let scratch = begun("kb-09");
+    let mut somebody = Somebody::default();
+    run_by(&scratch, &format!("{API} --resource --controller --namespaced=false --example=false"), &mut somebody)
+        .expect("made");
+    assert_eq!(somebody.asked, [""; 0]);
+    let files = scratch.files();
+    assert!(!files[TYPES].contains("namespaced,"), "{}", files[TYPES]);
+    assert!(!files[CONTROLLER].contains("Deployment"), "{}", files[CONTROLLER]);
+}
+
+#[test]
+fn kb_10_without_the_resource_only_the_controller_of_an_existing_kind_is_written() {
+    let scratch = begun("kb-10");
+    let mut somebody = Somebody { answers: vec![false, true], ..Somebody::default() };
+    run_by(&scratch, "create api --group apps --version v1 --kind Deployment", &mut somebody).expect("made");
+    let files = scratch.files();
+    assert!(files["src/kinds/apps/deployment/controller.rs"].contains("for_kind::<Deployment>()"));
+    assert!(!files.keys().any(|path| path.starts_with("config/")), "{files:?}");
+    let other = "create api --group apps --version v1 --kind Deploymint --resource=false --controller";
+    refused(&scratch, other, 1, &["no built-in kind Deploymint in apps/v1", "--resource"]);
+    let example = "create api --group core --version v1 --kind Pod --resource=false --controller --example";
+    refused(&scratch, example, 2, &["built-in kinds have no --example"]);
+}
+
+#[test]
+fn kb_11_what_must_be_said_is_asked_for() {
+    let scratch = begun("kb-11");
+    refused(&scratch, "create api --version v1 --kind A", 2, &["Must specify --group"]);
+    refused(&scratch, "create api --group a --kind A", 2, &["Must specify --version"]);
+    refused(&scratch, "create api --group a --version v1", 2, &["Must specify --kind"]);
+    refused(&scratch, "create webhook --group a --version v1 --kind A", 2, &["--defaulting"]);
+    refused(&scratch, "create api --group Po-lice --version v1 --kind A", 2, &["group must be"]);
+    refused(&scratch, "init --domain Foo", 2, &["domain must be"]);
+}
+
+#[test]
+fn kb_13_in_no_project_nothing_is_created() {
+    let scratch = Scratch::new("kb-13-command");
+    refused(&scratch, API, 1, &["Command must be run from a directory containing PROJECT"]);
+}
+
+#[test]
+fn kb_14_what_was_edited_is_not_overwritten() {
+    let scratch = begun("kb-14");
+    scratch.put(TYPES, "// mine\n");
+    refused(&scratch, API, 1, &[TYPES, "already exists"]);
+}
+
+#[test]
+fn kb_34_an_api_is_made_once_unless_by_force() {
+    let scratch = with_kind("kb-34");
+    refused(&scratch, API, 1, &["API resource already exists"]);
+    let other = API.replace("v1beta1", "v1");
+    refused(&scratch, &other, 1, &["API resource already exists in v1beta1", "create version"]);
+    scratch.put(CONTROLLER, "// mine\n");
+    let told = ok(&scratch, &format!("{API} --force"));
+    assert!(told.contains("Overwritten:\n") && told.contains("\n-// mine\n"), "{told}");
+    assert!(scratch.files()[CONTROLLER].contains("impl Reconciler"));
+}
+
+#[test]
+fn what_would_be_the_same_to_kubernetes_or_to_rust_is_refused() {
+    let scratch = with_kind("alike");
+    let of = |group: &str, kind: &str| format!("create api --group {group} --version v1 --kind {kind}");
+    refused(&scratch, &of("police", "Whitelist"), 1, &["API resource already exists"]);
+    refused(&scratch, &(of("police", "Other") + " --plural whitelists"), 1, &["the plural whitelists already"]);
+    ok(&scratch, &of("a-b", "One"));
+    refused(&scratch, &of("a.b", "Two"), 1, &["its module would be that of group a-b"]);
+    refused(&scratch, &of("police", "Option"), 2, &["choose another"]);
+}
+
+#[test]
+fn a_dry_run_shows_the_diff_and_changes_nothing() {
+    let scratch = begun("dry");
+    let before = scratch.files();
+    let told = ok(&scratch, &format!("{API} --dry-run"));
+    assert_eq!(scratch.files(), before);
+    assert!(told.starts_with("would change PROJECT\nwould change src/kinds.rs\n"), "{told}");
+    assert!(told.contains("\n--- a/src/kinds.rs\n+++ b/src/kinds.rs\n"), "{told}");
+    assert!(told.contains("\n+pub mod police {\n"), "{told}");
+}
+
+#[test]
+fn what_was_added_to_the_registry_by_hand_stays() {
+    let scratch = begun("by-hand");
+    let edited = scratch.files()["src/kinds.rs"].replace("//! The kinds", "//! (Read by us.)\n//!\n//! The kinds");
+    scratch.put("src/kinds.rs", &edited);
+    ok(&scratch, API);
+    let kinds = &scratch.files()["src/kinds.rs"];
+    assert!(kinds.contains("(Read by us.)") && kinds.contains("pub mod whitelist"), "{kinds}");
+}
+
+#[test]
+fn a_readme_and_dot_files_that_were_there_stay() {
+    let scratch = Scratch::new("readme");
+    scratch.put("README.md", "mine");
+    let told = ok(&scratch, INIT);
+    assert!(told.contains("README.md was there and stays as it is\n"), "{told}");
+    assert_eq!(scratch.files()["README.md"], "mine");
+}
+
+#[test]
+fn the_sdk_comes_from_where_it_is_said_to() {
+    for (flag, expected) in [
+        ("", "kubewright = { version = \"0.1.0\" }"),
+        ("--sdk 0.2", "kubewright = { version = \"0.2\" }"),
+        ("--sdk ../sdk", "kubewright = { path = \"../sdk\" }"),
+        ("--sdk https://example.com/k.git", "kubewright = { git = \"https://example.com/k.git\" }"),
+        ("--sdk https://example.com/k.git#ab1", "git = \"https://example.com/k.git\", rev = \"ab1\" }"),
+    ] {
+        let scratch = Scratch::new("sdk");
+        ok(&scratch, &format!("{INIT} {flag}"));
+        let manifest = &scratch.files()["Cargo.toml"];
+        assert!(manifest.contains(expected), "{flag}: {manifest}");
+    }
+    refused(&Scratch::new("sdk"), &format!("{INIT} --sdk a\"b"), 2, &["--sdk must be"]);
+}
+
+#[test]
+fn webhooks_are_added_once_to_kinds_that_are_there() {
+    let scratch = with_kind("webhooks");
+    let of = |flags: &str| format!("create webhook --group police --version v1beta1 --kind WhiteList {flags}");
+    ok(&scratch, &of("--defaulting --programmatic-validation"));
+    let kinds = &scratch.files()["src/kinds.rs"];
+    assert!(kinds.contains("police::whitelist::validation::webhook()"), "{kinds}");
+    refused(&scratch, &of("--defaulting"), 1, &["webhook resource already exists"]);
+    refused(&scratch, &of("--conversion"), 1, &["one version"]);
+    refused(&scratch, &of("--defaulting").replace("WhiteList", "Other"), 1, &["there is no Other"]);
+    refused(&scratch, &of("--defaulting").replace("v1beta1", "v2"), 1, &["the version that is stored, v1beta1"]);
+}
+
+#[test]
+fn a_version_is_a_copy_of_what_the_user_has_made_of_the_stored_one() {
+    let scratch = with_kind("version");
+    let edited = scratch.files()[TYPES].replace("pub foo: Option<String>", "pub bar: Option<String>");
+    scratch.put(TYPES, &edited);
+    ok(&scratch, "create version --group police --version v1 --kind WhiteList --hub");
+    let files = scratch.files();
+    assert!(files["src/kinds/police/whitelist/v1.rs"].contains("pub bar: Option<String>"));
+    let conversion = &files["src/kinds/police/whitelist/conversion_v1beta1_v1.rs"];
+    assert!(conversion.contains("v1::WhiteListSpec { bar: old.spec.bar }"), "{conversion}");
+    assert!(files["src/kinds.rs"].contains("pub use self::v1::*;"));
+    assert!(files["config/samples/police_v1_whitelist.yaml"].starts_with("apiVersion: police.foo.bar/v1\n"));
+    let again = "create version --group police --version v1 --kind WhiteList";
+    refused(&scratch, again, 1, &["WhiteList has the version v1"]);
+}
+
+#[test]
+fn a_definition_of_somebody_else_becomes_types_that_are_not_installed() {
+    let scratch = begun("import");
+    scratch.put("crd.yaml", include_str!("../../tests/certificate.yaml"));
+    let told = ok(&scratch, "import crd crd.yaml");
+    assert!(told.contains("--group cert-manager.io --version v1 --kind Certificate --resource=false"), "{told}");
+    ok(&scratch, "create api --group cert-manager.io --version v1 --kind Certificate --resource=false --controller");
+    let files = scratch.files();
+    let kinds = &files["src/kinds.rs"];
+    assert!(kinds.contains("controller(cert_manager_io::certificate::controller::controller)"), "{kinds}");
+    assert!(!kinds.contains("definition::<"), "{kinds}");
+    check(&files);
+    refused(&scratch, "import crd crd.yaml", 1, &["API resource already exists"]);
+    refused(&scratch, "import crd none.yaml", 1, &["cannot read none.yaml"]);
+    refused(&scratch, "import crd PROJECT", 1, &["PROJECT: it must have one CustomResourceDefinition"]);
+}
+
+#[test]
+fn a_project_that_cannot_be_used_is_told_with_why() {
+    for (text, why) in [
+        ("version: \"3\"\nlayout:\n- go.kubebuilder.io/v4\n", "its layout is \"3\""),
+        ("nonsense", "it has no version of a layout"),
+        ("version: \"1\"\ncliVersion: a\n", "PROJECT cannot be used"),
+    ] {
+        let scratch = Scratch::new("project");
+        scratch.put("PROJECT", text);
+        refused(&scratch, API, 1, &[why]);
+    }
+    let scratch = with_kind("project");
+    let text = scratch.files()["PROJECT"].clone();
+    for (from, to, why) in [
+        ("hub: v1beta1", "hub: v2", "its hub v2 is none of its versions"),
+        ("kind: WhiteList", "kind: whiteList", "Kind must be camelcase"),
+        ("domain: foo.bar", "domain: foo.bar\nsurprise: 1", "surprise"),
+    ] {
+        scratch.put("PROJECT", &text.replace(from, to));
+        refused(&scratch, "create api --group a --version v1 --kind A", 1, &[why]);
+    }
+}
+
+#[test]
+fn a_machine_that_refuses_is_told_with_the_remedy() {
+    let error = Error::io("make the folder", "x")(io::ErrorKind::PermissionDenied.into());
+    assert!(error.to_string().contains("make the folder writable"), "{error}");
+    assert_eq!(error.exit_code(), 1);
+}
+
+/// What every project has to be: all of its Rust is Rust, nothing is left to fill in, and `PROJECT` says what is there.
+fn check(files: &BTreeMap<String, String>) {
+    for (path, text) in files {
+        if path.ends_with(".rs") {
+            if let Err(error) = syn::parse_file(text) {
+                panic!("{path}: {error}\n{text}");
+            }
+        }
+        assert!(!text.split_whitespace().any(|word| word.len() > 2 && word.starts_with('@') && word.ends_with('@')), "{path}: {text}");
+    }
+    Project::parse(&files["PROJECT"]).expect("a project");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Whatever kinds are asked for, what comes is Rust, and the same request is refused the second time.
+    #[test]
+    fn whatever_is_made_is_rust(
+        group in "[a-z0-9]{1,8}([-.][a-z0-9]{1,4})?",
+        kind in "[A-Z][a-zA-Z0-9]{0,12}",
+        flags in prop::sample::subsequence(vec!["--namespaced=false", "--example=false", "--controller"], 0..=3),
+        version in "v[1-9](alpha[1-9]|beta[1-9])?",
+    ) {
+        let scratch = begun("any");
+        let line = format!("create api --group {group} --version {version} --kind {kind} {}", flags.join(" "));
+        if run(&scratch, &line).is_ok() {
+            check(&scratch.files());
+            prop_assert!(run(&scratch, &line).is_err());
+            ok(&scratch, &format!("create version --group {group} --version v99 --kind {kind}"));
+            ok(&scratch, &format!("create version --group {group} --version v100 --kind {kind} --hub"));
+            ok(&scratch, &format!("create webhook --group {group} --version v100 --kind {kind} --defaulting --validation --conversion"));
+            check(&scratch.files());
+        }
+    }
+}
