@@ -13,3 +13,4 @@ mod probes;
 mod process;
 mod project;
 mod python;
+mod tutorials;

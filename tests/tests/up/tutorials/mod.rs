@@ -1,0 +1,68 @@
+//! The tutorials (`docs/tutorials`), done as their reader does them: every command is run, every file is written, and what
+//! the commands say is compared with what the page says.
+//!
+//! Each needs the built command and kubectl: `cargo xtask test` runs them.
+
+mod page;
+mod shell;
+
+use std::{fs, os::unix::fs::symlink, path::Path};
+
+use kubewright_tests::needed;
+use snapbox::{
+    Data, Redactions,
+    filter::NormalizeToExpected,
+};
+
+use self::{
+    page::{Block, Command, read},
+    shell::Shell,
+};
+
+/// Does what the page says, in a folder with a checkout of Kubewright in it, and compares.
+fn follow(tutorial: &str) {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace is there");
+    let page = checkout.join("docs/tutorials").join(tutorial);
+    let blocks = read(&fs::read_to_string(&page).expect("the page is there")).expect("the page can be read");
+    let folder = std::env::temp_dir().join(format!("kubewright-{tutorial}-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a temporary folder");
+    symlink(&checkout, folder.join("kubewright")).expect("a link to the checkout");
+    let mut shell = Shell::new(&folder, &[needed("KUBEWRIGHT"), needed("KUBECTL")]);
+    for block in blocks {
+        match block {
+            Block::File { name, text } => shell.write(&name, &text),
+            Block::Commands(commands) => commands.iter().for_each(|command| compare(&page, command, &mut shell)),
+        }
+    }
+    drop(shell);
+    fs::remove_dir_all(&folder).expect("the folder can be removed");
+}
+
+/// Runs a command and compares what it says; one that is to be tried again, until it says it.
+fn compare(page: &Path, command: &Command, shell: &mut Shell) {
+    let mut told = shell.run(command);
+    while command.again && !is_as_expected(&told, &command.expected) && shell.has_time_left() {
+        told = shell.run(command);
+    }
+    let place = format!("{}:{}", page.display(), command.line);
+    assert!(
+        is_as_expected(&told, &command.expected),
+        "{place}\n$ {}\n--- the page says\n{}\n--- it said\n{told}",
+        command.text,
+        command.expected
+    );
+}
+
+/// `[..]` stands for anything in a line, a line `...` for any lines.
+fn is_as_expected(told: &str, expected: &str) -> bool {
+    let expected = Data::text(expected);
+    let told = NormalizeToExpected::new().redact_with(&Redactions::new()).normalize(Data::text(told), &expected);
+    told == expected
+}
+
+/// KB-03, KB-08, KB-16, KB-17, KB-19: the story of the first write-up.
+#[test]
+#[ignore = "needs kubectl and the built command: cargo xtask test"]
+fn the_white_list_tutorial_works_as_it_is_written() {
+    follow("whitelist.md");
+}
