@@ -53,6 +53,19 @@ fn build_kubectl(go: &Path, built: &Path) -> Command {
     command
 }
 
+/// What renders charts as Helm does: built from Helm's own library when there is a Go.
+pub(crate) fn helm() -> Tool {
+    let Some(go) = find("go") else { return Err("there is no Go to build Helm's library with".to_owned()) };
+    let built = tools().join("bin").join(format!("helm-render{EXE_SUFFIX}"));
+    let mut command = Command::new(go);
+    command.args(["build", "-trimpath", "-buildvcs=false", "-o"]).arg(&built).arg(".");
+    command.env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOFLAGS", "");
+    match run(command.current_dir(workspace().join("tests/helm-go"))) {
+        Ok(()) => Ok(built),
+        Err(error) => Err(format!("Helm's library cannot be built: {error:#}")),
+    }
+}
+
 /// A busybox that needs no libraries: the one of the machine, or Debian's, unpacked here.
 pub(crate) fn busybox() -> Tool {
     let folder = tools().join("busybox");

@@ -12,8 +12,8 @@ use kubewright_tests::{Up, needed};
 use serde_json::Value;
 
 mod generate;
+mod helm;
 mod kubectl;
-mod packaging;
 mod refusals;
 
 /// A folder of its own for one test, removed at its end.

@@ -1,13 +1,12 @@
-//! Charts as Helm renders them, bundles as operator-sdk validates them: by the libraries of these (tests/packaging-go).
+//! Charts as Helm renders them: by Helm's own library (tests/helm-go).
 
 use super::*;
 
 /// A chart of an operator, rendered into the operator's own namespace.
 fn rendered(folder: &Folder, name: &str, values: &str) -> Vec<Value> {
     let chart = folder.path("dist/chart").display().to_string();
-    let output = Command::new(needed("PACKAGING").join("chart"))
-        .args([&chart, name, &format!("{name}-system"), values])
-        .output();
+    let output =
+        Command::new(needed("HELM")).args([&chart, name, &format!("{name}-system"), values]).output();
     let ended = Ended::from(output.expect("it starts"));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let mut objects = documents(&ended.out);
@@ -107,16 +106,4 @@ manager:
     assert_eq!(container["volumeMounts"][0]["mountPath"], "/v");
     assert_eq!((&pod["volumes"][0]["name"], &pod["priorityClassName"]), (&"v".into(), &"high".into()));
     assert_eq!((&pod["tolerations"][0]["key"], &pod["nodeSelector"]["disk"]), (&"gpu".into(), &"ssd".into()));
-}
-
-/// What `operator-sdk bundle validate` says of a bundle: no error, and no warning that we do not give.
-#[test]
-#[ignore = "needs Go: cargo xtask test"]
-fn a_bundle_is_valid() {
-    for name in ["whitelist", "image-police"] {
-        let folder = generated(name, "olm");
-        let output = Command::new(needed("PACKAGING").join("bundle")).arg(folder.path("bundle")).output();
-        let ended = Ended::from(output.expect("it starts"));
-        assert_eq!(ended.code, Some(0), "{name}: {}{}", ended.out, ended.errors);
-    }
 }

@@ -1,4 +1,4 @@
-// Renders a chart as `helm template` does: chart CHART RELEASE NAMESPACE VALUES, where VALUES is YAML.
+// Renders a chart as `helm template` does: helm CHART RELEASE NAMESPACE VALUES, where VALUES is YAML.
 package main
 
 import (

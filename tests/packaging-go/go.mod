@@ -1,3 +1,0 @@
-module kubewright/tests/packaging
-
-go 1.26.0
