@@ -10,6 +10,7 @@ use self::schema::Structs;
 use crate::{
     Error,
     names::{Group, Kind, Plural, Version},
+    project::first_line,
 };
 
 /// A kind that a definition defines, in one of its versions.
@@ -30,7 +31,7 @@ pub(crate) struct Imported {
 /// When the text is no definition of `apiextensions.k8s.io/v1`, has no such version, or has a schema that no type is made of.
 pub(crate) fn read(text: &str, version: Option<&Version>) -> Result<Imported, Error> {
     let documents: Vec<Value> =
-        serde_saphyr::from_multiple(text).map_err(|error| Error::Refused(format!("no YAML: {error}")))?;
+        serde_saphyr::from_multiple(text).map_err(|error| Error::Refused(format!("no YAML: {}", first_line(&error.to_string()))))?;
     let is_definition = |document: &&Value| document["kind"] == "CustomResourceDefinition";
     let mut found = documents.iter().filter(is_definition);
     let (Some(definition), None) = (found.next(), found.next()) else {

@@ -378,6 +378,7 @@ fn yes() -> bool {
     true
 }
 
-fn first_line(text: &str) -> String {
+/// What of an error with several lines is told in one.
+pub(crate) fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }

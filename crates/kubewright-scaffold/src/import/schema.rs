@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{Error, names};
 
 /// How deep a schema may be.
-const DEPTH: usize = 48;
+const DEPTH: usize = 24;
 /// How many structs one kind may have.
 const STRUCTS: usize = 4096;
 

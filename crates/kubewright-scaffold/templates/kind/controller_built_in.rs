@@ -1,6 +1,6 @@
 //! What happens with each @Kind@, which is Kubernetes' own.
 
-use k8s_openapi::api::@k8s_module@::@Kind@;
+use k8s_openapi::@k8s_module@::@Kind@;
 use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler};
 
 /// When to reconcile, and with which rights: it may read, and what else it needs is added here.

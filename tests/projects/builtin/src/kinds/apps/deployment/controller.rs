@@ -2,7 +2,7 @@
 
 //! What happens with each Deployment, which is Kubernetes' own.
 
-use k8s_openapi::api::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::Deployment;
 use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler};
 
 /// When to reconcile, and with which rights: it may read, and what else it needs is added here.

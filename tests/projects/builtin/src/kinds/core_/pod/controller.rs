@@ -2,7 +2,7 @@
 
 //! What happens with each Pod, which is Kubernetes' own.
 
-use k8s_openapi::api::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::Pod;
 use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler};
 
 /// When to reconcile, and with which rights: it may read, and what else it needs is added here.
