@@ -3,16 +3,18 @@
 mod api;
 mod import;
 mod init;
-mod version;
-mod webhook;
 #[cfg(test)]
 mod tests;
+mod version;
+mod webhook;
 
 use std::io::{self, Write};
 
 use clap::{Args, Subcommand};
 
-pub use self::{api::CreateApi, import::ImportCrd, init::Init, version::CreateVersion, webhook::CreateWebhook};
+pub use self::{
+    api::CreateApi, import::ImportCrd, init::Init, version::CreateVersion, webhook::CreateWebhook,
+};
 use crate::{
     ChangeSet, Error, Folder, Project, apply::Locked, change::File, names, project::PROJECT, registry,
 };

@@ -30,8 +30,8 @@ pub(crate) struct Imported {
 /// # Errors
 /// When the text is no definition of `apiextensions.k8s.io/v1`, has no such version, or has a schema that no type is made of.
 pub(crate) fn read(text: &str, version: Option<&Version>) -> Result<Imported, Error> {
-    let documents: Vec<Value> =
-        serde_saphyr::from_multiple(text).map_err(|error| Error::Refused(format!("no YAML: {}", first_line(&error.to_string()))))?;
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text)
+        .map_err(|error| Error::Refused(format!("no YAML: {}", first_line(&error.to_string()))))?;
     let is_definition = |document: &&Value| document["kind"] == "CustomResourceDefinition";
     let mut found = documents.iter().filter(is_definition);
     let (Some(definition), None) = (found.next(), found.next()) else {
@@ -39,7 +39,10 @@ pub(crate) fn read(text: &str, version: Option<&Version>) -> Result<Imported, Er
     };
     if definition["apiVersion"] != "apiextensions.k8s.io/v1" {
         let remedy = "kubewright convert makes v1 of older ones";
-        return Err(Error::Refused(format!("its apiVersion is {}, not apiextensions.k8s.io/v1 ({remedy})", definition["apiVersion"])));
+        return Err(Error::Refused(format!(
+            "its apiVersion is {}, not apiextensions.k8s.io/v1 ({remedy})",
+            definition["apiVersion"]
+        )));
     }
     let spec = &definition["spec"];
     let chosen = choose(spec, version)?;
@@ -72,7 +75,9 @@ fn choose<'a>(spec: &'a Value, version: Option<&Version>) -> Result<&'a Value, E
 
 fn text_of<'a>(value: &'a Value, pointer: &str) -> Result<&'a str, Error> {
     let found = value.pointer(pointer).and_then(Value::as_str);
-    found.ok_or_else(|| Error::Refused(format!("the definition has no {}", pointer.trim_start_matches('/').replace('/', "."))))
+    found.ok_or_else(|| {
+        Error::Refused(format!("the definition has no {}", pointer.trim_start_matches('/').replace('/', ".")))
+    })
 }
 
 fn written(imported: &Imported, schema: &Value) -> Result<String, Error> {
@@ -80,7 +85,9 @@ fn written(imported: &Imported, schema: &Value) -> Result<String, Error> {
     let mut structs = Structs::default();
     let spec = schema.pointer("/properties/spec").filter(|spec| spec["properties"].is_object());
     let Some(spec) = spec else {
-        return Err(Error::Refused(format!("{kind} has no spec with properties in {version}: no type can be made of it")));
+        return Err(Error::Refused(format!(
+            "{kind} has no spec with properties in {version}: no type can be made of it"
+        )));
     };
     structs.add(&format!("{kind}Spec"), spec)?;
     let status = schema.pointer("/properties/status").filter(|status| status["properties"].is_object());

@@ -8,6 +8,8 @@ use crate::{
     templates::{fill, rust},
 };
 
+/// The longest line that rustfmt leaves as it is, with its end.
+const LINE: usize = 101;
 /// A name that is longer has no room for `-deployment` in a label (`apimachinery/pkg/api/validate/content`: 63 bytes).
 const NAME_MAX: usize = 63 - "-deployment".len();
 
@@ -39,14 +41,31 @@ pub(crate) fn files(project: &Project, resource: &Resource) -> Vec<File> {
 
 /// The file of a webhook that fills in.
 pub(crate) fn defaulting(project: &Project, resource: &Resource) -> File {
-    let text = Places::of(project, resource).fill(include_str!("../templates/kind/defaulting.rs"));
+    let kind = &resource.kind;
+    let object = format!("object: {kind}");
+    let signature = method("apply_defaults", &["_: &Request", &object], &format!("Result<{kind}, Denied>"));
+    let template = include_str!("../templates/kind/defaulting.rs");
+    let text = Places::of(project, resource).fill_with(template, &[("signature", &signature)]);
     File::new(format!("{}/defaulting.rs", resource.folder()), rust(project, &text))
 }
 
 /// The file of a webhook that refuses.
 pub(crate) fn validation(project: &Project, resource: &Resource) -> File {
-    let text = Places::of(project, resource).fill(include_str!("../templates/kind/validation.rs"));
+    let (old, new) = (format!("_: &{}", resource.kind), format!("object: &{}", resource.kind));
+    let signature = method("validate_update", &["_: &Request", &old, &new], "Verdict");
+    let template = include_str!("../templates/kind/validation.rs");
+    let text = Places::of(project, resource).fill_with(template, &[("signature", &signature)]);
     File::new(format!("{}/validation.rs", resource.folder()), rust(project, &text))
+}
+
+/// The beginning of a method, as rustfmt writes it.
+fn method(name: &str, parameters: &[&str], result: &str) -> String {
+    let line = format!("    async fn {name}(&self, {}) -> {result} {{\n", parameters.join(", "));
+    if line.len() <= LINE {
+        return line;
+    }
+    let parameters = parameters.join(",\n        ");
+    format!("    async fn {name}(\n        &self,\n        {parameters},\n    ) -> {result} {{\n")
 }
 
 /// Where the types of a version are.
@@ -69,6 +88,7 @@ pub(crate) struct Places(Vec<(&'static str, String)>);
 
 impl Places {
     pub(crate) fn of(project: &Project, resource: &Resource) -> Self {
+        let in_crate = format!("{}::kinds::{}", project.project_name.crate_name(), resource.module());
         let k8s = built_in::find(&resource.group, &resource.hub, &resource.kind);
         Self(vec![
             ("Kind", resource.kind.to_string()),
@@ -77,12 +97,11 @@ impl Places {
             ("version", resource.hub.to_string()),
             ("api_group", project.api_group(resource)),
             ("module", resource.module()),
-            ("group_module", resource.group.module()),
-            ("kind_module", resource.kind.module()),
             ("controller", resource.controller_name(project)),
             ("name", project.project_name.to_string()),
             ("crate", project.project_name.crate_name()),
-            ("sample", sample_name(resource, &resource.hub)),
+            ("const_sample", const_sample(resource)),
+            ("import", import(&in_crate, &format!("{}, {}", resource.kind, resource.hub))),
             ("k8s_module", k8s.map(|(_, module)| module.to_owned()).unwrap_or_default()),
         ])
     }
@@ -179,10 +198,17 @@ fn controller(places: &Places, resource: &Resource, body: &Body) -> String {
     )
 }
 
+/// The text of the sample in a test, as rustfmt writes it.
+fn const_sample(resource: &Resource) -> String {
+    let text = format!("include_str!(\"../../{}\");\n", sample_path(resource, &resource.hub));
+    let line = format!("const SAMPLE: &str = {text}");
+    if line.len() <= LINE { line } else { format!("const SAMPLE: &str =\n    {text}") }
+}
+
 /// An import as rustfmt writes it.
 fn import(module: &str, names: &str) -> String {
     let line = format!("use {module}::{{{names}}};\n");
-    if line.len() <= 101 { line } else { format!("use {module}::{{\n    {names},\n}};\n") }
+    if line.len() <= LINE { line } else { format!("use {module}::{{\n    {names},\n}};\n") }
 }
 
 fn image_container(resource: &Resource, image: &Image) -> String {
@@ -216,7 +242,9 @@ fn sample(places: &Places, resource: &Resource) -> String {
 
 fn test(places: &Places, resource: &Resource) -> String {
     match (&resource.body, resource.origin) {
-        (_, Origin::BuiltIn | Origin::Imported) => places.fill(include_str!("../templates/tests/built_in.rs")),
+        (_, Origin::BuiltIn | Origin::Imported) => {
+            places.fill(include_str!("../templates/tests/built_in.rs"))
+        }
         (Body::Empty, _) => {
             let (done, is_done) = match resource.controller {
                 true => ("ready", "!(sample.status.is_some_and(|status| status.ready)"),

@@ -23,7 +23,8 @@ mod version;
 
 pub use change::{Change, ChangeSet, File, Found, Whose};
 pub use command::{
-    Ask, Command, Create, CreateApi, CreateVersion, CreateWebhook, Import, ImportCrd, Init, Manner, Names, Planned, Surroundings,
+    Ask, Command, Create, CreateApi, CreateVersion, CreateWebhook, Import, ImportCrd, Init, Manner, Names,
+    Planned, Surroundings,
 };
 pub use error::Error;
 pub use folder::Folder;

@@ -284,7 +284,9 @@ pub(crate) fn field(name: &str) -> String {
 
 /// A part of the name of a type for a field of JSON: `SecretName` of `secretName`.
 pub(crate) fn camel(name: &str) -> String {
-    camel_case(&format!("x{name}"))[1..].split_at_checked(1).map_or_else(String::new, |(first, rest)| first.to_ascii_uppercase() + rest)
+    camel_case(&format!("x{name}"))[1..]
+        .split_at_checked(1)
+        .map_or_else(String::new, |(first, rest)| first.to_ascii_uppercase() + rest)
 }
 
 /// Rust's keywords, of the edition 2024 and reserved ones.

@@ -98,7 +98,8 @@ fn register(project: &Project) -> String {
         let (module, kind) = (resource.module(), &resource.kind);
         if resource.origin.is_own() {
             calls.push(format!("definition::<{module}::{kind}>()"));
-            let spokes = resource.spokes().map(|version| format!("definition::<{module}::{version}::{kind}>()"));
+            let spokes =
+                resource.spokes().map(|version| format!("definition::<{module}::{version}::{kind}>()"));
             calls.extend(spokes);
         }
         if resource.controller {
@@ -108,8 +109,8 @@ fn register(project: &Project) -> String {
     if has_webhooks(project) {
         calls.push("webhooks(webhooks())".to_owned());
     }
-    let head = "/// Adds them to an operator.\npub fn register(operator: Operator) -> Operator {\n";
-    format!("{head}{}}}\n", chain("operator", &calls))
+    let head = "pub fn register(operator: Operator) -> Operator {\n";
+    format!("/// Adds them to an operator.\n{}", builder(head, "operator", &calls))
 }
 
 /// The function that makes the operator's webhooks.
@@ -126,25 +127,20 @@ fn webhooks(project: &Project) -> String {
         }
     }
     let name = project.project_name.as_str();
-    format!(
-        "\n/// Their webhooks.\npub fn webhooks() -> Webhooks {{\n    let webhooks = Webhooks::new({name:?});\n{}}}\n",
-        chain("webhooks", &calls)
-    )
+    let head = format!("pub fn webhooks() -> Webhooks {{\n    let webhooks = Webhooks::new({name:?});\n");
+    format!("\n/// Their webhooks.\n{}", builder(&head, "webhooks", &calls))
 }
 
-/// The steps of a builder, each in a line of its own (so that two can be added at once and merged), as rustfmt writes them.
-fn chain(variable: &str, calls: &[String]) -> String {
-    let Some((last, others)) = calls.split_last() else { return format!("    {variable}\n") };
-    let mut text = String::new();
-    for call in others {
-        let line = format!("    let {variable} = {variable}.{call};\n");
-        if line.trim_end().len() <= WIDTH {
-            text += &line;
-        } else {
-            text += &format!("    let {variable} =\n        {variable}.{call};\n");
-        }
+/// A function of the steps of a builder, each in a line of its own: so two can be added at once, and merged. Where a line is
+/// too long for rustfmt, that is kept from it: what this file is merged with is what was written here.
+fn builder(head: &str, variable: &str, calls: &[String]) -> String {
+    let mut lines = vec![format!("    {variable}")];
+    if let Some((last, others)) = calls.split_last() {
+        lines = others.iter().map(|call| format!("    let {variable} = {variable}.{call};")).collect();
+        lines.push(format!("    {variable}.{last}"));
     }
-    text + &format!("    {variable}.{last}\n")
+    let skip = if lines.iter().any(|line| line.len() > WIDTH) { "#[rustfmt::skip]\n" } else { "" };
+    format!("{skip}{head}{}\n}}\n", lines.join("\n"))
 }
 
 fn has_conversion(resource: &Resource) -> bool {

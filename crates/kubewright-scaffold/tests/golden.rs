@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     env, fs, io,
     path::{Path, PathBuf},
+    process,
 };
 
 use clap::Parser;
@@ -171,4 +172,34 @@ fn an_image_is_deployed_in_a_size() {
             "kubewright create api --group cache --version v1alpha1 --kind Memcached --image memcached:1.6 --image-port 11211 --run-as-user 1001",
         ],
     );
+}
+
+/// Whatever kinds of less than 20 letters are called, `cargo fmt --check` of `.ci/run` finds nothing.
+#[test]
+fn what_is_scaffolded_is_formatted() {
+    for (group, kind) in [("a", "At"), ("platform", "ClusterSecretStore"), ("x.y-z", "Type")] {
+        let api = |version: &str, flags: &str| {
+            format!("kubewright create {flags} --group {group} --version {version} --kind {kind}")
+        };
+        let lines = [
+            "kubewright init --domain policies.example.com --owner Me --project-name sample".to_owned(),
+            api("v1beta1", "api"),
+            api("v1beta1", "webhook --defaulting --programmatic-validation"),
+            api("v1", "version --hub"),
+            api("v2", "version --hub"),
+            format!("kubewright create api --group other --version v1 --kind {kind} --example=false"),
+            format!(
+                "kubewright create api --group third --version v1 --kind {kind} --image nginx --image-port 80"
+            ),
+            "kubewright create api --group core --version v1 --kind Pod --resource=false".to_owned(),
+        ];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let scratch = scaffolded(&format!("formatted-{kind}"), "sample", &lines);
+        let mut rustfmt = process::Command::new("rustfmt");
+        rustfmt.args(["--check", "--edition", "2024", "src/lib.rs", "src/main.rs", "tests/it/main.rs"]);
+        let output = rustfmt.current_dir(scratch.0.join("sample")).output().expect("rustfmt is installed");
+        let told =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}");
+    }
 }

@@ -85,7 +85,9 @@ impl CreateApi {
             (Some(known), false, true) => self.add_controller(&mut new, known)?,
             (None, false, true) => self.watch(&mut new, &group, &version, &kind)?,
             (Some(known), true, _) if !known.origin.is_own() => {
-                return Err(Error::Refused(format!("API resource already exists: {kind} is not this project's own")));
+                return Err(Error::Refused(format!(
+                    "API resource already exists: {kind} is not this project's own"
+                )));
             }
             (Some(known), true, controller) if self.manner.force => {
                 if version != known.hub {

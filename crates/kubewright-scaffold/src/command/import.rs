@@ -69,7 +69,8 @@ impl ImportCrd {
 
     fn text(&self, folder: &Folder) -> Result<String, Error> {
         if self.file.as_os_str() == "-" {
-            return io::read_to_string(io::stdin().lock().take(LARGEST)).map_err(Error::io("read", "standard input"));
+            return io::read_to_string(io::stdin().lock().take(LARGEST))
+                .map_err(Error::io("read", "standard input"));
         }
         let path = folder.path().join(&self.file);
         fs::read_to_string(&path).map_err(Error::io("read", &self.file))

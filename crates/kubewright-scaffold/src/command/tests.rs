@@ -87,7 +87,9 @@ fn kb_03_init_says_what_it_writes_and_what_comes_next() {
 fn kb_05_the_project_file_says_how_it_was_made() {
     let scratch = with_kind("kb-05");
     let text = &scratch.files()["PROJECT"];
-    for line in ["version: \"1\"", "domain: foo.bar", "projectName: sample", "- group: police", "  kind: WhiteList"] {
+    for line in
+        ["version: \"1\"", "domain: foo.bar", "projectName: sample", "- group: police", "  kind: WhiteList"]
+    {
         assert!(text.lines().any(|told| told == line), "{line} is missing: {text}");
     }
     let project = Project::parse(text).expect("readable");
@@ -104,7 +106,9 @@ fn kb_06_heads_of_files_have_the_licence_and_the_owner_that_were_asked_for() {
         let rust: Vec<_> = files.iter().filter(|(path, _)| path.ends_with(".rs")).collect();
         let heads: Vec<String> = rust
             .iter()
-            .map(|(_, text)| text.lines().take_while(|line| line.starts_with("// ")).collect::<Vec<_>>().join("|"))
+            .map(|(_, text)| {
+                text.lines().take_while(|line| line.starts_with("// ")).collect::<Vec<_>>().join("|")
+            })
             .collect();
         assert!(heads.windows(2).all(|two| two[0] == two[1]), "{heads:?}");
         (heads[0].clone(), files["Cargo.toml"].contains("license = "))
@@ -140,8 +144,12 @@ fn kb_08_the_prompts_are_those_that_users_know_and_the_files_are_told() {
 fn kb_09_flags_answer_the_questions() {
     let scratch = begun("kb-09");
     let mut somebody = Somebody::default();
-    run_by(&scratch, &format!("{API} --resource --controller --namespaced=false --example=false"), &mut somebody)
-        .expect("made");
+    run_by(
+        &scratch,
+        &format!("{API} --resource --controller --namespaced=false --example=false"),
+        &mut somebody,
+    )
+    .expect("made");
     assert_eq!(somebody.asked, [""; 0]);
     let files = scratch.files();
     assert!(!files[TYPES].contains("namespaced,"), "{}", files[TYPES]);
@@ -203,7 +211,12 @@ fn what_would_be_the_same_to_kubernetes_or_to_rust_is_refused() {
     let scratch = with_kind("alike");
     let of = |group: &str, kind: &str| format!("create api --group {group} --version v1 --kind {kind}");
     refused(&scratch, &of("police", "Whitelist"), 1, &["API resource already exists"]);
-    refused(&scratch, &(of("police", "Other") + " --plural whitelists"), 1, &["the plural whitelists already"]);
+    refused(
+        &scratch,
+        &(of("police", "Other") + " --plural whitelists"),
+        1,
+        &["the plural whitelists already"],
+    );
     ok(&scratch, &of("a-b", "One"));
     refused(&scratch, &of("a.b", "Two"), 1, &["its module would be that of group a-b"]);
     refused(&scratch, &of("police", "Option"), 2, &["choose another"]);
@@ -223,7 +236,8 @@ fn a_dry_run_shows_the_diff_and_changes_nothing() {
 #[test]
 fn what_was_added_to_the_registry_by_hand_stays() {
     let scratch = begun("by-hand");
-    let edited = scratch.files()["src/kinds.rs"].replace("//! The kinds", "//! (Read by us.)\n//!\n//! The kinds");
+    let edited =
+        scratch.files()["src/kinds.rs"].replace("//! The kinds", "//! (Read by us.)\n//!\n//! The kinds");
     scratch.put("src/kinds.rs", &edited);
     ok(&scratch, API);
     let kinds = &scratch.files()["src/kinds.rs"];
@@ -259,14 +273,20 @@ fn the_sdk_comes_from_where_it_is_said_to() {
 #[test]
 fn webhooks_are_added_once_to_kinds_that_are_there() {
     let scratch = with_kind("webhooks");
-    let of = |flags: &str| format!("create webhook --group police --version v1beta1 --kind WhiteList {flags}");
+    let of =
+        |flags: &str| format!("create webhook --group police --version v1beta1 --kind WhiteList {flags}");
     ok(&scratch, &of("--defaulting --programmatic-validation"));
     let kinds = &scratch.files()["src/kinds.rs"];
     assert!(kinds.contains("police::whitelist::validation::webhook()"), "{kinds}");
     refused(&scratch, &of("--defaulting"), 1, &["webhook resource already exists"]);
     refused(&scratch, &of("--conversion"), 1, &["one version"]);
     refused(&scratch, &of("--defaulting").replace("WhiteList", "Other"), 1, &["there is no Other"]);
-    refused(&scratch, &of("--defaulting").replace("v1beta1", "v2"), 1, &["the version that is stored, v1beta1"]);
+    refused(
+        &scratch,
+        &of("--defaulting").replace("v1beta1", "v2"),
+        1,
+        &["the version that is stored, v1beta1"],
+    );
 }
 
 #[test]
@@ -290,8 +310,14 @@ fn a_definition_of_somebody_else_becomes_types_that_are_not_installed() {
     let scratch = begun("import");
     scratch.put("crd.yaml", include_str!("../../tests/certificate.yaml"));
     let told = ok(&scratch, "import crd crd.yaml");
-    assert!(told.contains("--group cert-manager.io --version v1 --kind Certificate --resource=false"), "{told}");
-    ok(&scratch, "create api --group cert-manager.io --version v1 --kind Certificate --resource=false --controller");
+    assert!(
+        told.contains("--group cert-manager.io --version v1 --kind Certificate --resource=false"),
+        "{told}"
+    );
+    ok(
+        &scratch,
+        "create api --group cert-manager.io --version v1 --kind Certificate --resource=false --controller",
+    );
     let files = scratch.files();
     let kinds = &files["src/kinds.rs"];
     assert!(kinds.contains("controller(cert_manager_io::certificate::controller::controller)"), "{kinds}");
@@ -340,7 +366,12 @@ fn check(files: &BTreeMap<String, String>) {
                 panic!("{path}: {error}\n{text}");
             }
         }
-        assert!(!text.split_whitespace().any(|word| word.len() > 2 && word.starts_with('@') && word.ends_with('@')), "{path}: {text}");
+        assert!(
+            !text
+                .split_whitespace()
+                .any(|word| word.len() > 2 && word.starts_with('@') && word.ends_with('@')),
+            "{path}: {text}"
+        );
     }
     Project::parse(&files["PROJECT"]).expect("a project");
 }

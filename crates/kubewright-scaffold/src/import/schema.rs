@@ -90,31 +90,35 @@ impl Structs {
         if open.iter().any(|open| schema[*open] == true) {
             return Ok("serde_json::Value".to_owned());
         }
-        Ok(match (schema["type"].as_str().unwrap_or_default(), schema["format"].as_str().unwrap_or_default()) {
-            ("string", _) => "String".to_owned(),
-            ("boolean", _) => "bool".to_owned(),
-            ("integer", "int32") => "i32".to_owned(),
-            ("integer", _) => "i64".to_owned(),
-            ("number", _) => "f64".to_owned(),
-            ("array", _) => {
-                let item = self.type_of(&format!("{name}Item"), &schema["items"], depth + 1)?;
-                format!("Vec<{item}>")
-            }
-            ("object", _) if schema["properties"].is_object() => {
-                let mut unique = name.to_owned();
-                while !self.names.insert(unique.clone()) {
-                    unique.push('2');
+        Ok(
+            match (schema["type"].as_str().unwrap_or_default(), schema["format"].as_str().unwrap_or_default())
+            {
+                ("string", _) => "String".to_owned(),
+                ("boolean", _) => "bool".to_owned(),
+                ("integer", "int32") => "i32".to_owned(),
+                ("integer", _) => "i64".to_owned(),
+                ("number", _) => "f64".to_owned(),
+                ("array", _) => {
+                    let item = self.type_of(&format!("{name}Item"), &schema["items"], depth + 1)?;
+                    format!("Vec<{item}>")
                 }
-                self.structure(&unique, schema, depth + 1)?;
-                unique
-            }
-            ("object", _) if schema["additionalProperties"].is_object() => {
-                self.maps = true;
-                let value = self.type_of(&format!("{name}Value"), &schema["additionalProperties"], depth + 1)?;
-                format!("BTreeMap<String, {value}>")
-            }
-            _ => "serde_json::Value".to_owned(),
-        })
+                ("object", _) if schema["properties"].is_object() => {
+                    let mut unique = name.to_owned();
+                    while !self.names.insert(unique.clone()) {
+                        unique.push('2');
+                    }
+                    self.structure(&unique, schema, depth + 1)?;
+                    unique
+                }
+                ("object", _) if schema["additionalProperties"].is_object() => {
+                    self.maps = true;
+                    let value =
+                        self.type_of(&format!("{name}Value"), &schema["additionalProperties"], depth + 1)?;
+                    format!("BTreeMap<String, {value}>")
+                }
+                _ => "serde_json::Value".to_owned(),
+            },
+        )
     }
 }
 

@@ -6,9 +6,7 @@ use serde_json::json;
 use super::*;
 
 fn definition(schema: &Value) -> String {
-    let version = |name: &str, storage: bool| {
-        json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema}})
-    };
+    let version = |name: &str, storage: bool| json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema}});
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "certificates.cert-manager.io"},
@@ -77,7 +75,10 @@ fn a_version_is_chosen_by_its_name_or_because_it_is_stored() {
 fn what_is_no_definition_is_told() {
     assert!(told("kind: Pod", None).contains("one CustomResourceDefinition"));
     assert!(told("{", None).contains("no YAML"));
-    assert!(told("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1beta1", None).contains("kubewright convert"));
+    assert!(
+        told("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1beta1", None)
+            .contains("kubewright convert")
+    );
     assert!(told(&definition(&json!({"type": "object"})), None).contains("has no spec"));
 }
 

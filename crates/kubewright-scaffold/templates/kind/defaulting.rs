@@ -12,8 +12,7 @@ pub fn webhook() -> Webhook {
 struct Defaults;
 
 impl Defaulter<@Kind@> for Defaults {
-    async fn apply_defaults(&self, _: &Request, object: @Kind@) -> Result<@Kind@, Denied> {
-        // Here: give it back with what its user has left out.
+@signature@        // Here: give it back with what its user has left out.
         Ok(object)
     }
 }

@@ -16,8 +16,7 @@ impl Validator<@Kind@> for Checks {
         check(object)
     }
 
-    async fn validate_update(&self, _: &Request, _: &@Kind@, object: &@Kind@) -> Verdict {
-        check(object)
+@signature@        check(object)
     }
 }
 

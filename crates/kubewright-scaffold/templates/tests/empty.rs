@@ -2,16 +2,15 @@
 
 use kubewright::testing::Cluster;
 
-use @crate@::{kinds::@module@::@Kind@, operator};
+@import@use @crate@::operator;
 
-const SAMPLE: &str = include_str!("../../config/samples/@sample@");
-const NAME: &str = "@lower@-sample";
+@const_sample@const NAME: &str = "@lower@-sample";
 
 #[kubewright::test]
 async fn the_sample_is_taken_and_@done@(cluster: Cluster) {
     cluster.run(operator).await;
-    cluster.apply::<@Kind@>(SAMPLE).await;
+    let _: @version@::@Kind@ = cluster.apply(SAMPLE).await;
     cluster.settle().await;
-    let sample = cluster.get::<@Kind@>(NAME).await;
+    let sample: @Kind@ = cluster.get(NAME).await;
     assert@is_done@);
 }

@@ -4,16 +4,15 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt;
 use kubewright::testing::Cluster;
 
-use @crate@::{kinds::@module@::@Kind@, operator};
+@import@use @crate@::operator;
 
-const SAMPLE: &str = include_str!("../../config/samples/@sample@");
-const NAME: &str = "@lower@-sample";
+@const_sample@const NAME: &str = "@lower@-sample";
 const DEPLOYMENT: &str = "@lower@-sample-deployment";
 
 /// The sample, once nobody has any more to do for it.
 async fn applied(cluster: &Cluster) -> @Kind@ {
     cluster.run(operator).await;
-    cluster.apply::<@Kind@>(SAMPLE).await;
+    let _: @version@::@Kind@ = cluster.apply(SAMPLE).await;
     cluster.settle().await;
     cluster.get(NAME).await
 }

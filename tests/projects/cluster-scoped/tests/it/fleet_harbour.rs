@@ -6,7 +6,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt;
 use kubewright::testing::Cluster;
 
-use cluster_scoped::{kinds::fleet::harbour::Harbour, operator};
+use cluster_scoped::kinds::fleet::harbour::{Harbour, v1};
+use cluster_scoped::operator;
 
 const SAMPLE: &str = include_str!("../../config/samples/fleet_v1_harbour.yaml");
 const NAME: &str = "harbour-sample";
@@ -15,7 +16,7 @@ const DEPLOYMENT: &str = "harbour-sample-deployment";
 /// The sample, once nobody has any more to do for it.
 async fn applied(cluster: &Cluster) -> Harbour {
     cluster.run(operator).await;
-    cluster.apply::<Harbour>(SAMPLE).await;
+    let _: v1::Harbour = cluster.apply(SAMPLE).await;
     cluster.settle().await;
     cluster.get(NAME).await
 }

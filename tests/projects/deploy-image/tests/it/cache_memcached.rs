@@ -6,7 +6,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt;
 use kubewright::testing::Cluster;
 
-use deploy_image::{kinds::cache::memcached::Memcached, operator};
+use deploy_image::kinds::cache::memcached::{Memcached, v1alpha1};
+use deploy_image::operator;
 
 const SAMPLE: &str = include_str!("../../config/samples/cache_v1alpha1_memcached.yaml");
 const NAME: &str = "memcached-sample";
@@ -15,7 +16,7 @@ const DEPLOYMENT: &str = "memcached-sample-deployment";
 /// The sample, once nobody has any more to do for it.
 async fn applied(cluster: &Cluster) -> Memcached {
     cluster.run(operator).await;
-    cluster.apply::<Memcached>(SAMPLE).await;
+    let _: v1alpha1::Memcached = cluster.apply(SAMPLE).await;
     cluster.settle().await;
     cluster.get(NAME).await
 }

@@ -5,7 +5,8 @@
 
 use kubewright::testing::Cluster;
 
-use multigroup::{kinds::crew::captain::Captain, operator};
+use multigroup::kinds::crew::captain::{Captain, v1alpha1};
+use multigroup::operator;
 
 const SAMPLE: &str = include_str!("../../config/samples/crew_v1alpha1_captain.yaml");
 const NAME: &str = "captain-sample";
@@ -13,8 +14,8 @@ const NAME: &str = "captain-sample";
 #[kubewright::test]
 async fn the_sample_is_taken_and_ready(cluster: Cluster) {
     cluster.run(operator).await;
-    cluster.apply::<Captain>(SAMPLE).await;
+    let _: v1alpha1::Captain = cluster.apply(SAMPLE).await;
     cluster.settle().await;
-    let sample = cluster.get::<Captain>(NAME).await;
+    let sample: Captain = cluster.get(NAME).await;
     assert!(sample.status.is_some_and(|status| status.ready));
 }

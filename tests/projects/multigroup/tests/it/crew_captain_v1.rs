@@ -5,7 +5,8 @@
 
 use kubewright::testing::Cluster;
 
-use multigroup::{kinds::crew::captain, operator};
+use multigroup::kinds::crew::captain as kind;
+use multigroup::operator;
 
 const SAMPLE: &str = include_str!("../../config/samples/crew_v1_captain.yaml");
 const NAME: &str = "captain-sample";
@@ -13,11 +14,11 @@ const NAME: &str = "captain-sample";
 #[kubewright::test]
 async fn what_is_written_in_v1_is_kept_in_every_version(cluster: Cluster) {
     cluster.run(operator).await;
-    let written = cluster.apply::<captain::v1::Captain>(SAMPLE).await;
+    let written: kind::v1::Captain = cluster.apply(SAMPLE).await;
     cluster.settle().await;
 
-    let stored = cluster.get::<captain::Captain>(NAME).await;
-    captain::conversion().assert_round_trips([stored]);
-    let read = cluster.get::<captain::v1::Captain>(NAME).await;
+    let stored: kind::Captain = cluster.get(NAME).await;
+    kind::conversion().assert_round_trips([stored]);
+    let read: kind::v1::Captain = cluster.get(NAME).await;
     assert_eq!(read.spec, written.spec);
 }

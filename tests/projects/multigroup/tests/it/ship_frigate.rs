@@ -5,7 +5,8 @@
 
 use kubewright::testing::Cluster;
 
-use multigroup::{kinds::ship::frigate::Frigate, operator};
+use multigroup::kinds::ship::frigate::{Frigate, v1};
+use multigroup::operator;
 
 const SAMPLE: &str = include_str!("../../config/samples/ship_v1_frigate.yaml");
 const NAME: &str = "frigate-sample";
@@ -13,8 +14,8 @@ const NAME: &str = "frigate-sample";
 #[kubewright::test]
 async fn the_sample_is_taken_and_kept(cluster: Cluster) {
     cluster.run(operator).await;
-    cluster.apply::<Frigate>(SAMPLE).await;
+    let _: v1::Frigate = cluster.apply(SAMPLE).await;
     cluster.settle().await;
-    let sample = cluster.get::<Frigate>(NAME).await;
+    let sample: Frigate = cluster.get(NAME).await;
     assert_eq!(sample.spec.foo.as_deref(), Some("bar"));
 }

@@ -7,7 +7,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt;
 use kubewright::testing::Cluster;
 
-use foo_bar::{kinds::police::whitelist::WhiteList, operator};
+use foo_bar::kinds::police::whitelist::{WhiteList, v1beta1};
+use foo_bar::operator;
 
 const SAMPLE: &str = include_str!("../../config/samples/police_v1beta1_whitelist.yaml");
 const NAME: &str = "whitelist-sample";
@@ -16,7 +17,7 @@ const DEPLOYMENT: &str = "whitelist-sample-deployment";
 /// The sample, once nobody has any more to do for it.
 async fn applied(cluster: &Cluster) -> WhiteList {
     cluster.run(operator).await;
-    cluster.apply::<WhiteList>(SAMPLE).await;
+    let _: v1beta1::WhiteList = cluster.apply(SAMPLE).await;
     cluster.settle().await;
     cluster.get(NAME).await
 }
