@@ -1,5 +1,7 @@
 //! Whether the guide says what is here.
 
+mod pages;
+
 use std::{
     fs,
     path::{Path, PathBuf},
