@@ -8,7 +8,10 @@ use kube::{
     Api, ResourceExt,
     api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams},
 };
-use kubewright::testing::Cluster;
+use kubewright::testing::{
+    Cluster,
+    admin::{Fault, Match, Rule},
+};
 use kubewright_app_service::{AppService, check, check::Question, manifests, operator, operator_with};
 use serde_json::{Value, json};
 
@@ -252,6 +255,20 @@ async fn as_07_what_a_check_says_is_a_condition(cluster: Cluster) {
         .await;
     cluster.patch::<AppService>(NAME, json!({"spec": {"check": null}})).await;
     cluster.eventually(|cluster| async move { condition(&cluster, "Healthy").await.is_empty() }).await;
+}
+
+/// An operator that has not heard that the object is gone and that its pods go: each would be a reason to make the next.
+#[kubewright::test]
+async fn as_03_no_pods_are_made_for_what_is_gone_unheard(cluster: Cluster) {
+    with_sample(&cluster).await;
+    let silence = Rule::new(Fault::HoldWatch { lasting: None }).on(Match::resource("appservices"));
+    let silence = cluster.admin().expect("there is one in a test").inject(silence);
+    cluster.delete::<AppService>(NAME).await;
+    cluster.advance(Duration::from_secs(20)).await;
+    let writes = cluster.history::<Pod>("example-appservice-pod").writes;
+    assert_eq!(writes.iter().filter(|write| write.verb == "create").count(), 1);
+    assert!(pods(&cluster).await.is_empty());
+    cluster.admin().expect("there is one in a test").remove_fault(silence);
 }
 
 /// Whatever goes wrong on the way: never a pod too many at the end, never one too few.
