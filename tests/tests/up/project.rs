@@ -6,6 +6,7 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use kubewright_tests::{Up, needed};
@@ -21,7 +22,9 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(test: &str) -> Self {
-        let path = env::temp_dir().join(format!("kubewright-project-{test}-{}", std::process::id()));
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = env::temp_dir().join(format!("kubewright-{test}-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).expect("a temporary folder");
         Self(path)
     }
@@ -174,8 +177,10 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It is asked first: it has children.
-        let _ = Command::new("kill").arg(self.process.id().to_string()).status();
-        let _ = self.process.wait();
+        if let Ok(None) = self.process.try_wait() {
+            // It is asked, not killed: it has an operator to end.
+            let _ = Command::new("kill").arg(self.process.id().to_string()).status();
+            let _ = self.process.wait();
+        }
     }
 }
