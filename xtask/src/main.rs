@@ -1,5 +1,5 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask acceptance`,
-//! `cargo xtask bench`.
+//! `cargo xtask operators`, `cargo xtask bench`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
 //! leave out.
@@ -9,6 +9,7 @@ mod bench;
 mod check;
 mod envtest;
 mod openstack;
+mod operators;
 mod run;
 mod summary;
 mod test;
@@ -28,6 +29,8 @@ enum Task {
     Ci,
     /// Write docs/acceptance.md: which test shows which promise
     Acceptance,
+    /// Run every operator beside a real Kubernetes, and write docs/real-kubernetes.md
+    Operators(operators::Options),
     /// Measure a release build, and compare it with a real Kubernetes if one is given
     Bench(bench::Options),
 }
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Task::Test(options) => test::test(&options),
         Task::Ci => check::ci(),
         Task::Acceptance => acceptance::write(),
+        Task::Operators(options) => operators::operators(&options),
         Task::Bench(options) => bench::bench(&options),
     };
     match ran {

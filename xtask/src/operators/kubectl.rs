@@ -1,0 +1,116 @@
+//! kubectl, on one cluster.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::tools;
+
+/// How long a cluster may take for something that takes moments.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How long between two looks.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Looks again and again until there is something.
+///
+/// # Errors
+/// When there is nothing for too long, or a look fails.
+pub(super) fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        if begun.elapsed() > PATIENCE {
+            bail!("not within {PATIENCE:?}: {what}");
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// A kubectl with a kubeconfig.
+pub(super) struct Kubectl {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+}
+
+/// The same in a namespace.
+pub(super) struct Inside<'a> {
+    kubectl: &'a Kubectl,
+    namespace: &'a str,
+}
+
+impl Kubectl {
+    pub(super) fn new(kubeconfig: &Path) -> Result<Self> {
+        let program = tools::kubectl().map_err(anyhow::Error::msg)?;
+        let kubeconfig = kubeconfig.canonicalize().with_context(|| kubeconfig.display().to_string())?;
+        Ok(Self { program, kubeconfig })
+    }
+
+    /// What it wrote to standard output.
+    ///
+    /// # Errors
+    /// When it fails; with what it said.
+    pub(super) fn run(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = Command::new(&self.program);
+        let output = command.args(arguments).env("KUBECONFIG", &self.kubeconfig).output()?;
+        if !output.status.success() {
+            bail!("kubectl {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    pub(super) fn inside<'a>(&'a self, namespace: &'a str) -> Inside<'a> {
+        Inside { kubectl: self, namespace }
+    }
+
+    /// The version of the API server.
+    pub(super) fn version(&self) -> Result<String> {
+        let version: Value = serde_json::from_str(&self.run(&["get", "--raw", "/version"])?)?;
+        Ok(version["gitVersion"].as_str().context("it has a version")?.to_owned())
+    }
+
+    /// The date, as the API server knows it.
+    pub(super) fn today(&self) -> Result<String> {
+        let asked = ["create", "namespace", "kubewright-today", "--dry-run=server", "-o"];
+        let time = self.run(&[&asked[..], &["jsonpath={.metadata.creationTimestamp}"]].concat())?;
+        Ok(time.chars().take(10).collect())
+    }
+
+    /// A kubeconfig with a token of a service account.
+    pub(super) fn config_of(&self, namespace: &str, account: &str) -> Result<Value> {
+        let mut config: Value = serde_json::from_str(&self.run(&[
+            "config",
+            "view",
+            "--raw",
+            "--minify",
+            "--flatten",
+            "-o",
+            "json",
+        ])?)?;
+        let token = self.run(&["create", "token", account, "--namespace", namespace])?;
+        let user = config["contexts"][0]["context"]["user"].clone();
+        config["users"] = json!([{"name": user, "user": {"token": token.trim()}}]);
+        config["contexts"][0]["context"]["namespace"] = json!(namespace);
+        Ok(config)
+    }
+}
+
+impl Inside<'_> {
+    /// As [`Kubectl::run`].
+    pub(super) fn run(&self, arguments: &[&str]) -> Result<String> {
+        self.kubectl.run(&[arguments, &["--namespace", self.namespace]].concat())
+    }
+
+    /// The objects of some resources (with commas).
+    pub(super) fn all(&self, resources: &str) -> Result<Vec<Value>> {
+        let list: Value = serde_json::from_str(&self.run(&["get", resources, "-o", "json"])?)?;
+        Ok(list["items"].as_array().cloned().unwrap_or_default())
+    }
+}
