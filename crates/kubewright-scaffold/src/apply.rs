@@ -6,6 +6,7 @@
 //! is removed. Each step is done before the next one is begun, on the disk too.
 
 use std::{
+    fmt,
     fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
@@ -32,6 +33,24 @@ enum Step {
     Remove(PathBuf),
 }
 
+/// How what another command had begun was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mended {
+    /// It had not been decided.
+    Undone,
+    /// It had been decided.
+    Completed,
+}
+
+impl fmt::Display for Mended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Undone => "an interrupted command was undone",
+            Self::Completed => "an interrupted command was completed",
+        })
+    }
+}
+
 /// What is decided once it is there.
 #[derive(Debug, Serialize, Deserialize)]
 struct Journal {
@@ -48,11 +67,11 @@ pub(crate) struct Locked<'a> {
 }
 
 impl<'a> Locked<'a> {
-    /// Takes the folder, and ends what another command had begun. Gives what that was, in words.
+    /// Takes the folder, and ends what another command had begun. Gives how.
     ///
     /// # Errors
     /// When another command is at work in it, or it cannot be written.
-    pub(crate) fn take(root: &'a Path) -> Result<(Self, Option<&'static str>), Error> {
+    pub(crate) fn take(root: &'a Path) -> Result<(Self, Option<Mended>), Error> {
         let lock = File::open(root).map_err(Error::io("open", root))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -74,23 +93,23 @@ impl<'a> Locked<'a> {
     /// # Errors
     /// When the machine does not do a step. Then nothing is changed, or it is once the next command comes.
     pub(crate) fn apply(&self, changes: &ChangeSet) -> Result<(), Error> {
-        let result = steps(changes).iter().try_for_each(|step| self.step(step));
-        if result.is_err() {
-            // The disk may be full: what was staged makes room again. Of what was decided the journal goes on to tell.
-            let _ = self.recover();
+        let Err(error) = steps(changes).iter().try_for_each(|step| self.step(step)) else { return Ok(()) };
+        // The disk may be full: what was staged makes room again. Of what was decided the journal goes on to tell.
+        match self.recover() {
+            Ok(Some(Mended::Completed)) => Ok(()),
+            _ => Err(error),
         }
-        result
     }
 
     /// Ends what was begun: forward where it was decided, back where it was not.
-    fn recover(&self) -> Result<Option<&'static str>, Error> {
+    fn recover(&self) -> Result<Option<Mended>, Error> {
         let staging = self.root.join(STAGING);
         if !staging.exists() {
             return Ok(None);
         }
         let journal = staging.join(JOURNAL);
         let told = match fs::read(&journal) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => "an interrupted command was undone",
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Mended::Undone,
             Err(error) => return Err(Error::io("read", journal)(error)),
             Ok(text) => {
                 let decided: Journal = serde_json::from_slice(&text).map_err(|error| {
@@ -98,7 +117,7 @@ impl<'a> Locked<'a> {
                     Error::Refused(format!("{path} is damaged ({error}): the new files are beside it; remove {STAGING} when you have what you need"))
                 })?;
                 self.roll_forward(&decided)?;
-                "an interrupted command was completed"
+                Mended::Completed
             }
         };
         self.step(&Step::Remove(STAGING.into()))?;
@@ -307,7 +326,7 @@ mod tests {
         drop(locked);
         fs::remove_dir_all(scratch.path().join("run")).expect("removed");
         let (_, told) = Locked::take(scratch.path()).expect("free");
-        assert_eq!(told, Some("an interrupted command was completed"));
+        assert_eq!(told, Some(Mended::Completed));
         assert_eq!(scratch.files()["src/lib.rs"], "new lib");
     }
 }

@@ -50,9 +50,9 @@ impl Error {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            " (nothing was changed: make the folder writable, or work in another one)"
+            " (make it writable, and run the command again)"
         }
-        io::ErrorKind::StorageFull => " (nothing was changed: make room, and try again)",
+        io::ErrorKind::StorageFull => " (make room, and run the command again)",
         _ => "",
     }
 }

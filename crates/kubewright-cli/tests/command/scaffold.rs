@@ -70,7 +70,10 @@ fn a_killed_command_leaves_the_old_or_the_new() {
         killed.args(API.split_whitespace()).current_dir(&folder.0).output().expect("timeout runs");
         let next = kubewright(&folder, API);
         let errors = String::from_utf8_lossy(&next.stderr);
-        assert!(next.status.success() || errors.contains("API resource already exists"), "{tenths}: {errors}");
+        assert!(
+            next.status.success() || errors.contains("API resource already exists"),
+            "{tenths}: {errors}"
+        );
         assert_eq!(files(&folder.0), whole, "{tenths}");
     }
 }

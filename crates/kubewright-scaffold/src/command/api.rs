@@ -104,7 +104,7 @@ impl CreateApi {
                 replace(&mut new, known, &resource);
                 kind::files(&new, &resource)
             }
-            (_, true, controller) => self.add(&mut new, self.own(group, version, kind, controller)?)?,
+            (_, true, controller) => add(&mut new, self.own(group, version, kind, controller)?)?,
         };
         let changes = changed(folder, &old, new, files, around, self.manner.force)?;
         let next =
@@ -151,11 +151,6 @@ impl CreateApi {
         Ok(Image { image: image.to_owned(), port: self.image_port, run_as_user: self.run_as_user })
     }
 
-    fn add(&self, project: &mut Project, resource: Resource) -> Result<Vec<crate::File>, Error> {
-        project.add(resource.clone())?;
-        Ok(kind::files(project, &resource))
-    }
-
     /// A controller of a kind that the project has without one.
     fn add_controller(&self, project: &mut Project, known: &Resource) -> Result<Vec<crate::File>, Error> {
         if known.controller && !self.manner.force {
@@ -200,8 +195,15 @@ impl CreateApi {
             conversions: Vec::new(),
             webhooks: Webhooks::default(),
         };
-        self.add(project, resource)
+        add(project, resource)
     }
+}
+
+/// Adds a kind, with its files.
+fn add(project: &mut Project, resource: Resource) -> Result<Vec<crate::File>, Error> {
+    let files = kind::files(project, &resource);
+    project.add(resource)?;
+    Ok(files)
 }
 
 /// Puts a kind into the place of what it was.

@@ -354,7 +354,7 @@ fn a_project_that_cannot_be_used_is_told_with_why() {
 #[test]
 fn a_machine_that_refuses_is_told_with_the_remedy() {
     let error = Error::io("make the folder", "x")(io::ErrorKind::PermissionDenied.into());
-    assert!(error.to_string().contains("make the folder writable"), "{error}");
+    assert!(error.to_string().contains("(make it writable, and run the command again)"), "{error}");
     assert_eq!(error.exit_code(), 1);
 }
 
