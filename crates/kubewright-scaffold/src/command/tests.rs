@@ -361,10 +361,10 @@ fn a_machine_that_refuses_is_told_with_the_remedy() {
 /// What every project has to be: all of its Rust is Rust, nothing is left to fill in, and `PROJECT` says what is there.
 fn check(files: &BTreeMap<String, String>) {
     for (path, text) in files {
-        if path.ends_with(".rs") {
-            if let Err(error) = syn::parse_file(text) {
-                panic!("{path}: {error}\n{text}");
-            }
+        if path.ends_with(".rs")
+            && let Err(error) = syn::parse_file(text)
+        {
+            panic!("{path}: {error}\n{text}");
         }
         assert!(
             !text
