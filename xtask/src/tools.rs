@@ -73,25 +73,42 @@ pub(crate) fn busybox() -> Tool {
     if let Some(busybox) = places.iter().flatten().find(|path| is_static(path)) {
         return Ok(busybox.clone());
     }
-    let failed =
-        |error: anyhow::Error| format!("there is no static busybox, and Debian's cannot be had: {error:#}");
-    std::fs::create_dir_all(&folder).map_err(|error| failed(error.into()))?;
-    let download = || run(Command::new("apt-get").args(["download", "busybox-static"]).current_dir(&folder));
-    if download().is_err() {
-        // A new machine may not know yet what there is.
-        run(Command::new("apt-get").arg("update")).map_err(failed)?;
-        download().map_err(failed)?;
-    }
-    let package = std::fs::read_dir(&folder)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| path.extension().is_some_and(|extension| extension == "deb"));
-    if let Some(package) = package {
-        run(Command::new("dpkg").arg("-x").arg(package).arg(&folder)).map_err(failed)?;
-    }
+    unpack_from_debian("busybox-static", &folder)
+        .map_err(|error| format!("there is no static busybox, and Debian's cannot be had: {error:#}"))?;
     let unpacked = places.into_iter().flatten().find(|path| is_static(path));
     unpacked.ok_or_else(|| "there is no busybox in Debian's busybox-static".to_owned())
+}
+
+/// The registry of `github.com/distribution/distribution`: the one of the machine, or Debian's, unpacked here.
+pub(crate) fn docker_registry() -> Tool {
+    let folder = tools().join("docker-registry");
+    let unpacked = folder.join("usr/bin/docker-registry");
+    if let Some(registry) = find("docker-registry").or_else(|| unpacked.is_file().then(|| unpacked.clone())) {
+        return Ok(registry);
+    }
+    unpack_from_debian("docker-registry", &folder)
+        .map_err(|error| format!("there is no docker-registry, and Debian's cannot be had: {error:#}"))?;
+    if unpacked.is_file() {
+        Ok(unpacked)
+    } else {
+        Err("Debian's docker-registry has no such program".to_owned())
+    }
+}
+
+/// Unpacks a package of Debian into a folder, without installing it.
+fn unpack_from_debian(package: &str, folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let download = || run(Command::new("apt-get").args(["download", package]).current_dir(folder));
+    if download().is_err() {
+        // A new machine may not know yet what there is.
+        run(Command::new("apt-get").arg("update"))?;
+        download()?;
+    }
+    let mut files = std::fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
+    match files.find(|path| path.extension().is_some_and(|extension| extension == "deb")) {
+        Some(file) => run(Command::new("dpkg").arg("-x").arg(file).arg(folder)),
+        None => anyhow::bail!("apt-get download {package} left no package"),
+    }
 }
 
 /// Whether a program is there and names no loader: `PT_INTERP` does, in the first page of a dynamic one.

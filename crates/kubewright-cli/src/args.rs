@@ -29,6 +29,12 @@ pub(crate) enum Command {
     Envtest(EnvtestCommand),
     /// Keep container images on this machine, for pods that run as processes
     Image(ImageArgs),
+    /// Build the operator of this folder into an image, without a container engine
+    Build(Box<crate::build::BuildArgs>),
+    /// Install the operator of this folder in a cluster, and wait until it runs
+    Deploy(Box<crate::deploy::DeployArgs>),
+    /// Remove what `deploy` installed
+    Undeploy(crate::deploy::UndeployArgs),
     /// Make manifests of ThirdPartyResources, v1beta1 CustomResourceDefinitions and old workloads into those of today
     Convert(ConvertArgs),
     #[command(flatten)]
@@ -87,6 +93,24 @@ pub(crate) enum ImageCommand {
         /// A folder, an archive (plain, gzip or zstd), or `-` for an archive from standard input
         path: PathBuf,
     },
+    /// Push an image to the registry that its name begins with
+    Push {
+        /// The image, such as `registry.example/team/app:v1`
+        #[arg(value_name = "REF")]
+        reference: String,
+
+        #[command(flatten)]
+        registry: crate::image::RegistryArgs,
+    },
+    /// Pull an image from its registry, for this machine
+    Pull {
+        /// The image, such as `registry.example/team/app:v1`
+        #[arg(value_name = "REF")]
+        reference: Reference,
+
+        #[command(flatten)]
+        registry: crate::image::RegistryArgs,
+    },
     /// List the images
     List,
     /// Take names from images, and remove those that have no other
@@ -104,7 +128,7 @@ pub(crate) enum ImageCommand {
 }
 
 /// The name that an image is given. Its digest is not for us to choose.
-fn tagged_reference(text: &str) -> Result<Reference, String> {
+pub(crate) fn tagged_reference(text: &str) -> Result<Reference, String> {
     let reference = Reference::parse(text).map_err(|error| error.to_string())?;
     match reference.digest() {
         None => Ok(reference),

@@ -6,7 +6,11 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
-use kubewright_image::{Image, Loaded, Reference, Source, Store};
+use clap::Args;
+use kubewright_image::{
+    Digest, Image, Loaded, Reference, Source, Store,
+    registry::{Client, Credentials, Event},
+};
 
 use crate::args::{ImageArgs, ImageCommand};
 
@@ -20,15 +24,12 @@ const NONE: &str = "<none>";
 ///
 /// # Errors
 /// When there is no such image, something is no image, or the store cannot be had.
-pub(crate) fn run(args: &ImageArgs) -> anyhow::Result<()> {
-    let folder = match &args.image_store {
-        Some(folder) => folder.clone(),
-        None => Store::default_path()?,
-    };
-    let store = Store::open(&folder)
-        .map_err(|error| anyhow!("{error}; name another place with --image-store or KUBEWRIGHT_IMAGES"))?;
+pub(crate) async fn run(args: &ImageArgs) -> anyhow::Result<()> {
+    let store = store(args.image_store.as_deref())?;
     match &args.command {
         ImageCommand::Load { name, path } => load(&store, path, name.as_ref()),
+        ImageCommand::Push { reference, registry } => push(&store, reference, *registry).await,
+        ImageCommand::Pull { reference, registry } => pull(&store, reference, *registry).await,
         ImageCommand::List => tell(&table(&store.list()?)),
         ImageCommand::Remove { references } => references.iter().try_for_each(|text| remove(&store, text)),
         ImageCommand::Inspect { reference } => {
@@ -36,6 +37,70 @@ pub(crate) fn run(args: &ImageArgs) -> anyhow::Result<()> {
             tell(&format!("{}\n", serde_json::to_string_pretty(&image)?))
         }
     }
+}
+
+/// The images of this machine, in this folder or where the environment says.
+///
+/// # Errors
+/// When the folder cannot be had.
+pub(crate) fn store(folder: Option<&Path>) -> anyhow::Result<Store> {
+    let folder = folder.map_or_else(Store::default_path, |folder| Ok(folder.to_owned()))?;
+    Store::open(&folder)
+        .map_err(|error| anyhow!("{error}; name another place with --image-store or KUBEWRIGHT_IMAGES"))
+}
+
+/// How registries are talked to.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct RegistryArgs {
+    /// Talk to the registry without TLS if it has none; those on this machine need no permission
+    #[arg(long)]
+    insecure: bool,
+}
+
+impl RegistryArgs {
+    fn client(self) -> anyhow::Result<Client> {
+        Ok(Client::new(Credentials::of_user(), self.insecure)?)
+    }
+}
+
+/// Pushes an image of an OCI image layout to where its name says.
+///
+/// # Errors
+/// When the registry refuses.
+pub(crate) async fn push_layout(
+    registry: RegistryArgs,
+    layout: &Path,
+    manifest: Digest,
+    name: &Reference,
+) -> anyhow::Result<()> {
+    let pushed = registry.client()?.push(layout, manifest, name, transferred).await;
+    pushed.with_context(|| format!("cannot push {}", name.familiar()))?;
+    tell(&format!("Pushed   {}@{manifest}\n", name.familiar()))
+}
+
+async fn push(store: &Store, text: &str, registry: RegistryArgs) -> anyhow::Result<()> {
+    let name = crate::args::tagged_reference(text).map_err(|reason| {
+        anyhow!("cannot push {text:?}: {reason}; `kubewright image load --name` gives an image a name")
+    })?;
+    let manifest = store.manifest(&name)?.ok_or_else(|| unknown(text))?;
+    push_layout(registry, store.folder(), manifest, &name).await
+}
+
+async fn pull(store: &Store, name: &Reference, registry: RegistryArgs) -> anyhow::Result<()> {
+    let pulled = registry.client()?.pull(name, store, transferred).await;
+    let loaded = pulled.with_context(|| format!("cannot pull {}", name.familiar()))?;
+    let digests = loaded.image.repo_digests.iter().filter(|digest| digest.name() == name.name());
+    let digests: String = digests.map(|digest| format!("Digest   {digest}\n")).collect();
+    tell(&(digests + &told(&loaded)))
+}
+
+/// Says what happens to the pieces of an image.
+fn transferred(event: Event) {
+    let _ = match event {
+        Event::Exists(digest) => tell(&format!("{}: is there\n", &digest.hex()[..SHORT_ID])),
+        Event::Begins(digest, bytes) => tell(&format!("{}: {}\n", &digest.hex()[..SHORT_ID], size(bytes))),
+        Event::Done(_) => Ok(()),
+    };
 }
 
 fn load(store: &Store, path: &Path, name: Option<&Reference>) -> anyhow::Result<()> {
@@ -90,7 +155,7 @@ fn table(images: &[Image]) -> String {
 }
 
 /// A size with three digits, as Docker's go-units writes it.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
     let mut unit = 0;
     // Only how it looks is at stake.
@@ -110,7 +175,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// Says something to whoever reads standard output; that may be nobody any more.
-fn tell(text: &str) -> anyhow::Result<()> {
+pub(crate) fn tell(text: &str) -> anyhow::Result<()> {
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),

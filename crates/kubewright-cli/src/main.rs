@@ -3,8 +3,10 @@
 mod about;
 mod access;
 mod args;
+mod build;
 mod change;
 mod convert;
+mod deploy;
 mod doctor;
 mod drop_in;
 mod engine;
@@ -86,9 +88,12 @@ fn command(cli: &Cli) -> anyhow::Result<ExitCode> {
             log(args.quiet);
             runtime(args)?.block_on(up::up(args, started))?;
         }
+        Command::Build(args) => wait(build::run(args))?,
         Command::Convert(args) => return convert::run(args),
+        Command::Deploy(args) => wait(deploy::deploy(args))?,
+        Command::Undeploy(args) => wait(deploy::undeploy(args))?,
         Command::Envtest(command) => drop_in::install::run(command)?,
-        Command::Image(args) => image::run(args)?,
+        Command::Image(args) => wait(image::run(args))?,
         Command::Scaffold(command) => return Ok(scaffold::run(command)),
         Command::Generate(args) => wait(generate::generate(args))?,
         Command::Install(args) => wait(install::install(args))?,

@@ -9,6 +9,9 @@ use std::{
     time::Duration,
 };
 
+#[cfg(target_os = "linux")]
+#[path = "command/build.rs"]
+mod build;
 #[path = "command/image.rs"]
 mod image;
 #[path = "command/scaffold.rs"]

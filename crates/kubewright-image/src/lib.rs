@@ -1,7 +1,7 @@
 //! Container images on this machine: what they are called ([`Reference`]), the [`Store`] of those that were loaded, and
 //! their files, unpacked ([`Store::root`]).
 //!
-//! All of it is blocking; nothing asks a registry.
+//! All of it is blocking, but [`registry`].
 //!
 //! ```no_run
 //! use kubewright_image::{Reference, Store};
@@ -17,11 +17,15 @@ mod archive;
 mod compression;
 mod config;
 mod digest;
+mod elf;
 mod error;
 mod limits;
+mod make;
 mod oci;
 mod platform;
 mod reference;
+#[cfg(feature = "registry")]
+pub mod registry;
 mod store;
 mod tarball;
 #[cfg(any(test, feature = "testing"))]
@@ -32,8 +36,10 @@ pub use self::{
     archive::Source,
     config::Config,
     digest::{Digest, NoDigest},
+    elf::{Linkage, Program},
     error::Error,
     limits::Limits,
+    make::{Made, Recipe, export},
     reference::{Reference, ReferenceError},
     store::{Image, Layer, Loaded, Removed, Store},
     unpack::resolve,

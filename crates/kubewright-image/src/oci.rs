@@ -12,6 +12,8 @@ pub(crate) const MAX_DOCUMENT: u64 = 4 << 20;
 
 /// The media type of a manifest.
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+/// The media type of a list of manifests.
+pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 /// The media type of an image's configuration.
 pub(crate) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 /// The media type of a layer of unknown compression; what it is, its first bytes say.
@@ -51,10 +53,7 @@ impl Descriptor {
 
     /// Whether it points to a list of manifests.
     pub(crate) fn is_index(&self) -> bool {
-        let types = [
-            "application/vnd.oci.image.index.v1+json",
-            "application/vnd.docker.distribution.manifest.list.v2+json",
-        ];
+        let types = [INDEX, "application/vnd.docker.distribution.manifest.list.v2+json"];
         types.contains(&self.media_type.as_str())
     }
 

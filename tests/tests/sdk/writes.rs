@@ -213,13 +213,17 @@ async fn a_write_of_the_status_writes_nothing_else() {
             })
         }),
     );
-    lab.put("pods", "a", json!({"metadata": {"labels": {"app": "web"}}, "status": {"phase": "Pending"}})).await;
+    lab.put("pods", "a", json!({"metadata": {"labels": {"app": "web"}}, "status": {"phase": "Pending"}}))
+        .await;
     let _running = run(&lab, [controller.for_kind::<Pod>()]);
     lab.settle().await;
     let web = Some([("app".to_owned(), "web".to_owned())].into());
     assert_eq!(log.take(), [(web, Some("Running".to_owned()))]);
     let stored = lab.stored("pods", "a").await.unwrap_or_default();
-    assert_eq!((&stored["metadata"]["labels"]["app"], &stored["status"]["phase"]), (&json!("web"), &json!("Running")));
+    assert_eq!(
+        (&stored["metadata"]["labels"]["app"], &stored["status"]["phase"]),
+        (&json!("web"), &json!("Running"))
+    );
 }
 
 #[tokio::test(start_paused = true)]

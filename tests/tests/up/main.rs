@@ -13,4 +13,6 @@ mod probes;
 mod process;
 mod project;
 mod python;
+mod registry;
+mod ship;
 mod tutorials;

@@ -1,4 +1,4 @@
-//! The project that a command works on: a Cargo package whose program is an operator.
+//! The project that a command works on: a Cargo package with a program, which for most commands is an operator.
 
 mod program;
 mod select;
@@ -20,7 +20,7 @@ pub(crate) use self::program::Program;
 
 /// Which project, and which of its programs.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct ProjectArgs {
+pub(crate) struct Selection {
     /// The project's Cargo.toml; by default the nearest, from this folder upwards
     #[arg(long, value_name = "PATH")]
     pub(crate) manifest_path: Option<PathBuf>,
@@ -32,6 +32,13 @@ pub(crate) struct ProjectArgs {
     /// The program, where a package has several
     #[arg(long, value_name = "NAME")]
     pub(crate) bin: Option<String>,
+}
+
+/// Which project, and how it is built.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ProjectArgs {
+    #[command(flatten)]
+    pub(crate) selection: Selection,
 
     /// Build with optimisations
     #[arg(long)]
@@ -50,22 +57,36 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// A Cargo package whose program is an operator.
+/// What a package has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needed {
+    /// One with a program.
+    Program,
+    /// One with a program that depends on the SDK.
+    Operator,
+}
+
+/// A Cargo package and its program, which is an operator where one is needed.
 #[derive(Debug)]
 pub(crate) struct Project {
     /// The folder of its Cargo.toml.
     pub(crate) root: PathBuf,
     /// The folder of Cargo.lock.
     pub(crate) workspace: PathBuf,
+    /// Where cargo builds.
+    pub(crate) target: PathBuf,
     /// The name of the package.
     pub(crate) package: String,
+    /// Its version.
+    pub(crate) version: String,
     /// The oldest Rust that it wants.
     pub(crate) rust_version: Option<String>,
     /// What Cargo.toml says of it.
     pub(crate) about: About,
     /// `[package.metadata.kubewright.generate]`.
     pub(crate) settings: Settings,
-    bin: String,
+    /// The name of the program.
+    pub(crate) bin: String,
     release: bool,
 }
 
@@ -84,18 +105,23 @@ pub(crate) struct Settings {
 }
 
 impl Project {
-    /// Finds the project, and the program in it.
+    /// Finds an operator's project, and the program in it.
+    ///
+    /// # Errors
+    /// As [`Self::select`].
+    pub(crate) fn find(args: &ProjectArgs) -> anyhow::Result<Self> {
+        let project = Self::select(&args.selection, Needed::Operator)?;
+        Ok(Self { release: args.release, ..project })
+    }
+
+    /// Finds a package, and the program in it.
     ///
     /// # Errors
     /// [`Usage`] when there is none, or it is not clear which; when cargo cannot be run.
-    pub(crate) fn find(args: &ProjectArgs) -> anyhow::Result<Self> {
+    pub(crate) fn select(selection: &Selection, needed: Needed) -> anyhow::Result<Self> {
         let here = env::current_dir().context("this folder is gone")?;
-        let mut command = cargo();
-        command.args(["metadata", "--no-deps", "--format-version=1"]);
-        if let Some(path) = &args.manifest_path {
-            command.arg("--manifest-path").arg(path);
-        }
-        let output = command.stdin(Stdio::null()).output().map_err(no_cargo)?;
+        let output =
+            metadata(selection.manifest_path.as_deref()).arg("--no-deps").output().map_err(no_cargo)?;
         if !output.status.success() {
             let told = String::from_utf8_lossy(&output.stderr);
             if told.contains("could not find `Cargo.toml`") {
@@ -110,17 +136,17 @@ impl Project {
             return Err(Usage(format!("cargo cannot read the project: {reason}")).into());
         }
         let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
-        let near = match &args.manifest_path {
+        let near = match &selection.manifest_path {
             Some(path) => here.join(path).parent().map_or(here, Path::to_owned),
             None => here,
         };
         let near = near.canonicalize().unwrap_or(near);
-        let package = select::package(&metadata, args.package.as_deref(), &near)?;
-        let bin = select::bin(package, args.bin.as_deref())?;
-        Self::of(&metadata, package, bin, args.release)
+        let package = select::package(&metadata, selection.package.as_deref(), &near, needed)?;
+        let bin = select::bin(package, selection.bin.as_deref())?;
+        Self::of(&metadata, package, bin)
     }
 
-    fn of(metadata: &Value, package: &Value, bin: String, release: bool) -> anyhow::Result<Self> {
+    fn of(metadata: &Value, package: &Value, bin: String) -> anyhow::Result<Self> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let root = PathBuf::from(text(&package["manifest_path"]));
         let root = root.parent().map(Path::to_owned).unwrap_or_default();
@@ -142,13 +168,40 @@ impl Project {
         Ok(Self {
             root,
             workspace: PathBuf::from(text(&metadata["workspace_root"])),
+            target: PathBuf::from(text(&metadata["target_directory"])),
             package: text(&package["name"]),
+            version: text(&package["version"]),
             rust_version: package["rust_version"].as_str().map(str::to_owned),
             about,
             settings,
             bin,
-            release,
+            release: false,
         })
+    }
+
+    /// The folder of what is kept about the program.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.target.join("kubewright").join(&self.bin)
+    }
+
+    /// The packages of this machine that it is built of, by name and folder.
+    ///
+    /// # Errors
+    /// When cargo cannot tell.
+    pub(crate) fn local_packages(&self) -> anyhow::Result<Vec<(String, PathBuf)>> {
+        let output = metadata(Some(&self.root.join("Cargo.toml"))).output().map_err(no_cargo)?;
+        if !output.status.success() {
+            bail!("cargo cannot read the project: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+        let packages = metadata["packages"].as_array().into_iter().flatten();
+        let local = packages.filter(|package| package["source"].is_null());
+        Ok(local
+            .filter_map(|package| {
+                let folder = Path::new(package["manifest_path"].as_str()?).parent()?;
+                Some((package["name"].as_str()?.to_owned(), folder.to_owned()))
+            })
+            .collect())
     }
 
     /// Builds its program. What cargo says goes to standard error.
@@ -187,6 +240,16 @@ impl Project {
         }
         command
     }
+}
+
+/// `cargo metadata`, of this Cargo.toml or the nearest.
+fn metadata(manifest_path: Option<&Path>) -> Command {
+    let mut command = cargo();
+    command.args(["metadata", "--format-version=1"]).stdin(Stdio::null());
+    if let Some(path) = manifest_path {
+        command.arg("--manifest-path").arg(path);
+    }
+    command
 }
 
 /// Cargo, as whoever called us has it.

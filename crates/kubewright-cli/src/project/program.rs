@@ -14,7 +14,8 @@ use serde_json::Value;
 pub(crate) struct Program(PathBuf);
 
 impl Program {
-    pub(super) fn new(path: PathBuf) -> Self {
+    /// The one at a path.
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self(path)
     }
 

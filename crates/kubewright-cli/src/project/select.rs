@@ -4,24 +4,29 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::Usage;
+use super::{Needed, Usage};
 
-/// The package of this name, or the nearest to a folder, or the only operator.
+/// The package of this name, or the nearest to a folder, or the only one that is what is needed.
 pub(super) fn package<'a>(
     metadata: &'a Value,
     wanted: Option<&str>,
     near: &Path,
+    needed: Needed,
 ) -> Result<&'a Value, Usage> {
     let packages: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
     let name = |package: &Value| package["name"].as_str().unwrap_or_default().to_owned();
-    let operators: Vec<&Value> = packages.iter().copied().filter(|package| is_operator(package)).collect();
-    let told = || operators.iter().map(|package| name(package)).collect::<Vec<_>>().join(", ");
+    let fitting: Vec<&Value> = packages.iter().copied().filter(|package| fits(package, needed)).collect();
+    let told = || fitting.iter().map(|package| name(package)).collect::<Vec<_>>().join(", ");
+    let kinds = match needed {
+        Needed::Program => "packages with a program",
+        Needed::Operator => "operators",
+    };
     if let Some(wanted) = wanted {
         let found = packages.iter().copied().find(|package| package["name"] == wanted);
         let found = found.ok_or_else(|| {
-            Usage(format!("there is no package {wanted} here; the operators are: {}", none(&told())))
+            Usage(format!("there is no package {wanted} here; the {kinds} are: {}", none(&told())))
         })?;
-        return checked(found);
+        return checked(found, needed);
     }
     let distance = |package: &Value| {
         let folder = Path::new(package["manifest_path"].as_str()?).parent()?;
@@ -29,28 +34,30 @@ pub(super) fn package<'a>(
     };
     let nearest = packages.iter().copied().filter_map(|package| Some((distance(package)?, package)));
     if let Some((_, package)) = nearest.max_by_key(|(depth, _)| *depth) {
-        return checked(package);
+        return checked(package, needed);
     }
-    match operators[..] {
-        [one] => Ok(one),
-        [] => {
+    match (&fitting[..], needed) {
+        ([one], _) => Ok(one),
+        ([], Needed::Operator) => {
             Err(Usage("no package of this workspace is an operator: none depends on kubewright".to_owned()))
         }
-        _ => Err(Usage(format!("there are several operators here: name one with --package: {}", told()))),
+        ([], Needed::Program) => Err(Usage("no package of this workspace has a program".to_owned())),
+        _ => Err(Usage(format!("there are several {kinds} here: name one with --package: {}", told()))),
     }
 }
 
-fn checked(package: &Value) -> Result<&Value, Usage> {
-    match is_operator(package) {
-        true => Ok(package),
-        false => Err(Usage(format!(
-            "the package {} is no operator: it does not depend on kubewright, or has no program",
-            package["name"].as_str().unwrap_or_default()
+fn checked(package: &Value, needed: Needed) -> Result<&Value, Usage> {
+    let name = package["name"].as_str().unwrap_or_default();
+    match (fits(package, needed), needed) {
+        (true, _) => Ok(package),
+        (false, Needed::Program) => Err(Usage(format!("the package {name} has no program: a src/main.rs"))),
+        (false, Needed::Operator) => Err(Usage(format!(
+            "the package {name} is no operator: it does not depend on kubewright, or has no program"
         ))),
     }
 }
 
-fn is_operator(package: &Value) -> bool {
+fn fits(package: &Value, needed: Needed) -> bool {
     let list = |key: &str| package[key].as_array().into_iter().flatten();
     let has_program = list("targets").any(|target| target["kind"][0] == "bin");
     // Those of tests have a kind.
@@ -58,7 +65,7 @@ fn is_operator(package: &Value) -> bool {
         (dependency["name"] == "kubewright" || dependency["name"] == "kubewright-runtime")
             && dependency["kind"].is_null()
     };
-    has_program && list("dependencies").any(is_sdk)
+    has_program && (needed == Needed::Program || list("dependencies").any(is_sdk))
 }
 
 /// The program of this name, or the only one, or the one that `default-run` names.
@@ -112,7 +119,8 @@ mod tests {
 
     fn found(wanted: Option<&str>, near: &str) -> Result<String, String> {
         let workspace = workspace();
-        let found = package(&workspace, wanted, Path::new(near)).map_err(|usage| usage.0)?;
+        let found =
+            package(&workspace, wanted, Path::new(near), Needed::Operator).map_err(|usage| usage.0)?;
         Ok(found["name"].as_str().expect("a name").to_owned())
     }
 
@@ -120,6 +128,17 @@ mod tests {
     fn the_package_is_the_nearest_or_the_one_that_is_named() {
         assert_eq!(found(None, "/w/web/src").as_deref(), Ok("web"));
         assert_eq!(found(Some("two"), "/w/web").as_deref(), Ok("two"));
+    }
+
+    #[test]
+    fn what_is_no_operator_has_a_program_all_the_same() {
+        let workspace = workspace();
+        let found = |near: &str| package(&workspace, None, Path::new(near), Needed::Program);
+        assert!(found("/w/tool").is_ok_and(|package| package["name"] == "tool"));
+        assert_eq!(
+            found("/w/lib").expect_err("no program").0,
+            "the package lib has no program: a src/main.rs"
+        );
     }
 
     #[test]
@@ -138,7 +157,9 @@ mod tests {
     #[test]
     fn the_program_is_the_only_one_or_the_one_that_is_named() {
         let workspace = workspace();
-        let of = |name: &str| package(&workspace, Some(name), Path::new("/")).expect("an operator");
+        let of = |name: &str| {
+            package(&workspace, Some(name), Path::new("/"), Needed::Operator).expect("an operator")
+        };
         assert_eq!(bin(of("web"), None).map_err(|usage| usage.0).as_deref(), Ok("web"));
         assert_eq!(bin(of("two"), Some("b")).map_err(|usage| usage.0).as_deref(), Ok("b"));
         let refused = |name: &str, wanted: Option<&str>| bin(of(name), wanted).expect_err(name).0;

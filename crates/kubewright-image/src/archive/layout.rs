@@ -81,7 +81,7 @@ fn choose(mut builds: Vec<Descriptor>, blobs: &Blobs<'_>) -> Result<(Descriptor,
 }
 
 /// The build for this machine; one that says nothing of machines if there is no other.
-fn best(mut builds: Vec<Descriptor>) -> Result<Descriptor, Error> {
+pub(crate) fn best(mut builds: Vec<Descriptor>) -> Result<Descriptor, Error> {
     let here = Platform::here();
     let ranked = builds.iter().enumerate().filter_map(|(at, build)| match &build.platform {
         Some(platform) => Some((here.rank(platform)?, at)),

@@ -12,6 +12,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+#[cfg(feature = "registry")]
+pub(crate) use self::layout::best;
 use self::{blobs::Blobs, files::Files};
 use crate::{
     Digest, Error, Reference,

@@ -143,6 +143,16 @@ impl Store {
         entry.map(|entry| self.image(&entries, &entry.manifest)).transpose()
     }
 
+    /// The digest of the manifest of the image of this name, as [`Store::get`] finds it: of the one for this machine.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn manifest(&self, reference: &Reference) -> Result<Option<Digest>, Error> {
+        let _lock = self.lock_shared()?;
+        let entries = Entries::read(self.folder())?;
+        Ok(entries.0.iter().find(|entry| entry.is(reference)).map(|entry| entry.manifest.digest))
+    }
+
     /// The image that somebody means: by its id or that of its manifest, by its name, or by the beginning of its id.
     ///
     /// # Errors
@@ -185,7 +195,15 @@ impl Store {
         Ok(Some(Removed { names, image: id.filter(|_| !is_left) }))
     }
 
-    fn folder(&self) -> &Path {
+    /// How large what is loaded may be.
+    #[cfg(feature = "registry")]
+    pub(crate) fn limits(&self) -> Limits {
+        self.shared.limits
+    }
+
+    /// The folder, which is an OCI image layout.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
         &self.shared.folder
     }
 
@@ -202,7 +220,7 @@ impl Store {
     }
 
     /// A place to make something.
-    fn workspace(&self) -> Result<Workspace, Error> {
+    pub(crate) fn workspace(&self) -> Result<Workspace, Error> {
         let _lock = self.lock()?;
         let parent = self.incoming();
         Workspace::new(&parent).map_err(Error::io("make a folder in", &parent))

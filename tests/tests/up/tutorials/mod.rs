@@ -9,10 +9,7 @@ mod shell;
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use kubewright_tests::needed;
-use snapbox::{
-    Data, Redactions,
-    filter::NormalizeToExpected,
-};
+use snapbox::{Data, Redactions, filter::NormalizeToExpected};
 
 use self::{
     page::{Block, Command, read},
@@ -21,7 +18,8 @@ use self::{
 
 /// Does what the page says, in a folder with a checkout of Kubewright in it, and compares.
 fn follow(tutorial: &str) {
-    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace is there");
+    let checkout =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace is there");
     let page = checkout.join("docs/tutorials").join(tutorial);
     let blocks = read(&fs::read_to_string(&page).expect("the page is there")).expect("the page can be read");
     let folder = std::env::temp_dir().join(format!("kubewright-{tutorial}-{}", std::process::id()));
@@ -31,7 +29,9 @@ fn follow(tutorial: &str) {
     for block in blocks {
         match block {
             Block::File { name, text } => shell.write(&name, &text),
-            Block::Commands(commands) => commands.iter().for_each(|command| compare(&page, command, &mut shell)),
+            Block::Commands(commands) => {
+                commands.iter().for_each(|command| compare(&page, command, &mut shell))
+            }
         }
     }
     drop(shell);
@@ -56,7 +56,8 @@ fn compare(page: &Path, command: &Command, shell: &mut Shell) {
 /// `[..]` stands for anything in a line, a line `...` for any lines.
 fn is_as_expected(told: &str, expected: &str) -> bool {
     let expected = Data::text(expected);
-    let told = NormalizeToExpected::new().redact_with(&Redactions::new()).normalize(Data::text(told), &expected);
+    let told =
+        NormalizeToExpected::new().redact_with(&Redactions::new()).normalize(Data::text(told), &expected);
     told == expected
 }
 

@@ -1,0 +1,226 @@
+//! Removes what was deployed, and nothing else.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, bail};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{DeleteParams, DynamicObject, ListParams, Preconditions},
+    core::{ApiResource, GroupVersionKind},
+};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    apply::{PAUSE, api, is_ours},
+    plan::{Plan, Role, Step},
+};
+
+/// How many objects are named.
+const NAMED: usize = 5;
+
+/// What people keep in namespaces; the operator's own is not removed with any of it in.
+const KEPT: [(&str, &str, &str); 8] = [
+    ("", "v1", "Pod"),
+    ("", "v1", "PersistentVolumeClaim"),
+    ("", "v1", "Service"),
+    ("apps", "v1", "DaemonSet"),
+    ("apps", "v1", "Deployment"),
+    ("apps", "v1", "StatefulSet"),
+    ("batch", "v1", "CronJob"),
+    ("batch", "v1", "Job"),
+];
+
+/// How an installation is removed.
+pub(super) struct Removal<'a> {
+    pub(super) client: &'a Client,
+    pub(super) deadline: Instant,
+    /// Whether the operator's kinds stay, and so their objects.
+    pub(super) keep_kinds: bool,
+    /// Whether the objects of the operator's kinds may be lost.
+    pub(super) lose_objects: bool,
+}
+
+/// An object that we installed.
+struct Found<'a> {
+    step: &'a Step,
+    api: Api<DynamicObject>,
+    uid: Option<String>,
+    object: DynamicObject,
+}
+
+impl Removal<'_> {
+    /// Removes all of a plan that is in the cluster and that we installed, and says how much that was. The kinds go first,
+    /// while the operator is there to let go of their objects; then nobody is sent to it any more; then the rest.
+    ///
+    /// # Errors
+    /// When objects would be lost and that is not allowed, the cluster refuses, or something is not gone in time.
+    pub(super) async fn run(
+        &self,
+        plan: &Plan,
+        told: &mut (dyn FnMut(&str) + Send),
+    ) -> anyhow::Result<usize> {
+        let mut found = Vec::new();
+        let mut kinds = BTreeMap::new();
+        for step in plan.steps().iter().filter(|step| !self.keep_kinds || step.role != Role::Kind) {
+            // An object of a kind that the cluster does not have (any more) is not there either.
+            let Ok(api) = api(self.client, step, &mut kinds).await else { continue };
+            let object =
+                api.get_opt(&step.name).await.with_context(|| format!("cannot read {}", step.told()))?;
+            match object {
+                Some(object) if is_ours(&object) => {
+                    found.push(Found { step, api, uid: object.uid(), object })
+                }
+                Some(_) => {
+                    told(&format!("{} was not installed by kubewright deploy, and is left", step.told()))
+                }
+                None => {}
+            }
+        }
+        self.check_objects(&found).await?;
+        let removed = found.len();
+        for role in [Role::Kind, Role::Webhook, Role::Program, Role::Other, Role::Right, Role::Namespace] {
+            let (now, later) = found.into_iter().partition(|found: &Found<'_>| found.step.role == role);
+            found = later;
+            self.remove(now, told).await?;
+        }
+        Ok(removed)
+    }
+
+    /// Refuses to lose objects of the operator's kinds.
+    async fn check_objects(&self, found: &[Found<'_>]) -> anyhow::Result<()> {
+        let mut lost = Vec::new();
+        for found in found.iter().filter(|found| found.step.role == Role::Kind && !self.lose_objects) {
+            let objects = self.objects(found).await?;
+            lost.extend(objects.iter().map(|object| told(&found.step.name, object)));
+        }
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let (count, more) = (lost.len(), if lost.len() > NAMED { ", …" } else { "" });
+        lost.truncate(NAMED);
+        bail!(
+            "{count} objects of its kinds would be lost: {}{more}; nothing was removed. --yes removes them, --keep-crds keeps them \
+             and their kinds",
+            lost.join(", ")
+        )
+    }
+
+    /// The objects of a kind.
+    async fn objects(&self, kind: &Found<'_>) -> anyhow::Result<Vec<DynamicObject>> {
+        let Some(resource) = stored(&kind.object) else { return Ok(Vec::new()) };
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+        match api.list(&ListParams::default()).await {
+            Ok(list) => Ok(list.items),
+            // It is not served (yet, or any more).
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+            Err(error) => {
+                Err(error).with_context(|| format!("cannot tell which {} there are", resource.plural))
+            }
+        }
+    }
+
+    /// Removes some objects, and waits until they are gone.
+    async fn remove(&self, found: Vec<Found<'_>>, told: &mut (dyn FnMut(&str) + Send)) -> anyhow::Result<()> {
+        let mut going = Vec::new();
+        for found in found.into_iter().rev() {
+            if found.step.role == Role::Namespace
+                && let Some(other) = self.others_in(&found.step.name).await?
+            {
+                told(&format!("{} is left: it has {other}", found.step.told()));
+                continue;
+            }
+            let mut parameters = match found.step.role {
+                Role::Program => DeleteParams::foreground(),
+                _ => DeleteParams::background(),
+            };
+            parameters.preconditions = Some(Preconditions { uid: found.uid.clone(), resource_version: None });
+            match found.api.delete(&found.step.name, &parameters).await {
+                Ok(_) => going.push(found),
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                Err(error) => {
+                    return Err(error).with_context(|| format!("cannot remove {}", found.step.told()));
+                }
+            }
+        }
+        for found in going {
+            self.gone(&found).await?;
+            told(&format!("{} removed", found.step.told()));
+        }
+        Ok(())
+    }
+
+    async fn gone(&self, found: &Found<'_>) -> anyhow::Result<()> {
+        loop {
+            let there = found.api.get_opt(&found.step.name).await;
+            let there = there.with_context(|| format!("cannot read {}", found.step.told()))?;
+            match there {
+                Some(object) if object.uid() == found.uid => {}
+                _ => return Ok(()),
+            }
+            if Instant::now() >= self.deadline {
+                bail!("{} is not gone in time{}", found.step.told(), self.held_by(found).await);
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// What keeps an object from going.
+    async fn held_by(&self, found: &Found<'_>) -> String {
+        if found.step.role != Role::Kind {
+            return String::new();
+        }
+        let objects = self.objects(found).await.unwrap_or_default();
+        let held: Vec<String> = objects
+            .iter()
+            .filter(|object| !object.finalizers().is_empty())
+            .map(|object| format!("{} ({})", told(&found.step.name, object), object.finalizers().join(", ")))
+            .take(NAMED)
+            .collect();
+        match held.is_empty() {
+            true => String::new(),
+            false => {
+                format!(": finalizers hold {}; the operator removes them when it is done", held.join(", "))
+            }
+        }
+    }
+
+    /// Something in a namespace that is not of the operator.
+    async fn others_in(&self, namespace: &str) -> anyhow::Result<Option<String>> {
+        for (group, version, kind) in KEPT {
+            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+            let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &resource);
+            let list = api.list(&ListParams::default()).await;
+            let list = list.with_context(|| format!("cannot tell what is in namespace {namespace}"))?;
+            let is_other = |object: &&DynamicObject| {
+                object.owner_references().is_empty()
+                    && !is_ours(object)
+                    && object.metadata.deletion_timestamp.is_none()
+            };
+            if let Some(object) = list.items.iter().find(is_other) {
+                return Ok(Some(format!(
+                    "{}/{}, which kubewright deploy did not install",
+                    kind.to_lowercase(),
+                    object.name_any()
+                )));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// An object as people write it.
+fn told(kind: &str, object: &DynamicObject) -> String {
+    let plural = kind.split('.').next().unwrap_or(kind);
+    let namespace = object.namespace().map(|namespace| format!("{namespace}/")).unwrap_or_default();
+    format!("{plural} {namespace}{}", object.name_any())
+}
+
+/// The resource of a CustomResourceDefinition, in the version that is stored.
+fn stored(definition: &DynamicObject) -> Option<ApiResource> {
+    let spec = &definition.data["spec"];
+    let version =
+        spec["versions"].as_array()?.iter().find(|version| version["storage"] == true)?["name"].as_str()?;
+    let text = |pointer: &str| spec.pointer(pointer).and_then(serde_json::Value::as_str);
+    let kind = GroupVersionKind::gvk(text("/group")?, version, text("/names/kind")?);
+    Some(ApiResource::from_gvk_with_plural(&kind, text("/names/plural")?))
+}
