@@ -111,7 +111,20 @@ fn manifests(name: &str, flags: &[&str]) -> Vec<Value> {
 fn documents(text: &str) -> Vec<Value> {
     let documents: Vec<Value> =
         serde_saphyr::from_multiple(text).unwrap_or_else(|error| panic!("{error}: {text}"));
-    documents.into_iter().filter(Value::is_object).collect()
+    documents.into_iter().filter(Value::is_object).map(whole).collect()
+}
+
+/// `1.0` as `1`: which of them is written makes no difference in YAML, and kustomize writes the other one.
+fn whole(value: Value) -> Value {
+    match value {
+        Value::Array(list) => list.into_iter().map(whole).collect(),
+        Value::Object(map) => map.into_iter().map(|(key, value)| (key, whole(value))).collect(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if float.fract() == 0.0 && float.abs() < 1e15 => Value::from(float as i64),
+            _ => Value::Number(number),
+        },
+        other => other,
+    }
 }
 
 /// Objects by what they are called, arguments of programs in order: it does not matter in which they are given.

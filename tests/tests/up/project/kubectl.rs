@@ -129,7 +129,7 @@ async fn a_webhook_of_an_operator_on_this_machine_is_asked_and_forgotten_with_it
 apiVersion: police.foo.bar/v1beta1
 kind: WhiteList
 metadata: {name: only-nginx}
-spec: {images: [{name: nginx}], enforcement: Deny, denyBy: Webhook}
+spec: {images: [{name: nginx, tags: [latest]}], enforcement: Deny, denyBy: Webhook}
 ";
     let up = Up::start("webhooks", &["--nodes", "0"]);
     let kubeconfig = up.kubeconfig().display().to_string();
