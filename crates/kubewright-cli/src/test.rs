@@ -25,7 +25,7 @@ pub(crate) struct TestArgs {
 pub(crate) fn test(args: &TestArgs) -> anyhow::Result<ExitCode> {
     let project = Project::find(&args.project)?;
     let mut command = project.cargo("test");
-    let status = command.args(&args.arguments).status().map_err(no_cargo)?;
+    let status = command.args(&args.arguments).status().map_err(|error| no_cargo(&error))?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }

@@ -28,7 +28,7 @@ pub(super) fn compile(project: &Project, triple: &str, args: &BuildArgs) -> anyh
         None => drop(command.arg("--config").arg(setting(triple, &flags))),
     }
     command.args(&args.cargo).current_dir(&project.workspace).stdin(Stdio::null()).stdout(Stdio::piped());
-    let child = command.spawn().map_err(no_cargo)?;
+    let child = command.spawn().map_err(|error| no_cargo(&error))?;
     let output = child.wait_with_output().context("cannot read what cargo says")?;
     if !output.status.success() {
         bail!("cargo build failed; it said why above");

@@ -120,8 +120,10 @@ impl Project {
     /// [`Usage`] when there is none, or it is not clear which; when cargo cannot be run.
     pub(crate) fn select(selection: &Selection, needed: Needed) -> anyhow::Result<Self> {
         let here = env::current_dir().context("this folder is gone")?;
-        let output =
-            metadata(selection.manifest_path.as_deref()).arg("--no-deps").output().map_err(no_cargo)?;
+        let output = metadata(selection.manifest_path.as_deref())
+            .arg("--no-deps")
+            .output()
+            .map_err(|error| no_cargo(&error))?;
         if !output.status.success() {
             let told = String::from_utf8_lossy(&output.stderr);
             if told.contains("could not find `Cargo.toml`") {
@@ -189,7 +191,8 @@ impl Project {
     /// # Errors
     /// When cargo cannot tell.
     pub(crate) fn local_packages(&self) -> anyhow::Result<Vec<(String, PathBuf)>> {
-        let output = metadata(Some(&self.root.join("Cargo.toml"))).output().map_err(no_cargo)?;
+        let output =
+            metadata(Some(&self.root.join("Cargo.toml"))).output().map_err(|error| no_cargo(&error))?;
         if !output.status.success() {
             bail!("cargo cannot read the project: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
@@ -211,7 +214,8 @@ impl Project {
     pub(crate) fn build(&self) -> anyhow::Result<Program> {
         let mut command = self.cargo("build");
         command.args(["--bin", &self.bin, "--message-format=json-render-diagnostics"]);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(no_cargo)?;
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| no_cargo(&error))?;
         let mut program = None;
         for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
             let message: Value = serde_json::from_str(&line?).unwrap_or_default();
@@ -258,6 +262,6 @@ pub(crate) fn cargo() -> Command {
 }
 
 /// What to say when cargo cannot be run.
-pub(crate) fn no_cargo(error: io::Error) -> anyhow::Error {
+pub(crate) fn no_cargo(error: &io::Error) -> anyhow::Error {
     anyhow::anyhow!("cargo cannot be run ({error}): install Rust, see https://rustup.rs")
 }
