@@ -113,7 +113,7 @@ impl Builder {
         self
     }
 
-    /// Whether clients pass an [`Admin`]: it notes what they do and makes requests fail, and they find it at `/kubewright`.
+    /// Whether clients pass an [`Admin`](crate::admin::Admin): it notes what they do and makes requests fail, and they find it at `/kubewright`.
     /// Default: no.
     #[must_use]
     pub fn admin(mut self, wanted: bool) -> Self {

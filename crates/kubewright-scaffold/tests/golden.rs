@@ -102,6 +102,7 @@ fn scaffolded(project: &str, folder: &str, lines: &[&str]) -> Scratch {
 }
 
 /// KB-03, KB-06, KB-08, KB-15, KB-18, KB-31: the write-up's own command lines, in the folder that it makes.
+/// KB-04, OS-01, OS-05.
 #[test]
 fn kb_08_the_whitelist_of_the_write_up() {
     golden(
@@ -148,6 +149,7 @@ fn kb_09_a_kind_in_no_namespace() {
 }
 
 /// KB-10.
+/// OS-04.
 #[test]
 fn kb_10_built_in_kinds_are_watched_without_an_example() {
     golden(
@@ -162,6 +164,7 @@ fn kb_10_built_in_kinds_are_watched_without_an_example() {
 }
 
 /// kubebuilder's plugin deploy-image.
+/// OS-02.
 #[test]
 fn an_image_is_deployed_in_a_size() {
     golden(

@@ -130,6 +130,7 @@ async fn as_04_a_name_that_somebody_else_has_is_told_and_taken_when_it_is_free(c
         .await;
 }
 
+/// OS-12.
 #[kubewright::test]
 async fn as_05_a_deleted_appservice_takes_its_pods_along(cluster: Cluster) {
     with_sample(&cluster).await;
@@ -203,6 +204,7 @@ async fn as_07_it_is_scaled_and_its_status_is_right_at_every_size(cluster: Clust
 }
 
 /// AS-08: on a strict server; and what the schema refuses.
+/// OS-08.
 #[kubewright::test]
 async fn as_08_the_schema_knows_its_fields_and_refuses_what_is_wrong(cluster: Cluster) {
     cluster.run(operator).await;

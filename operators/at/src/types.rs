@@ -271,6 +271,7 @@ mod tests {
     }
 
     /// AT-02, AT-03: what the schema says is what the API server's messages are made of.
+    /// KB-36, KB-37, OS-07.
     #[test]
     fn at_03_schedule_and_command_are_required_and_the_schedule_has_the_pattern() {
         for crd in crds() {

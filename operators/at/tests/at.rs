@@ -51,6 +51,7 @@ async fn at_02_at_03_what_the_schema_refuses_is_told_literally(cluster: Cluster)
 }
 
 /// AT-04.
+/// KB-38.
 #[kubewright::test]
 async fn at_04_the_table_shows_schedule_command_and_phase(cluster: Cluster) {
     cluster.run(operator).await;
@@ -105,6 +106,7 @@ async fn at_07_a_schedule_in_the_past_runs_at_once(cluster: Cluster) {
 }
 
 /// AT-08: what each of the two paths of an At takes, and what it leaves.
+/// KB-39.
 #[kubewright::test]
 async fn at_08_the_status_is_written_apart_from_the_rest(cluster: Cluster) {
     cluster.run(operator).await;

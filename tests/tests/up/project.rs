@@ -151,6 +151,12 @@ fn same(found: Vec<Value>, wanted: Vec<Value>) {
     }
 }
 
+/// Reads what an operator says, so that it does not wait for us.
+#[expect(clippy::disallowed_methods, reason = "a program of its own is read, nothing in a simulation")]
+fn read_on(output: impl Iterator<Item = String> + Send + 'static) {
+    std::thread::spawn(move || output.for_each(drop));
+}
+
 /// A `kubewright run`, ended when dropped.
 struct Running {
     process: Child,
@@ -162,22 +168,22 @@ impl Running {
     fn start(name: &str, arguments: &[&str]) -> Self {
         let mut all = vec!["run"];
         all.extend(arguments);
-        let mut process = kubewright(&operator(name), &all)
+        let process = kubewright(&operator(name), &all)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("kubewright run starts");
-        let mut output = BufReader::new(process.stdout.take().expect("its output is piped")).lines();
-        let mut lines = Vec::new();
-        for line in output.by_ref().map_while(Result::ok) {
-            lines.push(line);
-            if lines.last().is_some_and(|line| line.contains("Ctrl-C ends it")) {
-                // What the operator says is read, so that it does not wait for us.
-                std::thread::spawn(move || output.map_while(Result::ok).for_each(drop));
-                return Self { process, lines };
+        let mut running = Self { process, lines: Vec::new() };
+        let output = running.process.stdout.take().expect("its output is piped");
+        let mut output = BufReader::new(output).lines().map_while(Result::ok);
+        for line in output.by_ref() {
+            running.lines.push(line);
+            if running.lines.last().is_some_and(|line| line.contains("Ctrl-C ends it")) {
+                read_on(output);
+                return running;
             }
         }
-        panic!("kubewright run ended: {lines:#?}");
+        panic!("kubewright run ended: {:#?}", running.lines);
     }
 
     /// Asks it to end, as Ctrl-C does, and gives its status.

@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
@@ -17,20 +17,27 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// How long between two looks.
 const PAUSE: Duration = Duration::from_millis(250);
 
+/// Waits a while: the cluster is another program, and time is the machine's.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+pub(super) fn wait(time: Duration) {
+    thread::sleep(time);
+}
+
 /// Looks again and again until there is something.
 ///
 /// # Errors
 /// When there is nothing for too long, or a look fails.
 pub(super) fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-    let begun = Instant::now();
+    let mut waited = Duration::ZERO;
     loop {
         if let Some(found) = look()? {
             return Ok(found);
         }
-        if begun.elapsed() > PATIENCE {
+        if waited > PATIENCE {
             bail!("not within {PATIENCE:?}: {what}");
         }
-        thread::sleep(PAUSE);
+        wait(PAUSE);
+        waited += PAUSE;
     }
 }
 

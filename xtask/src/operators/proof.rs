@@ -1,11 +1,11 @@
 //! What an operator shows of itself with its sample.
 
-use std::{collections::BTreeSet, thread, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::kubectl::{Inside, eventually};
+use super::kubectl::{Inside, eventually, wait};
 
 /// How long nothing has to happen.
 const QUIET: Duration = Duration::from_secs(5);
@@ -83,7 +83,7 @@ impl Sample<'_> {
         let uids = self.owned(child, 1, None)?;
         let first = uids.first().context("there is one")?;
         self.inside.run(&["delete", child, &self.name_of(child, first)?, "--timeout=60s"])?;
-        thread::sleep(QUIET);
+        wait(QUIET);
         let left = self.inside.all(child)?;
         if !left.is_empty() {
             bail!("{child} were made again: {}", left.len());
@@ -101,7 +101,7 @@ impl Sample<'_> {
                 Ok((!left.contains("other")).then_some(()))
             })?;
         }
-        thread::sleep(QUIET);
+        wait(QUIET);
         let left = self.inside.run(&["get", "deployments", "-o", "name"])?;
         if left.trim() != "deployment.apps/allowed" {
             bail!("what is left is {left}");

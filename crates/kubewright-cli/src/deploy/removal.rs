@@ -68,10 +68,10 @@ impl Removal<'_> {
                 api.get_opt(&step.name).await.with_context(|| format!("cannot read {}", step.told()))?;
             match object {
                 Some(object) if is_ours(&object) => {
-                    found.push(Found { step, api, uid: object.uid(), object })
+                    found.push(Found { step, api, uid: object.uid(), object });
                 }
                 Some(_) => {
-                    told(&format!("{} was not installed by kubewright deploy, and is left", step.told()))
+                    told(&format!("{} was not installed by kubewright deploy, and is left", step.told()));
                 }
                 None => {}
             }

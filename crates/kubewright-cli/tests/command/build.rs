@@ -80,7 +80,7 @@ fn what_cannot_be_built_is_refused_with_the_remedy() {
     let folder = Folder::new("cli-build-refused");
     let empty = folder.path().join("empty");
     fs::create_dir_all(&empty).expect("made");
-    assert_refused(&build(&empty, &[]), 1, &["no Cargo.toml in", "kubewright init"]);
+    assert_refused(&build(&empty, &[]), 2, &["no Cargo.toml in", "kubewright init"]);
     let package = package(&folder, "package", MAIN);
     assert_refused(
         &build(&package, &["--platform", "linux/s390x"]),
@@ -92,7 +92,11 @@ fn what_cannot_be_built_is_refused_with_the_remedy() {
         2,
         &["it is one of linux/386, linux/amd64"],
     );
-    assert_refused(&build(&package, &["--bin", "other"]), 1, &["no program \"other\"; it has tiny"]);
+    assert_refused(
+        &build(&package, &["--bin", "other"]),
+        2,
+        &["has no program other; its programs are: tiny"],
+    );
     assert_refused(&build(&package, &["--tag", "Bad:Name:"]), 2, &["invalid reference format"]);
     assert_refused(&build(&package, &["--push"]), 2, &["--tag <REF>"]);
 }

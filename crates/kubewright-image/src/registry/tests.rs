@@ -225,7 +225,7 @@ async fn of_an_image_for_several_machines_the_one_for_this_machine_is_pulled() {
     other["platform"] = json!({"os": "linux", "architecture": "s390x"});
     let list = json!({"schemaVersion": 2, "manifests": [other, here]}).to_string();
     let pointer = blob(&layout, crate::oci::INDEX, list.as_bytes()).expect("written");
-    index(&layout, &[pointer.clone()]).expect("written");
+    index(&layout, std::slice::from_ref(&pointer)).expect("written");
     fake.take(&layout, "app", "v1", &pointer);
     let store = Store::open(&folder.path().join("store")).expect("a store");
     let from = name(&format!("{}/app:v1", fake.address));

@@ -154,6 +154,20 @@ fn what_is_installed_is_everything_in_an_order_that_can_be_applied() {
 }
 
 #[test]
+fn kb_20_the_deployed_program_has_an_account_and_asks_for_what_it_takes() {
+    let objects = operator().manifests(&Installation::default()).expect("manifests");
+    let deployment = objects.last().expect("the Deployment");
+    let pod = &deployment.data["spec"]["template"]["spec"];
+    assert_eq!(pod["serviceAccountName"], "web");
+    let resources = &pod["containers"][0]["resources"];
+    assert!(
+        resources["requests"]["cpu"].is_string() && resources["requests"]["memory"].is_string(),
+        "{resources}"
+    );
+    assert!(resources["limits"]["memory"].is_string(), "{resources}");
+}
+
+#[test]
 fn an_operator_of_two_namespaces_has_rights_on_objects_in_these_only() {
     let namespaces = vec!["b".to_owned(), "a".to_owned(), "a".to_owned()];
     let scoped = Installation { namespaces, rights_only: true, ..Installation::default() };

@@ -41,8 +41,8 @@ mod tests {
         pub(super) struct OldSpec {}
 
         #[derive(CustomResource, Clone, Debug, Deserialize, Serialize)]
-        #[kube(group = "example.com", version = "v2", kind = "Job", root = "New", schema = "disabled")]
-        pub(super) struct NewSpec {}
+        #[kube(group = "example.com", version = "v2", kind = "Job", root = "Current", schema = "disabled")]
+        pub(super) struct CurrentSpec {}
 
         #[derive(CustomResource, Clone, Debug, Deserialize, Serialize)]
         #[kube(group = "example.com", version = "v3", kind = "Job", root = "Elsewhere", schema = "disabled")]
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn versions_of_a_kind_are_one_definition_that_stores_the_first() {
-        let operator = Operator::new("web", "1").definition::<kinds::New>().definition::<kinds::Old>();
+        let operator = Operator::new("web", "1").definition::<kinds::Current>().definition::<kinds::Old>();
         operator.check().expect("no mistake");
         assert_eq!(operator.definitions().len(), 1);
         let versions = &operator.definitions()[0].spec.versions;
@@ -63,11 +63,12 @@ mod tests {
 
     #[test]
     fn what_is_no_other_version_is_a_mistake() {
-        let twice = Operator::new("web", "1").definition::<kinds::New>().definition::<kinds::New>();
+        let twice = Operator::new("web", "1").definition::<kinds::Current>().definition::<kinds::Current>();
         let error = twice.check().expect_err("twice").to_string();
         assert!(error.contains("jobs.example.com has the version v2 twice"), "{error}");
 
-        let scopes = Operator::new("web", "1").definition::<kinds::New>().definition::<kinds::Elsewhere>();
+        let scopes =
+            Operator::new("web", "1").definition::<kinds::Current>().definition::<kinds::Elsewhere>();
         let error = scopes.check().expect_err("two scopes").to_string();
         assert!(error.contains("is Job (Cluster) in one version and Job (Namespaced) in another"), "{error}");
     }

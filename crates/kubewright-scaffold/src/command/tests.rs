@@ -125,6 +125,7 @@ fn kb_07_a_project_is_not_initialized_twice() {
     refused(&begun("kb-07"), INIT, 1, &["already initialized", "nothing was changed"]);
 }
 
+/// KB-33.
 #[test]
 fn kb_08_the_prompts_are_those_that_users_know_and_the_files_are_told() {
     let scratch = begun("kb-08");

@@ -3,6 +3,7 @@
 use super::*;
 
 /// KB-35, KB-40: the definition, the rights and the program are made of the code, where users of kubebuilder look for them.
+/// OS-06.
 #[test]
 #[ignore = "needs the built command: cargo xtask test"]
 fn kb_35_manifests_are_generated_from_the_types() {

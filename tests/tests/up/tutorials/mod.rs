@@ -17,7 +17,7 @@ use self::{
 };
 
 /// Does what the page says, in a folder with a checkout of Kubewright in it, and compares.
-fn follow(tutorial: &str) {
+async fn follow(tutorial: &str) {
     let checkout =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace is there");
     let page = checkout.join("docs/tutorials").join(tutorial);
@@ -30,7 +30,9 @@ fn follow(tutorial: &str) {
         match block {
             Block::File { name, text } => shell.write(&name, &text),
             Block::Commands(commands) => {
-                commands.iter().for_each(|command| compare(&page, command, &mut shell))
+                for command in &commands {
+                    compare(&page, command, &mut shell).await;
+                }
             }
         }
     }
@@ -39,10 +41,10 @@ fn follow(tutorial: &str) {
 }
 
 /// Runs a command and compares what it says; one that is to be tried again, until it says it.
-fn compare(page: &Path, command: &Command, shell: &mut Shell) {
-    let mut told = shell.run(command);
-    while command.again && !is_as_expected(&told, &command.expected) && shell.has_time_left() {
-        told = shell.run(command);
+async fn compare(page: &Path, command: &Command, shell: &mut Shell) {
+    let mut told = shell.run(command).await;
+    while command.again && !is_as_expected(&told, &command.expected) && shell.has_time_left().await {
+        told = shell.run(command).await;
     }
     let place = format!("{}:{}", page.display(), command.line);
     assert!(
@@ -61,9 +63,9 @@ fn is_as_expected(told: &str, expected: &str) -> bool {
     told == expected
 }
 
-/// KB-03, KB-08, KB-16, KB-17, KB-19: the story of the first write-up.
-#[test]
+/// KB-01, KB-02, KB-16, KB-17, KB-19, KB-30, KB-41, KB-42, OS-09, OS-10: the story of the first write-up.
+#[tokio::test]
 #[ignore = "needs kubectl and the built command: cargo xtask test"]
-fn the_white_list_tutorial_works_as_it_is_written() {
-    follow("whitelist.md");
+async fn the_white_list_tutorial_works_as_it_is_written() {
+    follow("whitelist.md").await;
 }

@@ -7,14 +7,15 @@ use std::{
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command as Process, Stdio},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use super::page::Command;
+use tokio::time::{Instant, sleep};
+
+use super::{is_as_expected, page::Command};
 
 /// How long a page may wait in all for what a cluster does in its own time.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(900);
 /// How long between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Where a command leaves the folder and the variables that the next one starts with.
@@ -45,37 +46,51 @@ impl Shell {
         fs::write(file, text).expect("the file is written");
     }
 
-    /// Runs a command and gives what it says. One that ends in `&` is left running when it has said as many lines as the page
-    /// expects.
-    pub(crate) fn run(&mut self, command: &Command) -> String {
-        match command.text.strip_suffix(" &") {
-            Some(text) => self.start(text, command.expected.lines().count()),
-            None => {
-                let output = self.bash(&command.text).output().expect("bash starts");
-                let mut told = String::from_utf8_lossy(&output.stdout).into_owned();
-                if !output.status.success() {
-                    told = format!("? {}\n{told}", output.status.code().unwrap_or(-1));
-                }
-                told
-            }
+    /// Runs a command and gives what it says. One that ends in `&` is left running when it has said the last line that the page
+    /// expects; `kill %1` ends the first of these.
+    pub(crate) async fn run(&mut self, command: &Command) -> String {
+        if let Some(text) = command.text.strip_suffix(" &") {
+            return self.start(text, &command.expected).await;
+        }
+        if let Some(number) = command.text.strip_prefix("kill %") {
+            let number: usize = number.parse().expect("the number of a job");
+            end(&mut self.background[number - 1]);
+            return String::new();
+        }
+        let state = self.home.join(STATE).display().to_string();
+        let keep = format!("trap 'declare -px > {state}; pwd > {state}.folder' EXIT");
+        let output = self.bash(&format!("{keep}; {}", command.text)).output().expect("bash starts");
+        let told = String::from_utf8_lossy(&output.stdout);
+        match output.status.code() {
+            Some(0) => told.into_owned(),
+            code => format!("? {}\n{told}", code.unwrap_or(-1)),
         }
     }
 
     /// Whether the page may wait any longer; waits a moment.
-    pub(crate) fn has_time_left(&self) -> bool {
-        thread::sleep(PAUSE);
+    pub(crate) async fn has_time_left(&self) -> bool {
+        sleep(PAUSE).await;
         Instant::now() < self.patient_until
     }
 
-    fn start(&mut self, text: &str, lines: usize) -> String {
+    async fn start(&mut self, text: &str, expected: &str) -> String {
         let log = self.home.join(format!("{STATE}.{}", self.background.len()));
         let file = File::create(&log).expect("a log");
-        let child = self.bash(text).stdout(file).process_group(0).spawn().expect("bash starts");
+        let child =
+            self.bash(&format!("exec {text}")).stdout(file).process_group(0).spawn().expect("bash starts");
         self.background.push(child);
+        let last = expected.lines().last().unwrap_or_default();
         loop {
             let told = fs::read_to_string(&log).expect("the log is there");
-            if told.lines().count() >= lines || !self.has_time_left() {
-                return told.lines().take(lines).map(|line| format!("{line}\n")).collect();
+            let mut end = 0;
+            for line in told.split_inclusive('\n') {
+                end += line.len();
+                if is_as_expected(line.trim_end(), last) {
+                    return told[..end].to_owned();
+                }
+            }
+            if !self.has_time_left().await {
+                return told;
             }
         }
     }
@@ -83,29 +98,33 @@ impl Shell {
     /// A bash that goes on where the last one ended, and says everything on its standard output.
     fn bash(&self, text: &str) -> Process {
         let state = self.home.join(STATE).display().to_string();
+        let resume = format!("[ -f {state} ] && source {state} && cd \"$(cat {state}.folder)\"");
         let mut bash = Process::new("bash");
-        bash.arg("-c").arg(format!(
-            "exec 2>&1; [ -f {state} ] && source {state} && cd \"$(cat {state}.folder)\"; \
-             trap 'declare -px > {state}; pwd > {state}.folder' EXIT; {text}"
-        ));
+        bash.arg("-c").arg(format!("exec 2>&1; {resume}; {text}"));
         bash.current_dir(&self.home).env("PATH", &self.path).stdin(Stdio::null());
         // What the reader's home would be changed in is the page's own; cargo stays as it is.
         let home = PathBuf::from(env::var_os("HOME").unwrap_or_default());
         for (variable, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             bash.env(variable, env::var_os(variable).unwrap_or_else(|| home.join(folder).into()));
         }
+        // Nobody debugs what is built here.
+        bash.env("CARGO_PROFILE_DEV_DEBUG", "0");
         bash.env("HOME", &self.home).env_remove("KUBECONFIG");
         bash
     }
 }
 
+/// Ends a group of processes: what was started, and what that started.
+fn end(leader: &mut Child) {
+    if let Ok(None) = leader.try_wait() {
+        let group = format!("-{}", leader.id());
+        let _ = Process::new("kill").args(["-TERM", "--", &group]).status();
+        let _ = leader.wait();
+    }
+}
+
 impl Drop for Shell {
     fn drop(&mut self) {
-        for child in &mut self.background {
-            // The group that it leads: bash and what bash started.
-            let group = format!("-{}", child.id());
-            let _ = Process::new("kill").args(["-TERM", "--", &group]).status();
-            let _ = child.wait();
-        }
+        self.background.iter_mut().for_each(end);
     }
 }

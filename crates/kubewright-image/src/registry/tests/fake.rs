@@ -200,7 +200,7 @@ impl State {
             Some(Fault::Truncated("PATCH")) => body.truncate(body.len() / 2),
             _ => {}
         }
-        (self.route(parts, &path, &query, body), fault)
+        (self.route(parts, &path, &query, &body), fault)
     }
 
     fn token(&mut self, query: &BTreeMap<String, String>, authorization: &str) -> Response<Body> {
@@ -234,7 +234,7 @@ impl State {
         parts: &http::request::Parts,
         path: &str,
         query: &BTreeMap<String, String>,
-        body: Bytes,
+        body: &Bytes,
     ) -> Response<Body> {
         let rest = path.trim_start_matches("/v2/");
         if let Some((repository, "")) = rest.split_once("/blobs/uploads/") {
@@ -242,7 +242,7 @@ impl State {
             return with(202, &[("location", &upload(repository, self.uploads.len() - 1))], "");
         }
         if let Some((repository, id)) = rest.split_once("/blobs/uploads/") {
-            return self.upload(&parts.method, repository, id, query, &body);
+            return self.upload(&parts.method, repository, id, query, body);
         }
         if let Some((_, digest)) = rest.split_once("/blobs/") {
             return self.blob(&parts.method, path, digest);
@@ -302,10 +302,10 @@ impl State {
         parts: &http::request::Parts,
         repository: &str,
         place: &str,
-        body: Bytes,
+        body: &Bytes,
     ) -> Response<Body> {
         if parts.method == Method::PUT {
-            let digest = Digest::of(&body).to_string();
+            let digest = Digest::of(body).to_string();
             let media_type = parts.headers["content-type"].to_str().unwrap_or_default().to_owned();
             for place in [place, &digest] {
                 let place = (repository.to_owned(), place.to_owned());
