@@ -22,6 +22,14 @@ pub(crate) fn target() -> PathBuf {
 /// The cargo that runs this, in the workspace.
 pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // What cargo tells the program that it runs is not for the cargo that this program runs: scripts that build dependencies
+    // look at it, and would build them anew for each that starts one.
+    for (variable, _) in std::env::vars_os() {
+        let name = variable.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(variable);
+        }
+    }
     command.args(arguments).current_dir(workspace());
     command
 }

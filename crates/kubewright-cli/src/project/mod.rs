@@ -258,7 +258,16 @@ fn metadata(manifest_path: Option<&Path>) -> Command {
 
 /// Cargo, as whoever called us has it.
 pub(crate) fn cargo() -> Command {
-    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // What a cargo tells the program that it runs is not for the one that is run here: scripts that build dependencies look at
+    // it, and would build them anew.
+    for (variable, _) in env::vars_os() {
+        let name = variable.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(variable);
+        }
+    }
+    command
 }
 
 /// What to say when cargo cannot be run.
