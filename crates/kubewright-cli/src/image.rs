@@ -1,9 +1,6 @@
 //! `kubewright image`: the images of this machine.
 
-use std::{
-    io::{self, Write},
-    path::Path,
-};
+use std::{io, path::Path};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
@@ -12,7 +9,10 @@ use kubewright_image::{
     registry::{Client, Credentials, Event},
 };
 
-use crate::args::{ImageArgs, ImageCommand};
+use crate::{
+    args::{ImageArgs, ImageCommand},
+    output::tell,
+};
 
 /// How much of an id is shown, as by crictl.
 const SHORT_ID: usize = 13;
@@ -172,14 +172,6 @@ pub(crate) fn size(bytes: u64) -> String {
         _ => 0,
     };
     format!("{value:.digits$}{}", units[unit])
-}
-
-/// Says something to whoever reads standard output; that may be nobody any more.
-pub(crate) fn tell(text: &str) -> anyhow::Result<()> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
 //! `kubewright install` and `uninstall`: the definitions of an operator's kinds in a cluster.
 
-use std::{
-    io::{self, Write},
-    time::Duration,
-};
+use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -13,6 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     access::{self, ClusterArgs, refused},
+    output::tell,
     project::{Project, ProjectArgs},
 };
 
@@ -53,7 +51,7 @@ pub(crate) async fn install(args: &InstallArgs) -> anyhow::Result<()> {
     let client = args.cluster.access().await?.client;
     for definition in &definitions {
         let applied = access::apply(&client, definition).await?;
-        tell(&format!("{} {}", access::called(definition), applied.word()));
+        tell(&format!("{} {}\n", access::called(definition), applied.word()))?;
     }
     for definition in &definitions {
         established(&client, definition).await?;
@@ -80,7 +78,7 @@ pub(crate) async fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
             Err(error) => return Err(refused(&format!("{name} cannot be deleted"), &error)),
         }
         gone(&client, definition).await?;
-        tell(&format!("customresourcedefinition.apiextensions.k8s.io \"{name}\" deleted"));
+        tell(&format!("customresourcedefinition.apiextensions.k8s.io \"{name}\" deleted\n"))?;
     }
     match missing.is_empty() || args.ignore_not_found {
         true => Ok(()),
@@ -135,9 +133,4 @@ async fn gone(client: &Client, definition: &Value) -> anyhow::Result<()> {
         sleep(PAUSE).await;
     }
     Ok(())
-}
-
-/// Tells whoever reads standard output; that may be nobody any more.
-fn tell(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
 }

@@ -14,6 +14,7 @@ mod generate;
 mod image;
 mod install;
 mod kubeconfig;
+mod output;
 mod process_node;
 mod progress;
 mod project;

@@ -19,7 +19,8 @@ use kubewright_layout::About;
 pub(crate) use self::last::Last;
 use self::target::{Compiler, Platform};
 use crate::{
-    image::{self, RegistryArgs, size, tell},
+    image::{self, RegistryArgs, size},
+    output::tell,
     project::{Needed, Project, Selection},
 };
 

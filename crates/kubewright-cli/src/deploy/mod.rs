@@ -19,7 +19,7 @@ use self::{apply::Applier, plan::Plan, removal::Removal, rollout::Rollout};
 use crate::{
     access::{Access, ClusterArgs, MANAGER, refused},
     build::{self, BuildArgs, Last},
-    image::tell,
+    output::tell,
     project::{Needed, Project, Selection},
 };
 

@@ -3,10 +3,7 @@
 mod cluster;
 mod machine;
 
-use std::{
-    io::{self, Write},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
@@ -14,6 +11,7 @@ use serde::Serialize;
 use crate::{
     about::Output,
     access::ClusterArgs,
+    output::tell,
     project::{Project, ProjectArgs},
 };
 
@@ -73,7 +71,7 @@ impl Finding {
 /// Looks at everything, and tells of it.
 ///
 /// # Errors
-/// When what was found cannot be written as JSON.
+/// When what was found cannot be written.
 pub(crate) async fn doctor(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let project = Project::find(&args.project);
     let mut findings = machine::toolchain(project.as_ref().ok());
@@ -90,7 +88,7 @@ pub(crate) async fn doctor(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
         Output::Json => serde_json::to_string_pretty(&findings)? + "\n",
         Output::Text => told(&findings),
     };
-    let _ = io::stdout().write_all(text.as_bytes());
+    tell(&text)?;
     let missing = findings.iter().any(|finding| finding.state == State::Missing);
     Ok(if missing { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

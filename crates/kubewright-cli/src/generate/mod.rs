@@ -15,7 +15,10 @@ use clap::{Args, ValueEnum};
 use kubewright_layout::{Change, Format, Input, Level, Manifests, RELEASE_NAMESPACE, Sample};
 use serde_json::Value;
 
-use crate::project::{Program, Project, ProjectArgs, Settings, Usage};
+use crate::{
+    output::tell,
+    project::{Program, Project, ProjectArgs, Settings, Usage},
+};
 
 /// What `kubewright generate` takes. What no flag says, `[package.metadata.kubewright.generate]` in Cargo.toml may say, under
 /// the same names.
@@ -129,19 +132,19 @@ pub(crate) async fn generate(args: &GenerateArgs) -> anyhow::Result<()> {
     for (path, change) in &changes {
         if written.contains(change) {
             disk::write(&output, path, files.get(path).unwrap_or_default())?;
-            tell(&format!("{path} {}", if *change == Change::Create { "created" } else { "updated" }));
+            tell(&format!("{path} {}\n", if *change == Change::Create { "created" } else { "updated" }))?;
         }
     }
     for path in of(&changes, &Change::Stale) {
         if args.prune {
             disk::remove(&output, path)?;
-            tell(&format!("{path} removed"));
+            tell(&format!("{path} removed\n"))?;
         } else {
-            tell(&format!("{path} is no longer generated: --prune removes it"));
+            tell(&format!("{path} is no longer generated: --prune removes it\n"))?;
         }
     }
     let changed = changes.values().filter(|change| written.contains(change)).count();
-    tell(&format!("{} files in {}: {changed} written", files.iter().count(), output.display()));
+    tell(&format!("{} files in {}: {changed} written\n", files.iter().count(), output.display()))?;
     ended(&faults, "the files are written as the operator says them; mend it, and generate anew")
 }
 
@@ -260,9 +263,4 @@ fn ended(faults: &[String], remedy: &str) -> anyhow::Result<()> {
         [one] => bail!("{one}\n{remedy}"),
         several => bail!("{} faults\n{}\n{remedy}", several.len(), several.join("\n")),
     }
-}
-
-/// Tells whoever reads standard output; that may be nobody any more.
-fn tell(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
 }

@@ -9,7 +9,7 @@ mod shell;
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use kubewright_tests::needed;
-use snapbox::{Data, Redactions, filter::NormalizeToExpected};
+use snapbox::{Data, filter::NormalizeToExpected};
 
 use self::{
     page::{Block, Command, read},
@@ -58,8 +58,7 @@ async fn compare(page: &Path, command: &Command, shell: &mut Shell) {
 /// `[..]` stands for anything in a line, a line `...` for any lines.
 fn is_as_expected(told: &str, expected: &str) -> bool {
     let expected = Data::text(expected);
-    let told =
-        NormalizeToExpected::new().redact_with(&Redactions::new()).normalize(Data::text(told), &expected);
+    let told = NormalizeToExpected::new().redact().normalize(Data::text(told), &expected);
     told == expected
 }
 
