@@ -3,7 +3,8 @@
 use std::future::IntoFuture;
 
 use futures::{FutureExt, future::BoxFuture};
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::{Context, Error, Key, Object, ensure, owner::Owner, wish::Wish};
@@ -42,7 +43,7 @@ impl<'a, K: Object> Apply<'a, K> {
         self
     }
 
-    fn body(&self) -> Result<Value, Error> {
+    fn body(&self, owners: Option<&[OwnerReference]>) -> Result<Value, Error> {
         let mut body = serde_json::to_value(self.desired)?;
         let meta = self.desired.meta();
         if self.subresource.is_some() {
@@ -57,20 +58,32 @@ impl<'a, K: Object> Apply<'a, K> {
             meta.remove("resourceVersion");
             meta.remove("creationTimestamp");
         }
-        if let Some(owner) = self.owner {
-            let reference = ensure::reference(self.desired, owner)?;
-            let mut owners = meta.owner_references.clone().unwrap_or_default();
-            owners.retain(|other| other.uid != reference.uid);
-            owners.push(reference);
+        if let (Some(owners), None) = (owners, self.subresource) {
             body["metadata"]["ownerReferences"] = serde_json::to_value(owners)?;
         }
         Ok(body)
     }
 
+    fn owners(&self) -> Result<Option<Vec<OwnerReference>>, Error> {
+        let owners = self.desired.meta().owner_references.clone();
+        let Some(owner) = self.owner else { return Ok(owners) };
+        let reference = ensure::reference(self.desired, owner)?;
+        let mut owners = owners.unwrap_or_default();
+        owners.retain(|other| other.uid != reference.uid);
+        owners.push(reference);
+        Ok(Some(owners))
+    }
+
     async fn send(self) -> Result<K, Error> {
-        let body = self.body()?;
+        let owners = self.owners()?;
+        let body = self.body(owners.as_deref())?;
         let params = PatchParams { force: self.force, ..PatchParams::apply(self.context.controller()) };
         let key = Key::of(self.desired);
+        if self.subresource.is_none() {
+            let namespace = key.namespace.clone();
+            let child = ObjectMeta { namespace, owner_references: owners, ..ObjectMeta::default() };
+            self.context.look_for_owner(&child).await?;
+        }
         self.context
             .patch_with(&key, self.subresource, &params, Wish::Part(&body), &Patch::Apply(&body))
             .await

@@ -24,6 +24,10 @@ pub enum Error {
     /// Trying again changes nothing until somebody edits the object: it is counted and logged, not retried.
     #[error("{0}")]
     Terminal(#[source] BoxError),
+    /// A child was not made: its owner, which has lost one lately, is gone, although the cache has it still. It is tried
+    /// again, until the cache knows.
+    #[error("{0} is gone, although the cache has it still: nothing is made for it")]
+    OwnerGone(String),
     /// A manager or controller was put together wrongly; the text says how.
     #[error("{0}")]
     Misconfigured(String),
@@ -111,7 +115,10 @@ impl Error {
                 Some(inner) => inner.kube(),
                 None => cause.downcast_ref::<kube::Error>(),
             },
-            Self::Misconfigured(_) | Self::Panicked { .. } | Self::ShutdownTimedOut(_) => None,
+            Self::OwnerGone(_)
+            | Self::Misconfigured(_)
+            | Self::Panicked { .. }
+            | Self::ShutdownTimedOut(_) => None,
         }
     }
 

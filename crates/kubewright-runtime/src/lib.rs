@@ -30,6 +30,7 @@ pub mod health;
 mod key;
 pub mod leader;
 mod logging;
+mod losses;
 mod manager;
 mod member;
 pub mod metrics;

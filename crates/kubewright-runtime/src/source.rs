@@ -15,6 +15,7 @@ use crate::{
     Cached, Key, Object,
     begun::Begun,
     cache::{Asked, Cache, Change, Index, Informer, Project, Told},
+    losses::Losses,
     metrics::ControllerMetrics,
     pause,
     predicate::{Event, Predicate},
@@ -40,6 +41,8 @@ pub(crate) struct Sink {
     pub(crate) hears_own: bool,
     /// The watches that reconciles began.
     pub(crate) begun: Begun,
+    /// The own kind's objects that lost a child; none without an own kind.
+    pub(crate) losses: Option<Losses>,
 }
 
 /// Delivers every object that is known once more, as created, for those keys that a function accepts.
@@ -267,6 +270,9 @@ impl<K: Cached> Delivery<K> {
 
     /// Delivers a change to the keys that are to hear of it.
     fn tell(&self, change: &Change<K>, told: &Told) {
+        if let (Change::Deleted(object), Some(losses)) = (change, &self.sink.losses) {
+            losses.note(object.meta());
+        }
         let priority = if told.was_there { Priority::LOW } else { Priority::NORMAL };
         if !self.sink.hears_own {
             self.deliver(change, priority, &|key| told.is_for(&self.sink.controller, key));

@@ -138,6 +138,9 @@ impl Worker {
         if error.is_conflict() {
             // Somebody else was faster; the next try sees their write.
             tracing::debug!(controller, %key, %error, "the reconcile met a conflict; trying again");
+        } else if matches!(error, Error::OwnerGone(_)) {
+            // Its end is on the way to the cache.
+            tracing::debug!(controller, %key, %error, "the reconcile failed; trying again");
         } else if error.is_namespace_ending() {
             tracing::debug!(controller, %key, %error, "the reconcile failed: its namespace is ending; trying again");
         } else {

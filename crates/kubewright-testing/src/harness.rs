@@ -294,6 +294,9 @@ async fn start(test: &Test, seed: u64) -> Cluster {
     let cluster = Cluster::of(settings).await;
     let cluster = cluster.unwrap_or_else(|error| panic!("the cluster does not start: {error}"));
     for name in test.namespaces {
+        if cluster.exists::<Namespace>(name).await {
+            continue; // `default` always is
+        }
         let metadata = ObjectMeta { name: Some((*name).to_owned()), ..ObjectMeta::default() };
         cluster.create(&Namespace { metadata, ..Namespace::default() }).await;
     }

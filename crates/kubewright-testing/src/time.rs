@@ -58,7 +58,7 @@ impl Cluster {
     /// Lets so much cluster time pass, and what falls due in it happen, in its order. When it returns, whoever was due at
     /// the end has done what it does without waiting for something else (which takes another millisecond).
     pub async fn advance(&self, by: Duration) {
-        tokio::time::sleep(by).await;
+        self.unless_looping(tokio::time::sleep(by)).await;
         tokio::time::sleep(MOMENT).await;
     }
 
@@ -89,7 +89,7 @@ impl Cluster {
         A: Answer,
         F: Future<Output = A>,
     {
-        self.wait(condition, within, Location::caller())
+        self.unless_looping(self.wait(condition, within, Location::caller()))
     }
 
     /// As [`Self::run_until`], within a minute.
@@ -102,7 +102,7 @@ impl Cluster {
         A: Answer,
         F: Future<Output = A>,
     {
-        self.wait(condition, PATIENCE, Location::caller())
+        self.unless_looping(self.wait(condition, PATIENCE, Location::caller()))
     }
 
     /// Lets so much time pass, in which a condition has to hold all the while. It is looked at after every write, and now
@@ -120,7 +120,7 @@ impl Cluster {
         A: Answer,
         F: Future<Output = A>,
     {
-        self.hold(condition, lasting, Location::caller())
+        self.unless_looping(self.hold(condition, lasting, Location::caller()))
     }
 
     async fn wait<A, F>(

@@ -54,10 +54,6 @@ impl Reconciler for AppServiceReconciler {
             Some(question) => self.checks.observe(key, question),
             None => self.checks.forget(key),
         }
-        let makes = plan.steps.iter().any(|step| matches!(step, Step::Create(_)));
-        if makes && !is_there(ctx, key, &observed.app).await? {
-            return Ok(Outcome::Done);
-        }
         for step in plan.steps {
             act(ctx, &observed.app, step).await?;
         }
@@ -86,13 +82,6 @@ impl AppServiceReconciler {
         let taken = desired::names(&app).into_iter().filter(is_taken).collect();
         Observed { pods, taken, report: self.checks.report(key), now: ctx.world().clock.now(), app }
     }
-}
-
-/// Whether an AppService is there, as the API server says. A watch that lags does not tell that it is gone: then the garbage
-/// collector takes each pod that is made for it, which would be the reason to make the next, without a pause.
-async fn is_there(ctx: &Context, key: &Key, app: &AppService) -> Result<bool, Error> {
-    let found = ctx.live::<AppService>(key).await?;
-    Ok(found.is_some_and(|found| found.uid() == app.uid() && found.metadata.deletion_timestamp.is_none()))
 }
 
 /// Takes a step, and tells of it. That a pod was made in the meantime, or is gone, or is another, is seen by its event.

@@ -36,7 +36,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// What the server refuses; an object that another owner controls; an owner in another namespace.
+    /// What the server refuses; an object that another owner controls; an owner in another namespace, or one that is gone
+    /// (as [`Context::create`]).
     ///
     /// # Panics
     /// As [`Context::get`].

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams};
 use serde_json::Value;
 
 use super::Context;
@@ -24,9 +24,11 @@ impl Context {
     ///
     /// # Errors
     /// What the server refuses ([`Error::is_already_exists`] among it), or an object of a namespaced kind without
-    /// namespace.
+    /// namespace; an owner that is gone ([`Error::OwnerGone`]), although the cache has it still: before an owner of the
+    /// own kind that has lost a child gets one again, the server is asked for it.
     pub async fn create<K: Object>(&self, object: &K) -> Result<K, Error> {
         let (namespace, key) = (namespace_of(object)?, Key::of(object));
+        self.look_for_owner(object.meta()).await?;
         let request = async { self.endpoint::<K>(namespace).create(object).await };
         self.write((!key.name.is_empty()).then_some(key), Wish::Whole(object), request).await
     }
@@ -90,7 +92,8 @@ impl Context {
     /// `resourceVersion` in `desired` is not sent; a `uid` is, and refuses another object of the same name.
     ///
     /// # Errors
-    /// What the server refuses, fields that others own among it ([`Error::is_conflict`]); an owner in another namespace.
+    /// What the server refuses, fields that others own among it ([`Error::is_conflict`]); an owner in another namespace, or one
+    /// that is gone (as [`Context::create`]).
     pub fn apply<'a, K: Object>(&'a self, desired: &'a K) -> Apply<'a, K> {
         Apply::new(self, desired)
     }
@@ -120,6 +123,14 @@ impl Context {
             write.ended(key, uid.as_deref());
         }
         Ok(Deletion::Gone)
+    }
+
+    /// Whether the owner of an object that is to be made is there, where that is in doubt.
+    pub(crate) async fn look_for_owner(&self, child: &ObjectMeta) -> Result<(), Error> {
+        match &self.0.sink.losses {
+            Some(losses) => losses.look_for_owner(&self.0.client, child).await,
+            None => Ok(()),
+        }
     }
 
     fn begin<K: Object>(&self, key: Option<Key>, attempt: Option<Arc<Attempt>>) -> Option<Write<K>> {

@@ -13,6 +13,7 @@ use kube::Client;
 use crate::{
     Key, Reconciler,
     events::Form,
+    losses::Losses,
     pause::{self, PAUSED, Pause},
     rbac::{Rights, Subject},
     reconciler::DynReconciler,
@@ -66,11 +67,13 @@ pub struct Controller {
 struct OwnKind {
     group: String,
     kind: String,
+    subject: Subject,
     /// The part of it that a controller of others needs a right to.
     finalizers: Subject,
     /// Finds the key of the object that controls an object with this metadata.
     owner_key: fn(&kube::api::ObjectMeta) -> Option<Key>,
     is_paused: pause::Look,
+    losses: Losses,
 }
 
 /// What a predicate would restrict.
@@ -109,6 +112,11 @@ impl Controller {
     /// Group and kind of the own kind.
     pub(crate) fn own_kind(&self) -> Option<(String, String)> {
         self.own.as_ref().map(|own| (own.group.clone(), own.kind.clone()))
+    }
+
+    /// The own kind's objects that lose what they control.
+    pub(crate) fn losses(&self) -> Option<Losses> {
+        self.own.as_ref().map(|own| own.losses.clone())
     }
 
     pub(crate) fn pause(&self) -> Option<Pause> {

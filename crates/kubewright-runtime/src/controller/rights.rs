@@ -49,16 +49,20 @@ impl Controller {
         self
     }
 
-    /// The least rights that it works with: to list and watch the kinds that it looks at (and to get those that it writes:
-    /// whether a write's result is still there is asked, where the watch cannot tell), what it declared to
+    /// The least rights that it works with: to list and watch the kinds that it looks at (and to get those that it writes
+    /// and the one that owns others: whether they are still there is asked, where the watch cannot tell), what it declared to
     /// [write](Controller::writes) and to [do else](Controller::may), and to record events.
     #[must_use]
     pub fn rights(&self) -> Rights {
         let mut rights = self.writes.clone();
         for subject in self.kinds.iter().filter_map(|kind| kind.subject()) {
+            let owns = self.owns_kinds && self.own.as_ref().is_some_and(|own| own.subject == subject);
             let written = self.writes.concern(&subject, &[Verb::Create, Verb::Patch, Verb::Update]);
-            let verbs: &[Verb] =
-                if written { &[Verb::Get, Verb::List, Verb::Watch] } else { &[Verb::List, Verb::Watch] };
+            let verbs: &[Verb] = if written || owns {
+                &[Verb::Get, Verb::List, Verb::Watch]
+            } else {
+                &[Verb::List, Verb::Watch]
+            };
             rights.imply(subject, verbs.iter().copied());
         }
         if let (true, Some(finalizers)) =

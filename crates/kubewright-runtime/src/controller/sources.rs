@@ -6,7 +6,7 @@ use futures::{Stream, StreamExt};
 use kube::api::PartialObjectMeta;
 
 use super::{Controller, Last, OwnKind};
-use crate::{Key, Member, Object, Predicate, owner, pause, rbac::Subject, source::Kind};
+use crate::{Key, Member, Object, Predicate, losses::Losses, owner, pause, rbac::Subject, source::Kind};
 
 impl Controller {
     /// The own kind: every creation, change and deletion of an object leads to its key.
@@ -18,9 +18,11 @@ impl Controller {
         self.own = Some(OwnKind {
             group: K::group(&()).into_owned(),
             kind: K::kind(&()).into_owned(),
+            subject: Subject::of::<K>(None),
             finalizers: Subject::of::<K>(Some("finalizers")),
             owner_key: owner::controller_key::<K>,
             is_paused: pause::look::<K>,
+            losses: Losses::of::<K>(),
         });
         self.kind(Kind::own(|object: &K| vec![Key::of(object)]))
     }

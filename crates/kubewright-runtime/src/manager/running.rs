@@ -146,7 +146,7 @@ impl Manager {
 
     /// Connects a controller to the caches; `in_turn` if it works only when it is this replica's turn.
     fn launch(&self, controller: Controller, in_turn: bool, failed: &mpsc::Sender<Error>) -> Hand {
-        let (pause, own) = (controller.pause(), controller.own_kind());
+        let (pause, own, losses) = (controller.pause(), controller.own_kind(), controller.losses());
         let name: Arc<str> = controller.name.into();
         let queue = Arc::new(Workqueue::measured(controller.rate_limit, self.metrics.queue(&name)));
         self.backlog.read(&queue);
@@ -161,6 +161,7 @@ impl Manager {
             pause: pause.as_ref().map(|pause| pause.annotation.clone()),
             hears_own: controller.hears_own,
             begun: Begun::default(),
+            losses,
         };
         let declared: BTreeSet<_> =
             controller.kinds.iter().filter_map(|kind| kind.read_from_context()).collect();

@@ -110,6 +110,11 @@ impl Weather {
         cluster.without_loops(self.calm()).await;
     }
 
+    /// Whether anything has gone wrong so far, or may.
+    fn has_begun(&self) -> bool {
+        self.0.lock().source.is_some()
+    }
+
     /// How long to wait for something that takes so long when nothing goes wrong.
     pub(crate) fn patience(&self, within: Duration) -> Duration {
         let calm_at = self.0.lock().calm_at;
@@ -147,6 +152,12 @@ impl Weather {
 }
 
 impl Cluster {
+    /// As [`Self::without_loops`] under faults: there a request takes time, so that what asks without end lets time pass.
+    /// Elsewhere somebody who looked every second would be who works in a year in which nobody else does.
+    pub(crate) async fn unless_looping<F: Future>(&self, waited_for: F) -> F::Output {
+        if self.weather().has_begun() { self.without_loops(waited_for).await } else { waited_for.await }
+    }
+
     /// Waits for something, unless an operator asks without a pause for so long that it will not end.
     ///
     /// # Panics

@@ -54,6 +54,23 @@ pub(crate) fn without_rights() -> Operator {
         .controller(|| Controller::new("copier", Copier).for_kind::<Secret>().owns::<ConfigMap>())
 }
 
+/// Asks for each Secret again and again, without a pause.
+struct Restless;
+
+impl Reconciler for Restless {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        ctx.live::<Secret>(key).await?;
+        Ok(Outcome::RequeueAfter(Duration::from_millis(1)))
+    }
+}
+
+/// Never comes to rest.
+pub(crate) fn restless() -> Operator {
+    let controller = || Controller::new("restless", Restless).for_kind::<Secret>();
+    Operator::new("restless", "1.0")
+        .controller(move || controller().may(|rights| rights.live_reads::<Secret>()))
+}
+
 /// A Secret with these keys.
 pub(crate) fn secret(name: &str, keys: &[&str]) -> Secret {
     let data = keys.iter().map(|key| ((*key).to_owned(), "x".to_owned())).collect();

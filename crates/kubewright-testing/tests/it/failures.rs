@@ -67,6 +67,16 @@ fn what_does_not_come_to_hold_is_told_with_what_it_looked_at() {
 }
 
 #[test]
+fn waiting_for_what_never_comes_ends_when_an_operator_asks_without_a_pause() {
+    let text = failure(Test { faults: Faults::Only(&[]), ..TEST }, async |cluster: Cluster| {
+        cluster.run(copier::restless()).await;
+        cluster.create(&secret("a", &["key"])).await;
+        cluster.run_until(async |_| false, Duration::from_hours(10_000)).await;
+    });
+    assert!(text.starts_with("no hot loop: restless/1.0 asks without a pause: get secrets"), "{text}");
+}
+
+#[test]
 fn what_does_not_hold_all_the_while_is_told_with_how_long_it_did() {
     let text = failure(TEST, async |cluster: Cluster| {
         let start = tokio::time::Instant::now();

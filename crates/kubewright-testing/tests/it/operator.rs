@@ -6,6 +6,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kubewright::testing::Cluster;
+use kubewright::testing::admin::{Fault, Match, Rule};
 use serde_json::json;
 
 use crate::copier::{self, secret};
@@ -45,6 +46,36 @@ async fn what_is_deleted_comes_back(cluster: Cluster) {
             cluster.try_get::<ConfigMap>("a").await.filter(|copy| copy.metadata.uid != first.metadata.uid)
         })
         .await;
+}
+
+/// While its watch lags, it does not know that the owner is gone, and sees one copy after the other being taken.
+#[kubewright::test]
+async fn an_owner_that_is_gone_gets_no_second_child_while_the_watch_lags(cluster: Cluster) {
+    cluster.run(copier::operator()).await;
+    cluster.create(&secret("a", &["key"])).await;
+    cluster.settle().await;
+    let secrets = Match {
+        resource: Some("secrets".to_owned()),
+        user_agent: Some("copier".to_owned()),
+        ..Match::default()
+    };
+    let lag = Rule::new(Fault::HoldWatch { lasting: None }).on(secrets);
+    let lag = cluster.admin().expect("the admin").inject(lag);
+    cluster.delete::<Secret>("a").await;
+    cluster.advance(Duration::from_mins(5)).await;
+    assert!(!cluster.exists::<ConfigMap>("a").await);
+    let made = |cluster: &Cluster| {
+        let writes = cluster.history::<ConfigMap>("a").writes;
+        writes.iter().filter(|write| write.verb == "create").count()
+    };
+    assert_eq!(made(&cluster), 1, "{}", cluster.history::<ConfigMap>("a"));
+
+    // Another of the same name is another owner.
+    cluster.create(&secret("a", &["key"])).await;
+    cluster.admin().expect("the admin").remove_fault(lag);
+    cluster.settle().await;
+    assert!(cluster.exists::<ConfigMap>("a").await);
+    assert_eq!(made(&cluster), 2);
 }
 
 #[kubewright::test]
