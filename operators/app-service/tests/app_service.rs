@@ -274,7 +274,7 @@ async fn as_03_no_pods_are_made_for_what_is_gone_unheard(cluster: Cluster) {
 }
 
 /// Whatever goes wrong on the way: never a pod too many at the end, never one too few.
-#[kubewright::test(seeds = 3, faults)]
+#[kubewright::test(seeds = 200, faults)]
 async fn as_03_it_comes_to_its_size_whatever_goes_wrong(cluster: Cluster) {
     with_sample(&cluster).await;
     cluster.patch::<AppService>(NAME, json!({"spec": {"size": 4}})).await;

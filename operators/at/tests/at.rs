@@ -489,7 +489,7 @@ async fn nothing_is_written_when_nothing_changes(cluster: Cluster) {
 }
 
 /// AT-22, Beyond 4: conflicts, lost answers, dropped watches, evictions, crashes between two writes.
-#[kubewright::test(seeds = 3, faults)]
+#[kubewright::test(seeds = 200, faults)]
 async fn at_22_whatever_goes_wrong_a_command_is_started_once_and_told_of(cluster: Cluster) {
     cluster.run(operator).await;
     let soon = (cluster.world().clock.now() + Duration::from_secs(20)).strftime("%FT%TZ").to_string();

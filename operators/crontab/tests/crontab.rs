@@ -438,7 +438,7 @@ async fn nothing_is_written_when_nothing_changes(cluster: Cluster) {
 }
 
 /// Beyond 3, 5: conflicts, lost answers, dropped watches, evictions, crashes between two writes.
-#[kubewright::test(seeds = 3, faults)]
+#[kubewright::test(seeds = 200, faults)]
 async fn whatever_goes_wrong_a_tick_has_one_job(cluster: Cluster) {
     cluster.run(operator).await;
     let every_minute =

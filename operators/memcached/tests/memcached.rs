@@ -253,7 +253,7 @@ async fn mc_01_an_idle_hour_brings_no_writes(cluster: Cluster) {
 }
 
 /// Whatever goes wrong on the way.
-#[kubewright::test(seeds = 3, faults)]
+#[kubewright::test(seeds = 200, faults)]
 async fn mc_04_it_comes_to_its_size_whatever_goes_wrong(cluster: Cluster) {
     with_sample(&cluster).await;
     cluster.patch::<Memcached>(NAME, json!({"spec": {"size": 5}})).await;

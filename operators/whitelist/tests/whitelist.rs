@@ -350,7 +350,7 @@ async fn everything_that_installs_it_is_taken_by_the_api_server(cluster: Cluster
 }
 
 /// Whatever goes wrong on the way: what somebody changes goes back, and what somebody deletes comes back.
-#[kubewright::test(seeds = 3, faults)]
+#[kubewright::test(seeds = 200, faults)]
 async fn wl_04_the_deployment_comes_back_whatever_goes_wrong(cluster: Cluster) {
     cluster.run(operator).await;
     cluster.create(&whitelist("whitelist-sample")).await;

@@ -8,7 +8,7 @@ use kubewright::testing::Cluster;
 use super::{create, deployment, deployments, names, pod, with_sample};
 
 /// IP-05, IP-07 under faults: what is allowed is never touched, what is not goes in the end.
-#[kubewright::test(seeds = 3, faults)]
+#[kubewright::test(seeds = 200, faults)]
 async fn ip_05_only_what_is_not_listed_goes(cluster: Cluster) {
     with_sample(&cluster).await;
     create(&cluster, deployment("good", "nginx")).await;

@@ -14,7 +14,7 @@ use crate::{
 
 /// Whatever goes wrong in between: in the end there is one group, with the rules that are wanted, with every selected server in
 /// it and no other; no server has lost another group; and when the object goes, nothing of it is left.
-#[kubewright::test(nodes = 0, controllers = "", seeds = 3)]
+#[kubewright::test(nodes = 0, controllers = "", seeds = 50)]
 async fn sg_01_whatever_goes_wrong_there_is_one_group_with_all_servers_in_it(cluster: Cluster) {
     let dice = cluster.world().dice.clone();
     let lab = Lab::start(cluster).await;
