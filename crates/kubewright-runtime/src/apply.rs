@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::{Context, Error, Key, Object, ensure, owner::Owner, wish::Wish};
+use crate::{Context, Error, Key, Object, ensure, object::to_value, owner::Owner, wish::Wish};
 
 /// An apply that is about to be sent: it happens when it is awaited. Made by [`Context::apply`].
 #[must_use = "nothing is applied until it is awaited"]
@@ -44,7 +44,7 @@ impl<'a, K: Object> Apply<'a, K> {
     }
 
     fn body(&self, owners: Option<&[OwnerReference]>) -> Result<Value, Error> {
-        let mut body = serde_json::to_value(self.desired)?;
+        let mut body = to_value(self.desired)?;
         let meta = self.desired.meta();
         if self.subresource.is_some() {
             body = json!({"metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},

@@ -7,10 +7,12 @@ use std::marker::PhantomData;
 use kube::{
     Client, Resource,
     api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Request},
-    core::Status,
+    core::{Status, request},
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
+
+use crate::object::{from_json, to_json};
 
 type Result<T> = std::result::Result<T, kube::Error>;
 
@@ -50,13 +52,12 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
         } else {
             self.request.get(name, &params)
         };
-        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+        decode(&send(self.client, request).await?)
     }
 
     /// A part of the object `name` that is a kind of its own, such as `scale`.
     pub(crate) async fn read_part<P: DeserializeOwned>(&self, name: &str, part: &str) -> Result<P> {
-        let request = self.request.get_subresource(part, name);
-        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+        decode(&send(self.client, self.request.get_subresource(part, name)).await?)
     }
 
     pub(crate) async fn patch_part<P: DeserializeOwned>(
@@ -66,27 +67,25 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
         params: &PatchParams,
         patch: &Patch<&Value>,
     ) -> Result<P> {
-        let request = self.request.patch_subresource(part, name, params, patch);
-        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+        decode(&send(self.client, self.request.patch_subresource(part, name, params, patch)).await?)
     }
 
     pub(crate) async fn create(&self, object: &impl Serialize) -> Result<K> {
-        let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
-        let request = self.request.create(&PostParams::default(), body).map_err(kube::Error::BuildRequest)?;
-        self.client.request(request).await
+        let body = encode(object)?;
+        decode(&send(self.client, self.request.create(&PostParams::default(), body)).await?)
     }
 
     pub(crate) async fn replace(&self, name: &str, subresource: Option<&str>, object: &K) -> Result<K>
     where
         K: Serialize,
     {
-        let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
+        let body = encode(object)?;
         let params = PostParams::default();
         let request = match subresource {
             None => self.request.replace(name, &params, body),
             Some(subresource) => self.request.replace_subresource(subresource, name, &params, body),
         };
-        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+        decode(&send(self.client, request).await?)
     }
 
     pub(crate) async fn patch(
@@ -100,16 +99,40 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
             None => self.request.patch(name, params, patch),
             Some(subresource) => self.request.patch_subresource(subresource, name, params, patch),
         };
-        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+        decode(&send(self.client, request).await?)
     }
 
     pub(crate) async fn delete(&self, name: &str, params: &DeleteParams) -> Result<Deleted<K>> {
-        let request = self.request.delete(name, params).map_err(kube::Error::BuildRequest)?;
-        let answer = self.client.request_status::<K>(request).await?;
-        let uid = |status: Status| status.details.map(|details| details.uid).filter(|uid| !uid.is_empty());
-        Ok(answer
-            .map_right(|status| Deleted::Gone { uid: uid(status) })
-            .map_left(|object| Deleted::Object(Box::new(object)))
-            .into_inner())
+        let answer = send(self.client, self.request.delete(name, params)).await?;
+        let TypeOnly { kind } = decode(&answer)?;
+        if kind != "Status" {
+            return decode(&answer).map(|object| Deleted::Object(Box::new(object)));
+        }
+        let status: Status = decode(&answer)?;
+        let uid = status.details.map(|details| details.uid).filter(|uid| !uid.is_empty());
+        Ok(Deleted::Gone { uid })
     }
+}
+
+/// What every answer begins with.
+#[derive(Deserialize)]
+struct TypeOnly {
+    #[serde(default)]
+    kind: String,
+}
+
+/// The text of the answer, whatever it is about.
+async fn send(
+    client: &Client,
+    request: std::result::Result<http::Request<Vec<u8>>, request::Error>,
+) -> Result<String> {
+    client.request_text(request.map_err(kube::Error::BuildRequest)?).await
+}
+
+fn encode(object: &impl Serialize) -> Result<Vec<u8>> {
+    to_json(object).map_err(kube::Error::SerdeError)
+}
+
+fn decode<T: DeserializeOwned>(text: &str) -> Result<T> {
+    from_json(text).map_err(kube::Error::SerdeError)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kube::Resource;
+use kube::{Resource, api::ObjectMeta};
 
 /// The namespace and name of an object of a controller's own kind.
 ///
@@ -31,7 +31,11 @@ impl Key {
     /// The key of `object`. An object that has no name yet (`generateName` before its creation) has the empty name.
     #[must_use]
     pub fn of<K: Resource>(object: &K) -> Self {
-        let meta = object.meta();
+        Self::named(object.meta())
+    }
+
+    /// The key of the object with this metadata.
+    pub(crate) fn named(meta: &ObjectMeta) -> Self {
         Self { namespace: meta.namespace.clone(), name: meta.name.clone().unwrap_or_default() }
     }
 }

@@ -1,10 +1,15 @@
 //! Which Rust types are Kubernetes objects.
 
-use std::{any::TypeId, fmt::Debug};
+use std::{
+    any::{Any, TypeId},
+    fmt::Debug,
+    sync::Arc,
+};
 
 use k8s_openapi::ClusterResourceScope;
-use kube::Resource;
+use kube::{Resource, api::ObjectMeta};
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 /// A Kubernetes object whose kind is known at compile time: every type of k8s-openapi and every
 /// `#[derive(CustomResource)]`. Implemented for all of them; not to be implemented by hand.
@@ -47,6 +52,73 @@ pub trait Cached:
 impl<K> Cached for K where
     K: Resource<DynamicType: Clone> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
 {
+}
+
+/// A [`Cached`] object whose type is forgotten. What is done with objects of any kind is done with this, so that a program
+/// has the code of it once and not once for each kind.
+pub(crate) trait AnyObject: Any + Send + Sync {
+    fn metadata(&self) -> &ObjectMeta;
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta;
+
+    /// The object, for a downcast.
+    fn any(&self) -> &dyn Any;
+
+    /// As [`AnyObject::any`].
+    fn any_mut(&mut self) -> &mut dyn Any;
+
+    /// As [`AnyObject::any`].
+    fn shared(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+
+    /// The length of the object as JSON; 0 for one that cannot be written.
+    fn length(&self) -> usize;
+}
+
+impl<K: Cached> AnyObject for K {
+    fn metadata(&self) -> &ObjectMeta {
+        self.meta()
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        self.meta_mut()
+    }
+
+    fn any(&self) -> &dyn Any {
+        self
+    }
+
+    fn any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn shared(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn length(&self) -> usize {
+        to_json(self).map_or(0, |text| text.len())
+    }
+}
+
+/// An object as JSON. All that writes objects goes through this, and all that reads them through [`from_json`]: what serde
+/// makes of a type for one form of text is as much code as for another, and for a Pod it is a lot.
+pub(crate) fn to_json<K: Serialize>(object: &K) -> serde_json::Result<Vec<u8>> {
+    serde_json::to_vec(object)
+}
+
+/// An object as a value.
+pub(crate) fn to_value<K: Serialize>(object: &K) -> serde_json::Result<Value> {
+    serde_json::from_slice(&to_json(object)?)
+}
+
+/// The object that is written in JSON.
+pub(crate) fn from_json<K: DeserializeOwned>(text: &str) -> serde_json::Result<K> {
+    serde_json::from_str(text)
+}
+
+/// An object of a kind, remembered; `None` for one of another kind.
+pub(crate) fn typed<K: Cached>(object: Arc<dyn AnyObject>) -> Option<Arc<K>> {
+    object.shared().downcast().ok()
 }
 
 #[cfg(test)]

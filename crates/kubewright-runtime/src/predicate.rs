@@ -17,14 +17,14 @@
 //! ```
 
 use std::{
-    any::{Any, TypeId, type_name},
+    any::{TypeId, type_name},
     fmt,
     sync::Arc,
 };
 
 use kube::{Resource, api::ObjectMeta};
 
-use crate::cache::Change;
+use crate::{cache::Change, object::AnyObject};
 
 /// What happened to an object of kind `K`.
 #[derive(Debug)]
@@ -66,29 +66,13 @@ impl<'a, K: ?Sized> Event<'a, K> {
     }
 }
 
-impl<'a, K> From<&'a Change<K>> for Event<'a, K> {
+impl<'a, K: ?Sized> From<&'a Change<K>> for Event<'a, K> {
     fn from(change: &'a Change<K>) -> Self {
         match change {
             Change::Created(new) => Self::Create(new),
             Change::Updated { old, new } => Self::Update { old, new },
             Change::Deleted(last) => Self::Delete(last),
         }
-    }
-}
-
-/// An object whose type is forgotten.
-trait AnyObject {
-    fn meta(&self) -> &ObjectMeta;
-    fn any(&self) -> &dyn Any;
-}
-
-impl<K: Resource + 'static> AnyObject for K {
-    fn meta(&self) -> &ObjectMeta {
-        Resource::meta(self)
-    }
-
-    fn any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -120,7 +104,7 @@ impl Predicate {
         Self {
             wanted: Vec::new(),
             test: Arc::new(move |event| {
-                event.try_map(|object| Some(object.meta())).is_some_and(|event| test(&event))
+                event.try_map(|object| Some(object.metadata())).is_some_and(|event| test(&event))
             }),
         }
     }
@@ -157,8 +141,8 @@ impl Predicate {
     }
 
     /// Whether `event` leads to a reconcile.
-    pub(crate) fn accepts<K: Resource + 'static>(&self, event: &Event<'_, K>) -> bool {
-        event.try_map(|object| Some(object as &dyn AnyObject)).is_some_and(|event| (self.test)(&event))
+    pub(crate) fn accepts(&self, event: &Event<'_, dyn AnyObject>) -> bool {
+        (self.test)(event)
     }
 }
 
@@ -209,12 +193,12 @@ mod tests {
 
     #[test]
     fn creations_and_deletions_pass_the_built_in_predicates() {
-        let object = config(1, "a");
+        let object: &dyn AnyObject = &config(1, "a");
         for predicate in [generation_changed(), labels_changed(), annotations_changed()] {
-            assert!(predicate.accepts(&Event::Create(&object)));
-            assert!(predicate.accepts(&Event::Delete(&object)));
-            assert!(predicate.accepts(&Event::Generic(&object)));
-            assert!(!predicate.accepts(&Event::Update { old: &object, new: &object }));
+            assert!(predicate.accepts(&Event::Create(object)));
+            assert!(predicate.accepts(&Event::Delete(object)));
+            assert!(predicate.accepts(&Event::Generic(object)));
+            assert!(!predicate.accepts(&Event::Update { old: object, new: object }));
         }
     }
 
@@ -222,7 +206,7 @@ mod tests {
     #[test]
     fn predicates_combine() {
         let (old, new) = (config(1, "a"), config(1, "b"));
-        let update = Event::Update { old: &old, new: &new };
+        let update = Event::Update { old: &old as &dyn AnyObject, new: &new };
         assert!(!generation_changed().accepts(&update));
         assert!(labels_changed().accepts(&update));
         assert!(generation_changed().or(labels_changed()).accepts(&update));
@@ -234,8 +218,8 @@ mod tests {
     fn a_typed_predicate_sees_the_object_and_knows_its_kind() {
         let predicate = Predicate::of::<ConfigMap>(|event| event.object().metadata.generation > Some(1))
             .and(generation_changed());
-        assert!(predicate.accepts(&Event::Create(&config(2, "a"))));
-        assert!(!predicate.accepts(&Event::Create(&config(1, "a"))));
+        assert!(predicate.accepts(&Event::Create(&config(2, "a") as &dyn AnyObject)));
+        assert!(!predicate.accepts(&Event::Create(&config(1, "a") as &dyn AnyObject)));
         assert_eq!(predicate.misfit::<ConfigMap>(), None);
         assert!(predicate.misfit::<Pod>().is_some());
     }

@@ -14,17 +14,23 @@ use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use crate::{
     Cached, Key, Object,
     begun::Begun,
-    cache::{Asked, Cache, Change, Index, Informer, Project, Told},
+    cache::{AnyInformer, Asked, Cache, Change, Index, Informer, Project, Told},
     losses::Losses,
     metrics::ControllerMetrics,
+    object::AnyObject,
     pause,
     predicate::{Event, Predicate},
     rbac::Subject,
     workqueue::{Priority, Workqueue},
 };
 
-/// Maps an object to the keys that it concerns.
-type Mapping<K> = Box<dyn Fn(&K) -> Vec<Key> + Send + Sync>;
+/// Maps an object to the keys that it concerns; its type is forgotten.
+type Mapping = Box<dyn Fn(&dyn AnyObject) -> Vec<Key> + Send + Sync>;
+
+/// Forgets the type of what a mapping maps, which maps nothing else.
+fn forget<K: Cached>(mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Mapping {
+    Box::new(move |object| object.any().downcast_ref().map(&mapping).unwrap_or_default())
+}
 
 /// The end of a source: the controller's queue, and its name and counts for what goes wrong on the way.
 #[derive(Clone)]
@@ -94,7 +100,7 @@ pub(crate) trait KindSource: Send {
 
 /// A kind and what its events lead to.
 pub(crate) struct Kind<K: Object> {
-    mapping: Option<Mapping<K>>,
+    mapping: Option<Mapping>,
     predicates: Vec<Predicate>,
     asked: Asked,
     project: Option<Project<K>>,
@@ -114,7 +120,7 @@ impl<K: Object> Kind<K> {
 
     /// Events of this kind lead to reconciles of the keys that `mapping` finds.
     pub(crate) fn mapped(mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Self {
-        Self { mapping: Some(Box::new(mapping)), ..Self::read() }
+        Self { mapping: Some(forget(mapping)), ..Self::read() }
     }
 
     /// The kind is only read.
@@ -194,16 +200,16 @@ impl<K: Object> KindSource for Kind<K> {
             ));
         }
         if !self.is_optional {
-            informer.need();
+            informer.erase().need();
         }
         for index in &self.indexes {
             index.connect(&informer)?;
         }
         let wanted = cache.scope_of::<K>(&self.asked);
-        if *informer.scope() == wanted {
+        let elsewhere = informer.erase().scope();
+        if *elsewhere == wanted {
             return Ok(());
         }
-        let elsewhere = informer.scope();
         Err(format!(
             "{} is watched {elsewhere} elsewhere in this manager, and {wanted} here",
             type_name::<K>()
@@ -211,67 +217,78 @@ impl<K: Object> KindSource for Kind<K> {
     }
 
     fn connect(self: Box<Self>, cache: &Cache, mut sink: Sink) -> Connected {
-        let informer: Informer<K> =
-            self.elsewhere.as_ref().unwrap_or(cache).declare(&self.asked, self.project.clone());
+        let cache = self.elsewhere.as_ref().unwrap_or(cache);
+        let informer: Informer<K> = cache.declare(&self.asked, self.project.clone());
         sink.hears_own |= self.hears_own;
-        let predicates = self.predicates;
         let pause = sink.pause.clone().filter(|_| self.is_own);
-        let replay = self.mapping.map(|mapping| {
-            let delivery = Arc::new(Delivery { predicates, mapping, sink, pause });
-            let delivers = delivery.clone();
-            informer.subscribe_all(move |change, told| delivers.tell(change, told));
-            let informer = informer.clone();
-            let replay: Replay = Box::new(move |accepts| {
-                for object in informer.list(None) {
-                    delivery.deliver(&Change::Created(object), Priority::LOW, accepts);
-                }
-            });
-            replay
-        });
-        let is_optional = self.is_optional;
-        let is_ready = informer.clone();
-        Connected {
-            resource: K::plural(&()).into_owned(),
-            is_ready: Box::new(move || is_ready.is_synced() || is_optional && !is_ready.is_served()),
-            synced: Box::pin(async move {
-                if is_optional { informer.known().await } else { informer.synced().await }
-            }),
-            replay,
-        }
+        let (predicates, kind) = (self.predicates, type_name::<K>());
+        let delivery = self.mapping.map(|mapping| Delivery { kind, predicates, mapping, sink, pause });
+        connected(informer.erase(), delivery, self.is_optional)
+    }
+}
+
+/// Lets a kind's events go to a controller, if they lead to anything.
+fn connected(informer: &Arc<AnyInformer>, delivery: Option<Delivery>, is_optional: bool) -> Connected {
+    let replay = delivery.map(|delivery| {
+        let delivery = Arc::new(delivery);
+        let delivers = delivery.clone();
+        informer.subscribe(Box::new(move |change, told| delivers.tell(change, told)));
+        let informer = informer.clone();
+        let replay: Replay = Box::new(move |accepts| delivery.replay(&informer, accepts));
+        replay
+    });
+    let (is_ready, informer) = (informer.clone(), informer.clone());
+    Connected {
+        resource: informer.plural().to_owned(),
+        is_ready: Box::new(move || is_ready.is_synced() || is_optional && !is_ready.is_served()),
+        synced: Box::pin(async move {
+            if is_optional { informer.known().await } else { informer.synced().await }
+        }),
+        replay,
     }
 }
 
 /// The way from a change to the keys that it concerns.
-pub(crate) struct Delivery<K> {
+pub(crate) struct Delivery {
+    /// The type of the objects, for the log.
+    kind: &'static str,
     predicates: Vec<Predicate>,
-    mapping: Mapping<K>,
+    mapping: Mapping,
     sink: Sink,
     pause: Option<Arc<str>>,
 }
 
-impl<K: Cached> Delivery<K> {
+impl Delivery {
     /// Without predicates and pauses.
-    pub(crate) fn mapped(mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static, sink: Sink) -> Self {
-        Self { predicates: Vec::new(), mapping: Box::new(mapping), sink, pause: None }
+    pub(crate) fn mapped<K: Cached>(
+        mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
+        sink: Sink,
+    ) -> Self {
+        Self { kind: type_name::<K>(), predicates: Vec::new(), mapping: forget(mapping), sink, pause: None }
     }
 
     /// Delivers every change that an informer tells of, as long as `alive` is held.
-    pub(crate) fn subscribe(self, informer: &Informer<K>, alive: &Arc<()>) {
-        let (delivery, held) = (Arc::new(self), informer.downgrade());
+    pub(crate) fn subscribe(self, informer: &Arc<AnyInformer>, alive: &Arc<()>) {
+        let (delivery, held) = (Arc::new(self), Arc::downgrade(informer));
         let replayed = delivery.clone();
         let replay: Replay = Box::new(move |accepts| {
-            for object in held().iter().flat_map(|informer| informer.list(None)) {
-                replayed.deliver(&Change::Created(object), Priority::LOW, accepts);
-            }
+            held.upgrade().iter().for_each(|informer| replayed.replay(informer, accepts));
         });
         delivery.sink.begun.add(alive, replay);
-        informer.subscribe_while(alive, move |change, told| delivery.tell(change, told));
+        informer.subscribe_while(alive, Box::new(move |change, told| delivery.tell(change, told)));
+    }
+
+    /// Delivers every object that is known once more.
+    fn replay(&self, informer: &AnyInformer, accepts: &dyn Fn(&Key) -> bool) {
+        for object in informer.list() {
+            self.deliver(&Change::Created(object), Priority::LOW, accepts);
+        }
     }
 
     /// Delivers a change to the keys that are to hear of it.
-    fn tell(&self, change: &Change<K>, told: &Told) {
+    fn tell(&self, change: &Change<dyn AnyObject>, told: &Told) {
         if let (Change::Deleted(object), Some(losses)) = (change, &self.sink.losses) {
-            losses.note(object.meta());
+            losses.note(object.metadata());
         }
         let priority = if told.was_there { Priority::LOW } else { Priority::NORMAL };
         if !self.sink.hears_own {
@@ -283,7 +300,7 @@ impl<K: Cached> Delivery<K> {
 
     /// Adds the keys that a change concerns, before and after it. A panic in a predicate or mapping loses this one event
     /// for this one controller, loudly, and nothing else.
-    fn deliver(&self, change: &Change<K>, priority: Priority, accepts: &dyn Fn(&Key) -> bool) {
+    fn deliver(&self, change: &Change<dyn AnyObject>, priority: Priority, accepts: &dyn Fn(&Key) -> bool) {
         let sink = &self.sink;
         if !sink.open.load(Ordering::SeqCst) {
             return;
@@ -296,31 +313,31 @@ impl<K: Cached> Delivery<K> {
             Err(_) => {
                 sink.metrics.panics.inc();
                 tracing::error!(
-                    controller = %sink.controller, kind = type_name::<K>(),
+                    controller = %sink.controller, kind = self.kind,
                     "a predicate or mapping panicked; its event is lost for this controller"
                 );
             }
         }
     }
 
-    fn keys(&self, event: &Event<'_, K>) -> Vec<Key> {
+    fn keys(&self, event: &Event<'_, dyn AnyObject>) -> Vec<Key> {
         if !self.resumes(event) && !self.predicates.iter().all(|predicate| predicate.accepts(event)) {
             return Vec::new();
         }
         match event {
-            Event::Create(object) | Event::Delete(object) | Event::Generic(object) => (self.mapping)(object),
+            Event::Create(object) | Event::Delete(object) | Event::Generic(object) => (self.mapping)(*object),
             Event::Update { old, new } => {
-                let mut keys = (self.mapping)(old);
-                keys.extend((self.mapping)(new));
+                let mut keys = (self.mapping)(*old);
+                keys.extend((self.mapping)(*new));
                 keys
             }
         }
     }
 
     /// Whether an object was paused and is not any more: what happened in between is due.
-    fn resumes(&self, event: &Event<'_, K>) -> bool {
+    fn resumes(&self, event: &Event<'_, dyn AnyObject>) -> bool {
         let (Some(annotation), Event::Update { old, new }) = (&self.pause, event) else { return false };
-        pause::is_paused(old.meta(), annotation) && !pause::is_paused(new.meta(), annotation)
+        pause::is_paused(old.metadata(), annotation) && !pause::is_paused(new.metadata(), annotation)
     }
 }
 

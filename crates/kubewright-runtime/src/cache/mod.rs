@@ -5,9 +5,10 @@
 
 mod index;
 mod informer;
-mod namespaced;
+mod keeper;
 mod outage;
 mod own;
+mod raw;
 mod scope;
 mod state;
 #[cfg(test)]
@@ -16,15 +17,16 @@ mod store;
 mod tombstones;
 mod usage;
 mod version;
+mod watch;
 
 use std::{
-    any::{Any, TypeId},
+    any::TypeId,
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, Weak},
 };
 
-use futures::future::{BoxFuture, join_all};
+use futures::future::join_all;
 use kube::{Client, api::ApiResource};
 use kubewright_world::World;
 use parking_lot::Mutex;
@@ -32,8 +34,10 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::{index::Index, informer::Informer, state::Change, usage::Usage};
 pub(crate) use self::{
+    informer::AnyInformer,
+    keeper::Project,
     scope::{Asked, Scope},
-    store::{Project, Told, Write},
+    store::Told,
 };
 use crate::{Cached, Key, Object};
 
@@ -58,56 +62,27 @@ struct Inner {
     kinds: Mutex<Kinds>,
 }
 
-/// An informer whose kind is forgotten.
-type AnyInformer = Arc<dyn Any + Send + Sync>;
-
 /// A kind at run time: the Rust type that holds its objects, group, version and plural.
 type DynamicKind = (TypeId, String, String, String);
 
 #[derive(Default)]
 struct Kinds {
     /// The kinds that controllers declared; kept as long as the cache.
-    declared: BTreeMap<TypeId, AnyInformer>,
-    /// Whether these are filled, in the order of declaration.
-    fillings: Vec<Filling>,
-    /// What those take that are still held.
-    usages: Vec<Box<dyn Fn() -> Option<Usage> + Send>>,
+    declared: BTreeMap<TypeId, Arc<AnyInformer>>,
+    /// The same, in the order of declaration.
+    in_order: Vec<Arc<AnyInformer>>,
+    /// All whose memory is told of as long as they are held, in that order.
+    watched: Vec<Weak<AnyInformer>>,
     /// The kinds known at run time only; kept as long as somebody holds their informer.
-    dynamic: BTreeMap<DynamicKind, Weak<dyn Any + Send + Sync>>,
+    dynamic: BTreeMap<DynamicKind, Weak<AnyInformer>>,
     /// In which namespaces kinds are watched that are declared from now on; none: in all.
     namespaces: BTreeSet<String>,
     stage: Stage,
 }
 
-/// Whether the cache of a kind is filled.
-struct Filling {
-    resource: String,
-    is_filled: Box<dyn Fn() -> bool + Send>,
-    filled: Box<dyn Fn() -> BoxFuture<'static, ()> + Send>,
-}
-
-impl Filling {
-    fn of<K: Object>(informer: &Informer<K>) -> Self {
-        let (asked, awaited) = (informer.clone(), informer.clone());
-        let group = K::group(&());
-        let dot = if group.is_empty() { "" } else { "." };
-        Self {
-            resource: format!("{}{dot}{group}", K::plural(&())),
-            is_filled: Box::new(move || asked.is_filled()),
-            filled: Box::new(move || {
-                let informer = awaited.clone();
-                Box::pin(async move { informer.filled().await })
-            }),
-        }
-    }
-}
-
-/// Starts an informer.
-type Start = Box<dyn FnOnce(&Client, &World) + Send>;
-
 enum Stage {
     /// What is to be started with the manager, in the order of declaration.
-    Waiting(Vec<Start>),
+    Waiting(Vec<Arc<AnyInformer>>),
     Started,
 }
 
@@ -195,9 +170,9 @@ impl Cache {
                 );
             }
             let scope = Asked::default().scope(is_namespaced.unwrap_or_default(), &kinds.namespaces);
-            let informer = Informer::new(kind, scope, None, &self.0.stop);
-            kinds.dynamic.insert(id, Arc::downgrade(&informer.erase()));
-            self.start_informer(&mut kinds, &informer);
+            let informer = Informer::new(&kind, scope, None, &self.0.stop);
+            kinds.dynamic.insert(id, Arc::downgrade(informer.erase()));
+            self.start_informer(&mut kinds, informer.erase());
             informer
         })
     }
@@ -209,10 +184,10 @@ impl Cache {
         let known = kinds.declared.get(&TypeId::of::<K>()).cloned().and_then(Informer::restore);
         known.unwrap_or_else(|| {
             let informer =
-                Informer::new((), asked.scope(K::is_namespaced(), &kinds.namespaces), project, &self.0.stop);
-            kinds.declared.insert(TypeId::of::<K>(), informer.erase());
-            kinds.fillings.push(Filling::of(&informer));
-            self.start_informer(&mut kinds, &informer);
+                Informer::new(&(), asked.scope(K::is_namespaced(), &kinds.namespaces), project, &self.0.stop);
+            kinds.declared.insert(TypeId::of::<K>(), informer.erase().clone());
+            kinds.in_order.push(informer.erase().clone());
+            self.start_informer(&mut kinds, informer.erase());
             informer
         })
     }
@@ -228,25 +203,22 @@ impl Cache {
     #[must_use]
     pub fn unsynced(&self) -> Vec<String> {
         let kinds = self.0.kinds.lock();
-        let missing = kinds.fillings.iter().filter(|filling| !(filling.is_filled)());
-        missing.map(|filling| filling.resource.clone()).collect()
+        let missing = kinds.in_order.iter().filter(|informer| !informer.is_filled());
+        missing.map(|informer| informer.resource()).collect()
     }
 
     /// Waits until the first list of every kind that controllers declared so far is complete, or until it never will be
     /// because the manager stops.
     pub async fn synced(&self) {
-        let fillings: Vec<_> =
-            self.0.kinds.lock().fillings.iter().map(|filling| (filling.filled)()).collect();
-        join_all(fillings).await;
+        let declared = self.0.kinds.lock().in_order.clone();
+        join_all(declared.iter().map(|informer| informer.filled())).await;
     }
 
     /// Starts the watches of what was declared; from now on, a watch starts when it is declared.
     pub(crate) fn start(&self) {
         let before = std::mem::replace(&mut self.0.kinds.lock().stage, Stage::Started);
-        if let Stage::Waiting(starts) = before {
-            for start in starts {
-                start(&self.0.client, &self.0.world);
-            }
+        if let Stage::Waiting(informers) = before {
+            informers.iter().for_each(|informer| self.run(informer));
         }
     }
 
@@ -254,9 +226,8 @@ impl Cache {
     #[must_use]
     pub fn usage(&self) -> Vec<Usage> {
         let mut kinds = self.0.kinds.lock();
-        let mut usages = Vec::new();
-        kinds.usages.retain(|usage| usage().map(|usage| usages.push(usage)).is_some());
-        usages
+        kinds.watched.retain(|informer| informer.strong_count() > 0);
+        kinds.watched.iter().filter_map(Weak::upgrade).map(|informer| informer.usage()).collect()
     }
 
     /// The scope that a kind would be declared with now.
@@ -264,19 +235,16 @@ impl Cache {
         asked.scope(K::is_namespaced(), &self.0.kinds.lock().namespaces)
     }
 
-    fn start_informer<K: Cached>(&self, kinds: &mut Kinds, informer: &Informer<K>) {
-        let held = informer.downgrade();
-        kinds.usages.push(Box::new(move || held().map(|informer| Usage::of(&informer))));
-        let connection = self.0.connection;
+    fn start_informer(&self, kinds: &mut Kinds, informer: &Arc<AnyInformer>) {
+        kinds.watched.push(Arc::downgrade(informer));
         match &mut kinds.stage {
-            Stage::Started => informer.start(self.0.client.clone(), connection, self.0.world.dice.clone()),
-            Stage::Waiting(starts) => {
-                let informer = informer.clone();
-                starts.push(Box::new(move |client, world| {
-                    informer.start(client.clone(), connection, world.dice.clone());
-                }));
-            }
+            Stage::Started => self.run(informer),
+            Stage::Waiting(informers) => informers.push(informer.clone()),
         }
+    }
+
+    fn run(&self, informer: &AnyInformer) {
+        informer.start(self.0.client.clone(), self.0.connection, self.0.world.dice.clone());
     }
 
     fn expect<K: Object>(&self) -> Informer<K> {

@@ -32,18 +32,18 @@ impl<A> Audience<A> {
 
 /// A change, and whom it is told.
 #[derive(Debug)]
-pub(crate) struct News<K, A> {
+pub(crate) struct News<K: ?Sized, A> {
     pub(crate) change: Change<K>,
     pub(crate) audience: Audience<A>,
 }
 
 /// What authors wrote to the objects of one kind, as far as the watch and the answers do not agree on it yet.
 #[derive(Debug)]
-pub(super) struct OwnWrites<K, A>(BTreeMap<Key, Vec<Writer<K, A>>>);
+pub(super) struct OwnWrites<K: ?Sized, A>(BTreeMap<Key, Vec<Writer<K, A>>>);
 
 /// What one author wrote to one object.
 #[derive(Debug)]
-struct Writer<K, A> {
+struct Writer<K: ?Sized, A> {
     author: A,
     /// Writes that are not answered.
     under_way: usize,
@@ -59,7 +59,7 @@ struct Writer<K, A> {
     in_doubt: bool,
 }
 
-impl<K, A: Clone + PartialEq> Writer<K, A> {
+impl<K: ?Sized, A: Clone + PartialEq> Writer<K, A> {
     fn new(author: A, known: u64) -> Self {
         Self {
             author,
@@ -132,7 +132,7 @@ enum Verdict {
     Foreign,
 }
 
-impl<K, A: Clone + PartialEq> OwnWrites<K, A> {
+impl<K: ?Sized, A: Clone + PartialEq> OwnWrites<K, A> {
     pub(super) fn new() -> Self {
         Self(BTreeMap::new())
     }
@@ -253,7 +253,7 @@ impl<K, A: Clone + PartialEq> OwnWrites<K, A> {
     }
 }
 
-impl<K> Change<K> {
+impl<K: ?Sized> Change<K> {
     /// This change and a later one, as one.
     fn then(self, later: &Self) -> Self {
         match (self, later) {
@@ -264,7 +264,7 @@ impl<K> Change<K> {
     }
 }
 
-impl<K> Clone for Change<K> {
+impl<K: ?Sized> Clone for Change<K> {
     fn clone(&self) -> Self {
         match self {
             Self::Created(new) => Self::Created(Arc::clone(new)),

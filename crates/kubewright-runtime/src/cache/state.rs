@@ -5,21 +5,25 @@ use std::{
     sync::Arc,
 };
 
-use kube::{Resource, api::ObjectMeta};
+use kube::api::ObjectMeta;
 
 use super::{
     own::{Audience, News as NewsFor, OwnWrites},
     tombstones::{Tombstones, Until},
     version::{is_newer, uid, version},
 };
-use crate::{Key, author::Author};
+use crate::{
+    Cached, Key,
+    author::Author,
+    object::{AnyObject, typed},
+};
 
 /// A change, and which authors of writes are not told of it, or who is told alone.
 pub(crate) type News<K> = NewsFor<K, Arc<Author>>;
 
 /// A change of what is known.
 #[derive(Debug)]
-pub enum Change<K> {
+pub enum Change<K: ?Sized> {
     /// An object became known.
     Created(Arc<K>),
     /// An object is different now.
@@ -31,6 +35,19 @@ pub enum Change<K> {
     },
     /// An object is gone; its last known state.
     Deleted(Arc<K>),
+}
+
+impl Change<dyn AnyObject> {
+    /// The change of an object of kind `K`; `None` if it is one of another kind.
+    pub(super) fn typed<K: Cached>(&self) -> Option<Change<K>> {
+        Some(match self {
+            Self::Created(new) => Change::Created(typed(new.clone())?),
+            Self::Updated { old, new } => {
+                Change::Updated { old: typed(old.clone())?, new: typed(new.clone())? }
+            }
+            Self::Deleted(last) => Change::Deleted(typed(last.clone())?),
+        })
+    }
 }
 
 /// When a write began, as far as the cache must know to judge its answer.
@@ -46,7 +63,7 @@ pub(super) struct Ticket {
 /// The newer resource version wins, so a late watch event never hides what a write returned. Where nothing is left to
 /// compare with, tombstones keep what is late from coming back.
 #[derive(Debug)]
-pub(super) struct State<K> {
+pub(super) struct State<K: ?Sized> {
     objects: BTreeMap<Key, Arc<K>>,
     /// The uid of each owner and the key of what it owns: most owners have one or two, so that sets of their own would be
     /// mostly empty.
@@ -65,7 +82,7 @@ pub(super) struct State<K> {
     unconfirmed: BTreeSet<Key>,
 }
 
-impl<K: Resource> State<K> {
+impl<K: AnyObject + ?Sized> State<K> {
     pub(super) fn new() -> Self {
         Self {
             objects: BTreeMap::new(),
@@ -105,38 +122,38 @@ impl<K: Resource> State<K> {
     }
 
     /// The watch, or a list, told of an object.
-    pub(super) fn watched(&mut self, object: K) -> Vec<News<K>> {
-        let key = Key::of(&object);
+    pub(super) fn watched(&mut self, object: Arc<K>) -> Vec<News<K>> {
+        let key = Key::named(object.metadata());
         if let Some(listed) = &mut self.listed {
             listed.insert(key.clone());
         }
-        let uid = uid(object.meta());
+        let uid = uid(object.metadata());
         if self.stored_uid(&key) == Some(uid) {
             // Whatever its version: it lived when the list was taken, so the watch will tell of its end.
             self.unconfirmed.remove(&key);
         }
-        if self.tombstones.hide(&key, object.meta()) {
+        if self.tombstones.hide(&key, object.metadata()) {
             return Vec::new();
         }
         // A list tells of the last version alone, not of those before.
-        let version = if self.listed.is_some() { None } else { version(object.meta()) };
+        let version = if self.listed.is_some() { None } else { version(object.metadata()) };
         let change = self.put(&key, object);
         self.own.watched(&key, version, change)
     }
 
-    /// The watch told of the end of an object.
-    pub(super) fn watched_end(&mut self, object: &K) -> Vec<News<K>> {
-        let (key, uid) = (Key::of(object), uid(object.meta()));
+    /// The watch told of the end of an object with this metadata.
+    pub(super) fn watched_end(&mut self, meta: &ObjectMeta) -> Vec<News<K>> {
+        let (key, uid) = (Key::named(meta), uid(meta));
         let was_known = self.tombstones.remove(&key, uid);
-        self.bury_until_answered(&key, object.meta());
+        self.bury_until_answered(&key, meta);
         let ends = |stored: &Arc<K>| {
-            stored.meta().uid.as_deref() == Some(uid) || !is_newer(stored.meta(), object.meta())
+            stored.metadata().uid.as_deref() == Some(uid) || !is_newer(stored.metadata(), meta)
         };
         let change = if self.objects.get(&key).is_some_and(ends) { self.remove(&key) } else { None };
         if was_known && change.is_none() {
             return Vec::new();
         }
-        self.own.watched(&key, version(object.meta()), change)
+        self.own.watched(&key, version(meta), change)
     }
 
     /// A list began: what it does not tell of is gone.
@@ -180,17 +197,17 @@ impl<K: Resource> State<K> {
     pub(super) fn written(
         &mut self,
         ticket: Ticket,
-        object: K,
+        object: Arc<K>,
         author: Option<&Arc<Author>>,
     ) -> Option<News<K>> {
-        let key = Key::of(&object);
-        if self.tombstones.hide(&key, object.meta()) {
+        let key = Key::named(object.metadata());
+        if self.tombstones.hide(&key, object.metadata()) {
             return None;
         }
         let during_list = self.listed.is_some() || self.lists != ticket.lists;
-        let (before, version) = (self.stored_version(&key), version(object.meta()));
+        let (before, version) = (self.stored_version(&key), version(object.metadata()));
         // Another object than the one that is known: somebody ended that.
-        let is_same = self.stored_uid(&key).is_none_or(|stored| stored == uid(object.meta()));
+        let is_same = self.stored_uid(&key).is_none_or(|stored| stored == uid(object.metadata()));
         let change = self.put(&key, object);
         let audience = match author.filter(|_| is_same).zip(version) {
             Some((author, version)) => self.own.claimed(&key, author, version, before, change.as_ref()),
@@ -213,7 +230,8 @@ impl<K: Resource> State<K> {
     pub(super) fn written_end(&mut self, key: &Key, uid: Option<&str>) -> Option<News<K>> {
         let uid = uid.or(self.stored_uid(key))?.to_owned();
         let ends_stored = self.stored_uid(key) == Some(&uid);
-        let last = self.objects.get(key).filter(|_| ends_stored).and_then(|stored| version(stored.meta()));
+        let last =
+            self.objects.get(key).filter(|_| ends_stored).and_then(|stored| version(stored.metadata()));
         self.tombstones.add(key, &uid, last, self.until_watched());
         if ends_stored { self.end(key) } else { None }
     }
@@ -252,11 +270,11 @@ impl<K: Resource> State<K> {
     }
 
     fn stored_uid(&self, key: &Key) -> Option<&str> {
-        self.objects.get(key).map(|object| uid(object.meta()))
+        self.objects.get(key).map(|object| uid(object.metadata()))
     }
 
     fn stored_version(&self, key: &Key) -> Option<u64> {
-        self.objects.get(key).and_then(|object| version(object.meta()))
+        self.objects.get(key).and_then(|object| version(object.metadata()))
     }
 
     /// As long as a watch that is behind may tell of the life of what is gone now.
@@ -264,22 +282,20 @@ impl<K: Resource> State<K> {
         Until::Watched { list: self.lists + if self.listed.is_some() { 2 } else { 1 } }
     }
 
-    fn put(&mut self, key: &Key, mut object: K) -> Option<Change<K>> {
+    fn put(&mut self, key: &Key, new: Arc<K>) -> Option<Change<K>> {
         if let Some(stored) = self.objects.get(key)
-            && !is_newer(object.meta(), stored.meta())
+            && !is_newer(new.metadata(), stored.metadata())
         {
             return None;
         }
-        object.meta_mut().managed_fields = None;
-        let new = Arc::new(object);
         let old = self.objects.insert(key.clone(), new.clone());
         self.unconfirmed.remove(key);
-        let before = old.as_ref().map(|old| old.meta());
-        if !before.into_iter().flat_map(owners).eq(owners(new.meta())) {
+        let before = old.as_ref().map(|old| old.metadata());
+        if !before.into_iter().flat_map(owners).eq(owners(new.metadata())) {
             if let Some(before) = before {
                 self.unindex(key, before);
             }
-            for owner in owners(new.meta()) {
+            for owner in owners(new.metadata()) {
                 self.by_owner.insert((owner.to_owned(), key.clone()));
             }
         }
@@ -299,8 +315,8 @@ impl<K: Resource> State<K> {
     fn remove(&mut self, key: &Key) -> Option<Change<K>> {
         let object = self.objects.remove(key)?;
         self.unconfirmed.remove(key);
-        self.unindex(key, object.meta());
-        self.bury_until_answered(key, object.meta());
+        self.unindex(key, object.metadata());
+        self.bury_until_answered(key, object.metadata());
         Some(Change::Deleted(object))
     }
 

@@ -294,7 +294,7 @@ impl Run {
                 } else {
                     None
                 };
-                self.state.written(request.ticket, event.object(), by.as_ref())
+                self.state.written(request.ticket, Arc::new(event.object()), by.as_ref())
             }
             None => None,
         };
@@ -310,9 +310,9 @@ impl Run {
                 let Some(event) = self.server.log.get(*position).copied() else { return };
                 *position += 1;
                 let change = if event.end {
-                    self.state.watched_end(&event.object())
+                    self.state.watched_end(&event.object().metadata)
                 } else {
-                    self.state.watched(event.object())
+                    self.state.watched(Arc::new(event.object()))
                 };
                 self.hear(change);
             }
@@ -323,7 +323,7 @@ impl Run {
             }
             Watch::Listing(items, position) => {
                 if let Some(item) = items.pop() {
-                    let change = self.state.watched(item.object());
+                    let change = self.state.watched(Arc::new(item.object()));
                     self.hear(change);
                 } else {
                     self.watch = Watch::At(*position);
@@ -501,9 +501,9 @@ fn the_dead_are_forgotten_although_there_is_always_a_write_on_its_way() {
     let mut state = State::new();
     let mut before = state.write_began(None);
     for uid in 0..100 {
-        let object = object(1, uid, uid);
+        let object = Arc::new(object(1, uid, uid));
         state.watched(object.clone());
-        state.watched_end(&object);
+        state.watched_end(&object.metadata);
         let next = state.write_began(None);
         state.write_ended(before, None);
         before = next;
@@ -512,21 +512,12 @@ fn the_dead_are_forgotten_although_there_is_always_a_write_on_its_way() {
 }
 
 #[test]
-fn managed_fields_are_not_kept() {
-    let mut state = State::new();
-    let mut object = object(1, 1, 1);
-    object.metadata.managed_fields = Some(Vec::new());
-    state.watched(object);
-    assert_eq!(state.get(&key(1)).and_then(|object| object.metadata.managed_fields.clone()), None);
-}
-
-#[test]
 fn a_namespace_is_listed_without_its_neighbours() {
     let mut state = State::new();
     for (version, namespace) in ["a", "a-b", "b"].into_iter().enumerate() {
         let mut object = object(1, version as u64, version as u64);
         object.metadata.namespace = Some(namespace.into());
-        state.watched(object);
+        state.watched(Arc::new(object));
     }
     let namespaces = |listed: Vec<Arc<ConfigMap>>| -> Vec<_> {
         listed.iter().filter_map(|object| object.metadata.namespace.clone()).collect()

@@ -1,30 +1,33 @@
-//! The objects of one kind, shared between the watch that fills it, the writers and the readers.
+//! The objects of one kind, shared between the watch that fills it, the writers and the readers. The kind's type is
+//! forgotten here; [`Informer`](super::Informer) remembers it.
 
 use std::{
-    any::type_name,
     collections::BTreeSet,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use kube::Resource;
+use kube::api::ObjectMeta;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, SetOnce};
 
 use super::{
     own::Audience,
-    state::{Change, News, State, Ticket},
+    state::{self, Ticket},
 };
 use crate::{
     Key,
     author::{Attempt, Author},
+    object::AnyObject,
 };
 
+type Change = state::Change<dyn AnyObject>;
+type State = state::State<dyn AnyObject>;
+
 /// Called with every change, one after the other, in the order of the changes. Must not block.
-pub(crate) type Handler<K> = Box<dyn Fn(&Change<K>, &Told) + Send + Sync>;
+pub(crate) type Handler = Box<dyn Fn(&Change, &Told) + Send + Sync>;
 
 /// What else is said of a change.
 #[derive(Debug)]
@@ -53,28 +56,24 @@ impl Told {
     }
 }
 
-/// Takes away from an object what need not be kept.
-pub(crate) type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
-
-struct Subscriber<K> {
-    handler: Handler<K>,
+struct Subscriber {
+    handler: Handler,
     /// What it has to be told as long as; for ever if not there.
     alive: Option<Weak<()>>,
 }
 
-impl<K> Subscriber<K> {
+impl Subscriber {
     fn is_alive(&self) -> bool {
         self.alive.as_ref().is_none_or(|alive| alive.strong_count() > 0)
     }
 }
 
-pub(crate) struct Store<K> {
+pub(crate) struct Store {
     /// One for each namespace that is watched, sorted; or one for all objects.
-    parts: Vec<Part<K>>,
-    project: Option<Project<K>>,
+    parts: Vec<Part>,
     /// Held from a change until every handler knows of it, so that handlers see changes in order. Handlers may read
     /// the state.
-    handlers: Mutex<Vec<Subscriber<K>>>,
+    handlers: Mutex<Vec<Subscriber>>,
     /// Set when the first list of every part is complete. (A `watch` channel would wake those who wait in random order.)
     synced: SetOnce<()>,
     /// Set when that list is complete, or the server said that it does not serve the kind.
@@ -85,13 +84,13 @@ pub(crate) struct Store<K> {
 }
 
 /// What is watched by one watch.
-struct Part<K> {
+struct Part {
     namespace: Option<String>,
-    state: RwLock<State<K>>,
+    state: RwLock<State>,
     listed: AtomicBool,
 }
 
-impl<K> Part<K> {
+impl Part {
     /// Whose write of which object it is, if the object is in this part.
     fn own<'a>(&self, own: Option<&'a (Key, Arc<Author>)>) -> Option<(&'a Key, &'a Arc<Author>)> {
         own.filter(|(key, _)| self.has(key.namespace.as_deref())).map(|(key, author)| (key, author))
@@ -102,9 +101,9 @@ impl<K> Part<K> {
     }
 }
 
-impl<K: Resource> Store<K> {
+impl Store {
     /// A store of the objects in these namespaces, or in all when there are none of them.
-    pub(super) fn new(namespaces: &BTreeSet<String>, project: Option<Project<K>>) -> Self {
+    pub(super) fn new(namespaces: &BTreeSet<String>) -> Self {
         let part =
             |namespace| Part { namespace, state: RwLock::new(State::new()), listed: AtomicBool::new(false) };
         let mut parts: Vec<_> = namespaces.iter().cloned().map(|name| part(Some(name))).collect();
@@ -113,7 +112,6 @@ impl<K: Resource> Store<K> {
         }
         Self {
             parts,
-            project,
             handlers: Mutex::default(),
             synced: SetOnce::new(),
             known: SetOnce::new(),
@@ -127,30 +125,30 @@ impl<K: Resource> Store<K> {
         self.parts.iter().map(|part| part.namespace.as_deref())
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Option<Arc<K>> {
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<dyn AnyObject>> {
         self.part(key.namespace.as_deref())?.state.read().get(key).cloned()
     }
 
-    pub(crate) fn list(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
+    pub(crate) fn list(&self, namespace: Option<&str>) -> Vec<Arc<dyn AnyObject>> {
         let parts = self.parts.iter().filter(|part| namespace.is_none() || part.has(namespace));
         parts.flat_map(|part| part.state.read().list(namespace)).collect()
     }
 
-    pub(crate) fn owned_by(&self, uid: &str) -> Vec<Arc<K>> {
+    pub(crate) fn owned_by(&self, uid: &str) -> Vec<Arc<dyn AnyObject>> {
         self.parts.iter().flat_map(|part| part.state.read().owned_by(uid)).collect()
     }
 
     /// Tells `handler` of every object that is known as created, then of every change.
-    pub(crate) fn subscribe(&self, handler: Handler<K>) {
+    pub(crate) fn subscribe(&self, handler: Handler) {
         self.add_subscriber(handler, None);
     }
 
     /// As [`Store::subscribe`], until nobody holds `alive` any more.
-    pub(crate) fn subscribe_while(&self, alive: Weak<()>, handler: Handler<K>) {
+    pub(crate) fn subscribe_while(&self, alive: Weak<()>, handler: Handler) {
         self.add_subscriber(handler, Some(alive));
     }
 
-    fn add_subscriber(&self, handler: Handler<K>, alive: Option<Weak<()>>) {
+    fn add_subscriber(&self, handler: Handler, alive: Option<Weak<()>>) {
         let mut handlers = self.handlers.lock();
         handlers.retain(Subscriber::is_alive);
         for object in self.list(None) {
@@ -187,33 +185,16 @@ impl<K: Resource> Store<K> {
         let _ = self.known.set(());
     }
 
-    pub(crate) fn is_projected(&self) -> bool {
-        self.project.is_some()
-    }
-
-    /// What is kept of an object. A projection that panics leaves it as far as it came.
-    fn projected(&self, mut object: K) -> K {
-        if let Some(project) = &self.project
-            && catch_unwind(AssertUnwindSafe(|| project(&mut object))).is_err()
-        {
-            tracing::error!(
-                kind = type_name::<K>(),
-                "a projection panicked; the object is kept as it was left"
-            );
-        }
-        object
-    }
-
-    pub(super) fn watched(&self, object: K) {
-        let object = self.projected(object);
-        if let Some(part) = self.part(object.meta().namespace.as_deref()) {
+    pub(super) fn watched(&self, object: Arc<dyn AnyObject>) {
+        if let Some(part) = self.part(object.metadata().namespace.as_deref()) {
             self.change(part, |state| state.watched(object));
         }
     }
 
-    pub(super) fn watched_end(&self, object: &K) {
-        if let Some(part) = self.part(object.meta().namespace.as_deref()) {
-            self.change(part, |state| state.watched_end(object));
+    /// An object with this metadata has ended.
+    pub(super) fn watched_end(&self, meta: &ObjectMeta) {
+        if let Some(part) = self.part(meta.namespace.as_deref()) {
+            self.change(part, |state| state.watched_end(meta));
         }
     }
 
@@ -238,7 +219,7 @@ impl<K: Resource> Store<K> {
 
     /// Says that a write begins; its answer is given to what this returns. It is one of the object of this key, if that is
     /// known before, in a reconcile.
-    pub(crate) fn write(self: &Arc<Self>, key: Option<Key>, attempt: Option<Arc<Attempt>>) -> Write<K> {
+    pub(crate) fn write(self: &Arc<Self>, key: Option<Key>, attempt: Option<Arc<Attempt>>) -> Write {
         let author = attempt.as_ref().and_then(|attempt| attempt.author().cloned());
         let own = key.zip(author);
         let tickets =
@@ -261,7 +242,7 @@ impl<K: Resource> Store<K> {
         }
     }
 
-    fn part(&self, namespace: Option<&str>) -> Option<&Part<K>> {
+    fn part(&self, namespace: Option<&str>) -> Option<&Part> {
         match self.parts.as_slice() {
             [all] if all.namespace.is_none() => Some(all),
             parts => parts
@@ -271,11 +252,15 @@ impl<K: Resource> Store<K> {
         }
     }
 
-    fn change<C: IntoIterator<Item = News<K>>>(&self, part: &Part<K>, f: impl FnOnce(&mut State<K>) -> C) {
+    fn change<C: IntoIterator<Item = state::News<dyn AnyObject>>>(
+        &self,
+        part: &Part,
+        f: impl FnOnce(&mut State) -> C,
+    ) {
         let handlers = self.handlers.lock();
-        let news = f(&mut *part.state.write());
+        let news = f(&mut part.state.write());
         let initial = !self.is_synced();
-        for News { change, audience } in news {
+        for state::News { change, audience } in news {
             let was_there = initial && matches!(change, Change::Created(_));
             let told = Told { was_there, audience };
             for subscriber in handlers.iter().filter(|subscriber| subscriber.is_alive()) {
@@ -286,8 +271,8 @@ impl<K: Resource> Store<K> {
 }
 
 /// A write that is under way.
-pub(crate) struct Write<K: Resource> {
-    store: Arc<Store<K>>,
+pub(crate) struct Write {
+    store: Arc<Store>,
     /// For each part: where the object will be is known when it is written.
     tickets: Vec<Ticket>,
     /// As whose, and as one of which object, it began.
@@ -295,16 +280,15 @@ pub(crate) struct Write<K: Resource> {
     attempt: Option<Arc<Attempt>>,
 }
 
-impl<K: Resource> Write<K> {
+impl Write {
     /// Whether somebody need not hear of it, if it does what was asked for.
     pub(crate) fn is_own(&self) -> bool {
         self.attempt.as_ref().is_some_and(|attempt| attempt.author().is_some())
     }
 
     /// The write returned an object, which is as its author asked for or has something else.
-    pub(crate) fn returned(&self, object: K, is_as_asked: bool) {
-        let object = self.store.projected(object);
-        let namespace = object.meta().namespace.as_deref();
+    pub(crate) fn returned(&self, object: Arc<dyn AnyObject>, is_as_asked: bool) {
+        let namespace = object.metadata().namespace.as_deref();
         let author = self.attempt.as_ref().filter(|_| is_as_asked).and_then(|attempt| attempt.author());
         let mut parts = self.store.parts.iter().zip(&self.tickets);
         if let Some((part, ticket)) = parts.find(|(part, _)| part.has(namespace)) {
@@ -321,7 +305,7 @@ impl<K: Resource> Write<K> {
     }
 }
 
-impl<K: Resource> Drop for Write<K> {
+impl Drop for Write {
     fn drop(&mut self) {
         for (part, ticket) in self.store.parts.iter().zip(&self.tickets) {
             let own = part.own(self.own.as_ref());

@@ -77,7 +77,9 @@ impl Context {
 
     /// An error if what is read of a kind is only a part of each object, which must not be written as the whole.
     pub(crate) fn expect_whole<K: Object>(&self, verb: &str) -> Result<(), Error> {
-        if K::metadata_api() || self.0.cache.informer::<K>().is_some_and(|informer| informer.is_partial()) {
+        if K::metadata_api()
+            || self.0.cache.informer::<K>().is_some_and(|informer| informer.erase().is_partial())
+        {
             return Err(Error::terminal(format!(
                 "the cache keeps only a part of each {}, and {verb} would take the rest for not there: patch or apply what \
                  changes",

@@ -56,7 +56,7 @@ impl Context {
         mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
     ) -> Watching<K> {
         let alive = Arc::new(());
-        Delivery::mapped(mapping, self.0.sink.clone()).subscribe(&informer, &alive);
+        Delivery::mapped(mapping, self.0.sink.clone()).subscribe(informer.erase(), &alive);
         Watching { informer, _alive: alive }
     }
 }

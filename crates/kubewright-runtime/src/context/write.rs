@@ -1,12 +1,10 @@
 //! Writes, which the cache sees before their caller does.
 
-use std::sync::Arc;
-
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams};
 use serde_json::Value;
 
 use super::Context;
-use crate::{Apply, Error, Key, Object, author::Attempt, cache::Write, endpoint::Deleted, wish::Wish};
+use crate::{Apply, Error, Key, Object, endpoint::Deleted, wish::Wish};
 
 /// What became of an object that was to be deleted.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +101,8 @@ impl Context {
     /// # Errors
     /// What the server refuses, an unfulfilled precondition ([`Error::is_conflict`]) among it.
     pub async fn delete<K: Object>(&self, key: &Key, params: DeleteParams) -> Result<Deletion<K>, Error> {
-        let write = if params.dry_run { None } else { self.begin::<K>(None, None) };
+        let informer = if params.dry_run { None } else { self.0.cache.informer::<K>() };
+        let write = informer.as_ref().map(|informer| (informer, informer.write(None, None)));
         let answer = match self.endpoint::<K>(key.namespace.as_deref()).delete(&key.name, &params).await {
             Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Deletion::Absent),
             answer => answer?,
@@ -111,15 +110,15 @@ impl Context {
         self.0.sink.metrics.writes.inc();
         let uid = match answer {
             Deleted::Object(object) if stays_after_delete(&*object) => {
-                if let Some(write) = write {
-                    write.returned((*object).clone(), false);
+                if let Some((informer, write)) = write {
+                    write.returned(informer.keep((*object).clone()), false);
                 }
                 return Ok(Deletion::Terminating(object));
             }
             Deleted::Object(object) => object.meta().uid.clone(),
             Deleted::Gone { uid } => uid,
         };
-        if let Some(write) = write {
+        if let Some((_, write)) = write {
             write.ended(key, uid.as_deref());
         }
         Ok(Deletion::Gone)
@@ -131,10 +130,6 @@ impl Context {
             Some(losses) => losses.look_for_owner(&self.0.client, child).await,
             None => Ok(()),
         }
-    }
-
-    fn begin<K: Object>(&self, key: Option<Key>, attempt: Option<Arc<Attempt>>) -> Option<Write<K>> {
-        self.0.cache.informer::<K>().map(|informer| informer.store().write(key, attempt))
     }
 
     async fn replace<K: Object>(&self, object: &K, subresource: Option<&str>) -> Result<K, Error> {
@@ -177,15 +172,16 @@ impl Context {
         wish: Wish<'_, K>,
         request: impl Future<Output = kube::Result<K>>,
     ) -> Result<K, Error> {
-        let write = self.begin::<K>(key, self.1.clone());
+        let informer = self.0.cache.informer::<K>();
+        let write = informer.as_ref().map(|informer| (informer, informer.write(key, self.1.clone())));
         let object = request.await?;
         self.0.sink.metrics.writes.inc();
-        if let Some(write) = write {
+        if let Some((informer, write)) = write {
             if ended_by_update(&object) {
                 write.ended(&Key::of(&object), object.meta().uid.as_deref());
-            } else if self.0.cache.informer::<K>().is_some_and(|informer| informer.selects(&object)) {
+            } else if informer.selects(&object) {
                 let is_as_asked = write.is_own() && wish.is_fulfilled(&object);
-                write.returned(object.clone(), is_as_asked);
+                write.returned(informer.keep(object.clone()), is_as_asked);
             }
         }
         Ok(object)

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 pub use self::difference::Difference;
 use crate::{
     Error, Object,
+    object::to_value,
     owner::{self, Owner},
 };
 
@@ -73,12 +74,12 @@ pub(crate) fn difference<K: Object>(
     current: &K,
     reference: Option<&OwnerReference>,
 ) -> Result<Option<Difference>, Error> {
-    let mut wanted = serde_json::to_value(desired)?;
+    let mut wanted = to_value(desired)?;
     if let Value::Object(fields) = &mut wanted {
         fields.retain(|field, _| !matches!(field.as_str(), "apiVersion" | "kind" | "status"));
         fields.insert("metadata".to_owned(), wanted_metadata(desired, current, reference)?);
     }
-    let difference = difference::between(&wanted, &serde_json::to_value(current)?);
+    let difference = difference::between(&wanted, &to_value(current)?);
     Ok(difference.map(|mut difference| {
         // The patch of an object is an object; what indexing does not find, it makes.
         difference.patch["metadata"]["resourceVersion"] = json!(current.meta().resource_version);

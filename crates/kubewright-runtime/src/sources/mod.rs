@@ -15,7 +15,7 @@ pub use self::{
     http::Http,
     timer::{Every, Jitter},
 };
-use crate::{Cached, Event, Key, Predicate};
+use crate::{Cached, Event, Key, Predicate, object::AnyObject};
 
 /// A channel into a controller: what is sent is reconciled. It holds `capacity` keys (controller-runtime's channel source:
 /// 1024); a sender waits while it is full. When every sender is gone the source ends, and the controller goes on.
@@ -46,7 +46,7 @@ pub fn objects<K: Cached>(
     mapping: impl Fn(&K) -> Vec<Key> + Send + 'static,
 ) -> impl Stream<Item = Key> + Send + 'static {
     objects.flat_map(move |object| {
-        let is_wanted = predicate.accepts(&Event::Generic(&*object));
+        let is_wanted = predicate.accepts(&Event::Generic(&*object as &dyn AnyObject));
         stream::iter(if is_wanted { mapping(&object) } else { Vec::new() })
     })
 }

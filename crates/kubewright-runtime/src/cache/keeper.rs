@@ -1,0 +1,103 @@
+//! What is kept of the objects of one kind, and how it is made of what the API server sends.
+
+use std::{
+    any::{Any, TypeId, type_name},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use crate::{
+    Cached,
+    object::{AnyObject, from_json},
+};
+
+/// Takes away from an object what need not be kept.
+pub(crate) type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
+
+/// As [`Project`], of a type that is forgotten.
+type AnyProject = Box<dyn Fn(&mut dyn Any) + Send + Sync>;
+
+/// Makes objects of one kind of their JSON, and takes away what is not kept.
+pub(super) struct Keeper {
+    decode: fn(&Keeper, &str) -> serde_json::Result<Arc<dyn AnyObject>>,
+    project: Option<AnyProject>,
+    id: TypeId,
+    name: &'static str,
+}
+
+impl Keeper {
+    pub(super) fn of<K: Cached>(project: Option<Project<K>>) -> Self {
+        let project = project.map(|project| -> AnyProject {
+            Box::new(move |object| object.downcast_mut().into_iter().for_each(|object| project(object)))
+        });
+        Self { decode: Self::decode_as::<K>, project, id: TypeId::of::<K>(), name: type_name::<K>() }
+    }
+
+    /// Whether objects of type `K` are kept.
+    pub(super) fn is_of<K: Cached>(&self) -> bool {
+        self.id == TypeId::of::<K>()
+    }
+
+    pub(super) fn is_projected(&self) -> bool {
+        self.project.is_some()
+    }
+
+    /// What is kept of the object that is written in JSON.
+    pub(super) fn decode(&self, text: &str) -> serde_json::Result<Arc<dyn AnyObject>> {
+        (self.decode)(self, text)
+    }
+
+    /// What is kept of an object.
+    pub(super) fn keep<K: Cached>(&self, mut object: K) -> Arc<dyn AnyObject> {
+        self.reduce(&mut object);
+        Arc::new(object)
+    }
+
+    fn decode_as<K: Cached>(&self, text: &str) -> serde_json::Result<Arc<dyn AnyObject>> {
+        from_json::<K>(text).map(|object| self.keep(object))
+    }
+
+    /// A projection that panics leaves an object as far as it came.
+    fn reduce(&self, object: &mut dyn AnyObject) {
+        if let Some(project) = &self.project
+            && catch_unwind(AssertUnwindSafe(|| project(object.any_mut()))).is_err()
+        {
+            tracing::error!(kind = self.name, "a projection panicked; the object is kept as it was left");
+        }
+        object.metadata_mut().managed_fields = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::json;
+
+    use super::*;
+    use crate::object::typed;
+
+    fn stored() -> ConfigMap {
+        serde_json::from_value(json!({
+            "metadata": {"name": "a", "managedFields": [{"manager": "test"}]}, "data": {"a": "1", "b": "2"}
+        }))
+        .expect("a ConfigMap")
+    }
+
+    #[test]
+    fn managed_fields_are_not_kept() {
+        let keeper = Keeper::of::<ConfigMap>(None);
+        let kept = typed::<ConfigMap>(keeper.keep(stored())).expect("a ConfigMap");
+        assert_eq!(kept.metadata.managed_fields, None);
+        assert_eq!(kept.data, stored().data);
+    }
+
+    #[test]
+    fn a_projection_that_panics_leaves_what_it_did_until_then() {
+        let keeper = Keeper::of::<ConfigMap>(Some(Arc::new(|map| {
+            map.data = None;
+            panic!("on purpose");
+        })));
+        let kept = typed::<ConfigMap>(keeper.keep(stored())).expect("a ConfigMap");
+        assert_eq!((kept.data.clone(), kept.metadata.managed_fields.clone()), (None, None));
+    }
+}
