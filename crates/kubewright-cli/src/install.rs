@@ -4,18 +4,20 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use kube::{Client, api::DeleteParams};
-use serde_json::Value;
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, DynamicObject},
+};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    access::{self, ClusterArgs, refused},
+    access::{self, ClusterArgs, Objects, Others, called, refused},
     output::tell,
     project::{Project, ProjectArgs},
 };
 
 /// How long a definition may take to be served, or to go.
-const LONGEST: Duration = Duration::from_secs(60);
+pub(crate) const LONGEST: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What `kubewright install` takes.
@@ -48,13 +50,14 @@ pub(crate) struct UninstallArgs {
 /// When there is no project or no cluster, or the cluster refuses one.
 pub(crate) async fn install(args: &InstallArgs) -> anyhow::Result<()> {
     let definitions = definitions(&args.project)?;
-    let client = args.cluster.access().await?.client;
+    let mut objects = Objects::new(&args.cluster.access().await?.client);
     for definition in &definitions {
-        let applied = access::apply(&client, definition).await?;
-        tell(&format!("{} {}\n", access::called(definition), applied.word()))?;
+        let applied = objects.apply(definition, Others::TakenOver).await?;
+        tell(&format!("{} {}\n", called(definition), applied.word()))?;
     }
+    let deadline = Instant::now() + LONGEST;
     for definition in &definitions {
-        established(&client, definition).await?;
+        objects.established(definition, deadline).await?;
     }
     Ok(())
 }
@@ -65,10 +68,10 @@ pub(crate) async fn install(args: &InstallArgs) -> anyhow::Result<()> {
 /// When one is not there (unless that is to be ignored), cannot be deleted, or does not go.
 pub(crate) async fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     let definitions = definitions(&args.project)?;
-    let client = args.cluster.access().await?.client;
+    let mut objects = Objects::new(&args.cluster.access().await?.client);
     let mut missing = Vec::new();
     for definition in &definitions {
-        let (api, name) = access::api(&client, definition)?;
+        let (api, name) = (objects.api(definition).await?, definition.name_any());
         match api.delete(&name, &DeleteParams::background()).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.code == 404 => {
@@ -77,7 +80,7 @@ pub(crate) async fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
             }
             Err(error) => return Err(refused(&format!("{name} cannot be deleted"), &error)),
         }
-        gone(&client, definition).await?;
+        gone(&api, &name).await?;
         tell(&format!("customresourcedefinition.apiextensions.k8s.io \"{name}\" deleted\n"))?;
     }
     match missing.is_empty() || args.ignore_not_found {
@@ -86,43 +89,17 @@ pub(crate) async fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     }
 }
 
-fn definitions(project: &ProjectArgs) -> anyhow::Result<Vec<Value>> {
+fn definitions(project: &ProjectArgs) -> anyhow::Result<Vec<DynamicObject>> {
     let definitions = Project::find(project)?.build()?.manifests(&["--crds-only"])?;
     if definitions.is_empty() {
         bail!("the operator has no kinds of its own: there is nothing to install");
     }
-    Ok(definitions)
+    definitions.into_iter().map(access::object).collect()
 }
 
-/// Waits until a definition is served.
-///
-/// # Errors
-/// When it is not in time, with what the server says against it.
-pub(crate) async fn established(client: &Client, definition: &Value) -> anyhow::Result<()> {
-    let (api, name) = access::api(client, definition)?;
+async fn gone(api: &Api<DynamicObject>, name: &str) -> anyhow::Result<()> {
     let deadline = Instant::now() + LONGEST;
-    loop {
-        let found = api.get_opt(&name).await.map_err(|error| refused(&name, &error))?;
-        let conditions = found.as_ref().map(|found| &found.data["status"]["conditions"]);
-        let conditions = || conditions.and_then(Value::as_array).into_iter().flatten();
-        if conditions().any(|condition| condition["type"] == "Established" && condition["status"] == "True") {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            let told: Vec<&str> = conditions()
-                .filter(|condition| condition["status"] == "False")
-                .filter_map(|condition| condition["message"].as_str())
-                .collect();
-            bail!("{name} is not served after {} s: {}", LONGEST.as_secs(), told.join("; "));
-        }
-        sleep(PAUSE).await;
-    }
-}
-
-async fn gone(client: &Client, definition: &Value) -> anyhow::Result<()> {
-    let (api, name) = access::api(client, definition)?;
-    let deadline = Instant::now() + LONGEST;
-    while api.get_opt(&name).await.map_err(|error| refused(&name, &error))?.is_some() {
+    while api.get_opt(name).await.map_err(|error| refused(name, &error))?.is_some() {
         if Instant::now() > deadline {
             return Err(anyhow!(
                 "{name} is being deleted, but has not gone within {} s: its objects wait for their finalizers; start the \

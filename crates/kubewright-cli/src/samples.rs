@@ -1,9 +1,8 @@
 //! The operators that `up --samples` runs.
 
-use anyhow::{Context, bail};
 use kube::{
-    Api, Client, ResourceExt,
-    api::{ApiResource, DynamicObject, GroupVersionKind, PostParams},
+    Client, ResourceExt,
+    api::{DynamicObject, PostParams},
 };
 use kubewright_runtime::{
     Manager,
@@ -12,7 +11,10 @@ use kubewright_runtime::{
 };
 use kubewright_world::World;
 
-use crate::change::Id;
+use crate::{
+    access::{self, Objects, called, refused},
+    change::Id,
+};
 
 /// Where the samples live that mind no others.
 const NAMESPACE: &str = "default";
@@ -116,10 +118,11 @@ impl Sample {
     /// # Errors
     /// When the API server refuses one.
     pub(crate) async fn apply(&self, admin: &Client) -> anyhow::Result<()> {
+        let mut objects = Objects::new(admin);
         if let Some(namespace) = self.object.namespace().filter(|namespace| namespace != NAMESPACE) {
-            create(admin, &serde_json::from_value(namespace_object(&namespace))?).await?;
+            create(&mut objects, &access::object(namespace_object(&namespace))?).await?;
         }
-        create(admin, &self.object).await
+        create(&mut objects, &self.object).await
     }
 
     /// Which object the sample is, and the type of the condition that says that it has converged.
@@ -134,21 +137,12 @@ fn namespace_object(name: &str) -> serde_json::Value {
     serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
-async fn create(admin: &Client, object: &DynamicObject) -> anyhow::Result<()> {
-    let name = object.name_any();
-    let types = object.types.as_ref().with_context(|| format!("{name} has no kind"))?;
-    let kind = ApiResource::from_gvk(&GroupVersionKind::try_from(types)?);
-    let api: Api<DynamicObject> = match object.namespace() {
-        Some(namespace) => Api::namespaced_with(admin.clone(), &namespace, &kind),
-        None => Api::all_with(admin.clone(), &kind),
-    };
-    match api.create(&PostParams::default(), object).await {
+async fn create(objects: &mut Objects, object: &DynamicObject) -> anyhow::Result<()> {
+    match objects.api(object).await?.create(&PostParams::default(), object).await {
         Ok(_) => Ok(()),
         // It was kept (--data).
         Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
-        // kube's own text repeats the whole status.
-        Err(kube::Error::Api(status)) => bail!("cannot create {} {name}: {}", types.kind, status.message),
-        Err(error) => Err(error).with_context(|| format!("cannot create {} {name}", types.kind)),
+        Err(error) => Err(refused(&format!("{} cannot be created", called(object)), &error)),
     }
 }
 

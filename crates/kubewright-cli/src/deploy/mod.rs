@@ -17,7 +17,7 @@ use kube::Client;
 
 use self::{apply::Applier, plan::Plan, removal::Removal, rollout::Rollout};
 use crate::{
-    access::{Access, ClusterArgs, MANAGER, refused},
+    access::{Access, ClusterArgs, MANAGER, Objects, Others, refused},
     build::{self, BuildArgs, Last},
     output::tell,
     project::{Needed, Project, Selection},
@@ -117,7 +117,8 @@ pub(crate) async fn deploy(args: &DeployArgs) -> anyhow::Result<()> {
     let (client, server) = reach(&args.cluster).await?;
     tell(&format!("Deploying {image} to {server}\n"))?;
     let timeout = Duration::from_secs(args.timeout);
-    install(&client, &plan, args.force_conflicts, timeout, &mut |line| drop(tell(&format!("{line}\n")))).await
+    let others = if args.force_conflicts { Others::TakenOver } else { Others::Respected };
+    install(&client, &plan, others, timeout, &mut |line| drop(tell(&format!("{line}\n")))).await
 }
 
 /// Applies all of a plan in its order, and waits until what it starts runs. `told` is given a line for each change.
@@ -127,16 +128,17 @@ pub(crate) async fn deploy(args: &DeployArgs) -> anyhow::Result<()> {
 async fn install(
     client: &Client,
     plan: &Plan,
-    force: bool,
+    others: Others,
     timeout: Duration,
     told: &mut (dyn FnMut(&str) + Send),
 ) -> anyhow::Result<()> {
     let deadline = tokio::time::Instant::now() + timeout;
-    Applier { client, force, deadline }.apply(plan, told).await?;
+    let mut objects = Objects::new(client);
+    Applier { objects: &mut objects, others, deadline }.apply(plan, told).await?;
     for program in plan.programs() {
         Rollout { client, program, deadline }.watch(told).await?;
     }
-    apply::trusted(client, plan, deadline, told).await
+    apply::trusted(&mut objects, plan, deadline, told).await
 }
 
 /// Removes what [`deploy`] installed, and waits until it is gone.

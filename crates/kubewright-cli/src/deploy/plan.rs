@@ -7,6 +7,7 @@ use kube::{
 };
 
 use super::MANAGER;
+use crate::access::called;
 
 /// The label that says who installed something.
 pub(super) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -89,9 +90,12 @@ impl Step {
 
     /// As people write it, such as `deployment.apps/operator`.
     pub(super) fn told(&self) -> String {
-        let kind = self.kind.kind.to_lowercase();
-        let group = if self.kind.group.is_empty() { String::new() } else { format!(".{}", self.kind.group) };
-        format!("{kind}{group}/{}", self.name)
+        called(&self.object)
+    }
+
+    /// What is the matter when the cluster does not show it.
+    pub(super) fn unread(&self) -> String {
+        format!("{} cannot be read", self.told())
     }
 }
 

@@ -1,7 +1,5 @@
 //! Removes what was deployed, and nothing else.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, bail};
 use kube::{
     Api, Client, ResourceExt,
@@ -11,9 +9,10 @@ use kube::{
 use tokio::time::{Instant, sleep};
 
 use super::{
-    apply::{PAUSE, api, is_ours},
+    apply::{PAUSE, is_ours},
     plan::{Plan, Role, Step},
 };
+use crate::access::{Objects, refused};
 
 /// How many objects are named.
 const NAMED: usize = 5;
@@ -60,13 +59,12 @@ impl Removal<'_> {
         told: &mut (dyn FnMut(&str) + Send),
     ) -> anyhow::Result<usize> {
         let mut found = Vec::new();
-        let mut kinds = BTreeMap::new();
+        let mut objects = Objects::new(self.client);
         for step in plan.steps().iter().filter(|step| !self.keep_kinds || step.role != Role::Kind) {
             // An object of a kind that the cluster does not have (any more) is not there either.
-            let Ok(api) = api(self.client, step, &mut kinds).await else { continue };
-            let object =
-                api.get_opt(&step.name).await.with_context(|| format!("cannot read {}", step.told()))?;
-            match object {
+            let Ok(api) = objects.api(&step.object).await else { continue };
+            let object = api.get_opt(&step.name).await;
+            match object.map_err(|error| refused(&step.unread(), &error))? {
                 Some(object) if is_ours(&object) => {
                     found.push(Found { step, api, uid: object.uid(), object });
                 }
@@ -138,7 +136,7 @@ impl Removal<'_> {
                 Ok(_) => going.push(found),
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(error) => {
-                    return Err(error).with_context(|| format!("cannot remove {}", found.step.told()));
+                    return Err(refused(&format!("{} cannot be removed", found.step.told()), &error));
                 }
             }
         }
@@ -152,8 +150,7 @@ impl Removal<'_> {
     async fn gone(&self, found: &Found<'_>) -> anyhow::Result<()> {
         loop {
             let there = found.api.get_opt(&found.step.name).await;
-            let there = there.with_context(|| format!("cannot read {}", found.step.told()))?;
-            match there {
+            match there.map_err(|error| refused(&found.step.unread(), &error))? {
                 Some(object) if object.uid() == found.uid => {}
                 _ => return Ok(()),
             }

@@ -1,6 +1,6 @@
 //! Watches a Deployment until its pods run.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use k8s_openapi::api::{
     apps::v1::{Deployment, ReplicaSet},
     core::v1::{Event, Pod},
@@ -16,6 +16,7 @@ use super::{
     plan::Step,
     situation::{Log, Observed, Situation},
 };
+use crate::access::refused;
 
 /// How many lines of a log are shown.
 const LINES: i64 = 10;
@@ -60,9 +61,9 @@ impl Rollout<'_> {
 
     async fn observe(&self) -> anyhow::Result<Observed> {
         let (namespace, name) = (&self.program.namespace, &self.program.name);
-        let reading = || format!("cannot read {}", self.program.told());
+        let unread = |error| refused(&self.program.unread(), &error);
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), namespace);
-        let deployment = deployments.get(name).await.with_context(reading)?;
+        let deployment = deployments.get(name).await.map_err(unread)?;
         let labels = deployment.spec.iter().flat_map(|spec| spec.selector.match_labels.iter().flatten());
         let labels: Vec<String> = labels.map(|(key, value)| format!("{key}={value}")).collect();
         let selected = ListParams::default().labels(&labels.join(","));
@@ -71,8 +72,8 @@ impl Rollout<'_> {
         let events: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         let about_pods = ListParams::default().fields("involvedObject.kind=Pod,type=Warning");
         Ok(Observed {
-            sets: sets.list(&selected).await.with_context(reading)?.items,
-            pods: pods.list(&selected).await.with_context(reading)?.items,
+            sets: sets.list(&selected).await.map_err(unread)?.items,
+            pods: pods.list(&selected).await.map_err(unread)?.items,
             // Who may not read events is told less.
             events: events.list(&about_pods).await.map(|list| list.items).unwrap_or_default(),
             deployment,

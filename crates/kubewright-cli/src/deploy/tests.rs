@@ -37,7 +37,8 @@ fn whitelist() -> Plan {
 async fn installed(cluster: &Cluster, plan: &Plan) -> (Vec<String>, Result<(), String>) {
     let mut lines = Vec::new();
     let done =
-        install(&cluster.client(), plan, false, TIMEOUT, &mut |line| lines.push(line.to_owned())).await;
+        install(&cluster.client(), plan, Others::Respected, TIMEOUT, &mut |line| lines.push(line.to_owned()))
+            .await;
     (lines, done.map_err(|error| format!("{error:#}")))
 }
 
@@ -241,7 +242,7 @@ async fn fields_of_others_are_taken_over_only_when_told_so() {
     deployments.patch("whitelist", &parameters, &Patch::Apply(&theirs)).await.expect("theirs");
     let refused = installed(&cluster, &plan).await.1.expect_err("a conflict");
     assert!(refused.contains("autoscaler") && refused.contains("--force-conflicts"), "{refused}");
-    install(&cluster.client(), &plan, true, TIMEOUT, &mut |_| ()).await.expect("taken over");
+    install(&cluster.client(), &plan, Others::TakenOver, TIMEOUT, &mut |_| ()).await.expect("taken over");
     let spec = deployments.get("whitelist").await.expect("there").spec.expect("a spec");
     assert_eq!(spec.replicas, Some(1));
 }
@@ -250,7 +251,7 @@ async fn fields_of_others_are_taken_over_only_when_told_so() {
 async fn who_may_not_install_is_told_so() {
     let cluster = cluster(1).await;
     let client = cluster.client_of_service_account("default", "default");
-    let done = install(&client, &whitelist(), false, TIMEOUT, &mut |_| ()).await;
+    let done = install(&client, &whitelist(), Others::Respected, TIMEOUT, &mut |_| ()).await;
     let refused = format!("{:#}", done.expect_err("forbidden"));
     assert!(refused.contains("forbidden") && refused.contains("ask an administrator"), "{refused}");
     assert!(!refused.contains('\n'), "{refused}");

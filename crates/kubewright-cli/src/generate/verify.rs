@@ -3,13 +3,15 @@
 
 use anyhow::Context;
 use kube::{
-    Api, Client,
-    api::{DynamicObject, GroupVersionKind, Patch, PatchParams, ValidationDirective},
-    discovery::{self, Discovery, Scope},
+    Client,
+    api::{Patch, PatchParams, ValidationDirective},
+    discovery::Discovery,
 };
 use kubewright_cluster::Cluster;
 use kubewright_layout::Input;
 use serde_json::{Value, json};
+
+use crate::access::{self, Objects};
 
 /// What does not work.
 ///
@@ -24,10 +26,10 @@ pub(super) async fn faults(input: &Input, external: &[String]) -> anyhow::Result
 }
 
 async fn tried(client: &Client, input: &Input, external: &[String]) -> anyhow::Result<Vec<String>> {
-    let mut faults = Vec::new();
+    let (mut faults, mut cluster) = (Vec::new(), Objects::new(client));
     for definition in input.installed.own.iter().filter(|object| object["kind"] == "CustomResourceDefinition")
     {
-        if let Err(why) = applied(client, &unconverted(definition)).await {
+        if let Err(why) = applied(&mut cluster, &unconverted(definition)).await {
             faults.push(format!("the definition {}: {why}", definition["metadata"]["name"]));
         }
     }
@@ -37,7 +39,7 @@ async fn tried(client: &Client, input: &Input, external: &[String]) -> anyhow::R
             if of.split_once('/').is_some_and(|(group, _)| external.iter().any(|other| other == group)) {
                 continue;
             }
-            if let Err(why) = applied(client, object).await {
+            if let Err(why) = applied(&mut cluster, object).await {
                 faults.push(format!("config/samples/{} cannot be applied: {why}", sample.file));
             }
         }
@@ -55,22 +57,13 @@ fn unconverted(definition: &Value) -> Value {
     definition
 }
 
-async fn applied(client: &Client, object: &Value) -> Result<(), String> {
-    let object: DynamicObject = serde_json::from_value(object.clone()).map_err(|error| error.to_string())?;
-    let types = object.types.as_ref().ok_or("it has no apiVersion and kind")?;
-    let kind = GroupVersionKind::try_from(types).map_err(|error| error.to_string())?;
-    let (resource, capabilities) = discovery::pinned_kind(client, &kind)
-        .await
-        .map_err(|_| format!("there is no kind {} in {}", kind.kind, types.api_version))?;
-    let api: Api<DynamicObject> = match (capabilities.scope, &object.metadata.namespace) {
-        (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
-        (Scope::Namespaced, None) => Api::namespaced_with(client.clone(), "default", &resource),
-        (Scope::Namespaced, Some(namespace)) => {
-            let home = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-            Box::pin(applied(client, &home)).await?;
-            Api::namespaced_with(client.clone(), namespace, &resource)
-        }
-    };
+async fn applied(cluster: &mut Objects, object: &Value) -> Result<(), String> {
+    let object = access::object(object.clone()).map_err(|error| format!("{error:#}"))?;
+    let api = cluster.api(&object).await.map_err(|error| format!("{error:#}"))?;
+    if let Some(namespace) = &object.metadata.namespace {
+        let home = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        Box::pin(applied(cluster, &home)).await?;
+    }
     let name = object.metadata.name.clone().ok_or("it has no name")?;
     let params = PatchParams {
         field_validation: Some(ValidationDirective::Strict),

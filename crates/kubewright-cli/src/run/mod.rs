@@ -15,11 +15,14 @@ use anyhow::{Context, bail};
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tokio::process::{Child, Command};
+use tokio::{
+    process::{Child, Command},
+    time::Instant,
+};
 
 use self::{account::Account, webhooks::Way};
 use crate::{
-    access::{self, Access, ClusterArgs},
+    access::{self, Access, Applied, ClusterArgs, Objects, Others, called},
     args::UpArgs,
     engine::Engine,
     install, kubeconfig,
@@ -154,9 +157,12 @@ async fn set_up(
     let program =
         objects.iter().find(is_program).context("the operator's manifests have no Deployment of it")?;
     let home = program["metadata"]["namespace"].as_str().unwrap_or("default").to_owned();
-    let (deployments, _) = access::api(&access.client, program)?;
-    let deployed = deployments.get_opt(name).await;
-    let deployed = deployed.map_err(|error| access::refused("the cluster cannot be asked", &error))?;
+    let mut cluster = Objects::new(&access.client);
+    let deployments = cluster.api(&access::object(program.clone())?).await?;
+    let deployed = deployments
+        .get_opt(name)
+        .await
+        .map_err(|error| access::refused("the cluster cannot be asked", &error))?;
     if deployed.is_some_and(|deployed| deployed.data["spec"]["replicas"] != 0) {
         let _ = writeln!(
             io::stderr(),
@@ -166,12 +172,14 @@ async fn set_up(
     let left_out = |object: &&Value| is_program(object) || object["kind"] == "Service";
     for object in objects.iter().filter(|object| !left_out(object)) {
         let Some(object) = webhooks::led(object, way) else { continue };
-        let applied = access::apply(&access.client, &object).await?;
-        if applied != access::Applied::Unchanged {
-            say(args, &format!("{} {}", access::called(&object), applied.word()));
+        let is_definition = object["kind"] == "CustomResourceDefinition";
+        let object = access::object(object)?;
+        let applied = cluster.apply(&object, Others::TakenOver).await?;
+        if applied != Applied::Unchanged {
+            say(args, &format!("{} {}", called(&object), applied.word()));
         }
-        if object["kind"] == "CustomResourceDefinition" {
-            install::established(&access.client, &object).await?;
+        if is_definition {
+            cluster.established(&object, Instant::now() + install::LONGEST).await?;
         }
     }
     Ok(home)

@@ -7,11 +7,11 @@ use std::{
 
 use anyhow::{Context, bail};
 use http::Uri;
-use kube::api::DeleteParams;
+use kube::{ResourceExt, api::DeleteParams};
 use serde_json::{Value, json};
 
 use super::RunArgs;
-use crate::access::{self, Access, refused};
+use crate::access::{self, Access, Objects, called, refused};
 
 /// The port of controller-runtime's webhook server.
 const PORT: u16 = 9443;
@@ -124,13 +124,14 @@ fn lead(client: &mut Value, way: &Way) {
 /// # Errors
 /// When the cluster refuses.
 pub(super) async fn remove(access: &Access, objects: &[Value]) -> anyhow::Result<()> {
+    let mut cluster = Objects::new(&access.client);
     for object in objects.iter().filter(|object| is_configuration(object)) {
-        let (api, name) = access::api(&access.client, object)?;
-        match api.delete(&name, &DeleteParams::default()).await {
+        let object = access::object(object.clone())?;
+        match cluster.api(&object).await?.delete(&object.name_any(), &DeleteParams::default()).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(error) => {
-                let what = format!("{} stays, and leads to nobody: delete it", access::called(object));
+                let what = format!("{} stays, and leads to nobody: delete it", called(&object));
                 return Err(refused(&what, &error));
             }
         }

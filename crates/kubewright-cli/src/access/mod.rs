@@ -1,15 +1,17 @@
-//! The cluster of a kubeconfig, for commands that work on one.
+//! The cluster of a kubeconfig, for commands that work on one: how it is reached, and what is done with objects there.
+
+mod objects;
 
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
 use kube::{
-    Api, Client, Config,
-    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams},
+    Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use serde_json::Value;
+
+pub(crate) use self::objects::{Applied, Objects, Others, called, object};
 
 /// Who writes: the field manager of what commands apply.
 pub(crate) const MANAGER: &str = "kubewright";
@@ -81,7 +83,10 @@ fn chain(error: &dyn std::error::Error) -> String {
 pub(crate) fn refused(what: &str, error: &kube::Error) -> anyhow::Error {
     match error {
         kube::Error::Api(status) if status.code == 403 => {
-            anyhow!("{what}: {}: `kubewright doctor` says which rights you lack", status.message)
+            anyhow!(
+                "{what}: {}: `kubewright doctor` says which rights you lack; ask an administrator of the cluster for them",
+                status.message
+            )
         }
         kube::Error::Api(status) if status.code == 401 => {
             anyhow!(
@@ -94,70 +99,5 @@ pub(crate) fn refused(what: &str, error: &kube::Error) -> anyhow::Error {
             chain(error.as_ref())
         ),
         other => anyhow!("{what}: {}", chain(other)),
-    }
-}
-
-/// What became of an object that was applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Applied {
-    Created,
-    Configured,
-    Unchanged,
-}
-
-impl Applied {
-    /// As kubectl says it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Configured => "configured",
-            Self::Unchanged => "unchanged",
-        }
-    }
-}
-
-/// Applies an object server-side, as [`MANAGER`]: there is no limit to its size but the server's, and what others manage in
-/// it stays, unless it is said otherwise here.
-///
-/// # Errors
-/// When the server refuses it.
-pub(crate) async fn apply(client: &Client, object: &Value) -> anyhow::Result<Applied> {
-    let what = || format!("{} cannot be applied", called(object));
-    let (api, name) = api(client, object)?;
-    let before = api.get_opt(&name).await.map_err(|error| refused(&what(), &error))?;
-    let params = PatchParams::apply(MANAGER).force();
-    let after =
-        api.patch(&name, &params, &Patch::Apply(object)).await.map_err(|error| refused(&what(), &error))?;
-    Ok(match before {
-        None => Applied::Created,
-        Some(before) if before.metadata.resource_version == after.metadata.resource_version => {
-            Applied::Unchanged
-        }
-        Some(_) => Applied::Configured,
-    })
-}
-
-/// Where an object is, and its name.
-///
-/// # Errors
-/// When it has no kind.
-pub(crate) fn api(client: &Client, object: &Value) -> anyhow::Result<(Api<DynamicObject>, String)> {
-    let object: DynamicObject = serde_json::from_value(object.clone()).context("this is no object")?;
-    let types = object.types.as_ref().context("an object has no kind")?;
-    let kind = ApiResource::from_gvk(&GroupVersionKind::try_from(types)?);
-    let api = match &object.metadata.namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
-        None => Api::all_with(client.clone(), &kind),
-    };
-    Ok((api, object.metadata.name.unwrap_or_default()))
-}
-
-/// `customresourcedefinition.apiextensions.k8s.io/x`, as kubectl calls it.
-pub(crate) fn called(object: &Value) -> String {
-    let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
-    let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    match object["apiVersion"].as_str().and_then(|version| version.split_once('/')) {
-        Some((group, _)) => format!("{kind}.{group}/{name}"),
-        None => format!("{kind}/{name}"),
     }
 }
