@@ -60,10 +60,10 @@ async fn an_operator_is_built_loaded_and_deployed_and_heals_a_sample_out_of_its_
     let up = Up::start("ship", &["--runtime", "process", "--image-store", &store]);
     let client = client(&up).await;
 
-    let built = told(&up, &images, &["build", "--profile", "dev", "--load"]);
+    let built = told(&up, &images, &["build", "--skip-tests", "--profile", "dev", "--load"]);
     let digest = built.lines().find_map(|line| line.strip_prefix("Digest   ")).expect("a digest").to_owned();
     assert!(built.contains("static)") && built.contains("Loaded   docker.io/library/whitelist:"), "{built}");
-    let again = told(&up, &images, &["build", "--profile", "dev"]);
+    let again = told(&up, &images, &["build", "--skip-tests", "--profile", "dev"]);
     assert!(again.contains(&digest), "the same program is the same image: {again}");
 
     let deployed = told(&up, &images, &["deploy", "--timeout", "120"]);

@@ -1,8 +1,9 @@
-//! Has cargo build a static program whose bytes do not tell where it was built.
+//! Has cargo run the tests, and build a static program whose bytes do not tell where it was built.
 
 use std::{
     env,
     ffi::{OsStr, OsString},
+    io,
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -12,6 +13,19 @@ use serde_json::Value;
 
 use super::BuildArgs;
 use crate::project::{Project, cargo, no_cargo};
+
+/// Runs the tests of the package. What cargo and they say goes to standard error.
+///
+/// # Errors
+/// When one fails; it has been said which.
+pub(super) fn test(project: &Project, args: &BuildArgs) -> anyhow::Result<()> {
+    let mut command = project.cargo("test");
+    let status = command.args(&args.cargo).stdin(Stdio::null()).stdout(io::stderr()).status();
+    match status.map_err(|error| no_cargo(&error))?.success() {
+        true => Ok(()),
+        false => bail!("the project's tests failed, so no image was made; they said why above"),
+    }
+}
 
 /// Builds the program, and says where it is. What cargo says goes to standard error.
 ///

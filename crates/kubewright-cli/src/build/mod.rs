@@ -1,5 +1,6 @@
 //! `kubewright build`: an operator's program, linked with all it needs, in an image of its own.
 
+mod check;
 mod compile;
 mod last;
 mod target;
@@ -11,11 +12,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
-use kubewright_image::{Linkage, Made, Program, Recipe, Reference, Source, Store, export};
+use kubewright_image::{Made, Recipe, Reference, Source, Store, export};
 use kubewright_layout::About;
 
+use self::last::Kept;
 pub(crate) use self::last::Last;
 use self::target::{Compiler, Platform};
 use crate::{
@@ -38,6 +40,10 @@ pub(crate) struct BuildArgs {
     /// The profile that cargo builds with
     #[arg(long, value_name = "NAME", default_value = "release")]
     pub(crate) profile: String,
+
+    /// Do not run the project's tests first
+    #[arg(long)]
+    pub(crate) skip_tests: bool,
 
     /// What the image runs on, such as `linux/arm64`; by default a machine like this one
     #[arg(long, value_name = "OS/ARCH")]
@@ -73,11 +79,12 @@ pub(crate) struct BuildArgs {
 
 impl BuildArgs {
     /// To build with a profile, and to load the image into the images of this machine.
-    pub(crate) fn loading(selection: Selection, profile: &str) -> Self {
+    pub(crate) fn loading(selection: Selection, profile: &str, skip_tests: bool) -> Self {
         Self {
             selection,
             tag: None,
             profile: profile.to_owned(),
+            skip_tests,
             platform: None,
             ca_certificates: None,
             output: None,
@@ -90,10 +97,10 @@ impl BuildArgs {
     }
 }
 
-/// Builds, and does with the image what was asked for.
+/// Runs the tests, builds, and does with the image what was asked for.
 ///
 /// # Errors
-/// When there is no project, cargo fails, the program is not static, or the image cannot be put where it should be.
+/// When there is no project, a test or cargo fails, the program is not static, or the image cannot be put where it should be.
 pub(crate) async fn run(args: &BuildArgs) -> anyhow::Result<()> {
     let project = Project::select(&args.selection, Needed::Program)?;
     let name = match &args.tag {
@@ -101,22 +108,31 @@ pub(crate) async fn run(args: &BuildArgs) -> anyhow::Result<()> {
         None => default_name(&project)?,
     };
     let (triple, platform) = Compiler::here(&project.workspace)?.target(args.platform)?;
+    match args.skip_tests {
+        true => tell("Tests    left out (--skip-tests)\n")?,
+        false => {
+            compile::test(&project, args)?;
+            tell("Tests    passed\n")?;
+        }
+    }
     let program = compile::compile(&project, triple, args)?;
-    check(&program, triple, platform)?;
-    let layout = project.state().join("image");
-    let made = make(&project, &program, args, &layout, &name)?;
-    Last::of(&name, &made, &program)?.write(&project.state())?;
+    check::is_static(&program, triple, platform)?;
+    let kept = Kept::lock(&project.state())?;
+    let made = make(&project, &program, args, &kept.layouts(), &name)?;
+    let last = Last::of(&name, &made, &program)?;
+    kept.remember(&last)?;
+    kept.sweep(&last)?;
     tell(&told(&name, &made, platform))?;
     if let Some(path) = &args.output {
-        export(&layout, path).context("cannot write the archive")?;
+        export(&made.layout, path).context("cannot write the archive")?;
         tell(&format!("Wrote    {}\n", path.display()))?;
     }
     if args.load {
         let store = image::store(args.image_store.as_deref())?;
-        load(&store, &layout)?;
+        load(&store, &made.layout)?;
     }
     if args.push {
-        image::push_layout(args.registry, &layout, made.digest, &name).await?;
+        image::push_layout(args.registry, &made.layout, made.digest, &name).await?;
     }
     Ok(())
 }
@@ -130,31 +146,11 @@ fn default_name(project: &Project) -> anyhow::Result<Reference> {
         .with_context(|| format!("{text:?} can be no name of an image: name another with --tag"))
 }
 
-/// Checks that the program is for the platform and that an image with nothing else in it can run it.
-fn check(path: &Path, triple: &str, platform: Platform) -> anyhow::Result<()> {
-    let program = Program::read(path)?;
-    if program.architecture != platform.architecture() {
-        bail!("{} is built for {}, not for {platform}", path.display(), program.architecture);
-    }
-    match program.linkage {
-        Linkage::Static => Ok(()),
-        Linkage::Dynamic { interpreter, libraries } => {
-            let needed: Vec<String> = interpreter.into_iter().chain(libraries).collect();
-            bail!(
-                "the program is not static: it needs {}, and its image would have nothing but the program. A dependency \
-                 links what is not there as a static library for {triple}; choose one in Rust, or build that library \
-                 statically",
-                needed.join(", ")
-            )
-        }
-    }
-}
-
 fn make(
     project: &Project,
     program: &Path,
     args: &BuildArgs,
-    layout: &Path,
+    layouts: &Path,
     name: &Reference,
 ) -> anyhow::Result<Made> {
     let recipe = Recipe {
@@ -164,7 +160,7 @@ fn make(
         authorities: args.ca_certificates.as_deref(),
         time: time(env::var("SOURCE_DATE_EPOCH").ok().as_deref())?,
     };
-    recipe.make(layout, std::slice::from_ref(name)).context("cannot make the image")
+    recipe.make(layouts, std::slice::from_ref(name)).context("cannot make the image")
 }
 
 /// The time of all that is in the image: none, unless the environment says one (reproducible-builds.org).
@@ -192,7 +188,7 @@ fn labels(name: &str, version: &str, about: &About) -> BTreeMap<String, String> 
 }
 
 fn told(name: &Reference, made: &Made, platform: Platform) -> String {
-    let Made { digest, id, size: bytes } = made;
+    let Made { digest, id, size: bytes, .. } = made;
     format!(
         "Image    {}\nDigest   {digest}\nImage ID {id}\nSize     {} ({platform}, static)\n",
         name.familiar(),

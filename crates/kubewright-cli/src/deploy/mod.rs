@@ -51,6 +51,10 @@ pub(crate) struct DeployArgs {
     #[arg(long, value_name = "NAME", default_value = "release", requires = "build")]
     profile: String,
 
+    /// Do not run the project's tests before --build
+    #[arg(long, requires = "build")]
+    skip_tests: bool,
+
     /// How many seconds the operator may take until it runs
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
@@ -100,7 +104,8 @@ pub(crate) struct UndeployArgs {
 /// When there is no operator, image or cluster, the cluster refuses something, or the operator does not run in time.
 pub(crate) async fn deploy(args: &DeployArgs) -> anyhow::Result<()> {
     if args.build {
-        build::run(&BuildArgs::loading(args.selection.clone(), &args.profile)).await?;
+        let build = BuildArgs::loading(args.selection.clone(), &args.profile, args.skip_tests);
+        build::run(&build).await?;
     }
     let project = Project::select(&args.selection, Needed::Operator)?;
     let last = Last::read(&project.state());

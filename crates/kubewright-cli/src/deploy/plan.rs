@@ -35,7 +35,6 @@ pub(super) enum Role {
 pub(super) struct Step {
     pub(super) role: Role,
     pub(super) object: DynamicObject,
-    pub(super) kind: GroupVersionKind,
     pub(super) name: String,
     /// Empty for what is in none.
     pub(super) namespace: String,
@@ -85,7 +84,7 @@ impl Step {
         let namespace = object.metadata.namespace.clone().unwrap_or_default();
         let labels = object.metadata.labels.get_or_insert_default();
         labels.insert(MANAGED_BY.to_owned(), MANAGER.to_owned());
-        Ok(Self { role: role(&kind), object, kind, name, namespace })
+        Ok(Self { role: role(&kind), object, name, namespace })
     }
 
     /// As people write it, such as `deployment.apps/operator`.
@@ -134,7 +133,8 @@ mod tests {
             object("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
         ])
         .expect("a plan");
-        let order: Vec<&str> = plan.steps().iter().map(|step| &*step.kind.kind).collect();
+        let kind = |step: &'_ Step| step.object.types.clone().expect("it has one").kind;
+        let order: Vec<String> = plan.steps().iter().map(kind).collect();
         assert_eq!(
             order,
             [

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use serde_json::{Value, json};
@@ -16,7 +16,8 @@ use crate::{
 
 /// Writes the image of a [layout that was made here](super::Recipe::make) as an archive that is both an OCI image layout and
 /// what `docker save` writes (as Docker's own is since its version 25): `docker load`, `podman load`, `ctr images import` and
-/// `kubewright image load` read it. The same image gives the same bytes.
+/// `kubewright image load` read it. The same image gives the same bytes. A file that is there is replaced when the new one is
+/// whole.
 ///
 /// # Errors
 /// When the layout cannot be read, or the file cannot be written.
@@ -40,7 +41,12 @@ pub fn export(layout: &Path, to: &Path) -> Result<(), Error> {
     blobs.extend([config, blob(image.digest)]);
     blobs.sort();
     blobs.dedup();
-    let written = File::create(to).and_then(|file| {
+    // Into a pipe or a terminal it is written as it comes.
+    let aside = match fs::metadata(to) {
+        Ok(there) if !there.is_file() => to.to_owned(),
+        _ => beside(to),
+    };
+    let written = File::create(&aside).and_then(|file| {
         let mut archive = Builder::new(io::BufWriter::new(file));
         for name in ["blobs/", "blobs/sha256/"] {
             append(&mut archive, name, EntryType::Directory, 0, io::empty())?;
@@ -58,9 +64,19 @@ pub fn export(layout: &Path, to: &Path) -> Result<(), Error> {
         ] {
             append(&mut archive, name, EntryType::Regular, content.len() as u64, content)?;
         }
-        archive.into_inner()?.flush()
+        archive.into_inner()?.flush()?;
+        if aside == to { Ok(()) } else { fs::rename(&aside, to) }
     });
+    if written.is_err() && aside != to {
+        let _ = fs::remove_file(&aside);
+    }
     written.map_err(Error::io("write", to))
+}
+
+/// Where a file is made that is to have this name.
+fn beside(to: &Path) -> PathBuf {
+    let name = to.file_name().unwrap_or_default().to_string_lossy();
+    to.with_file_name(format!(".{name}.{}", std::process::id()))
 }
 
 /// A name as `docker save` writes it.

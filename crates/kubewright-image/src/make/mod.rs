@@ -44,6 +44,8 @@ pub struct Recipe<'a> {
 /// An image that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
+    /// Its layout.
+    pub layout: PathBuf,
     /// The digest of its manifest: what it is called by in registries.
     pub digest: Digest,
     /// The digest of its configuration.
@@ -56,14 +58,15 @@ impl Recipe<'_> {
     /// Where the program is in the image.
     pub const FOLDER: &'static str = "/usr/local/bin";
 
-    /// Makes the image, as an OCI image layout in `folder` where it has these names. What was in the folder is gone then;
-    /// it stays as it was when something goes wrong.
+    /// Makes the image, as an OCI image layout where it has these names: a new folder below `layouts`, called by the digest of
+    /// its `index.json`. It is made aside and moved to its place when it is whole, and never changes from then on: whoever is
+    /// killed leaves what was there, and a folder whose name begins with a dot.
     ///
     /// # Errors
     /// When the program is none for Linux, or a file cannot be read or written.
-    pub fn make(&self, folder: &Path, names: &[Reference]) -> Result<Made, Error> {
+    pub fn make(&self, layouts: &Path, names: &[Reference]) -> Result<Made, Error> {
         let program = Program::read(self.program)?;
-        let new = Unfinished::new(folder)?;
+        let new = Unfinished::new(layouts)?;
         let blobs = new.0.join("blobs/sha256");
         fs::create_dir_all(&blobs).map_err(Error::io("make", &blobs))?;
         let layer = Layer::write(self, &blobs)?;
@@ -74,9 +77,9 @@ impl Recipe<'_> {
         let (media_type, id) = (Some(MANIFEST.to_owned()), config.digest);
         let manifest = document(&Manifest { schema_version: 2, media_type, config, layers })?;
         let manifest = blob(&blobs, MANIFEST, &manifest)?;
-        write_index(&new.0, &manifest, names)?;
-        new.finish(folder)?;
-        Ok(Made { digest: manifest.digest, id, size })
+        let index = write_index(&new.0, &manifest, names)?;
+        let layout = new.finish(&layouts.join(index.hex()))?;
+        Ok(Made { layout, digest: manifest.digest, id, size })
     }
 
     /// Where the program is in the image.
@@ -106,8 +109,12 @@ impl Recipe<'_> {
     }
 }
 
-/// Writes the `oci-layout` and the `index.json` of a layout with one image.
-pub(crate) fn write_index(layout: &Path, manifest: &Descriptor, names: &[Reference]) -> Result<(), Error> {
+/// Writes the `oci-layout` and the `index.json` of a layout with one image, and gives the digest of the latter.
+pub(crate) fn write_index(
+    layout: &Path,
+    manifest: &Descriptor,
+    names: &[Reference],
+) -> Result<Digest, Error> {
     let named = |name: &Reference| {
         let mut descriptor = manifest.clone();
         descriptor.annotations.insert(IMAGE_NAME.to_owned(), name.to_string());
@@ -120,7 +127,7 @@ pub(crate) fn write_index(layout: &Path, manifest: &Descriptor, names: &[Referen
         let path = layout.join(name);
         fs::write(&path, content).map_err(Error::io("write", &path))?;
     }
-    Ok(())
+    Ok(Digest::of(&index))
 }
 
 /// Writes a blob into the folder of blobs, and points to it.
@@ -135,25 +142,23 @@ fn document(value: &impl serde::Serialize) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(value).map_err(|error| Error::archive(error.to_string()))
 }
 
-/// A folder beside the one that it is to become; removed when it does not.
+/// A folder beside those that are whole; removed when it does not become one.
 struct Unfinished(PathBuf);
 
 impl Unfinished {
-    fn new(folder: &Path) -> Result<Self, Error> {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let new = folder.with_file_name(format!(".{name}.{}", std::process::id()));
+    fn new(layouts: &Path) -> Result<Self, Error> {
+        let new = layouts.join(format!(".{}", std::process::id()));
         fs::create_dir_all(&new).map_err(Error::io("make", &new))?;
         Ok(Self(new))
     }
 
-    fn finish(self, folder: &Path) -> Result<(), Error> {
-        match fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io("replace", folder)(error));
-            }
-            _ => {}
+    /// Moves it to its place, where there may be one like it.
+    fn finish(self, place: &Path) -> Result<PathBuf, Error> {
+        match fs::rename(&self.0, place) {
+            Err(_) if place.join(INDEX_FILE).is_file() => {}
+            moved => moved.map_err(Error::io("write", place))?,
         }
-        fs::rename(&self.0, folder).map_err(Error::io("write", folder))
+        Ok(place.to_owned())
     }
 }
 

@@ -29,10 +29,11 @@ fn the_same_program_gives_the_same_bytes() {
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o700)).expect("its own file");
     let first = recipe(&program).make(&folder.path().join("first"), &name()).expect("made");
     let second = recipe(&copy).make(&folder.path().join("second"), &name()).expect("made");
-    assert_eq!(first, second);
-    let archives = ["first", "second"].map(|layout| {
-        let archive = folder.path().join(format!("{layout}.tar"));
-        export(&folder.path().join(layout), &archive).expect("written");
+    assert_eq!((first.digest, first.id, first.size), (second.digest, second.id, second.size));
+    assert_eq!(first.layout.file_name(), second.layout.file_name());
+    let archives = [("first", &first), ("second", &second)].map(|(name, made)| {
+        let archive = folder.path().join(format!("{name}.tar"));
+        export(&made.layout, &archive).expect("written");
         Digest::of(&fs::read(archive).expect("there"))
     });
     assert_eq!(archives[0], archives[1]);
@@ -44,11 +45,11 @@ fn the_same_program_gives_the_same_bytes() {
 fn what_is_made_is_loaded_and_runs_as_a_user_of_its_own() {
     let folder = Folder::new("make-load");
     let program = program_in(&folder);
-    let (layout, archive) = (folder.path().join("layout"), folder.path().join("image.tar"));
+    let (layouts, archive) = (folder.path().join("layouts"), folder.path().join("image.tar"));
     let labels = BTreeMap::from([("org.opencontainers.image.version".to_owned(), "1.0".to_owned())]);
-    let made = Recipe { labels, ..recipe(&program) }.make(&layout, &name()).expect("made");
-    export(&layout, &archive).expect("written");
-    for (store, from) in [("folder", &layout), ("archive", &archive)] {
+    let made = Recipe { labels, ..recipe(&program) }.make(&layouts, &name()).expect("made");
+    export(&made.layout, &archive).expect("written");
+    for (store, from) in [("folder", &made.layout), ("archive", &archive)] {
         let store = Store::open(&folder.path().join(store)).expect("a store");
         let loaded = store.load(Source::Path(from), None).expect("loaded");
         let image = &loaded[0].image;
@@ -75,8 +76,8 @@ fn authorities_are_put_where_programs_look_for_them() {
     let program = program_in(&folder);
     let authorities = folder.path().join("ca.pem");
     fs::write(&authorities, "PEM").expect("written");
-    let layout = folder.path().join("layout");
-    Recipe { authorities: Some(&authorities), ..recipe(&program) }.make(&layout, &name()).expect("made");
+    let recipe = Recipe { authorities: Some(&authorities), ..recipe(&program) };
+    let layout = recipe.make(&folder.path().join("layouts"), &name()).expect("made").layout;
     let store = Store::open(&folder.path().join("store")).expect("a store");
     let image = store.load(Source::Path(&layout), None).expect("loaded").remove(0).image;
     let root = store.root(&image).expect("unpacked");
@@ -88,17 +89,51 @@ fn authorities_are_put_where_programs_look_for_them() {
 #[test]
 fn a_failure_leaves_what_was_there() {
     let folder = Folder::new("make-failure");
-    let (program, layout) = (program_in(&folder), folder.path().join("layout"));
-    recipe(&program).make(&layout, &name()).expect("made");
-    let before = fs::read(layout.join(INDEX_FILE)).expect("there");
+    let (program, layouts) = (program_in(&folder), folder.path().join("layouts"));
+    let made = recipe(&program).make(&layouts, &name()).expect("made");
     let script = folder.path().join("script");
     fs::write(&script, "#!/bin/sh\n").expect("written");
-    let refused = recipe(&script).make(&layout, &name()).expect_err("no program").to_string();
+    let refused = recipe(&script).make(&layouts, &name()).expect_err("no program").to_string();
     assert!(refused.contains("no program for Linux"), "{refused}");
     let missing = Path::new("/nonexistent");
-    assert!(Recipe { authorities: Some(missing), ..recipe(&program) }.make(&layout, &name()).is_err());
-    assert_eq!(fs::read(layout.join(INDEX_FILE)).expect("there"), before);
+    assert!(Recipe { authorities: Some(missing), ..recipe(&program) }.make(&layouts, &name()).is_err());
     let left: Vec<_> =
-        fs::read_dir(folder.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
-    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with('.')), "{left:?}");
+        fs::read_dir(&layouts).expect("a folder").flatten().map(|entry| entry.path()).collect();
+    assert_eq!(left, [made.layout]);
+}
+
+#[test]
+fn what_is_made_again_is_the_same_folder_and_what_differs_is_beside_it() {
+    let folder = Folder::new("make-again");
+    let (program, layouts) = (program_in(&folder), folder.path().join("layouts"));
+    let first = recipe(&program).make(&layouts, &name()).expect("made");
+    let written = fs::metadata(first.layout.join(INDEX_FILE)).expect("there").ino();
+    assert_eq!(recipe(&program).make(&layouts, &name()).expect("made"), first);
+    assert_eq!(
+        fs::metadata(first.layout.join(INDEX_FILE)).expect("there").ino(),
+        written,
+        "it is left alone"
+    );
+    let other = [Reference::parse("registry.example/app:v2").expect("a name")];
+    let second = recipe(&program).make(&layouts, &other).expect("made");
+    assert_eq!(second.digest, first.digest, "a name does not change the image");
+    assert!(second.layout != first.layout && first.layout.is_dir());
+}
+
+#[test]
+fn an_archive_is_replaced_when_the_new_one_is_whole() {
+    let folder = Folder::new("make-archive");
+    let (program, archive) = (program_in(&folder), folder.path().join("image.tar"));
+    let made = recipe(&program).make(&folder.path().join("layouts"), &name()).expect("made");
+    fs::write(&archive, "the old one").expect("written");
+    let layer = fs::read_dir(made.layout.join("blobs/sha256")).expect("blobs").flatten().next().expect("one");
+    let content = fs::read(layer.path()).expect("there");
+    fs::remove_file(layer.path()).expect("removed");
+    export(&made.layout, &archive).expect_err("a blob is missing");
+    assert_eq!(fs::read(&archive).expect("there"), b"the old one");
+    fs::write(layer.path(), content).expect("written");
+    export(&made.layout, &archive).expect("written");
+    assert_ne!(fs::read(&archive).expect("there"), b"the old one");
+    let left = fs::read_dir(folder.path()).expect("a folder").flatten();
+    assert!(!left.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().starts_with('.')));
 }

@@ -254,7 +254,7 @@ async fn what_kubewright_built_is_pushed_from_where_it_was_built() {
     let recipe = Recipe { program: &program, name: "app", labels: [].into(), authorities: None, time: 0 };
     let to = name(&format!("{}/app:v1", fake.address));
     let made = recipe.make(&folder.path().join("image"), std::slice::from_ref(&to)).expect("made");
-    anonymous().push(&folder.path().join("image"), made.digest, &to, |_| ()).await.expect("pushed");
+    anonymous().push(&made.layout, made.digest, &to, |_| ()).await.expect("pushed");
     let store = Store::open(&folder.path().join("store")).expect("a store");
     let loaded = anonymous().pull(&to, &store, |_| ()).await.expect("pulled");
     assert_eq!((loaded.image.id, loaded.image.repo_digests), (made.id, vec![to.by_digest(made.digest)]));
