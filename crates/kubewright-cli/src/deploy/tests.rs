@@ -16,6 +16,7 @@ use kubewright_runtime::command::{Installation, Operator};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::install::tests::{assert_whole, large};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const HOME: &str = "whitelist-system";
@@ -255,4 +256,25 @@ async fn who_may_not_install_is_told_so() {
     let refused = format!("{:#}", done.expect_err("forbidden"));
     assert!(refused.contains("forbidden") && refused.contains("ask an administrator"), "{refused}");
     assert!(!refused.contains('\n'), "{refused}");
+}
+
+/// A definition over the 262,144 bytes of an annotation, installed and upgraded with the rest.
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_no_annotation_holds_is_deployed_and_upgraded() {
+    let cluster = cluster(1).await;
+    let plan = |fields| {
+        let installation =
+            Installation { image: Some("operator:test".to_owned()), ..Installation::default() };
+        let mut objects = kubewright_whitelist::operator().manifests(&installation).expect("manifests");
+        objects.push(large(fields));
+        Plan::new(objects).expect("a plan")
+    };
+    for (fields, told) in [(700, "created"), (900, "configured"), (900, "unchanged")] {
+        let (lines, done) = installed(&cluster, &plan(fields)).await;
+        done.expect("it runs");
+        let line = format!("customresourcedefinition.apiextensions.k8s.io/larges.example.com {told}");
+        assert!(lines.contains(&line), "{lines:#?}");
+        assert_whole(&cluster.client(), fields).await;
+    }
+    removed(&cluster, &plan(900), false, false).await.1.expect("it goes as it came");
 }
