@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     envtest::{self, Assets},
+    operators::{Figures, figures},
     run::{cargo, run, target},
 };
 
@@ -34,6 +35,8 @@ enum What {
     Envtest(Envtest),
     /// The benchmark's operator on the SDK (`benches/operator`), beside the same operator on other libraries
     Operator(Operator),
+    /// Memory and work of the operators of this repository, idle and with a thousand objects
+    Operators(Figures),
 }
 
 #[derive(clap::Args)]
@@ -111,6 +114,7 @@ pub(crate) fn bench(options: &Options) -> Result<()> {
         Some(What::Api(options)) => api(options),
         Some(What::Envtest(options)) => envtest(options),
         Some(What::Operator(options)) => operator(options),
+        Some(What::Operators(options)) => figures(options),
     }
 }
 
@@ -229,7 +233,12 @@ fn apibench() -> PathBuf {
 
 /// Starts a control plane and waits for its kubeconfig.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
-fn start_up(controllers: &str, nodes: u16, data: Option<&Path>, kubeconfig: &Path) -> Result<Child> {
+pub(crate) fn start_up(
+    controllers: &str,
+    nodes: u16,
+    data: Option<&Path>,
+    kubeconfig: &Path,
+) -> Result<Child> {
     let _ = std::fs::remove_file(kubeconfig);
     let mut up = Command::new(target().join("release/kubewright"));
     up.args(["up", "--quiet", "--nodes", &nodes.to_string(), "--port", "0", "--kubeconfig"]).arg(kubeconfig);

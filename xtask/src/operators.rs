@@ -1,21 +1,22 @@
 //! `cargo xtask operators`: every operator as a program beside a real Kubernetes, and what became of its sample, as
 //! `docs/real-kubernetes.md`.
 
+mod crowd;
+mod figures;
 mod kubectl;
+mod program;
 mod proof;
 
-use std::{
-    fmt::Write as _,
-    fs::{self, File},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-};
+use std::{fmt::Write as _, fs, path::PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 
+pub(crate) use self::figures::{Options as Figures, figures};
 use self::{
-    kubectl::{Kubectl, eventually},
+    crowd::Crowd,
+    kubectl::Kubectl,
+    program::{Place, cloud_at, shown},
     proof::{Proof, Seen},
 };
 use crate::{
@@ -63,6 +64,7 @@ struct Operator {
     account: &'static str,
     sample: &'static str,
     proof: Proof,
+    crowd: Crowd,
 }
 
 const OPERATORS: [Operator; 7] = [
@@ -72,6 +74,13 @@ const OPERATORS: [Operator; 7] = [
         account: "whitelist",
         sample: "sample_v1beta1_whitelist.yaml",
         proof: Proof::Heals(&[("deployments", 1)]),
+        crowd: Crowd {
+            what: "WhiteLists",
+            resource: "whitelists.sample.foo.bar",
+            condition: "Available",
+            begins_with_the_sample: false,
+            object: crowd::whitelist,
+        },
     },
     Operator {
         name: "image-police",
@@ -79,6 +88,13 @@ const OPERATORS: [Operator; 7] = [
         account: "image-police",
         sample: "police_v1beta1_whitelist.yaml",
         proof: Proof::Judges,
+        crowd: Crowd {
+            what: "Deployments under one list",
+            resource: "deployments",
+            condition: "Available",
+            begins_with_the_sample: true,
+            object: crowd::judged,
+        },
     },
     Operator {
         name: "at",
@@ -86,6 +102,13 @@ const OPERATORS: [Operator; 7] = [
         account: "at",
         sample: "cnat_v1alpha1_at.yaml",
         proof: Proof::Once { child: "pods", prompt: None, says: "Succeeded" },
+        crowd: Crowd {
+            what: "Ats",
+            resource: "ats.cnat.study.jayground8",
+            condition: "Succeeded",
+            begins_with_the_sample: false,
+            object: crowd::at,
+        },
     },
     Operator {
         name: "crontab",
@@ -97,6 +120,13 @@ const OPERATORS: [Operator; 7] = [
             prompt: Some("alpha.ianlewis.org/run-now=please"),
             says: "Scheduled",
         },
+        crowd: Crowd {
+            what: "CronTabs, a Job each",
+            resource: "crontabs",
+            condition: "Scheduled",
+            begins_with_the_sample: false,
+            object: crowd::crontab,
+        },
     },
     Operator {
         name: "app-service",
@@ -104,6 +134,13 @@ const OPERATORS: [Operator; 7] = [
         account: "app-service",
         sample: "app_v1alpha1_appservice.yaml",
         proof: Proof::Heals(&[("pods", 3)]),
+        crowd: Crowd {
+            what: "AppServices, a pod each",
+            resource: "appservices",
+            condition: "Ready",
+            begins_with_the_sample: false,
+            object: crowd::app_service,
+        },
     },
     Operator {
         name: "memcached",
@@ -111,6 +148,13 @@ const OPERATORS: [Operator; 7] = [
         account: "memcached",
         sample: "cache_v1alpha1_memcached.yaml",
         proof: Proof::Heals(&[("deployments", 1), ("services", 1), ("poddisruptionbudgets", 1)]),
+        crowd: Crowd {
+            what: "Memcacheds, a pod each",
+            resource: "memcacheds",
+            condition: "Available",
+            begins_with_the_sample: false,
+            object: crowd::memcached,
+        },
     },
     Operator {
         name: "security-group",
@@ -118,6 +162,13 @@ const OPERATORS: [Operator; 7] = [
         account: "openstack-sg-controller",
         sample: "openstack_v1beta1_securitygroup.yaml",
         proof: Proof::Says("Ready"),
+        crowd: Crowd {
+            what: "SecurityGroups, a server each",
+            resource: "securitygroups",
+            condition: "Ready",
+            begins_with_the_sample: false,
+            object: crowd::security_group,
+        },
     },
 ];
 
@@ -126,18 +177,15 @@ const OPERATORS: [Operator; 7] = [
 /// # Errors
 /// When one does not do what it promises.
 pub(crate) fn operators(options: &Options) -> Result<()> {
-    let chosen: Vec<&Operator> = OPERATORS
-        .iter()
-        .filter(|one| options.names.is_empty() || options.names.iter().any(|name| *name == one.name))
-        .collect();
+    let chosen = chosen(&options.names);
     let mut build = cargo(["build", "--bins"]);
     chosen.iter().for_each(|one| {
         build.arg(format!("-pkubewright-{}", one.name));
     });
     run(&mut build)?;
-    let cloud = options.openstack.then(OpenStack::start).transpose().map_err(anyhow::Error::msg)?;
-    let folder = target().join("operators");
-    fs::create_dir_all(&folder)?;
+    let openstack = options.openstack.then(OpenStack::start).transpose().map_err(anyhow::Error::msg)?;
+    let cloud = openstack.as_ref().map(|cloud| cloud_at(&cloud.url)).unwrap_or_default();
+    let place = Place::new(target().join("debug"), target().join("operators"))?;
     let kubectl = Kubectl::new(&options.kubeconfig)?;
     let mut page = format!(
         "{HEAD}`cargo xtask operators --kubeconfig ...{}` wrote this page on {} with Kubewright {} and Kubernetes {}.\n\n",
@@ -148,7 +196,7 @@ pub(crate) fn operators(options: &Options) -> Result<()> {
     );
     page += "| operator | its sample | what was made is deleted | the sample is deleted | requests refused |\n|---|---|---|---|---|\n";
     for one in chosen {
-        let seen = one.show(&kubectl, &folder, cloud.as_ref()).with_context(|| one.name.to_owned())?;
+        let seen = one.show(&kubectl, &place, &cloud).with_context(|| one.name.to_owned())?;
         let line = format!(
             "| [{0}](../operators/{0}) | {1} | {2} | {3} | {4} |",
             one.name, seen.made, seen.deleted, seen.gone, seen.refused
@@ -163,92 +211,30 @@ pub(crate) fn operators(options: &Options) -> Result<()> {
     }
 }
 
-impl Operator {
-    fn program(&self) -> PathBuf {
-        target().join("debug").join(self.program)
-    }
+/// Those of these names, or all.
+fn chosen(names: &[String]) -> Vec<&'static Operator> {
+    OPERATORS.iter().filter(|one| names.is_empty() || names.iter().any(|name| *name == one.name)).collect()
+}
 
+impl Operator {
     /// Installs it, runs it, has it show what it promises, and takes everything away again.
-    fn show(&self, kubectl: &Kubectl, folder: &Path, cloud: Option<&OpenStack>) -> Result<Seen> {
-        let printed = Command::new(self.program()).arg("manifests").output().context("cannot run it")?;
-        if !printed.status.success() {
-            bail!("`manifests` failed: {}", String::from_utf8_lossy(&printed.stderr));
-        }
-        let manifests = folder.join(format!("{}.yaml", self.name));
-        fs::write(&manifests, printed.stdout)?;
-        let manifests = manifests.display().to_string();
+    fn show(&self, kubectl: &Kubectl, place: &Place, cloud: &[(&str, String)]) -> Result<Seen> {
         let namespace = format!("kubewright-{}", self.name);
         kubectl.run(&["create", "namespace", &namespace])?;
-        kubectl.run(&["apply", "--server-side", "--force-conflicts", "-f", &manifests])?;
-        kubectl.run(&[
-            "wait",
-            "--for=condition=Established",
-            "--timeout=60s",
-            "customresourcedefinitions",
-            "--all",
-        ])?;
+        let manifests = self.install(kubectl, place)?;
 
-        let log = folder.join(format!("{}.log", self.name));
-        let mut running = Running(self.start(kubectl, folder, &log, cloud)?);
-        let sample = workspace().join("operators").join(self.name).join("config/samples").join(self.sample);
+        let mut running = self.start(kubectl, place, &[], cloud)?;
         let inside = kubectl.inside(&namespace);
-        let mut seen = self.proof.show(&inside, &sample.display().to_string())?;
+        let mut seen = self.proof.show(&inside, &shown(&self.sample()))?;
         running.end()?;
-        let told = fs::read_to_string(&log)?;
-        seen.refused = told.lines().filter(|line| line.contains("is forbidden")).count();
+        seen.refused = running.log()?.lines().filter(|line| line.contains("is forbidden")).count();
 
         kubectl.run(&["delete", "--ignore-not-found", "--timeout=90s", "-f", &manifests])?;
         kubectl.run(&["delete", "namespace", "--timeout=90s", &namespace])?;
         Ok(seen)
     }
 
-    /// Starts its program with a token of its own service account.
-    fn start(
-        &self,
-        kubectl: &Kubectl,
-        folder: &Path,
-        log: &Path,
-        cloud: Option<&OpenStack>,
-    ) -> Result<Child> {
-        let kubeconfig = folder.join(format!("{}.kubeconfig", self.name));
-        let config = kubectl.config_of(&format!("{}-system", self.account), self.account)?;
-        fs::write(&kubeconfig, config.to_string())?;
-        let mut command = Command::new(self.program());
-        command.env("KUBECONFIG", kubeconfig).stdin(Stdio::null());
-        if let Some(cloud) = cloud {
-            command
-                .env("OS_AUTH_URL", format!("{}/v3", cloud.url))
-                .env("OS_USERNAME", "demo")
-                .env("OS_PASSWORD", "secret")
-                .env("OS_PROJECT_NAME", "demo");
-        }
-        let told = File::create(log)?;
-        command.stdout(told.try_clone()?).stderr(told).spawn().context("it does not start")
-    }
-}
-
-/// A program that runs, until this is dropped.
-struct Running(Child);
-
-impl Running {
-    /// Asks it to end, and waits until it has.
-    ///
-    /// # Errors
-    /// When it does not, or had ended before.
-    fn end(&mut self) -> Result<()> {
-        if let Some(status) = self.0.try_wait()? {
-            bail!("it ended by itself ({status})");
-        }
-        run(Command::new("kill").args(["-TERM", &self.0.id().to_string()]))?;
-        let status = eventually("it ends", || Ok(self.0.try_wait()?))?;
-        if status.success() { Ok(()) } else { bail!("it ended with {status}") }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+    fn sample(&self) -> PathBuf {
+        workspace().join("operators").join(self.name).join("config/samples").join(self.sample)
     }
 }

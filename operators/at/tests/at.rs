@@ -2,6 +2,7 @@
 //! kind comes from.
 
 mod lab;
+mod log;
 
 use std::{collections::BTreeMap, time::Duration};
 

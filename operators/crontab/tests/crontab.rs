@@ -2,6 +2,7 @@
 //! the kind comes from. A simulated world begins on 1 January 2026, at midnight.
 
 mod lab;
+mod log;
 mod sidecar;
 mod year;
 

@@ -2,6 +2,7 @@
 //! that the sample comes from; "Beyond" is what it promises besides.
 
 mod lab;
+mod log;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

@@ -1,68 +1,20 @@
 //! What the operator logs.
 
-use std::{
-    cell::RefCell,
-    io::{self, Write},
-    sync::Once,
-    time::Duration,
-};
+use std::time::Duration;
 
-use kubewright::testing::Cluster;
+use kubewright::testing::{Cluster, Log};
 use kubewright_security_group::SecurityGroup;
 use serde_json::json;
-use tracing_subscriber::{Layer, filter::dynamic_filter_fn, fmt, prelude::*, registry};
 
 use crate::lab::{GROUP, Lab, MASTER, SAMPLE, sample, sample_with};
 
-thread_local! {
-    /// What the test of this thread has logged: each has a thread, and a runtime on it, of its own.
-    static LOG: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
-}
-
-/// Keeps what this thread logs from now on.
-fn keep() {
-    static ONCE: Once = Once::new();
-    // For the whole process: which lines are wanted is a fact of the process.
-    ONCE.call_once(|| {
-        let is_kept = dynamic_filter_fn(|_, _| LOG.with_borrow(Option::is_some));
-        let lines = fmt::layer().with_writer(|| Kept).with_ansi(false).with_filter(is_kept);
-        registry().with(lines).init();
-    });
-    LOG.set(Some(Vec::new()));
-}
-
-fn kept() -> String {
-    LOG.with_borrow(|log| String::from_utf8(log.clone().unwrap_or_default()).expect("text"))
-}
-
-struct Kept;
-
-impl Write for Kept {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        LOG.with_borrow_mut(|log| {
-            if let Some(log) = log {
-                log.extend_from_slice(bytes);
-            }
-        });
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// What follows each other in the log, of the operator's own lines.
-fn lines(text: &str) -> Vec<String> {
-    let own =
-        text.lines().filter_map(|line| line.split_once(" kubewright_security_group::").map(|(_, rest)| rest));
-    own.filter_map(|rest| rest.split_once(": ").map(|(_, told)| told.to_owned())).collect()
-}
+/// The operator, by its name in code.
+const OPERATOR: &str = "kubewright_security_group";
 
 /// SG-02, SG-04, SG-09: the messages of the write-up, in its order.
 #[kubewright::test(nodes = 0, controllers = "")]
 async fn sg_02_the_log_tells_each_step_in_the_words_of_the_write_up(cluster: Cluster) {
-    keep();
+    let log = Log::keep();
     let lab = Lab::start(cluster).await;
     let server = lab.node("master", &[MASTER]).await;
     lab.create(SAMPLE, sample()).await;
@@ -73,7 +25,7 @@ async fn sg_02_the_log_tells_each_step_in_the_words_of_the_write_up(cluster: Clu
     lab.cluster.delete::<SecurityGroup>(SAMPLE).await;
     lab.cluster.settle().await;
     assert_eq!(
-        lines(&kept()),
+        log.of(OPERATOR),
         [
             "Creating SG name=\"sg-test\"".to_owned(),
             format!("Success creating SG name=\"sg-test\" id=\"{id}\""),
@@ -94,7 +46,7 @@ async fn sg_02_the_log_tells_each_step_in_the_words_of_the_write_up(cluster: Clu
 /// Not even where everything is logged: passwords, tokens, what a Secret holds.
 #[kubewright::test(nodes = 0, controllers = "")]
 async fn nothing_secret_is_logged_or_told(cluster: Cluster) {
-    keep();
+    let log = Log::keep();
     let lab = Lab::start(cluster).await;
     lab.masters().await;
     lab.cloud.with(|cloud| drop(cloud.passwords.insert("other".to_owned(), "hunter2-is-secret".to_owned())));
@@ -117,7 +69,7 @@ async fn nothing_secret_is_logged_or_told(cluster: Cluster) {
     lab.cloud.set_faults(Some(crate::fake::Faults::new(3, 50)));
     lab.cluster.advance(Duration::from_secs(600)).await;
     assert_eq!(lab.condition("bad", "Ready").await.0, "False");
-    let mut text = kept();
+    let mut text = log.text();
     for object in lab.cluster.list::<SecurityGroup>().await {
         text += &serde_json::to_string(&object).expect("JSON");
     }
@@ -136,14 +88,14 @@ async fn nothing_secret_is_logged_or_told(cluster: Cluster) {
 /// What lasts is told once, not at each of sixty looks in an hour.
 #[kubewright::test(nodes = 0, controllers = "")]
 async fn what_lasts_is_logged_once(cluster: Cluster) {
-    keep();
+    let log = Log::keep();
     let lab = Lab::with_sample(cluster).await;
-    let before = lines(&kept()).len();
+    let before = log.of(OPERATOR).len();
     lab.node_of("gone", &[MASTER], "99999999-2222-3333-4444-555555555555", None).await;
     lab.cloud.with(|cloud| drop(cloud.passwords.insert("demo".to_owned(), "new".to_owned())));
     lab.cloud.with(|cloud| cloud.tokens.clear());
     lab.cluster.advance(Duration::from_hours(1)).await;
-    let told = lines(&kept()).split_off(before);
+    let told = log.of(OPERATOR).split_off(before);
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("does not take the credentials"), "{told:?}");
 }

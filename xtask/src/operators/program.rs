@@ -1,0 +1,138 @@
+//! An operator as a program beside a cluster: what installs it, and its process.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+
+use super::{
+    Operator,
+    kubectl::{Kubectl, eventually},
+};
+use crate::run::run;
+
+/// Where programs and what they leave behind are.
+pub(super) struct Place {
+    /// The programs: a folder of cargo's.
+    pub(super) programs: PathBuf,
+    /// Manifests, kubeconfigs and logs.
+    pub(super) folder: PathBuf,
+}
+
+/// A program that runs, until this is dropped.
+pub(super) struct Running {
+    process: Child,
+    log: PathBuf,
+}
+
+impl Place {
+    pub(super) fn new(programs: PathBuf, folder: PathBuf) -> Result<Self> {
+        fs::create_dir_all(&folder)?;
+        Ok(Self { programs, folder })
+    }
+
+    fn file(&self, operator: &Operator, suffix: &str) -> PathBuf {
+        self.folder.join(format!("{}.{suffix}", operator.name))
+    }
+}
+
+impl Operator {
+    /// Applies all that its `manifests` prints; gives the file with that.
+    ///
+    /// # Errors
+    /// When the program or the cluster refuses.
+    pub(super) fn install(&self, kubectl: &Kubectl, place: &Place) -> Result<String> {
+        let program = place.programs.join(self.program);
+        let printed = Command::new(program).arg("manifests").output().context("cannot run it")?;
+        if !printed.status.success() {
+            bail!("`manifests` failed: {}", String::from_utf8_lossy(&printed.stderr));
+        }
+        let file = place.file(self, "yaml");
+        fs::write(&file, printed.stdout)?;
+        let manifests = file.display().to_string();
+        kubectl.run(&["apply", "--server-side", "--force-conflicts", "-f", &manifests])?;
+        kubectl.run(&[
+            "wait",
+            "--for=condition=Established",
+            "--timeout=60s",
+            "customresourcedefinitions",
+            "--all",
+        ])?;
+        Ok(manifests)
+    }
+
+    /// Starts its program with a token of its own service account, and with these arguments and variables.
+    ///
+    /// # Errors
+    /// When there is no such account or no such program.
+    pub(super) fn start(
+        &self,
+        kubectl: &Kubectl,
+        place: &Place,
+        arguments: &[&str],
+        variables: &[(&str, String)],
+    ) -> Result<Running> {
+        let kubeconfig = place.file(self, "kubeconfig");
+        let config = kubectl.config_of(&format!("{}-system", self.account), self.account)?;
+        fs::write(&kubeconfig, config.to_string())?;
+        let log = place.file(self, "log");
+        let told = File::create(&log)?;
+        let mut command = Command::new(place.programs.join(self.program));
+        command.args(arguments).env("KUBECONFIG", kubeconfig).envs(variables.iter().cloned());
+        command.stdin(Stdio::null()).stdout(told.try_clone()?).stderr(told);
+        Ok(Running { process: command.spawn().context("it does not start")?, log })
+    }
+}
+
+impl Running {
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// What it has written so far.
+    ///
+    /// # Errors
+    /// When that cannot be read.
+    pub(super) fn log(&self) -> Result<String> {
+        Ok(fs::read_to_string(&self.log)?)
+    }
+
+    /// Asks it to end, and waits until it has.
+    ///
+    /// # Errors
+    /// When it does not, or had ended before.
+    pub(super) fn end(&mut self) -> Result<()> {
+        if let Some(status) = self.process.try_wait()? {
+            bail!("it ended by itself ({status})");
+        }
+        run(Command::new("kill").args(["-TERM", &self.process.id().to_string()]))?;
+        let status = eventually("it ends", || Ok(self.process.try_wait()?))?;
+        if status.success() { Ok(()) } else { bail!("it ended with {status}") }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The variables that lead to a cloud, as its user demo.
+pub(super) fn cloud_at(url: &str) -> Vec<(&'static str, String)> {
+    vec![
+        ("OS_AUTH_URL", format!("{url}/v3")),
+        ("OS_USERNAME", "demo".to_owned()),
+        ("OS_PASSWORD", "secret".to_owned()),
+        ("OS_PROJECT_NAME", "demo".to_owned()),
+    ]
+}
+
+/// `path`, for a command line.
+pub(super) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
