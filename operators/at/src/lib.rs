@@ -12,6 +12,7 @@
 
 mod due;
 mod ending;
+mod groups;
 pub mod manifests;
 mod plan;
 mod pod;
@@ -22,11 +23,12 @@ mod types;
 mod words;
 
 pub use due::{NoTime, due};
+pub use groups::{At, AtKind, BookAt, BookAtSpec, StudyAtSpec};
 use kubewright::command::Operator;
 pub use plan::{Found, Plan, Step, plan};
 pub use pod::{Senseless, pod_key};
 pub use reconciler::{AtReconciler, book_controller, controller};
-pub use types::{At, AtKind, AtSpec, AtStatus, BookAt, BookAtSpec, IfLost, IfPast, Phase};
+pub use types::{AtSpec, AtStatus, IfLost, IfPast, Phase};
 pub use words::words;
 
 /// The operator as a program: its kinds, its controllers, and the policy that refuses what their schema cannot.

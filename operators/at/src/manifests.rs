@@ -68,6 +68,6 @@ mod tests {
     fn the_sample_is_an_at() {
         let sample: At = serde_saphyr::from_str(SAMPLE).expect("the sample is an At");
         assert_eq!(sample.metadata.name.as_deref(), Some("example-at"));
-        assert_eq!(sample.spec.command, "echo YAY");
+        assert_eq!(sample.spec.0.command, "echo YAY");
     }
 }

@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn at_24_the_books_at_gets_the_same_pod() {
         let one = at(json!({}));
-        let mut other = BookAt::new("example-at", BookAtSpec(one.spec.clone()));
+        let mut other = BookAt::new("example-at", BookAtSpec(one.spec.0.clone()));
         other.metadata = one.metadata.clone();
         let (one, mut other) = (pod(&one).expect("a pod"), pod(&other).expect("a pod"));
         let group = |pod: &Pod| pod.owner_references()[0].api_version.clone();

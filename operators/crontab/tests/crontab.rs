@@ -3,8 +3,8 @@
 
 mod lab;
 mod log;
+mod long;
 mod sidecar;
-mod year;
 
 use std::{num::NonZeroU64, time::Duration};
 

@@ -182,7 +182,7 @@ fn too_late_is_missed_and_stays_so_until_there_is_another_schedule() {
     assert_eq!(succeeded(&missed), ("False".to_owned(), "Missed".to_owned()));
     late = after(&late, &missed);
     assert_eq!(plan(&late, Found::Nothing, seconds(60)).status, missed.status);
-    late.spec.schedule = "2026-01-01T11:00:00Z".to_owned();
+    late.spec.0.schedule = "2026-01-01T11:00:00Z".to_owned();
     let armed = plan(&late, Found::Nothing, seconds(60));
     assert_eq!((armed.status.phase, armed.again), (Phase::Pending, Some(seconds(3600))));
 }
@@ -210,10 +210,10 @@ fn suspended_it_starts_nothing_and_an_edit_arms_it_anew() {
     assert_eq!((&held.step, held.status.phase), (&Step::Wait, Phase::Pending));
     assert_eq!(succeeded(&held).1, "Suspended");
     at = after(&at, &held);
-    at.spec.suspend = false;
-    at.spec.schedule = "2026-01-01T11:00:00+01:00".to_owned();
+    at.spec.0.suspend = false;
+    at.spec.0.schedule = "2026-01-01T11:00:00+01:00".to_owned();
     assert!(matches!(plan(&at, Found::Nothing, seconds(11)).step, Step::Launch(_)));
-    at.spec.schedule = "2026-01-01T13:00:00+01:00".to_owned();
+    at.spec.0.schedule = "2026-01-01T13:00:00+01:00".to_owned();
     assert_eq!(plan(&at, Found::Nothing, seconds(11)).again, Some(seconds(7200)));
 }
 
