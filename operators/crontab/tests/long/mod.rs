@@ -7,11 +7,13 @@ use std::{
 };
 
 use k8s_openapi::api::batch::v1::Job;
+use kube::Client;
 use kubewright::{
-    Context, Controller, Error, Key, LeaderElection, Leadership, Manager, Outcome, Reconciler,
-    command::Installation, testing::Cluster,
+    Context, Controller, Error, Key, Leadership, Manager, Outcome, Reconciler,
+    command::{Installation, Run},
+    testing::Cluster,
 };
-use kubewright_crontab::{controller, operator};
+use kubewright_crontab::operator;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -19,6 +21,8 @@ use super::lab::{crontab, jobs, status, time};
 
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
+/// Where the operator lives.
+const HOME: &str = "crontab-system";
 
 /// 8,760 runs, each with its Job, in seconds. No more happens in this cluster than what the operator does (it replaces the
 /// Job of the hour before), so that is what the time is spent on.
@@ -27,7 +31,7 @@ const DAY: Duration = Duration::from_hours(24);
 async fn a_year_at_every_hour_has_a_job_for_each(cluster: Cluster) {
     cluster.run(operator).await;
     let seen = Seen::default();
-    let mut manager = Manager::in_process(cluster.client(), cluster.world().clone());
+    let mut manager = Manager::in_process(client(&cluster), cluster.world().clone());
     manager.add(Controller::new("seen", seen.clone()).for_kind::<Job>());
     tokio::spawn(manager.run(cluster.shutdown().clone()));
 
@@ -77,14 +81,21 @@ async fn a_lease_of_two_weeks_runs_out_and_the_other_replica_takes_over(cluster:
 
 /// A replica that wants the lease; killed when its task is aborted.
 fn replica(cluster: &Cluster, name: &str) -> (Leadership, JoinHandle<Result<(), Error>>) {
-    let election = LeaderElection::lease("default", "crontab")
-        .identity(name)
-        .lease_duration(14 * DAY)
-        .renew_deadline(7 * DAY)
-        .retry_period(HOUR);
-    let mut manager = Manager::in_process(cluster.client(), cluster.world().clone());
-    manager.elect(election);
-    manager.add(controller());
+    let run = Run {
+        leader_elect: true,
+        leader_elect_resource_namespace: Some(HOME.to_owned()),
+        leader_elect_lease_duration: 14 * DAY,
+        leader_elect_renew_deadline: 7 * DAY,
+        leader_elect_retry_period: HOUR,
+        ..Run::default()
+    };
+    let manager = Manager::in_process(client(cluster), cluster.world().clone());
+    let manager = operator().manager(manager, &run).unwrap_or_else(|error| panic!("{name}: {error}"));
     let leadership = manager.leadership().expect("it elects");
     (leadership, tokio::spawn(manager.run(cluster.shutdown().clone())))
+}
+
+/// A client as operators have it: its watches last.
+fn client(cluster: &Cluster) -> Client {
+    cluster.client_of_operator(HOME, "crontab", "crontab").expect("a program's name")
 }
