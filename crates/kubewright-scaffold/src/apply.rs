@@ -3,13 +3,17 @@
 //!
 //! New contents are first written beside the project's files, into [`STAGING`]. A journal that is moved into place there is
 //! the moment from which the change is decided: a folder with a journal is rolled forward by the next command, one without
-//! is removed. Each step is done before the next one is begun, on the disk too.
+//! is removed. What is decided is on the disk before it is, and what was done is before the journal goes; what need not wait for
+//! each other goes to the disk at once, as that is what takes the time.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     fs::{self, File},
     io::{self, Write},
+    panic,
     path::{Path, PathBuf},
+    thread,
 };
 
 use serde::{Deserialize, Serialize};
@@ -19,16 +23,22 @@ use crate::{ChangeSet, Error};
 /// The folder in the project in which changes are prepared.
 pub(crate) const STAGING: &str = ".kubewright-scaffold";
 const JOURNAL: &str = "journal";
+/// How many files are brought to the disk at once.
+const AT_ONCE: usize = 16;
 
 /// One step of making a change. Paths are those from the project's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
     /// Make a folder and those above it, where they are not there.
     Folder(PathBuf),
-    /// Write a file, and see that it is on the disk.
+    /// Write a file.
     Write { path: PathBuf, bytes: Vec<u8>, executable: bool },
     /// Move a file to its place, over one that is there.
     Move { from: PathBuf, to: PathBuf },
+    /// See that files, and what is in folders, are on the disk.
+    Sync(Vec<PathBuf>),
+    /// Remove a file that may be gone already, and the folders that are empty without it.
+    Delete(PathBuf),
     /// Remove a folder with all that is in it.
     Remove(PathBuf),
 }
@@ -56,6 +66,17 @@ impl fmt::Display for Mended {
 struct Journal {
     /// Where the staged files 0, 1, ... belong.
     files: Vec<PathBuf>,
+    /// Files that go.
+    #[serde(default)]
+    removed: Vec<PathBuf>,
+}
+
+impl Journal {
+    /// The folders that files come into, and all above them.
+    fn folders(&self) -> Vec<PathBuf> {
+        let folders = self.files.iter().flat_map(|path| path.ancestors().skip(1));
+        folders.map(Path::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+    }
 }
 
 /// A project's folder that this process alone is changing.
@@ -137,7 +158,8 @@ impl<'a> Locked<'a> {
                 }
             }
         }
-        Ok(())
+        journal.removed.iter().try_for_each(|path| self.step(&Step::Delete(path.clone())))?;
+        self.step(&Step::Sync(journal.folders()))
     }
 
     fn step(&self, step: &Step) -> Result<(), Error> {
@@ -152,12 +174,10 @@ impl<'a> Locked<'a> {
             }
             Step::Move { from, to } => {
                 let (from, to) = (self.root.join(from), self.root.join(to));
-                fs::rename(&from, &to).map_err(Error::io("write", &to))?;
-                match to.parent() {
-                    Some(folder) => sync(folder),
-                    None => Ok(()),
-                }
+                fs::rename(&from, &to).map_err(Error::io("write", &to))
             }
+            Step::Sync(paths) => self.sync(paths),
+            Step::Delete(path) => self.delete(path),
             Step::Remove(path) => {
                 let path = self.root.join(path);
                 // First the journal: what is half removed is not to be taken for what is to be undone or done.
@@ -167,8 +187,35 @@ impl<'a> Locked<'a> {
                     }
                     _ => {}
                 }
-                fs::remove_dir_all(&path).map_err(Error::io("remove", &path))?;
-                sync(self.root)
+                fs::remove_dir_all(&path).map_err(Error::io("remove", &path))
+            }
+        }
+    }
+
+    fn sync(&self, paths: &[PathBuf]) -> Result<(), Error> {
+        let each = |paths: &[PathBuf]| paths.iter().try_for_each(|path| sync(&self.root.join(path)));
+        let share = paths.len().div_ceil(AT_ONCE).max(1);
+        thread::scope(|scope| {
+            let begun: Vec<_> = paths.chunks(share).map(|share| scope.spawn(move || each(share))).collect();
+            let mut ended =
+                begun.into_iter().map(|one| one.join().unwrap_or_else(|why| panic::resume_unwind(why)));
+            ended.try_for_each(|result| result)
+        })
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), Error> {
+        let full = self.root.join(path);
+        match fs::remove_file(&full) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", full)(error)),
+            _ => {
+                let above = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+                for folder in above {
+                    // One that is not empty stays.
+                    if fs::remove_dir(self.root.join(folder)).is_err() {
+                        return Ok(());
+                    }
+                }
+                Ok(())
             }
         }
     }
@@ -176,23 +223,36 @@ impl<'a> Locked<'a> {
 
 /// All that is done for a change, in order.
 fn steps(changes: &ChangeSet) -> Vec<Step> {
-    if changes.changes.is_empty() {
-        return Vec::new();
-    }
     let staging = Path::new(STAGING);
     let mut steps = vec![Step::Folder(staging.to_owned())];
-    for (index, change) in changes.changes.iter().enumerate() {
-        let bytes = change.after.clone().into_bytes();
-        steps.push(Step::Write { path: staged(index), bytes, executable: change.executable });
+    let mut decided = Journal { files: Vec::new(), removed: Vec::new() };
+    for change in changes.all() {
+        let path = PathBuf::from(&change.path);
+        let Some(text) = &change.after else {
+            decided.removed.push(path);
+            continue;
+        };
+        let (staged, bytes) = (staged(decided.files.len()), text.clone().into_bytes());
+        steps.push(Step::Write { path: staged, bytes, executable: change.executable });
+        decided.files.push(path);
     }
-    let files: Vec<PathBuf> = changes.changes.iter().map(|change| PathBuf::from(&change.path)).collect();
-    let journal = serde_json::to_vec(&Journal { files: files.clone() }).unwrap_or_default();
+    if decided.files.is_empty() && decided.removed.is_empty() {
+        return Vec::new();
+    }
+    let mut written: Vec<PathBuf> = (0..decided.files.len()).map(staged).collect();
+    written.extend([staging.to_owned(), PathBuf::new()]);
+    steps.push(Step::Sync(written));
+    let (journal, folders) = (serde_json::to_vec(&decided).unwrap_or_default(), decided.folders());
     let draft = staging.join("journal.new");
     steps.push(Step::Write { path: draft.clone(), bytes: journal, executable: false });
+    steps.push(Step::Sync(vec![draft.clone()]));
     steps.push(Step::Move { from: draft, to: staging.join(JOURNAL) });
-    for (index, path) in files.into_iter().enumerate() {
+    steps.push(Step::Sync(vec![staging.to_owned()]));
+    for (index, path) in decided.files.into_iter().enumerate() {
         steps.extend(placing(staged(index), path));
     }
+    steps.extend(decided.removed.into_iter().map(Step::Delete));
+    steps.push(Step::Sync(folders));
     steps.push(Step::Remove(staging.to_owned()));
     steps
 }
@@ -214,15 +274,15 @@ fn write(path: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt;
         file.set_permissions(fs::Permissions::from_mode(0o755))?;
     }
-    file.sync_all()
+    Ok(())
 }
 
-fn sync(folder: &Path) -> Result<(), Error> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("write", folder))
+fn sync(path: &Path) -> Result<(), Error> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(Error::io("write", path))
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
@@ -230,7 +290,18 @@ mod tests {
 
     fn change(path: &str, before: Option<&str>, after: &str) -> Change {
         let before = before.map(str::to_owned);
-        Change { path: path.to_owned(), before, after: after.to_owned(), executable: path == "run" }
+        Change { path: path.to_owned(), before, after: Some(after.to_owned()), executable: path == "run" }
+    }
+
+    /// Does the first `done` steps of a change as one command that is killed then, and lets the next one look at it. Gives
+    /// whether there were more steps.
+    pub(crate) fn killed_after(root: &Path, changes: &ChangeSet, done: usize) -> bool {
+        let all = steps(changes);
+        let (locked, _) = Locked::take(root).expect("free");
+        all.iter().take(done).try_for_each(|step| locked.step(step)).expect("done");
+        drop(locked);
+        Locked::take(root).expect("free");
+        done < all.len()
     }
 
     fn changes() -> ChangeSet {
@@ -239,14 +310,16 @@ mod tests {
             change("src/kinds/a.rs", None, "a"),
             change("run", None, "#!/bin/sh"),
             change("src/lib.rs", Some("old lib"), "new lib"),
+            Change { after: None, ..change("src/gone/old.rs", Some("old"), "") },
         ];
-        ChangeSet { changes, untouched: Vec::new() }
+        ChangeSet { changes, record: vec![change("kept/PROJECT", None, "new")], ..ChangeSet::default() }
     }
 
     fn begun(test: &str) -> Scratch {
         let scratch = Scratch::new(test);
         scratch.put("PROJECT", "old");
         scratch.put("src/lib.rs", "old lib");
+        scratch.put("src/gone/old.rs", "old");
         scratch.put("src/mine.rs", "mine");
         scratch
     }
@@ -263,6 +336,7 @@ mod tests {
             scratch.files()
         };
         assert_eq!(after["src/kinds/a.rs"], "a");
+        assert!(!after.contains_key("src/gone/old.rs") && after.contains_key("kept/PROJECT"), "{after:?}");
         for done in 0..=all.len() {
             let scratch = begun("killed");
             let (locked, _) = Locked::take(scratch.path()).expect("free");

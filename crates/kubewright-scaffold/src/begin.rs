@@ -3,7 +3,8 @@
 use crate::{
     Error, Project,
     change::{File, Whose},
-    project::{PROJECT, Sdk},
+    manifest::{MANIFEST, dependency},
+    project::PROJECT,
     registry,
     templates::{fill, rust},
 };
@@ -18,25 +19,15 @@ pub(crate) fn files(project: &Project) -> Result<Vec<File>, Error> {
     let text = |template| fill(template, &places);
     let own = |path, template| File { whose: Whose::UsersOwn, ..File::new(path, text(template)) };
     Ok(vec![
-        File::kept(PROJECT, project.text()?, None),
-        File::new("Cargo.toml", text(include_str!("../templates/project/Cargo.toml"))),
+        File::kept(PROJECT, project.text()?),
+        File::new(MANIFEST, text(include_str!("../templates/project/Cargo.toml"))),
         File::new("src/main.rs", rust(project, &text(include_str!("../templates/project/main.rs")))),
         File::new("src/lib.rs", rust(project, &text(include_str!("../templates/project/lib.rs")))),
-        File::kept(registry::KINDS, registry::kinds(project), None),
-        File::kept(registry::TESTS, registry::tests(project), None),
+        File::kept(registry::KINDS, registry::kinds(project)),
+        File::kept(registry::TESTS, registry::tests(project)),
         own("README.md", include_str!("../templates/project/README.md")),
         own(".gitignore", include_str!("../templates/project/gitignore")),
         own("rustfmt.toml", include_str!("../templates/project/rustfmt.toml")),
         File { executable: true, ..own(".ci/run", include_str!("../templates/project/ci-run")) },
     ])
-}
-
-/// Where Cargo finds the SDK, as the inside of a table.
-fn dependency(sdk: &Sdk) -> String {
-    match sdk {
-        Sdk::Version(version) => format!("version = {version:?}"),
-        Sdk::Path(path) => format!("path = {:?}", path.display().to_string()),
-        Sdk::Git { url, rev: None } => format!("git = {url:?}"),
-        Sdk::Git { url, rev: Some(rev) } => format!("git = {url:?}, rev = {rev:?}"),
-    }
 }

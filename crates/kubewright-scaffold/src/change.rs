@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use crate::Error;
+use crate::{Error, record::Record};
 
 /// A file that a scaffold wants to be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,14 +22,12 @@ pub struct File {
 pub enum Whose {
     /// The user's: it is written once, and that it is there is a reason to refuse.
     Users,
+    /// The user's, and made of what was theirs: no other version of Kubewright would make it better.
+    Copied,
     /// The user's, who may have had it before: then it stays as it is.
     UsersOwn,
-    /// Kubewright's, which goes on with it: from this text, when it had written it before. What a user has changed meanwhile
-    /// is merged.
-    Kept {
-        /// What the same command would have written for the project as it was.
-        before: Option<String>,
-    },
+    /// Kubewright's, which goes on with it: from what it wrote before. What a user has changed meanwhile is merged.
+    Kept,
 }
 
 impl File {
@@ -39,10 +37,16 @@ impl File {
         Self { path: path.into(), text: text.into(), executable: false, whose: Whose::Users }
     }
 
-    /// A file that Kubewright goes on with, from what it wrote `before`.
+    /// A file that was made of what was the user's already.
     #[must_use]
-    pub fn kept(path: impl Into<String>, text: impl Into<String>, before: Option<String>) -> Self {
-        Self { whose: Whose::Kept { before }, ..Self::new(path, text) }
+    pub fn copied(path: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { whose: Whose::Copied, ..Self::new(path, text) }
+    }
+
+    /// A file that Kubewright goes on with.
+    #[must_use]
+    pub fn kept(path: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { whose: Whose::Kept, ..Self::new(path, text) }
     }
 }
 
@@ -52,64 +56,74 @@ pub type Found = BTreeMap<String, String>;
 /// What is about to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeSet {
-    /// The files that are created or replaced, each once.
+    /// The files that are created, replaced or removed, each once.
     pub changes: Vec<Change>,
+    /// What changes in the record of what was written.
+    pub record: Vec<Change>,
     /// The files that were there before and stay as they are.
     pub untouched: Vec<String>,
 }
 
-/// A file that is created or replaced.
+/// A file that is created, replaced or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Where, from the project's folder.
     pub path: String,
     /// What is in it, if it is there.
     pub before: Option<String>,
-    /// What will be in it.
-    pub after: String,
+    /// What will be in it, if it will be there.
+    pub after: Option<String>,
     /// Whether it is a program.
     pub executable: bool,
 }
 
 impl ChangeSet {
-    /// What has to change so that `files` are there. With `force` files of the user's are replaced, too.
+    /// What has to change so that `files` are there, and what was written before is in `record`. With `force` files of the
+    /// user's are replaced, too.
     ///
     /// # Errors
     /// When a file of the user's is in the way, or one of Kubewright's has been changed so that it cannot be gone on with.
-    pub fn plan(files: Vec<File>, found: &Found, force: bool) -> Result<Self, Error> {
+    pub(crate) fn plan(
+        files: Vec<File>,
+        found: &Found,
+        mut record: Record,
+        force: bool,
+    ) -> Result<Self, Error> {
         let mut planned = Self::default();
         let (mut in_the_way, mut by_hand) = (Vec::new(), String::new());
         for file in files {
             let before = found.get(&file.path);
+            let written = record.text(&file.path).map(str::to_owned);
             let after = match (&file.whose, before) {
-                (_, None) => file.text,
-                (_, Some(before)) if *before == file.text => continue,
+                (_, None) => file.text.clone(),
+                (_, Some(before)) if *before == file.text => file.text.clone(),
                 (Whose::UsersOwn, Some(_)) if !force => {
                     planned.untouched.push(file.path);
                     continue;
                 }
-                (Whose::Users, Some(_)) if !force => {
+                (Whose::Users | Whose::Copied, Some(_)) if !force => {
                     in_the_way.push(file.path);
                     continue;
                 }
-                (Whose::Kept { before: Some(ours) }, Some(theirs)) => {
-                    match merged(ours, &file.text, theirs) {
-                        Some(merged) => merged,
-                        None if force => file.text,
-                        None => {
-                            by_hand += &format!("\n{}", diff(&file.path, Some(ours), &file.text));
+                (Whose::Kept, Some(theirs)) => match &written {
+                    Some(base) => match merged(base, &file.text, theirs) {
+                        Ok(merged) => merged,
+                        Err(_) if force => file.text.clone(),
+                        Err(_) => {
+                            by_hand += &format!("\n{}", diff(&file.path, Some(base), Some(&file.text)));
                             continue;
                         }
+                    },
+                    None if force => file.text.clone(),
+                    None => {
+                        in_the_way.push(file.path);
+                        continue;
                     }
-                }
-                (Whose::Kept { before: None }, Some(_)) if !force => {
-                    in_the_way.push(file.path);
-                    continue;
-                }
-                (_, Some(_)) => file.text,
+                },
+                (_, Some(_)) => file.text.clone(),
             };
-            let before = before.cloned();
-            planned.changes.push(Change { path: file.path, before, after, executable: file.executable });
+            record.note(&file);
+            planned.change(file.path, before.cloned(), Some(after), file.executable);
         }
         if !in_the_way.is_empty() {
             let remedy = "nothing was changed; move it away, or see with --force --dry-run what --force would overwrite";
@@ -119,7 +133,26 @@ impl ChangeSet {
             let why = "was edited where it has to change; nothing was changed. Put these lines into it, and run the command again";
             return Err(Error::Refused(format!("a file that kubewright keeps {why}:\n{by_hand}")));
         }
+        planned.record = record.changes();
         Ok(planned)
+    }
+
+    /// Adds a change, if it is one.
+    pub(crate) fn change(
+        &mut self,
+        path: String,
+        before: Option<String>,
+        after: Option<String>,
+        executable: bool,
+    ) {
+        if before != after {
+            self.changes.push(Change { path, before, after, executable });
+        }
+    }
+
+    /// All that is done on the disk.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Change> {
+        self.changes.iter().chain(&self.record)
     }
 
     /// The unified diff of all changes.
@@ -127,7 +160,7 @@ impl ChangeSet {
     pub fn diff(&self) -> String {
         self.changes
             .iter()
-            .map(|change| diff(&change.path, change.before.as_deref(), &change.after))
+            .map(|change| diff(&change.path, change.before.as_deref(), change.after.as_deref()))
             .collect()
     }
 
@@ -135,37 +168,54 @@ impl ChangeSet {
     #[must_use]
     pub fn replaced(self) -> Self {
         let changes = self.changes.into_iter().filter(|change| change.before.is_some()).collect();
-        Self { changes, untouched: Vec::new() }
+        Self { changes, ..Self::default() }
     }
 }
 
-/// What Kubewright and its user made of the same text, together; nothing when they changed the same lines.
-fn merged(before: &str, ours: &str, theirs: &str) -> Option<String> {
-    match diffy::merge(before, ours, theirs) {
-        Ok(merged) => Some(merged),
-        Err(_) => is_done(before, ours, theirs).then(|| theirs.to_owned()),
+/// What Kubewright and its user made of the same text, together; both with marks between them when they changed the same lines.
+pub(crate) fn merged(before: &str, ours: &str, theirs: &str) -> Result<String, String> {
+    let mut options = diffy::MergeOptions::new();
+    options.set_conflict_style(diffy::ConflictStyle::Merge);
+    match options.merge(before, theirs, ours) {
+        Err(_) if is_done(before, ours, theirs) => Ok(theirs.to_owned()),
+        result => result,
     }
 }
 
-/// Whether a user has done by hand what Kubewright would have done to `before`.
+/// Whether a user has done by hand what Kubewright would have done to `before`: there is what it adds, and not what it takes
+/// away. Lines without a word, such as braces, say nothing of that.
 fn is_done(before: &str, ours: &str, theirs: &str) -> bool {
+    let says = |line: &str| line.contains(char::is_alphanumeric);
     let there = |line: &str| theirs.lines().any(|other| other.trim() == line.trim());
     let patch = diffy::create_patch(before, ours);
-    let mut lines = patch.hunks().iter().flat_map(diffy::Hunk::lines);
-    lines.all(|line| match line {
-        diffy::Line::Insert(line) => there(line),
-        diffy::Line::Context(_) | diffy::Line::Delete(_) => true,
-    })
+    let mut added = false;
+    for line in patch.hunks().iter().flat_map(diffy::Hunk::lines) {
+        match line {
+            diffy::Line::Insert(line) if says(line) => {
+                if !there(line) {
+                    return false;
+                }
+                added = true;
+            }
+            diffy::Line::Delete(line) if says(line) && there(line) && !ours.contains(line) => return false,
+            _ => {}
+        }
+    }
+    added
 }
 
 /// The unified diff of a file.
-fn diff(path: &str, before: Option<&str>, after: &str) -> String {
+pub(crate) fn diff(path: &str, before: Option<&str>, after: Option<&str>) -> String {
     let mut options = diffy::DiffOptions::new();
-    let old = if before.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
-    options.set_original_filename(old).set_modified_filename(format!("b/{path}"));
+    let name = |side: char, text: Option<&str>| match text {
+        Some(_) => format!("{side}/{path}"),
+        None => "/dev/null".to_owned(),
+    };
+    options.set_original_filename(name('a', before)).set_modified_filename(name('b', after));
     let mut text = String::new();
+    let patch = options.create_patch(before.unwrap_or_default(), after.unwrap_or_default());
     // Writing to a String cannot fail.
-    let _ = write!(text, "{}", options.create_patch(before.unwrap_or_default(), after));
+    let _ = write!(text, "{patch}");
     text
 }
 
@@ -180,7 +230,15 @@ mod tests {
 
     fn plan(file: File, there: Option<&str>, force: bool) -> Result<ChangeSet, Error> {
         let found = there.map(|text| (file.path.clone(), text.to_owned())).into_iter().collect();
-        ChangeSet::plan(vec![file], &found, force)
+        ChangeSet::plan(vec![file], &found, Record::default(), force)
+    }
+
+    /// [`OURS`] into a file that was [`BASE`], and that its user has made `theirs` of.
+    fn gone_on(theirs: &str) -> Result<ChangeSet, Error> {
+        let mut record = Record::default();
+        record.note(&File::kept("kinds.rs", BASE));
+        let found = [("kinds.rs".to_owned(), theirs.to_owned())].into();
+        ChangeSet::plan(vec![File::kept("kinds.rs", OURS)], &found, record, false)
     }
 
     #[test]
@@ -198,7 +256,8 @@ mod tests {
 
     #[test]
     fn what_is_there_already_is_no_change() {
-        assert_eq!(plan(File::new("a", "same"), Some("same"), false).expect("a plan"), ChangeSet::default());
+        let planned = plan(File::new("a", "same"), Some("same"), false).expect("a plan");
+        assert_eq!(planned.changes, []);
     }
 
     #[test]
@@ -210,21 +269,18 @@ mod tests {
     #[test]
     fn what_a_user_added_to_a_kept_file_stays() {
         let theirs = BASE.replace("//! Kept.", "//! Kept.\n//! And read.");
-        let kept = File::kept("kinds.rs", OURS, Some(BASE.to_owned()));
-        let planned = plan(kept, Some(&theirs), false).expect("a plan");
-        assert_eq!(planned.changes[0].after, OURS.replace("//! Kept.", "//! Kept.\n//! And read."));
+        let after = gone_on(&theirs).expect("a plan").changes[0].after.clone();
+        assert_eq!(after, Some(OURS.replace("//! Kept.", "//! Kept.\n//! And read.")));
     }
 
     #[test]
     fn an_edit_in_the_way_is_told_with_the_lines_to_add_and_accepted_once_they_are_there() {
         let theirs = BASE.replace("mod a;", "mod mine;").replace("    a::add();", "    mine::add();");
-        let kept = || File::kept("kinds.rs", OURS, Some(BASE.to_owned()));
-        let refused = plan(kept(), Some(&theirs), false).expect_err("refused").to_string();
+        let refused = gone_on(&theirs).expect_err("refused").to_string();
         assert!(refused.contains("\n+mod b;\n") && refused.contains("\n+    b::add();\n"), "{refused}");
 
         let by_hand = theirs.replace("mod mine;", "mod mine;\nmod b;").replace("}", "    b::add();\n}");
-        let planned = plan(kept(), Some(&by_hand), false).expect("a plan");
-        assert!(planned.changes.iter().all(|change| change.after == by_hand), "{planned:?}");
+        assert_eq!(gone_on(&by_hand).expect("a plan").changes, []);
     }
 
     #[test]
@@ -241,9 +297,9 @@ mod tests {
             let mut theirs: Vec<&str> = BASE.lines().collect();
             theirs.insert(at.min(theirs.len()), &line);
             let theirs = theirs.join("\n") + "\n";
-            let kept = File::kept("kinds.rs", OURS, Some(BASE.to_owned()));
-            if let Ok(planned) = plan(kept, Some(&theirs), false) {
-                prop_assert!(planned.changes[0].after.lines().any(|kept| kept == line));
+            if let Ok(planned) = gone_on(&theirs) {
+                let after = planned.changes[0].after.clone().unwrap_or_default();
+                prop_assert!(after.lines().any(|kept| kept == line));
             }
         }
     }

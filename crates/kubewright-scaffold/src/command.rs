@@ -5,6 +5,7 @@ mod import;
 mod init;
 #[cfg(test)]
 mod tests;
+mod upgrade;
 mod version;
 mod webhook;
 
@@ -13,10 +14,12 @@ use std::io::{self, Write};
 use clap::{Args, Subcommand};
 
 pub use self::{
-    api::CreateApi, import::ImportCrd, init::Init, version::CreateVersion, webhook::CreateWebhook,
+    api::CreateApi, import::ImportCrd, init::Init, upgrade::Upgrade, version::CreateVersion,
+    webhook::CreateWebhook,
 };
 use crate::{
-    ChangeSet, Error, Folder, Project, apply::Locked, change::File, names, project::PROJECT, registry,
+    ChangeSet, Error, Folder, Project, apply::Locked, change::File, names, project::PROJECT, record::Record,
+    registry,
 };
 
 /// What to do with a project.
@@ -30,6 +33,8 @@ pub enum Command {
     /// Take types for the project of this folder from elsewhere
     #[command(subcommand)]
     Import(Import),
+    /// Bring what this version scaffolds differently into the project of this folder, and raise its SDK
+    Upgrade(Upgrade),
 }
 
 /// What to take from elsewhere.
@@ -83,10 +88,31 @@ pub trait Ask {
 /// What a command is about to do.
 #[derive(Clone, Debug)]
 pub struct Planned {
+    /// What is done.
+    pub head: String,
     /// Files that change.
     pub changes: ChangeSet,
     /// What the user may do next.
     pub next: String,
+    /// Files that the user has to settle conflicts in.
+    pub conflicts: Vec<String>,
+}
+
+impl Planned {
+    /// Files that the user goes on with.
+    fn new(changes: ChangeSet, next: String) -> Self {
+        let head = "Writing scaffold for you to edit...\n".to_owned();
+        Self { head, changes, next, conflicts: Vec::new() }
+    }
+
+    /// Whether the user has something to settle.
+    fn settled(&self) -> Result<(), Error> {
+        if self.conflicts.is_empty() {
+            return Ok(());
+        }
+        let remedy = "choose between the lines at the marks, and remove the marks";
+        Err(Error::Refused(format!("there are conflicts in {} ({remedy})", self.conflicts.join(", "))))
+    }
 }
 
 impl Command {
@@ -108,7 +134,8 @@ impl Command {
                 return Err(Error::Refused(format!("a command was interrupted in this project: {remedy}")));
             }
             let planned = self.plan(folder, around, ask)?;
-            return tell(out, &dry(&planned.changes));
+            tell(out, &dry(&planned))?;
+            return planned.settled();
         }
         let (locked, mended) = Locked::take(folder.path())?;
         if let Some(mended) = mended {
@@ -116,7 +143,8 @@ impl Command {
         }
         let planned = self.plan(folder, around, ask)?;
         locked.apply(&planned.changes)?;
-        tell(out, &done(&planned, manner.force))
+        tell(out, &done(&planned, manner.force))?;
+        planned.settled()
     }
 
     /// What it would do.
@@ -130,6 +158,7 @@ impl Command {
             Self::Create(Create::Webhook(create)) => create.plan(folder, around),
             Self::Create(Create::Version(create)) => create.plan(folder, around),
             Self::Import(Import::Crd(import)) => import.plan(folder, around),
+            Self::Upgrade(upgrade) => upgrade.plan(folder, around),
         }
     }
 
@@ -140,6 +169,7 @@ impl Command {
             Self::Create(Create::Webhook(create)) => create.manner,
             Self::Create(Create::Version(create)) => create.manner,
             Self::Import(Import::Crd(import)) => import.manner,
+            Self::Upgrade(upgrade) => Manner { dry_run: upgrade.dry_run, force: false },
         }
     }
 }
@@ -189,35 +219,40 @@ fn changed(
 ) -> Result<ChangeSet, Error> {
     new.cli_version.clone_from(&around.version);
     let mut all = vec![
-        File::kept(PROJECT, new.text()?, Some(old.text()?)),
-        File::kept(registry::KINDS, registry::kinds(&new), Some(registry::kinds(old))),
-        File::kept(registry::TESTS, registry::tests(&new), Some(registry::tests(old))),
+        File::kept(PROJECT, new.text()?),
+        File::kept(registry::KINDS, registry::kinds(&new)),
+        File::kept(registry::TESTS, registry::tests(&new)),
     ];
     all.extend(files);
-    planned(folder, all, force)
+    planned(folder, all, Record::of(folder, old, &around.version)?, force)
 }
 
-fn planned(folder: &Folder, files: Vec<File>, force: bool) -> Result<ChangeSet, Error> {
+fn planned(folder: &Folder, files: Vec<File>, record: Record, force: bool) -> Result<ChangeSet, Error> {
     let found = folder.found(files.iter().map(|file| file.path.as_str()))?;
-    ChangeSet::plan(files, &found, force)
+    ChangeSet::plan(files, &found, record, force)
 }
 
-fn dry(changes: &ChangeSet) -> String {
+fn dry(planned: &Planned) -> String {
     let mut text = String::new();
-    for change in &changes.changes {
-        let what = if change.before.is_some() { "would change" } else { "would create" };
+    for change in &planned.changes.changes {
+        let what = match (&change.before, &change.after) {
+            (_, None) => "would remove",
+            (Some(_), _) => "would change",
+            (None, _) => "would create",
+        };
         text += &format!("{what} {}\n", change.path);
     }
     if text.is_empty() {
         return "nothing would change\n".to_owned();
     }
-    format!("{text}\n{}", changes.diff())
+    format!("{text}\n{}", planned.changes.diff())
 }
 
 fn done(planned: &Planned, force: bool) -> String {
-    let mut text = "Writing scaffold for you to edit...\n".to_owned();
+    let mut text = planned.head.clone();
     for change in &planned.changes.changes {
-        text += &format!("{}\n", change.path);
+        let gone = if change.after.is_none() { " is no longer needed, and was removed" } else { "" };
+        text += &format!("{}{gone}\n", change.path);
     }
     for path in &planned.changes.untouched {
         text += &format!("{path} was there and stays as it is\n");

@@ -5,7 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Error, Project, apply::STAGING, change::Found, project::PROJECT};
+use crate::{
+    Error, Project,
+    apply::STAGING,
+    change::Found,
+    project::{self, PROJECT},
+};
 
 /// A folder that is, or will be, a project's.
 #[derive(Clone, Debug)]
@@ -24,13 +29,16 @@ impl Folder {
         &self.0
     }
 
-    /// Its project.
+    /// Its project, for a command of `version`.
     ///
     /// # Errors
-    /// When there is none, or its `PROJECT` cannot be used.
-    pub fn project(&self) -> Result<Project, Error> {
+    /// When there is none, its `PROJECT` cannot be used, or was written by a later version.
+    pub fn project(&self, version: &str) -> Result<Project, Error> {
         match self.text(PROJECT)? {
-            Some(text) => Project::parse(&text),
+            Some(text) => {
+                project::check_age(&text, version)?;
+                Project::parse(&text)
+            }
             None => Err(Error::Refused(
                 "Command must be run from a directory containing PROJECT (kubewright init makes one)"
                     .to_owned(),
@@ -87,6 +95,29 @@ impl Folder {
             }
             Err(error) => Err(Error::io("read", full)(error)),
         }
+    }
+
+    /// The texts of all files below a folder, by their paths from there.
+    pub(crate) fn below(&self, path: &str) -> Result<Found, Error> {
+        let root = self.0.join(path);
+        let (mut found, mut folders) = (Found::new(), vec![root.clone()]);
+        while let Some(folder) = folders.pop() {
+            let entries = match fs::read_dir(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                result => result.map_err(Error::io("read", &folder))?,
+            };
+            for entry in entries {
+                let entry = entry.map_err(Error::io("read", &folder))?;
+                let path = entry.path();
+                if entry.file_type().map_err(Error::io("read", &path))?.is_dir() {
+                    folders.push(path);
+                } else if let Ok(name) = path.strip_prefix(&root) {
+                    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+                    found.insert(name.to_string_lossy().replace('\\', "/"), text);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Whether a command was interrupted here.
@@ -170,7 +201,7 @@ pub(crate) mod tests {
     #[test]
     fn kb_13_without_a_project_there_is_nothing_to_add_to() {
         let scratch = Scratch::new("kb-13");
-        let refused = Folder::new(scratch.path()).project().expect_err("no project");
+        let refused = Folder::new(scratch.path()).project("0.1.0").expect_err("no project");
         assert!(refused.to_string().starts_with("Command must be run from a directory containing PROJECT"));
         assert_eq!(refused.exit_code(), 1);
     }

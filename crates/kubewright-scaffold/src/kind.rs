@@ -17,26 +17,45 @@ const NAME_MAX: usize = 63 - "-deployment".len();
 pub(crate) fn files(project: &Project, resource: &Resource) -> Vec<File> {
     let places = Places::of(project, resource);
     let mut files = Vec::new();
-    if resource.origin.is_own() {
-        files.push(File::new(types_path(resource, &resource.hub), rust(project, &types(&places, resource))));
-    }
+    let (types, sample) =
+        template(project, resource).map_or((None, None), |[one, two]| (Some(one), Some(two)));
+    files.extend(types);
     if resource.controller {
         let text = match (&resource.body, resource.origin) {
             (_, Origin::BuiltIn) => places.fill(include_str!("../templates/kind/controller_built_in.rs")),
             (_, Origin::Imported) => places.fill(include_str!("../templates/kind/controller_imported.rs")),
-            (Body::Empty, _) => places.fill(include_str!("../templates/kind/controller_empty.rs")),
+            (Body::None | Body::Empty, _) => {
+                places.fill(include_str!("../templates/kind/controller_empty.rs"))
+            }
             (body, _) => controller(&places, resource, body),
         };
         files.push(File::new(format!("{}/controller.rs", resource.folder()), rust(project, &text)));
     }
-    if resource.origin.is_own() {
-        files.push(File::new(sample_path(resource, &resource.hub), sample(&places, resource)));
-    }
+    files.extend(sample);
     files.push(File::new(
         format!("tests/it/{}.rs", resource.file_name()),
         rust(project, &test(&places, resource)),
     ));
     files
+}
+
+/// The types and the sample of its stored version as they begin, if it is the project's own.
+pub(crate) fn template(project: &Project, resource: &Resource) -> Option<[File; 2]> {
+    let places = Places::of(project, resource);
+    let version = &resource.hub;
+    resource.origin.is_own().then(|| {
+        [
+            File::new(types_path(resource, version), rust(project, &types(&places, resource))),
+            File::new(sample_path(resource, version), sample(&places, resource)),
+        ]
+    })
+}
+
+/// The tests of a further version.
+pub(crate) fn version_test(project: &Project, resource: &Resource, version: &Version) -> File {
+    let of_version = Resource { hub: version.clone(), ..resource.clone() };
+    let text = Places::of(project, &of_version).fill(include_str!("../templates/tests/version.rs"));
+    File::new(format!("tests/it/{}_{version}.rs", resource.file_name()), rust(project, &text))
 }
 
 /// The file of a webhook that fills in.
@@ -125,13 +144,13 @@ fn types(places: &Places, resource: &Resource) -> String {
     );
     let (fields, functions) = match &resource.body {
         Body::Image(image) => image_fields(image),
-        Body::Empty | Body::Example => (FOO.to_owned(), String::new()),
+        Body::None | Body::Empty | Body::Example => (FOO.to_owned(), String::new()),
     };
     places.fill_with(
         include_str!("../templates/kind/types.rs"),
         &[
             ("scope", if resource.namespaced { "    namespaced,\n" } else { "" }),
-            ("rule", if resource.body == Body::Empty { "" } else { &rule }),
+            ("rule", if matches!(resource.body, Body::None | Body::Empty) { "" } else { &rule }),
             ("fields", &fields),
             ("functions", &functions),
         ],
@@ -162,7 +181,7 @@ fn image_fields(image: &Image) -> (String, String) {
 fn controller(places: &Places, resource: &Resource, body: &Body) -> String {
     let (replicas, container) = match body {
         Body::Image(image) => ("object.spec.size", image_container(resource, image)),
-        Body::Empty | Body::Example => (
+        Body::None | Body::Empty | Body::Example => (
             "1",
             "        name: \"nginx\".to_owned(),\n        image: Some(\"nginx\".to_owned()),\n".to_owned(),
         ),
@@ -172,7 +191,7 @@ fn controller(places: &Places, resource: &Resource, body: &Body) -> String {
             "Capabilities, Container, ContainerPort, PodSpec, PodTemplateSpec, SecurityContext"
         }
         Body::Image(_) => "Capabilities, Container, PodSpec, PodTemplateSpec, SecurityContext",
-        Body::Empty | Body::Example => "Container, PodSpec, PodTemplateSpec",
+        Body::None | Body::Empty | Body::Example => "Container, PodSpec, PodTemplateSpec",
     };
     let (constants, namespace) = if resource.namespaced {
         ("", "object.namespace()")
@@ -235,7 +254,7 @@ fn image_container(resource: &Resource, image: &Image) -> String {
 fn sample(places: &Places, resource: &Resource) -> String {
     let values = match &resource.body {
         Body::Image(image) => format!("  size: 2\n  image: {:?}\n", image.image),
-        Body::Empty | Body::Example => "  foo: bar\n".to_owned(),
+        Body::None | Body::Empty | Body::Example => "  foo: bar\n".to_owned(),
     };
     places.fill_with(include_str!("../templates/kind/sample.yaml"), &[("values", &values)])
 }
@@ -245,10 +264,10 @@ fn test(places: &Places, resource: &Resource) -> String {
         (_, Origin::BuiltIn | Origin::Imported) => {
             places.fill(include_str!("../templates/tests/built_in.rs"))
         }
-        (Body::Empty, _) => {
-            let (done, is_done) = match resource.controller {
-                true => ("ready", "!(sample.status.is_some_and(|status| status.ready)"),
-                false => ("kept", "_eq!(sample.spec.foo.as_deref(), Some(\"bar\")"),
+        (Body::None | Body::Empty, _) => {
+            let (done, is_done) = match resource.body {
+                Body::None => ("kept", "_eq!(sample.spec.foo.as_deref(), Some(\"bar\")"),
+                _ => ("ready", "!(sample.status.is_some_and(|status| status.ready)"),
             };
             places.fill_with(
                 include_str!("../templates/tests/empty.rs"),

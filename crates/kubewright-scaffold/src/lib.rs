@@ -15,16 +15,19 @@ mod error;
 mod folder;
 mod import;
 mod kind;
+mod manifest;
 pub mod names;
 pub mod project;
+mod record;
 mod registry;
+mod rendered;
 mod templates;
 mod version;
 
 pub use change::{Change, ChangeSet, File, Found, Whose};
 pub use command::{
     Ask, Command, Create, CreateApi, CreateVersion, CreateWebhook, Import, ImportCrd, Init, Manner, Names,
-    Planned, Surroundings,
+    Planned, Surroundings, Upgrade,
 };
 pub use error::Error;
 pub use folder::Folder;

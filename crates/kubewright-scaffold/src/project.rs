@@ -104,6 +104,15 @@ impl Sdk {
         let is_version = (1..=3).contains(&text.split('.').count()) && text.split('.').all(number);
         Ok(if is_version { Self::Version(text.to_owned()) } else { Self::Path(text.into()) })
     }
+
+    /// It, and in the place of a version that is older than `version` that one.
+    #[must_use]
+    pub fn raised(&self, version: &str) -> Self {
+        match self {
+            Self::Version(old) if numbers(old) < numbers(version) => Self::Version(version.to_owned()),
+            Self::Version(_) | Self::Path(_) | Self::Git { .. } => self.clone(),
+        }
+    }
 }
 
 /// A kind that the project is about.
@@ -164,6 +173,8 @@ impl Origin {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Body {
+    /// The kind began without one.
+    None,
     /// A place to begin.
     Empty,
     /// One owned Deployment that heals.
@@ -218,12 +229,12 @@ impl Resource {
         self.versions.iter().filter(|version| **version != self.hub)
     }
 
-    /// The name of its controller: that of the kind, and the group too where kinds of two groups are called alike.
+    /// The name of its controller: that of the kind, and the group too where a kind before it is called alike.
     #[must_use]
     pub fn controller_name(&self, project: &Project) -> String {
         let lower = self.kind.lower();
-        let alike = |other: &&Resource| other.kind.lower() == lower && other.group != self.group;
-        match project.resources.iter().find(alike) {
+        let mut before = project.resources.iter().take_while(|other| !other.is(&self.group, &self.kind));
+        match before.find(|other| other.kind.lower() == lower) {
             None => lower,
             Some(_) => format!("{lower}.{}", self.group),
         }
@@ -372,6 +383,46 @@ impl Project {
     pub fn find(&self, group: &Group, kind: &Kind) -> Option<&Resource> {
         self.resources.iter().find(|resource| resource.is(group, kind))
     }
+}
+
+/// The numbers of a version, such as 0.1 or 1.2.3-rc.1, without what comes after them.
+fn numbers(version: &str) -> [u64; 3] {
+    let mut numbers = version
+        .split(['-', '+'])
+        .next()
+        .unwrap_or_default()
+        .split('.')
+        .map(|number| number.parse().unwrap_or(0));
+    std::array::from_fn(|_| numbers.next().unwrap_or(0))
+}
+
+/// Refuses the text of a `PROJECT` that was written by a later version than `version`: what it says may not be known here.
+///
+/// # Errors
+/// Then, with the remedy.
+pub(crate) fn check_age(text: &str, version: &str) -> Result<(), Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Written {
+        cli_version: String,
+    }
+    // What is no PROJECT is told of with more words when it is read whole.
+    let Ok(Written { cli_version }) = serde_saphyr::from_str(text) else { return Ok(()) };
+    let parsed = |version: &str| semver::Version::parse(version);
+    let (wrote, ours) = match (parsed(&cli_version), parsed(version)) {
+        (Ok(wrote), Ok(ours)) => (wrote, ours),
+        (Err(error), _) => {
+            return Err(Error::Project(format!("its cliVersion {cli_version:?} is no version ({error})")));
+        }
+        (_, Err(_)) => return Ok(()),
+    };
+    if wrote > ours {
+        let remedy = "take that version of the command";
+        return Err(Error::Refused(format!(
+            "the project was written by kubewright {wrote}, and this is {ours}: {remedy}; nothing was changed"
+        )));
+    }
+    Ok(())
 }
 
 fn yes() -> bool {

@@ -36,14 +36,33 @@ impl Ask for Nobody {
     }
 }
 
-fn run(folder: &Path, line: &str) {
+/// Where a project has what was scaffolded. It is the same once more, so it is not in `tests/projects`.
+const RECORD: &str = ".kubewright/scaffold";
+
+fn run(folder: &Path, line: &str) -> String {
     let command = match Line::try_parse_from(line.split_whitespace()) {
         Ok(line) => line.command,
         Err(error) => panic!("{line}: {error}"),
     };
     let around = Surroundings { version: env!("CARGO_PKG_VERSION").to_owned(), year: 2026 };
-    let result = command.run(&Folder::new(folder), &around, &mut Nobody, &mut io::sink());
+    let mut told = Vec::new();
+    let result = command.run(&Folder::new(folder), &around, &mut Nobody, &mut told);
     result.unwrap_or_else(|error| panic!("{line}: {error}"));
+    String::from_utf8(told).expect("text")
+}
+
+/// What was just made is as this version makes it: with its record, and with one that is made anew when it is lost.
+fn is_up_to_date(folder: &Path) {
+    let told =
+        format!("nothing to do: the project is as kubewright {} makes it\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(run(folder, "kubewright upgrade"), told);
+    let record = files(&folder.join(RECORD));
+    for (path, text) in &record {
+        assert_eq!(fs::read_to_string(folder.join(path)).ok().as_ref(), Some(text), "{path}");
+    }
+    fs::remove_dir_all(folder.join(".kubewright")).expect("removed");
+    assert_eq!(run(folder, "kubewright upgrade"), told);
+    assert_eq!(files(&folder.join(RECORD)), record);
 }
 
 /// All files of a folder with their texts, and whether they are programs.
@@ -98,6 +117,8 @@ fn scaffolded(project: &str, folder: &str, lines: &[&str]) -> Scratch {
     for line in lines {
         run(&path, line);
     }
+    is_up_to_date(&path);
+    fs::remove_dir_all(path.join(".kubewright")).expect("removed");
     scratch
 }
 

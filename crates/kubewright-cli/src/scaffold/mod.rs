@@ -1,4 +1,4 @@
-//! `kubewright init` and `kubewright create`.
+//! `kubewright init`, `create`, `import` and `upgrade`.
 
 use std::{
     env,

@@ -62,7 +62,7 @@ impl CreateApi {
         around: &Surroundings,
         ask: &mut dyn Ask,
     ) -> Result<Planned, Error> {
-        let old = folder.project()?;
+        let old = folder.project(&around.version)?;
         let (group, version, kind) = (self.names.group()?, self.names.version()?, self.names.kind()?);
         let known = old.find(&group, &kind);
         if let Some(known) = known
@@ -109,7 +109,7 @@ impl CreateApi {
         let changes = changed(folder, &old, new, files, around, self.manner.force)?;
         let next =
             "Next: implement your new API, and see that its tests pass with:\n$ cargo test\n".to_owned();
-        Ok(Planned { changes, next })
+        Ok(Planned::new(changes, next))
     }
 
     /// A kind of the project's own.
@@ -122,7 +122,8 @@ impl CreateApi {
         }
         let body = match &self.image {
             Some(image) => Body::Image(self.image(image)?),
-            None if controller && self.example.unwrap_or(true) => Body::Example,
+            None if !controller => Body::None,
+            None if self.example.unwrap_or(true) => Body::Example,
             None => Body::Empty,
         };
         let plural = self.plural.as_deref().map_or_else(|| Ok(kind.plural()), Plural::new)?;

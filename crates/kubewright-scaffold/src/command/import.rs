@@ -34,7 +34,7 @@ pub struct ImportCrd {
 
 impl ImportCrd {
     pub(super) fn plan(&self, folder: &Folder, around: &Surroundings) -> Result<Planned, Error> {
-        let old = folder.project()?;
+        let old = folder.project(&around.version)?;
         let version = self.version.as_deref().map(Version::new).transpose()?;
         let told = |error: Error| match error {
             Error::Refused(why) => Error::Refused(format!("{}: {why}", self.file.display())),
@@ -55,7 +55,7 @@ impl ImportCrd {
             webhooks: Webhooks::default(),
         };
         let types = kind::types_path(&resource, &resource.hub);
-        let files = vec![File::new(types, rust(&old, &imported.text))];
+        let files = vec![File::copied(types, rust(&old, &imported.text))];
         let mut new = old.clone();
         let next = format!(
             "Next: read it in a controller of yours with .watches or .owns, or add one of its own with:\n\
@@ -64,7 +64,7 @@ impl ImportCrd {
         );
         new.add(resource)?;
         let changes = changed(folder, &old, new, files, around, self.manner.force)?;
-        Ok(Planned { changes, next })
+        Ok(Planned::new(changes, next))
     }
 
     fn text(&self, folder: &Folder) -> Result<String, Error> {

@@ -7,6 +7,7 @@ use crate::{
     Error, Folder, Project, begin,
     names::{Domain, ProjectName},
     project::{License, Sdk},
+    record::Record,
 };
 
 /// What `init` takes.
@@ -57,8 +58,8 @@ impl Init {
         folder.check_is_new()?;
         let mut project = Project::new(&around.version, name, domain, self.license, around.year, sdk);
         project.owner.clone_from(&self.owner);
-        let changes = planned(folder, begin::files(&project)?, self.manner.force)?;
+        let changes = planned(folder, begin::files(&project)?, Record::begin(folder)?, self.manner.force)?;
         let next = "Next: define a resource with:\n$ kubewright create api\n".to_owned();
-        Ok(Planned { changes, next })
+        Ok(Planned::new(changes, next))
     }
 }

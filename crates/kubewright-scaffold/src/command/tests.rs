@@ -16,9 +16,9 @@ struct Line {
 
 /// Whoever gives these answers, and keeps the questions.
 #[derive(Default)]
-struct Somebody {
+pub(super) struct Somebody {
     answers: Vec<bool>,
-    asked: Vec<String>,
+    pub(super) asked: Vec<String>,
 }
 
 impl Ask for Somebody {
@@ -29,25 +29,42 @@ impl Ask for Somebody {
 }
 
 /// What a command said, or why it was refused.
-fn run_by(scratch: &Scratch, line: &str, somebody: &mut Somebody) -> Result<String, Error> {
+pub(super) fn run_by(scratch: &Scratch, line: &str, somebody: &mut Somebody) -> Result<String, Error> {
+    run_around(scratch, line, somebody, &surroundings("0.1.0", 2018))
+}
+
+/// The same, in a year.
+pub(super) fn run_in(scratch: &Scratch, line: &str, year: i16) -> Result<String, Error> {
+    run_around(scratch, line, &mut Somebody::default(), &surroundings("0.1.0", year))
+}
+
+pub(super) fn surroundings(version: &str, year: i16) -> Surroundings {
+    Surroundings { version: version.to_owned(), year }
+}
+
+fn run_around(
+    scratch: &Scratch,
+    line: &str,
+    somebody: &mut Somebody,
+    around: &Surroundings,
+) -> Result<String, Error> {
     let words = ["kubewright"].into_iter().chain(line.split_whitespace());
     let command = Line::try_parse_from(words).map_err(|error| Error::Usage(error.to_string()))?.command;
-    let around = Surroundings { version: "0.1.0".to_owned(), year: 2018 };
     let mut out = Vec::new();
-    command.run(&Folder::new(scratch.path()), &around, somebody, &mut out)?;
+    command.run(&Folder::new(scratch.path()), around, somebody, &mut out)?;
     Ok(String::from_utf8(out).expect("text"))
 }
 
-fn run(scratch: &Scratch, line: &str) -> Result<String, Error> {
+pub(super) fn run(scratch: &Scratch, line: &str) -> Result<String, Error> {
     run_by(scratch, line, &mut Somebody::default())
 }
 
-fn ok(scratch: &Scratch, line: &str) -> String {
+pub(super) fn ok(scratch: &Scratch, line: &str) -> String {
     run(scratch, line).unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
 /// Asserts that a command is refused with a status and all of the words, and that it changes nothing.
-fn refused(scratch: &Scratch, line: &str, code: u8, words: &[&str]) {
+pub(super) fn refused(scratch: &Scratch, line: &str, code: u8, words: &[&str]) {
     let before = scratch.files();
     let error = run(scratch, line).expect_err(line);
     assert_eq!(error.exit_code(), code, "{line}: {error}");
@@ -334,7 +351,8 @@ fn a_project_that_cannot_be_used_is_told_with_why() {
     for (text, why) in [
         ("version: \"3\"\nlayout:\n- go.kubebuilder.io/v4\n", "its layout is \"3\""),
         ("nonsense", "it has no version of a layout"),
-        ("version: \"1\"\ncliVersion: a\n", "PROJECT cannot be used"),
+        ("version: \"1\"\ncliVersion: 0.1.0\n", "PROJECT cannot be used"),
+        ("version: \"1\"\ncliVersion: a\n", "its cliVersion \"a\" is no version"),
     ] {
         let scratch = Scratch::new("project");
         scratch.put("PROJECT", text);
@@ -360,7 +378,7 @@ fn a_machine_that_refuses_is_told_with_the_remedy() {
 }
 
 /// What every project has to be: all of its Rust is Rust, nothing is left to fill in, and `PROJECT` says what is there.
-fn check(files: &BTreeMap<String, String>) {
+pub(super) fn check(files: &BTreeMap<String, String>) {
     for (path, text) in files {
         if path.ends_with(".rs")
             && let Err(error) = syn::parse_file(text)

@@ -4,8 +4,7 @@ use clap::Args;
 
 use super::{Manner, Names, Planned, Surroundings, changed};
 use crate::{
-    Error, File, Folder, Project,
-    kind::{self, Places},
+    Error, File, Folder, Project, kind,
     names::Version,
     project::Resource,
     templates::{conversion_module, rust},
@@ -30,7 +29,7 @@ pub struct CreateVersion {
 
 impl CreateVersion {
     pub(super) fn plan(&self, folder: &Folder, around: &Surroundings) -> Result<Planned, Error> {
-        let old = folder.project()?;
+        let old = folder.project(&around.version)?;
         let (group, version, of) = (self.names.group()?, self.names.version()?, self.names.kind()?);
         let Some(known) = old.find(&group, &of).filter(|known| known.origin.is_own()) else {
             let remedy = "kubewright create api makes its first version";
@@ -63,7 +62,7 @@ impl CreateVersion {
         let next =
             "Next: change its types and the conversion, and see that nothing is lost with:\n$ cargo test\n"
                 .to_owned();
-        Ok(Planned { changes, next })
+        Ok(Planned::new(changes, next))
     }
 }
 
@@ -75,7 +74,7 @@ fn copy(folder: &Folder, project: &Project, known: &Resource, version: &Version)
     };
     let types = Types::read(&path, &source, &known.hub)?;
     let mut files = vec![
-        File::new(kind::types_path(known, version), types.copied(version)?),
+        File::copied(kind::types_path(known, version), types.copied(version)?),
         conversion_file(project, known, &known.hub, version, &types.conversions(&known.kind, version)),
     ];
     let sample_path = kind::sample_path(known, &known.hub);
@@ -89,15 +88,12 @@ fn copy(folder: &Folder, project: &Project, known: &Resource, version: &Version)
         &format!("apiVersion: {group}/{}\n", known.hub),
         &format!("apiVersion: {group}/{version}\n"),
     );
-    files.push(File::new(kind::sample_path(known, version), sample));
-    let mut of_version = known.clone();
-    of_version.hub = version.clone();
-    let test = Places::of(project, &of_version).fill(include_str!("../../templates/tests/version.rs"));
-    files.push(File::new(format!("tests/it/{}_{version}.rs", known.file_name()), rust(project, &test)));
+    files.push(File::copied(kind::sample_path(known, version), sample));
+    files.push(kind::version_test(project, known, version));
     Ok(files)
 }
 
 fn conversion_file(project: &Project, known: &Resource, one: &Version, other: &Version, text: &str) -> File {
     let path = format!("{}/{}.rs", known.folder(), conversion_module(one, other));
-    File::new(path, rust(project, text))
+    File::copied(path, rust(project, text))
 }

@@ -35,7 +35,7 @@ pub struct CreateWebhook {
 
 impl CreateWebhook {
     pub(super) fn plan(&self, folder: &Folder, around: &Surroundings) -> Result<Planned, Error> {
-        let old = folder.project()?;
+        let old = folder.project(&around.version)?;
         let (group, version, of) = (self.names.group()?, self.names.version()?, self.names.kind()?);
         if !(self.defaulting || self.programmatic_validation || self.conversion) {
             let flags = "--defaulting, --programmatic-validation or --conversion";
@@ -76,7 +76,7 @@ impl CreateWebhook {
         let changes = changed(folder, &old, new, files, around, self.manner.force)?;
         let next =
             "Next: implement your new webhook, and see that the tests pass with:\n$ cargo test\n".to_owned();
-        Ok(Planned { changes, next })
+        Ok(Planned::new(changes, next))
     }
 
     /// Conversions are made with the versions that need them.

@@ -1,0 +1,83 @@
+// Copyright 2026 TakanariKo.
+// SPDX-License-Identifier: Apache-2.0
+
+//! What happens with each WhiteList: it has a Deployment, and whatever somebody does to that is undone.
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
+use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use kube::ResourceExt;
+use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, rbac::Verb};
+
+use super::{WhiteList, WhiteListStatus};
+
+/// When to reconcile, and with which rights.
+pub fn controller() -> Controller {
+    Controller::new("whitelist", WhiteListReconciler)
+        .for_kind::<WhiteList>()
+        .owns::<Deployment>()
+        .writes::<Deployment>([Verb::Create, Verb::Patch])
+        .writes_subresource::<WhiteList>("status", [Verb::Patch])
+}
+
+struct WhiteListReconciler;
+
+impl Reconciler for WhiteListReconciler {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        // What is gone needs nothing: what it owned goes with it.
+        let Some(object) = ctx.get::<WhiteList>(key) else {
+            return Ok(Outcome::Done);
+        };
+
+        // Creates it, or puts right what somebody changed; writes nothing when nothing differs.
+        let wanted = deployment(&object);
+        let deployment = ctx.ensure(&wanted, Some(&*object)).await?;
+
+        let status = deployment.object().status.as_ref();
+        let ready = status.and_then(|status| status.ready_replicas).unwrap_or(0);
+        let mut object = (*object).clone();
+        object.status = Some(WhiteListStatus {
+            ready: ready >= 1,
+        });
+        ctx.ensure_status(&object).await?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// The Deployment that there should be. It asks nobody: the same object gives the same Deployment. What is left out here
+/// is left to others.
+pub fn deployment(object: &WhiteList) -> Deployment {
+    let name = format!("{}-deployment", object.name_any());
+    let labels = Some([("deployment".to_owned(), name.clone())].into());
+    let container = Container {
+        name: "nginx".to_owned(),
+        image: Some("nginx".to_owned()),
+        ..Container::default()
+    };
+    Deployment {
+        metadata: ObjectMeta {
+            name: Some(name),
+            namespace: object.namespace(),
+            ..ObjectMeta::default()
+        },
+        spec: Some(DeploymentSpec {
+            replicas: Some(1),
+            selector: LabelSelector {
+                match_labels: labels.clone(),
+                ..LabelSelector::default()
+            },
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels,
+                    ..ObjectMeta::default()
+                }),
+                spec: Some(PodSpec {
+                    containers: vec![container],
+                    ..PodSpec::default()
+                }),
+            },
+            ..DeploymentSpec::default()
+        }),
+        ..Deployment::default()
+    }
+}

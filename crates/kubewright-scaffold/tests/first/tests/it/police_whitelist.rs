@@ -1,0 +1,48 @@
+// Copyright 2026 TakanariKo.
+// SPDX-License-Identifier: Apache-2.0
+
+//! WhiteList of police.foo.bar.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::ResourceExt;
+use kubewright::testing::Cluster;
+
+use foo_bar::{kinds::police::whitelist::WhiteList, operator};
+
+const SAMPLE: &str = include_str!("../../config/samples/police_v1beta1_whitelist.yaml");
+const NAME: &str = "whitelist-sample";
+const DEPLOYMENT: &str = "whitelist-sample-deployment";
+
+/// The sample, once nobody has any more to do for it.
+async fn applied(cluster: &Cluster) -> WhiteList {
+    cluster.run(operator).await;
+    cluster.apply::<WhiteList>(SAMPLE).await;
+    cluster.settle().await;
+    cluster.get(NAME).await
+}
+
+#[kubewright::test]
+async fn the_sample_has_its_deployment_and_is_ready(cluster: Cluster) {
+    let sample = applied(&cluster).await;
+    let deployment = cluster.get::<Deployment>(DEPLOYMENT).await;
+    assert_eq!(deployment.owner_references()[0].name, NAME);
+    assert!(sample.status.is_some_and(|status| status.ready));
+}
+
+#[kubewright::test]
+async fn a_deleted_deployment_comes_back(cluster: Cluster) {
+    applied(&cluster).await;
+    let first = cluster.get::<Deployment>(DEPLOYMENT).await;
+    cluster.delete::<Deployment>(DEPLOYMENT).await;
+    cluster.settle().await;
+    let second = cluster.get::<Deployment>(DEPLOYMENT).await;
+    assert_ne!(first.uid(), second.uid());
+}
+
+#[kubewright::test]
+async fn the_deployment_goes_with_its_owner(cluster: Cluster) {
+    applied(&cluster).await;
+    cluster.delete::<WhiteList>(NAME).await;
+    cluster.settle().await;
+    assert!(!cluster.exists::<Deployment>(DEPLOYMENT).await);
+}
