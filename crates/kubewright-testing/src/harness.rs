@@ -32,7 +32,7 @@ pub struct Test {
     pub controllers: &'static str,
     /// How many simulated nodes there are.
     pub nodes: usize,
-    /// Namespaces besides those of every cluster.
+    /// Namespaces that it needs; its helpers act in the first.
     pub namespaces: &'static [&'static str],
     /// Under which seeds its body runs.
     pub seeds: Seeds,

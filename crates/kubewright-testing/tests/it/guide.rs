@@ -1,9 +1,10 @@
-//! The tests of docs/testing.md, and that they are what it shows.
+//! The tests of docs/testing.md and docs/faults.md, and that they are what these pages show.
 
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kubewright::testing::Cluster;
+use kubewright::testing::faults::{Kind, Mishap};
 use serde_json::json;
 
 use crate::copier::{operator, secret};
@@ -82,21 +83,64 @@ async fn another_replica_takes_over(cluster: Cluster) {
     cluster.eventually(async |cluster: Cluster| cluster.exists::<ConfigMap>("login").await).await;
 }
 
+#[kubewright::test(seeds = 20, faults)]
+async fn a_copy_has_the_keys_whatever_goes_wrong(cluster: Cluster) {
+    cluster.run(operator).await;
+    cluster.create(&secret("login", &["password"])).await;
+    cluster.settle().await;
+    assert!(cluster.exists::<ConfigMap>("login").await);
+
+    cluster.delete::<ConfigMap>("login").await;
+    cluster.settle().await;
+    assert!(cluster.exists::<ConfigMap>("login").await);
+}
+
+#[kubewright::test]
+async fn a_day_without_an_api_server_is_survived(cluster: Cluster) {
+    cluster.run(operator).await;
+    cluster.create(&secret("login", &["password"])).await;
+    cluster.settle().await;
+
+    let away = cluster.befall(Mishap::Restart, Duration::from_hours(24));
+    let meanwhile = async {
+        cluster.delete::<ConfigMap>("login").await;
+        cluster.advance(Duration::from_hours(1)).await;
+        assert!(!cluster.exists::<ConfigMap>("login").await);
+    };
+    tokio::join!(away, meanwhile);
+    cluster.settle().await;
+    assert!(cluster.exists::<ConfigMap>("login").await);
+}
+
 /// Without its indentation, so that a page may show a part of a function.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
+/// The pages that show code of this file, with how many pieces at least.
+const PAGES: [(&str, &str, usize); 2] = [
+    ("docs/testing.md", include_str!("../../../../docs/testing.md"), 6),
+    ("docs/faults.md", include_str!("../../../../docs/faults.md"), 2),
+];
+
 #[test]
 fn the_guide_shows_what_is_run_here() {
-    let guide = include_str!("../../../../docs/testing.md");
     let run = [lines(include_str!("guide.rs")), lines(include_str!("copier.rs"))].concat();
-    let blocks: Vec<_> =
-        guide.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert!(blocks.len() > 5, "{}", blocks.len());
-    for block in blocks {
-        let shown = lines(block);
-        let is_there = run.windows(shown.len()).any(|window| window == shown);
-        assert!(is_there, "docs/testing.md shows what is not run:\n{block}");
+    for (page, text, least) in PAGES {
+        let blocks: Vec<_> =
+            text.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        assert!(blocks.len() >= least, "{page}: {}", blocks.len());
+        for block in blocks {
+            let shown = lines(block);
+            let is_there = run.windows(shown.len()).any(|window| window == shown);
+            assert!(is_there, "{page} shows what is not run:\n{block}");
+        }
     }
+}
+
+#[test]
+fn the_guide_names_every_fault() {
+    let (_, page, _) = PAGES[1];
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    assert_eq!(rows.collect::<Vec<_>>(), Kind::ALL.map(Kind::name));
 }
