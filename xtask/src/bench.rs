@@ -1,5 +1,7 @@
 //! `cargo xtask bench`
 
+mod project;
+
 use std::{
     fs::File,
     io::{self, Write},
@@ -37,6 +39,8 @@ enum What {
     Operator(Operator),
     /// Memory and work of the operators of this repository, idle and with a thousand objects
     Operators(Figures),
+    /// From an empty folder to a sample that is healed: what a user waits for with each command
+    Project,
 }
 
 #[derive(clap::Args)]
@@ -115,6 +119,7 @@ pub(crate) fn bench(options: &Options) -> Result<()> {
         Some(What::Envtest(options)) => envtest(options),
         Some(What::Operator(options)) => operator(options),
         Some(What::Operators(options)) => figures(options),
+        Some(What::Project) => project::project(),
     }
 }
 

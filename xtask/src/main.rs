@@ -1,5 +1,5 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask acceptance`,
-//! `cargo xtask operators`, `cargo xtask bench`.
+//! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask bench`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
 //! leave out.
@@ -8,9 +8,13 @@ mod acceptance;
 mod bench;
 mod check;
 mod envtest;
+mod kubectl;
 mod openstack;
 mod operators;
+mod page;
+mod projects;
 mod run;
+mod running;
 mod summary;
 mod test;
 mod tools;
@@ -29,8 +33,10 @@ enum Task {
     Ci,
     /// Write docs/acceptance.md: which test shows which promise
     Acceptance,
-    /// Run every operator beside a real Kubernetes, and write docs/real-kubernetes.md
+    /// Run every operator beside a real Kubernetes, and write that section of docs/real-kubernetes.md
     Operators(operators::Options),
+    /// Deploy what the scaffold makes to a real Kubernetes, and write that section of docs/real-kubernetes.md
+    Projects(projects::Options),
     /// Measure a release build, and compare it with a real Kubernetes if one is given
     Bench(bench::Options),
 }
@@ -41,6 +47,7 @@ fn main() -> ExitCode {
         Task::Ci => check::ci(),
         Task::Acceptance => acceptance::write(),
         Task::Operators(options) => operators::operators(&options),
+        Task::Projects(options) => projects::projects(&options),
         Task::Bench(options) => bench::bench(&options),
     };
     match ran {

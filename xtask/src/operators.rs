@@ -3,30 +3,31 @@
 
 mod crowd;
 mod figures;
-mod kubectl;
 mod program;
 mod proof;
 
-use std::{fmt::Write as _, fs, path::PathBuf};
+use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
 
-pub(crate) use self::figures::{Options as Figures, figures};
 use self::{
     crowd::Crowd,
-    kubectl::Kubectl,
     program::{Place, cloud_at, shown},
-    proof::{Proof, Seen},
+    proof::Seen,
+};
+pub(crate) use self::{
+    figures::{Options as Figures, figures},
+    proof::Proof,
 };
 use crate::{
+    kubectl::Kubectl,
     openstack::OpenStack,
+    page,
     run::{cargo, run, target, workspace},
 };
 
-const HEAD: &str = "# The operators on a real Kubernetes
-
-";
+const TITLE: &str = "The operators";
 
 const TAIL: &str = "
 Each was installed by all that its `manifests` prints, applied on the server; ran as a process outside of the cluster, with a token
@@ -187,14 +188,14 @@ pub(crate) fn operators(options: &Options) -> Result<()> {
     let cloud = openstack.as_ref().map(|cloud| cloud_at(&cloud.url)).unwrap_or_default();
     let place = Place::new(target().join("debug"), target().join("operators"))?;
     let kubectl = Kubectl::new(&options.kubeconfig)?;
-    let mut page = format!(
-        "{HEAD}`cargo xtask operators --kubeconfig ...{}` wrote this page on {} with Kubewright {} and Kubernetes {}.\n\n",
+    let mut table = format!(
+        "`cargo xtask operators --kubeconfig ...{}` wrote this on {} with Kubewright {} and Kubernetes {}.\n\n",
         if options.openstack { " --openstack" } else { "" },
         kubectl.today()?,
         env!("CARGO_PKG_VERSION"),
         kubectl.version()?,
     );
-    page += "| operator | its sample | what was made is deleted | the sample is deleted | requests refused |\n|---|---|---|---|---|\n";
+    table += "| operator | its sample | what was made is deleted | the sample is deleted | requests refused |\n|---|---|---|---|---|\n";
     for one in chosen {
         let seen = one.show(&kubectl, &place, &cloud).with_context(|| one.name.to_owned())?;
         let line = format!(
@@ -202,11 +203,11 @@ pub(crate) fn operators(options: &Options) -> Result<()> {
             one.name, seen.made, seen.deleted, seen.gone, seen.refused
         );
         eprintln!("{line}");
-        writeln!(page, "{line}")?;
+        writeln!(table, "{line}")?;
     }
-    page += TAIL;
+    table += TAIL;
     match options.names.is_empty() {
-        true => fs::write(workspace().join("docs/real-kubernetes.md"), page).context("cannot write the page"),
+        true => page::write(TITLE, &table),
         false => Ok(()),
     }
 }

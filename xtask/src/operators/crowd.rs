@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::kubectl::Inside;
+use crate::kubectl::Inside;
 
 /// What is created, and how it is seen that all is as it should be.
 pub(super) struct Crowd {

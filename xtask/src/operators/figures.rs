@@ -18,12 +18,13 @@ use serde_json::{Value, json};
 use super::{
     Operator, chosen,
     crowd::{SERVERS, node},
-    kubectl::{Inside, Kubectl, eventually, wait},
-    program::{Place, Running, cloud_at, shown},
+    program::{Place, cloud_at, shown},
 };
 use crate::{
     bench::start_up,
+    kubectl::{Inside, Kubectl, eventually, wait},
     run::{cargo, run, target},
+    running::Running,
 };
 
 /// Where the objects are.

@@ -1,18 +1,15 @@
 //! An operator as a program beside a cluster: what installs it, and its process.
 
 use std::{
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Command,
 };
 
 use anyhow::{Context, Result, bail};
 
-use super::{
-    Operator,
-    kubectl::{Kubectl, eventually},
-};
-use crate::run::run;
+use super::Operator;
+use crate::{kubectl::Kubectl, running::Running};
 
 /// Where programs and what they leave behind are.
 pub(super) struct Place {
@@ -20,12 +17,6 @@ pub(super) struct Place {
     pub(super) programs: PathBuf,
     /// Manifests, kubeconfigs and logs.
     pub(super) folder: PathBuf,
-}
-
-/// A program that runs, until this is dropped.
-pub(super) struct Running {
-    process: Child,
-    log: PathBuf,
 }
 
 impl Place {
@@ -78,47 +69,9 @@ impl Operator {
         let kubeconfig = place.file(self, "kubeconfig");
         let config = kubectl.config_of(&format!("{}-system", self.account), self.account)?;
         fs::write(&kubeconfig, config.to_string())?;
-        let log = place.file(self, "log");
-        let told = File::create(&log)?;
         let mut command = Command::new(place.programs.join(self.program));
         command.args(arguments).env("KUBECONFIG", kubeconfig).envs(variables.iter().cloned());
-        command.stdin(Stdio::null()).stdout(told.try_clone()?).stderr(told);
-        Ok(Running { process: command.spawn().context("it does not start")?, log })
-    }
-}
-
-impl Running {
-    pub(super) fn id(&self) -> u32 {
-        self.process.id()
-    }
-
-    /// What it has written so far.
-    ///
-    /// # Errors
-    /// When that cannot be read.
-    pub(super) fn log(&self) -> Result<String> {
-        Ok(fs::read_to_string(&self.log)?)
-    }
-
-    /// Asks it to end, and waits until it has.
-    ///
-    /// # Errors
-    /// When it does not, or had ended before.
-    pub(super) fn end(&mut self) -> Result<()> {
-        if let Some(status) = self.process.try_wait()? {
-            bail!("it ended by itself ({status})");
-        }
-        run(Command::new("kill").args(["-TERM", &self.process.id().to_string()]))?;
-        let status = eventually("it ends", || Ok(self.process.try_wait()?))?;
-        if status.success() { Ok(()) } else { bail!("it ended with {status}") }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        Running::start(&mut command, &place.file(self, "log"))
     }
 }
 

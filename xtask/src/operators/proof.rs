@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::kubectl::{Inside, eventually, wait};
+use crate::kubectl::{Inside, eventually, wait};
 
 /// How long nothing has to happen.
 const QUIET: Duration = Duration::from_secs(5);
@@ -13,7 +13,7 @@ const QUIET: Duration = Duration::from_secs(5);
 const ALL: &str = "deployments,replicasets,pods,jobs,services,poddisruptionbudgets";
 
 /// What is to be seen.
-pub(super) enum Proof {
+pub(crate) enum Proof {
     /// So many objects of these resources belong to the sample, and come back when one of each is deleted.
     Heals(&'static [(&'static str, usize)]),
     /// One object of this resource belongs to the sample, after an annotation perhaps, and is not made again; the condition says
@@ -26,11 +26,11 @@ pub(super) enum Proof {
 }
 
 /// What was seen, for people.
-pub(super) struct Seen {
-    pub(super) made: String,
-    pub(super) deleted: String,
-    pub(super) gone: String,
-    pub(super) refused: usize,
+pub(crate) struct Seen {
+    pub(crate) made: String,
+    pub(crate) deleted: String,
+    pub(crate) gone: String,
+    pub(crate) refused: usize,
 }
 
 impl Proof {
@@ -38,7 +38,7 @@ impl Proof {
     ///
     /// # Errors
     /// When something else happens, or nothing.
-    pub(super) fn show(&self, inside: &Inside<'_>, sample: &str) -> Result<Seen> {
+    pub(crate) fn show(&self, inside: &Inside<'_>, sample: &str) -> Result<Seen> {
         let applied = inside.run(&["apply", "--validate=strict", "-f", sample, "-o", "json"])?;
         let applied: Value = serde_json::from_str(&applied)?;
         let it = Sample { inside, file: sample, uid: text(&applied, "/metadata/uid")? };

@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// Waits a while: the cluster is another program, and time is the machine's.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
-pub(super) fn wait(time: Duration) {
+pub(crate) fn wait(time: Duration) {
     thread::sleep(time);
 }
 
@@ -27,7 +27,7 @@ pub(super) fn wait(time: Duration) {
 ///
 /// # Errors
 /// When there is nothing for too long, or a look fails.
-pub(super) fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let mut waited = Duration::ZERO;
     loop {
         if let Some(found) = look()? {
@@ -42,29 +42,34 @@ pub(super) fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<Option<
 }
 
 /// A kubectl with a kubeconfig.
-pub(super) struct Kubectl {
+pub(crate) struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
 }
 
 /// The same in a namespace.
-pub(super) struct Inside<'a> {
+pub(crate) struct Inside<'a> {
     kubectl: &'a Kubectl,
     namespace: &'a str,
 }
 
 impl Kubectl {
-    pub(super) fn new(kubeconfig: &Path) -> Result<Self> {
+    pub(crate) fn new(kubeconfig: &Path) -> Result<Self> {
         let program = tools::kubectl().map_err(anyhow::Error::msg)?;
         let kubeconfig = kubeconfig.canonicalize().with_context(|| kubeconfig.display().to_string())?;
         Ok(Self { program, kubeconfig })
+    }
+
+    /// Which cluster.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
     }
 
     /// What it wrote to standard output.
     ///
     /// # Errors
     /// When it fails; with what it said.
-    pub(super) fn run(&self, arguments: &[&str]) -> Result<String> {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Result<String> {
         let mut command = Command::new(&self.program);
         let output = command.args(arguments).env("KUBECONFIG", &self.kubeconfig).output()?;
         if !output.status.success() {
@@ -73,25 +78,25 @@ impl Kubectl {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    pub(super) fn inside<'a>(&'a self, namespace: &'a str) -> Inside<'a> {
+    pub(crate) fn inside<'a>(&'a self, namespace: &'a str) -> Inside<'a> {
         Inside { kubectl: self, namespace }
     }
 
     /// The version of the API server.
-    pub(super) fn version(&self) -> Result<String> {
+    pub(crate) fn version(&self) -> Result<String> {
         let version: Value = serde_json::from_str(&self.run(&["get", "--raw", "/version"])?)?;
         Ok(version["gitVersion"].as_str().context("it has a version")?.to_owned())
     }
 
     /// The date, as the API server knows it.
-    pub(super) fn today(&self) -> Result<String> {
+    pub(crate) fn today(&self) -> Result<String> {
         let asked = ["create", "namespace", "kubewright-today", "--dry-run=server", "-o"];
         let time = self.run(&[&asked[..], &["jsonpath={.metadata.creationTimestamp}"]].concat())?;
         Ok(time.chars().take(10).collect())
     }
 
     /// A kubeconfig with a token of a service account.
-    pub(super) fn config_of(&self, namespace: &str, account: &str) -> Result<Value> {
+    pub(crate) fn config_of(&self, namespace: &str, account: &str) -> Result<Value> {
         let mut config: Value = serde_json::from_str(&self.run(&[
             "config",
             "view",
@@ -111,12 +116,12 @@ impl Kubectl {
 
 impl Inside<'_> {
     /// As [`Kubectl::run`].
-    pub(super) fn run(&self, arguments: &[&str]) -> Result<String> {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Result<String> {
         self.kubectl.run(&[arguments, &["--namespace", self.namespace]].concat())
     }
 
     /// The objects of some resources (with commas).
-    pub(super) fn all(&self, resources: &str) -> Result<Vec<Value>> {
+    pub(crate) fn all(&self, resources: &str) -> Result<Vec<Value>> {
         let list: Value = serde_json::from_str(&self.run(&["get", resources, "-o", "json"])?)?;
         Ok(list["items"].as_array().cloned().unwrap_or_default())
     }
