@@ -25,17 +25,19 @@ const STATE: &str = ".shell";
 pub(crate) struct Shell {
     home: PathBuf,
     path: OsString,
+    built: PathBuf,
     background: Vec<Child>,
     patient_until: Instant,
 }
 
 impl Shell {
-    /// A shell in this folder, with these programs on its path.
-    pub(crate) fn new(home: &Path, programs: &[PathBuf]) -> Self {
+    /// A shell in this folder, with these programs on its path, in which cargo builds into the folder `built`.
+    pub(crate) fn new(home: &Path, programs: &[PathBuf], built: PathBuf) -> Self {
         let folders = programs.iter().filter_map(|program| program.parent()).map(Path::to_owned);
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(folders.chain(env::split_paths(&path))).expect("the path can be extended");
-        Self { home: home.to_owned(), path, background: Vec::new(), patient_until: Instant::now() + PATIENCE }
+        let patient_until = Instant::now() + PATIENCE;
+        Self { home: home.to_owned(), path, built, background: Vec::new(), patient_until }
     }
 
     /// Writes a file of the page's, in the folder that the shell is in.
@@ -107,6 +109,7 @@ impl Shell {
         for (variable, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             bash.env(variable, env::var_os(variable).unwrap_or_else(|| home.join(folder).into()));
         }
+        bash.env("CARGO_TARGET_DIR", &self.built);
         // Nobody debugs what is built here.
         bash.env("CARGO_PROFILE_DEV_DEBUG", "0");
         bash.env("HOME", &self.home).env_remove("KUBECONFIG");
