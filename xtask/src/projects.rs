@@ -53,9 +53,10 @@ struct Project {
 enum Promise {
     /// It makes these, and makes them again.
     Heals { sample: &'static str, children: &'static [(&'static str, usize)] },
-    /// It says of these objects that they are ready.
-    Ready(&'static [&'static str]),
-    /// The same, and what its webhooks are for: another version of the first of them, and a name that they refuse.
+    /// The sample is in no namespace: it makes this Deployment in `default`, and makes it again.
+    HealsInDefault { child: &'static str },
+    /// It says of these objects that they are ready, and does what its webhooks are for: another version of the first of them, and
+    /// a name that they refuse.
     Served { ready: &'static [&'static str], version: &'static str, refused: &'static str },
     /// It watches what others made, and writes nothing.
     Watches,
@@ -75,7 +76,7 @@ const PROJECTS: [Project; 5] = [
     Project {
         folder: "cluster-scoped",
         name: "cluster-scoped",
-        promise: Promise::Ready(&["harbours.fleet.example.com/harbour-sample"]),
+        promise: Promise::HealsInDefault { child: "harbour-sample-deployment" },
     },
     Project {
         folder: "multigroup",
@@ -149,7 +150,7 @@ impl Project {
 
         let log = folder.join(format!("{}.log", self.folder));
         let mut running = self.start(kubectl, &log)?;
-        let seen = self.promise.show(&kubectl.inside(&namespace), &self.root().join("config/samples"))?;
+        let seen = self.promise.show(kubectl, &namespace, &self.root().join("config/samples"))?;
         running.end()?;
         let refused = running.log()?.lines().filter(|line| line.contains("is forbidden")).count();
         if refused > 0 {
@@ -202,16 +203,23 @@ impl Promise {
     ///
     /// # Errors
     /// When something else happens, or nothing.
-    fn show(&self, inside: &Inside<'_>, samples: &Path) -> Result<String> {
+    fn show(&self, kubectl: &Kubectl, namespace: &str, samples: &Path) -> Result<String> {
+        let inside = &kubectl.inside(namespace);
         match self {
             Self::Heals { sample, children } => {
                 let sample = samples.join(sample).display().to_string();
                 let seen = Proof::Heals(children).show(inside, &sample)?;
                 Ok(format!("{}: {}; the sample is deleted: {}", seen.made, seen.deleted, seen.gone))
             }
-            Self::Ready(objects) => {
-                with_samples(inside, samples, || ready(inside, objects))?;
-                Ok(format!("{} says that it is ready", objects.join(", ")))
+            Self::HealsInDefault { child } => {
+                let default = kubectl.inside("default");
+                with_samples(&default, samples, || {
+                    let first = there(&default, child, None)?;
+                    default.run(&["delete", "deployment", child])?;
+                    there(&default, child, Some(&first)).map(drop)
+                })?;
+                eventually("it goes with its owner", || Ok(uid(&default, child)?.is_empty().then_some(())))?;
+                Ok("1 deployments in `default`: it is deleted, and is back; the sample is deleted: nothing is left".to_owned())
             }
             Self::Served { ready: objects, version, refused } => {
                 with_samples(inside, samples, || {
@@ -242,6 +250,19 @@ fn with_samples(inside: &Inside<'_>, samples: &Path, look: impl FnOnce() -> Resu
     look()?;
     inside.run(&["delete", "--ignore-not-found", "--timeout=90s", "-f", &samples])?;
     Ok(())
+}
+
+/// The uid of a Deployment, empty where there is none.
+fn uid(inside: &Inside<'_>, name: &str) -> Result<String> {
+    inside.run(&["get", "deployment", name, "--ignore-not-found", "-o", "jsonpath={.metadata.uid}"])
+}
+
+/// The uid of a Deployment, once there is one that is not this one.
+fn there(inside: &Inside<'_>, name: &str, but: Option<&str>) -> Result<String> {
+    eventually(&format!("there is {name}"), || {
+        let uid = uid(inside, name)?;
+        Ok((!uid.is_empty() && Some(&*uid) != but).then_some(uid))
+    })
 }
 
 /// Waits until objects say that they are ready.

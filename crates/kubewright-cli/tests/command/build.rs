@@ -116,6 +116,9 @@ fn last(package: &Path) -> (String, PathBuf) {
     (text("name"), text("layout").into())
 }
 
+/// Whether a step is to be seen, of a build after this one.
+type Look<'a> = dyn Fn(&(String, PathBuf)) -> bool + 'a;
+
 /// Kills it as soon as there is something to see of what it does; or when it has ended.
 #[test]
 fn a_build_that_is_killed_leaves_the_old_image_or_the_new_one() {
@@ -134,7 +137,7 @@ fn a_build_that_is_killed_leaves_the_old_image_or_the_new_one() {
             .flatten()
             .find_map(|entry| entry.file_name().to_string_lossy().starts_with('.').then(|| entry.path()))
     };
-    let steps: [(&str, &dyn Fn(&(String, PathBuf)) -> bool); 6] = [
+    let steps: [(&str, &Look<'_>); 6] = [
         ("it begins", &|_| unfinished().is_some()),
         ("its layer is written", &|_| {
             unfinished().is_some_and(|path| path.join("blobs/sha256/layer").exists())
