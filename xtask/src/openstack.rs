@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::{
     run::{run, target, workspace},
@@ -26,6 +27,23 @@ impl OpenStack {
         let started = run(&mut lab(&python, "setup")).and_then(|()| up(&python));
         let url = started.map_err(|error| format!("OpenStack's servers cannot be had: {error:#}"))?;
         Ok(Self { python, url })
+    }
+}
+
+impl OpenStack {
+    /// What a service answers to the user demo.
+    ///
+    /// # Errors
+    /// When it refuses.
+    pub(crate) fn ask(&self, method: &str, service: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+        let mut command = Command::new(&self.python);
+        command.arg(workspace().join("tests/openstack/ask.py")).args([method, service, path]);
+        command.args(body.map(Value::to_string));
+        let output = command.output().context("cannot run ask.py")?;
+        if !output.status.success() {
+            bail!("{method} {path}: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
     }
 }
 

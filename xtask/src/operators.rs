@@ -1,6 +1,7 @@
 //! `cargo xtask operators`: every operator as a program beside a real Kubernetes, and what became of its sample, as
 //! `docs/real-kubernetes.md`.
 
+mod cloud;
 mod crowd;
 mod figures;
 mod program;
@@ -185,7 +186,6 @@ pub(crate) fn operators(options: &Options) -> Result<()> {
     });
     run(&mut build)?;
     let openstack = options.openstack.then(OpenStack::start).transpose().map_err(anyhow::Error::msg)?;
-    let cloud = openstack.as_ref().map(|cloud| cloud_at(&cloud.url)).unwrap_or_default();
     let place = Place::new(target().join("debug"), target().join("operators"))?;
     let kubectl = Kubectl::new(&options.kubeconfig)?;
     let mut table = format!(
@@ -197,7 +197,7 @@ pub(crate) fn operators(options: &Options) -> Result<()> {
     );
     table += "| operator | its sample | what was made is deleted | the sample is deleted | requests refused |\n|---|---|---|---|---|\n";
     for one in chosen {
-        let seen = one.show(&kubectl, &place, &cloud).with_context(|| one.name.to_owned())?;
+        let seen = one.show(&kubectl, &place, openstack.as_ref()).with_context(|| one.name.to_owned())?;
         let line = format!(
             "| [{0}](../operators/{0}) | {1} | {2} | {3} | {4} |",
             one.name, seen.made, seen.deleted, seen.gone, seen.refused
@@ -219,20 +219,28 @@ fn chosen(names: &[String]) -> Vec<&'static Operator> {
 
 impl Operator {
     /// Installs it, runs it, has it show what it promises, and takes everything away again.
-    fn show(&self, kubectl: &Kubectl, place: &Place, cloud: &[(&str, String)]) -> Result<Seen> {
+    fn show(&self, kubectl: &Kubectl, place: &Place, openstack: Option<&OpenStack>) -> Result<Seen> {
         let namespace = format!("kubewright-{}", self.name);
         kubectl.run(&["create", "namespace", &namespace])?;
         let manifests = self.install(kubectl, place)?;
 
-        let mut running = self.start(kubectl, place, &[], cloud)?;
-        let inside = kubectl.inside(&namespace);
-        let mut seen = self.proof.show(&inside, &shown(&self.sample()))?;
+        let variables = openstack.map(|cloud| cloud_at(&cloud.url)).unwrap_or_default();
+        let mut running = self.start(kubectl, place, &[], &variables)?;
+        let (inside, sample) = (kubectl.inside(&namespace), shown(&self.sample()));
+        let mut seen = match openstack.filter(|_| self.needs_a_cloud()) {
+            Some(openstack) => cloud::show(openstack, &inside, place, &sample)?,
+            None => self.proof.show(&inside, &sample)?,
+        };
         running.end()?;
         seen.refused = running.log()?.lines().filter(|line| line.contains("is forbidden")).count();
 
         kubectl.run(&["delete", "--ignore-not-found", "--timeout=90s", "-f", &manifests])?;
         kubectl.run(&["delete", "namespace", "--timeout=90s", &namespace])?;
         Ok(seen)
+    }
+
+    fn needs_a_cloud(&self) -> bool {
+        self.name == "security-group"
     }
 
     fn sample(&self) -> PathBuf {

@@ -119,13 +119,14 @@ struct Client {
     tool: fn() -> Tool,
 }
 
-fn clients() -> [Client; 7] {
+fn clients() -> [Client; 8] {
     [
         Client { tests: "kubectl::", variable: "KUBECTL", tool: tools::kubectl },
         Client { tests: "tutorials::", variable: "KUBECTL", tool: tools::kubectl },
         Client { tests: "helm::", variable: "HELM", tool: tools::helm },
         Client { tests: "golden::", variable: "PYTHON", tool: tools::python },
         Client { tests: "process::", variable: "BUSYBOX", tool: tools::busybox },
+        Client { tests: "memcached::", variable: "MEMCACHED", tool: tools::memcached },
         Client { tests: "registry::", variable: "DOCKER_REGISTRY", tool: tools::docker_registry },
         Client { tests: "python::", variable: "PYTHON_WITH_CLIENT", tool: tools::python_with_client },
     ]

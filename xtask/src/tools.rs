@@ -95,6 +95,23 @@ pub(crate) fn docker_registry() -> Tool {
     }
 }
 
+/// memcached: the one of the machine, or Debian's, unpacked here, whose libraries have to be there.
+pub(crate) fn memcached() -> Tool {
+    let folder = tools().join("memcached");
+    let unpacked = folder.join("usr/bin/memcached");
+    if let Some(memcached) = find("memcached") {
+        return Ok(memcached);
+    }
+    if !unpacked.is_file() {
+        unpack_from_debian("memcached", &folder)
+            .map_err(|error| format!("there is no memcached, and Debian's cannot be had: {error:#}"))?;
+    }
+    match Command::new(&unpacked).arg("--version").output() {
+        Ok(output) if output.status.success() => Ok(unpacked),
+        _ => Err("Debian's memcached lacks libraries of this machine".to_owned()),
+    }
+}
+
 /// Unpacks a package of Debian into a folder, without installing it.
 fn unpack_from_debian(package: &str, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;

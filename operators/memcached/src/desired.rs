@@ -73,13 +73,10 @@ pub(crate) fn deployment(memcached: &Memcached) -> serde_json::Result<Deployment
 
 fn container(memcached: &Memcached) -> Value {
     let spec = &memcached.spec;
-    let mut command = vec![
-        "memcached".to_owned(),
-        format!("-m={}", spec.memory_megabytes),
-        format!("-c={}", spec.max_connections),
-        "-o".to_owned(),
-        "modern".to_owned(),
-    ];
+    // Words of their own: of `-c=1024` memcached reads `=1024`, and says that it has to be greater than 0.
+    let (memory, connections) = (spec.memory_megabytes.to_string(), spec.max_connections.to_string());
+    let command = ["memcached", "-m", &memory, "-c", &connections, "-o", "modern"];
+    let mut command: Vec<String> = command.map(str::to_owned).to_vec();
     command.extend(spec.extra_args.iter().cloned());
     let memory = format!("{}Mi", spec.memory_megabytes + OVERHEAD);
     let answers = json!({"tcpSocket": {"port": PORT}, "periodSeconds": 5});

@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(container.name, "memcached");
         assert_eq!(
             container.command.clone().expect("a command"),
-            ["memcached", "-m=64", "-c=1024", "-o", "modern"]
+            ["memcached", "-m", "64", "-c", "1024", "-o", "modern"]
         );
         assert!(wanted.budget.is_some());
         assert_eq!(plan.status.selector, "app=memcached,memcached_cr=cache");

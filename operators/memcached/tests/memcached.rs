@@ -265,25 +265,3 @@ async fn mc_04_it_comes_to_its_size_whatever_goes_wrong(cluster: Cluster) {
         )
         .await;
 }
-
-/// The real thing, where Debian's memcached is installed (`apt-get install memcached`): `cargo test -- --ignored`.
-#[tokio::test]
-#[ignore = "needs /usr/bin/memcached"]
-async fn mc_02_debians_memcached_answers_stats() {
-    let mut server = std::process::Command::new("/usr/bin/memcached")
-        .args(["-l", "127.0.0.1", "-p", "11299", "-U", "0", "-u", "nobody"])
-        .spawn()
-        .expect("memcached starts: apt-get install memcached");
-    let mut answer = stats::ask(("127.0.0.1", 11299)).await;
-    for _ in 0..50 {
-        if answer.is_ok() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        answer = stats::ask(("127.0.0.1", 11299)).await;
-    }
-    server.kill().expect("it is ours");
-    server.wait().expect("it ended");
-    let answer = answer.expect("it answers");
-    assert!(answer["version"].starts_with("1."), "{answer:?}");
-}

@@ -2,85 +2,14 @@
 //!
 //! Their image is made of a static busybox: `cargo xtask test` finds or fetches one.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Child;
 
 use kubewright_tests::{Up, needed};
 use serde_json::json;
 
-/// The commands that the image has.
-const COMMANDS: [&str; 8] = ["sh", "echo", "sleep", "cat", "httpd", "id", "date", "hostname"];
-
-/// A store of images of its own, with `busybox:latest` in it; gone when dropped.
-struct Images(PathBuf);
-
-impl Images {
-    fn with_busybox(test: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("kubewright-images-{test}-{}", std::process::id()));
-        let archive = folder.join("busybox.tar");
-        save(&folder, &archive);
-        let images = Self(folder);
-        let loaded = Command::new(needed("KUBEWRIGHT"))
-            .args(["image", "load", "--image-store"])
-            .arg(images.store())
-            .arg(&archive)
-            .output()
-            .expect("kubewright starts");
-        let told = String::from_utf8_lossy(&loaded.stdout);
-        assert!(told.starts_with("Loaded docker.io/library/busybox:latest"), "{told} {loaded:?}");
-        images
-    }
-
-    fn store(&self) -> PathBuf {
-        self.0.join("store")
-    }
-}
-
-impl Drop for Images {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Writes an image as `docker save` does.
-fn save(folder: &Path, archive: &Path) {
-    let (root, saved) = (folder.join("root"), folder.join("saved"));
-    fs::create_dir_all(root.join("bin")).expect("a folder");
-    fs::create_dir_all(&saved).expect("a folder");
-    fs::copy(needed("BUSYBOX"), root.join("bin/busybox")).expect("busybox is copied");
-    for command in COMMANDS {
-        symlink("busybox", root.join("bin").join(command)).expect("a link");
-    }
-    tar(&root, &saved.join("layer.tar"), &["bin"]);
-    let layer = fs::read(saved.join("layer.tar")).expect("the layer is there");
-    let digest = ring::digest::digest(&ring::digest::SHA256, &layer);
-    let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    let config = json!({
-        "architecture": if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" },
-        "os": "linux",
-        "config": {"Env": ["PATH=/bin"], "Cmd": ["sh"]},
-        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{digest}")]},
-    });
-    fs::write(saved.join("config.json"), config.to_string()).expect("it is written");
-    let manifest =
-        json!([{"Config": "config.json", "RepoTags": ["busybox:latest"], "Layers": ["layer.tar"]}]);
-    fs::write(saved.join("manifest.json"), manifest.to_string()).expect("it is written");
-    tar(&saved, archive, &["manifest.json", "config.json", "layer.tar"]);
-}
-
-fn tar(folder: &Path, archive: &Path, names: &[&str]) {
-    let mut tar = Command::new("tar");
-    tar.arg("-C")
-        .arg(folder)
-        .args(["--owner=0", "--group=0", "--numeric-owner", "-cf"])
-        .arg(archive)
-        .args(names);
-    assert!(tar.status().expect("tar starts").success());
-}
+use crate::images::Images;
 
 fn start(test: &str, images: &Images, more: &[&str]) -> Up {
     let store = images.store().display().to_string();

@@ -85,10 +85,6 @@ pub(crate) fn figures(options: &Options) -> Result<()> {
 }
 
 impl Operator {
-    fn needs_a_cloud(&self) -> bool {
-        self.name == "security-group"
-    }
-
     /// A row of the table.
     fn measure(&self, place: &Place, objects: usize) -> Result<String> {
         let kubeconfig = place.folder.join("kubeconfig");
@@ -138,15 +134,8 @@ impl Operator {
         if self.crowd.begins_with_the_sample {
             inside.run(&["apply", "-f", &shown(&self.sample())])?;
         }
-        create(inside, place, &self.crowd.list(objects))
+        place.create(inside, &self.crowd.list(objects))
     }
-}
-
-fn create(inside: &Inside<'_>, place: &Place, objects: &Value) -> Result<()> {
-    let file = place.folder.join("objects.json");
-    fs::write(&file, objects.to_string())?;
-    inside.run(&["create", "-f", &shown(&file)])?;
-    Ok(())
 }
 
 /// An operator that runs and serves its metrics.
@@ -265,7 +254,7 @@ impl Cloud {
         let nodes: Vec<Value> =
             servers.iter().enumerate().map(|(number, server)| node(number, server)).collect();
         let nodes = json!({"apiVersion": "v1", "kind": "List", "items": nodes});
-        create(&kubectl.inside(NAMESPACE), place, &nodes)?;
+        place.create(&kubectl.inside(NAMESPACE), &nodes)?;
         Ok(Self { url, _process: process })
     }
 }

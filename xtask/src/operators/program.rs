@@ -7,9 +7,13 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use super::Operator;
-use crate::{kubectl::Kubectl, running::Running};
+use crate::{
+    kubectl::{Inside, Kubectl},
+    running::Running,
+};
 
 /// Where programs and what they leave behind are.
 pub(super) struct Place {
@@ -23,6 +27,17 @@ impl Place {
     pub(super) fn new(programs: PathBuf, folder: PathBuf) -> Result<Self> {
         fs::create_dir_all(&folder)?;
         Ok(Self { programs, folder })
+    }
+
+    /// Creates objects of the cluster.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub(super) fn create(&self, inside: &Inside<'_>, objects: &Value) -> Result<()> {
+        let file = self.folder.join("objects.json");
+        fs::write(&file, objects.to_string())?;
+        inside.run(&["create", "-f", &shown(&file)])?;
+        Ok(())
     }
 
     fn file(&self, operator: &Operator, suffix: &str) -> PathBuf {

@@ -10,7 +10,7 @@ use crate::kubectl::{Inside, eventually, wait};
 /// How long nothing has to happen.
 const QUIET: Duration = Duration::from_secs(5);
 /// What operators make, and what is made of it.
-const ALL: &str = "deployments,replicasets,pods,jobs,services,poddisruptionbudgets";
+pub(super) const ALL: &str = "deployments,replicasets,pods,jobs,services,poddisruptionbudgets";
 
 /// What is to be seen.
 pub(crate) enum Proof {
@@ -144,7 +144,7 @@ impl Sample<'_> {
     }
 }
 
-fn text(object: &Value, pointer: &str) -> Result<String> {
+pub(super) fn text(object: &Value, pointer: &str) -> Result<String> {
     let found = object.pointer(pointer).and_then(Value::as_str);
     found.map(str::to_owned).with_context(|| format!("an object without {pointer}"))
 }
