@@ -36,7 +36,7 @@ impl Place {
     pub(super) fn create(&self, inside: &Inside<'_>, objects: &Value) -> Result<()> {
         let file = self.folder.join("objects.json");
         fs::write(&file, objects.to_string())?;
-        inside.run(&["create", "-f", &shown(&file)])?;
+        inside.run(&["create", "--validate=ignore", "-f", &shown(&file)])?;
         Ok(())
     }
 
