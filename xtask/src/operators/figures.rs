@@ -163,7 +163,9 @@ impl Measured {
         let port = free_port()?;
         let address = format!("127.0.0.1:{port}");
         let arguments = ["--metrics-secure=false", "--metrics-bind-address", &address];
-        let running = operator.start(kubectl, place, &arguments, variables)?;
+        let mut variables = variables.to_vec();
+        variables.push(("WEBHOOK_BIND_ADDRESS", format!("127.0.0.1:{}", free_port()?)));
+        let running = operator.start(kubectl, place, &arguments, &variables)?;
         let measured = Self { running, port };
         eventually("it serves its metrics", || Ok(measured.work().ok()))?;
         Ok(measured)
