@@ -9,7 +9,10 @@ mod upgrade;
 mod version;
 mod webhook;
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use clap::{Args, Subcommand};
 
@@ -74,6 +77,19 @@ pub struct Surroundings {
     pub version: String,
     /// The year, for the heads of files.
     pub year: i16,
+    /// Where the SDK of this version is.
+    pub sdk: Source,
+}
+
+/// Where the SDK of a version is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// It was released: cargo finds it by its version.
+    Registry,
+    /// It was not; the command was built in this checkout of Kubewright.
+    Checkout(PathBuf),
+    /// It was not, and nobody here knows where it is.
+    Unknown,
 }
 
 /// Whom a command may ask.
@@ -83,6 +99,12 @@ pub trait Ask {
     /// # Errors
     /// When the terminal fails.
     fn yes(&mut self, question: &str) -> io::Result<Option<bool>>;
+
+    /// What somebody says in a line; nothing when nobody is there.
+    ///
+    /// # Errors
+    /// When the terminal fails.
+    fn line(&mut self, question: &str) -> io::Result<Option<String>>;
 }
 
 /// What a command is about to do.
@@ -155,8 +177,8 @@ impl Command {
         match self {
             Self::Init(init) => init.plan(folder, around),
             Self::Create(Create::Api(create)) => create.plan(folder, around, ask),
-            Self::Create(Create::Webhook(create)) => create.plan(folder, around),
-            Self::Create(Create::Version(create)) => create.plan(folder, around),
+            Self::Create(Create::Webhook(create)) => create.plan(folder, around, ask),
+            Self::Create(Create::Version(create)) => create.plan(folder, around, ask),
             Self::Import(Import::Crd(import)) => import.plan(folder, around),
             Self::Upgrade(upgrade) => upgrade.plan(folder, around),
         }
@@ -191,21 +213,28 @@ pub struct Names {
 }
 
 impl Names {
-    fn group(&self) -> Result<names::Group, Error> {
-        names::Group::new(specified("group", self.group.as_deref())?)
+    fn group(&self, ask: &mut dyn Ask) -> Result<names::Group, Error> {
+        names::Group::new(&specified("group", "Group", self.group.as_deref(), ask)?)
     }
 
-    fn version(&self) -> Result<names::Version, Error> {
-        names::Version::new(specified("version", self.version.as_deref())?)
+    fn version(&self, ask: &mut dyn Ask) -> Result<names::Version, Error> {
+        names::Version::new(&specified("version", "Version", self.version.as_deref(), ask)?)
     }
 
-    fn kind(&self) -> Result<names::Kind, Error> {
-        names::Kind::new(specified("kind", self.kind.as_deref())?)
+    fn kind(&self, ask: &mut dyn Ask) -> Result<names::Kind, Error> {
+        names::Kind::new(&specified("kind", "Kind", self.kind.as_deref(), ask)?)
     }
 }
 
-fn specified<'a>(flag: &str, value: Option<&'a str>) -> Result<&'a str, Error> {
-    value.ok_or_else(|| Error::Usage(format!("Must specify --{flag}")))
+/// What a flag says, or whoever can be asked.
+fn specified(flag: &str, question: &str, value: Option<&str>, ask: &mut dyn Ask) -> Result<String, Error> {
+    match value {
+        Some(value) => Ok(value.to_owned()),
+        None => {
+            let said = ask.line(question).map_err(Error::io("ask at", "the terminal"))?;
+            said.ok_or_else(|| Error::Usage(format!("Must specify --{flag}")))
+        }
+    }
 }
 
 /// The change from one project to another, with `files` that come besides.

@@ -27,7 +27,7 @@ mod version;
 pub use change::{Change, ChangeSet, File, Found, Whose};
 pub use command::{
     Ask, Command, Create, CreateApi, CreateVersion, CreateWebhook, Import, ImportCrd, Init, Manner, Names,
-    Planned, Surroundings, Upgrade,
+    Planned, Source, Surroundings, Upgrade,
 };
 pub use error::Error;
 pub use folder::Folder;

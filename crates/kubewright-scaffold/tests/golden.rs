@@ -11,7 +11,7 @@ use std::{
 };
 
 use clap::Parser;
-use kubewright_scaffold::{Ask, Command, Folder, Surroundings};
+use kubewright_scaffold::{Ask, Command, Folder, Source, Surroundings};
 
 /// A folder of its own, removed at its end.
 struct Scratch(PathBuf);
@@ -34,6 +34,10 @@ impl Ask for Nobody {
     fn yes(&mut self, _: &str) -> io::Result<Option<bool>> {
         Ok(None)
     }
+
+    fn line(&mut self, _: &str) -> io::Result<Option<String>> {
+        Ok(None)
+    }
 }
 
 /// Where a project has what was scaffolded. It is the same once more, so it is not in `tests/projects`.
@@ -44,7 +48,7 @@ fn run(folder: &Path, line: &str) -> String {
         Ok(line) => line.command,
         Err(error) => panic!("{line}: {error}"),
     };
-    let around = Surroundings { version: env!("CARGO_PKG_VERSION").to_owned(), year: 2026 };
+    let around = Surroundings { version: env!("CARGO_PKG_VERSION").to_owned(), year: 2026, sdk: Source::Registry };
     let mut told = Vec::new();
     let result = command.run(&Folder::new(folder), &around, &mut Nobody, &mut told);
     result.unwrap_or_else(|error| panic!("{line}: {error}"));

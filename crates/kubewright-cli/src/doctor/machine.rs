@@ -77,32 +77,6 @@ fn is_at_least(told: &str, wanted: &str) -> bool {
     told.split_whitespace().nth(1).is_some_and(|version| numbers(version) >= numbers(wanted))
 }
 
-/// Whether the SDK that the project is built with is of the command's version.
-pub(super) fn sdk(project: &Project) -> Option<Finding> {
-    let lock = project.workspace.join("Cargo.lock");
-    let Ok(lock) = fs::read_to_string(&lock) else {
-        return Some(Finding::warning("SDK", "there is no Cargo.lock yet", "cargo generate-lockfile"));
-    };
-    let ours = env!("CARGO_PKG_VERSION");
-    let version = locked(&lock, "kubewright").or_else(|| locked(&lock, "kubewright-runtime"))?;
-    Some(match version == ours {
-        true => Finding::ok("SDK", format!("kubewright {version}")),
-        false => Finding::warning(
-            "SDK",
-            format!("the project is built with kubewright {version}, and this command is {ours}"),
-            format!("cargo update -p kubewright --precise {ours}, or take the command of the same version"),
-        ),
-    })
-}
-
-/// The version of a package in a Cargo.lock.
-fn locked(lock: &str, package: &str) -> Option<String> {
-    let name = format!("name = \"{package}\"");
-    let mut lines = lock.lines().skip_while(|line| *line != name);
-    let version = lines.nth(1)?.strip_prefix("version = \"")?;
-    Some(version.trim_end_matches('"').to_owned())
-}
-
 /// kubectl, the port of a control plane, and the room on the disk.
 pub(super) fn machine(project: Option<&Project>) -> Vec<Finding> {
     let kubectl = asked(command("kubectl", ["version", "--client", "--output=json"]));
@@ -156,12 +130,5 @@ mod tests {
             assert_eq!(is_at_least(&rustc(found), wanted), good, "{found} {wanted}");
         }
         assert!(!is_at_least("", "1.95"));
-    }
-
-    #[test]
-    fn the_version_of_the_sdk_is_read_from_cargo_lock() {
-        let lock = "[[package]]\nname = \"kube\"\nversion = \"5.0.0\"\n\n[[package]]\nname = \"kubewright\"\nversion = \"0.1.0\"\n";
-        assert_eq!(locked(lock, "kubewright").as_deref(), Some("0.1.0"));
-        assert_eq!(locked(lock, "wright"), None);
     }
 }

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod machine;
+mod sdk;
 
 use std::process::ExitCode;
 
@@ -81,7 +82,7 @@ pub(crate) async fn doctor(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
             Finding::warning("project", format!("{error:#}"), "needed by generate, install, run and build")
         }
     });
-    findings.extend(project.as_ref().ok().and_then(machine::sdk));
+    findings.extend(project.as_ref().ok().into_iter().flat_map(sdk::sdk));
     findings.extend(machine::machine(project.as_ref().ok()));
     findings.extend(cluster::cluster(&args.cluster).await);
     let text = match args.output {

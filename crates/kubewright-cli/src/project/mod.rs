@@ -79,6 +79,8 @@ pub(crate) struct Project {
     pub(crate) package: String,
     /// Its version.
     pub(crate) version: String,
+    /// Where it finds the SDK.
+    pub(crate) sdk: Option<Dependency>,
     /// The oldest Rust that it wants.
     pub(crate) rust_version: Option<String>,
     /// What Cargo.toml says of it.
@@ -88,6 +90,17 @@ pub(crate) struct Project {
     /// The name of the program.
     pub(crate) bin: String,
     release: bool,
+}
+
+/// A package that another depends on, as its Cargo.toml says.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Dependency {
+    /// The versions that will do.
+    pub(crate) req: String,
+    /// The registry or repository that it comes from; nothing for a folder.
+    pub(crate) source: Option<String>,
+    /// The folder.
+    pub(crate) path: Option<PathBuf>,
 }
 
 /// What is generated unless flags say otherwise: `[package.metadata.kubewright.generate]`.
@@ -173,6 +186,7 @@ impl Project {
             target: PathBuf::from(text(&metadata["target_directory"])),
             package: text(&package["name"]),
             version: text(&package["version"]),
+            sdk: dependency(package, "kubewright").or_else(|| dependency(package, "kubewright-runtime")),
             rust_version: package["rust_version"].as_str().map(str::to_owned),
             about,
             settings,
@@ -273,4 +287,9 @@ pub(crate) fn cargo() -> Command {
 /// What to say when cargo cannot be run.
 pub(crate) fn no_cargo(error: &io::Error) -> anyhow::Error {
     anyhow::anyhow!("cargo cannot be run ({error}): install Rust, see https://rustup.rs")
+}
+/// The dependency of a package on another.
+fn dependency(package: &Value, name: &str) -> Option<Dependency> {
+    let of_it = package["dependencies"].as_array()?.iter().find(|other| other["name"] == name)?;
+    Dependency::deserialize(of_it).ok()
 }

@@ -1,21 +1,27 @@
 //! `kubewright init`, `create`, `import` and `upgrade`.
 
+mod terminal;
+
 use std::{
-    env,
-    io::{self, BufRead, IsTerminal, Write},
+    env, fs, io,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use jiff::{Timestamp, tz::TimeZone};
-use kubewright_scaffold::{Ask, Command, Folder, Surroundings};
+use kubewright_scaffold::{Command, Folder, Source, Surroundings};
 use kubewright_world::World;
 
 use crate::complain;
 
+/// Whether this version is on crates.io, where cargo finds the SDK by its version.
+pub(crate) const RELEASED: bool = false;
+
 /// Does it in the folder of the process; 2 when the command line has to say something else, 1 when it cannot be done.
 pub(crate) fn run(command: &Command) -> ExitCode {
-    let around = Surroundings { version: env!("CARGO_PKG_VERSION").to_owned(), year: year() };
-    match command.run(&Folder::new("."), &around, &mut Terminal, &mut io::stdout()) {
+    let around =
+        Surroundings { version: env!("CARGO_PKG_VERSION").to_owned(), year: year(), sdk: where_the_sdk_is() };
+    match command.run(&Folder::new("."), &around, &mut terminal::Terminal, &mut io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&error.to_string());
@@ -31,27 +37,31 @@ fn year() -> i16 {
     then.unwrap_or_else(|| World::real().clock.now()).to_zoned(TimeZone::UTC).year()
 }
 
-/// Whoever sits at the terminal.
-struct Terminal;
+/// Where a new project finds the SDK. The checkout is looked for above this program, where it is run: what was the folder of
+/// its build says nothing about this machine.
+fn where_the_sdk_is() -> Source {
+    if RELEASED {
+        return Source::Registry;
+    }
+    let program = env::current_exe().and_then(|path| path.canonicalize());
+    let checkout =
+        program.ok().and_then(|path| path.ancestors().find(|folder| is_checkout(folder)).map(PathBuf::from));
+    checkout.map_or(Source::Unknown, Source::Checkout)
+}
 
-impl Ask for Terminal {
-    fn yes(&mut self, question: &str) -> io::Result<Option<bool>> {
-        let (input, mut output) = (io::stdin(), io::stderr());
-        if !input.is_terminal() {
-            return Ok(None);
-        }
-        loop {
-            write!(output, "{question} ")?;
-            output.flush()?;
-            let mut line = String::new();
-            if input.lock().read_line(&mut line)? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            match line.trim().to_ascii_lowercase().as_str() {
-                "y" | "yes" => return Ok(Some(true)),
-                "n" | "no" => return Ok(Some(false)),
-                _ => {}
-            }
-        }
+fn is_checkout(folder: &Path) -> bool {
+    let manifest = fs::read_to_string(folder.join("crates/kubewright/Cargo.toml"));
+    manifest.is_ok_and(|text| text.lines().any(|line| line == "name = \"kubewright\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_released_when_the_workspace_is_published() {
+        let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml"));
+        let is_private = manifest.expect("the workspace").lines().any(|line| line == "publish = false");
+        assert_eq!(RELEASED, !is_private);
     }
 }

@@ -1,4 +1,4 @@
-//! `kubewright init` and `kubewright create` as a user runs them.
+//! `kubewright init`, `create` and `upgrade` as a user runs them.
 
 use std::{
     collections::BTreeMap,
@@ -8,6 +8,10 @@ use std::{
 };
 
 use super::{Folder, assert_refused};
+
+#[cfg(target_os = "linux")]
+#[path = "terminal.rs"]
+mod terminal;
 
 const INIT: &str = "init --domain foo.bar --project-name sample";
 const API: &str = "create api --group police --version v1beta1 --kind WhiteList";
@@ -82,4 +86,48 @@ fn a_killed_command_leaves_the_old_or_the_new() {
         );
         assert_eq!(files(&folder.0), whole, "{tenths}");
     }
+}
+
+/// There is no release yet, so the SDK is that of the checkout that the command was built in; a project can go elsewhere.
+#[test]
+fn the_sdk_of_a_new_project_is_where_the_command_was_built() {
+    let folder = Folder::new("scaffold-sdk");
+    let told = kubewright(&folder, INIT);
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let manifest = || fs::read_to_string(folder.0.join("Cargo.toml")).expect("written");
+    let line =
+        manifest().lines().find(|line| line.starts_with("kubewright = ")).expect("a dependency").to_owned();
+    match line.strip_prefix("kubewright = { path = \"") {
+        Some(path) => {
+            let sdk = folder.0.join(path.trim_end_matches("\" }"));
+            let text = fs::read_to_string(sdk.join("Cargo.toml")).expect("the SDK is there");
+            assert!(text.contains("name = \"kubewright\"\n"), "{text}");
+            assert!(told.contains("the SDK is that of "), "{told}");
+        }
+        // Built into a folder that is not below the checkout.
+        None => assert!(told.contains("cargo will not find the SDK before you say where it is"), "{told}"),
+    }
+    assert!(kubewright(&folder, "upgrade --sdk https://example.com/k.git#ab1").status.success());
+    assert!(manifest().contains("kubewright = { git = \"https://example.com/k.git\", rev = \"ab1\" }"));
+    let again = kubewright(&folder, "upgrade");
+    assert!(String::from_utf8_lossy(&again.stdout).starts_with("nothing to do"), "{again:?}");
+}
+
+#[test]
+fn an_upgrade_in_conflict_ends_with_1() {
+    let folder = Folder::new("scaffold-conflict");
+    assert!(kubewright(&folder, INIT).status.success());
+    for (place, text) in [("", "pub mod mine;\n"), (".kubewright/scaffold/", "pub mod theirs;\n")] {
+        let path = folder.0.join(place).join("src/lib.rs");
+        let lib = fs::read_to_string(&path).expect("written");
+        fs::write(&path, lib.replace("pub mod kinds;\n", text)).expect("written");
+    }
+    let refused = kubewright(&folder, "upgrade");
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{errors}");
+    assert!(
+        errors.contains("src/lib.rs; nothing was changed") && errors.contains("\n+pub mod kinds;\n"),
+        "{errors}"
+    );
+    assert_refused(&kubewright(&folder, "upgrade --conflicts"), 1, &["there are conflicts in src/lib.rs"]);
 }

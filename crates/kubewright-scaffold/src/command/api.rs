@@ -63,7 +63,8 @@ impl CreateApi {
         ask: &mut dyn Ask,
     ) -> Result<Planned, Error> {
         let old = folder.project(&around.version)?;
-        let (group, version, kind) = (self.names.group()?, self.names.version()?, self.names.kind()?);
+        let (group, version, kind) =
+            (self.names.group(ask)?, self.names.version(ask)?, self.names.kind(ask)?);
         let known = old.find(&group, &kind);
         if let Some(known) = known
             && !known.versions.contains(&version)

@@ -1,8 +1,10 @@
 //! `init`.
 
+use std::path::{Component, Path, PathBuf};
+
 use clap::Args;
 
-use super::{Manner, Planned, Surroundings, planned};
+use super::{Manner, Planned, Source, Surroundings, planned};
 use crate::{
     Error, Folder, Project, begin,
     names::{Domain, ProjectName},
@@ -29,7 +31,8 @@ pub struct Init {
     #[arg(long, visible_alias = "name")]
     pub project_name: Option<String>,
 
-    /// Where the SDK comes from: a version (0.1), a folder, or a repository (URL#revision) [default: this version]
+    /// Where the SDK comes from: a version (0.1), a folder, or a repository (URL#revision) [default: this version, or until it
+    /// is released the checkout that the command was built in]
     #[arg(long, value_name = "SDK")]
     pub sdk: Option<String>,
 
@@ -49,7 +52,7 @@ impl Init {
                 ProjectName::of_folder(name.as_deref().unwrap_or_default())?
             }
         };
-        let sdk = Sdk::parse(self.sdk.as_deref().unwrap_or(&around.version))?;
+        let (sdk, note) = self.sdk(folder, around)?;
         if let Some(owner) = &self.owner
             && (owner.trim().is_empty() || owner.chars().any(char::is_control))
         {
@@ -59,7 +62,59 @@ impl Init {
         let mut project = Project::new(&around.version, name, domain, self.license, around.year, sdk);
         project.owner.clone_from(&self.owner);
         let changes = planned(folder, begin::files(&project)?, Record::begin(folder)?, self.manner.force)?;
-        let next = "Next: define a resource with:\n$ kubewright create api\n".to_owned();
+        let next = format!("{note}Next: define a resource with:\n$ kubewright create api\n");
         Ok(Planned::new(changes, next))
+    }
+
+    /// Where the SDK comes from, and what is to be told of that.
+    fn sdk(&self, folder: &Folder, around: &Surroundings) -> Result<(Sdk, String), Error> {
+        if let Some(said) = &self.sdk {
+            return Ok((Sdk::parse(said)?, String::new()));
+        }
+        let version = &around.version;
+        let of_version = || Sdk::parse(version);
+        Ok(match &around.sdk {
+            Source::Registry => (of_version()?, String::new()),
+            Source::Checkout(checkout) => {
+                let from = folder.path().canonicalize().map_err(Error::io("find", folder.path()))?;
+                let sdk = Sdk::parse(&nearest(&from, &checkout.join("crates/kubewright")).to_string_lossy())?;
+                let note = format!(
+                    "kubewright {version} is not released: the SDK is that of {}. Before others build the project, \
+                     name a repository:\n$ kubewright upgrade --sdk URL#REVISION\n",
+                    checkout.display()
+                );
+                (sdk, note)
+            }
+            Source::Unknown => {
+                let note = format!(
+                    "kubewright {version} is not released: cargo will not find the SDK before you say where it is, as \
+                     crates/kubewright of a checkout or a repository:\n$ kubewright upgrade --sdk FOLDER|URL#REVISION\n"
+                );
+                (of_version()?, note)
+            }
+        })
+    }
+}
+
+/// The way from one folder to another: by way of a folder that has both, unless that is the root.
+fn nearest(from: &Path, to: &Path) -> PathBuf {
+    let shared = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
+    if shared < 2 {
+        return to.to_owned();
+    }
+    let up = from.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(shared)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_nearby_is_named_by_the_way_to_it() {
+        let way = |from: &str, to: &str| nearest(Path::new(from), Path::new(to)).display().to_string();
+        assert_eq!(way("/home/me/foo", "/home/me/k/crates/k"), "../k/crates/k");
+        assert_eq!(way("/home/me/k/x/y", "/home/me/k/crates/k"), "../../crates/k");
+        assert_eq!(way("/tmp/foo", "/home/me/k"), "/home/me/k");
     }
 }

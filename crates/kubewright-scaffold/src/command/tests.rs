@@ -18,6 +18,7 @@ struct Line {
 #[derive(Default)]
 pub(super) struct Somebody {
     answers: Vec<bool>,
+    lines: Vec<String>,
     pub(super) asked: Vec<String>,
 }
 
@@ -25,6 +26,11 @@ impl Ask for Somebody {
     fn yes(&mut self, question: &str) -> io::Result<Option<bool>> {
         self.asked.push(question.to_owned());
         Ok((!self.answers.is_empty()).then(|| self.answers.remove(0)))
+    }
+
+    fn line(&mut self, question: &str) -> io::Result<Option<String>> {
+        self.asked.push(question.to_owned());
+        Ok((!self.lines.is_empty()).then(|| self.lines.remove(0)))
     }
 }
 
@@ -39,7 +45,7 @@ pub(super) fn run_in(scratch: &Scratch, line: &str, year: i16) -> Result<String,
 }
 
 pub(super) fn surroundings(version: &str, year: i16) -> Surroundings {
-    Surroundings { version: version.to_owned(), year }
+    Surroundings { version: version.to_owned(), year, sdk: Source::Registry }
 }
 
 fn run_around(
@@ -200,6 +206,42 @@ fn kb_11_what_must_be_said_is_asked_for() {
 }
 
 #[test]
+fn what_is_not_said_is_asked_where_somebody_is() {
+    let scratch = begun("asked");
+    let lines = ["police", "v1beta1", "WhiteList"].map(str::to_owned).to_vec();
+    let mut somebody = Somebody { answers: vec![true, false], lines, ..Somebody::default() };
+    run_by(&scratch, "create api", &mut somebody).expect("made");
+    assert_eq!(
+        somebody.asked,
+        ["Group", "Version", "Kind", "Create Resource [y/n]", "Create Controller [y/n]"]
+    );
+    assert!(scratch.files().contains_key(TYPES));
+
+    let mut somebody = Somebody { lines: vec!["v1".to_owned()], ..Somebody::default() };
+    run_by(&scratch, "create version --group police --kind WhiteList", &mut somebody).expect("made");
+    assert_eq!(somebody.asked, ["Version"]);
+}
+
+#[test]
+fn until_there_is_a_release_a_project_is_told_where_the_sdk_is() {
+    let init = |source: Source| {
+        let scratch = Scratch::new("source");
+        let around = Surroundings { sdk: source, ..surroundings("0.1.0", 2018) };
+        let told = run_around(&scratch, INIT, &mut Somebody::default(), &around).expect("made");
+        (told, scratch.files()["Cargo.toml"].clone())
+    };
+    let (told, manifest) = init(Source::Checkout("/opt/kubewright".into()));
+    assert!(manifest.contains("kubewright = { path = \"/opt/kubewright/crates/kubewright\" }"), "{manifest}");
+    assert!(told.contains("0.1.0 is not released: the SDK is that of /opt/kubewright. "), "{told}");
+    assert!(told.contains("\n$ kubewright upgrade --sdk URL#REVISION\nNext: "), "{told}");
+
+    let (told, manifest) = init(Source::Unknown);
+    assert!(manifest.contains("kubewright = { version = \"0.1.0\" }"), "{manifest}");
+    assert!(told.contains("cargo will not find the SDK before you say where it is"), "{told}");
+    assert!(!init(Source::Registry).0.contains("released"));
+}
+
+#[test]
 fn kb_13_in_no_project_nothing_is_created() {
     let scratch = Scratch::new("kb-13-command");
     refused(&scratch, API, 1, &["Command must be run from a directory containing PROJECT"]);
@@ -305,6 +347,33 @@ fn webhooks_are_added_once_to_kinds_that_are_there() {
         1,
         &["the version that is stored, v1beta1"],
     );
+}
+
+#[test]
+fn hub_and_spokes_are_said_and_wrong_ones_are_refused() {
+    let scratch = with_kind("hub");
+    let of = |flags: &str| format!("create webhook --group police --kind WhiteList --conversion {flags}");
+    refused(&scratch, &of("--hub v1beta1"), 1, &["one version", "create version"]);
+    ok(&scratch, "create version --group police --version v1 --kind WhiteList --hub");
+    ok(&scratch, "create version --group police --version v2 --kind WhiteList");
+
+    for flags in
+        ["--hub v1", "--version v1", "--hub v1 --spoke v2,v1beta1", "--version v1 --hub v1 --spoke v2"]
+    {
+        let told = ok(&scratch, &of(flags));
+        let there = "nothing to write: WhiteList is converted between its hub v1 and v1beta1, v2 already\n";
+        assert_eq!(told, there, "{flags}");
+    }
+    refused(&scratch, &of("--hub v2"), 1, &["v2 is not the hub of WhiteList: v1 is", "create version --hub"]);
+    refused(&scratch, &of("--hub v3"), 1, &["no version v3, only v1beta1, v1, v2"]);
+    refused(&scratch, &of("--hub v1 --spoke v1"), 1, &["v1 is the hub", "cannot be a spoke"]);
+    refused(&scratch, &of("--hub v1 --spoke v3"), 1, &["no version v3 besides its hub v1"]);
+    refused(&scratch, &of("--hub v1 --spoke one"), 2, &["version must"]);
+    refused(&scratch, &of("--hub v1 --version v2"), 2, &["--version v2 and --hub v1 have to be the same"]);
+    let alone = "create webhook --group police --version v1 --kind WhiteList --defaulting";
+    refused(&scratch, &format!("{alone} --hub v1"), 2, &["--conversion"]);
+    let told = ok(&scratch, &format!("{alone} --conversion --hub v1"));
+    assert!(told.contains("/defaulting.rs\n"), "{told}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Manner, Names, Planned, Surroundings, changed};
+use super::{Ask, Manner, Names, Planned, Surroundings, changed};
 use crate::{
     Error, File, Folder, Project, kind,
     names::Version,
@@ -28,9 +28,14 @@ pub struct CreateVersion {
 }
 
 impl CreateVersion {
-    pub(super) fn plan(&self, folder: &Folder, around: &Surroundings) -> Result<Planned, Error> {
+    pub(super) fn plan(
+        &self,
+        folder: &Folder,
+        around: &Surroundings,
+        ask: &mut dyn Ask,
+    ) -> Result<Planned, Error> {
         let old = folder.project(&around.version)?;
-        let (group, version, of) = (self.names.group()?, self.names.version()?, self.names.kind()?);
+        let (group, version, of) = (self.names.group(ask)?, self.names.version(ask)?, self.names.kind(ask)?);
         let Some(known) = old.find(&group, &of).filter(|known| known.origin.is_own()) else {
             let remedy = "kubewright create api makes its first version";
             return Err(Error::Refused(format!(

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::{Manner, Names, Planned, Surroundings, changed};
-use crate::{Error, Folder, kind};
+use super::{Ask, Manner, Names, Planned, Surroundings, changed};
+use crate::{Error, Folder, kind, names::Version, project::Resource};
 
 /// What `create webhook` takes.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,11 @@ pub struct CreateWebhook {
     #[arg(long)]
     pub conversion: bool,
 
-    /// The versions that --conversion is to be for, besides --version
+    /// The version that --conversion goes by way of: the one that is stored [default: --version]
+    #[arg(long, value_name = "VERSION", requires = "conversion")]
+    pub hub: Option<String>,
+
+    /// The versions that --conversion is to be for, besides the hub [default: all of them]
     #[arg(long, value_name = "VERSIONS", requires = "conversion", value_delimiter = ',')]
     pub spoke: Vec<String>,
 
@@ -34,9 +38,14 @@ pub struct CreateWebhook {
 }
 
 impl CreateWebhook {
-    pub(super) fn plan(&self, folder: &Folder, around: &Surroundings) -> Result<Planned, Error> {
+    pub(super) fn plan(
+        &self,
+        folder: &Folder,
+        around: &Surroundings,
+        ask: &mut dyn Ask,
+    ) -> Result<Planned, Error> {
         let old = folder.project(&around.version)?;
-        let (group, version, of) = (self.names.group()?, self.names.version()?, self.names.kind()?);
+        let (group, version, of) = (self.names.group(ask)?, self.version(ask)?, self.names.kind(ask)?);
         if !(self.defaulting || self.programmatic_validation || self.conversion) {
             let flags = "--defaulting, --programmatic-validation or --conversion";
             return Err(Error::Usage(format!("Must specify {flags}")));
@@ -47,7 +56,9 @@ impl CreateWebhook {
                 "there is no {of} of group {group} in this project ({remedy})"
             )));
         };
-        if version != known.hub {
+        if self.hub.is_some() {
+            check_hub(known, &version)?;
+        } else if version != known.hub {
             let why = format!("webhooks work with the version that is stored, {}", known.hub);
             return Err(Error::Refused(format!(
                 "{of} {version}: {why}; the API server asks them about all versions"
@@ -74,13 +85,33 @@ impl CreateWebhook {
             *there = resource;
         }
         let changes = changed(folder, &old, new, files, around, self.manner.force)?;
+        if changes.changes.is_empty() {
+            let spokes: Vec<&str> = known.spokes().map(Version::as_str).collect();
+            let (hub, spokes) = (&known.hub, spokes.join(", "));
+            let head =
+                format!("nothing to write: {of} is converted between its hub {hub} and {spokes} already\n");
+            return Ok(Planned { head, ..Planned::new(changes, String::new()) });
+        }
         let next =
             "Next: implement your new webhook, and see that the tests pass with:\n$ cargo test\n".to_owned();
         Ok(Planned::new(changes, next))
     }
 
+    /// The version that is asked for: --hub says it, too.
+    fn version(&self, ask: &mut dyn Ask) -> Result<Version, Error> {
+        let Some(hub) = &self.hub else { return self.names.version(ask) };
+        let hub = Version::new(hub)?;
+        match &self.names.version {
+            Some(version) if version != hub.as_str() => {
+                let why = "webhooks work with the hub";
+                Err(Error::Usage(format!("--version {version} and --hub {hub} have to be the same: {why}")))
+            }
+            _ => Ok(hub),
+        }
+    }
+
     /// Conversions are made with the versions that need them.
-    fn check_conversion(&self, known: &crate::project::Resource) -> Result<(), Error> {
+    fn check_conversion(&self, known: &Resource) -> Result<(), Error> {
         if !self.conversion {
             return Ok(());
         }
@@ -92,6 +123,12 @@ impl CreateWebhook {
             )));
         }
         for spoke in &self.spoke {
+            if Version::new(spoke)? == known.hub {
+                return Err(Error::Refused(format!(
+                    "{} {spoke} is the hub: it cannot be a spoke, too",
+                    known.kind
+                )));
+            }
             if !known.spokes().any(|version| version.as_str() == spoke) {
                 return Err(Error::Refused(format!(
                     "{} has no version {spoke} besides its hub {} ({remedy})",
@@ -101,4 +138,25 @@ impl CreateWebhook {
         }
         Ok(())
     }
+}
+
+/// Refuses a hub that is not the version that is stored.
+fn check_hub(known: &Resource, hub: &Version) -> Result<(), Error> {
+    if *hub == known.hub {
+        return Ok(());
+    }
+    let (kind, stored) = (&known.kind, &known.hub);
+    Err(Error::Refused(match known.versions.contains(hub) {
+        true => format!(
+            "{hub} is not the hub of {kind}: {stored} is, the version that is stored (kubewright create version --hub makes a new \
+             version that is)"
+        ),
+        false => {
+            let versions: Vec<&str> = known.versions.iter().map(Version::as_str).collect();
+            format!(
+                "{kind} has no version {hub}, only {} (kubewright create version makes it)",
+                versions.join(", ")
+            )
+        }
+    }))
 }
