@@ -1,5 +1,6 @@
 //! Types of Rust from a CustomResourceDefinition that is somebody else's.
 
+mod literal;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -94,12 +95,17 @@ fn written(imported: &Imported, schema: &Value) -> Result<String, Error> {
     if let Some(status) = status {
         structs.add(&format!("{kind}Status"), status)?;
     }
-    let status = if status.is_some() { format!("    status = \"{kind}Status\",\n") } else { String::new() };
-    let scope = if imported.namespaced { "    namespaced,\n" } else { "" };
+    let mut says = vec![
+        format!("group = \"{group}\""),
+        format!("version = \"{version}\""),
+        format!("kind = \"{kind}\""),
+        format!("plural = \"{}\"", imported.plural),
+    ];
+    says.extend(imported.namespaced.then(|| "namespaced".to_owned()));
+    says.extend(status.map(|_| format!("status = \"{kind}Status\"")));
     let attribute = format!(
-        "#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize)]\n#[kube(\n    group = \"{group}\",\n    \
-         version = \"{version}\",\n    kind = \"{kind}\",\n    plural = \"{}\",\n{scope}{status}    schema = \"disabled\"\n)]\n",
-        imported.plural
+        "#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]\n#[kube(\n    {}\n)]\n",
+        says.join(",\n    ")
     );
     let head = format!("//! The kind {kind} in {version} of {group}, imported from its definition.\n\n");
     Ok(head + &structs.text(&attribute))

@@ -48,7 +48,8 @@ fn run(folder: &Path, line: &str) -> String {
         Ok(line) => line.command,
         Err(error) => panic!("{line}: {error}"),
     };
-    let around = Surroundings { version: env!("CARGO_PKG_VERSION").to_owned(), year: 2026, sdk: Source::Registry };
+    let around =
+        Surroundings { version: env!("CARGO_PKG_VERSION").to_owned(), year: 2026, sdk: Source::Registry };
     let mut told = Vec::new();
     let result = command.run(&Folder::new(folder), &around, &mut Nobody, &mut told);
     result.unwrap_or_else(|error| panic!("{line}: {error}"));
@@ -88,23 +89,32 @@ fn files(root: &Path) -> BTreeMap<String, String> {
     files
 }
 
+/// Where the project `project` is.
+fn committed(project: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/projects").join(project)
+}
+
 /// Runs the lines in a folder called `folder`, and compares what is there then with `tests/projects/<project>`.
 fn golden(project: &str, folder: &str, lines: &[&str]) {
-    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/projects").join(project);
+    golden_with(project, folder, lines, &BTreeMap::new());
+}
+
+/// The same, where somebody has put files of their own into the project once it has begun.
+fn golden_with(project: &str, folder: &str, lines: &[&str], own: &BTreeMap<String, String>) {
+    let committed = committed(project);
     if env::var("KUBEWRIGHT_GOLDEN").is_ok_and(|wish| wish == "write") {
         let _ = fs::remove_dir_all(&committed);
         fs::create_dir_all(&committed).expect("a folder");
-        let scratch = scaffolded(project, folder, lines);
+        let scratch = scaffolded(project, folder, lines, own);
         for (name, text) in files(&scratch.0.join(folder)) {
             let path = committed.join(&name);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-            fs::write(&path, text).expect("written");
+            put(&path, &text);
             let mode = fs::metadata(scratch.0.join(folder).join(&name)).expect("there").permissions();
             fs::set_permissions(&path, mode).expect("set");
         }
         return;
     }
-    let scratch = scaffolded(project, folder, lines);
+    let scratch = scaffolded(project, folder, lines, own);
     let (made, kept) = (files(&scratch.0.join(folder)), files(&committed));
     let remedy = "KUBEWRIGHT_GOLDEN=write cargo test -p kubewright-scaffold --test golden";
     assert_eq!(made.keys().collect::<Vec<_>>(), kept.keys().collect::<Vec<_>>(), "{remedy}");
@@ -113,13 +123,20 @@ fn golden(project: &str, folder: &str, lines: &[&str]) {
     }
 }
 
-fn scaffolded(project: &str, folder: &str, lines: &[&str]) -> Scratch {
+fn put(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    fs::write(path, text).expect("written");
+}
+
+fn scaffolded(project: &str, folder: &str, lines: &[&str], own: &BTreeMap<String, String>) -> Scratch {
     let scratch = env::temp_dir().join(format!("kubewright-golden-{project}-{}", std::process::id()));
     let path = scratch.join(folder);
     fs::create_dir_all(&path).expect("a folder");
     let scratch = Scratch(scratch);
-    for line in lines {
+    for (index, line) in lines.iter().enumerate() {
         run(&path, line);
+        let own = own.iter().filter(|_| index == 0);
+        own.for_each(|(name, text)| put(&path.join(name), text));
     }
     is_up_to_date(&path);
     fs::remove_dir_all(path.join(".kubewright")).expect("removed");
@@ -202,6 +219,25 @@ fn an_image_is_deployed_in_a_size() {
     );
 }
 
+/// Definitions of others become types, whose own definitions are compared with them (`tests/definitions.rs` there).
+#[test]
+fn definitions_of_others_are_imported() {
+    let is_own = |name: &String| name.starts_with("crds/") || name == "tests/definitions.rs";
+    let own = files(&committed("imported")).into_iter().filter(|(name, _)| is_own(name)).collect();
+    golden_with(
+        "imported",
+        "imported",
+        &[
+            "kubewright init --domain example.com --license mit --sdk ../../../crates/kubewright",
+            "kubewright import crd crds/certificates.yaml",
+            "kubewright import crd crds/routes.yaml",
+            "kubewright import crd crds/workflows.yaml",
+            "kubewright create api --group certs.example.com --version v1 --kind Certificate --resource=false --controller",
+        ],
+        &own,
+    );
+}
+
 /// Whatever kinds of less than 20 letters are called, `cargo fmt --check` of `.ci/run` finds nothing.
 #[test]
 fn what_is_scaffolded_is_formatted() {
@@ -222,7 +258,7 @@ fn what_is_scaffolded_is_formatted() {
             "kubewright create api --group core --version v1 --kind Pod --resource=false".to_owned(),
         ];
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let scratch = scaffolded(&format!("formatted-{kind}"), "sample", &lines);
+        let scratch = scaffolded(&format!("formatted-{kind}"), "sample", &lines, &BTreeMap::new());
         let mut rustfmt = process::Command::new("rustfmt");
         rustfmt.args(["--check", "--edition", "2024", "src/lib.rs", "src/main.rs", "tests/it/main.rs"]);
         let output = rustfmt.current_dir(scratch.0.join("sample")).output().expect("rustfmt is installed");

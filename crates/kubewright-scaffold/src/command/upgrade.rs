@@ -164,8 +164,8 @@ impl Merge<'_> {
             _ => text.to_owned(),
         };
         let (base, mine) = (raised(base), raised(theirs));
-        if file.path == manifest::MANIFEST && self.old.sdk != self.new.sdk && mine == theirs && base != theirs
-        {
+        let elsewhere = || manifest::raised(&mine, &self.new.sdk, &self.old.sdk) == mine;
+        if file.path == manifest::MANIFEST && self.old.sdk != self.new.sdk && elsewhere() {
             self.notes += "Cargo.toml does not say where the SDK comes from as it was scaffolded: raise it where that is said\n";
         }
         if base == file.text {

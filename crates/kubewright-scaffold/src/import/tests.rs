@@ -48,7 +48,7 @@ fn fields_have_the_types_that_the_schema_says() {
     for line in [
         "    /// Where it is\n    /// kept.\n    #[serde(rename = \"secretName\")]\n    pub secret_name: String,\n",
         "    pub dns_names: Option<Vec<String>>,\n",
-        "    /// One of \"A\", \"B\".\n",
+        "    #[schemars(extend(\"enum\" = [\"A\", \"B\"]))]\n",
         "    pub type_: Option<String>,\n",
         "    pub port: Option<IntOrString>,\n",
         "    pub size: Option<i32>,\n",
@@ -57,7 +57,6 @@ fn fields_have_the_types_that_the_schema_says() {
         "    pub issuer_ref: Option<CertificateSpecIssuerRef>,\n",
         "pub struct CertificateSpecIssuerRef {\n    pub name: String,\n}\n",
         "    pub rules: Option<Vec<CertificateSpecRulesItem>>,\n",
-        "    schema = \"disabled\"\n",
     ] {
         assert!(imported.text.contains(line), "{line} is missing: {}", imported.text);
     }
