@@ -10,6 +10,8 @@ use crate::{Error, names};
 
 /// How deep a schema may be.
 const DEPTH: usize = 24;
+/// The longest line that rustfmt leaves as it is, with its end.
+const LINE: usize = 101;
 /// How many structs one kind may have.
 const STRUCTS: usize = 4096;
 
@@ -165,7 +167,11 @@ fn declared(field: &str, ident: &str, mut type_: Type, required: bool, schema: &
     }
     let schemars = if required && nullable { "    #[schemars(required)]\n" } else { "" };
     let text = if !required || nullable { format!("Option<{}>", type_.text) } else { type_.text };
-    format!("{}{schemars}{}    pub {ident}: {text},\n", attribute(&serde), extended(&type_.rest, "    "))
+    let mut line = format!("    pub {ident}: {text},\n");
+    if line.len() > LINE {
+        line = format!("    pub {ident}:\n        {text},\n");
+    }
+    format!("{}{schemars}{}{line}", attribute(&serde), extended(&type_.rest, "    "))
 }
 
 /// A name that is not taken yet, which it is then.
