@@ -2,7 +2,6 @@
 
 use std::{
     ffi::OsStr,
-    fs,
     net::{Ipv4Addr, TcpListener},
     path::Path,
     process::{Command, Stdio},
