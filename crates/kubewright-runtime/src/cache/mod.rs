@@ -6,6 +6,7 @@
 mod index;
 mod informer;
 mod keeper;
+mod order;
 mod outage;
 mod own;
 mod raw;

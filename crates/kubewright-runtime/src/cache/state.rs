@@ -1,13 +1,11 @@
 //! What is known of the objects of one kind, as plain data: no watch, no task, no lock.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use kube::api::ObjectMeta;
 
 use super::{
+    order::Objects,
     own::{Audience, News as NewsFor, OwnWrites},
     tombstones::{Tombstones, Until},
     version::{is_newer, uid, version},
@@ -62,12 +60,8 @@ pub(super) struct Ticket {
 ///
 /// The newer resource version wins, so a late watch event never hides what a write returned. Where nothing is left to
 /// compare with, tombstones keep what is late from coming back.
-#[derive(Debug)]
 pub(super) struct State<K: ?Sized> {
-    objects: BTreeMap<Key, Arc<K>>,
-    /// The uid of each owner and the key of what it owns: most owners have one or two, so that sets of their own would be
-    /// mostly empty.
-    by_owner: BTreeSet<(String, Key)>,
+    objects: Objects<K>,
     tombstones: Tombstones,
     own: OwnWrites<K, Arc<Author>>,
     /// The number of the next write.
@@ -85,8 +79,7 @@ pub(super) struct State<K: ?Sized> {
 impl<K: AnyObject + ?Sized> State<K> {
     pub(super) fn new() -> Self {
         Self {
-            objects: BTreeMap::new(),
-            by_owner: BTreeSet::new(),
+            objects: Objects::new(),
             tombstones: Tombstones::default(),
             own: OwnWrites::new(),
             next_write: 0,
@@ -104,21 +97,14 @@ impl<K: AnyObject + ?Sized> State<K> {
     /// All objects, or those of a namespace, by key.
     pub(super) fn list(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
         match namespace {
-            None => self.objects.values().cloned().collect(),
-            Some(namespace) => self
-                .objects
-                .range(Key::namespaced(namespace, "")..)
-                .take_while(|(key, _)| key.namespace.as_deref() == Some(namespace))
-                .map(|(_, object)| object.clone())
-                .collect(),
+            None => self.objects.iter().cloned().collect(),
+            Some(namespace) => self.objects.of_namespace(namespace).cloned().collect(),
         }
     }
 
     /// The objects that name `uid` as an owner, by key.
     pub(super) fn owned_by(&self, uid: &str) -> Vec<Arc<K>> {
-        let from = (uid.to_owned(), Key::default());
-        let owned = self.by_owner.range(from..).take_while(|(owner, _)| owner == uid);
-        owned.filter_map(|(_, key)| self.objects.get(key).cloned()).collect()
+        self.objects.owned_by(uid).cloned().collect()
     }
 
     /// The watch, or a list, told of an object.
@@ -166,8 +152,9 @@ impl<K: AnyObject + ?Sized> State<K> {
         let Some(listed) = self.listed.take() else { return Vec::new() };
         self.lists += 1;
         self.tombstones.list_ended(self.lists);
-        let unlisted = |key: &&Key| !listed.contains(*key) && !self.unconfirmed.contains(*key);
-        let gone: Vec<Key> = self.objects.keys().filter(unlisted).cloned().collect();
+        let unlisted = |key: &Key| !listed.contains(key) && !self.unconfirmed.contains(key);
+        let known = self.objects.iter().map(|object| Key::named(object.metadata()));
+        let gone: Vec<Key> = known.filter(unlisted).collect();
         let gone: Vec<_> = gone.iter().filter_map(|key| self.end(key)).collect();
         self.own.listed().into_iter().chain(gone).collect()
     }
@@ -288,17 +275,8 @@ impl<K: AnyObject + ?Sized> State<K> {
         {
             return None;
         }
-        let old = self.objects.insert(key.clone(), new.clone());
+        let old = self.objects.insert(&new);
         self.unconfirmed.remove(key);
-        let before = old.as_ref().map(|old| old.metadata());
-        if !before.into_iter().flat_map(owners).eq(owners(new.metadata())) {
-            if let Some(before) = before {
-                self.unindex(key, before);
-            }
-            for owner in owners(new.metadata()) {
-                self.by_owner.insert((owner.to_owned(), key.clone()));
-            }
-        }
         Some(match old {
             Some(old) => Change::Updated { old, new },
             None => Change::Created(new),
@@ -315,7 +293,6 @@ impl<K: AnyObject + ?Sized> State<K> {
     fn remove(&mut self, key: &Key) -> Option<Change<K>> {
         let object = self.objects.remove(key)?;
         self.unconfirmed.remove(key);
-        self.unindex(key, object.metadata());
         self.bury_until_answered(key, object.metadata());
         Some(Change::Deleted(object))
     }
@@ -326,15 +303,4 @@ impl<K: AnyObject + ?Sized> State<K> {
             self.tombstones.add(key, uid(meta), version(meta), Until::Answered { write: self.next_write });
         }
     }
-
-    fn unindex(&mut self, key: &Key, meta: &ObjectMeta) {
-        for owner in owners(meta) {
-            self.by_owner.remove(&(owner.to_owned(), key.clone()));
-        }
-    }
-}
-
-/// The uids of an object's owners.
-fn owners(meta: &ObjectMeta) -> impl Iterator<Item = &str> {
-    meta.owner_references.iter().flatten().map(|owner| owner.uid.as_str())
 }

@@ -1,0 +1,168 @@
+//! Objects in the order of their keys, and of their owners: sets without copies of what the objects say themselves.
+
+use std::{
+    borrow::Borrow,
+    cmp::Ordering,
+    collections::{BTreeSet, btree_set},
+    iter,
+    ops::Bound,
+    sync::Arc,
+};
+
+use kube::api::ObjectMeta;
+
+use crate::{Key, object::AnyObject};
+
+/// The place of something in a set: by the uid of an owner (none in a set of all objects), namespace and name.
+type Place<'a> = (&'a str, Option<&'a str>, &'a str);
+
+/// What has a place in a set, and finds what is at that place.
+trait Placed {
+    fn place(&self) -> Place<'_>;
+}
+
+impl PartialEq for dyn Placed {
+    fn eq(&self, other: &Self) -> bool {
+        self.place() == other.place()
+    }
+}
+
+impl Eq for dyn Placed {}
+
+impl PartialOrd for dyn Placed {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for dyn Placed {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.place().cmp(&other.place())
+    }
+}
+
+impl Placed for Key {
+    fn place(&self) -> Place<'_> {
+        ("", self.namespace.as_deref(), &self.name)
+    }
+}
+
+/// An owner's uid, and the first key.
+struct First(String);
+
+impl Placed for First {
+    fn place(&self) -> Place<'_> {
+        (&self.0, None, "")
+    }
+}
+
+/// An object; as one of the owner whose place among its owners this is, or on its own.
+struct Entry<K: ?Sized> {
+    object: Arc<K>,
+    owner: Option<u32>,
+}
+
+impl<K: AnyObject + ?Sized> Placed for Entry<K> {
+    fn place(&self) -> Place<'_> {
+        let meta = self.object.metadata();
+        let owner = self.owner.and_then(|owner| owners(meta).nth(owner as usize)).unwrap_or_default();
+        (owner, meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default())
+    }
+}
+
+impl<K: AnyObject + ?Sized> Borrow<dyn Placed> for Entry<K> {
+    fn borrow(&self) -> &(dyn Placed + 'static) {
+        self
+    }
+}
+
+impl<K: AnyObject + ?Sized> PartialEq for Entry<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.place() == other.place()
+    }
+}
+
+impl<K: AnyObject + ?Sized> Eq for Entry<K> {}
+
+impl<K: AnyObject + ?Sized> PartialOrd for Entry<K> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K: AnyObject + ?Sized> Ord for Entry<K> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.place().cmp(&other.place())
+    }
+}
+
+/// The uids of an object's owners.
+fn owners(meta: &ObjectMeta) -> impl Iterator<Item = &str> {
+    meta.owner_references.iter().flatten().map(|owner| owner.uid.as_str())
+}
+
+/// Objects by key, and by owner and key.
+pub(super) struct Objects<K: ?Sized> {
+    all: BTreeSet<Entry<K>>,
+    owned: BTreeSet<Entry<K>>,
+}
+
+impl<K: AnyObject + ?Sized> Objects<K> {
+    pub(super) fn new() -> Self {
+        Self { all: BTreeSet::new(), owned: BTreeSet::new() }
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<&Arc<K>> {
+        self.all.get(key as &dyn Placed).map(|entry| &entry.object)
+    }
+
+    /// All of them, by key.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<K>> {
+        self.all.iter().map(|entry| &entry.object)
+    }
+
+    /// Those of a namespace, by key.
+    pub(super) fn of_namespace(&self, namespace: &str) -> impl Iterator<Item = &Arc<K>> {
+        from(&self.all, &Key::namespaced(namespace, ""))
+            .map(|entry| &entry.object)
+            .take_while(move |object| object.metadata().namespace.as_deref() == Some(namespace))
+    }
+
+    /// Those that name `uid` as an owner, by key.
+    pub(super) fn owned_by(&self, uid: &str) -> impl Iterator<Item = &Arc<K>> {
+        let first = First(uid.to_owned());
+        from(&self.owned, &first).take_while(move |entry| entry.place().0 == uid).map(|entry| &entry.object)
+    }
+
+    /// Puts an object in the place of the one that has its key, which is returned.
+    pub(super) fn insert(&mut self, object: &Arc<K>) -> Option<Arc<K>> {
+        let old = self.all.replace(Entry { object: object.clone(), owner: None });
+        if let Some(old) = &old {
+            self.disown(&old.object);
+        }
+        for (owner, _) in iter::zip(0.., owners(object.metadata())) {
+            self.owned.replace(Entry { object: object.clone(), owner: Some(owner) });
+        }
+        old.map(|old| old.object)
+    }
+
+    pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<K>> {
+        let object = self.all.take(key as &dyn Placed)?.object;
+        self.disown(&object);
+        Some(object)
+    }
+
+    fn disown(&mut self, object: &Arc<K>) {
+        for (owner, _) in iter::zip(0.., owners(object.metadata())) {
+            self.owned.remove(&Entry { object: object.clone(), owner: Some(owner) });
+        }
+    }
+}
+
+/// What stands at a place, and behind it.
+fn from<'a, K: AnyObject + ?Sized>(
+    entries: &'a BTreeSet<Entry<K>>,
+    place: &(dyn Placed + 'static),
+) -> btree_set::Range<'a, Entry<K>> {
+    entries.range::<dyn Placed, _>((Bound::Included(place), Bound::Unbounded))
+}
