@@ -45,7 +45,7 @@ enum What {
 
 #[derive(clap::Args)]
 struct Operator {
-    /// The kubeconfig of a real control plane; otherwise the API server is `kubewright up`
+    /// The kubeconfig of a real control plane, on which all is measured once more after `kubewright up`
     #[arg(long, value_name = "KUBECONFIG")]
     reference: Option<PathBuf>,
 
@@ -53,9 +53,9 @@ struct Operator {
     #[arg(long, value_name = "COMMAND")]
     beside: Vec<String>,
 
-    /// How many Widgets there are
-    #[arg(long, value_name = "NUMBER", default_value = "2000")]
-    widgets: u32,
+    /// How many Widgets there are; several times for several runs
+    #[arg(long, value_name = "NUMBER", default_values_t = [2000])]
+    widgets: Vec<u32>,
 }
 
 #[derive(clap::Args)]
@@ -166,25 +166,26 @@ fn operator(options: &Operator) -> Result<()> {
     run(cargo(["build", "--release"]).args(packages.iter().flat_map(|package| ["--package", package])))?;
     let folder = target().join("bench");
     std::fs::create_dir_all(&folder)?;
-    let (kubeconfig, mut up) = match &options.reference {
-        Some(kubeconfig) => (kubeconfig.clone(), None),
-        None => {
-            let kubeconfig = folder.join("kubeconfig");
-            let up = start_up("garbage-collector-controller,namespace-controller", 0, None, &kubeconfig)?;
-            (kubeconfig, Some(up))
-        }
-    };
+    let kubeconfig = folder.join("kubeconfig");
+    let mut up = start_up("garbage-collector-controller,namespace-controller", 0, None, &kubeconfig)?;
+    let measured = operators(options, "kubewright up", &kubeconfig);
+    up.kill().and_then(|()| up.wait())?;
+    measured?;
+    options.reference.as_ref().map_or(Ok(()), |kubeconfig| operators(options, "the reference", kubeconfig))
+}
+
+/// Each operator, with each number of Widgets, on one API server.
+fn operators(options: &Operator, server: &str, kubeconfig: &Path) -> Result<()> {
     let ours = target().join("release/bench-operator").display().to_string();
-    let measured = options.beside.iter().chain([&ours]).try_for_each(|command| {
-        writeln!(io::stdout(), "{command}")?;
-        let mut bench = Command::new(apibench());
-        bench.arg("--kubeconfig").arg(&kubeconfig).args(["--widgets", &options.widgets.to_string()]);
-        run(bench.args(["operator", command]))
-    });
-    if let Some(up) = &mut up {
-        up.kill().and_then(|()| up.wait())?;
+    for widgets in &options.widgets {
+        for command in options.beside.iter().chain([&ours]) {
+            writeln!(io::stdout(), "\n{command}: {widgets} Widgets on {server}")?;
+            let mut bench = Command::new(apibench());
+            bench.arg("--kubeconfig").arg(kubeconfig).args(["--widgets", &widgets.to_string()]);
+            run(bench.args(["operator", command]))?;
+        }
     }
-    measured
+    Ok(())
 }
 
 /// What an `envtest.Environment` costs (`tests/envtest-go/cmd/startstop`): the real programs, then ours, then the ratios.

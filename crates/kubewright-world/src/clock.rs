@@ -1,6 +1,9 @@
 //! What time it is.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicI64, Ordering},
+    time::Duration,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
@@ -16,6 +19,19 @@ pub struct Clock {
     source: Source,
     /// How far it goes ahead of its world; what it tells is behind when this is negative.
     skew: SignedDuration,
+    /// How far it goes ahead besides, in seconds, if somebody sets it.
+    hand: Option<&'static AtomicI64>,
+}
+
+/// Sets a clock: made by [`Clock::settable`].
+#[derive(Clone, Copy, Debug)]
+pub struct ClockHand(&'static AtomicI64);
+
+impl ClockHand {
+    /// Sets the clock to so much ahead of its world, or behind if that is negative; to the second.
+    pub fn set_ahead(&self, by: SignedDuration) {
+        self.0.store(by.as_secs(), Ordering::SeqCst);
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +52,21 @@ struct Origin {
 
 impl Clock {
     fn of(source: Source) -> Self {
-        Self { source, skew: SignedDuration::ZERO }
+        Self { source, skew: SignedDuration::ZERO, hand: None }
     }
 
     /// This clock as a machine has it whose time is wrong: so much ahead, or behind if that is negative.
     #[must_use]
     pub fn skewed(self, by: SignedDuration) -> Self {
         Self { skew: self.skew.saturating_add(by), ..self }
+    }
+
+    /// This clock as a machine has it whose time is set now and then, by hand or by NTP, while tokio's goes on: for tests. Its
+    /// few bytes are never freed.
+    #[must_use]
+    pub fn settable(self) -> (Self, ClockHand) {
+        let ahead: &AtomicI64 = Box::leak(Box::default());
+        (Self { hand: Some(ahead), ..self }, ClockHand(ahead))
     }
 
     /// Whether it is the clock of a simulation: of tokio's time, with nobody outside.
@@ -78,8 +102,10 @@ impl Clock {
                 origin.start.saturating_add(passed).unwrap_or(Timestamp::MAX)
             }
         };
-        let end = if self.skew.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
-        now.saturating_add(self.skew).unwrap_or(end)
+        let set = self.hand.map_or(0, |ahead| ahead.load(Ordering::SeqCst));
+        let skew = self.skew.saturating_add(SignedDuration::from_secs(set));
+        let end = if skew.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
+        now.saturating_add(skew).unwrap_or(end)
     }
 
     /// The clock by which those outside live: the machine's, where there are any. Certificates are made and checked by
@@ -133,6 +159,16 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(3600)).await;
         assert_eq!(clock.skewed(ahead).now().duration_since(clock.now()), ahead);
         assert_eq!(clock.skewed(ahead).skewed(behind).now().duration_since(clock.now()), ahead + behind);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_is_set_tells_the_new_time_to_all_who_have_it() {
+        let (clock, hand) = Clock::simulated().settable();
+        let copy = clock;
+        for hours in [1, -48, 0] {
+            hand.set_ahead(SignedDuration::from_hours(hours));
+            assert_eq!(copy.now(), SIMULATION_START + SignedDuration::from_hours(hours));
+        }
     }
 
     #[tokio::test(start_paused = true)]

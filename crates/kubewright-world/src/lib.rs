@@ -11,7 +11,7 @@ mod pacing;
 mod simulation;
 mod standstill;
 
-pub use clock::{Clock, SIMULATION_START};
+pub use clock::{Clock, ClockHand, SIMULATION_START};
 pub use dice::Dice;
 pub use pacing::{BadPacing, Ended, Pacer, Pacing};
 pub use simulation::Simulation;

@@ -211,7 +211,12 @@ impl Lab {
 
     /// The same, by another client.
     pub(crate) fn manager_of(&self, client: Client, seed: u64) -> Manager {
-        let mut manager = Manager::new(client, self.world(seed));
+        self.manager_in(client, self.world(seed))
+    }
+
+    /// The same, in another world.
+    pub(crate) fn manager_in(&self, client: Client, world: World) -> Manager {
+        let mut manager = Manager::new(client, world);
         manager.watch_namespaces([self.namespace.clone()]);
         manager
     }

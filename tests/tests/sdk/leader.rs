@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams};
 use kubewright_runtime::{
@@ -53,8 +54,18 @@ fn working(name: &str, ledger: &Ledger) -> Controller {
 }
 
 fn start(lab: &Lab, name: &str, seed: u64, controllers: impl IntoIterator<Item = Controller>) -> Replica {
+    start_in(lab, name, seed, lab.world(seed), controllers)
+}
+
+fn start_in(
+    lab: &Lab,
+    name: &str,
+    seed: u64,
+    world: World,
+    controllers: impl IntoIterator<Item = Controller>,
+) -> Replica {
     let link = lab.another_link(seed);
-    let mut manager = lab.manager_by(&link, seed);
+    let mut manager = lab.manager_in(link.client(), world);
     manager.elect(election(lab, name));
     for controller in controllers {
         manager.add(controller);
@@ -299,6 +310,40 @@ async fn replicas_whose_clocks_are_an_hour_apart_have_one_leader_at_a_time() {
     let late = start(&lab, "c", 3, [working("c", &ledger)]);
     tokio::time::sleep(seconds(600)).await;
     assert!(b.leadership.is_leader() && !late.leadership.is_leader());
+    ledger.assert_no_overlap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_clock_is_set_leads_on_and_nobody_takes_over() {
+    let Some(lab) = Lab::only_embedded(Only::MovedClock).await else { return };
+    let ledger = Ledger::default();
+    lab.put("configmaps", "x", json!({})).await;
+    let world = lab.world(1);
+    let (clock, hand) = world.clock.settable();
+    let a = start_in(&lab, "a", 1, World { clock, ..world }, [working("a", &ledger)]);
+    lab.settle().await;
+    let world = lab.world(2);
+    let (clock, hand_of_b) = world.clock.settable();
+    let b = start_in(&lab, "b", 2, World { clock, ..world }, [working("b", &ledger)]);
+    tokio::time::sleep(seconds(10)).await;
+    // Back and forth, by seconds and by years: first the leader's, then the other's.
+    for hand in [hand, hand_of_b] {
+        for hours in [1, -1, 24 * 365 * 10, -24 * 365 * 10, 0] {
+            hand.set_ahead(SignedDuration::from_hours(hours));
+            ledger.take();
+            tokio::time::sleep(seconds(30)).await;
+            let done = ledger.take().remove("x").unwrap_or_default();
+            assert!(done.len() >= 15, "after {hours} h: {} reconciles in 30 s", done.len());
+            assert!(done.iter().all(|replica| replica == "a"), "after {hours} h: {done:?}");
+            assert!(a.leadership.is_leader() && !b.leadership.is_leader(), "after {hours} h");
+        }
+    }
+    // Who dies in the wrong year is replaced in time.
+    hand.set_ahead(SignedDuration::from_hours(24 * 365));
+    a.end.abort();
+    let died = Instant::now();
+    b.leadership.elected().await;
+    assert!((seconds(10)..seconds(20)).contains(&died.elapsed()), "{:?}", died.elapsed());
     ledger.assert_no_overlap();
 }
 

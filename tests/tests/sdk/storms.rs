@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kubewright_runtime::{CancellationToken, Controller, Error, Key, Outcome};
+use kubewright_runtime::{CancellationToken, Controller, Error, Key, Outcome, World};
 use serde_json::json;
 
 use crate::{
@@ -164,4 +165,42 @@ async fn a_clock_that_jumps_a_year_makes_what_is_due_come_once() {
     tokio::time::advance(Duration::from_secs(365 * 24 * 3600)).await;
     lab.settle().await;
     assert_eq!(log.take(), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_changes_nothing_of_what_is_due() {
+    let Some(lab) = Lab::only_embedded(Only::MovedClock).await else { return };
+    let log = Log::new();
+    for name in ["works", "fails"] {
+        lab.put("configmaps", name, json!({})).await;
+    }
+    let calls = log.clone();
+    let reconciler = does(move |_, key: &Key| {
+        calls.push(key.name.clone());
+        let fails = key.name == "fails";
+        Box::pin(
+            async move { if fails { Err(Error::new("never")) } else { Ok(Outcome::RequeueAfter(MINUTE)) } },
+        )
+    });
+    let world = lab.world(1);
+    let (clock, hand) = world.clock.settable();
+    let mut manager = lab.manager_in(lab.client(), World { clock, ..world });
+    manager.add(Controller::new("test", reconciler).for_kind::<ConfigMap>().selecting(OURS));
+    let _running = tokio::spawn(manager.run(CancellationToken::new()));
+    lab.settle().await;
+    // The back-off is at its longest after that.
+    tokio::time::sleep(60 * MINUTE).await;
+    for years in [1, -1, 50, -20, 0] {
+        hand.set_ahead(SignedDuration::from_hours(years * 365 * 24));
+        log.take();
+        tokio::time::sleep(60 * MINUTE).await;
+        let calls = log.take();
+        let count = |name: &str| calls.iter().filter(|call| *call == name).count();
+        assert_eq!(count("works"), 60, "after {years} years");
+        assert!((3..=4).contains(&count("fails")), "after {years} years: {}", count("fails"));
+    }
+    // The watch goes on too.
+    lab.put("configmaps", "new", json!({})).await;
+    lab.settle().await;
+    assert_eq!(log.take(), ["new"]);
 }
