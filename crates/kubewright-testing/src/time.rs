@@ -205,7 +205,7 @@ impl<'a> Looks<'a> {
         if now >= self.end {
             return false;
         }
-        let next = (now + STEP.max(self.start.elapsed() / 100)).min(self.end);
+        let next = (now + STEP.max(self.start.elapsed() / 20)).min(self.end);
         let written = async {
             if let Some(writes) = &mut self.writes
                 && writes.changed().await.is_ok()
