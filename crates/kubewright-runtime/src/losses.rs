@@ -123,7 +123,7 @@ mod tests {
         let meta = |uid: &str, finalizer: Option<&str>, is_going: bool| ObjectMeta {
             uid: Some(uid.to_owned()),
             finalizers: finalizer.map(|finalizer| vec![finalizer.to_owned()]),
-            deletion_timestamp: is_going.then(|| Time(jiff::Timestamp::UNIX_EPOCH)),
+            deletion_timestamp: is_going.then_some(Time(jiff::Timestamp::UNIX_EPOCH)),
             ..ObjectMeta::default()
         };
         assert!(keeps_children(&meta("a", None, false), "a"));

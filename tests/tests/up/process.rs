@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Child;
 
-use kubewright_tests::{Up, needed};
+use kubewright_tests::Up;
 use serde_json::json;
 
 use crate::images::Images;

@@ -29,7 +29,7 @@ pub(super) fn literal(value: &Value) -> String {
 pub(super) fn documentation(schema: &Value, indent: &str) -> String {
     let (mut text, mut fenced) = (String::new(), false);
     for line in schema["description"].as_str().unwrap_or_default().lines() {
-        let mut line = line.trim().replace('\r', " ");
+        let mut line = line.trim().replace(['\r', '\t'], " ");
         if line.starts_with("```") {
             if !fenced && line.chars().all(|c| c == '`') {
                 line += "text";
@@ -67,6 +67,6 @@ mod tests {
         assert_eq!(told("Such as:\n    a: b\n"), "/// Such as:\n/// a: b\n");
         assert_eq!(told("```\na\n```\nb"), "/// ```text\n/// a\n/// ```\n/// b\n");
         assert_eq!(told("```yaml\na"), "/// ```yaml\n/// a\n/// ```\n");
-        assert_eq!(told("a\rb\n\nc"), "/// a b\n///\n/// c\n");
+        assert_eq!(told("a\rb\tc\n\nc"), "/// a b c\n///\n/// c\n");
     }
 }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
     status = "CertificateStatus"
 )]
 pub struct CertificateSpec {
-    /// A name	of at most 64 letters.
+    /// A name of at most 64 letters.
     #[serde(
         rename = "commonName",
         default,
