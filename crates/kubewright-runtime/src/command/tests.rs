@@ -199,7 +199,7 @@ fn rights_are_what_is_watched_and_what_is_declared_and_no_more() {
     assert_eq!(
         told,
         [
-            "configmaps list,watch",
+            "configmaps get,list,watch",
             "configmaps/finalizers update",
             "nodes list,watch",
             "apps/deployments create,get,list,patch,watch",
@@ -209,7 +209,7 @@ fn rights_are_what_is_watched_and_what_is_declared_and_no_more() {
     let mut more = Rights::default();
     more.add::<ConfigMap>([Verb::Delete]);
     let rights = operator().may(more).rights();
-    assert_eq!(rights.iter().next(), Some(("configmaps".to_owned(), "delete,list,watch".to_owned())));
+    assert_eq!(rights.iter().next(), Some(("configmaps".to_owned(), "delete,get,list,watch".to_owned())));
 }
 
 #[test]
