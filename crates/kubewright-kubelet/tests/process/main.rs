@@ -90,6 +90,7 @@ fn main() -> ExitCode {
     if round.is_none() {
         passed &= !rustix::process::geteuid().is_root() || as_ordinary_user(&names);
         passed &= without_namespaces(&names);
+        passed &= in_the_background_of_a_script(&names);
     }
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -113,6 +114,22 @@ fn as_ordinary_user(names: &[String]) -> bool {
     let mut command = Command::new(env::current_exe().expect("its own name"));
     command.args(names).args([AGAIN, "as an ordinary user"]).gid(NOBODY).uid(NOBODY).current_dir("/");
     command.status().expect("an ordinary user may run this").success()
+}
+
+/// What depends on signals once more, where a script has started this with `&`, and so with some ignored.
+fn in_the_background_of_a_script(names: &[String]) -> bool {
+    const TEST: &str = "attaching::a_terminal_has_a_size_and_takes_keys";
+    if !names.is_empty() && !names.iter().any(|name| TEST.contains(name.as_str())) {
+        return true;
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP INT QUIT && exec \"$@\"", "sh"]);
+    command.arg(env::current_exe().expect("its own name")).args([
+        TEST,
+        AGAIN,
+        "in the background of a script",
+    ]);
+    command.status().expect("there is a shell").success()
 }
 
 /// Everything once more, where the machine allows no namespaces: in a user namespace that may have no others, and whose

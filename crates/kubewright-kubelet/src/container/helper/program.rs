@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, Command, Stdio};
+use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags, fchown};
 use rustix::process::{Gid, Uid};
@@ -28,6 +29,7 @@ pub(super) fn become_program(
     files: Vec<OwnedFd>,
 ) -> Result<(), Failure> {
     end_with_keeper();
+    ignore_nothing();
     let mut files = files.into_iter();
     enter(mounts, &mut files)?;
     #[cfg(target_os = "linux")]
@@ -87,6 +89,17 @@ fn enter(mounts: Mounts, files: &mut impl Iterator<Item = OwnedFd>) -> Result<()
 fn end_with_keeper() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
+
+/// Has the program begin with what signals do by default. A script that starts something with `&`, and `nohup`, have it ignore
+/// some, which goes on to whatever it starts; but a signal that is handled here has its default again in what this process
+/// becomes.
+fn ignore_nothing() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU};
+    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU] {
+        // Where it cannot be handled it stays as it was.
+        let _ = signal_hook::flag::register(signal, Arc::default());
+    }
 }
 
 fn given(files: &mut impl Iterator<Item = OwnedFd>) -> Result<[OwnedFd; 3], Failure> {
