@@ -89,7 +89,7 @@ pub(super) fn memcached(number: usize) -> Value {
     object("cache.example.com/v1alpha1", "Memcached", number, &json!({"size": 1}))
 }
 
-/// Each with the one server of a [node](node).
+/// Each with the one server of a [node].
 pub(super) fn security_group(number: usize) -> Value {
     let rules = json!([{"portRangeMin": 8888, "portRangeMax": 8888, "remoteIpPrefix": "127.0.0.1/32"}]);
     let spec = json!({"name": name(number), "nodeSelector": {"pool": (number % SERVERS).to_string()}, "rules": rules});
