@@ -1,7 +1,7 @@
 //! The kinds that the collector watches, and their objects: the graph of owners and dependents is looked up in the
 //! caches, it is not built a second time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::core::ApiResource;
@@ -19,6 +19,8 @@ const IGNORED: [(&str, &str); 2] = [("", "Event"), ("events.k8s.io", "Event")];
 pub(super) struct Kinds {
     catalog: Catalog,
     informers: BTreeMap<(String, String), (Served, Informer<Meta>)>,
+    /// Those that were served once, and are not.
+    went: BTreeSet<(String, String)>,
 }
 
 impl Kinds {
@@ -35,6 +37,8 @@ impl Kinds {
             .map(|served| (id(&served.resource), served.clone()))
             .filter(|((group, kind), _)| !IGNORED.contains(&(group, kind)))
             .collect();
+        self.went.extend(self.informers.keys().cloned());
+        self.went.retain(|kind| !wanted.contains_key(kind));
         self.informers.retain(|kind, (served, _)| wanted.get(kind) == Some(served));
         let mut came = Vec::new();
         for (kind, served) in wanted {
@@ -69,6 +73,24 @@ impl Kinds {
     /// The resource of an object's kind; `None` while nobody serves it.
     pub(super) fn resource(&self, item: &Item) -> Option<&Served> {
         self.catalog.find(&item.group, &item.kind)
+    }
+
+    /// Whether an object's kind was served once, and is not.
+    pub(super) fn went(&self, item: &Item) -> bool {
+        self.went.contains(&(item.group.clone(), item.kind.clone()))
+    }
+
+    /// The objects with an owner of a kind that was served once, and is not: nobody may have told of the end of that owner.
+    pub(super) fn dependents_of_kinds_that_went(&self) -> Vec<Key> {
+        if self.went.is_empty() {
+            return Vec::new();
+        }
+        let objects = self.informers.values().flat_map(|(served, informer)| {
+            informer.list(None).into_iter().map(|object| (&served.resource, object))
+        });
+        let lost =
+            objects.filter(|(_, object)| Item::owners(&object.metadata).any(|owner| self.went(&owner)));
+        lost.map(|(resource, object)| Item::of(resource, &object.metadata).key()).collect()
     }
 
     /// The object as the cache has it; `None` when it is gone, or another has its name now.

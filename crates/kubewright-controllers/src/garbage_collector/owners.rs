@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::ObjectMeta;
 use kubewright_runtime::{Context, Error};
 use parking_lot::Mutex;
@@ -37,7 +38,13 @@ pub(super) async fn standings(
 ) -> Result<Result<(Vec<Standing>, Vec<Item>), Unclear>, Error> {
     let (mut standings, mut misplaced) = (Vec::new(), Vec::new());
     for mut owner in Item::owners(meta) {
-        let Some(served) = kinds.resource(&owner) else { return Ok(Err(Unclear::UnknownKind)) };
+        let Some(served) = kinds.resource(&owner) else {
+            if !went_with_its_definition(ctx, kinds, &owner) {
+                return Ok(Err(Unclear::UnknownKind));
+            }
+            standings.push(Standing::Absent);
+            continue;
+        };
         if served.namespaced && owner.namespace.is_none() {
             return Ok(Err(Unclear::NamespacedOwner(owner)));
         }
@@ -66,6 +73,16 @@ pub(super) async fn standings(
         }
     }
     Ok(Ok((standings, misplaced)))
+}
+
+/// Whether an owner's definition was deleted, with all objects of it. Upstream knows of these from the end of each, whatever
+/// becomes of their kind in the meantime. A kind that is merely not served at the moment has them still.
+fn went_with_its_definition(ctx: &Context, kinds: &Kinds, owner: &Item) -> bool {
+    let defines = |definition: &CustomResourceDefinition| {
+        definition.spec.group == owner.group && definition.spec.names.kind == owner.kind
+    };
+    kinds.went(owner)
+        && !ctx.list::<CustomResourceDefinition>(None).iter().any(|definition| defines(definition))
 }
 
 /// Owners that the API server said are not there, and whether an object of their uid lives in another namespace. A uid

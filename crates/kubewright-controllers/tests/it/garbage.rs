@@ -2,7 +2,9 @@
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::Api;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, PostParams, PropagationPolicy};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy,
+};
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
@@ -169,14 +171,13 @@ async fn an_owner_of_another_namespace_counts_as_absent_and_people_are_told() {
     assert!(elsewhere.get_opt("owner").await.expect("an answer").is_some());
 }
 
-#[tokio::test(start_paused = true)]
-async fn custom_resources_are_collected_as_soon_as_they_are_served() {
-    let world = World::with(COLLECTOR).await;
-    let crds = ApiResource::from_gvk(&GroupVersionKind::gvk(
-        "apiextensions.k8s.io",
-        "v1",
-        "CustomResourceDefinition",
-    ));
+fn definitions(world: &World) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    Api::all_with(world.client.clone(), &ApiResource::from_gvk(&kind))
+}
+
+/// A ConfigMap `child`, whose owner is the `app` of a new kind; the objects of that kind.
+async fn child_of_a_custom_resource(world: &World) -> Api<DynamicObject> {
     let definition: DynamicObject = serde_json::from_value(json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "parents.example.com"},
@@ -186,10 +187,7 @@ async fn custom_resources_are_collected_as_soon_as_they_are_served() {
                 "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]},
     }))
     .expect("a definition");
-    Api::<DynamicObject>::all_with(world.client.clone(), &crds)
-        .create(&PostParams::default(), &definition)
-        .await
-        .expect("created");
+    definitions(world).create(&PostParams::default(), &definition).await.expect("created");
     world.settle().await;
     let parents = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Parent"));
     let parents = Api::<DynamicObject>::default_namespaced_with(world.client.clone(), &parents);
@@ -198,10 +196,38 @@ async fn custom_resources_are_collected_as_soon_as_they_are_served() {
     let parent = parents.create(&PostParams::default(), &parent).await.expect("created");
     let reference =
         json!({"apiVersion": "example.com/v1", "kind": "Parent", "name": "app", "uid": parent.metadata.uid});
-    map(&world, "child", &[reference], &[]).await;
+    map(world, "child", &[reference], &[]).await;
     world.settle().await;
-    assert_eq!(left(&world).await, ["child"]);
+    assert_eq!(left(world).await, ["child"]);
+    parents
+}
+
+#[tokio::test(start_paused = true)]
+async fn custom_resources_are_collected_as_soon_as_they_are_served() {
+    let world = World::with(COLLECTOR).await;
+    let parents = child_of_a_custom_resource(&world).await;
     parents.delete("app", &DeleteParams::default()).await.expect("deleted");
     world.settle().await;
     assert!(left(&world).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_objects_of_a_definition_own_goes_with_the_definition() {
+    let world = World::with(COLLECTOR).await;
+    child_of_a_custom_resource(&world).await;
+    definitions(&world).delete("parents.example.com", &DeleteParams::default()).await.expect("deleted");
+    world.settle().await;
+    assert!(left(&world).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_objects_of_a_kind_own_stays_while_the_kind_is_merely_not_served() {
+    let world = World::with(COLLECTOR).await;
+    child_of_a_custom_resource(&world).await;
+    let patch = json!([{"op": "replace", "path": "/spec/versions/0/served", "value": false}]);
+    let patch: Patch<()> = Patch::Json(serde_json::from_value(patch).expect("a patch"));
+    let unserved = definitions(&world).patch("parents.example.com", &PatchParams::default(), &patch).await;
+    unserved.expect("patched");
+    world.settle().await;
+    assert_eq!(left(&world).await, ["child"]);
 }
