@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// webhooks; never the built-in controllers, and never the test's own client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Updates and patches are answered with 409.
+    /// Updates, patches and deletions are answered with 409.
     Conflict,
     /// Requests are answered with 429 and a `Retry-After`.
     Throttle,
@@ -31,7 +31,7 @@ pub enum Kind {
     Crash,
     /// The operator's lease cannot be renewed.
     LostLeader,
-    /// The operator's clock is wrong.
+    /// The clock of an operator that starts is wrong, until it is started anew.
     ClockSkew,
     /// The operator's webhooks are not reached.
     WebhookDown,
