@@ -477,6 +477,37 @@ async fn an_object_in_a_version_that_is_gone_cannot_be_read() {
     api.patch(&format!("{newer}/a"), "merge", json!({"spec": {"size": 2}})).await.expect(500);
 }
 
+/// TPR and CRDs, Beyond 2: as those who move stored objects rely on; then nobody needs the old version any more.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_changes_nothing_moves_an_object_to_the_storage_version_once() {
+    let api = Api::start().await;
+    let path = format!("{DEFINITIONS}/boxes.example.com");
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    let made = api.post(BOXES, a_box("a", 1)).await.expect(201);
+    assert_eq!(api.put(&format!("{BOXES}/a"), made.clone()).await.expect(200), made, "it is stored so");
+
+    let mut definition = api.get(&path).await.expect(200);
+    let mut newer = definition["spec"]["versions"][0].clone();
+    newer["name"] = "v2".into();
+    definition["spec"]["versions"][0]["storage"] = false.into();
+    definition["spec"]["versions"].as_array_mut().unwrap().push(newer);
+    api.put(&path, definition).await.expect(200);
+    let dry = api.put(&format!("{BOXES}/a?dryRun=All"), made.clone()).await.expect(200);
+    assert_eq!(dry, made);
+    let mut moved = api.put(&format!("{BOXES}/a"), made.clone()).await.expect(200);
+    assert_eq!(api.put(&format!("{BOXES}/a"), moved.clone()).await.expect(200), moved, "once");
+    assert_ne!(moved["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
+    moved["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"].clone();
+    assert_eq!(moved, made, "and nothing else is another");
+
+    let stored = json!({"status": {"storedVersions": ["v2"]}});
+    api.patch(&format!("{path}/status"), "merge", stored).await.expect(200);
+    let remove = json!([{"op": "remove", "path": "/spec/versions/0"}]);
+    api.patch(&path, "json", remove).await.expect(200);
+    let newer = api.get(&format!("{}/a", BOXES.replace("/v1/", "/v2/"))).await.expect(200);
+    assert_eq!(newer["spec"], made["spec"]);
+}
+
 /// A definition of one kind in the group `names.example.com`.
 fn named(plural: &str, kind: &str, short: &[&str]) -> Value {
     json!({

@@ -173,6 +173,13 @@ pub fn stored_version(bytes: &[u8]) -> &str {
     text.trim_end_matches("\",").rsplit(['/', '"']).next().unwrap_or_default()
 }
 
+/// Whether an entry is in another version than its kind is stored in today, so that any write makes other bytes of it
+/// (`k8s.io/apiserver/pkg/storage/etcd3/store.go`, `GuaranteedUpdate`).
+#[must_use]
+pub fn is_outdated(kind: &Kind, entry: &Entry<Summary>) -> bool {
+    kind.custom.as_ref().is_some_and(|custom| stored_version(&entry.bytes) != custom.versions.storage())
+}
+
 /// An entry's bytes as an item of a list: built-in kinds leave `kind` and `apiVersion` to the list.
 pub fn write_item(out: &mut BytesMut, kind: &Kind, entry: &Entry<Summary>) {
     if kind.custom.is_some() {
