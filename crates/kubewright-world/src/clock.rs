@@ -17,18 +17,22 @@ pub const SIMULATION_START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     source: Source,
-    /// How far it goes ahead of its world; what it tells is behind when this is negative.
-    skew: SignedDuration,
-    /// How far it goes ahead besides, in seconds, if somebody sets it.
-    hand: Option<&'static AtomicI64>,
+    hand: Option<ClockHand>,
 }
 
-/// Sets a clock: made by [`Clock::settable`].
+/// Sets the clocks that are [set by](Clock::set_by) it: how far they go ahead of their world, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockHand(&'static AtomicI64);
 
+impl Default for ClockHand {
+    /// Of clocks that are right. Its few bytes are never freed.
+    fn default() -> Self {
+        Self(Box::leak(Box::default()))
+    }
+}
+
 impl ClockHand {
-    /// Sets the clock to so much ahead of its world, or behind if that is negative; to the second.
+    /// Sets the clocks to so much ahead of their world, or behind if that is negative; to the second.
     pub fn set_ahead(&self, by: SignedDuration) {
         self.0.store(by.as_secs(), Ordering::SeqCst);
     }
@@ -52,21 +56,13 @@ struct Origin {
 
 impl Clock {
     fn of(source: Source) -> Self {
-        Self { source, skew: SignedDuration::ZERO, hand: None }
+        Self { source, hand: None }
     }
 
-    /// This clock as a machine has it whose time is wrong: so much ahead, or behind if that is negative.
+    /// This clock as a machine has it whose time is set now and then, by hand or by NTP, while tokio's goes on: for tests.
     #[must_use]
-    pub fn skewed(self, by: SignedDuration) -> Self {
-        Self { skew: self.skew.saturating_add(by), ..self }
-    }
-
-    /// This clock as a machine has it whose time is set now and then, by hand or by NTP, while tokio's goes on: for tests. Its
-    /// few bytes are never freed.
-    #[must_use]
-    pub fn settable(self) -> (Self, ClockHand) {
-        let ahead: &AtomicI64 = Box::leak(Box::default());
-        (Self { hand: Some(ahead), ..self }, ClockHand(ahead))
+    pub fn set_by(self, hand: ClockHand) -> Self {
+        Self { hand: Some(hand), ..self }
     }
 
     /// Whether it is the clock of a simulation: of tokio's time, with nobody outside.
@@ -102,10 +98,10 @@ impl Clock {
                 origin.start.saturating_add(passed).unwrap_or(Timestamp::MAX)
             }
         };
-        let set = self.hand.map_or(0, |ahead| ahead.load(Ordering::SeqCst));
-        let skew = self.skew.saturating_add(SignedDuration::from_secs(set));
-        let end = if skew.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
-        now.saturating_add(skew).unwrap_or(end)
+        let Some(ClockHand(ahead)) = self.hand else { return now };
+        let ahead = SignedDuration::from_secs(ahead.load(Ordering::SeqCst));
+        let end = if ahead.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
+        now.saturating_add(ahead).unwrap_or(end)
     }
 
     /// The clock by which those outside live: the machine's, where there are any. Certificates are made and checked by
@@ -153,18 +149,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_skewed_clock_is_wrong_by_as_much_all_the_time() {
-        let clock = Clock::simulated();
-        let (ahead, behind) = (SignedDuration::from_secs(90), SignedDuration::from_secs(-30));
-        tokio::time::sleep(Duration::from_secs(3600)).await;
-        assert_eq!(clock.skewed(ahead).now().duration_since(clock.now()), ahead);
-        assert_eq!(clock.skewed(ahead).skewed(behind).now().duration_since(clock.now()), ahead + behind);
-    }
-
-    #[tokio::test(start_paused = true)]
     async fn a_clock_that_is_set_tells_the_new_time_to_all_who_have_it() {
-        let (clock, hand) = Clock::simulated().settable();
+        let hand = ClockHand::default();
+        let clock = Clock::simulated().set_by(hand);
         let copy = clock;
+        assert_eq!(copy.now(), SIMULATION_START);
         for hours in [1, -48, 0] {
             hand.set_ahead(SignedDuration::from_hours(hours));
             assert_eq!(copy.now(), SIMULATION_START + SignedDuration::from_hours(hours));

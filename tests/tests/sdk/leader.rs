@@ -9,6 +9,7 @@ use kubewright_runtime::{
     CancellationToken, Controller, Error, Key, LeaderElection, Leadership, Manager, Outcome, Sharding, World,
     leader::{Elector, Fenced},
 };
+use kubewright_world::ClockHand;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::Instant};
@@ -318,13 +319,11 @@ async fn a_leader_whose_clock_is_set_leads_on_and_nobody_takes_over() {
     let Some(lab) = Lab::only_embedded(Only::MovedClock).await else { return };
     let ledger = Ledger::default();
     lab.put("configmaps", "x", json!({})).await;
-    let world = lab.world(1);
-    let (clock, hand) = world.clock.settable();
-    let a = start_in(&lab, "a", 1, World { clock, ..world }, [working("a", &ledger)]);
+    let (hand, hand_of_b) = (ClockHand::default(), ClockHand::default());
+    let set_by = |hand, world: World| World { clock: world.clock.set_by(hand), ..world };
+    let a = start_in(&lab, "a", 1, set_by(hand, lab.world(1)), [working("a", &ledger)]);
     lab.settle().await;
-    let world = lab.world(2);
-    let (clock, hand_of_b) = world.clock.settable();
-    let b = start_in(&lab, "b", 2, World { clock, ..world }, [working("b", &ledger)]);
+    let b = start_in(&lab, "b", 2, set_by(hand_of_b, lab.world(2)), [working("b", &ledger)]);
     tokio::time::sleep(seconds(10)).await;
     // Back and forth, by seconds and by years: first the leader's, then the other's.
     for hand in [hand, hand_of_b] {

@@ -31,7 +31,7 @@ pub enum Kind {
     Crash,
     /// The operator's lease cannot be renewed.
     LostLeader,
-    /// The clock of an operator that starts is wrong, until it is started anew.
+    /// The operator's clock is wrong for a while: it jumps, and jumps back.
     ClockSkew,
     /// The operator's webhooks are not reached.
     WebhookDown,

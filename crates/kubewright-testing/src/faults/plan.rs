@@ -29,7 +29,7 @@ pub enum Mishap {
         /// How many writes come before.
         after: u64,
     },
-    /// The operators' clocks are so much ahead; behind, if that is negative. They see it when they are started next.
+    /// The operators' clocks are so much ahead, to the second; behind, if that is negative.
     ClockSkew(SignedDuration),
     /// The webhooks that are mounted are not reached.
     WebhookDown,
@@ -94,22 +94,22 @@ impl Plan {
 
 fn episodes_of(kind: Kind, dice: &Dice, window: Duration) -> Vec<Episode> {
     let number = match kind {
-        Kind::Conflict | Kind::Throttle | Kind::Error | Kind::Latency | Kind::Duplicate => 1,
-        Kind::ClockSkew => 1,
+        Kind::Conflict | Kind::Throttle | Kind::Error | Kind::Latency | Kind::Duplicate | Kind::ClockSkew => {
+            1
+        }
         _ => 1 + dice.below(3),
     };
     let mut episodes = Vec::new();
     for _ in 0..number {
-        // Most of what an operator does is done soon after something has happened. A wrong clock is wrong from the start.
-        let from = match (kind, dice.below(2)) {
-            (Kind::ClockSkew, _) | (_, 0) => Duration::ZERO,
+        // Most of what an operator does is done soon after something has happened.
+        let from = match dice.below(2) {
+            0 => Duration::ZERO,
             _ => window.mul_f64(0.9 * dice.fraction() * dice.fraction()),
         };
         let most = window.saturating_sub(from);
         let mishap = mishap(kind, dice);
         let lasting = match kind {
             Kind::Crash | Kind::Restart => most.min(seconds(dice, 1, 15)),
-            Kind::ClockSkew => most,
             _ => most.mul_f64(0.2 + 0.8 * dice.fraction()),
         };
         episodes.push(Episode { kind, from, lasting, mishap });

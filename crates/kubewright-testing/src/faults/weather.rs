@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use kubewright_cluster::admin::{Fault, Rule, Schedule};
-use kubewright_world::World;
+use kubewright_world::{ClockHand, World};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -25,7 +25,11 @@ const RECOVERY: Duration = Duration::from_secs(60);
 
 /// What the weather is in a cluster; clones are of the same one. It is calm until somebody [begins](Self::begin).
 #[derive(Clone, Default)]
-pub(crate) struct Weather(Arc<Mutex<State>>);
+pub(crate) struct Weather {
+    state: Arc<Mutex<State>>,
+    /// Sets the operators' clocks.
+    clocks: ClockHand,
+}
 
 #[derive(Default)]
 struct State {
@@ -39,7 +43,6 @@ struct State {
     plans: Vec<(Timestamp, Plan)>,
     running: Option<JoinHandle<()>>,
     calm_at: Option<Instant>,
-    skew: SignedDuration,
 }
 
 #[derive(Clone)]
@@ -57,7 +60,7 @@ impl Weather {
             admin.inject(slow);
         }
         {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             state.source = Some(Source { seed, kinds });
             state.goes_on = true;
         }
@@ -66,13 +69,13 @@ impl Weather {
 
     /// The cluster has settled: the next wave begins when the test does something. Until then it sees the cluster at rest.
     pub(crate) fn rest(&self) {
-        self.0.lock().is_due = true;
+        self.state.lock().is_due = true;
     }
 
     /// The test does something: the next wave begins, if they go on and it is due.
     pub(crate) async fn next(&self, cluster: &Cluster) {
         let begins = {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             std::mem::take(&mut state.is_due) && state.goes_on
         };
         if begins {
@@ -83,7 +86,7 @@ impl Weather {
     /// One more wave, where there were any.
     pub(crate) async fn wave(&self, cluster: &Cluster) {
         {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             let Some(Source { seed, kinds }) = &state.source else { return };
             let plan = Plan::of(*seed, state.plans.len() as u64, kinds);
             state.calm_at = Some(Instant::now() + plan.end());
@@ -96,7 +99,7 @@ impl Weather {
 
     /// Waits until the wave is over, and everybody has found that out.
     pub(crate) async fn calm(&self) {
-        let running = self.0.lock().running.take();
+        let running = self.state.lock().running.take();
         if let Some(running) = running {
             // A wave that panicked is over, too; the panic is told by who notes panics.
             let _ = running.await;
@@ -106,31 +109,31 @@ impl Weather {
 
     /// Waits until the wave is over; none comes after it by itself.
     pub(crate) async fn end(&self, cluster: &Cluster) {
-        self.0.lock().goes_on = false;
+        self.state.lock().goes_on = false;
         cluster.without_loops(self.calm()).await;
     }
 
     /// Whether anything has gone wrong so far, or may.
     fn has_begun(&self) -> bool {
-        self.0.lock().source.is_some()
+        self.state.lock().source.is_some()
     }
 
     /// How long to wait for something that takes so long when nothing goes wrong.
     pub(crate) fn patience(&self, within: Duration) -> Duration {
-        let calm_at = self.0.lock().calm_at;
+        let calm_at = self.state.lock().calm_at;
         let wave = calm_at.map(|calm| calm.saturating_duration_since(Instant::now()) + RECOVERY);
         wave.unwrap_or_default() + within
     }
 
     /// What there was so far, a plan for each wave.
     pub(crate) fn plans(&self) -> Vec<Plan> {
-        self.0.lock().plans.iter().map(|(_, plan)| plan.clone()).collect()
+        self.state.lock().plans.iter().map(|(_, plan)| plan.clone()).collect()
     }
 
     /// When the operators' watches may have told them what was no longer so: from a fault of theirs on, until the next wave
     /// begins.
     pub(crate) fn stale(&self) -> Vec<Span> {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let ends = state.plans.iter().skip(1).map(|(start, _)| *start).chain([Timestamp::MAX]);
         let spans = state.plans.iter().zip(ends).filter_map(|((start, plan), to)| {
             let stale = plan.episodes.iter().filter(|episode| episode.kind.makes_stale());
@@ -140,14 +143,14 @@ impl Weather {
         spans.collect()
     }
 
-    /// The world as operators see it that start now.
+    /// The world as operators see it.
     pub(crate) fn seen(&self, world: &World) -> World {
-        World { clock: world.clock.skewed(self.0.lock().skew), dice: world.dice.clone() }
+        World { clock: world.clock.set_by(self.clocks), dice: world.dice.clone() }
     }
 
-    /// From now on operators that start have clocks that are so much ahead.
+    /// From now on operators have clocks that are so much ahead.
     pub(crate) fn skew(&self, by: SignedDuration) {
-        self.0.lock().skew = by;
+        self.clocks.set_ahead(by);
     }
 }
 
