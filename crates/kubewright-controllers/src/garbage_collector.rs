@@ -92,12 +92,12 @@ impl Collector {
         let catalog = Catalog::fetch(ctx.client()).await?;
         let mut kinds = self.kinds.write().await;
         if !kinds.is_current(&catalog) {
-            let came = kinds.renew(catalog, ctx.cache(), &self.keys);
-            let synced = join_all(came.iter().map(Informer::synced));
+            let renewal = kinds.renew(catalog, ctx.cache(), &self.keys);
+            let synced = join_all(renewal.came.iter().map(Informer::synced));
             if tokio::time::timeout(SYNC_TIMEOUT, synced).await.is_err() {
                 tracing::warn!("the objects of some kinds could not be listed; collecting without them");
             }
-            self.unresolved.lock().extend(kinds.dependents_of_kinds_that_went());
+            self.unresolved.lock().extend(renewal.lost_owners);
         }
         for key in std::mem::take(&mut *self.unresolved.lock()) {
             self.look_at(key);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use kube::{Client, api::ObjectMeta};
+use kube::{Client, api::ObjectMeta, core::PartialObjectMeta};
 use parking_lot::Mutex;
 
 use crate::{
@@ -100,8 +100,8 @@ impl Lost {
 
 fn ask<'a, O: Object>(client: &'a Client, key: &'a Key) -> BoxFuture<'a, kube::Result<Option<ObjectMeta>>> {
     async move {
-        let endpoint = Endpoint::<O>::new(client, &(), key.namespace.as_deref());
-        Ok(endpoint.get(&key.name).await?.map(|mut owner| std::mem::take(owner.meta_mut())))
+        let endpoint = Endpoint::<PartialObjectMeta<O>>::new(client, &(), key.namespace.as_deref());
+        Ok(endpoint.get(&key.name).await?.map(|owner| owner.metadata))
     }
     .boxed()
 }

@@ -14,30 +14,36 @@ use crate::discovery::{Catalog, Served};
 /// Events are by far the most frequent objects, and nobody's owner or dependent (`ignoredResources`).
 const IGNORED: [(&str, &str); 2] = [("", "Event"), ("events.k8s.io", "Event")];
 
+/// A group and a kind.
+type Id = (String, String);
+
+/// What a new catalog brought.
+pub(super) struct Renewal {
+    pub(super) came: Vec<Informer<Meta>>,
+    /// Objects with an owner of a kind that is served no longer: nobody may have told of the end of that owner.
+    pub(super) lost_owners: Vec<Key>,
+}
+
 /// What is served, and the metadata of all objects of it.
 #[derive(Default)]
 pub(super) struct Kinds {
     catalog: Catalog,
-    informers: BTreeMap<(String, String), (Served, Informer<Meta>)>,
+    informers: BTreeMap<Id, (Served, Informer<Meta>)>,
     /// Those that were served once, and are not.
-    went: BTreeSet<(String, String)>,
+    went: BTreeSet<Id>,
 }
 
 impl Kinds {
     /// Takes over a new catalog: watches the kinds that came, which tell `keys` what is to be looked at, and forgets
-    /// those that went. Gives the informers that came.
-    pub(super) fn renew(
-        &mut self,
-        catalog: Catalog,
-        cache: &Cache,
-        keys: &UnboundedSender<Key>,
-    ) -> Vec<Informer<Meta>> {
+    /// those that went.
+    pub(super) fn renew(&mut self, catalog: Catalog, cache: &Cache, keys: &UnboundedSender<Key>) -> Renewal {
         let wanted: BTreeMap<_, _> = catalog
             .collectable()
             .map(|served| (id(&served.resource), served.clone()))
             .filter(|((group, kind), _)| !IGNORED.contains(&(group, kind)))
             .collect();
-        self.went.extend(self.informers.keys().cloned());
+        let went: BTreeSet<Id> =
+            self.informers.keys().filter(|kind| !wanted.contains_key(*kind)).cloned().collect();
         self.went.retain(|kind| !wanted.contains_key(kind));
         self.informers.retain(|kind, (served, _)| wanted.get(kind) == Some(served));
         let mut came = Vec::new();
@@ -57,7 +63,9 @@ impl Kinds {
             self.informers.insert(kind, (served, informer));
         }
         self.catalog = catalog;
-        came
+        let lost_owners = if went.is_empty() { Vec::new() } else { self.dependents_of(&went) };
+        self.went.extend(went);
+        Renewal { came, lost_owners }
     }
 
     /// Whether `catalog` is the one that is in use.
@@ -80,17 +88,15 @@ impl Kinds {
         self.went.contains(&(item.group.clone(), item.kind.clone()))
     }
 
-    /// The objects with an owner of a kind that was served once, and is not: nobody may have told of the end of that owner.
-    pub(super) fn dependents_of_kinds_that_went(&self) -> Vec<Key> {
-        if self.went.is_empty() {
-            return Vec::new();
-        }
+    /// The objects with an owner of one of these kinds.
+    fn dependents_of(&self, kinds: &BTreeSet<Id>) -> Vec<Key> {
         let objects = self.informers.values().flat_map(|(served, informer)| {
             informer.list(None).into_iter().map(|object| (&served.resource, object))
         });
-        let lost =
-            objects.filter(|(_, object)| Item::owners(&object.metadata).any(|owner| self.went(&owner)));
-        lost.map(|(resource, object)| Item::of(resource, &object.metadata).key()).collect()
+        let owned = objects.filter(|(_, object)| {
+            Item::owners(&object.metadata).any(|owner| kinds.contains(&(owner.group, owner.kind)))
+        });
+        owned.map(|(resource, object)| Item::of(resource, &object.metadata).key()).collect()
     }
 
     /// The object as the cache has it; `None` when it is gone, or another has its name now.
@@ -120,6 +126,6 @@ impl Kinds {
     }
 }
 
-fn id(resource: &ApiResource) -> (String, String) {
+fn id(resource: &ApiResource) -> Id {
     (resource.group.clone(), resource.kind.clone())
 }

@@ -79,8 +79,7 @@ impl Recorder {
     fn remember(&self, same: Same, series: Series) {
         let mut recent = self.recent.lock();
         if recent.len() >= MOST_SERIES {
-            let oldest = recent.iter().min_by_key(|(_, series)| series.last).map(|(same, _)| same.clone());
-            oldest.and_then(|same| recent.remove(&same));
+            forget_some(&mut recent, series.last);
         }
         recent.insert(same, series);
     }
@@ -126,5 +125,48 @@ impl Recorder {
             regarding: Some(regarding),
             ..v1::Event::default()
         }
+    }
+}
+
+/// Makes room: for those that have ended by now, or for half of them if none has, those that are longest ago.
+fn forget_some(recent: &mut BTreeMap<Same, Series>, now: Timestamp) {
+    let before = recent.len();
+    recent.retain(|_, series| now.duration_since(series.last).unsigned_abs() < SERIES_ENDS_AFTER);
+    if recent.len() == before {
+        let mut times: Vec<Timestamp> = recent.values().map(|series| series.last).collect();
+        times.sort_unstable();
+        let middle = times[before / 2];
+        recent.retain(|_, series| series.last > middle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series_at(seconds: &[i64]) -> BTreeMap<Same, Series> {
+        let series = |(number, second): (usize, &i64)| {
+            let same = (number.to_string(), EventType::Normal, String::new(), String::new());
+            let last = Timestamp::constant(*second, 0);
+            (same, Series { namespace: String::new(), name: String::new(), count: 1, last })
+        };
+        seconds.iter().enumerate().map(series).collect()
+    }
+
+    fn left(seconds: &[i64], now: i64) -> Vec<i64> {
+        let mut recent = series_at(seconds);
+        forget_some(&mut recent, Timestamp::constant(now, 0));
+        recent.values().map(|series| series.last.as_second()).collect()
+    }
+
+    #[test]
+    fn series_that_have_ended_are_forgotten_first() {
+        assert_eq!(left(&[0, 100, 500, 600], 600), [500, 600]);
+    }
+
+    #[test]
+    fn of_series_that_go_on_the_newer_half_is_kept() {
+        assert_eq!(left(&[596, 600, 597, 599, 598], 600), [600, 599]);
+        assert_eq!(left(&[600, 600, 600], 600), [0; 0]);
     }
 }
