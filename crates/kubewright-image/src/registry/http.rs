@@ -3,7 +3,10 @@
 use std::{error::Error as _, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, Uri, header::USER_AGENT};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Response, Uri,
+    header::{PROXY_AUTHORIZATION, USER_AGENT},
+};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
@@ -13,6 +16,8 @@ use hyper_util::{
 };
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
+
+use super::proxy::{Connector, Proxies};
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -25,7 +30,10 @@ const MAX_ANSWER: usize = 4 << 20;
 
 /// A client of HTTP with and without TLS.
 #[derive(Clone, Debug)]
-pub(super) struct Http(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
+pub(super) struct Http {
+    client: legacy::Client<HttpsConnector<Connector>, Full<Bytes>>,
+    proxies: Proxies,
+}
 
 /// A request that can be sent again.
 #[derive(Clone, Debug)]
@@ -63,6 +71,7 @@ pub(super) struct NoAnswer {
 }
 
 impl Http {
+    /// One that trusts whom the machine trusts, and goes through the proxies of the environment.
     pub(super) fn new() -> Result<Self, rustls::Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
@@ -71,6 +80,10 @@ impl Http {
             Ok(trusting) => trusting.with_no_client_auth(),
             Err(_) => builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
         };
+        Ok(Self::with(Proxies::of_environment(), tls))
+    }
+
+    pub(super) fn with(proxies: Proxies, tls: ClientConfig) -> Self {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_connect_timeout(Some(CONNECT));
@@ -79,8 +92,8 @@ impl Http {
             .with_tls_config(tls)
             .https_or_http()
             .enable_http1()
-            .wrap_connector(connector);
-        Ok(Self(legacy::Client::builder(TokioExecutor::new()).build(connector)))
+            .wrap_connector(Connector::new(proxies.clone(), connector));
+        Self { client: legacy::Client::builder(TokioExecutor::new()).build(connector), proxies }
     }
 
     /// Sends a request once.
@@ -91,7 +104,10 @@ impl Http {
         *sent.headers_mut() = request.headers.clone();
         let agent = concat!("kubewright/", env!("CARGO_PKG_VERSION"));
         sent.headers_mut().insert(USER_AGENT, HeaderValue::from_static(agent));
-        match timeout(ANSWER, self.0.request(sent)).await {
+        if let Some(authorization) = self.proxies.authorization(&request.uri) {
+            sent.headers_mut().insert(PROXY_AUTHORIZATION, authorization);
+        }
+        match timeout(ANSWER, self.client.request(sent)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(NoAnswer::of(&error)),
             Err(_) => Err(NoAnswer::late(ANSWER)),

@@ -8,6 +8,7 @@ mod challenge;
 mod credentials;
 mod error;
 mod http;
+mod proxy;
 mod pull;
 mod push;
 mod session;
@@ -60,7 +61,8 @@ impl Access {
 
 impl Client {
     /// A client that has these credentials. Registries on this machine's loopback addresses may speak HTTP; others only
-    /// where `plain_http` says so. HTTPS is tried first with all.
+    /// where `plain_http` says so. HTTPS is tried first with all. Others than those on loopback addresses are reached
+    /// through the proxy that `HTTPS_PROXY` (without TLS `HTTP_PROXY`) or `ALL_PROXY` names, unless `NO_PROXY` names them.
     ///
     /// # Errors
     /// When TLS cannot be set up.

@@ -1,6 +1,7 @@
 //! Against a small registry in this process, on a loopback address.
 
 mod fake;
+mod proxied;
 
 use std::{fs, path::PathBuf};
 
