@@ -19,6 +19,7 @@ use crate::{
 pub(crate) struct Imported {
     pub(crate) group: Group,
     pub(crate) version: Version,
+    /// What its type is called, which is the kind where that is a name of Rust.
     pub(crate) kind: Kind,
     pub(crate) plural: Plural,
     pub(crate) namespaced: bool,
@@ -47,17 +48,16 @@ pub(crate) fn read(text: &str, version: Option<&Version>) -> Result<Imported, Er
     }
     let spec = &definition["spec"];
     let chosen = choose(spec, version)?;
-    let (group, kind) = (Group::new(text_of(spec, "/group")?)?, Kind::new(text_of(spec, "/names/kind")?)?);
-    kind.check_own()?;
+    let kind = text_of(spec, "/names/kind")?;
     let mut imported = Imported {
-        group,
+        group: Group::new(text_of(spec, "/group")?)?,
         version: Version::new(text_of(chosen, "/name")?)?,
         plural: Plural::new(text_of(spec, "/names/plural")?)?,
         namespaced: text_of(spec, "/scope")? == "Namespaced",
-        kind,
+        kind: Kind::for_foreign(kind)?,
         text: String::new(),
     };
-    imported.text = written(&imported, &chosen["schema"]["openAPIV3Schema"])?;
+    imported.text = written(&imported, kind, &chosen["schema"]["openAPIV3Schema"])?;
     Ok(imported)
 }
 
@@ -81,13 +81,13 @@ fn text_of<'a>(value: &'a Value, pointer: &str) -> Result<&'a str, Error> {
     })
 }
 
-fn written(imported: &Imported, schema: &Value) -> Result<String, Error> {
+fn written(imported: &Imported, called: &str, schema: &Value) -> Result<String, Error> {
     let (kind, version, group) = (&imported.kind, &imported.version, &imported.group);
     let mut structs = Structs::default();
     let spec = schema.pointer("/properties/spec").filter(|spec| spec["properties"].is_object());
     let Some(spec) = spec else {
         return Err(Error::Refused(format!(
-            "{kind} has no spec with properties in {version}: no type can be made of it"
+            "{called} has no spec with properties in {version}: no type can be made of it"
         )));
     };
     structs.add(&format!("{kind}Spec"), spec)?;
@@ -98,15 +98,16 @@ fn written(imported: &Imported, schema: &Value) -> Result<String, Error> {
     let mut says = vec![
         format!("group = \"{group}\""),
         format!("version = \"{version}\""),
-        format!("kind = \"{kind}\""),
-        format!("plural = \"{}\"", imported.plural),
+        format!("kind = \"{called}\""),
     ];
+    says.extend((called != kind.as_str()).then(|| format!("root = \"{kind}\"")));
+    says.push(format!("plural = \"{}\"", imported.plural));
     says.extend(imported.namespaced.then(|| "namespaced".to_owned()));
     says.extend(status.map(|_| format!("status = \"{kind}Status\"")));
     let attribute = format!(
         "#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]\n#[kube(\n    {}\n)]\n",
         says.join(",\n    ")
     );
-    let head = format!("//! The kind {kind} in {version} of {group}, imported from its definition.\n\n");
+    let head = format!("//! The kind {called} in {version} of {group}, imported from its definition.\n\n");
     Ok(head + &structs.text(&attribute))
 }

@@ -119,6 +119,22 @@ impl Kind {
         Ok(Self(text.to_owned()))
     }
 
+    /// The name of a type of Rust for a kind of somebody else's: `Postgresql` for `postgresql`, and `OperatorObject` for
+    /// `Operator`, which every file of a kind uses for something else.
+    ///
+    /// # Errors
+    /// When no server has such a kind: in lower case it is a DNS-1035 label
+    /// (`apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go`).
+    pub fn for_foreign(kind: &str) -> Result<Self, Error> {
+        if !is_label(&kind.to_ascii_lowercase())
+            || !kind.starts_with(|first: char| first.is_ascii_alphabetic())
+        {
+            return Err(Error::Usage(format!("kind must be a DNS-1035 label in mixed case (was {kind:?})")));
+        }
+        let name = Self::new(&camel_case(kind))?;
+        Ok(if name.check_own().is_ok() { name } else { Self(name.0 + "Object") })
+    }
+
     /// Whether a project can have it as a kind of its own.
     ///
     /// # Errors
@@ -421,6 +437,24 @@ mod tests {
         assert!(TAKEN.is_sorted() && KEYWORDS.is_sorted() && CRATES.is_sorted());
     }
 
+    /// As the operator of postgresql.acid.zalan.do calls its kind, and that of OLM.
+    #[test]
+    fn kinds_of_others_have_types_with_names_of_rust() {
+        for (kind, name) in [
+            ("postgresql", "Postgresql"),
+            ("whiteList", "WhiteList"),
+            ("my-kind-2", "MyKind2"),
+            ("HTTPRoute", "HTTPRoute"),
+            ("Operator", "OperatorObject"),
+            ("self", "SelfObject"),
+        ] {
+            assert_eq!(Kind::for_foreign(kind).expect(kind).as_str(), name);
+        }
+        for bad in ["", "-", "a-", "2a", "a.b", "a b", &"a".repeat(64)] {
+            assert!(Kind::for_foreign(bad).is_err(), "{bad}");
+        }
+    }
+
     #[test]
     fn plurals_are_what_kubectl_would_guess() {
         for (kind, plural) in [
@@ -464,6 +498,13 @@ mod tests {
         fn the_expected_kind_is_one(text in "[a-zA-Z0-9_ -]{1,40}") {
             let expected = camel_case(&text);
             prop_assert!(expected.is_empty() || Kind::new(&expected).is_ok());
+        }
+
+        /// Whatever server takes a kind, there is a type for it.
+        #[test]
+        fn every_kind_of_others_has_a_type(kind in "[a-zA-Z]([a-zA-Z0-9-]{0,40}[a-zA-Z0-9])?") {
+            let name = Kind::for_foreign(&kind).expect("a type");
+            prop_assert!(name.check_own().is_ok() && syn::parse_str::<syn::Ident>(name.as_str()).is_ok());
         }
 
         /// Every kind has a plural that Kubernetes takes, and a module that Rust takes.

@@ -232,6 +232,8 @@ fn definitions_of_others_are_imported() {
             "kubewright import crd crds/certificates.yaml",
             "kubewright import crd crds/routes.yaml",
             "kubewright import crd crds/workflows.yaml",
+            "kubewright import crd crds/postgresqls.yaml",
+            "kubewright create api --group db.example.com --version v1 --kind Postgresql --resource=false --controller",
             "kubewright create api --group certs.example.com --version v1 --kind Certificate --resource=false --controller",
         ],
         &own,

@@ -62,6 +62,24 @@ fn fields_have_the_types_that_the_schema_says() {
     }
 }
 
+/// The definition says what a server calls the kind, Rust says what the type is called.
+#[test]
+fn a_kind_that_is_no_name_of_rust_is_kept_as_it_is() {
+    let text = of_spec(&json!({"secretName": {"type": "string"}}));
+    let text = text.replace("\"kind\":\"Certificate\"", "\"kind\":\"my-certificate\"");
+    let imported = read(&text, None).expect("imported");
+    assert_eq!((imported.kind.as_str(), imported.plural.as_str()), ("MyCertificate", "certificates"));
+    for line in [
+        "    kind = \"my-certificate\",\n    root = \"MyCertificate\",\n",
+        "pub struct MyCertificateSpec {\n",
+    ] {
+        assert!(imported.text.contains(line), "{line} is missing: {}", imported.text);
+    }
+    assert!(
+        told(&text.replace("my-certificate", "my certificate"), None).contains("(was \"my certificate\")")
+    );
+}
+
 #[test]
 fn a_long_field_is_broken_as_rustfmt_breaks_it() {
     let inner = json!({"type": "object", "properties": {"x": {"type": "string"}}});

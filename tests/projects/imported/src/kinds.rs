@@ -16,6 +16,18 @@ pub mod certs_example_com {
     }
 }
 
+/// The group db.example.com.
+pub mod db_example_com {
+    /// Postgresql.
+    pub mod postgresql {
+        pub mod controller;
+        pub mod v1;
+
+        // The version that is stored, and that the controller works with.
+        pub use self::v1::*;
+    }
+}
+
 /// The group flow.example.com.
 pub mod flow_example_com {
     /// Workflow.
@@ -40,5 +52,6 @@ pub mod gateway_example_com {
 
 /// Adds them to an operator.
 pub fn register(operator: Operator) -> Operator {
-    operator.controller(certs_example_com::certificate::controller::controller)
+    let operator = operator.controller(certs_example_com::certificate::controller::controller);
+    operator.controller(db_example_com::postgresql::controller::controller)
 }

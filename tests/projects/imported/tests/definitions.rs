@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use imported::kinds::{
     certs_example_com::certificate::{Certificate, CertificateSpec, CertificateSpecIssuerRef},
+    db_example_com::postgresql::{Postgresql, PostgresqlSpec},
     flow_example_com::workflow::Workflow,
     gateway_example_com::httproute::HTTPRoute,
 };
@@ -15,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 const CERTIFICATES: &str = include_str!("../crds/certificates.yaml");
 const ROUTES: &str = include_str!("../crds/routes.yaml");
+const POSTGRESQLS: &str = include_str!("../crds/postgresqls.yaml");
 const WORKFLOWS: &str = include_str!("../crds/workflows.yaml");
 
 /// How the schema of the types may differ from the one that was imported.
@@ -236,6 +238,25 @@ async fn workflows_are_the_same_but_for_branches_that_say_more(cluster: Cluster)
         Difference::SpecIsRequired,
     ];
     assert_eq!(differences, expected);
+}
+
+#[kubewright::test]
+async fn kinds_in_lower_case_are_the_same_and_served_as_they_are_called(cluster: Cluster) {
+    let differences = compared::<Postgresql>(&cluster, POSTGRESQLS, "v1").await;
+    let expected = [
+        Difference::OptionalIsNullable,
+        Difference::FormatOfInteger,
+        Difference::HeadOfKind,
+        Difference::FieldsOfEveryObject,
+        Difference::SpecIsRequired,
+    ];
+    assert_eq!(differences, expected);
+    let spec = PostgresqlSpec {
+        team_id: "acid".to_owned(),
+        number_of_instances: 2,
+    };
+    let made = serde_json::to_value(cluster.create(&Postgresql::new("one", spec)).await);
+    assert_eq!(made.expect("JSON")["kind"], "postgresql");
 }
 
 /// What a server has of somebody else's kind is read and written back without a loss.

@@ -77,3 +77,36 @@ fn kb_14_what_somebody_wrote_is_not_overwritten_and_drift_is_told() {
     assert_eq!(folder.read("config/manager/manager.yaml"), manager);
     assert_eq!(generate(&["--check"]).code, Some(0));
 }
+
+/// What `create version` made of a project: three versions, and a webhook that converts between them.
+#[test]
+#[ignore = "needs the built command: cargo xtask test"]
+fn a_kind_in_three_versions_is_generated_with_its_conversion() {
+    let folder = generated_of(&multigroup(), "plain,kustomize");
+    let installed = documents(&folder.read("dist/install.yaml"));
+    let named = |objects: &[Value]| {
+        let found = objects.iter().find(|object| object["metadata"]["name"] == CAPTAINS);
+        found.cloned().unwrap_or_else(|| panic!("no {CAPTAINS}: {objects:#?}"))
+    };
+    let definition = named(&installed);
+    let versions = definition["spec"]["versions"].as_array().expect("versions");
+    let mut told: Vec<_> = versions
+        .iter()
+        .map(|version| {
+            (version["name"].as_str().unwrap_or_default(), &version["served"], &version["storage"])
+        })
+        .collect();
+    told.sort_by_key(|(name, ..)| *name);
+    let (yes, no) = (&Value::Bool(true), &Value::Bool(false));
+    assert_eq!(told, [("v1", yes, yes), ("v1alpha1", yes, no), ("v1beta1", yes, no)]);
+
+    let conversion = &definition["spec"]["conversion"];
+    assert_eq!(conversion["strategy"], "Webhook", "{conversion:#}");
+    let service = &conversion["webhook"]["clientConfig"]["service"];
+    let is_it =
+        |object: &&Value| object["kind"] == "Service" && object["metadata"]["name"] == service["name"];
+    let served = installed.iter().find(is_it).unwrap_or_else(|| panic!("no such Service: {service}"));
+    assert_eq!(served["metadata"]["namespace"], service["namespace"]);
+    let file = folder.read("config/crd/bases/crew.example.com_captains.yaml");
+    assert_eq!(named(&documents(&file))["spec"]["versions"], definition["spec"]["versions"]);
+}
