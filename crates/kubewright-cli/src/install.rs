@@ -5,13 +5,18 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use clap::Args;
 use kube::{
-    Api, ResourceExt,
+    Api, Client, ResourceExt,
     api::{DeleteParams, DynamicObject},
 };
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    access::{self, ClusterArgs, Objects, Others, called, refused},
+    access::{
+        self, ClusterArgs, Objects, Others, called,
+        compatible::{self, StoredArgs},
+        refused,
+        stored::Losses,
+    },
     output::tell,
     project::{Project, ProjectArgs},
 };
@@ -28,6 +33,9 @@ pub(crate) struct InstallArgs {
 
     #[command(flatten)]
     cluster: ClusterArgs,
+
+    #[command(flatten)]
+    stored: StoredArgs,
 }
 
 /// What `kubewright uninstall` takes.
@@ -39,6 +47,10 @@ pub(crate) struct UninstallArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
 
+    /// Remove the objects of the operator's kinds too
+    #[arg(long, short)]
+    yes: bool,
+
     /// Say nothing against definitions that are not there
     #[arg(long)]
     ignore_not_found: bool,
@@ -47,19 +59,21 @@ pub(crate) struct UninstallArgs {
 /// Applies the definitions, and waits until they are served.
 ///
 /// # Errors
-/// When there is no project or no cluster, or the cluster refuses one.
+/// When there is no project or no cluster, objects that are stored are in the way, or the cluster refuses one.
 pub(crate) async fn install(args: &InstallArgs) -> anyhow::Result<()> {
     let definitions = definitions(&args.project)?;
     let mut objects = Objects::new(&args.cluster.access().await?.client);
-    served(&mut objects, &definitions, |line| tell(&format!("{line}\n"))).await
+    served(&mut objects, &definitions, args.stored, |line| tell(&format!("{line}\n"))).await
 }
 
-/// Applies definitions, and waits until all are served. `told` is given a line for each.
+/// Applies definitions that stored objects can live with, and waits until all are served. `told` is given a line for each.
 async fn served(
     objects: &mut Objects,
     definitions: &[DynamicObject],
+    stored: StoredArgs,
     mut told: impl FnMut(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
+    compatible::check(objects, definitions, stored).await?;
     for definition in definitions {
         let applied = objects.apply(definition, Others::TakenOver).await?;
         told(&format!("{} {}", called(definition), applied.word()))?;
@@ -74,28 +88,51 @@ async fn served(
 /// Deletes the definitions, and with them all objects of these kinds.
 ///
 /// # Errors
-/// When one is not there (unless that is to be ignored), cannot be deleted, or does not go.
+/// When one is not there (unless that is to be ignored), cannot be deleted, or does not go; or when objects would be lost and
+/// that is not allowed.
 pub(crate) async fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     let definitions = definitions(&args.project)?;
-    let mut objects = Objects::new(&args.cluster.access().await?.client);
-    let mut missing = Vec::new();
-    for definition in &definitions {
-        let (api, name) = (objects.api(definition).await?, definition.name_any());
-        match api.delete(&name, &DeleteParams::background()).await {
-            Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.code == 404 => {
-                missing.push(name);
-                continue;
-            }
-            Err(error) => return Err(refused(&format!("{name} cannot be deleted"), &error)),
-        }
-        gone(&api, &name).await?;
-        tell(&format!("customresourcedefinition.apiextensions.k8s.io \"{name}\" deleted\n"))?;
-    }
+    let client = args.cluster.access().await?.client;
+    let missing = removed(&client, &definitions, args.yes, |line| tell(&format!("{line}\n"))).await?;
     match missing.is_empty() || args.ignore_not_found {
         true => Ok(()),
         false => bail!("not installed: {}: --ignore-not-found says nothing against that", missing.join(", ")),
     }
+}
+
+/// Deletes definitions, and waits until they are gone; gives those that were not there. `told` is given a line for each.
+async fn removed(
+    client: &Client,
+    definitions: &[DynamicObject],
+    lose_objects: bool,
+    mut told: impl FnMut(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<String>> {
+    let mut objects = Objects::new(client);
+    let (mut there, mut missing, mut losses) = (Vec::new(), Vec::new(), Losses::default());
+    for definition in definitions {
+        let (api, name) = (objects.api(definition).await?, definition.name_any());
+        let found = api.get_opt(&name).await;
+        match found.map_err(|error| refused(&format!("{name} cannot be read"), &error))? {
+            Some(found) if !lose_objects => losses.add(client, &found).await?,
+            Some(_) => {}
+            None => {
+                missing.push(name);
+                continue;
+            }
+        }
+        there.push((api, name));
+    }
+    losses.check("--yes removes them")?;
+    for (api, name) in there {
+        match api.delete(&name, &DeleteParams::background()).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => return Err(refused(&format!("{name} cannot be deleted"), &error)),
+        }
+        gone(&api, &name).await?;
+        told(&format!("customresourcedefinition.apiextensions.k8s.io \"{name}\" deleted"))?;
+    }
+    Ok(missing)
 }
 
 fn definitions(project: &ProjectArgs) -> anyhow::Result<Vec<DynamicObject>> {
@@ -123,10 +160,7 @@ async fn gone(api: &Api<DynamicObject>, name: &str) -> anyhow::Result<()> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use kube::{
-        Client,
-        api::{ApiResource, GroupVersionKind, PostParams},
-    };
+    use kube::api::{ApiResource, GroupVersionKind, PostParams};
     use kubewright_cluster::Cluster;
     use serde_json::json;
 
@@ -201,21 +235,75 @@ pub(crate) mod tests {
                 lines.push(line.to_owned());
                 Ok(())
             };
-            served(&mut objects, &[large(fields)], told_of).await.expect("it is served");
+            served(&mut objects, &[large(fields)], StoredArgs::default(), told_of)
+                .await
+                .expect("it is served");
             assert_eq!(lines, [format!("customresourcedefinition.apiextensions.k8s.io/{NAME} {told}")]);
             assert_whole(&client, fields).await;
         }
+    }
+
+    fn large_object(name: &str) -> DynamicObject {
+        let object = json!({"apiVersion": "example.com/v1", "kind": "Large", "metadata": {"name": name, "namespace": "default"}});
+        access::object(object).expect("an object")
+    }
+
+    /// TPR/CRD "Beyond" 5: as `undeploy`, it says what would be lost, and loses it only when that is wanted.
+    #[tokio::test(start_paused = true)]
+    async fn uninstall_counts_the_objects_that_would_be_lost_and_refuses() {
+        let cluster = Cluster::builder().controllers("").nodes(0).start().await.expect("a cluster");
+        let client = cluster.client();
+        let mut objects = Objects::new(&client);
+        served(&mut objects, &[large(700)], StoredArgs::default(), |_| Ok(())).await.expect("it is served");
+        for number in 0..230 {
+            let object = large_object(&format!("large-{number:03}"));
+            objects.apply(&object, Others::TakenOver).await.expect("it is stored");
+        }
+        let refused =
+            removed(&client, &[large(700)], false, |_| Ok(())).await.expect_err("objects are there");
+        assert_eq!(
+            refused.to_string(),
+            "230 objects of its kinds would be lost: larges default/large-000, larges default/large-001, larges \
+             default/large-002, larges default/large-003, larges default/large-004, …; nothing was removed. --yes removes them"
+        );
+        assert_whole(&client, 700).await;
+        let missing = removed(&client, &[large(700)], true, |_| Ok(())).await.expect("they may be lost");
+        assert!(missing.is_empty() && definitions(&client).get_opt(NAME).await.expect("read").is_none());
+        let missing = removed(&client, &[large(700)], false, |_| Ok(())).await.expect("nothing is lost");
+        assert_eq!(missing, [NAME]);
+    }
+
+    /// A stricter definition is not applied by any of the commands that would.
+    #[tokio::test(start_paused = true)]
+    async fn install_applies_nothing_that_a_stored_object_is_not_valid_under() {
+        let cluster = Cluster::builder().controllers("").nodes(0).start().await.expect("a cluster");
+        let client = cluster.client();
+        let mut objects = Objects::new(&client);
+        served(&mut objects, &[large(700)], StoredArgs::default(), |_| Ok(())).await.expect("it is served");
+        objects.apply(&large_object("one"), Others::TakenOver).await.expect("it is stored");
+        let mut strict = large(900);
+        strict.data["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["required"] = json!(["spec"]);
+        let definitions = [strict];
+        let told = |line: &str| -> anyhow::Result<()> { panic!("{line}") };
+        let refused = served(&mut objects, &definitions, StoredArgs::default(), told).await;
+        let refused = refused.expect_err("an object is in the way").to_string();
+        assert!(refused.contains("default/one: spec: Required value"), "{refused}");
+        assert_whole(&client, 700).await;
+        served(&mut objects, &definitions, StoredArgs { yes: true }, |_| Ok(())).await.expect("it is wanted");
+        assert_whole(&client, 900).await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_definition_whose_names_are_taken_is_told_at_once() {
         let cluster = Cluster::builder().controllers("").nodes(0).start().await.expect("a cluster");
         let mut objects = Objects::new(&cluster.client());
-        served(&mut objects, &[large(700)], |_| Ok(())).await.expect("it is served");
+        let stored = StoredArgs::default();
+        served(&mut objects, &[large(700)], stored, |_| Ok(())).await.expect("it is served");
         let mut other = large(700);
         other.metadata.name = Some("others.example.com".to_owned());
         other.data["spec"]["names"]["plural"] = "others".into();
-        let refused = served(&mut objects, &[other], |_| Ok(())).await.expect_err("the kind is taken");
+        let refused =
+            served(&mut objects, &[other], stored, |_| Ok(())).await.expect_err("the kind is taken");
         let refused = format!("{refused:#}");
         assert!(
             refused.contains("others.example.com cannot be served: ") && refused.contains("Large"),

@@ -44,6 +44,14 @@ impl Drop for Folder {
     }
 }
 
+/// A kind of [`multigroup`] in three versions.
+const CAPTAINS: &str = "captains.crew.example.com";
+
+/// The golden project of the scaffold with conversion.
+fn multigroup() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/multigroup")
+}
+
 /// The folder of an operator of this repository.
 fn operator(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../operators").join(name)
@@ -93,9 +101,14 @@ fn done<S: AsRef<std::ffi::OsStr>>(folder: &Path, arguments: &[S]) -> String {
 
 /// Generates in a folder what an operator has.
 fn generated(name: &str, formats: &str) -> Folder {
-    let folder = Folder::new(&format!("{name}-{formats}"));
+    generated_of(&operator(name), formats)
+}
+
+/// Generates in a folder what the operator of a project has.
+fn generated_of(project: &Path, formats: &str) -> Folder {
+    let folder = Folder::new(&format!("generated-{formats}"));
     let output = folder.0.display().to_string();
-    done(&operator(name), &["generate", "--format", formats, "--output", &output]);
+    done(project, &["generate", "--format", formats, "--output", &output]);
     folder
 }
 
@@ -166,9 +179,14 @@ struct Running {
 impl Running {
     /// Starts it in the folder of an operator, and waits until it says that the operator runs.
     fn start(name: &str, arguments: &[&str]) -> Self {
+        Self::of(&operator(name), arguments)
+    }
+
+    /// Starts that of a project.
+    fn of(project: &Path, arguments: &[&str]) -> Self {
         let mut all = vec!["run"];
         all.extend(arguments);
-        let process = kubewright(&operator(name), &all)
+        let process = kubewright(project, &all)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

@@ -1,6 +1,8 @@
 //! The cluster of a kubeconfig, for commands that work on one: how it is reached, and what is done with objects there.
 
+pub(crate) mod compatible;
 mod objects;
+pub(crate) mod stored;
 
 use std::path::PathBuf;
 

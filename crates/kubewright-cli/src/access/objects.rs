@@ -56,6 +56,11 @@ impl Objects {
         Self { client: client.clone(), kinds: BTreeMap::new() }
     }
 
+    /// Who asks.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// Where an object is, or is to be: in `default` where it is to be in a namespace and says none.
     ///
     /// # Errors

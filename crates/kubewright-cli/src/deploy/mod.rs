@@ -15,9 +15,18 @@ use anyhow::bail;
 use clap::Args;
 use kube::Client;
 
-use self::{apply::Applier, plan::Plan, removal::Removal, rollout::Rollout};
+use self::{
+    apply::Applier,
+    plan::{Plan, Role},
+    removal::Removal,
+    rollout::Rollout,
+};
 use crate::{
-    access::{Access, ClusterArgs, MANAGER, Objects, Others, refused},
+    access::{
+        Access, ClusterArgs, MANAGER, Objects, Others,
+        compatible::{self, StoredArgs},
+        refused,
+    },
     build::{self, BuildArgs, Last},
     output::tell,
     project::{Needed, Project, Selection},
@@ -62,6 +71,9 @@ pub(crate) struct DeployArgs {
     /// Take over fields that others manage
     #[arg(long)]
     force_conflicts: bool,
+
+    #[command(flatten)]
+    stored: StoredArgs,
 
     /// More for the operator's own `manifests`, such as `-- --install-namespace ops --replicas 2`
     #[arg(last = true, value_name = "MANIFESTS FLAGS")]
@@ -123,22 +135,27 @@ pub(crate) async fn deploy(args: &DeployArgs) -> anyhow::Result<()> {
     tell(&format!("Deploying {image} to {server}\n"))?;
     let timeout = Duration::from_secs(args.timeout);
     let others = if args.force_conflicts { Others::TakenOver } else { Others::Respected };
-    install(&client, &plan, others, timeout, &mut |line| drop(tell(&format!("{line}\n")))).await
+    let told = &mut |line: &str| drop(tell(&format!("{line}\n")));
+    install(&client, &plan, others, args.stored, timeout, told).await
 }
 
 /// Applies all of a plan in its order, and waits until what it starts runs. `told` is given a line for each change.
 ///
 /// # Errors
-/// When the cluster refuses something, or it does not run in time, with what it waits for.
+/// When objects that are stored are in the way of a kind, the cluster refuses something, or it does not run in time, with what
+/// it waits for.
 async fn install(
     client: &Client,
     plan: &Plan,
     others: Others,
+    stored: StoredArgs,
     timeout: Duration,
     told: &mut (dyn FnMut(&str) + Send),
 ) -> anyhow::Result<()> {
     let deadline = tokio::time::Instant::now() + timeout;
     let mut objects = Objects::new(client);
+    let kinds: Vec<_> = plan.of(Role::Kind).map(|step| step.object.clone()).collect();
+    compatible::check(&mut objects, &kinds, stored).await?;
     Applier { objects: &mut objects, others, deadline }.apply(plan, told).await?;
     for program in plan.programs() {
         Rollout { client, program, deadline }.watch(told).await?;

@@ -12,9 +12,12 @@ use super::{
     apply::{PAUSE, is_ours},
     plan::{Plan, Role, Step},
 };
-use crate::access::{Objects, refused};
+use crate::access::{
+    Objects, refused,
+    stored::{Losses, Pages, resource, told},
+};
 
-/// How many objects are named.
+/// How many objects are named that hold a kind.
 const NAMED: usize = 5;
 
 /// What people keep in namespaces; the operator's own is not removed with any of it in.
@@ -86,35 +89,11 @@ impl Removal<'_> {
 
     /// Refuses to lose objects of the operator's kinds.
     async fn check_objects(&self, found: &[Found<'_>]) -> anyhow::Result<()> {
-        let mut lost = Vec::new();
+        let mut losses = Losses::default();
         for found in found.iter().filter(|found| found.step.role == Role::Kind && !self.lose_objects) {
-            let objects = self.objects(found).await?;
-            lost.extend(objects.iter().map(|object| told(&found.step.name, object)));
+            losses.add(self.client, &found.object).await?;
         }
-        if lost.is_empty() {
-            return Ok(());
-        }
-        let (count, more) = (lost.len(), if lost.len() > NAMED { ", …" } else { "" });
-        lost.truncate(NAMED);
-        bail!(
-            "{count} objects of its kinds would be lost: {}{more}; nothing was removed. --yes removes them, --keep-crds keeps them \
-             and their kinds",
-            lost.join(", ")
-        )
-    }
-
-    /// The objects of a kind.
-    async fn objects(&self, kind: &Found<'_>) -> anyhow::Result<Vec<DynamicObject>> {
-        let Some(resource) = stored(&kind.object) else { return Ok(Vec::new()) };
-        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
-        match api.list(&ListParams::default()).await {
-            Ok(list) => Ok(list.items),
-            // It is not served (yet, or any more).
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
-            Err(error) => {
-                Err(error).with_context(|| format!("cannot tell which {} there are", resource.plural))
-            }
-        }
+        losses.check("--yes removes them, --keep-crds keeps them and their kinds")
     }
 
     /// Removes some objects, and waits until they are gone.
@@ -163,16 +142,19 @@ impl Removal<'_> {
 
     /// What keeps an object from going.
     async fn held_by(&self, found: &Found<'_>) -> String {
-        if found.step.role != Role::Kind {
-            return String::new();
+        let kind = resource(&found.object).filter(|_| found.step.role == Role::Kind);
+        let Some(kind) = kind else { return String::new() };
+        let (mut pages, mut held) = (Pages::of(self.client, &kind), Vec::new());
+        // What cannot be read cannot be told.
+        while held.len() < NAMED
+            && let Ok(Some(objects)) = pages.next().await
+        {
+            let waits = objects.iter().filter(|object| !object.finalizers().is_empty());
+            held.extend(waits.map(|object| {
+                format!("{} ({})", told(&found.step.name, object), object.finalizers().join(", "))
+            }));
         }
-        let objects = self.objects(found).await.unwrap_or_default();
-        let held: Vec<String> = objects
-            .iter()
-            .filter(|object| !object.finalizers().is_empty())
-            .map(|object| format!("{} ({})", told(&found.step.name, object), object.finalizers().join(", ")))
-            .take(NAMED)
-            .collect();
+        held.truncate(NAMED);
         match held.is_empty() {
             true => String::new(),
             false => {
@@ -203,21 +185,4 @@ impl Removal<'_> {
         }
         Ok(None)
     }
-}
-
-/// An object as people write it.
-fn told(kind: &str, object: &DynamicObject) -> String {
-    let plural = kind.split('.').next().unwrap_or(kind);
-    let namespace = object.namespace().map(|namespace| format!("{namespace}/")).unwrap_or_default();
-    format!("{plural} {namespace}{}", object.name_any())
-}
-
-/// The resource of a CustomResourceDefinition, in the version that is stored.
-fn stored(definition: &DynamicObject) -> Option<ApiResource> {
-    let spec = &definition.data["spec"];
-    let version =
-        spec["versions"].as_array()?.iter().find(|version| version["storage"] == true)?["name"].as_str()?;
-    let text = |pointer: &str| spec.pointer(pointer).and_then(serde_json::Value::as_str);
-    let kind = GroupVersionKind::gvk(text("/group")?, version, text("/names/kind")?);
-    Some(ApiResource::from_gvk_with_plural(&kind, text("/names/plural")?))
 }

@@ -38,8 +38,10 @@ fn whitelist() -> Plan {
 async fn installed(cluster: &Cluster, plan: &Plan) -> (Vec<String>, Result<(), String>) {
     let mut lines = Vec::new();
     let done =
-        install(&cluster.client(), plan, Others::Respected, TIMEOUT, &mut |line| lines.push(line.to_owned()))
-            .await;
+        install(&cluster.client(), plan, Others::Respected, StoredArgs::default(), TIMEOUT, &mut |line| {
+            lines.push(line.to_owned());
+        })
+        .await;
     (lines, done.map_err(|error| format!("{error:#}")))
 }
 
@@ -71,7 +73,7 @@ async fn create(cluster: &Cluster, object: &Value) {
 async fn create_sample(cluster: &Cluster, finalizers: &[&str]) {
     let group = "police.foo.bar/v1beta1";
     let plan = whitelist();
-    let definition = plan.of(plan::Role::Kind).next().expect("a kind").object.data["spec"].clone();
+    let definition = plan.of(Role::Kind).next().expect("a kind").object.data["spec"].clone();
     let version = definition["versions"][0]["name"].as_str().expect("a version");
     let api_version = format!("{}/{version}", definition["group"].as_str().unwrap_or(group));
     create(
@@ -243,7 +245,9 @@ async fn fields_of_others_are_taken_over_only_when_told_so() {
     deployments.patch("whitelist", &parameters, &Patch::Apply(&theirs)).await.expect("theirs");
     let refused = installed(&cluster, &plan).await.1.expect_err("a conflict");
     assert!(refused.contains("autoscaler") && refused.contains("--force-conflicts"), "{refused}");
-    install(&cluster.client(), &plan, Others::TakenOver, TIMEOUT, &mut |_| ()).await.expect("taken over");
+    install(&cluster.client(), &plan, Others::TakenOver, StoredArgs::default(), TIMEOUT, &mut |_| ())
+        .await
+        .expect("taken over");
     let spec = deployments.get("whitelist").await.expect("there").spec.expect("a spec");
     assert_eq!(spec.replicas, Some(1));
 }
@@ -252,10 +256,37 @@ async fn fields_of_others_are_taken_over_only_when_told_so() {
 async fn who_may_not_install_is_told_so() {
     let cluster = cluster(1).await;
     let client = cluster.client_of_service_account("default", "default");
-    let done = install(&client, &whitelist(), Others::Respected, TIMEOUT, &mut |_| ()).await;
+    let done =
+        install(&client, &whitelist(), Others::Respected, StoredArgs::default(), TIMEOUT, &mut |_| ()).await;
     let refused = format!("{:#}", done.expect_err("forbidden"));
     assert!(refused.contains("forbidden") && refused.contains("ask an administrator"), "{refused}");
     assert!(!refused.contains('\n'), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_a_stored_object_is_not_valid_under_is_not_deployed() {
+    let cluster = cluster(1).await;
+    let plan = whitelist();
+    installed(&cluster, &plan).await.1.expect("it runs");
+    create_sample(&cluster, &[]).await;
+    let installation = Installation { image: Some("operator:next".to_owned()), ..Installation::default() };
+    let mut objects = kubewright_whitelist::operator().manifests(&installation).expect("manifests");
+    let is_kind = |object: &&mut DynamicObject| object.data["spec"]["versions"].is_array();
+    let kind = objects.iter_mut().find(is_kind).expect("a kind");
+    let schema = &mut kind.data["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["spec"]["properties"]["team"] = json!({"type": "string"});
+    schema["properties"]["spec"]["required"] = json!(["team"]);
+    let strict = Plan::new(objects).expect("a plan");
+    let (lines, done) = installed(&cluster, &strict).await;
+    let refused = done.expect_err("an object is in the way");
+    assert!(
+        refused.contains("  default/sample: spec.team: Required value\n") && lines.is_empty(),
+        "{refused}: {lines:?}"
+    );
+    let wanted = StoredArgs { yes: true };
+    install(&cluster.client(), &strict, Others::Respected, wanted, TIMEOUT, &mut |_| ())
+        .await
+        .expect("it is wanted");
 }
 
 /// A definition over the 262,144 bytes of an annotation, installed and upgraded with the rest.

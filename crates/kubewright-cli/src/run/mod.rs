@@ -13,6 +13,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
+use kube::api::DynamicObject;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::{
@@ -22,7 +23,10 @@ use tokio::{
 
 use self::{account::Account, webhooks::Way};
 use crate::{
-    access::{self, Access, Applied, ClusterArgs, Objects, Others, called},
+    access::{
+        self, Access, Applied, ClusterArgs, Objects, Others, called,
+        compatible::{self, StoredArgs},
+    },
     args::UpArgs,
     engine::Engine,
     install, kubeconfig,
@@ -60,6 +64,9 @@ pub(crate) struct RunArgs {
     /// Neither serve the operator's webhooks nor tell the cluster of them
     #[arg(long)]
     no_webhooks: bool,
+
+    #[command(flatten)]
+    stored: StoredArgs,
 
     /// Say nothing but errors, and what the operator says
     #[arg(long, short)]
@@ -170,19 +177,25 @@ async fn set_up(
         );
     }
     let left_out = |object: &&Value| is_program(object) || object["kind"] == "Service";
-    for object in objects.iter().filter(|object| !left_out(object)) {
-        let Some(object) = webhooks::led(object, way) else { continue };
-        let is_definition = object["kind"] == "CustomResourceDefinition";
-        let object = access::object(object)?;
+    let wanted = objects.iter().filter(|object| !left_out(object));
+    let wanted = wanted.filter_map(|object| webhooks::led(object, way)).map(access::object);
+    let wanted = wanted.collect::<anyhow::Result<Vec<_>>>()?;
+    let (definitions, others): (Vec<_>, Vec<_>) = wanted.into_iter().partition(is_definition);
+    compatible::check(&mut cluster, &definitions, args.stored).await?;
+    for object in definitions.into_iter().chain(others) {
         let applied = cluster.apply(&object, Others::TakenOver).await?;
         if applied != Applied::Unchanged {
             say(args, &format!("{} {}", called(&object), applied.word()));
         }
-        if is_definition {
+        if is_definition(&object) {
             cluster.established(&object, Instant::now() + install::LONGEST).await?;
         }
     }
     Ok(home)
+}
+
+fn is_definition(object: &DynamicObject) -> bool {
+    object.types.as_ref().is_some_and(|types| types.kind == "CustomResourceDefinition")
 }
 
 fn start(

@@ -154,3 +154,42 @@ spec: {images: [{name: nginx, tags: [latest]}], enforcement: Deny, denyBy: Webho
     assert_eq!(up.kubectl(configurations), "");
     assert!(up.kubectl("get crd -o name").contains("whitelists.police.foo.bar"), "what is installed stays");
 }
+
+/// The versions of `create version`, converted by the operator on this machine.
+#[tokio::test]
+#[ignore = "needs kubectl: cargo xtask test"]
+async fn what_is_written_in_one_version_is_read_in_the_others_while_the_operator_runs_here() {
+    let folder = Folder::new("run-conversion");
+    let kubeconfig = folder.path("kubeconfig").display().to_string();
+    let running = Running::of(&multigroup(), &["--write-kubeconfig", &kubeconfig]);
+    let kubectl = |arguments: &str| {
+        let mut command = Command::new(needed("KUBECTL"));
+        command.args(["--kubeconfig", &kubeconfig]).args(arguments.split_whitespace());
+        Ended::from(command.output().expect("kubectl starts"))
+    };
+    let url =
+        kubectl(&format!("get crd {CAPTAINS} -o jsonpath={{.spec.conversion.webhook.clientConfig.url}}"));
+    assert!(url.out.starts_with("https://127.0.0.1:"), "{url:?}");
+
+    let sample = multigroup().join("config/samples/crew_v1alpha1_captain.yaml");
+    let apply = format!("apply -f {}", sample.display());
+    // Its webhooks answer a moment after it was started.
+    let mut applied = kubectl(&apply);
+    for _ in 0..300 {
+        if applied.code == Some(0) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        applied = kubectl(&apply);
+    }
+    assert_eq!(applied.code, Some(0), "{applied:?}");
+    for version in ["v1alpha1", "v1beta1", "v1"] {
+        let read = kubectl(&format!(
+            "get captains.{version}.crew.example.com captain-sample -o jsonpath={{.apiVersion}}={{.spec.foo}}"
+        ));
+        assert_eq!(read.out, format!("crew.example.com/{version}=bar"), "{read:?}");
+    }
+    let stored = kubectl(&format!("get crd {CAPTAINS} -o jsonpath={{.status.storedVersions}}"));
+    assert_eq!(stored.out, "[\"v1\"]");
+    assert_eq!(running.interrupt(), Some(0));
+}
