@@ -126,8 +126,11 @@ fn word(number: usize) -> String {
 /// YAML of which Helm takes nothing for its own, with the namespace of the release.
 pub(super) fn text_of(value: &Value) -> Result<String, Error> {
     let text = yaml(value)?.replace("{{", "{{ \"{{\" }}");
-    let whole = format!(": {RELEASE_NAMESPACE}\n");
-    let text = text.replace(&whole, ": {{ .Release.Namespace | quote }}\n");
+    // As a whole it is quoted: it may look like a number.
+    let text = [": ", "- "].iter().fold(text, |text, before| {
+        let whole = format!("{before}{RELEASE_NAMESPACE}\n");
+        text.replace(&whole, &format!("{before}{{{{ .Release.Namespace | quote }}}}\n"))
+    });
     Ok(text.replace(RELEASE_NAMESPACE, "{{ .Release.Namespace }}"))
 }
 
@@ -154,7 +157,7 @@ mod tests {
     fn what_is_no_hole_is_written_as_it_was_said() {
         let mut template = Template::of(&json!({
             "metadata": {"name": "a", "namespace": RELEASE_NAMESPACE},
-            "spec": {"image": "x", "args": [format!("--in={RELEASE_NAMESPACE}/a"), "{{ no template }}"]},
+            "spec": {"image": "x", "args": [format!("--in={RELEASE_NAMESPACE}/a"), RELEASE_NAMESPACE, "{{ no template }}"]},
         }));
         template.inline("/spec/image", "{{ .Values.image }}");
         template.lines(
@@ -172,6 +175,7 @@ metadata:
 spec:
   args:
   - --in={{ .Release.Namespace }}/a
+  - {{ .Release.Namespace | quote }}
   - \"{{ \"{{\" }} no template }}\"
   image: {{ .Values.image }}
   {{- with .Values.size }}

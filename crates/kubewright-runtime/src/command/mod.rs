@@ -32,10 +32,14 @@
 //! test needs of it is there as values: [`Operator::prepare`], [`Operator::manager`], [`Operator::webhooks_in_process`],
 //! [`Operator::rights`].
 
+#[cfg(feature = "webhook")]
+mod admission;
 mod flags;
 mod manifests;
 mod prepare;
 mod run;
+#[cfg(feature = "webhook")]
+mod selector;
 #[cfg(test)]
 mod tests;
 mod versions;
@@ -57,14 +61,15 @@ use kube::{CustomResourceExt, api::DynamicObject};
 use serde::Serialize;
 
 use self::flags::{Action, Flags};
+#[cfg(feature = "webhook")]
+pub use self::{
+    admission::AdmissionFlags,
+    manifests::WebhookCertificate,
+    webhooks::{WebhookFlags, WebhookRegistration},
+};
 pub use self::{
     flags::{LogFormat, Run},
     manifests::Installation,
-};
-#[cfg(feature = "webhook")]
-pub use self::{
-    manifests::WebhookCertificate,
-    webhooks::{WebhookFlags, WebhookRegistration},
 };
 use crate::{Controller, Error, Manager, rbac::Rights, signals};
 

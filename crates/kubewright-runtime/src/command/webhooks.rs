@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::{Installation, Operator, run::is_off};
+use super::{AdmissionFlags, Installation, Operator, run::is_off};
 use crate::{
     Error,
     webhook::{Certificates, Reach, Registration, Server},
@@ -39,6 +39,9 @@ pub struct WebhookFlags {
     /// What is written into the cluster
     #[arg(long, value_enum, env = "WEBHOOK_REGISTRATION", default_value_t = WebhookRegistration::Apply)]
     pub webhook_registration: WebhookRegistration,
+    /// What they are asked about, where all of their configurations are written.
+    #[command(flatten)]
+    pub admission: AdmissionFlags,
 }
 
 /// [`Registration`] as a flag.
@@ -64,6 +67,7 @@ impl Default for WebhookFlags {
             webhook_cert_name: "tls.crt".to_owned(),
             webhook_cert_key: "tls.key".to_owned(),
             webhook_registration: WebhookRegistration::Apply,
+            admission: AdmissionFlags::default(),
         }
     }
 }
@@ -105,7 +109,7 @@ impl Operator {
     /// The server of its webhooks, as flags say; `None` where there are none, or they are not to be served.
     pub(super) fn webhook_server(&self, flags: &WebhookFlags) -> Result<Option<Server>, Error> {
         let served = self.webhooks.clone().filter(|_| !is_off(&flags.webhook_bind_address));
-        served.map(|webhooks| flags.apply(Server::new(webhooks))).transpose()
+        served.map(|webhooks| flags.apply(Server::new(flags.admission.apply(webhooks)?))).transpose()
     }
 
     /// Its webhooks for an API server in this process, without a socket: under which name that calls them, and what is to be

@@ -7,10 +7,12 @@ use k8s_openapi::{
 use kube::{CustomResourceExt, api::DynamicObject};
 use serde_json::{Value, json};
 
-use super::{Installation, Operator, Run, WebhookCertificate, WebhookFlags, WebhookRegistration};
+use super::{
+    AdmissionFlags, Installation, Operator, Run, WebhookCertificate, WebhookFlags, WebhookRegistration,
+};
 use crate::{
     Error,
-    webhook::{Conversion, Defaulter, Denied, Request, Validator, Webhook, Webhooks},
+    webhook::{Conversion, Defaulter, Denied, FailurePolicy, Request, Validator, Webhook, Webhooks},
 };
 
 struct Nothing;
@@ -211,6 +213,60 @@ fn what_the_manifests_tell_the_program_is_understood() {
         let server = operator().webhook_server(&run.webhooks).expect("a server").expect("webhooks");
         assert!(server.listens() && server.check().is_ok());
     }
+}
+
+/// Whoever installs an operator narrows what its webhooks stand in the way of; where they fail closed, not of its own pods.
+#[test]
+fn the_failure_policy_and_the_namespaces_are_settings() {
+    let admission = AdmissionFlags {
+        webhook_failure_policy: Some(FailurePolicy::Fail),
+        webhook_namespace_selector: Some("team=a".to_owned()),
+    };
+    let installation =
+        Installation { install_namespace: Some("home".to_owned()), admission, ..Installation::default() };
+    let objects = operator().manifests(&installation).expect("manifests");
+    let team = json!({"key": "team", "operator": "In", "values": ["a"]});
+    let elsewhere = json!({"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["home"]});
+    for (kind, name) in [
+        ("MutatingWebhookConfiguration", "web-mutating"),
+        ("ValidatingWebhookConfiguration", "web-validating"),
+    ] {
+        let webhook = &find(&objects, kind, name)["webhooks"][0];
+        assert_eq!(webhook["failurePolicy"], "Fail");
+        assert_eq!(webhook["namespaceSelector"], json!({"matchExpressions": [team, elsewhere]}));
+    }
+    let ignore =
+        AdmissionFlags { webhook_failure_policy: Some(FailurePolicy::Ignore), ..AdmissionFlags::default() };
+    let objects =
+        operator().manifests(&Installation { admission: ignore, ..installation }).expect("manifests");
+    let webhook = &find(&objects, "ValidatingWebhookConfiguration", "web-validating")["webhooks"][0];
+    assert_eq!((&webhook["failurePolicy"], &webhook["namespaceSelector"]), (&json!("Ignore"), &Value::Null));
+}
+
+#[test]
+fn settings_of_webhooks_are_flags_of_both_commands() {
+    let wanted = AdmissionFlags {
+        webhook_failure_policy: Some(FailurePolicy::Fail),
+        webhook_namespace_selector: Some("team".to_owned()),
+    };
+    for command in ["run", "manifests"] {
+        let arguments =
+            ["web", command, "--webhook-failure-policy=fail", "--webhook-namespace-selector=team"];
+        let flags = operator().parse(arguments.map(Into::into).to_vec()).expect("flags");
+        let read = match flags.action {
+            Some(super::flags::Action::Run(run)) => run.webhooks.admission,
+            Some(super::flags::Action::Manifests(installation)) => installation.admission,
+            _ => panic!("another command"),
+        };
+        assert_eq!(read, wanted, "{command}");
+    }
+    let odd =
+        AdmissionFlags { webhook_namespace_selector: Some("a b".to_owned()), ..AdmissionFlags::default() };
+    let refused = operator().manifests(&Installation { admission: odd, ..Installation::default() });
+    assert!(
+        matches!(&refused, Err(Error::Misconfigured(told)) if told.starts_with("--webhook-namespace-selector=\"a b\": ")),
+        "{refused:?}"
+    );
 }
 
 #[test]

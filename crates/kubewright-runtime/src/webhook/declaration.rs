@@ -2,6 +2,7 @@
 
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
+use clap::ValueEnum;
 use k8s_openapi::{
     api::admissionregistration::v1::{MatchCondition, RuleWithOperations},
     apimachinery::pkg::apis::meta::v1::LabelSelector,
@@ -21,7 +22,8 @@ pub(crate) enum Purpose {
 }
 
 /// What becomes of a request when the webhook cannot be asked: it is down, too slow, or it panicked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
 pub enum FailurePolicy {
     /// It is refused. The default.
     #[default]
@@ -56,6 +58,7 @@ pub struct Webhook {
     pub(crate) failure_policy: FailurePolicy,
     pub(crate) timeout: Duration,
     pub(crate) namespaces: Option<LabelSelector>,
+    pub(crate) spares_home: bool,
     pub(crate) objects: Option<LabelSelector>,
     pub(crate) conditions: Vec<MatchCondition>,
     pub(crate) exact: bool,
@@ -117,6 +120,7 @@ impl Webhook {
             failure_policy: FailurePolicy::default(),
             timeout: TIMEOUT,
             namespaces: None,
+            spares_home: false,
             objects: None,
             conditions: Vec::new(),
             exact: false,
@@ -180,6 +184,14 @@ impl Webhook {
     #[must_use]
     pub fn in_namespaces(mut self, selector: LabelSelector) -> Self {
         self.namespaces = Some(selector);
+        self
+    }
+
+    /// Nothing in the namespace of the Service that it is behind: the pods that serve it can be replaced while nobody serves it.
+    /// For what is asked about pods, or about what makes them.
+    #[must_use]
+    pub fn sparing_its_own_namespace(mut self) -> Self {
+        self.spares_home = true;
         self
     }
 

@@ -9,6 +9,7 @@ use k8s_openapi::{
         ValidatingWebhookConfiguration, WebhookClientConfig,
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions,
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement},
 };
 use kube::api::ObjectMeta;
 
@@ -16,6 +17,9 @@ use super::{FailurePolicy, Webhook, Webhooks, conversion, declaration::Purpose};
 
 /// By which cert-manager knows into what it injects its authority's certificate.
 const INJECT: &str = "cert-manager.io/inject-ca-from";
+
+/// By this every namespace is labelled with its own name.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// Where the API server finds the webhooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,12 +208,26 @@ impl Webhook {
             match_conditions: conditions,
             match_policy: Some(if self.exact { "Exact" } else { "Equivalent" }.to_owned()),
             name: self.name.clone(),
-            namespace_selector: self.namespaces.clone(),
+            namespace_selector: self.namespace_selector(reach),
             object_selector: self.objects.clone(),
             rules: Some(self.rules.clone()),
             side_effects: if self.effects { "NoneOnDryRun" } else { "None" }.to_owned(),
             timeout_seconds: i32::try_from(self.timeout.as_secs()).ok(),
         }
+    }
+
+    fn namespace_selector(&self, reach: &Reach) -> Option<LabelSelector> {
+        let Reach::Service { namespace, .. } = reach else { return self.namespaces.clone() };
+        if !self.spares_home {
+            return self.namespaces.clone();
+        }
+        let mut selector = self.namespaces.clone().unwrap_or_default();
+        selector.match_expressions.get_or_insert_default().push(LabelSelectorRequirement {
+            key: NAME_LABEL.to_owned(),
+            operator: "NotIn".to_owned(),
+            values: Some(vec![namespace.clone()]),
+        });
+        Some(selector)
     }
 }
 
@@ -303,6 +321,35 @@ mod tests {
         assert_eq!(
             validating["webhooks"][0]["clientConfig"],
             json!({"url": "https://a:1/validate--v1-configmap"})
+        );
+    }
+
+    #[test]
+    fn what_spares_its_own_namespace_is_not_asked_about_that_of_its_service() {
+        let selector = |webhook: Webhook, reach: &Reach| {
+            let manifests = Webhooks::new("op").add(webhook).manifests(reach, Trust::Later);
+            serde_json::to_value(manifests.validating).expect("JSON")["webhooks"][0]["namespaceSelector"]
+                .clone()
+        };
+        let webhook = || Webhook::validating::<ConfigMap>(Same);
+        let (service, url) = (Reach::service("home", "hooks"), Reach::Url("https://a:1".into()));
+        let elsewhere =
+            json!({"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["home"]});
+        assert_eq!(selector(webhook(), &service), json!(null));
+        assert_eq!(
+            selector(webhook().sparing_its_own_namespace(), &url),
+            json!(null),
+            "nobody serves it from there"
+        );
+        assert_eq!(
+            selector(webhook().sparing_its_own_namespace(), &service),
+            json!({"matchExpressions": [elsewhere]})
+        );
+        let labels = [("team".to_owned(), "a".to_owned())].into();
+        let team = LabelSelector { match_labels: Some(labels), ..LabelSelector::default() };
+        assert_eq!(
+            selector(webhook().in_namespaces(team).sparing_its_own_namespace(), &service),
+            json!({"matchLabels": {"team": "a"}, "matchExpressions": [elsewhere]})
         );
     }
 

@@ -14,6 +14,8 @@ use kube::api::DynamicObject;
 use serde::Serialize;
 
 use self::layout::Layout;
+#[cfg(feature = "webhook")]
+use super::AdmissionFlags;
 use super::Operator;
 use crate::{Error, rbac};
 
@@ -36,6 +38,10 @@ pub struct Installation {
     #[cfg(feature = "webhook")]
     #[arg(long, value_enum, default_value_t = WebhookCertificate::Own)]
     pub webhook_certificate: WebhookCertificate,
+    /// What its admission webhooks are asked about.
+    #[cfg(feature = "webhook")]
+    #[command(flatten)]
+    pub admission: AdmissionFlags,
     /// Print nothing but the definitions of the operator's kinds
     #[arg(long, conflicts_with = "rights_only")]
     pub crds_only: bool,
@@ -67,6 +73,8 @@ impl Default for Installation {
             namespaces: Vec::new(),
             #[cfg(feature = "webhook")]
             webhook_certificate: WebhookCertificate::default(),
+            #[cfg(feature = "webhook")]
+            admission: AdmissionFlags::default(),
             crds_only: false,
             rights_only: false,
         }
@@ -110,7 +118,11 @@ impl Operator {
         objects.extend(layout.webhook_objects(self.webhooks.as_ref())?);
         objects.push(dynamic(&layout.deployment(installation)?)?);
         #[cfg(feature = "webhook")]
-        objects.extend(layout.webhook_configurations(self.webhooks.as_ref())?);
+        {
+            let webhooks = self.webhooks.clone();
+            let webhooks = webhooks.map(|webhooks| installation.admission.apply(webhooks)).transpose()?;
+            objects.extend(layout.webhook_configurations(webhooks.as_ref())?);
+        }
         Ok(objects)
     }
 
