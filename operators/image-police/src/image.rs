@@ -49,6 +49,13 @@ impl<'a> Image<'a> {
     pub fn meant(&self) -> Option<&Reference> {
         self.meant.get_or_init(|| Reference::parse(self.written).ok()).as_ref()
     }
+
+    /// The image for people: what a runtime takes it for, such as `docker.io/library/nginx:latest`; as it is written where that
+    /// is nothing.
+    #[must_use]
+    pub fn told(&self) -> String {
+        self.meant().map_or_else(|| self.written.to_owned(), ToString::to_string)
+    }
 }
 
 #[cfg(test)]
@@ -84,6 +91,19 @@ mod tests {
         let meant = |text| Image::read(text).meant().map(ToString::to_string);
         assert_eq!(meant("nginx"), Some("docker.io/library/nginx:latest".to_owned()));
         assert_eq!(meant("Nginx:Bad"), None);
+    }
+
+    #[test]
+    fn people_are_told_what_is_meant() {
+        let digest = format!("sha256:{}", "a".repeat(64));
+        for (written, told) in [
+            ("nginx:1.15.7", "docker.io/library/nginx:1.15.7"),
+            ("localhost:5000/nginx", "localhost:5000/nginx:latest"),
+            (&*format!("team/app:1@{digest}"), &*format!("docker.io/team/app:1@{digest}")),
+            ("Nginx:Bad", "Nginx:Bad"),
+        ] {
+            assert_eq!(Image::read(written).told(), told);
+        }
     }
 
     proptest! {

@@ -43,4 +43,14 @@ mod tests {
             sample.spec.images.iter().map(|one| (one.name.as_str(), one.tags.join(","))).collect();
         assert_eq!(told, [("nginx", "latest,1.14.2".to_owned()), ("gcr.io/busybox", "latest".to_owned())]);
     }
+
+    /// `kubectl get police`.
+    #[test]
+    fn its_kinds_are_listed_by_their_category() {
+        let operator = operator();
+        assert!(!operator.definitions().is_empty());
+        for definition in operator.definitions() {
+            assert_eq!(definition.spec.names.categories, Some(vec!["police".to_owned()]));
+        }
+    }
 }

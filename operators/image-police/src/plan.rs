@@ -9,6 +9,7 @@ use kubewright::command::{Installation, Operator};
 
 use crate::{
     Enforcement, Exempt, Existing, Violation, WhiteListStatus,
+    image::Image,
     judge::{Offence, offences},
     policy::{self, Policy},
     regime::Regime,
@@ -202,12 +203,14 @@ impl Plan {
             if place == guilty.len() {
                 guilty.push((offence.culprit, Vec::new()));
             }
-            guilty[place].1.push(format!("container {:?}: image {}", offence.of.container, offence.of.image));
+            let image = Image::read(&offence.of.image).told();
+            guilty[place].1.push(format!("container {:?}: image {image}", offence.of.container));
             self.violations.push(Violation {
                 kind: offence.culprit.kind.as_str().to_owned(),
                 name: offence.culprit.name.clone(),
                 container: offence.of.container.clone(),
-                image: offence.of.image.clone(),
+                written: Some(&offence.of.image).filter(|written| **written != image).cloned(),
+                image,
                 reason: offence.reason.as_str().to_owned(),
                 first_seen: Time(observed.now),
             });

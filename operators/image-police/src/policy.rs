@@ -63,9 +63,11 @@ fn spec(namespace: &str, regime: &Regime) -> Value {
     }
     let variable = |name: &str, expression: String| json!({"name": name, "expression": expression});
     let illegal = format!(
-        "variables.meant.filter(i, !(i.written in variables.before) && !({})).map(i, i.written)",
+        "variables.meant.filter(i, !(i.written in variables.before) && !({}))\
+         .map(i, 'container \"' + i.container + '\": image ' + i.meant)",
         allowed(regime)
     );
+    let verb = "(variables.illegal.size() == 1 ? ' is' : ' are')";
     json!({
         "failurePolicy": "Fail",
         "matchConstraints": {
@@ -77,8 +79,8 @@ fn spec(namespace: &str, regime: &Regime) -> Value {
         "variables": [
             variable("pod", pod("object")),
             variable("oldPod", format!("oldObject == null ? {{}} : {}", pod("oldObject"))),
-            variable("written", images("variables.pod")),
-            variable("before", images("variables.oldPod")),
+            variable("used", uses("variables.pod")),
+            variable("before", format!("({}).map(i, i.written)", uses("variables.oldPod"))),
             variable("named", with_registry()),
             variable("meant", with_tag()),
             variable("illegal", illegal),
@@ -86,8 +88,8 @@ fn spec(namespace: &str, regime: &Regime) -> Value {
         "validations": [{
             "expression": "variables.illegal.size() == 0",
             "messageExpression": format!(
-                "{} + variables.illegal.join(', ')",
-                quoted(&format!("not allowed by {}: image ", regime.judges()))
+                "variables.illegal.join(', ') + {verb} + {}",
+                quoted(&format!(" not allowed by {}", regime.judges()))
             ),
             "reason": "Forbidden",
         }],
@@ -127,40 +129,43 @@ fn pod(object: &str) -> String {
     )
 }
 
-/// The images of a pod.
-fn images(pod: &str) -> String {
+/// The images of a pod as they are written, with the containers and volumes that use them.
+fn uses(pod: &str) -> String {
     let containers = |field: &str| {
-        format!("(has({pod}.{field}) ? {pod}.{field}.filter(c, has(c.image)).map(c, c.image) : [])")
+        format!(
+            "(has({pod}.{field}) ? {pod}.{field}.filter(c, has(c.image))\
+             .map(c, {{'container': c.name, 'written': c.image}}) : [])"
+        )
     };
     format!(
         "{} + {} + {} + (has({pod}.volumes) ? {pod}.volumes.filter(v, has(v.image) && has(v.image.reference))\
-         .map(v, v.image.reference) : [])",
-        containers("containers"),
+         .map(v, {{'container': dyn('volume ' + v.name), 'written': v.image.reference}}) : [])",
         containers("initContainers"),
+        containers("containers"),
         containers("ephemeralContainers"),
     )
 }
 
 /// Each image with the registry that it means.
 fn with_registry() -> String {
-    let first = "i.split('/')[0]";
+    let first = "i.written.split('/')[0]";
     let has_registry = format!(
-        "i.contains('/') && ({first} == 'localhost' || {first}.contains('.') || {first}.contains(':') || \
+        "i.written.contains('/') && ({first} == 'localhost' || {first}.contains('.') || {first}.contains(':') || \
          {first}.lowerAscii() != {first})"
     );
-    let rest = format!("i.substring({first}.size() + 1)");
+    let rest = format!("i.written.substring({first}.size() + 1)");
     let at_docker = format!("{rest}.contains('/') ? 'docker.io/' + {rest} : 'docker.io/library/' + {rest}");
-    let without = "i.contains('/') ? 'docker.io/' + i : 'docker.io/library/' + i";
+    let without = "i.written.contains('/') ? 'docker.io/' + i.written : 'docker.io/library/' + i.written";
     format!(
-        "variables.written.map(i, {{'written': i, 'meant': ({has_registry}) ? \
-         ({first} in ['docker.io', 'index.docker.io'] ? ({at_docker}) : i) : ({without})}})"
+        "variables.used.map(i, {{'container': i.container, 'written': i.written, 'meant': ({has_registry}) ? \
+         ({first} in ['docker.io', 'index.docker.io'] ? ({at_docker}) : i.written) : ({without})}})"
     )
 }
 
 /// Each image with the tag that it means.
 fn with_tag() -> String {
     format!(
-        "variables.named.map(i, {{'written': i.written, 'meant': i.meant.contains('@') || i.meant.matches(':[^/]*$') ? \
+        "variables.named.map(i, {{'container': i.container, 'written': i.written, 'meant': i.meant.contains('@') || i.meant.matches(':[^/]*$') ? \
          i.meant : i.meant + ':{DEFAULT_TAG}'}})"
     )
 }

@@ -271,7 +271,7 @@ async fn tell(ctx: &Context, observed: &Observed, plan: &Plan) {
     for found in &plan.found {
         let key = Key::namespaced(&observed.namespace, &found.name);
         tracing::info!("Checking {} {key}", found.kind);
-        tracing::info!("Image {}", found.image);
+        tracing::info!("Image {}", found.written.as_ref().unwrap_or(&found.image));
         tracing::info!("Found! Illegal container image!");
         let note = format!(
             "container {:?}: image {} is not allowed by {}",

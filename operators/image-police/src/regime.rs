@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::{DenyBy, Enforcement, Exemptions, Existing, Matching, WhiteListSpec, plan::Police, rules::Rules};
+use crate::{DenyBy, Enforcement, Exemptions, Existing, WhiteListSpec, plan::Police, rules::Rules};
 
 /// Namespaces without which a cluster does not work: policing them sows civil war in it.
-const SYSTEM: [&str; 2] = ["kube-system", "kube-node-lease"];
+pub(crate) const SYSTEM: [&str; 2] = ["kube-system", "kube-node-lease"];
 
 /// One list, wherever it is from.
 #[derive(Clone, Debug)]
@@ -92,11 +92,6 @@ impl Regime {
     /// Whether a policy can tell what is allowed: it knows no versions.
     pub(crate) fn fits_a_policy(&self) -> bool {
         self.specs.iter().flat_map(|spec| &spec.images).all(|allowed| allowed.versions.is_empty())
-    }
-
-    /// Whether some list looks at what an image means, and not only at what is written.
-    pub(crate) fn normalizes(&self) -> bool {
-        self.specs.iter().flat_map(|spec| &spec.images).any(|allowed| allowed.matching != Matching::Exact)
     }
 
     /// The lists, for people: `WhiteList default/a or ClusterWhiteList b`.

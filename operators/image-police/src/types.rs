@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
     version = "v1beta1",
     kind = "WhiteList",
     plural = "whitelists",
+    category = "police",
     namespaced,
     status = "WhiteListStatus",
     derive = "PartialEq",
@@ -191,8 +192,11 @@ pub struct Violation {
     pub name: String,
     /// The container, or `volume NAME` for an image that is a volume.
     pub container: String,
-    /// The image as it is written.
+    /// The image, as a container runtime takes it: `docker.io/library/nginx:1.15.7`.
     pub image: String,
+    /// The image as it is written, if that is another text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<String>,
     /// `NameNotListed`, `TagNotListed`, `VersionNotListed`, `DigestNotListed` or `Unreadable`.
     pub reason: String,
     /// When it was first seen.
@@ -230,6 +234,7 @@ pub struct LastAction {
     version = "v1beta1",
     kind = "ClusterWhiteList",
     plural = "clusterwhitelists",
+    category = "police",
     status = "ClusterWhiteListStatus",
     derive = "PartialEq",
     doc = "A ClusterWhiteList names images that may be used everywhere, and the namespaces in which no others may.",

@@ -24,7 +24,7 @@ use crate::{
     judge::judge,
     plan::{Police, granted},
     policy::{self, NOT_BY_CONTROLLERS},
-    regime::Regime,
+    regime::{Regime, SYSTEM},
     rules::Rules,
     scope::Scope,
     workload::{Judged, Kind, Workload},
@@ -60,14 +60,14 @@ impl View {
 }
 
 /// The webhook. It is not asked about kube-system, kube-node-lease and the police's own namespace, so that it cannot keep itself
-/// from being replaced; and what it cannot answer goes on: the police finds it afterwards.
+/// from being replaced, whatever whoever installs it sets; and what it cannot answer goes on unless they say otherwise: the police
+/// finds it afterwards.
 #[must_use]
 pub fn webhook(view: View, police: Police) -> Webhook {
-    let exempt = ["kube-system", "kube-node-lease", &police.namespace].map(str::to_owned).to_vec();
     let elsewhere = LabelSelectorRequirement {
         key: NAME_LABEL.to_owned(),
         operator: "NotIn".to_owned(),
-        values: Some(exempt),
+        values: Some(SYSTEM.map(str::to_owned).to_vec()),
     };
     let namespaces = LabelSelector { match_expressions: Some(vec![elsewhere]), ..LabelSelector::default() };
     let webhook = Webhook::validating_with(PATH, NAME, Deny { view, police });
@@ -76,6 +76,7 @@ pub fn webhook(view: View, police: Police) -> Webhook {
         .into_iter()
         .fold(webhook, Webhook::rule)
         .in_namespaces(namespaces)
+        .sparing_its_own_namespace()
         .when("not-by-controllers", NOT_BY_CONTROLLERS)
         .failure_policy(FailurePolicy::Ignore)
 }
@@ -123,7 +124,7 @@ impl Deny {
             !before.iter().any(|old| old.image == one.image) && judge(&one.image, &rules).is_err()
         });
         let told: Vec<String> = illegal
-            .map(|one| format!("container {:?}: image {}", one.container, shown(&one.image, &regime)))
+            .map(|one| format!("container {:?}: image {}", one.container, Image::read(&one.image).told()))
             .collect();
         if told.is_empty() {
             return Ok(());
@@ -139,12 +140,6 @@ fn knows_lists(cache: &Cache) -> bool {
     known(cache.informer::<WhiteList>().map(|informer| informer.is_synced()))
         && known(cache.informer::<ClusterWhiteList>().map(|informer| informer.is_synced()))
         && known(cache.informer::<Namespace>().map(|informer| informer.is_synced()))
-}
-
-/// An image for people: as it is written, or as it is meant where a list looks at that.
-fn shown(image: &str, regime: &Regime) -> String {
-    let meant = Image::read(image).meant().map(ToString::to_string);
-    meant.filter(|_| regime.normalizes()).unwrap_or_else(|| image.to_owned())
 }
 
 /// What counts of an object of this kind.

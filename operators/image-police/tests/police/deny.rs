@@ -1,13 +1,19 @@
 //! Refusals up front: by the policy that the police keeps, and by its webhook.
 
 use k8s_openapi::api::{
-    admissionregistration::v1::ValidatingAdmissionPolicy, apps::v1::Deployment, core::v1::Pod,
+    admissionregistration::v1::ValidatingAdmissionPolicy,
+    apps::v1::Deployment,
+    core::v1::{Namespace, Pod},
 };
 use kube::{
     Api, ResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
 };
-use kubewright::{command::Installation, testing::Cluster};
+use kubewright::{
+    command::{AdmissionFlags, Installation},
+    testing::Cluster,
+    webhook::FailurePolicy,
+};
 use kubewright_image_police::{
     Shared, WhiteList,
     image::Image,
@@ -83,20 +89,67 @@ async fn changes_are_refused(cluster: &Cluster) {
 /// Beyond 1: `admission webhook "..." denied the request: container "...": image ... is not allowed by WhiteList ...`.
 #[kubewright::test(namespaces = ["other"])]
 async fn ip_05_the_webhook_refuses_up_front(cluster: Cluster) {
-    let said = "admission webhook \"images.police.foo.bar\" denied the request: container \"main\": image nginx:1.15.7 is not \
-                allowed by WhiteList default/a";
+    let said = "admission webhook \"images.police.foo.bar\" denied the request: container \"main\": image \
+                docker.io/library/nginx:1.15.7 is not allowed by WhiteList default/a";
     refuses(&cluster.in_namespace("default"), "Webhook", said).await;
 }
 
 /// Beyond 1.
 #[kubewright::test(namespaces = ["other"])]
 async fn ip_05_the_policy_refuses_up_front(cluster: Cluster) {
-    refuses(
-        &cluster.in_namespace("default"),
-        "Policy",
-        "not allowed by WhiteList default/a: image nginx:1.15.7",
-    )
-    .await;
+    let said = "denied request: container \"main\": image docker.io/library/nginx:1.15.7 is not allowed by WhiteList default/a";
+    refuses(&cluster.in_namespace("default"), "Policy", said).await;
+}
+
+/// Beyond 1: whoever refuses says the same of all containers at once, and of images that are volumes.
+#[kubewright::test]
+async fn ip_09_policy_and_webhook_tell_of_every_container(cluster: Cluster) {
+    cluster.run(operator).await;
+    for by in ["Policy", "Webhook"] {
+        create(&cluster, list(&by.to_lowercase(), &json!({"enforcement": "Deny", "denyBy": by}))).await;
+        cluster.settle().await;
+        let mut object = pod("bad", "nginx");
+        let digest = format!("gcr.io/team/app:1@sha256:{}", "a".repeat(64));
+        object["spec"]["initContainers"] = json!([{"name": "init", "image": digest}]);
+        object["spec"]["volumes"] = json!([{"name": "data", "image": {"reference": "localhost:5000/data"}}]);
+        let told = try_create(&cluster, object).await.expect_err("it is refused");
+        let said = format!(
+            "container \"init\": image {digest}, container \"volume data\": image localhost:5000/data:latest are not allowed by \
+             WhiteList default/{}",
+            by.to_lowercase()
+        );
+        assert!(told.contains(&said), "{told}");
+        cluster.delete::<WhiteList>(&by.to_lowercase()).await;
+        cluster.settle().await;
+    }
+}
+
+/// Beyond 1: who installs the police says what becomes of requests while its webhook is down, and where; whatever they say, its own
+/// pods can be replaced.
+#[kubewright::test(namespaces = ["policed", "other"])]
+async fn ip_14_a_webhook_that_fails_closed_does_not_keep_the_police_from_being_replaced(cluster: Cluster) {
+    cluster.run(operator).await;
+    let admission = AdmissionFlags {
+        webhook_failure_policy: Some(FailurePolicy::Fail),
+        webhook_namespace_selector: Some("team in (a,b)".to_owned()),
+    };
+    let installation = Installation { admission, ..Installation::default() };
+    operator().prepare(&cluster.client(), &installation).await.expect("it is installed");
+    for namespace in ["policed", "image-police-system", "kube-system"] {
+        cluster.patch::<Namespace>(namespace, json!({"metadata": {"labels": {"team": "a"}}})).await;
+    }
+    cluster.settle().await;
+    create(&cluster, in_namespace(pod("any", "any"), "policed")).await;
+    cluster.plug_webhooks(false);
+    let told = try_create(&cluster, in_namespace(pod("late", "any"), "policed")).await;
+    let told = told.expect_err("nobody judges it");
+    assert!(told.contains("failed calling webhook \"images.police.foo.bar\""), "{told}");
+    create(&cluster, in_namespace(pod("late", "any"), "other")).await;
+    for namespace in ["image-police-system", "kube-system"] {
+        create(&cluster, in_namespace(deployment("any", "any"), namespace)).await;
+        cluster.settle().await;
+        assert_eq!(names::<Pod>(&cluster.in_namespace(namespace)).await.len(), 1, "{namespace}");
+    }
 }
 
 /// What a policy says of an image is what the police says of it.

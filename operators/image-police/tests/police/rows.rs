@@ -82,11 +82,13 @@ async fn ip_05_what_is_not_listed_is_deleted_at_once_with_its_pods(cluster: Clus
     assert_eq!(names::<Pod>(&cluster).await.len(), 2);
     assert_eq!(
         notes(&cluster, "IllegalImage").await,
-        [r#"container "main": image nginx:1.15.7 is not allowed by WhiteList default/whitelist-sample"#]
+        [
+            r#"container "main": image docker.io/library/nginx:1.15.7 is not allowed by WhiteList default/whitelist-sample"#
+        ]
     );
     assert_eq!(
         notes(&cluster, "Deleted").await,
-        [r#"Deleted Deployment illegal-nginx: container "main": image nginx:1.15.7"#]
+        [r#"Deleted Deployment illegal-nginx: container "main": image docker.io/library/nginx:1.15.7"#]
     );
     let told = status(&cluster, "whitelist-sample").await;
     assert_eq!((told.actions, told.violation_count), (1, 0));

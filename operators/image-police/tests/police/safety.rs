@@ -64,8 +64,9 @@ async fn ip_05_in_audit_everything_is_told_and_nothing_touched(cluster: Cluster)
     let one = &told.violations[0];
     assert_eq!(
         [&one.kind, &one.name, &one.container, &one.image, &one.reason],
-        ["Deployment", "bad", "main", "evil", "NameNotListed"]
+        ["Deployment", "bad", "main", "docker.io/library/evil:latest", "NameNotListed"]
     );
+    assert_eq!(one.written.as_deref(), Some("evil"), "which somebody may look for");
     assert_eq!(condition(&cluster, "a", "Compliant").await, "False Violations");
     assert_eq!(condition(&cluster, "a", "Enforced").await, "False Audit");
     assert_eq!(notes(&cluster, "IllegalImage").await.len(), 1);
