@@ -31,4 +31,14 @@ mod tests {
         let sample: AppService = serde_saphyr::from_str(SAMPLE).expect("the sample is an AppService");
         assert_eq!((sample.metadata.name.as_deref(), sample.spec.size), (Some("example-appservice"), 3));
     }
+
+    /// `kubectl get app`.
+    #[test]
+    fn its_kinds_are_listed_by_their_category() {
+        let operator = operator();
+        assert!(!operator.definitions().is_empty());
+        for definition in operator.definitions() {
+            assert_eq!(definition.spec.names.categories, Some(vec!["app".to_owned()]));
+        }
+    }
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
     version = "v1alpha1",
     kind = "AppService",
     plural = "appservices",
+    category = "app",
     namespaced,
     status = "AppServiceStatus",
     derive = "PartialEq",

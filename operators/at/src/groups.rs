@@ -30,6 +30,7 @@ macro_rules! at {
             root = $name,
             plural = "ats",
             singular = "at",
+            category = "cnat",
             namespaced,
             status = "AtStatus",
             derive = "PartialEq",

@@ -70,4 +70,14 @@ mod tests {
         assert_eq!(sample.metadata.name.as_deref(), Some("example-at"));
         assert_eq!(sample.spec.0.command, "echo YAY");
     }
+
+    /// `kubectl get cnat`.
+    #[test]
+    fn its_kinds_are_listed_by_their_category() {
+        let operator = operator();
+        assert!(!operator.definitions().is_empty());
+        for definition in operator.definitions() {
+            assert_eq!(definition.spec.names.categories, Some(vec!["cnat".to_owned()]));
+        }
+    }
 }

@@ -35,4 +35,14 @@ mod tests {
         );
         assert_eq!(sample.spec.job_template["restartPolicy"], "Never");
     }
+
+    /// `kubectl get cron`.
+    #[test]
+    fn its_kinds_are_listed_by_their_category() {
+        let operator = operator();
+        assert!(!operator.definitions().is_empty());
+        for definition in operator.definitions() {
+            assert_eq!(definition.spec.names.categories, Some(vec!["cron".to_owned()]));
+        }
+    }
 }

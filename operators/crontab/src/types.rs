@@ -18,6 +18,7 @@ use crate::grammar;
     plural = "crontabs",
     singular = "crontab",
     shortname = "ct",
+    category = "cron",
     namespaced,
     status = "CronTabStatus",
     derive = "PartialEq",

@@ -32,4 +32,14 @@ mod tests {
         let sample: Memcached = serde_saphyr::from_str(SAMPLE).expect("the sample is a Memcached");
         assert_eq!((sample.metadata.name.as_deref(), sample.spec.size), (Some("example-memcached"), 3));
     }
+
+    /// `kubectl get cache`.
+    #[test]
+    fn its_kinds_are_listed_by_their_category() {
+        let operator = operator();
+        assert!(!operator.definitions().is_empty());
+        for definition in operator.definitions() {
+            assert_eq!(definition.spec.names.categories, Some(vec!["cache".to_owned()]));
+        }
+    }
 }

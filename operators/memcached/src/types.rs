@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
     version = "v1alpha1",
     kind = "Memcached",
     plural = "memcacheds",
+    category = "cache",
     namespaced,
     status = "MemcachedStatus",
     derive = "PartialEq",

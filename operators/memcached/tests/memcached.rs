@@ -190,6 +190,22 @@ async fn mc_03_another_version_rolls_through_without_a_gap(cluster: Cluster) {
         .await;
 }
 
+/// MC-03, Beyond 1: pods run an image that is pinned by its digest, as it is written.
+#[kubewright::test]
+async fn mc_03_an_image_is_pinned_by_its_digest(cluster: Cluster) {
+    with_sample(&cluster).await;
+    let digest = format!("sha256:{}", "a".repeat(64));
+    for name in ["memcached", "memcached:1.6-alpine", "registry.example:5000/team/memcached"] {
+        let image = format!("{name}@{digest}");
+        cluster.patch::<Memcached>(NAME, json!({"spec": {"image": image}})).await;
+        cluster.settle().await;
+        let specs = cluster.list::<Pod>().await.into_iter().filter_map(|pod| pod.spec);
+        let images: Vec<_> = specs.filter_map(|spec| spec.containers[0].image.clone()).collect();
+        assert_eq!(images, [&*image; 3]);
+        assert_eq!(condition(&cluster, "Available").await, "True AllPodsReady");
+    }
+}
+
 /// Beyond 1: what the `restricted` Pod Security Standard asks for.
 #[kubewright::test]
 async fn mc_01_its_pods_are_restricted(cluster: Cluster) {

@@ -46,4 +46,14 @@ mod tests {
             Some(8888)
         );
     }
+
+    /// `kubectl get openstack`.
+    #[test]
+    fn its_kinds_are_listed_by_their_category() {
+        let operator = operator();
+        assert!(!operator.definitions().is_empty());
+        for definition in operator.definitions() {
+            assert_eq!(definition.spec.names.categories, Some(vec!["openstack".to_owned()]));
+        }
+    }
 }

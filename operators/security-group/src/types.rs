@@ -23,6 +23,7 @@ use crate::schema;
     kind = "SecurityGroup",
     plural = "securitygroups",
     shortname = "osg",
+    category = "openstack",
     namespaced,
     status = "SecurityGroupStatus",
     derive = "PartialEq",

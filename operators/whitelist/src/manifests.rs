@@ -69,4 +69,14 @@ mod tests {
         assert_eq!(sample.spec.foo.as_deref(), Some("bar"));
         assert!(!sample.spec.paused);
     }
+
+    /// `kubectl get sample`.
+    #[test]
+    fn its_kinds_are_listed_by_their_category() {
+        let operator = operator();
+        assert!(!operator.definitions().is_empty());
+        for definition in operator.definitions() {
+            assert_eq!(definition.spec.names.categories, Some(vec!["sample".to_owned()]));
+        }
+    }
 }

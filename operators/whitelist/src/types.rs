@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
     kind = "WhiteList",
     plural = "whitelists",
     shortname = "wl",
+    category = "sample",
     namespaced,
     status = "WhiteListStatus",
     derive = "PartialEq",
