@@ -217,6 +217,39 @@ async fn ka_09_another_template_is_rolled_out_by_a_second_replica_set() {
     assert_eq!((fewest, most), (3, 5), "the fewest that were ready, the most that were there");
 }
 
+/// KA, Beyond 3: an image that nobody can pull takes no more pods away than may be missing, and runs out of time. Then, as `kubectl
+/// rollout undo` does it, the template of the revision before is put back.
+#[tokio::test(start_paused = true)]
+async fn a_rollout_of_a_bad_image_is_given_up_and_undone() {
+    let lab = Lab::with_web(4).await;
+    let good = all(&lab.replica_sets).await.remove(0);
+    let container = json!({"name": "web", "image": "nginx:nope"});
+    let waits = json!({"annotations": {"kubewright.dev/waiting": "ImagePullBackOff"}});
+    lab.patch_web(json!({"spec": {"template": {"metadata": waits, "spec": {"containers": [container]}}}}))
+        .await;
+    let told = async || {
+        let status = lab.deployments.get("web").await.unwrap().status.unwrap();
+        let conditions = status.conditions.unwrap_or_default();
+        let progressing = conditions.into_iter().find(|one| one.type_ == "Progressing").unwrap();
+        (status.available_replicas, progressing.status, progressing.reason.unwrap_or_default())
+    };
+    assert_eq!(told().await, (Some(3), "True".to_owned(), "ReplicaSetUpdated".to_owned()));
+    tokio::time::sleep(Duration::from_secs(601)).await;
+    assert_eq!(told().await, (Some(3), "False".to_owned(), "ProgressDeadlineExceeded".to_owned()));
+
+    let mut template = serde_json::to_value(good.spec.as_ref().unwrap().template.as_ref().unwrap()).unwrap();
+    template["metadata"]["labels"].as_object_mut().unwrap().remove("pod-template-hash");
+    let undo = json!([{"op": "replace", "path": "/spec/template", "value": template}]);
+    let undo = Patch::<Deployment>::Json(serde_json::from_value(undo).unwrap());
+    lab.deployments.patch("web", &PatchParams::default(), &undo).await.unwrap();
+    lab.cluster.settle().await;
+    assert_eq!(told().await, (Some(4), "True".to_owned(), "NewReplicaSetAvailable".to_owned()));
+    let sets = all(&lab.replica_sets).await;
+    let sizes: BTreeSet<_> = sets.iter().map(|set| (set.uid() == good.uid(), replicas(set))).collect();
+    assert_eq!(sizes, BTreeSet::from([(true, Some(4)), (false, Some(0))]), "no third one");
+    assert!(all(&lab.pods).await.iter().all(|pod| owner(pod) == good.uid() && is_ready(pod)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn ka_10_the_pods_of_a_dead_node_are_replaced_on_another() {
     let lab = Lab::with_web(4).await;

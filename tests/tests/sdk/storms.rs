@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kubewright_runtime::{CancellationToken, Controller, Error, Key, Outcome, World};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kubewright_runtime::{CancellationToken, Context, Controller, Error, Key, Outcome, World};
+use kubewright_world::ClockHand;
 use serde_json::json;
 
 use crate::{
@@ -120,6 +121,63 @@ async fn five_thousand_objects_at_the_start_take_one_list_and_one_reconcile_each
     assert!(lab.requests().len() < 15, "a list, page by page, and a watch");
 }
 
+/// Makes a Secret of each ConfigMap.
+fn twins() -> Controller {
+    let reconciler = does(|ctx: &Context, key: &Key| {
+        let (ctx, key) = (ctx.clone(), key.clone());
+        Box::pin(async move {
+            let Some(map) = ctx.get::<ConfigMap>(&key) else { return Ok(Outcome::Done) };
+            let mut twin = Secret { type_: Some("Opaque".to_owned()), ..Secret::default() };
+            twin.metadata.name = Some(key.name.clone());
+            twin.metadata.namespace.clone_from(&key.namespace);
+            twin.metadata.labels = Some([("twin".to_owned(), "yes".to_owned())].into());
+            ctx.ensure(&twin, Some(&*map)).await?;
+            Ok(Outcome::Done)
+        })
+    });
+    Controller::new("test", reconciler)
+        .for_kind::<ConfigMap>()
+        .selecting(OURS)
+        .owns::<Secret>()
+        .concurrency(8)
+}
+
+/// KA, Beyond 5: what it finds again takes one list of each kind, page by page so that no answer holds all of it, and a write for
+/// each object that somebody changed meanwhile, but no others.
+#[tokio::test(start_paused = true)]
+async fn with_ten_thousand_objects_a_controller_that_starts_anew_lists_once_and_writes_what_differs() {
+    let Some(lab) = Lab::only_embedded(Only::Load).await else { return };
+    for number in 0..5_000 {
+        lab.put("configmaps", &format!("{number:05}"), json!({})).await;
+    }
+    let first = run(&lab, [twins()]);
+    lab.settle().await;
+    first.shutdown.cancel();
+    first.end.await.expect("it ends").expect("without an error");
+    assert_eq!(lab.names("secrets").await.len(), 5_000, "of each kind so many");
+    let is_write = |line: &&String| !line.starts_with("GET ");
+    assert_eq!(lab.requests().iter().filter(is_write).count(), 5_000);
+
+    lab.remove("secrets", "00042").await;
+    lab.put("secrets", "04711", json!({"metadata": {"labels": {"twin": "no"}}})).await;
+    let before = lab.requests().len();
+    let second = run(&lab, [twins()]);
+    lab.settle().await;
+    let requests = lab.requests().split_off(before);
+    let path = |name: &str| format!("/api/v1/namespaces/{}/secrets{name}", lab.namespace());
+    let mut writes: Vec<_> = requests.iter().filter(is_write).cloned().collect();
+    writes.sort();
+    assert_eq!(writes, [format!("PATCH {}", path("/04711")), format!("POST {}", path(""))]);
+    for kind in ["configmaps", "secrets"] {
+        let reads = requests.iter().filter(|line| line.starts_with("GET ") && line.ends_with(kind)).count();
+        // Of the ConfigMaps one page more: the root CA is among what is looked through.
+        assert!((11..=12).contains(&reads), "the pages of one list of {kind}, and a watch: {reads}");
+    }
+    assert_eq!(second.counters.of("test").reconciles, 5_000, "each once");
+    second.shutdown.cancel();
+    second.end.await.expect("it ends").expect("without an error");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_reconcile_that_hangs_or_never_succeeds_holds_up_no_other_key() {
     let Some(lab) = Lab::only_embedded(Only::LongTimes).await else { return };
@@ -183,7 +241,8 @@ async fn a_clock_that_is_set_changes_nothing_of_what_is_due() {
         )
     });
     let world = lab.world(1);
-    let (clock, hand) = world.clock.settable();
+    let hand = ClockHand::default();
+    let clock = world.clock.set_by(hand);
     let mut manager = lab.manager_in(lab.client(), World { clock, ..world });
     manager.add(Controller::new("test", reconciler).for_kind::<ConfigMap>().selecting(OURS));
     let _running = tokio::spawn(manager.run(CancellationToken::new()));

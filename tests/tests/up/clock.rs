@@ -6,11 +6,13 @@ use futures::{Stream, StreamExt};
 use http::Request;
 use http_body_util::BodyExt;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenReview};
+use k8s_openapi::api::authentication::v1::{SelfSubjectReview, TokenRequest, TokenReview};
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use kube::client::Body;
+use kube::config::{AuthInfo, Kubeconfig};
 use kube::{Client, ResourceExt};
+use kubewright_runtime::{Connect, metrics::Metrics};
 use kubewright_tests::Up;
 use serde_json::{Value, json};
 
@@ -121,6 +123,66 @@ async fn a_day_passes_in_one_call_and_only_then() {
 
     assert_eq!(advance(&client, "23h40m").await, "2030-01-02T00:00:00Z");
     assert!(!is_good().await, "a token of two hours has expired");
+}
+
+/// A token of this account for ten minutes, which is the least.
+async fn token_of(client: &Client, account: &str) -> String {
+    let accounts: Api<ServiceAccount> = Api::default_namespaced(client.clone());
+    let wanted = serde_json::from_value(json!({"spec": {"audiences": [], "expirationSeconds": 600}}));
+    let wanted: TokenRequest = wanted.expect("a TokenRequest");
+    let token =
+        accounts.create_token_request(account, &PostParams::default(), &wanted).await.expect("a token");
+    token.status.and_then(|status| status.token).expect("a token")
+}
+
+/// SC, Beyond 5: the kubelet writes the next token into the file when most of the old one's time is over. An operator's client reads
+/// the file anew within a minute, so nothing is refused. (A minute of the machine's clock, which this test has to wait for.)
+#[tokio::test]
+#[ignore = "needs the built command: cargo xtask test"]
+async fn a_token_that_is_rotated_is_used_before_the_old_one_expires() {
+    let up = Up::start(
+        "rotation",
+        &[
+            "--clock",
+            "2030-01-01T00:00:00Z,speed=0",
+            "--admin",
+            "--nodes",
+            "0",
+            "--controllers",
+            "deployment",
+        ],
+    );
+    let client = client(&up).await;
+    let account = serde_json::from_value(json!({"metadata": {"name": "web"}})).expect("an account");
+    let accounts: Api<ServiceAccount> = Api::default_namespaced(client.clone());
+    accounts.create(&PostParams::default(), &account).await.expect("created");
+
+    let file = up.file("token", &token_of(&client, "web").await);
+    let mut kubeconfig = Kubeconfig::read_from(up.kubeconfig()).expect("a kubeconfig");
+    for user in &mut kubeconfig.auth_infos {
+        user.auth_info = Some(AuthInfo { token_file: Some(file.clone()), ..AuthInfo::default() });
+    }
+    let kubeconfig = up.file("in-a-pod", &serde_json::to_string(&kubeconfig).expect("JSON"));
+    let connect = Connect { kubeconfig: Some(kubeconfig.into()), ..Connect::default() };
+    let (operator, _) = connect.client(Metrics::new().requests()).await.expect("a client");
+    let who_am_i = async || -> kube::Result<String> {
+        let reviews: Api<SelfSubjectReview> = Api::all(operator.clone());
+        let review = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await?;
+        Ok(review.status.and_then(|status| status.user_info?.username).unwrap_or_default())
+    };
+    let web = "system:serviceaccount:default:web";
+    assert_eq!(who_am_i().await.expect("the first token is good"), web);
+
+    advance(&client, "8m").await;
+    let _ = up.file("token", &token_of(&client, "web").await);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(who_am_i().await.expect("both are good"), web);
+    advance(&client, "3m").await;
+    assert_eq!(who_am_i().await.expect("the second is good, the first one has expired"), web);
+
+    advance(&client, "1h").await;
+    let refused = who_am_i().await.expect_err("nobody has rotated the second one");
+    assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");
 }
 
 #[tokio::test]

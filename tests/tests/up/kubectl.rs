@@ -133,6 +133,46 @@ async fn a_deployment_is_rolled_out_scaled_and_changed() {
     up.eventually(images, |images| images == "httpd httpd httpd").await;
 }
 
+/// KA, Beyond 3: with an image that nobody can pull the rollout runs out of time, three of four pods keep serving, and `rollout undo`
+/// brings back what was there.
+#[tokio::test]
+#[ignore = "needs kubectl: cargo xtask test"]
+async fn a_bad_image_keeps_the_old_pods_serving_and_is_undone() {
+    let up = Up::start("undo", &[]);
+    let _ = up.apply(
+        &WEB.replace("spec:\n  selector", "spec:\n  replicas: 4\n  progressDeadlineSeconds: 2\n  selector"),
+    );
+    let done = "deployment \"web\" successfully rolled out\n";
+    assert!(up.kubectl("rollout status deployment web --timeout=30s").ends_with(done));
+    let sets = "get rs -l app=web -o jsonpath={.items[?(@.spec.replicas>0)].metadata.name}";
+    let first = up.kubectl(sets);
+
+    // What a registry says of such an image is told to the simulated nodes by the annotation.
+    let waits = r#"{"kubewright.dev/waiting":"ImagePullBackOff"}"#;
+    let containers = r#"[{"name":"nginx","image":"nginx:nope"}]"#;
+    let template =
+        format!(r#"{{"metadata":{{"annotations":{waits}}},"spec":{{"containers":{containers}}}}}"#);
+    let patched = up.kubectl(&format!("patch deployment web -p {{\"spec\":{{\"template\":{template}}}}}"));
+    assert_eq!(patched, "deployment.apps/web patched\n");
+    let stuck = up.try_kubectl("rollout status deployment web --timeout=30s");
+    let told = String::from_utf8_lossy(&stuck.stderr).into_owned();
+    assert_eq!(told, "error: deployment \"web\" exceeded its progress deadline\n");
+    let serving = "get deployment web -o jsonpath={.status.availableReplicas}/{.status.updatedReplicas}";
+    assert_eq!(up.kubectl(serving), "3/2");
+    let reason = "get deployment web -o jsonpath={.status.conditions[?(@.type==\"Progressing\")].status}/{.status.conditions[?(@.type==\"Progressing\")].reason}";
+    assert_eq!(up.kubectl(reason), "False/ProgressDeadlineExceeded");
+
+    assert_eq!(up.kubectl("rollout undo deployment web"), "deployment.apps/web rolled back\n");
+    assert!(up.kubectl("rollout status deployment web --timeout=30s").ends_with(done));
+    let images = "get pods -l app=web -o jsonpath={.items[*].spec.containers[*].image}";
+    up.eventually(images, |images| images == "nginx nginx nginx nginx").await;
+    assert_eq!(up.kubectl(sets), first, "the first set again, not a third one");
+    let history = up.kubectl("rollout history deployment web");
+    let revisions: Vec<&str> =
+        history.lines().skip(2).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(revisions, ["2", "3"], "{history}");
+}
+
 #[test]
 #[ignore = "needs kubectl: cargo xtask test"]
 fn pods_are_watched_until_they_run() {
@@ -170,6 +210,24 @@ async fn built_in_and_custom_kinds_are_listed_with_their_short_names() {
         .await;
     assert!(is_row(&table, ["deployments", "deploy", "apps/v1", "true", "Deployment"]), "{table}");
     assert!(is_row(&table, ["nodes", "no", "v1", "false", "Node"]), "{table}");
+}
+
+/// TPR and CRDs, Beyond 3: by its category kubectl lists all kinds of an operator.
+#[tokio::test]
+#[ignore = "needs kubectl: cargo xtask test"]
+async fn the_kinds_of_an_operator_are_listed_by_their_category() {
+    let up = Up::start("categories", &["--samples"]);
+    for (category, name) in [
+        ("sample", "whitelist.sample.foo.bar/whitelist-sample"),
+        ("police", "whitelist.police.foo.bar/whitelist-sample"),
+        ("cnat", "at.cnat.study.jayground8/example-at"),
+        ("cron", "crontab.alpha.ianlewis.org/backup"),
+        ("app", "appservice.app.example.com/example-appservice"),
+        ("cache", "memcached.cache.example.com/example-memcached"),
+    ] {
+        let get = format!("get {category} --all-namespaces -o name");
+        up.eventually(&get, |names| names.lines().any(|line| line == name)).await;
+    }
 }
 
 #[test]

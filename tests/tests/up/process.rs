@@ -83,7 +83,7 @@ async fn commands_and_ports_of_a_running_pod_are_reached() {
 }
 
 /// Ends a process when dropped.
-struct Ended(Child);
+pub(crate) struct Ended(pub(crate) Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
