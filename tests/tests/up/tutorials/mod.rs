@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 
 use self::{
     page::{Block, Command, read},
-    shell::Shell,
+    shell::{Patience, Shell},
 };
 
 /// One page at a time: they build in one folder, and what they wait for is to be theirs.
@@ -50,8 +50,12 @@ async fn follow(tutorial: &str) {
 
 /// Runs a command and compares what it says; one that is to be tried again, until it says it.
 async fn compare(page: &Path, command: &Command, shell: &mut Shell) {
+    let patience = Patience::default();
     let mut told = shell.run(command).await;
-    while command.again && !is_as_expected(&told, &command.expected) && shell.has_time_left().await {
+    while command.again
+        && !is_as_expected(&told, &command.expected)
+        && patience.is_left_after_a_pause().await
+    {
         told = shell.run(command).await;
     }
     let place = format!("{}:{}", page.display(), command.line);

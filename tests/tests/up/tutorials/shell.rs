@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{is_as_expected, page::Command};
 
-/// How long a page may wait in all for what a cluster does in its own time.
+/// How long a page may wait for one thing: what a cluster does in its own time, or what a command compiles before it runs.
 const PATIENCE: Duration = Duration::from_secs(900);
 /// How long between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -27,7 +27,6 @@ pub(crate) struct Shell {
     path: OsString,
     built: PathBuf,
     background: Vec<Child>,
-    patient_until: Instant,
 }
 
 impl Shell {
@@ -36,8 +35,7 @@ impl Shell {
         let folders = programs.iter().filter_map(|program| program.parent()).map(Path::to_owned);
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(folders.chain(env::split_paths(&path))).expect("the path can be extended");
-        let patient_until = Instant::now() + PATIENCE;
-        Self { home: home.to_owned(), path, built, background: Vec::new(), patient_until }
+        Self { home: home.to_owned(), path, built, background: Vec::new() }
     }
 
     /// Writes a file of the page's, in the folder that the shell is in.
@@ -69,12 +67,6 @@ impl Shell {
         }
     }
 
-    /// Whether the page may wait any longer; waits a moment.
-    pub(crate) async fn has_time_left(&self) -> bool {
-        sleep(PAUSE).await;
-        Instant::now() < self.patient_until
-    }
-
     async fn start(&mut self, text: &str, expected: &str) -> String {
         let log = self.home.join(format!("{STATE}.{}", self.background.len()));
         let file = File::create(&log).expect("a log");
@@ -82,6 +74,7 @@ impl Shell {
             self.bash(&format!("exec {text}")).stdout(file).process_group(0).spawn().expect("bash starts");
         self.background.push(child);
         let last = expected.lines().last().unwrap_or_default();
+        let patience = Patience::default();
         loop {
             let told = fs::read_to_string(&log).expect("the log is there");
             let mut end = 0;
@@ -91,7 +84,7 @@ impl Shell {
                     return told[..end].to_owned();
                 }
             }
-            if !self.has_time_left().await {
+            if !patience.is_left_after_a_pause().await {
                 return told;
             }
         }
@@ -114,6 +107,23 @@ impl Shell {
         bash.env("CARGO_PROFILE_DEV_DEBUG", "0");
         bash.env("HOME", &self.home).env_remove("KUBECONFIG");
         bash
+    }
+}
+
+/// What is left of the time that one thing may take.
+pub(crate) struct Patience(Instant);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self(Instant::now() + PATIENCE)
+    }
+}
+
+impl Patience {
+    /// Waits a moment, and tells whether to look again.
+    pub(crate) async fn is_left_after_a_pause(&self) -> bool {
+        sleep(PAUSE).await;
+        Instant::now() < self.0
     }
 }
 
