@@ -52,9 +52,7 @@ async fn follow(tutorial: &str) {
 async fn compare(page: &Path, command: &Command, shell: &mut Shell) {
     let patience = Patience::default();
     let mut told = shell.run(command).await;
-    while command.again
-        && !is_as_expected(&told, &command.expected)
-        && patience.is_left_after_a_pause().await
+    while command.again && !is_as_expected(&told, &command.expected) && patience.is_left_after_a_pause().await
     {
         told = shell.run(command).await;
     }
