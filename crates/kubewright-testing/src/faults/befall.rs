@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, NodeSpec, NodeStatus, Pod};
 use kube::api::{DeleteParams, EvictParams, ListParams, PostParams};
 use kube::core::ObjectMeta;
 use kube::{Api, Client, Resource, ResourceExt};
@@ -112,7 +112,17 @@ async fn node_gone(client: Client, number: usize, lasting: Duration) -> kube::Re
     let Some(node) = all.get(number % all.len().max(1)) else { return Ok(()) };
     nodes.delete(&node.name_any(), &DeleteParams::default()).await?;
     tokio::time::sleep(lasting).await;
+    nodes.create(&PostParams::default(), &registered_again(node)).await.map(drop)
+}
+
+/// What the kubelet of this node's machine registers when it is back: the machine is the same one.
+fn registered_again(node: &Node) -> Node {
     let ObjectMeta { name, labels, annotations, .. } = node.meta().clone();
-    let metadata = ObjectMeta { name, labels, annotations, ..ObjectMeta::default() };
-    nodes.create(&PostParams::default(), &Node { metadata, ..Node::default() }).await.map(drop)
+    let spec = node.spec.clone().unwrap_or_default();
+    let status = node.status.clone().unwrap_or_default();
+    Node {
+        metadata: ObjectMeta { name, labels, annotations, ..ObjectMeta::default() },
+        spec: Some(NodeSpec { provider_id: spec.provider_id, ..NodeSpec::default() }),
+        status: Some(NodeStatus { node_info: status.node_info, ..NodeStatus::default() }),
+    }
 }

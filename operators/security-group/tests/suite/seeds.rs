@@ -1,4 +1,5 @@
-//! Fifty runs in which the cloud's API fails, answers get lost, others write the same ports and the operator is killed.
+//! Runs in which the cloud's API fails, answers get lost, others write the same ports and the operator is killed; and runs in
+//! which what goes wrong is Kubernetes' API.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::{
 
 /// Whatever goes wrong in between: in the end there is one group, with the rules that are wanted, with every selected server in
 /// it and no other; no server has lost another group; and when the object goes, nothing of it is left.
-#[kubewright::test(nodes = 0, controllers = "", seeds = 50)]
+#[kubewright::test(nodes = 0, controllers = "", seeds = 200)]
 async fn sg_01_whatever_goes_wrong_there_is_one_group_with_all_servers_in_it(cluster: Cluster) {
     let dice = cluster.world().dice.clone();
     let lab = Lab::start(cluster).await;
@@ -74,4 +75,30 @@ async fn sg_01_whatever_goes_wrong_there_is_one_group_with_all_servers_in_it(clu
     let left =
         lab.cloud.with(|cloud| cloud.groups.values().filter(|group| group["name"] != "default").count());
     assert_eq!(left, 0, "nothing is left behind");
+}
+
+/// Conflicts, lost answers, old watches, crashes, nodes that go and come back: the group has the rule that is wanted by then, and
+/// all servers.
+#[kubewright::test(nodes = 0, controllers = "", seeds = 200, faults)]
+async fn sg_01_whatever_goes_wrong_in_the_cluster_the_group_is_as_wanted(cluster: Cluster) {
+    let lab = Lab::start(cluster).await;
+    let mut servers = lab.masters().await;
+    lab.create(SAMPLE, sample_with(json!({}))).await;
+    lab.cluster.advance(Duration::from_secs(30)).await;
+    let rules = json!([{"portRangeMin": 8443, "portRangeMax": 8443, "remoteIpPrefix": "10.0.0.0/8"}]);
+    lab.cluster.patch::<SecurityGroup>(SAMPLE, json!({"spec": {"rules": rules}})).await;
+    servers.push(lab.node("master-4", &[MASTER]).await);
+    servers.sort();
+    let is_as_wanted = |_| async {
+        let ids = lab.cloud.with(|cloud| cloud.named(GROUP));
+        let [id] = ids.as_slice() else { return Err(format!("groups: {ids:?}")) };
+        let (members, rules) = lab.cloud.with(|cloud| (cloud.members(id), cloud.rules(id)));
+        if members.iter().eq(&servers) && rules == ["ingress IPv4 tcp 8443 8443 10.0.0.0/8"] {
+            Ok(())
+        } else {
+            Err(format!("{members:?}, {rules:?}"))
+        }
+    };
+    lab.cluster.run_until(is_as_wanted, Duration::from_mins(15)).await;
+    lab.expect(GROUP, servers);
 }
