@@ -100,6 +100,7 @@ impl Operator {
         measured.settled()?;
         let idle = measured.memory()?;
         let inside = kubectl.inside(NAMESPACE);
+        place.create(&inside, &service_addresses())?;
         self.fill(&inside, place, objects)?;
         let is_done = || Ok((self.crowd.converged(&inside)? == objects).then_some(()));
         eventually("all have converged", is_done)?;
@@ -136,6 +137,14 @@ impl Operator {
         }
         place.create(inside, &self.crowd.list(objects))
     }
+}
+
+/// Addresses for a Service of each: a control plane begins with those of 10.0.0.0/24.
+fn service_addresses() -> Value {
+    json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
+        "metadata": {"name": "crowd"}, "spec": {"cidrs": ["10.64.0.0/16"]},
+    })
 }
 
 /// An operator that runs and serves its metrics.
