@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::{ApiResource, DynamicObject};
 use kube::discovery::{Discovery, Scope, verbs};
 use kube::{Api, Client};
@@ -68,16 +67,6 @@ impl Catalog {
         self.0.get(&(group.to_owned(), kind.to_owned()))
     }
 
-    /// Whether it has the kind of a definition, if that one is in force.
-    pub(crate) fn is_up_to(&self, definition: &CustomResourceDefinition) -> bool {
-        let Some(status) = &definition.status else { return true };
-        let mut conditions = status.conditions.iter().flatten();
-        let is_established = conditions.any(|one| one.type_ == "Established" && one.status == "True");
-        let is_served = is_established && definition.spec.versions.iter().any(|version| version.served);
-        let accepted = status.accepted_names.as_ref();
-        !is_served || accepted.is_none_or(|names| self.find(&definition.spec.group, &names.kind).is_some())
-    }
-
     /// The resource of a plural, where its objects can be listed, watched and deleted.
     pub(crate) fn find_plural(&self, group: &str, plural: &str) -> Option<&Served> {
         self.collectable().find(|served| served.resource.group == group && served.resource.plural == plural)
@@ -104,7 +93,6 @@ impl FromIterator<Served> for Catalog {
 #[cfg(test)]
 pub(crate) mod tests {
     use kube::core::GroupVersionKind;
-    use serde_json::json;
 
     use super::*;
 
@@ -125,25 +113,6 @@ pub(crate) mod tests {
         assert_eq!(found, Some("apps/v1"));
         assert_eq!(catalog.find("apps", "Pod"), None);
         assert_eq!(catalog.find("", "Pod").map(Served::name).as_deref(), Some("pods."));
-    }
-
-    #[test]
-    fn a_definition_is_in_force_when_it_is_established_and_serves_a_version() {
-        let definition = |established: &str, served: bool| -> CustomResourceDefinition {
-            let (plural, versions) = ("ats", json!([{"name": "v1", "served": served, "storage": true}]));
-            let names = json!({"plural": plural, "kind": "At"});
-            serde_json::from_value(json!({
-                "metadata": {"name": "ats.example.com"},
-                "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions},
-                "status": {"acceptedNames": names, "conditions": [{"type": "Established", "status": established}]},
-            }))
-            .expect("a definition")
-        };
-        let catalog: Catalog = [served("v1", "Pod", true)].into_iter().collect();
-        assert!(!catalog.is_up_to(&definition("True", true)));
-        assert!(catalog.is_up_to(&definition("False", true)) && catalog.is_up_to(&definition("True", false)));
-        let catalog: Catalog = [served("example.com/v1", "At", true)].into_iter().collect();
-        assert!(catalog.is_up_to(&definition("True", true)));
     }
 
     #[test]

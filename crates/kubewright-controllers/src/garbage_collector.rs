@@ -35,9 +35,6 @@ const WORKERS: usize = 4;
 /// How long the first list of a kind may take before the collector goes on without it.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long after a definition came into force its kind may come to be served.
-const DISCOVERY_LAG: Duration = Duration::from_secs(1);
-
 /// The controller.
 #[must_use]
 pub(crate) fn controller() -> Controller {
@@ -68,7 +65,8 @@ struct Collector {
 impl Reconciler for Collector {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         if *key == discovery_key() {
-            return self.discover(ctx).await;
+            self.discover(ctx).await?;
+            return Ok(Outcome::Done);
         }
         let Some(item) = Item::parse(key) else { return Ok(Outcome::Done) };
         let kinds = self.kinds.read().await;
@@ -89,9 +87,8 @@ impl Reconciler for Collector {
 }
 
 impl Collector {
-    /// Watches what is served now, and waits until the objects of new kinds are known. Looks again soon when a definition is
-    /// ahead of what is served: a server says that one is in force a moment before it serves it.
-    async fn discover(&self, ctx: &Context) -> Result<Outcome, Error> {
+    /// Watches what is served now, and waits until the objects of new kinds are known.
+    async fn discover(&self, ctx: &Context) -> Result<(), Error> {
         let catalog = Catalog::fetch(ctx.client()).await?;
         let mut kinds = self.kinds.write().await;
         if !kinds.is_current(&catalog) {
@@ -105,9 +102,7 @@ impl Collector {
         for key in std::mem::take(&mut *self.unresolved.lock()) {
             self.look_at(key);
         }
-        let definitions = ctx.list::<CustomResourceDefinition>(None);
-        let is_current = definitions.iter().all(|definition| kinds.is_up_to(definition));
-        Ok(if is_current { Outcome::Done } else { Outcome::RequeueAfter(DISCOVERY_LAG) })
+        Ok(())
     }
 
     /// Deletes an object without owners, or has it forget those that it has no longer.

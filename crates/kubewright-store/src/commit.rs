@@ -93,7 +93,8 @@ impl<T> Draft<T> {
 
 impl Expect {
     /// Whether it holds for what is there.
-    pub(crate) fn holds<T>(self, current: Option<&Arc<Entry<T>>>) -> bool {
+    #[must_use]
+    pub fn holds<T>(self, current: Option<&Arc<Entry<T>>>) -> bool {
         match (self, current) {
             (Self::Absent, None) => true,
             (Self::At(revision), Some(entry)) => entry.revision == revision,

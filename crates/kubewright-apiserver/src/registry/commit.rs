@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kubewright_store::{Change, CommitError, Entry, Expect, Name};
 
+use super::definitions::is_definition;
 use super::reset::Epoch;
 use super::{Registry, Summary};
 use crate::error::ApiError;
@@ -32,7 +33,12 @@ impl Registry {
                 "the cluster was reset while the request was under way",
             ));
         }
-        match self.store.commit(&kind.collection, key, expect, change).await {
+        let outcome = if is_definition(kind) {
+            self.commit_definition(kind, key, expect, change).await
+        } else {
+            self.store.commit(&kind.collection, key, expect, change).await
+        };
+        match outcome {
             Ok(entry) => Ok(Some(entry)),
             Err(CommitError::Conflict(_)) => Ok(None),
             Err(CommitError::Unavailable(why)) => Err(ApiError::internal(&why.to_string())),

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kubewright_store::{Change, Expect, Name, Revision};
+use kubewright_store::{Change, CommitError, Conflict, Entry, Expect, Name, Revision, Snapshot};
 use serde_json::{Value, json};
 
-use super::{Call, DeleteOptions, ListOptions, Registry, encode, object};
+use super::{Call, DeleteOptions, ListOptions, Registry, Summary, encode, object};
 use crate::authn::User;
 use crate::error::ApiError;
 use crate::field::FieldError;
@@ -38,9 +38,8 @@ impl Registry {
         if is_definition(kind) { definition::warnings(object, old) } else { Vec::new() }
     }
 
-    /// Serves what the stored definitions say.
-    pub(super) fn reload_definitions(&self) {
-        let snapshot = self.snapshot();
+    /// Serves what the definitions of `snapshot` say.
+    pub(super) fn reload_definitions(&self, snapshot: &Snapshot<Summary>) {
         let built_in = self.settings.runtime_config.kinds();
         let Some(definitions) = built_in.iter().find(|kind| is_definition(kind)).cloned() else { return };
         let custom: Vec<Arc<Kind>> = snapshot
@@ -51,8 +50,37 @@ impl Registry {
         self.kinds.store(Arc::new(Kinds::of(built_in.iter().cloned().chain(custom))));
     }
 
-    /// After a commit of a definition: its status is brought up to date, its kinds are served or are no longer, and a
-    /// definition that is being deleted takes its objects with it. Names that it gave up are there for others.
+    /// Commits a definition. What it makes is served, or no longer, before anybody is told: who sees that it is in force
+    /// finds its kinds, and who sees it gone does not.
+    pub(super) async fn commit_definition(
+        &self,
+        definitions: &Kind,
+        key: &Name,
+        expect: Expect,
+        change: Change<Summary>,
+    ) -> Result<Arc<Entry<Summary>>, CommitError<Summary>> {
+        let _turn = self.serving.lock().await;
+        let stored = self.snapshot().get(&definitions.collection, key).cloned();
+        if !expect.holds(stored.as_ref()) {
+            return Err(Conflict(stored).into());
+        }
+        self.serve(
+            key,
+            match &change {
+                Change::Put(draft) => self.made(&serde_json::from_slice(&draft.bytes).unwrap_or_default()),
+                Change::Delete(_) => Vec::new(),
+            },
+        );
+        let outcome = self.store.commit(&definitions.collection, key, expect, change).await;
+        if outcome.is_err() {
+            let made = stored.map(|entry| self.made(&encode::value(definitions, &entry)));
+            self.serve(key, made.unwrap_or_default());
+        }
+        outcome
+    }
+
+    /// After a commit of a definition: its status is brought up to date, and a definition that is being deleted takes
+    /// its objects with it. Names that it gave up are there for others.
     pub(super) async fn definition_changed(&self, kind: &Arc<Kind>, name: &str) {
         let _turn = self.defining.lock().await;
         self.establish(kind, name).await;
@@ -78,7 +106,7 @@ impl Registry {
         }
     }
 
-    /// Brings the status of a definition up to date and serves what it says.
+    /// Brings the status of a definition up to date.
     async fn establish(&self, kind: &Arc<Kind>, name: &str) {
         let key: Name = name.into();
         let epoch = self.epochs.now();
@@ -97,7 +125,6 @@ impl Registry {
                 break;
             }
         }
-        self.serve(kind, name);
     }
 
     /// Goes on with what a server that was stopped has left half done: definitions that are not established yet, or on
@@ -115,15 +142,16 @@ impl Registry {
         Kinds::of(self.kinds().iter().filter(|kind| !made_by(kind, name)).cloned())
     }
 
-    /// Swaps the kinds that the definition `name` makes; a kind that does not change keeps its place.
-    fn serve(&self, definitions: &Kind, name: &str) {
-        let entry = self.snapshot().get(&definitions.collection, name).cloned();
-        let now = self.store.revision();
-        let made =
-            entry.map(|entry| self.served(&encode::value(definitions, &entry), now)).unwrap_or_default();
+    /// Puts what the definition `name` makes now in the place of what it made.
+    fn serve(&self, name: &str, made: Vec<Kind>) {
         let kept: Vec<Arc<Kind>> = self.others(name).iter().cloned().collect();
         self.converted.clear();
         self.kinds.store(Arc::new(Kinds::of(kept.into_iter().chain(made.into_iter().map(Arc::new)))));
+    }
+
+    /// The kinds that a definition makes that is about to be committed.
+    fn made(&self, definition: &Value) -> Vec<Kind> {
+        self.served(definition, self.store.revision().next())
     }
 
     /// The kinds that a definition makes, once its names are accepted; where none were made before, they are `new`
@@ -209,13 +237,12 @@ impl Registry {
         let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
         let outcome = self.commit(epoch, definitions, &key, Expect::At(entry.revision), change).await;
         if matches!(outcome, Ok(Some(_))) {
-            self.serve(definitions, name);
             self.names_freed(definitions, &next).await;
         }
     }
 }
 
-fn is_definition(kind: &Kind) -> bool {
+pub(super) fn is_definition(kind: &Kind) -> bool {
     kind.behaviour.role == Role::Definition
 }
 

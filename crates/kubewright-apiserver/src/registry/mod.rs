@@ -77,8 +77,10 @@ pub struct Registry {
     converted: convert::Converted,
     /// Held while something that is unique in the cluster (a cluster IP, a node port) is chosen and committed.
     allocating: tokio::sync::Mutex<()>,
-    /// Held while a definition, and with it the set of kinds, changes.
+    /// Held while a definition and what follows from it change.
     defining: tokio::sync::Mutex<()>,
+    /// Held while a definition is committed, and with it the set of kinds changes.
+    serving: tokio::sync::Mutex<()>,
     /// What resets and writes know of each other.
     epochs: reset::Epochs,
 }
@@ -154,9 +156,10 @@ impl Registry {
             authorizer: Authorizer::new(vec![Mode::Rbac], clock),
             allocating: tokio::sync::Mutex::new(()),
             defining: tokio::sync::Mutex::new(()),
+            serving: tokio::sync::Mutex::new(()),
             epochs: reset::Epochs::default(),
         };
-        registry.reload_definitions();
+        registry.reload_definitions(&registry.snapshot());
         registry
     }
 

@@ -75,10 +75,12 @@ impl Registry {
         self.epochs.passed.fetch_add(1, Ordering::AcqRel);
         let now = self.snapshot();
         let kinds = self.stored_kinds();
+        // Who is told that a definition is gone, or as it was, finds it so; what was converted or read by others is forgotten.
+        self.reload_definitions(&origin);
         self.remove_others(&now, &origin, &kinds).await?;
         self.put_back(&now, &origin, &kinds).await?;
         self.converted.clear();
-        self.reload_definitions();
+        self.reload_definitions(&self.snapshot());
         Ok(())
     }
 

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::ApiResource;
 use kubewright_runtime::{Cache, Informer, Key};
 use tokio::sync::mpsc::UnboundedSender;
@@ -72,11 +71,6 @@ impl Kinds {
     /// Whether `catalog` is the one that is in use.
     pub(super) fn is_current(&self, catalog: &Catalog) -> bool {
         self.catalog == *catalog
-    }
-
-    /// Whether the kind of a definition that is in force is known.
-    pub(super) fn is_up_to(&self, definition: &CustomResourceDefinition) -> bool {
-        self.catalog.is_up_to(definition)
     }
 
     /// All kinds that are watched.
