@@ -1,8 +1,8 @@
 //! Owners that lost a child lately: before one of them gets a child again, the API server is asked whether it is still there.
 //!
 //! A watch that lags does not tell that an owner is gone. The garbage collector takes what is made for it, which is a reason
-//! to make it anew: without the question, the two would work against one another for as long as the watch lags. A
-//! creation for an owner that has lost nothing costs no request.
+//! to make it anew: without the question, the two would work against one another for as long as the watch lags. What the
+//! controller deletes itself is no loss, and a creation for an owner that has lost nothing costs no request.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -36,6 +36,14 @@ struct Inner {
     ask: for<'a> fn(&'a Client, &'a Key) -> BoxFuture<'a, kube::Result<Option<ObjectMeta>>>,
     kind: String,
     lost: Mutex<Lost>,
+    /// The uids of what the controller is deleting, once for each request.
+    deleting: Mutex<Vec<String>>,
+}
+
+/// As long as it is kept, the controller is deleting an object.
+pub(crate) struct OwnDeletion {
+    losses: Losses,
+    uid: String,
 }
 
 #[derive(Default)]
@@ -53,12 +61,21 @@ impl Losses {
             ask: ask::<O>,
             kind: O::kind(&()).into_owned(),
             lost: Mutex::default(),
+            deleting: Mutex::default(),
         }))
+    }
+
+    /// The controller deletes the object of this uid itself.
+    pub(crate) fn deleting(&self, uid: &str) -> OwnDeletion {
+        self.0.deleting.lock().push(uid.to_owned());
+        OwnDeletion { losses: self.clone(), uid: uid.to_owned() }
     }
 
     /// An object with this metadata is gone.
     pub(crate) fn note(&self, child: &ObjectMeta) {
-        if let (Some(_), Some(owner)) = ((self.0.owner_key)(child), controller_of(child)) {
+        let (Some(_), Some(owner)) = ((self.0.owner_key)(child), controller_of(child)) else { return };
+        let is_own = child.uid.as_ref().is_some_and(|uid| self.0.deleting.lock().contains(uid));
+        if !is_own {
             self.0.lost.lock().add(&owner.uid);
         }
     }
@@ -80,6 +97,15 @@ impl Losses {
         }
         self.0.lost.lock().uids.remove(&*owner.uid);
         Ok(())
+    }
+}
+
+impl Drop for OwnDeletion {
+    fn drop(&mut self) {
+        let mut deleting = self.losses.0.deleting.lock();
+        if let Some(position) = deleting.iter().position(|uid| *uid == self.uid) {
+            deleting.swap_remove(position);
+        }
     }
 }
 

@@ -103,6 +103,8 @@ impl Context {
     pub async fn delete<K: Object>(&self, key: &Key, params: DeleteParams) -> Result<Deletion<K>, Error> {
         let informer = if params.dry_run { None } else { self.0.cache.informer::<K>() };
         let write = informer.as_ref().map(|informer| (informer, informer.write(None, None)));
+        let uid = informer.as_ref().and_then(|informer| informer.get(key)?.meta().uid.clone());
+        let _own = self.0.sink.losses.as_ref().zip(uid).map(|(losses, uid)| losses.deleting(&uid));
         let answer = match self.endpoint::<K>(key.namespace.as_deref()).delete(&key.name, &params).await {
             Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Deletion::Absent),
             answer => answer?,

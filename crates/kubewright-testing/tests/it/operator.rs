@@ -1,12 +1,16 @@
 //! Operators in a test.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
+use kube::api::{DeleteParams, ObjectMeta};
+use kubewright::command::Operator;
 use kubewright::testing::Cluster;
-use kubewright::testing::admin::{Fault, Match, Rule};
+use kubewright::testing::admin::{Fault, Match, Rule, Verb};
+use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, owner, rbac};
 use serde_json::json;
 
 use crate::copier::{self, secret};
@@ -76,6 +80,68 @@ async fn an_owner_that_is_gone_gets_no_second_child_while_the_watch_lags(cluster
     cluster.settle().await;
     assert!(cluster.exists::<ConfigMap>("a").await);
     assert_eq!(made(&cluster), 2);
+}
+
+fn replacer() -> Operator {
+    let controller = || {
+        let controller = Controller::new("replacer", Replacer).for_kind::<Secret>().owns::<ConfigMap>();
+        controller.writes::<ConfigMap>([rbac::Verb::Create, rbac::Verb::Delete])
+    };
+    Operator::new("replacer", "1.0").controller(controller)
+}
+
+/// Deletes what it has made for a Secret when that one changes, and makes it anew.
+struct Replacer;
+
+impl Reconciler for Replacer {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        let Some(secret) = ctx.get::<Secret>(key) else { return Ok(Outcome::Done) };
+        let wanted = secret.data.as_ref().map_or(0, BTreeMap::len).to_string();
+        let made = ctx.get::<ConfigMap>(key);
+        let has = made.as_ref().and_then(|made| made.data.as_ref()?.get("keys"));
+        if has == Some(&wanted) {
+            return Ok(Outcome::Done);
+        }
+        if made.is_some() {
+            ctx.delete::<ConfigMap>(key, DeleteParams::default()).await?;
+        }
+        let metadata = ObjectMeta {
+            name: Some(key.name.clone()),
+            namespace: key.namespace.clone(),
+            owner_references: Some(vec![owner::controller_reference(&*secret)]),
+            ..ObjectMeta::default()
+        };
+        let data = Some([("keys".to_owned(), wanted)].into());
+        ctx.create(&ConfigMap { metadata, data, ..ConfigMap::default() }).await?;
+        Ok(Outcome::Done)
+    }
+}
+
+#[kubewright::test(controllers = "")]
+async fn the_owner_is_asked_for_when_a_child_was_taken_and_not_when_it_was_given_up(cluster: Cluster) {
+    cluster.run(replacer).await;
+    let asked = |cluster: &Cluster| {
+        let gets = Match {
+            resource: Some("secrets".to_owned()),
+            verbs: vec![Verb::Get],
+            user_agent: Some("replacer".to_owned()),
+            ..Match::default()
+        };
+        cluster.admin().expect("the admin").requests(&gets, 100).requests.len()
+    };
+    cluster.create(&secret("a", &["key"])).await;
+    cluster.settle().await;
+    for more in ["other", "third"] {
+        cluster.patch::<Secret>("a", json!({"stringData": {more: "x"}})).await;
+        cluster.settle().await;
+    }
+    let keys = cluster.get::<ConfigMap>("a").await.data.and_then(|data| data.get("keys").cloned());
+    assert_eq!((keys.as_deref(), asked(&cluster)), (Some("3"), 0));
+
+    cluster.delete::<ConfigMap>("a").await;
+    cluster.settle().await;
+    assert!(cluster.exists::<ConfigMap>("a").await);
+    assert_eq!(asked(&cluster), 1);
 }
 
 #[kubewright::test]
