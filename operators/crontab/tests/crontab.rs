@@ -21,6 +21,10 @@ use kubewright_crontab::{CronTab, RUN_NOW, operator};
 use lab::{backup, condition, crontab, jobs, notes, refusal, status, table, time, until};
 use serde_json::json;
 
+/// A year is millions of allocations.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// CT-01, CT-08, CT-09, CT-10: the seed's story.
 #[kubewright::test]
 async fn ct_01_ct_09_ct_10_the_backup_of_the_seed_runs_at_midnight(cluster: Cluster) {

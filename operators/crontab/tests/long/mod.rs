@@ -7,7 +7,7 @@ use std::{
 };
 
 use k8s_openapi::api::batch::v1::Job;
-use kube::Client;
+use kube::{Client, core::PartialObjectMeta};
 use kubewright::{
     Context, Controller, Error, Key, Leadership, Manager, Outcome, Reconciler,
     command::{Installation, Run},
@@ -32,7 +32,8 @@ async fn a_year_at_every_hour_has_a_job_for_each(cluster: Cluster) {
     cluster.run(operator).await;
     let seen = Seen::default();
     let mut manager = Manager::in_process(client(&cluster), cluster.world().clone());
-    manager.add(Controller::new("seen", seen.clone()).for_kind::<Job>());
+    let jobs = |job: &PartialObjectMeta<Job>| vec![Key::of(job)];
+    manager.add(Controller::new("seen", seen.clone()).watches_metadata(jobs));
     tokio::spawn(manager.run(cluster.shutdown().clone()));
 
     cluster.create(&crontab("backup", json!({"concurrencyPolicy": "Replace"}))).await;
