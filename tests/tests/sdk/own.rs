@@ -253,12 +253,13 @@ async fn a_list_that_may_hide_a_foreign_write_wakes() {
     let (lab, log) = (Lab::new().await, Log::new());
     lab.put("configmaps", "a", json!({})).await;
     lab.link().delay_watches(Duration::from_millis(500));
-    let _running = run(&lab, [patching(&log)]);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    let running = run(&lab, [patching(&log)]);
+    lab.until(Duration::from_millis(100), || running.counters.of("test").writes == 1).await;
     assert_eq!(log.take(), ["a"]);
     log.push("wrote".to_owned());
     // The watch has not told of the write yet, and never will.
     lab.link().cut_watches(Cut::History);
+    lab.until(Duration::from_secs(1), || log.entries().len() > 1).await;
     lab.settle().await;
     assert_eq!(log.take(), ["wrote", "a"]);
 }
