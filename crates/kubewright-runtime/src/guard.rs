@@ -7,7 +7,7 @@ use crate::{
     Context, Error, EventType, Key, Object,
     conditions::{self, Status, Wanted},
     finalizer,
-    object::to_value,
+    object::fields_of,
 };
 
 /// With the name of a finalizer as its value (or `"*"` for all), on an object that is being deleted, its cleanup is given up:
@@ -106,7 +106,7 @@ impl Context {
     /// What the server refuses: [`Error::is_conflict`] when somebody else wrote since, as conditions are one list; and a kind
     /// without a status.
     pub async fn set_condition<K: Object>(&self, object: &K, wanted: &Wanted) -> Result<bool, Error> {
-        let mut status = to_value(object)?["status"]["conditions"].take();
+        let mut status = fields_of(object, |field| field == "status")?["status"]["conditions"].take();
         let mut all: Vec<Condition> =
             if status.is_null() { Vec::new() } else { serde_json::from_value(status.take())? };
         if !conditions::set(&mut all, wanted, self.world().clock.now()) {

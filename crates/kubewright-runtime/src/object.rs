@@ -2,6 +2,7 @@
 
 use std::{
     any::{Any, TypeId},
+    collections::BTreeMap,
     fmt::Debug,
     sync::Arc,
 };
@@ -9,7 +10,7 @@ use std::{
 use k8s_openapi::ClusterResourceScope;
 use kube::{Resource, api::ObjectMeta};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 /// A Kubernetes object whose kind is known at compile time: every type of k8s-openapi and every
 /// `#[derive(CustomResource)]`. Implemented for all of them; not to be implemented by hand.
@@ -109,6 +110,17 @@ pub(crate) fn to_json<K: Serialize>(object: &K) -> serde_json::Result<Vec<u8>> {
 /// An object as a value.
 pub(crate) fn to_value<K: Serialize>(object: &K) -> serde_json::Result<Value> {
     serde_json::from_slice(&to_json(object)?)
+}
+
+/// Some fields of an object as a value that has no others: those that are not wanted are not decoded.
+pub(crate) fn fields_of<K: Serialize>(
+    object: &K,
+    is_wanted: impl Fn(&str) -> bool,
+) -> serde_json::Result<Value> {
+    let text = to_json(object)?;
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_slice(&text)?;
+    let wanted = fields.into_iter().filter(|(field, _)| is_wanted(field));
+    wanted.map(|(field, raw)| Ok((field, serde_json::from_str::<Value>(raw.get())?))).collect()
 }
 
 /// The object that is written in JSON.

@@ -6,7 +6,7 @@ use k8s_openapi::api::autoscaling::v1::Scale;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Map, Value, json};
 
-use crate::{Context, Ensured, Error, Key, Object, object::to_value, wish::Wish};
+use crate::{Context, Ensured, Error, Key, Object, object::fields_of, wish::Wish};
 
 impl Context {
     /// The object named `key`, from the API server: for what must not be late even by the time that a watch takes, such as
@@ -32,7 +32,8 @@ impl Context {
         let Some(current) = self.get::<K>(&key) else {
             return Err(Error::new(format!("{} {key} is not there: it has no status", K::kind(&()))));
         };
-        let (before, after) = (to_value(&*current)?, to_value(object)?);
+        let status = |object: &K| fields_of(object, |field| field == "status");
+        let (before, after) = (status(&current)?, status(object)?);
         let Some(difference) = difference(&before["status"], &after["status"]) else {
             return Ok(Ensured::Unchanged(current));
         };

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::{Object, object::to_value};
+use crate::{
+    Object,
+    object::{fields_of, to_value},
+};
 
 /// What a write is to make of an object.
 #[derive(Clone, Copy)]
@@ -18,8 +21,10 @@ pub(crate) enum Wish<'a, K> {
 impl<K: Object> Wish<'_, K> {
     /// Whether an answer has all that was wished for; what the server added does not count.
     pub(crate) fn is_fulfilled(&self, answer: &K) -> bool {
-        let fulfilled =
-            |wish: &Value| to_value(answer).is_ok_and(|answer| has_object(wish, &answer, &["metadata"]));
+        let fulfilled = |wish: &Value| {
+            let is_asked_for = |field: &str| wish.get(field).is_some();
+            fields_of(answer, is_asked_for).is_ok_and(|answer| has_object(wish, &answer, &["metadata"]))
+        };
         match self {
             Self::Whole(object) => to_value(*object).is_ok_and(|wish| fulfilled(&wish)),
             Self::Part(patch) => fulfilled(patch),

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use kube::{
     ResourceExt,
-    api::{DeleteParams, Preconditions},
+    api::{DeleteParams, PartialObjectMeta, Preconditions},
 };
 use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, owner, rbac::Verb};
 
@@ -111,7 +111,7 @@ impl CronTabReconciler {
 /// Begins the runs of a plan, unless the CronTab's state is old; gives what is left to do. The name of a run's Job is
 /// that of the run, so of two attempts one is refused.
 async fn begin(ctx: &Context, key: &Key, crontab: &CronTab, plan: Plan) -> Result<Option<Plan>, Error> {
-    let stored = ctx.live::<CronTab>(key).await?;
+    let stored = ctx.live::<PartialObjectMeta<CronTab>>(key).await?;
     if stored.is_none_or(|stored| stored.metadata.resource_version != crontab.metadata.resource_version) {
         return Ok(None);
     }

@@ -6,6 +6,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
 use jiff::Timestamp;
 use kubewright_store::Entry;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::negotiate::{MetaVersion, Shape};
@@ -62,9 +64,7 @@ impl Shaper {
     pub(crate) fn event(&mut self, bytes: Bytes) -> Bytes {
         match self.shape {
             Shape::Object | Shape::Discovery(_) => bytes,
-            Shape::Metadata(version) | Shape::MetadataList(version) => {
-                partial(version, &decoded(&bytes)).to_string().into()
-            }
+            Shape::Metadata(version) | Shape::MetadataList(version) => partial_of(version, &bytes).into(),
             Shape::Table(version) => self.table_of(version, &decoded(&bytes)),
         }
     }
@@ -134,7 +134,7 @@ impl Shaper {
         match self.shape {
             Shape::Object | Shape::Discovery(_) => encode::write_item(out, &self.kind, entry),
             Shape::Metadata(version) | Shape::MetadataList(version) => {
-                write(out, &partial(version, &encode::value(&self.kind, entry)));
+                out.put_slice(partial_of(version, &encode::object(&self.kind, entry)).as_bytes());
             }
             Shape::Table(version) => write(out, &self.row(version, &encode::value(&self.kind, entry))),
         }
@@ -215,6 +215,18 @@ fn decoded(bytes: &Bytes) -> Value {
 
 fn partial(version: MetaVersion, object: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": object["metadata"]})
+}
+
+/// The same of an object's JSON, of which nothing else is decoded.
+fn partial_of(version: MetaVersion, object: &[u8]) -> String {
+    #[derive(Deserialize)]
+    struct Object<'a> {
+        #[serde(borrow)]
+        metadata: &'a RawValue,
+    }
+    let metadata = serde_json::from_slice(object).map_or("null", |object: Object<'_>| object.metadata.get());
+    let version = version.api_version();
+    format!(r#"{{"kind":"PartialObjectMetadata","apiVersion":"{version}","metadata":{metadata}}}"#)
 }
 
 fn without_empty_continue(mut metadata: Value) -> Value {

@@ -176,13 +176,16 @@ impl Context {
     ) -> Result<K, Error> {
         let informer = self.0.cache.informer::<K>();
         let write = informer.as_ref().map(|informer| (informer, informer.write(key, self.1.clone())));
-        let object = request.await?;
+        let mut object = request.await?;
         self.0.sink.metrics.writes.inc();
         if let Some((informer, write)) = write {
             if ended_by_update(&object) {
                 write.ended(&Key::of(&object), object.meta().uid.as_deref());
             } else if informer.selects(&object) {
+                // Who owns which fields is nobody's wish, and most of some objects.
+                let managed_fields = object.meta_mut().managed_fields.take();
                 let is_as_asked = write.is_own() && wish.is_fulfilled(&object);
+                object.meta_mut().managed_fields = managed_fields;
                 write.returned(informer.keep(object.clone()), is_as_asked);
             }
         }
