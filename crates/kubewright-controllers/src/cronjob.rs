@@ -133,6 +133,7 @@ async fn start(ctx: &Context, cron: &CronJob, status: &mut CronJobStatus, run: R
                 None => return Ok(()),
             }
         }
+        Err(error @ Error::OwnerGone(_)) => return Err(error),
         Err(error) => {
             if !crate::is_namespace_terminating(&error) {
                 tell(ctx, cron, [News::warning("FailedCreate", format!("Error creating job: {error}"))])

@@ -62,6 +62,7 @@ async fn create_one<O: Object>(ctx: &Context, owner: &O, pod: &Pod) -> Result<()
             Ok(())
         }
         Err(error) if is_namespace_terminating(&error) => Ok(()),
+        Err(error @ Error::OwnerGone(_)) => Err(error),
         Err(error) => {
             ctx.event(owner, EventType::Warning, "FailedCreate", &format!("Error creating: {error}")).await;
             Err(error)

@@ -1,8 +1,8 @@
 //! Owners that lost a child lately: before one of them gets a child again, the API server is asked whether it is still there.
 //!
-//! A watch that lags does not tell that an owner is gone. The garbage collector takes what is made for it, which is a reason
-//! to make it anew: without the question, the two would work against one another for as long as the watch lags. What the
-//! controller deletes itself is no loss, and a creation for an owner that has lost nothing costs no request.
+//! A watch that lags does not tell that an owner is gone. The garbage collector takes its children, or the owner from them,
+//! which is a reason to make others: without the question, the two would work against one another for as long as the watch
+//! lags. What the controller deletes itself is no loss, and a creation for an owner that has lost nothing costs no request.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -21,9 +21,9 @@ use crate::{
 
 /// So many owners are remembered; of those whose loss is longer ago, nobody is asked.
 const MOST: usize = 4096;
-/// The finalizer of an owner that goes when its dependents are gone (`metav1.FinalizerDeleteDependents`): what is made for it
-/// is taken as if it were gone.
-const FOREGROUND: &str = "foregroundDeletion";
+/// The finalizers of an owner that the garbage collector parts from its dependents (`metav1.FinalizerDeleteDependents`,
+/// `metav1.FinalizerOrphanDependents`): what is made for it is taken as if it were gone.
+const PARTING: [&str; 2] = ["foregroundDeletion", "orphan"];
 
 /// The objects of a controller's own kind that lost something they control. Clones share it.
 #[derive(Clone)]
@@ -36,8 +36,6 @@ struct Inner {
     ask: for<'a> fn(&'a Client, &'a Key) -> BoxFuture<'a, kube::Result<Option<ObjectMeta>>>,
     kind: String,
     lost: Mutex<Lost>,
-    /// The uids of what the controller is deleting, once for each request.
-    deleting: Mutex<Vec<String>>,
 }
 
 /// As long as it is kept, the controller is deleting an object.
@@ -51,6 +49,8 @@ struct Lost {
     uids: BTreeSet<Arc<str>>,
     /// Oldest first.
     order: VecDeque<Arc<str>>,
+    /// The uids of what the controller is deleting, once for each request.
+    deleting: Vec<String>,
 }
 
 impl Losses {
@@ -61,22 +61,25 @@ impl Losses {
             ask: ask::<O>,
             kind: O::kind(&()).into_owned(),
             lost: Mutex::default(),
-            deleting: Mutex::default(),
         }))
     }
 
     /// The controller deletes the object of this uid itself.
     pub(crate) fn deleting(&self, uid: &str) -> OwnDeletion {
-        self.0.deleting.lock().push(uid.to_owned());
+        self.0.lost.lock().deleting.push(uid.to_owned());
         OwnDeletion { losses: self.clone(), uid: uid.to_owned() }
     }
 
-    /// An object with this metadata is gone.
-    pub(crate) fn note(&self, child: &ObjectMeta) {
-        let (Some(_), Some(owner)) = ((self.0.owner_key)(child), controller_of(child)) else { return };
-        let is_own = child.uid.as_ref().is_some_and(|uid| self.0.deleting.lock().contains(uid));
-        if !is_own {
-            self.0.lost.lock().add(&owner.uid);
+    /// An object that had the metadata `before` has other metadata `now`, or is gone.
+    pub(crate) fn note(&self, before: &ObjectMeta, now: Option<&ObjectMeta>) {
+        let Some(owner) = controller_of(before) else { return };
+        let is_kept = now.and_then(controller_of).is_some_and(|controller| controller.uid == owner.uid);
+        if is_kept || (self.0.owner_key)(before).is_none() {
+            return;
+        }
+        let mut lost = self.0.lost.lock();
+        if !before.uid.as_ref().is_some_and(|uid| lost.deleting.contains(uid)) {
+            lost.add(&owner.uid);
         }
     }
 
@@ -102,7 +105,7 @@ impl Losses {
 
 impl Drop for OwnDeletion {
     fn drop(&mut self) {
-        let mut deleting = self.losses.0.deleting.lock();
+        let deleting = &mut self.losses.0.lost.lock().deleting;
         if let Some(position) = deleting.iter().position(|uid| *uid == self.uid) {
             deleting.swap_remove(position);
         }
@@ -134,8 +137,8 @@ fn ask<'a, O: Object>(client: &'a Client, key: &'a Key) -> BoxFuture<'a, kube::R
 
 /// Whether what the owner of this uid controls is left to it, when this is what there is under its name.
 fn keeps_children(found: &ObjectMeta, uid: &str) -> bool {
-    let waits_for_them = found.finalizers.iter().flatten().any(|finalizer| finalizer == FOREGROUND);
-    found.uid.as_deref() == Some(uid) && !(found.deletion_timestamp.is_some() && waits_for_them)
+    let parts = found.finalizers.iter().flatten().any(|finalizer| PARTING.contains(&finalizer.as_str()));
+    found.uid.as_deref() == Some(uid) && !(found.deletion_timestamp.is_some() && parts)
 }
 
 #[cfg(test)]
@@ -145,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_of_the_same_name_or_one_that_waits_for_its_children_to_go_is_not_there() {
+    fn another_of_the_same_name_or_one_that_is_parted_from_its_children_is_not_there() {
         let meta = |uid: &str, finalizer: Option<&str>, is_going: bool| ObjectMeta {
             uid: Some(uid.to_owned()),
             finalizers: finalizer.map(|finalizer| vec![finalizer.to_owned()]),
@@ -154,7 +157,9 @@ mod tests {
         };
         assert!(keeps_children(&meta("a", None, false), "a"));
         assert!(!keeps_children(&meta("b", None, false), "a"));
-        assert!(!keeps_children(&meta("a", Some(FOREGROUND), true), "a"));
+        for finalizer in PARTING {
+            assert!(!keeps_children(&meta("a", Some(finalizer), true), "a"), "{finalizer}");
+        }
         assert!(
             keeps_children(&meta("a", Some("shop.example/bill"), true), "a"),
             "its cleanup may need some"

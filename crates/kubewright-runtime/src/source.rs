@@ -287,8 +287,12 @@ impl Delivery {
 
     /// Delivers a change to the keys that are to hear of it.
     fn tell(&self, change: &Change<dyn AnyObject>, told: &Told) {
-        if let (Change::Deleted(object), Some(losses)) = (change, &self.sink.losses) {
-            losses.note(object.metadata());
+        if let Some(losses) = &self.sink.losses {
+            match change {
+                Change::Created(_) => {}
+                Change::Updated { old, new } => losses.note(old.metadata(), Some(new.metadata())),
+                Change::Deleted(last) => losses.note(last.metadata(), None),
+            }
         }
         let priority = if told.was_there { Priority::LOW } else { Priority::NORMAL };
         if !self.sink.hears_own {

@@ -55,6 +55,7 @@ async fn create(ctx: &Context, job: &Job, new: &[Pod]) -> Result<(), Error> {
             }
             // No pod will ever be let into this namespace again.
             Err(error) if is_namespace_terminating(&error) => return Ok(()),
+            Err(error @ Error::OwnerGone(_)) => return Err(error),
             Err(error) => {
                 ctx.event(job, EventType::Warning, "FailedCreate", &format!("Error creating: {error}")).await;
                 return Err(error);

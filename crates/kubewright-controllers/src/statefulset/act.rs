@@ -160,6 +160,7 @@ async fn tell_of_claim(
             let note = format!("Create Claim {claim} Pod {pod} in StatefulSet {set_name} success");
             ctx.event(set, EventType::Normal, "SuccessfulCreate", &note).await;
         }
+        Err(Error::OwnerGone(_)) => {}
         Err(error) if error.is_already_exists() => {}
         Err(error) => {
             let note =

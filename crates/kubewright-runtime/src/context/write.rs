@@ -23,7 +23,7 @@ impl Context {
     /// # Errors
     /// What the server refuses ([`Error::is_already_exists`] among it), or an object of a namespaced kind without
     /// namespace; an owner that is gone ([`Error::OwnerGone`]), although the cache has it still: before an owner of the
-    /// own kind that has lost a child gets one again, the server is asked for it.
+    /// own kind gets a child again that lost one which the controller did not delete itself, the server is asked for it.
     pub async fn create<K: Object>(&self, object: &K) -> Result<K, Error> {
         let (namespace, key) = (namespace_of(object)?, Key::of(object));
         self.look_for_owner(object.meta()).await?;

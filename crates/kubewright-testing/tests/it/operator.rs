@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::ResourceExt;
-use kube::api::{DeleteParams, ObjectMeta};
+use kube::api::{DeleteParams, ObjectMeta, PropagationPolicy};
+use kube::{Api, ResourceExt};
 use kubewright::command::Operator;
 use kubewright::testing::Cluster;
 use kubewright::testing::admin::{Fault, Match, Rule, Verb};
@@ -80,6 +80,50 @@ async fn an_owner_that_is_gone_gets_no_second_child_while_the_watch_lags(cluster
     cluster.settle().await;
     assert!(cluster.exists::<ConfigMap>("a").await);
     assert_eq!(made(&cluster), 2);
+}
+
+/// Gives each Secret without a child one, under a name that the server chooses.
+struct Provider;
+
+impl Reconciler for Provider {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        let Some(secret) = ctx.get::<Secret>(key) else { return Ok(Outcome::Done) };
+        if secret.metadata.deletion_timestamp.is_none()
+            && ctx.owned_by::<ConfigMap>(&secret.uid().unwrap_or_default()).is_empty()
+        {
+            let metadata = ObjectMeta {
+                generate_name: Some(format!("{}-", key.name)),
+                namespace: key.namespace.clone(),
+                owner_references: Some(vec![owner::controller_reference(&*secret)]),
+                ..ObjectMeta::default()
+            };
+            ctx.create(&ConfigMap { metadata, ..ConfigMap::default() }).await?;
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+/// The garbage collector takes the owner from its child, and the operator would find that it has none.
+#[kubewright::test]
+async fn an_owner_that_left_its_child_behind_gets_no_other_while_the_watch_lags(cluster: Cluster) {
+    let controller = || {
+        let controller = Controller::new("provider", Provider).for_kind::<Secret>().owns::<ConfigMap>();
+        controller.writes::<ConfigMap>([rbac::Verb::Create])
+    };
+    cluster.run(Operator::new("provider", "1.0").controller(controller)).await;
+    cluster.create(&secret("a", &["key"])).await;
+    cluster.settle().await;
+    let secrets = Match { user_agent: Some("provider".to_owned()), ..Match::resource("secrets") };
+    cluster.admin().expect("the admin").inject(Rule::new(Fault::HoldWatch { lasting: None }).on(secrets));
+    let orphan =
+        DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
+    let secrets = Api::<Secret>::namespaced(cluster.client(), cluster.namespace());
+    secrets.delete("a", &orphan).await.expect("deleted");
+    cluster.advance(Duration::from_mins(5)).await;
+    assert!(!cluster.exists::<Secret>("a").await);
+    let left = cluster.list::<ConfigMap>().await;
+    let left: Vec<_> = left.iter().filter(|map| map.name_any().starts_with("a-")).collect();
+    assert_eq!((left.len(), left[0].owner_references()), (1, [].as_slice()));
 }
 
 fn replacer() -> Operator {
