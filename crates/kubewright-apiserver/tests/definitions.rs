@@ -9,12 +9,9 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
-use kubewright_apiserver::authn::User;
-use kubewright_apiserver::registry::{Summary, encode, tags};
+use kubewright_apiserver::registry::{encode, tags};
 use kubewright_apiserver::webhook::Local;
-use kubewright_store::{
-    Change, Commit, Cursor, Disk, DiskOptions, Expect, Gone, Memory, Name, Revision, Snapshot, Store,
-};
+use kubewright_store::{Change, Disk, DiskOptions, Expect, Memory, Store};
 use serde_json::{Value, json};
 use support::Api;
 
@@ -570,102 +567,4 @@ async fn nothing_comes_while_the_definition_goes() {
     let message = api.post(BOXES, a_box("b", 1)).await.refused(403, "Forbidden");
     let why = "create not allowed while custom resource definition is terminating";
     assert_eq!(message, format!("boxes.example.com \"b\" is forbidden: {why}"));
-}
-
-/// A store whose watchers have read a commit before its writer goes on.
-struct ToldFirst(Memory<Summary>);
-
-impl Store<Summary> for ToldFirst {
-    fn commit(
-        &self,
-        collection: &Name,
-        key: &Name,
-        expect: Expect,
-        change: Change<Summary>,
-    ) -> Commit<'_, Summary> {
-        let commit = self.0.commit(collection, key, expect, change);
-        Box::pin(async move {
-            let outcome = commit.await;
-            for _ in 0..100 {
-                tokio::task::yield_now().await;
-            }
-            outcome
-        })
-    }
-
-    fn snapshot(&self) -> Snapshot<Summary> {
-        self.0.snapshot()
-    }
-
-    fn snapshot_at(&self, collection: &Name, revision: Revision) -> Result<Snapshot<Summary>, Gone> {
-        self.0.snapshot_at(collection, revision)
-    }
-
-    fn watch(&self, collection: &Name, after: Revision) -> Result<Cursor<Summary>, Gone> {
-        self.0.watch(collection, after)
-    }
-
-    fn compact(&self, revision: Revision) {
-        self.0.compact(revision);
-    }
-}
-
-/// The versions of boxes that discovery has.
-async fn versions_of_boxes(api: &Api) -> Vec<String> {
-    let group = api.get("/apis/example.com").await.body;
-    let versions = group["versions"].as_array().into_iter().flatten();
-    versions.filter_map(|version| version["version"].as_str().map(str::to_owned)).collect()
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_is_told_of_a_definition_finds_what_it_says() {
-    let api = Api::start_on(Arc::new(ToldFirst(Memory::new()))).await;
-    let mut watch = api.watch(&format!("{DEFINITIONS}?watch=true")).await;
-    let observer = api.as_user(User::new("observer", ["system:masters"]));
-    let told = tokio::spawn(async move {
-        let mut told = Vec::new();
-        loop {
-            let event = watch.next().await.expect("an event");
-            let definition = &event["object"];
-            let gone = event["type"] == "DELETED";
-            let mut conditions = definition["status"]["conditions"].as_array().into_iter().flatten();
-            let established = conditions.any(|one| one["type"] == "Established" && one["status"] == "True");
-            let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
-            let served = versions.filter(|version| !gone && established && version["served"] == true);
-            let says: Vec<_> = served.filter_map(|version| version["name"].as_str()).collect();
-            let found = versions_of_boxes(&observer).await;
-            assert_eq!(says, found, "{event}");
-            told.push(found.concat());
-            if gone {
-                return told;
-            }
-        }
-    });
-    api.post(DEFINITIONS, definition()).await.expect(201);
-    let path = format!("{DEFINITIONS}/boxes.example.com");
-    let mut two = definition()["spec"]["versions"].clone();
-    let mut newer = two[0].clone();
-    newer["name"] = "v2".into();
-    newer["storage"] = false.into();
-    two.as_array_mut().expect("versions").insert(0, newer);
-    let spec = |versions: &Value| json!({"spec": {"versions": versions}});
-    api.patch(&path, "merge", spec(&two)).await.expect(200);
-    two[1]["served"] = false.into();
-    api.patch(&path, "merge", spec(&two)).await.expect(200);
-    api.delete(&path).await.expect(200);
-    assert_eq!(told.await.expect("what was told was so"), ["", "v1", "v2v1", "v2", "v2", "v2", ""]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_definition_that_is_there_already_is_served_on() {
-    let api = Api::start_on(Arc::new(ToldFirst(Memory::new()))).await;
-    api.post(DEFINITIONS, definition()).await.expect(201);
-    let observer = api.as_user(User::new("observer", ["system:masters"]));
-    let (again, seen) = tokio::join!(api.post(DEFINITIONS, definition()), async {
-        tokio::task::yield_now().await;
-        versions_of_boxes(&observer).await
-    });
-    again.refused(409, "AlreadyExists");
-    assert_eq!(seen, ["v1"]);
-    assert_eq!(versions_of_boxes(&api).await, ["v1"]);
 }

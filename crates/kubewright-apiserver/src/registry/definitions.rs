@@ -47,7 +47,7 @@ impl Registry {
             .flat_map(|entry| self.served(&encode::value(&definitions, entry), Revision(0)))
             .map(Arc::new)
             .collect();
-        self.kinds.store(Arc::new(Kinds::of(built_in.iter().cloned().chain(custom))));
+        self.set_kinds(built_in.iter().cloned().chain(custom));
     }
 
     /// Commits a definition. What it makes is served, or no longer, before anybody is told: who sees that it is in force
@@ -144,9 +144,16 @@ impl Registry {
 
     /// Puts what the definition `name` makes now in the place of what it made.
     fn serve(&self, name: &str, made: Vec<Kind>) {
-        let kept: Vec<Arc<Kind>> = self.others(name).iter().cloned().collect();
+        if !made.is_empty() || self.kinds().iter().any(|kind| made_by(kind, name)) {
+            let kept = self.others(name);
+            self.set_kinds(kept.iter().cloned().chain(made.into_iter().map(Arc::new)));
+        }
+    }
+
+    /// These are all kinds from now on. What was converted for others is forgotten.
+    fn set_kinds(&self, kinds: impl IntoIterator<Item = Arc<Kind>>) {
         self.converted.clear();
-        self.kinds.store(Arc::new(Kinds::of(kept.into_iter().chain(made.into_iter().map(Arc::new)))));
+        self.kinds.store(Arc::new(Kinds::of(kinds)));
     }
 
     /// The kinds that a definition makes that is about to be committed.

@@ -75,11 +75,11 @@ impl Registry {
         self.epochs.passed.fetch_add(1, Ordering::AcqRel);
         let now = self.snapshot();
         let kinds = self.stored_kinds();
-        // Who is told that a definition is gone, or as it was, finds it so; what was converted or read by others is forgotten.
+        // Who is told that a definition is gone, or is as it was at first, finds it so.
         self.reload_definitions(&origin);
         self.remove_others(&now, &origin, &kinds).await?;
         self.put_back(&now, &origin, &kinds).await?;
-        self.converted.clear();
+        // Once more: a kind knows in which versions its objects are stored, and those that came since are gone only now.
         self.reload_definitions(&self.snapshot());
         Ok(())
     }

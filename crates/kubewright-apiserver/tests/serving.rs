@@ -1,0 +1,141 @@
+//! Definitions come into force: what is told of one is served already, or no longer.
+
+mod support;
+
+use std::sync::Arc;
+
+use kubewright_apiserver::authn::User;
+use kubewright_apiserver::registry::Summary;
+use kubewright_store::{Change, Commit, Cursor, Expect, Gone, Memory, Name, Revision, Snapshot, Store};
+use serde_json::{Value, json};
+use support::Api;
+use tokio::task::JoinHandle;
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const OF_BOXES: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/boxes.example.com";
+
+/// A definition of boxes in these versions, of which the last is stored and those in `served` are served.
+fn definition(versions: &[&str], served: &[&str]) -> Value {
+    let version = |name: &&str| {
+        json!({
+            "name": name, "served": served.contains(name), "storage": versions.last() == Some(name),
+            "schema": {"openAPIV3Schema": {"type": "object"}}
+        })
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "boxes.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "boxes", "kind": "Box"},
+            "versions": versions.iter().map(version).collect::<Vec<_>>()
+        }
+    })
+}
+
+/// A store whose watchers have read a commit before its writer goes on.
+struct ToldFirst(Memory<Summary>);
+
+impl Store<Summary> for ToldFirst {
+    fn commit(
+        &self,
+        collection: &Name,
+        key: &Name,
+        expect: Expect,
+        change: Change<Summary>,
+    ) -> Commit<'_, Summary> {
+        let commit = self.0.commit(collection, key, expect, change);
+        Box::pin(async move {
+            let outcome = commit.await;
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            outcome
+        })
+    }
+
+    fn snapshot(&self) -> Snapshot<Summary> {
+        self.0.snapshot()
+    }
+
+    fn snapshot_at(&self, collection: &Name, revision: Revision) -> Result<Snapshot<Summary>, Gone> {
+        self.0.snapshot_at(collection, revision)
+    }
+
+    fn watch(&self, collection: &Name, after: Revision) -> Result<Cursor<Summary>, Gone> {
+        self.0.watch(collection, after)
+    }
+
+    fn compact(&self, revision: Revision) {
+        self.0.compact(revision);
+    }
+}
+
+/// The versions of boxes that discovery has.
+async fn versions_of_boxes(api: &Api) -> Vec<String> {
+    let group = api.get("/apis/example.com").await.body;
+    let versions = group["versions"].as_array().into_iter().flatten();
+    versions.filter_map(|version| version["version"].as_str().map(str::to_owned)).collect()
+}
+
+/// A server on such a store, and what the versions of boxes are for one who is told of definitions, each time until the
+/// definition is told to be gone: what it says itself.
+async fn observed() -> (Api, JoinHandle<Vec<String>>) {
+    let api = Api::start_on(Arc::new(ToldFirst(Memory::new()))).await;
+    let mut watch = api.watch(&format!("{DEFINITIONS}?watch=true")).await;
+    let observer = api.as_user(User::new("observer", ["system:masters"]));
+    let told = tokio::spawn(async move {
+        let mut told = Vec::new();
+        loop {
+            let event = watch.next().await.expect("an event");
+            let definition = &event["object"];
+            let gone = event["type"] == "DELETED";
+            let mut conditions = definition["status"]["conditions"].as_array().into_iter().flatten();
+            let established = conditions.any(|one| one["type"] == "Established" && one["status"] == "True");
+            let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+            let served = versions.filter(|version| !gone && established && version["served"] == true);
+            let says: Vec<_> = served.filter_map(|version| version["name"].as_str()).collect();
+            let found = versions_of_boxes(&observer).await;
+            assert_eq!(says, found, "{event}");
+            told.push(found.concat());
+            if gone {
+                return told;
+            }
+        }
+    });
+    (api, told)
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_told_of_a_definition_finds_what_it_says() {
+    let (api, told) = observed().await;
+    api.post(DEFINITIONS, definition(&["v1"], &["v1"])).await.expect(201);
+    api.patch(OF_BOXES, "merge", definition(&["v2", "v1"], &["v2", "v1"])).await.expect(200);
+    api.patch(OF_BOXES, "merge", definition(&["v2", "v1"], &["v2"])).await.expect(200);
+    api.delete(OF_BOXES).await.expect(200);
+    assert_eq!(told.await.expect("what was told was so"), ["", "v1", "v2v1", "v2", "v2", "v2", ""]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_told_of_a_reset_finds_no_kind_of_a_definition_that_it_took() {
+    let (api, told) = observed().await;
+    api.post(DEFINITIONS, definition(&["v1"], &["v1"])).await.expect(201);
+    api.server.registry().reset().await.expect("the store is well");
+    assert_eq!(told.await.expect("what was told was so"), ["", "v1", ""]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_is_there_already_is_served_on() {
+    let api = Api::start_on(Arc::new(ToldFirst(Memory::new()))).await;
+    api.post(DEFINITIONS, definition(&["v1"], &["v1"])).await.expect(201);
+    let observer = api.as_user(User::new("observer", ["system:masters"]));
+    let (again, seen) = tokio::join!(api.post(DEFINITIONS, definition(&["v2"], &["v2"])), async {
+        tokio::task::yield_now().await;
+        versions_of_boxes(&observer).await
+    });
+    again.refused(409, "AlreadyExists");
+    assert_eq!(seen, ["v1"]);
+    assert_eq!(versions_of_boxes(&api).await, ["v1"]);
+}
