@@ -27,7 +27,6 @@ const HOME: &str = "crontab-system";
 /// 8,760 runs, each with its Job, in seconds. No more happens in this cluster than what the operator does (it replaces the
 /// Job of the hour before), so that is what the time is spent on.
 #[kubewright::test(controllers = "", nodes = 0)]
-#[ignore = "takes a quarter of a minute where it is hardly optimised: see BENCHMARKS.md"]
 async fn a_year_at_every_hour_has_a_job_for_each(cluster: Cluster) {
     cluster.run(operator).await;
     let seen = Seen::default();
