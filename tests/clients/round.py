@@ -19,20 +19,21 @@ def refused(status, call, *args, **kwargs):
     raise AssertionError("must be refused")
 
 
-def watch_config_maps(seen, ready):
+def watch_config_maps(since, seen):
     stream = watch.Watch().stream(
-        core.list_namespaced_config_map, NAMESPACE, label_selector="round=python", timeout_seconds=60)
-    ready.set()
+        core.list_namespaced_config_map, NAMESPACE, label_selector="round=python", resource_version=since,
+        timeout_seconds=60)
     for event in stream:
         seen.append((event["type"], (event["object"].data or {}).get("step")))
         if event["type"] == "DELETED":
             return
 
 
-seen, ready = [], threading.Event()
-watcher = threading.Thread(target=watch_config_maps, args=(seen, ready), daemon=True)
+# Whenever the watch begins, it tells of everything since.
+since = core.list_namespaced_config_map(NAMESPACE).metadata.resource_version
+seen = []
+watcher = threading.Thread(target=watch_config_maps, args=(since, seen), daemon=True)
 watcher.start()
-ready.wait()
 
 # Create, read, replace with a conflict, patch.
 made = core.create_namespaced_config_map(NAMESPACE, client.V1ConfigMap(
