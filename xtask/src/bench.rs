@@ -53,6 +53,10 @@ struct Operator {
     #[arg(long, value_name = "COMMAND")]
     beside: Vec<String>,
 
+    /// Build ours for size, as docs/production.md says how, not for speed
+    #[arg(long)]
+    small: bool,
+
     /// How many Widgets there are; several times for several runs
     #[arg(long, value_name = "NUMBER", default_values_t = [2000])]
     widgets: Vec<u32>,
@@ -164,8 +168,12 @@ fn api(options: &Api) -> Result<()> {
 fn operator(options: &Operator) -> Result<()> {
     run(&mut cargo(["build", "--release", "--package", "kubewright-cli", "--package", "apibench"]))?;
     // As the kit builds the operator on kube-rs.
-    let linked = ["--config", "profile.release.lto='thin'", "--config", "profile.release.codegen-units=4"];
-    run(cargo(["build", "--release", "--package", "bench-operator"]).args(linked))?;
+    let mut build = cargo(["build", "--release", "--package", "bench-operator"]);
+    build.args(["--config", "profile.release.lto='thin'", "--config", "profile.release.codegen-units=4"]);
+    if options.small {
+        build.args(["--config", "profile.release.opt-level='s'"]);
+    }
+    run(&mut build)?;
     let folder = target().join("bench");
     std::fs::create_dir_all(&folder)?;
     let kubeconfig = folder.join("kubeconfig");
