@@ -18,7 +18,16 @@ use crate::{
 pub(crate) fn ci() -> Result<()> {
     run(&mut cargo(["fmt", "--all", "--check"]))?;
     run(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    run(&mut cargo(["clippy", "--package", "kubewright", "--no-default-features", "--", "-D", "warnings"]))?;
+    run(&mut cargo([
+        "clippy",
+        "--package",
+        "kubewright",
+        "--all-targets",
+        "--no-default-features",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
     let deny = tools::cargo_deny()?;
     run(Command::new(&deny).args(["check", "bans", "licenses", "sources"]).current_dir(workspace()))?;
     let advisories = advisories(&deny)?;

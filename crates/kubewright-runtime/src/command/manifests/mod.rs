@@ -152,14 +152,13 @@ impl Operator {
         let conversions = layout.webhook_manifests(self.webhooks.as_ref());
         #[cfg(not(feature = "webhook"))]
         let _ = layout;
-        let definitions = self.definitions.iter().cloned().map(|definition| {
+        let definitions = self.definitions.iter().map(|definition| {
             #[cfg(feature = "webhook")]
-            let definition = {
-                let mut definition = definition;
-                conversions.iter().for_each(|manifests| manifests.convert(&mut definition));
+            let definition = &conversions.iter().fold(definition.clone(), |mut definition, manifests| {
+                manifests.convert(&mut definition);
                 definition
-            };
-            Ok(dynamic(&definition)?)
+            });
+            Ok(dynamic(definition)?)
         });
         definitions.collect()
     }

@@ -61,12 +61,13 @@ impl Layout {
         if !self.watched.is_empty() {
             arguments.push(format!("--namespace={}", self.watched.join(",")));
         }
-        let mut ports = vec![port("health", HEALTH), port("metrics", METRICS)];
         #[cfg(feature = "webhook")]
-        {
-            arguments.extend(self.webhook_arguments());
-            ports.extend(self.webhooks.map(|_| port("webhook-server", super::webhooks::PORT)));
-        }
+        arguments.extend(self.webhook_arguments());
+        #[cfg(feature = "webhook")]
+        let webhooks = self.webhooks.map(|_| port("webhook-server", super::webhooks::PORT));
+        #[cfg(not(feature = "webhook"))]
+        let webhooks = None;
+        let ports = [port("health", HEALTH), port("metrics", METRICS)].into_iter().chain(webhooks);
         let probe = |path: &str, delay: u8, period: u8| {
             json!({
                 "httpGet": {"path": path, "port": HEALTH},
@@ -78,7 +79,7 @@ impl Layout {
             "name": "operator",
             "image": self.image,
             "args": arguments,
-            "ports": ports,
+            "ports": ports.collect::<Vec<_>>(),
             "livenessProbe": probe("/healthz", 15, 20),
             "readinessProbe": probe("/readyz", 1, 5),
             "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "128Mi"}},
