@@ -121,8 +121,11 @@ impl<K: AnyObject + ?Sized> State<K> {
         if self.tombstones.hide(&key, object.metadata()) {
             return Vec::new();
         }
-        // A list tells of the last version alone, not of those before.
-        let version = if self.listed.is_some() { None } else { version(object.metadata()) };
+        // A list tells of the last version alone, not of those before; and where another object has taken the place of the
+        // one that is known, nobody told of the end of that.
+        let replaces = self.stored_uid(&key).is_some_and(|stored| stored != uid);
+        let left_out = self.listed.is_some() || replaces;
+        let version = if left_out { None } else { version(object.metadata()) };
         let change = self.put(&key, object);
         self.own.watched(&key, version, change)
     }

@@ -512,6 +512,26 @@ fn the_dead_are_forgotten_although_there_is_always_a_write_on_its_way() {
 }
 
 #[test]
+fn an_author_is_told_that_it_wrote_another_object_than_was_known() {
+    let (mut state, key, author) = (State::new(), key(1), author(0));
+    let old = Arc::new(object(1, 1, 1));
+    state.watched(old.clone());
+    let own = Some((&key, &author));
+    let ticket = state.write_began(own);
+    // The old one's end was left out, as after a list.
+    let new = Arc::new(object(1, 5, 5));
+    state.watched(new.clone());
+    state.written(ticket, new.clone(), Some(&author));
+    let told = state.write_ended(ticket, own);
+    let [News { change: Change::Updated { old: before, new: now }, audience: Audience::Only(only) }] =
+        told.as_slice()
+    else {
+        panic!("{told:?}")
+    };
+    assert_eq!((before, now, only), (&old, &new, &author));
+}
+
+#[test]
 fn a_namespace_is_listed_without_its_neighbours() {
     let mut state = State::new();
     for (version, namespace) in ["a", "a-b", "b"].into_iter().enumerate() {
