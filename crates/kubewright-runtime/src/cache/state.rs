@@ -69,8 +69,8 @@ pub(super) struct State<K: ?Sized> {
     writes_under_way: BTreeSet<u64>,
     /// How many lists are complete.
     lists: u64,
-    /// While a list is under way: what it told so far.
-    listed: Option<BTreeSet<Key>>,
+    /// While a list is under way: what was known when it began and it did not tell of yet.
+    unlisted: Option<BTreeSet<Key>>,
     /// Objects that a write returned while a list was under way and that the list did not tell of: made after the list
     /// was taken, or gone before. Only the server knows.
     unconfirmed: BTreeSet<Key>,
@@ -85,7 +85,7 @@ impl<K: AnyObject + ?Sized> State<K> {
             next_write: 0,
             writes_under_way: BTreeSet::new(),
             lists: 0,
-            listed: None,
+            unlisted: None,
             unconfirmed: BTreeSet::new(),
         }
     }
@@ -110,8 +110,8 @@ impl<K: AnyObject + ?Sized> State<K> {
     /// The watch, or a list, told of an object.
     pub(super) fn watched(&mut self, object: Arc<K>) -> Vec<News<K>> {
         let key = Key::named(object.metadata());
-        if let Some(listed) = &mut self.listed {
-            listed.insert(key.clone());
+        if let Some(unlisted) = &mut self.unlisted {
+            unlisted.remove(&key);
         }
         let uid = uid(object.metadata());
         if self.stored_uid(&key) == Some(uid) {
@@ -124,7 +124,7 @@ impl<K: AnyObject + ?Sized> State<K> {
         // A list tells of the last version alone, not of those before; and where another object has taken the place of the
         // one that is known, nobody told of the end of that.
         let replaces = self.stored_uid(&key).is_some_and(|stored| stored != uid);
-        let left_out = self.listed.is_some() || replaces;
+        let left_out = self.unlisted.is_some() || replaces;
         let version = if left_out { None } else { version(object.metadata()) };
         let change = self.put(&key, object);
         self.own.watched(&key, version, change)
@@ -147,17 +147,15 @@ impl<K: AnyObject + ?Sized> State<K> {
 
     /// A list began: what it does not tell of is gone.
     pub(super) fn list_began(&mut self) {
-        self.listed = Some(BTreeSet::new());
+        self.unlisted = Some(self.objects.iter().map(|object| Key::named(object.metadata())).collect());
     }
 
     /// The list is complete.
     pub(super) fn list_ended(&mut self) -> Vec<News<K>> {
-        let Some(listed) = self.listed.take() else { return Vec::new() };
+        let Some(mut gone) = self.unlisted.take() else { return Vec::new() };
         self.lists += 1;
         self.tombstones.list_ended(self.lists);
-        let unlisted = |key: &Key| !listed.contains(key) && !self.unconfirmed.contains(key);
-        let known = self.objects.iter().map(|object| Key::named(object.metadata()));
-        let gone: Vec<Key> = known.filter(unlisted).collect();
+        gone.retain(|key| !self.unconfirmed.contains(key));
         let gone: Vec<_> = gone.iter().filter_map(|key| self.end(key)).collect();
         self.own.listed().into_iter().chain(gone).collect()
     }
@@ -194,7 +192,8 @@ impl<K: AnyObject + ?Sized> State<K> {
         if self.tombstones.hide(&key, object.metadata()) {
             return None;
         }
-        let during_list = self.listed.is_some() || self.lists != ticket.lists;
+        let during_list = self.unlisted.is_some() || self.lists != ticket.lists;
+        let told = self.is_listed(&key);
         let (before, version) = (self.stored_version(&key), version(object.metadata()));
         // Another object than the one that is known: somebody ended that.
         let is_same = self.stored_uid(&key).is_none_or(|stored| stored == uid(object.metadata()));
@@ -209,7 +208,6 @@ impl<K: AnyObject + ?Sized> State<K> {
             }
         };
         let change = change?;
-        let told = self.listed.as_ref().is_some_and(|listed| listed.contains(&key));
         if during_list && !told {
             self.unconfirmed.insert(key);
         }
@@ -228,7 +226,7 @@ impl<K: AnyObject + ?Sized> State<K> {
 
     /// An object (and its uid) that only the server can tell of, once no list is under way.
     pub(super) fn unconfirmed(&self) -> Option<(Key, String)> {
-        if self.listed.is_some() {
+        if self.unlisted.is_some() {
             return None;
         }
         let key = self.unconfirmed.first()?;
@@ -259,6 +257,13 @@ impl<K: AnyObject + ?Sized> State<K> {
         self.own.len()
     }
 
+    /// Whether the list that is under way told of the object that is known.
+    fn is_listed(&self, key: &Key) -> bool {
+        let unlisted = self.unlisted.as_ref();
+        unlisted.is_some_and(|unlisted| !unlisted.contains(key) && !self.unconfirmed.contains(key))
+            && self.objects.get(key).is_some()
+    }
+
     fn stored_uid(&self, key: &Key) -> Option<&str> {
         self.objects.get(key).map(|object| uid(object.metadata()))
     }
@@ -269,7 +274,7 @@ impl<K: AnyObject + ?Sized> State<K> {
 
     /// As long as a watch that is behind may tell of the life of what is gone now.
     fn until_watched(&self) -> Until {
-        Until::Watched { list: self.lists + if self.listed.is_some() { 2 } else { 1 } }
+        Until::Watched { list: self.lists + if self.unlisted.is_some() { 2 } else { 1 } }
     }
 
     fn put(&mut self, key: &Key, new: Arc<K>) -> Option<Change<K>> {
