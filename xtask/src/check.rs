@@ -28,12 +28,26 @@ pub(crate) fn ci() -> Result<()> {
         "-D",
         "warnings",
     ]))?;
+    each_crate_alone()?;
     let deny = tools::cargo_deny()?;
     run(Command::new(&deny).args(["check", "bans", "licenses", "sources"]).current_dir(workspace()))?;
     let advisories = advisories(&deny)?;
     run(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     test_all()?;
     eprintln!("== {advisories}");
+    Ok(())
+}
+
+/// Checks each crate as `cargo test -p` builds it: of a dependency it has the features that it asks for, and not those that
+/// its neighbours in the workspace need.
+fn each_crate_alone() -> Result<()> {
+    let folders = std::fs::read_dir(workspace().join("crates"))?;
+    let mut names =
+        folders.map(|folder| Ok(folder?.file_name().into_string())).collect::<Result<Vec<_>>>()?;
+    names.sort();
+    for name in names.iter().flatten() {
+        run(&mut cargo(["check", "--package", name, "--all-targets"]))?;
+    }
     Ok(())
 }
 
