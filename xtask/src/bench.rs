@@ -53,10 +53,6 @@ struct Operator {
     #[arg(long, value_name = "COMMAND")]
     beside: Vec<String>,
 
-    /// Build ours for size, as docs/production.md says how, not for speed
-    #[arg(long)]
-    small: bool,
-
     /// How many Widgets there are; several times for several runs
     #[arg(long, value_name = "NUMBER", default_values_t = [2000])]
     widgets: Vec<u32>,
@@ -167,28 +163,36 @@ fn api(options: &Api) -> Result<()> {
 /// What a reconcile costs (`benches/operator`): the other operators, then ours, on the same API server.
 fn operator(options: &Operator) -> Result<()> {
     run(&mut cargo(["build", "--release", "--package", "kubewright-cli", "--package", "apibench"]))?;
-    // As the kit builds the operator on kube-rs.
-    let mut build = cargo(["build", "--release", "--package", "bench-operator"]);
-    build.args(["--config", "profile.release.lto='thin'", "--config", "profile.release.codegen-units=4"]);
-    if options.small {
-        build.args(["--config", "profile.release.opt-level='s'"]);
-    }
-    run(&mut build)?;
+    let ours = bench_operator()?;
     let folder = target().join("bench");
     std::fs::create_dir_all(&folder)?;
     let kubeconfig = folder.join("kubeconfig");
     let mut up = start_up("garbage-collector-controller,namespace-controller", 0, None, &kubeconfig)?;
-    let measured = operators(options, "kubewright up", &kubeconfig);
+    let measured = operators(options, &ours, "kubewright up", &kubeconfig);
     up.kill().and_then(|()| up.wait())?;
     measured?;
-    options.reference.as_ref().map_or(Ok(()), |kubeconfig| operators(options, "the reference", kubeconfig))
+    options
+        .reference
+        .as_ref()
+        .map_or(Ok(()), |kubeconfig| operators(options, &ours, "the reference", kubeconfig))
+}
+
+/// Builds our operator as docs/production.md says how, and as static as `kubewright build` does; gives where it is.
+fn bench_operator() -> Result<String> {
+    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let mut build = cargo(["build", "--release", "--package", "bench-operator", "--target", &triple]);
+    let is_static = format!("target.{triple}.rustflags=['-C', 'target-feature=+crt-static']");
+    for setting in [is_static.as_str(), "profile.release.lto='fat'", "profile.release.codegen-units=1"] {
+        build.args(["--config", setting]);
+    }
+    run(&mut build)?;
+    Ok(target().join(triple).join("release/bench-operator").display().to_string())
 }
 
 /// Each operator, with each number of Widgets, on one API server.
-fn operators(options: &Operator, server: &str, kubeconfig: &Path) -> Result<()> {
-    let ours = target().join("release/bench-operator").display().to_string();
+fn operators(options: &Operator, ours: &String, server: &str, kubeconfig: &Path) -> Result<()> {
     for widgets in &options.widgets {
-        for command in options.beside.iter().chain([&ours]) {
+        for command in options.beside.iter().chain([ours]) {
             writeln!(io::stdout(), "\n{command}: {widgets} Widgets on {server}")?;
             let mut bench = Command::new(apibench());
             bench.arg("--kubeconfig").arg(kubeconfig).args(["--widgets", &widgets.to_string()]);

@@ -14,12 +14,8 @@ use kube::{Client, CustomResource};
 use kubewright_runtime::{
     CancellationToken, Context, Controller, Error, Key, Manager, Outcome, Reconciler, World, owner,
 };
-use mimalloc::MiMalloc;
 use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
-
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
 #[kube(
