@@ -114,7 +114,9 @@ impl<K: AnyObject + ?Sized> State<K> {
             unlisted.remove(&key);
         }
         let uid = uid(object.metadata());
-        if self.stored_uid(&key) == Some(uid) {
+        let stored = self.stored_uid(&key);
+        let replaces = stored.is_some_and(|stored| stored != uid);
+        if stored == Some(uid) {
             // Whatever its version: it lived when the list was taken, so the watch will tell of its end.
             self.unconfirmed.remove(&key);
         }
@@ -123,7 +125,6 @@ impl<K: AnyObject + ?Sized> State<K> {
         }
         // A list tells of the last version alone, not of those before; and where another object has taken the place of the
         // one that is known, nobody told of the end of that.
-        let replaces = self.stored_uid(&key).is_some_and(|stored| stored != uid);
         let left_out = self.unlisted.is_some() || replaces;
         let version = if left_out { None } else { version(object.metadata()) };
         let change = self.put(&key, object);
