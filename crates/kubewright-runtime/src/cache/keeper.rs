@@ -47,15 +47,18 @@ impl Keeper {
         (self.decode)(self, text)
     }
 
-    /// What is kept of an object: a copy, which takes as much room as its parts do. A decoder grows each list as it reads, and
-    /// leaves room for four where there is one: of what a Pod takes it is more than a quarter.
+    /// What is kept of an object.
     pub(super) fn keep<K: Cached>(&self, mut object: K) -> Arc<dyn AnyObject> {
         self.reduce(&mut object);
-        Arc::new(object.clone())
+        Arc::new(object)
     }
 
     fn decode_as<K: Cached>(&self, text: &str) -> serde_json::Result<Arc<dyn AnyObject>> {
-        from_json::<K>(text).map(|object| self.keep(object))
+        let mut object = from_json::<K>(text)?;
+        self.reduce(&mut object);
+        // A decoder grows each list as it reads, and leaves room for four where there is one: of what a Pod takes it is more than
+        // a quarter. A copy has room for what there is.
+        Ok(Arc::new(object.clone()))
     }
 
     /// A projection that panics leaves an object as far as it came.

@@ -15,8 +15,8 @@ pub struct Usage {
     /// How many objects there are.
     pub objects: usize,
     /// Of which order the memory is that they take: an estimate from some of them, by the length of their JSON and the size of
-    /// their type. Too low by what the lists and maps in them take besides: by a third for a ConfigMap with an owner and a value
-    /// (1.5 KB), by two thirds for a Pod as a kubelet leaves it (16 KB).
+    /// their type. Too low by what the lists and maps in them take besides: by two fifths for a ConfigMap with an owner and a
+    /// value (1.5 KB), by two thirds for a Pod as a kubelet leaves it (16 KB).
     pub bytes: usize,
 }
 
