@@ -9,6 +9,7 @@ pub mod admission;
 pub mod authn;
 pub mod authz;
 pub mod bootstrap;
+mod cost;
 mod der;
 pub mod discovery;
 pub mod error;

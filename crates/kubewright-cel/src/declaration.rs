@@ -280,6 +280,22 @@ impl DeclType {
         self.0.max_elements
     }
 
+    /// What is declared of the field of an object, by its name in JSON, whether expressions can reach it or not.
+    #[must_use]
+    pub fn of_field(&self, name: &str) -> Option<&Self> {
+        let Shape::Object(object) = &self.0.shape else { return None };
+        object.fields.get(name).map(|field| &field.declaration)
+    }
+
+    /// What is declared of the items of a list, or the values of a map.
+    #[must_use]
+    pub fn of_elements(&self) -> Option<&Self> {
+        match &self.0.shape {
+            Shape::List(inner, _) | Shape::Map(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
     /// Whether expressions can reach a value of this.
     #[must_use]
     pub fn is_exposed(&self) -> bool {

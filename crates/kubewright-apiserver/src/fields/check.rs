@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::item;
 use super::printed::{in_go, plain, type_name};
 use super::shape::{Form, List, ListKind, Object, Scalar, Shape};
+use crate::cost;
 
 /// What is wrong with a configuration.
 #[must_use]
@@ -33,6 +34,7 @@ impl Checker {
     }
 
     fn value(&mut self, shape: Shape<'_>, value: &Value) {
+        cost::step();
         match shape.form(Some(value)) {
             None => self.tell("schema error: invalid atom: inlined"),
             Some(_) if value.is_null() => {}

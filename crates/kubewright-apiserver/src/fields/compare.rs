@@ -8,6 +8,7 @@ use super::element::{Element, same};
 use super::item;
 use super::set::Set;
 use super::shape::{Form, List, ListKind, Object, Shape};
+use crate::cost;
 
 /// The fields in which two objects differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,10 +61,10 @@ impl Difference {
         self.removed.add(element.clone(), fate == Fate::Removed, below.removed);
     }
 
-    /// Compares what stands at a step.
+    /// Compares what stands at a step, which is asked for where there is a difference.
     fn descend(
         &mut self,
-        element: &Element,
+        element: impl FnOnce() -> Result<Element, String>,
         shape: Shape<'_>,
         old: Option<&Value>,
         new: Option<&Value>,
@@ -77,7 +78,7 @@ impl Difference {
         let mut below = Self::default();
         let fate = values(shape, old, new, &mut below)?;
         if fate != Fate::Same || !below.is_empty() {
-            self.add(element, fate, below);
+            self.add(&element()?, fate, below);
         }
         Ok(())
     }
@@ -94,6 +95,7 @@ fn values(
     new: Option<&Value>,
     below: &mut Difference,
 ) -> Result<Fate, String> {
+    cost::step();
     let forms = shape.forms();
     let (of_old, of_new) = (forms.of(old), forms.of(new));
     if new.is_none() {
@@ -129,8 +131,10 @@ fn form(
             if list.kind == ListKind::Atomic || (one.is_empty() && other.is_empty()) {
                 return Ok(leaf(old, new));
             }
-            if one != other {
-                lists(&list, one, other, below)?;
+            match lists(&list, one, other, below) {
+                // Lists that are the same differ in nothing, whatever is wrong with them.
+                Err(_) if one == other => *below = Difference::default(),
+                outcome => outcome?,
             }
             Ok(presence(old, new))
         }
@@ -200,13 +204,23 @@ fn member(
         return Ok(());
     }
     match object.field(name) {
-        Some(shape) => below.descend(&Element::field(name), shape, old, new),
+        Some(shape) => below.descend(|| Ok(Element::field(name)), shape, old, new),
         None => Err(format!(".{name}: schema error: invalid atom: inlined")),
     }
 }
 
 /// Items of the same step stand against each other; several of one step are compared as a whole.
 fn lists(list: &List<'_>, old: &[Value], new: &[Value], below: &mut Difference) -> Result<(), String> {
+    if list.kind == ListKind::Set && old == new {
+        return Ok(());
+    }
+    if item::stand_alike(list, old, new) {
+        // As most lists do: no step has to be made of an item that is as it was.
+        let mut pairs = old.iter().zip(new);
+        return pairs.try_for_each(|(old, new)| {
+            below.descend(|| item::element(list, new), list.items, Some(old), Some(new))
+        });
+    }
     let olds = item::by_element(list, old)?;
     let mut news = item::by_element(list, new)?;
     for (element, old) in &olds {
@@ -229,7 +243,8 @@ fn twins(
     let is_equal = || old.len() == new.len() && old.iter().zip(new).all(|(old, new)| same(old, new));
     match (old, new) {
         ([] | [_], [] | [_]) => {
-            below.descend(element, list.items, old.first().copied(), new.first().copied())
+            let (old, new) = (old.first().copied(), new.first().copied());
+            below.descend(|| Ok(element.clone()), list.items, old, new)
         }
         ([_, _, ..], [_, _, ..]) => {
             if !is_equal() {
@@ -239,14 +254,14 @@ fn twins(
         }
         ([_, _, ..], _) => {
             if let [new] = new {
-                below.descend(element, list.items, None, Some(new))?;
+                below.descend(|| Ok(element.clone()), list.items, None, Some(new))?;
             }
             below.add(element, Fate::Removed, Difference::default());
             Ok(())
         }
         _ => {
             if let [old] = old {
-                below.descend(element, list.items, Some(old), None)?;
+                below.descend(|| Ok(element.clone()), list.items, Some(old), None)?;
             }
             below.add(element, Fate::Changed, Difference::default());
             Ok(())

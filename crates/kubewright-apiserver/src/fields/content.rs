@@ -10,6 +10,7 @@ use super::element::Element;
 use super::item;
 use super::set::Set;
 use super::shape::{Form, List, ListKind, Object, Shape};
+use crate::cost;
 
 /// The fields of an object: its scalars, its atomic lists and objects, the items of its other lists, and the members of
 /// objects whose names are not the schema's.
@@ -22,6 +23,7 @@ pub fn fields(shape: Shape<'_>, value: &Value) -> Set {
 
 /// Adds what is below a value to `below`; says whether the value itself is a field.
 fn walk(shape: Shape<'_>, value: &Value, below: &mut Set) -> bool {
+    cost::step();
     match shape.form(Some(value)) {
         None => false,
         Some(Form::Scalar(_)) => true,
@@ -72,6 +74,7 @@ pub(super) fn with_named(shape: Option<Shape<'_>>, set: &Set) -> Set {
     let forms = shape.map(Shape::forms).unwrap_or_default();
     let mut all = Set::default();
     for step in set.steps() {
+        cost::step();
         let (named, inner) = match (&step.element, forms.object, forms.list) {
             (Element::Field(name), Some(object), _) => (object.named(name).is_some(), object.field(name)),
             (Element::Key(_), _, Some(list)) => (false, Some(list.items)),

@@ -1,18 +1,21 @@
 //! How an item of a list is told apart from the others
 //! (`sigs.k8s.io/structured-merge-diff/v6/typed`, `listItemToPathElement`).
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::element::Element;
+use super::element::{Element, compare};
 use super::shape::{Keys, List, ListKind};
+use crate::cost;
 
 /// The step to an item of a set or map.
 ///
 /// # Errors
 /// The item is of a type that cannot be in such a list, or it has none of its keys.
 pub(super) fn element(list: &List<'_>, item: &Value) -> Result<Element, String> {
+    cost::step();
     match list.kind {
         ListKind::Atomic => Err("invalid indexing of non-associative list".to_owned()),
         ListKind::Map(keys) => keyed(list, keys, item),
@@ -53,6 +56,22 @@ fn keyed(list: &List<'_>, keys: Keys<'_>, item: &Value) -> Result<Element, Strin
     }
     found.sort_by(|(one, _), (other, _)| one.cmp(other));
     Ok(Element::Key(found.into()))
+}
+
+/// Whether all items of two lists have steps, no two the same, and stand in the same order.
+pub(super) fn stand_alike(list: &List<'_>, one: &[Value], other: &[Value]) -> bool {
+    let ListKind::Map(keys) = list.kind else { return false };
+    let order = |one: &Value, other: &Value| {
+        let parts = keys.names().map(|name| compare(&one[name], &other[name]));
+        parts.fold(Ordering::Equal, Ordering::then)
+    };
+    let has_all = |item: &Value| keys.names().all(|name| item.get(name).is_some());
+    let mut sorted: Vec<&Value> = one.iter().collect();
+    sorted.sort_by(|one, other| order(one, other));
+    one.len() == other.len()
+        && one.iter().chain(other).all(has_all)
+        && one.iter().zip(other).all(|(one, other)| order(one, other).is_eq())
+        && sorted.windows(2).all(|pair| order(pair[0], pair[1]).is_ne())
 }
 
 /// The items of a list by their steps; items that share a step stand together, in their order.

@@ -8,6 +8,7 @@ use super::compare::{items, members};
 use super::element::Element;
 use super::item;
 use super::shape::{Form, List, ListKind, Object, Shape};
+use crate::cost::{self, copied};
 
 /// The object with all that a configuration says. Nothing is taken away: what only the object has stays.
 ///
@@ -19,7 +20,8 @@ pub fn merge(shape: Shape<'_>, object: &Value, config: &Value) -> Result<Value, 
 
 fn values(shape: Shape<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<Option<Value>, String> {
     // What only one side has is taken as it is: merging it with nothing would build the same again.
-    let Some(given) = new else { return Ok(old.cloned()) };
+    cost::step();
+    let Some(given) = new else { return Ok(old.map(copied)) };
     if old.is_none() && !has_items(given) {
         return Ok(Some(given.clone()));
     }
@@ -29,14 +31,14 @@ fn values(shape: Shape<'_>, old: Option<&Value>, new: Option<&Value>) -> Result<
         Some(Form::Object(form)) => {
             let (one, other) = (members(old), members(new));
             if form.atomic || (one.is_empty() && other.is_empty()) {
-                return Ok(new.cloned());
+                return Ok(new.map(copied));
             }
             objects(&form, one, other)
         }
         Some(Form::List(form)) => {
             let (one, other) = (items(old), items(new));
             if form.kind == ListKind::Atomic || (one.is_empty() && other.is_empty()) {
-                return Ok(new.cloned());
+                return Ok(new.map(copied));
             }
             lists(&form, one, other)
         }
@@ -53,12 +55,13 @@ fn objects(
     old: &Map<String, Value>,
     new: &Map<String, Value>,
 ) -> Result<Option<Value>, String> {
-    let mut merged = old.clone();
+    // What the configuration does not name is copied here, all else below: each value once, however deep it stands.
+    let kept = old.iter().filter(|(name, _)| !new.contains_key(*name));
+    let mut merged: Map<String, Value> = kept.map(|(name, value)| (name.clone(), copied(value))).collect();
     for (name, value) in new {
         let shape = form.field(name).ok_or_else(|| format!(".{name}: field not declared in schema"))?;
-        match values(shape, old.get(name), Some(value))? {
-            Some(value) => drop(merged.insert(name.clone(), value)),
-            None => drop(merged.remove(name)),
+        if let Some(value) = values(shape, old.get(name), Some(value))? {
+            merged.insert(name.clone(), value);
         }
     }
     Ok((!merged.is_empty()).then_some(Value::Object(merged)))
@@ -95,7 +98,7 @@ fn lists(form: &List<'_>, old: &[Value], new: &[Value]) -> Result<Option<Value>,
         }
         if let Some(step) = olds.steps.get(at_old) {
             if !news.by_step.contains_key(step) {
-                merged.push(old[at_old].clone());
+                merged.push(copied(&old[at_old]));
                 at_old += 1;
                 continue;
             }

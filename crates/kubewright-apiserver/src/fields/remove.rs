@@ -5,12 +5,14 @@ use serde_json::{Map, Value};
 use super::item;
 use super::set::Set;
 use super::shape::{Form, List, ListKind, Object, Shape};
+use crate::cost::{self, copied};
 
 /// The object without the fields of a set; null when nothing is left of it.
 #[must_use]
 pub fn remove(shape: Shape<'_>, value: &Value, fields: &Set) -> Value {
+    cost::step();
     if fields.is_empty() {
-        return value.clone();
+        return copied(value);
     }
     match shape.form(Some(value)) {
         Some(Form::Scalar(_)) => value.clone(),
@@ -32,7 +34,7 @@ fn without_members(object: &Object<'_>, members: &Map<String, Value>, fields: &S
         match (fields.field(name), object.field(name)) {
             (Some(step), _) if step.member => {}
             (Some(step), Some(shape)) => drop(left.insert(name.clone(), remove(shape, value, &step.below))),
-            _ => drop(left.insert(name.clone(), value.clone())),
+            _ => drop(left.insert(name.clone(), copied(value))),
         }
     }
     if left.is_empty() { Value::Null } else { Value::Object(left) }
@@ -45,7 +47,7 @@ fn without_items(list: &List<'_>, items: &[Value], fields: &Set) -> Value {
         match step {
             Some(step) if step.member => {}
             Some(step) => left.push(remove(list.items, value, &step.below)),
-            None => left.push(value.clone()),
+            None => left.push(copied(value)),
         }
     }
     if left.is_empty() { Value::Null } else { Value::Array(left) }

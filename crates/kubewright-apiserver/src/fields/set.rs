@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::element::Element;
+use crate::cost;
 
 /// A set of field paths, as a tree: sorted steps, each with whether the path ends there and with what goes on below it.
 /// No step is without both. A field does not stand for the fields below it: they are members of their own.
@@ -213,6 +214,7 @@ impl Set {
         let mut steps = Vec::new();
         let (mut ours, mut theirs) = (self.steps.as_slice(), other.steps.as_slice());
         while let ([one, our_rest @ ..], [two, their_rest @ ..]) = (ours, theirs) {
+            cost::step();
             match one.element.cmp(&two.element) {
                 Ordering::Less => {
                     steps.extend(alone.0.then(|| one.clone()));

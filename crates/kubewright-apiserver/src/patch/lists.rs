@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::strategic::{self, DIRECTIVE, Failure};
+use crate::cost;
 use crate::schema::Node;
 
 /// How a list is merged.
@@ -185,6 +186,7 @@ impl MergeList<'_> {
 
     /// What tells an item from others, as JSON: its merge key's value, or a scalar itself.
     fn identity(&self, item: &Value) -> Result<String, Failure> {
+        cost::step();
         let Some(key) = self.key else { return Ok(item.to_string()) };
         match members(item)?.get(key) {
             Some(value) => Ok(value.to_string()),

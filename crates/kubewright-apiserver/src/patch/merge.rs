@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::cost;
+
 /// Merges the members of a patch into `target`, which becomes an object if it is none.
 pub fn apply(target: &mut Value, patch: &Map<String, Value>) {
     match target {
@@ -13,6 +15,7 @@ pub fn apply(target: &mut Value, patch: &Map<String, Value>) {
 
 fn merge(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
     for (key, value) in patch {
+        cost::step();
         if value.is_null() {
             target.remove(key);
             continue;
@@ -29,6 +32,7 @@ fn merge(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
 
 /// The value without members that are null; null items of lists stay.
 pub(super) fn without_nulls(value: &Value) -> Value {
+    cost::step();
     match value {
         Value::Object(members) => {
             let kept = members.iter().filter(|(_, member)| !member.is_null());

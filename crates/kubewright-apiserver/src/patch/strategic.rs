@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::lists::{self, MergeList};
+use crate::cost;
 use crate::schema::{Merge, Node};
 
 /// Says that an object replaces, or deletes, what it would be merged with.
@@ -58,6 +59,7 @@ pub(super) fn merge(
     retain_keys(target, patch)?;
     let ordered = merge_ordered_lists(target, patch, node)?;
     for (key, value) in patch {
+        cost::step();
         if key == RETAIN_KEYS || key.starts_with(ORDER) || ordered.contains(key.as_str()) {
             continue;
         }
@@ -188,13 +190,22 @@ fn list(value: &Value) -> Result<&[Value], Failure> {
     value.as_array().map(Vec::as_slice).ok_or_else(|| lists::wrong_type("[]interface {}", value))
 }
 
+/// A value as text: two are the same when these are.
+fn text(value: &Value) -> String {
+    cost::step();
+    value.to_string()
+}
+
 /// `$deleteFromPrimitiveList/<field>` takes scalars out of a list.
 fn delete_from(target: &mut Map<String, Value>, field: &str, values: &Value) -> Result<(), Failure> {
     match (target.get_mut(field), values) {
         (_, Value::Null) => {
             target.remove(field);
         }
-        (Some(Value::Array(items)), Value::Array(deleted)) => items.retain(|item| !deleted.contains(item)),
+        (Some(Value::Array(items)), Value::Array(deleted)) => {
+            let deleted: BTreeSet<String> = deleted.iter().map(text).collect();
+            items.retain(|item| !deleted.contains(&text(item)));
+        }
         _ => {}
     }
     Ok(())

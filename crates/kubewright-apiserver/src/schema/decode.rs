@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::node::{Additional, Coding, Node, Other, Type};
 use super::scalar::{self, Precision, quantity};
 use super::zeros;
+use crate::cost;
 
 /// Decodes an object in place. Returns the paths of its unknown fields, each after `prefix`.
 ///
@@ -33,6 +34,7 @@ struct Decoder {
 
 impl Decoder {
     fn value(&mut self, node: &Node, value: &mut Value) -> Result<(), String> {
+        cost::step();
         let node = node.target();
         match node.coding {
             Coding::Plain => self.plain(node, value),

@@ -3,10 +3,12 @@
 use serde_json::Value;
 
 use super::node::{Additional, Node};
+use crate::cost;
 
 /// Removes the nulls that no schema allows and no default replaces, as Kubernetes does with custom resources before it
 /// sets defaults. Where nothing is said of a value, it stays.
 pub(super) fn drop_nulls(node: &Node, value: &mut Value) {
+    cost::step();
     match value {
         Value::Object(fields) => {
             fields.retain(|name, value| match node.field(name) {
@@ -30,6 +32,7 @@ pub(super) fn drop_nulls(node: &Node, value: &mut Value) {
 
 /// Sets the defaults of fields that are absent (or null, where that is no value) in objects that are there.
 pub(super) fn set(node: &Node, value: &mut Value) {
+    cost::step();
     let node = node.target();
     match value {
         Value::Object(fields) => {

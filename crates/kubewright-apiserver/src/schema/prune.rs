@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::node::{Additional, Node};
 use super::{built_in, decode};
+use crate::cost;
 use crate::field::FieldError;
 
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -110,6 +111,7 @@ impl Pruner {
 
     /// `keeps`: fields that the schema does not know stay. (Lists hand this down to their elements.)
     fn kept(&mut self, node: Option<&Node>, resource: bool, keeps: bool, value: &mut Value) {
+        cost::step();
         let length = self.path.len();
         match value {
             Value::Object(fields) => {
@@ -154,7 +156,10 @@ impl Pruner {
     }
 
     fn enter(&mut self, name: &str) {
-        self.path = join(&self.path, name);
+        if !self.path.is_empty() {
+            self.path.push('.');
+        }
+        self.path.push_str(name);
     }
 }
 

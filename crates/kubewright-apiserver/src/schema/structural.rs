@@ -9,9 +9,11 @@ use serde_json::Value;
 use super::format;
 use super::node::{Additional, Bounds, ListType, Logic, MapType, Merge, Node, Reason, Rule, Type};
 use super::pattern::Pattern;
+use crate::cost;
 
 /// The node of a schema, and all below it.
 pub(super) fn node(schema: &Value) -> Node {
+    cost::step();
     let flag = |key: &str| schema.get(key) == Some(&Value::Bool(true));
     let text = |key: &str| schema.get(key).and_then(Value::as_str);
     let kind = text("type").and_then(Type::parse);

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
+use crate::cost;
+
 static ABSENT: Value = Value::Null;
 static NO_ENTRIES: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
@@ -63,6 +65,7 @@ impl<'a> At<'a> {
 
     /// The field of that name.
     pub(crate) fn get(&self, field: &str) -> At<'a> {
+        cost::step();
         let value = self.value.get(field).unwrap_or(&ABSENT);
         if !paths_are_told() {
             return At { value, path: String::new() };
@@ -156,8 +159,9 @@ impl<'a> At<'a> {
     }
 }
 
-/// See [`At::same`].
+/// See [`At::same`]. Each value is looked at once: the second look at a map is for what only it has.
 pub(crate) fn same(one: &Value, other: &Value) -> bool {
+    cost::step();
     match (one, other) {
         (Value::Null, other) | (other, Value::Null) => {
             other.is_null() || other.as_array().is_some_and(Vec::is_empty)
@@ -165,12 +169,81 @@ pub(crate) fn same(one: &Value, other: &Value) -> bool {
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
         }
-        (Value::Object(one), Value::Object(other)) => {
-            let within = |inner: &Map<String, Value>, outer: &Map<String, Value>| {
-                inner.iter().all(|(key, value)| same(value, outer.get(key).unwrap_or(&ABSENT)))
-            };
-            within(one, other) && within(other, one)
-        }
+        (Value::Object(one), Value::Object(other)) => same_members(one, other, |_| true),
         (one, other) => one == other,
+    }
+}
+
+/// The value as all have it that are [`same`]: what is nothing is not there.
+pub(crate) fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Array(items) if items.is_empty() => Value::Null,
+        Value::Array(items) => Value::Array(items.iter().map(canonical).collect()),
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, value)| (key.clone(), canonical(value)));
+            Value::Object(members.filter(|(_, value)| !value.is_null()).collect())
+        }
+        scalar => scalar.clone(),
+    }
+}
+
+/// Whether the members that count are the same in both, as [`At::same`] has it.
+pub(crate) fn same_members(
+    one: &Map<String, Value>,
+    other: &Map<String, Value>,
+    counts: impl Fn(&str) -> bool,
+) -> bool {
+    let mut here = one.iter().filter(|(key, _)| counts(key));
+    let mut there_alone = other.iter().filter(|(key, _)| counts(key) && !one.contains_key(*key));
+    here.all(|(key, value)| same(value, other.get(key).unwrap_or(&ABSENT)))
+        && there_alone.all(|(_, value)| same(&ABSENT, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// The definition, with no thought of what it costs: all of either map is in the other.
+    fn defined(one: &Value, other: &Value) -> bool {
+        let is_nothing = |value: &Value| value.is_null() || *value == json!([]);
+        match (one, other) {
+            (Value::Null, other) | (other, Value::Null) => is_nothing(other),
+            (Value::Array(one), Value::Array(other)) => {
+                one.len() == other.len() && one.iter().zip(other).all(|(one, other)| defined(one, other))
+            }
+            (Value::Object(one), Value::Object(other)) => {
+                let within = |inner: &Map<String, Value>, outer: &Map<String, Value>| {
+                    inner.iter().all(|(key, value)| defined(value, outer.get(key).unwrap_or(&ABSENT)))
+                };
+                within(one, other) && within(other, one)
+            }
+            (one, other) => one == other,
+        }
+    }
+
+    /// Few names and values, so that two of them are often nearly the same.
+    fn small() -> impl Strategy<Value = Value> {
+        let leaf =
+            prop_oneof![Just(Value::Null), Just(json!(1)), Just(json!("")), Just(json!([])), Just(json!({}))];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
+                prop::collection::btree_map("[ab]", inner, 0..3)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn values_are_the_same_by_definition(one in small(), other in small()) {
+            prop_assert_eq!(same(&one, &other), defined(&one, &other));
+            prop_assert_eq!(same(&other, &one), same(&one, &other));
+            prop_assert!(same(&one, &one));
+            prop_assert_eq!(canonical(&one) == canonical(&other), same(&one, &other));
+        }
     }
 }

@@ -119,23 +119,22 @@ impl Generation {
             Self::None | Self::Fixed => false,
             Self::Content | Self::ContentOfOld => !same_content(new, old),
             Self::ContentAndAnnotations => !same_content(new, old) || !metadata::same_annotations(new, old),
-            Self::ContentAndLabels => {
-                let labels = |object: &Value| object.pointer("/metadata/labels").cloned().unwrap_or_default();
-                !same_content(new, old) || labels(new) != labels(old)
-            }
+            Self::ContentAndLabels => !same_content(new, old) || labels(new) != labels(old),
         }
     }
 }
 
+fn labels(object: &Value) -> &Value {
+    object.pointer("/metadata/labels").unwrap_or(&Value::Null)
+}
+
+/// Whether two objects are the same but for metadata and status.
 fn same_content(new: &Value, old: &Value) -> bool {
-    let rest = |object: &Value| {
-        let mut object = object.clone();
-        for key in ["metadata", "status"] {
-            fill::remove(&mut object, key);
-        }
-        object
-    };
-    at::same(&rest(new), &rest(old))
+    let counts = |key: &str| !matches!(key, "metadata" | "status");
+    match (new, old) {
+        (Value::Object(new), Value::Object(old)) => at::same_members(new, old, counts),
+        _ => at::same(new, old),
+    }
 }
 
 /// What finalizers without a domain are, which Kubernetes does not know.

@@ -1,11 +1,15 @@
 //! The rules that each part of a definition's schema follows (`ValidateCustomResourceDefinitionOpenAPISchema`).
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use super::super::{rules::field_path, structural};
+use super::super::{node::Node, rules::field_path, structural};
 use super::cel::{self, Context, Total};
 use super::path::Path;
 use super::{fields, flag, list, part, text, texts};
+use crate::cost;
 use crate::field::FieldError;
 
 /// What breaks the rules. `cel`: the schema is in order otherwise, so that its own rules can be looked at. `unchanged`: it is
@@ -48,6 +52,7 @@ struct Place<'a> {
 
 impl Found {
     fn part_of(&mut self, schema: &Value, place: Place<'_>, path: &Path<'_>) {
+        cost::step();
         let before = self.schema.len();
         keywords(schema, place, path, &mut self.schema);
         let inner = Place { root: false, cel: None, ..place };
@@ -240,7 +245,8 @@ fn elements_of_a_map(schema: &Value, keys: &[String], path: &Path<'_>, errors: &
         errors.push(FieldError::invalid(items_path.child("type"), text(items, "type"), detail));
         return;
     }
-    for (index, key) in keys.iter().enumerate() {
+    let mut seen = BTreeSet::new();
+    for key in keys {
         match items.get("properties").and_then(|all| all.get(key)) {
             Some(field) if matches!(text(field, "type"), "array" | "object") => {
                 let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
@@ -254,7 +260,7 @@ fn elements_of_a_map(schema: &Value, keys: &[String], path: &Path<'_>, errors: &
                 "entries must all be names of item properties",
             )),
         }
-        if keys[..index].contains(key) {
+        if !seen.insert(key) {
             errors.push(FieldError::invalid(at, keys.to_vec(), "must not contain duplicate entries"));
         }
     }
@@ -276,7 +282,7 @@ fn keys_are_there(
     if list_type != "map" {
         return;
     }
-    let required = texts(items, "required");
+    let required: BTreeSet<String> = texts(items, "required").into_iter().collect();
     let properties = items_path.child("properties");
     for key in keys {
         let Some(field) = items.get("properties").and_then(|all| all.get(key)) else { continue };
@@ -298,6 +304,7 @@ fn form_of_rules(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) 
         ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
     let breaks = |text: &str| text.contains(['\n', '\r']);
     let all = path.child("x-kubernetes-validations");
+    let node = OnceCell::new();
     for (index, rule) in list(schema, "x-kubernetes-validations").enumerate() {
         let at = all.index(index);
         let (code, message) = (text(rule, "rule").trim(), text(rule, "message"));
@@ -321,12 +328,18 @@ fn form_of_rules(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) 
         {
             errors.push(FieldError::not_supported(at.child("reason"), reason, REASONS));
         }
-        place_of_failure(schema, text(rule, "fieldPath"), &at.child("fieldPath"), errors);
+        let node = || node.get_or_init(|| structural::node(schema));
+        place_of_failure(node, text(rule, "fieldPath"), &at.child("fieldPath"), errors);
     }
 }
 
-/// The field that a failure is told of must be there.
-fn place_of_failure(schema: &Value, field: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+/// The field that a failure is told of must be there. `node` is the schema of the rule.
+fn place_of_failure<'a>(
+    node: impl Fn() -> &'a Node,
+    field: &str,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     if field.is_empty() {
         return;
     }
@@ -337,7 +350,7 @@ fn place_of_failure(schema: &Value, field: &str, path: &Path<'_>, errors: &mut V
     if field.contains(['\n', '\r']) {
         wrong("must not contain line breaks");
     }
-    if field_path::follow(field, &structural::node(schema), true).is_err() {
+    if field_path::follow(field, node(), true).is_err() {
         wrong("must be a valid path");
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::super::pattern::Pattern;
 use super::path::Path;
 use super::{fields, flag, list, part, text};
+use crate::cost;
 use crate::field::FieldError;
 
 /// What makes a schema unstructural, sorted by message.
@@ -25,6 +26,7 @@ enum Level {
 }
 
 fn invariants(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    cost::step();
     let kind = text(schema, "type");
     match part(schema, "items") {
         Some(items) => invariants(items, Level::Item, &path.child("items"), errors),
@@ -194,6 +196,7 @@ fn nested(schema: &Value, known: Known, level: Level, path: &Path<'_>, errors: &
         ("x-kubernetes-list-map-keys", "must be empty to be structural"),
         ("x-kubernetes-validations", "must be empty to be structural"),
     ];
+    cost::step();
     validations(schema, known, level, path, errors);
     if let Some(items) = part(schema, "items") {
         nested(items, Known::Nowhere, level, &path.child("items"), errors);
@@ -244,6 +247,7 @@ fn complete_nested(
     mentioned: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
+    cost::step();
     let Some(structure) = structure else {
         errors.push(FieldError::required(*path, format!("because it is defined in {mentioned}")));
         return;

@@ -6,10 +6,12 @@ use kubewright_cel::{DeclField, DeclType, ListKind};
 use serde_json::Value;
 
 use super::super::node::{Additional, Bounds, ListType, Node, Type};
+use crate::cost;
 
 /// What rules see of a value. `resource`: it is the root of a custom or embedded resource, of which type and name are
 /// always seen.
 pub(super) fn declaration(node: &Node, resource: bool) -> DeclType {
+    cost::step();
     let declared = plain(node, resource);
     if node.nullable { declared.nullable() } else { declared }
 }
@@ -89,8 +91,17 @@ fn object(node: &Node, resource: bool) -> DeclType {
     let always = |name: &str| node.required.iter().any(|required| **required == *name);
     let known = [("kind", string()), ("apiVersion", string()), ("metadata", metadata)];
     let known = known.map(|(name, declared)| DeclField::new(name, declared, always(name)));
-    let rest = given.filter(|(name, _)| !matches!(&***name, "kind" | "apiVersion" | "metadata"));
+    let rest = given.filter(|(name, _)| !is_type_or_name(name));
     DeclType::object(rest.map(|(name, one)| field(name, one)).chain(known))
+}
+
+/// Whether rules see another thing in this field than what its schema says: the type and the names of a resource.
+pub(super) fn is_given(node: &Node, resource: bool, name: &str) -> bool {
+    resource && is_type_or_name(name) && !says_type_and_name(node)
+}
+
+fn is_type_or_name(name: &str) -> bool {
+    matches!(name, "kind" | "apiVersion" | "metadata")
 }
 
 /// Whether a schema says the type and the names of a resource itself (`WithTypeAndObjectMeta`).

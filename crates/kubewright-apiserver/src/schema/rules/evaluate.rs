@@ -1,5 +1,7 @@
 //! The evaluation of rules on an object (`Validator.Validate`).
 
+use std::cell::OnceCell;
+
 use kubewright_cel::limits::{MAX_MESSAGE_EXPRESSION_BYTES, PER_CALL_LIMIT, RUNTIME_COST_BUDGET};
 use kubewright_cel::{Bindings, EvaluationError, Program, Value as Seen};
 use serde_json::{Map, Value};
@@ -7,6 +9,7 @@ use serde_json::{Map, Value};
 use super::super::node::{Reason, Type};
 use super::super::validate::{Former, FormerElements, Keyed};
 use super::{Compiled, Rules};
+use crate::cost;
 use crate::field::{FieldError, Problem};
 
 const OUT_OF_BUDGET: &str =
@@ -50,53 +53,65 @@ impl Rules {
         budget: &mut Budget,
     ) -> Vec<Finding> {
         let mut run = Run { path: path.to_owned(), findings: Vec::new(), budget };
-        let current = former.map(|former| Correlated { former, value });
-        run.value(self, value, old, Ratchet { current, nearest: None });
+        let current = former.map(|former| Correlated::of(former, value));
+        run.value(self, value, old, &Ratchet { current, nearest: None });
         run.findings
     }
 }
 
 /// A value and what it was.
-#[derive(Clone, Copy)]
 struct Correlated<'a> {
     former: Former<'a>,
     value: &'a Value,
+    /// Whether it is what it was, once somebody has asked: all elements of a list may ask about the list.
+    unchanged: OnceCell<bool>,
+}
+
+impl<'a> Correlated<'a> {
+    fn of(former: Former<'a>, value: &'a Value) -> Self {
+        Self { former, value, unchanged: OnceCell::new() }
+    }
+
+    fn is_unchanged(&self) -> bool {
+        *self.unchanged.get_or_init(|| self.former.is(self.value))
+    }
 }
 
 /// Whether what is wrong with a value was so before.
-#[derive(Clone, Copy, Default)]
-struct Ratchet<'a> {
+#[derive(Default)]
+struct Ratchet<'a, 'r> {
     /// The value itself, when it can be told what it was.
     current: Option<Correlated<'a>>,
     /// The nearest value around it of which that can be told.
-    nearest: Option<Correlated<'a>>,
+    nearest: Option<&'r Correlated<'a>>,
 }
 
-impl<'a> Ratchet<'a> {
-    fn is_unchanged(self) -> bool {
-        self.current.or(self.nearest).is_some_and(|one| one.former.is(one.value))
+impl<'a> Ratchet<'a, '_> {
+    fn is_unchanged(&self) -> bool {
+        self.current.as_ref().or(self.nearest).is_some_and(Correlated::is_unchanged)
     }
 
-    fn field(self, name: &str, value: &'a Value) -> Self {
-        match self.current {
-            None => self,
+    fn field(&self, name: &str, value: &'a Value) -> Ratchet<'a, '_> {
+        match &self.current {
+            None => Ratchet { current: None, nearest: self.nearest },
             // What an object says to be is converted before it is looked at.
-            Some(_) if self.nearest.is_none() && matches!(name, "apiVersion" | "kind") => Self::default(),
-            Some(current) => {
-                let former = current.former.field(name);
-                Self { current: former.map(|former| Correlated { former, value }), nearest: Some(current) }
-            }
+            Some(_) if self.nearest.is_none() && matches!(name, "apiVersion" | "kind") => Ratchet::default(),
+            Some(current) => current.around(current.former.field(name), value),
         }
     }
 
-    fn element(self, elements: Option<&FormerElements<'a>>, value: &'a Value) -> Self {
-        match self.current {
-            None => self,
-            Some(current) => {
-                let former = elements.and_then(|elements| elements.find(value));
-                Self { current: former.map(|former| Correlated { former, value }), nearest: Some(current) }
-            }
+    fn element(&self, elements: Option<&FormerElements<'a>>, value: &'a Value) -> Ratchet<'a, '_> {
+        match &self.current {
+            None => Ratchet { current: None, nearest: self.nearest },
+            Some(current) => current.around(elements.and_then(|elements| elements.find(value)), value),
         }
+    }
+}
+
+impl<'a> Correlated<'a> {
+    /// For a value in this one, and what that was.
+    fn around(&self, former: Option<Former<'a>>, value: &'a Value) -> Ratchet<'a, '_> {
+        Ratchet { current: former.map(|former| Correlated::of(former, value)), nearest: Some(self) }
     }
 }
 
@@ -112,8 +127,9 @@ impl Run<'_> {
         rules: &'a Rules,
         value: &'a Value,
         old: Option<&'a Value>,
-        ratchet: Ratchet<'a>,
+        ratchet: &Ratchet<'a, '_>,
     ) {
+        cost::step();
         if value.is_null() {
             return;
         }
@@ -136,15 +152,15 @@ impl Run<'_> {
         rules: &'a Rules,
         list: &'a [Value],
         old: Option<&'a Value>,
-        ratchet: Ratchet<'a>,
+        ratchet: &Ratchet<'a, '_>,
     ) {
         let Some(items) = &rules.items else { return };
         let old = Keyed::of(&rules.node, old.and_then(Value::as_array).map(Vec::as_slice));
-        let elements = ratchet.current.map(|current| current.former.elements());
+        let elements = ratchet.current.as_ref().map(|current| current.former.elements());
         for (index, one) in list.iter().enumerate() {
             let length = self.path.len();
             self.path.push_str(&format!("[{index}]"));
-            self.value(items, one, old.find(one), ratchet.element(elements.as_ref(), one));
+            self.value(items, one, old.find(one), &ratchet.element(elements.as_ref(), one));
             self.path.truncate(length);
             if self.budget.is_spent() {
                 return;
@@ -157,7 +173,7 @@ impl Run<'_> {
         rules: &'a Rules,
         fields: &'a Map<String, Value>,
         old: Option<&'a Value>,
-        ratchet: Ratchet<'a>,
+        ratchet: &Ratchet<'a, '_>,
     ) {
         let values = rules.values.as_deref();
         for (name, one) in fields {
@@ -177,7 +193,7 @@ impl Run<'_> {
                 }
                 self.path.push_str(name);
             }
-            self.value(below, one, old.and_then(|old| old.get(name)), ratchet.field(name, one));
+            self.value(below, one, old.and_then(|old| old.get(name)), &ratchet.field(name, one));
             self.path.truncate(length);
             if self.budget.is_spent() {
                 return;
@@ -186,7 +202,13 @@ impl Run<'_> {
     }
 
     /// The rules of the value itself.
-    fn own<'a>(&mut self, rules: &'a Rules, value: &'a Value, old: Option<&'a Value>, ratchet: Ratchet<'a>) {
+    fn own<'a>(
+        &mut self,
+        rules: &'a Rules,
+        value: &'a Value,
+        old: Option<&'a Value>,
+        ratchet: &Ratchet<'a, '_>,
+    ) {
         let kind = rules.node.kind.map_or("", Type::name);
         if self.budget.0.is_none_or(|left| left == 0) {
             self.stop(FieldError::invalid(self.field(), kind, OUT_OF_BUDGET));

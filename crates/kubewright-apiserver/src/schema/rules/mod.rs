@@ -14,6 +14,7 @@ use std::sync::Arc;
 use kubewright_cel::DeclType;
 
 use super::node::{Additional, Node};
+use crate::cost;
 
 pub(in crate::schema) use compile::{Compiled, compile};
 pub(in crate::schema) use evaluate::{Budget, Finding};
@@ -32,25 +33,42 @@ pub(super) struct Rules {
 impl Rules {
     /// The rules of a schema; `None` where it has none. `resource`: it is that of a custom or embedded resource.
     pub(super) fn of(node: &Arc<Node>, resource: bool) -> Option<Self> {
-        if !any(node) {
-            return None;
-        }
-        let declaration = declare::declaration(node, resource);
+        if any(node) { Self::declared(node, resource, declare::declaration(node, resource)) } else { None }
+    }
+
+    /// The same, of what is declared already: what is declared of a whole schema says all of what is below.
+    fn declared(node: &Arc<Node>, resource: bool, declaration: DeclType) -> Option<Self> {
+        cost::step();
         if !declaration.is_exposed() {
             // What rules cannot see is not checked by them.
             return None;
         }
-        let below = |node: &Arc<Node>| Self::of(node, node.embedded_resource);
+        let below = |node: &Arc<Node>, declaration: Option<&DeclType>| {
+            let declaration = declaration.cloned();
+            let declaration =
+                declaration.unwrap_or_else(|| declare::declaration(node, node.embedded_resource));
+            Self::declared(node, node.embedded_resource, declaration)
+        };
+        let field = |name: &str, field: &Arc<Node>| {
+            let is_given = declare::is_given(node, resource, name);
+            below(field, declaration.of_field(name).filter(|_| !is_given))
+        };
         let properties = node.properties.iter();
-        Some(Self {
+        let properties: BTreeMap<_, _> =
+            properties.filter_map(|(name, one)| Some((name.clone(), field(name, one)?))).collect();
+        let values = match &node.additional {
+            Additional::Of(values) => below(values, declaration.of_elements()),
+            _ => None,
+        };
+        let items = node.items.as_ref().and_then(|items| below(items, declaration.of_elements()));
+        let has_rules =
+            !node.rules.is_empty() || !properties.is_empty() || values.is_some() || items.is_some();
+        has_rules.then(|| Self {
             node: Arc::clone(node),
             own: compile(node, &declaration),
-            properties: properties.filter_map(|(name, field)| Some((name.clone(), below(field)?))).collect(),
-            values: match &node.additional {
-                Additional::Of(values) => below(values).map(Box::new),
-                _ => None,
-            },
-            items: node.items.as_ref().and_then(below).map(Box::new),
+            properties,
+            values: values.map(Box::new),
+            items: items.map(Box::new),
             declaration,
         })
     }

@@ -4,7 +4,7 @@
 //! (`apiextensions-apiserver/pkg/apiserver/validation/ratcheting.go`): a failure counts for nothing where the value is as
 //! it was.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use serde_json::{Map, Value};
 
@@ -12,6 +12,7 @@ use super::super::format;
 use super::super::node::{Additional, Bounds, Node, Type};
 use super::former::Former;
 use super::number;
+use crate::cost;
 use crate::field::{FieldError, Problem};
 
 /// What is wrong with a value, such as a whole object, whose fields are told as below `base`. `old` is what it replaces.
@@ -25,10 +26,9 @@ pub(in crate::schema) fn value_at(node: &Node, value: &Value, base: &str) -> Vec
 }
 
 /// Combinations may find the same mistake more than once.
-fn each_once(mut errors: Vec<FieldError>) -> Vec<FieldError> {
+fn each_once(errors: VecDeque<FieldError>) -> Vec<FieldError> {
     let mut seen = BTreeSet::new();
-    errors.retain(|error| seen.insert(error.to_string()));
-    errors
+    errors.into_iter().filter(|error| seen.insert(error.to_string())).collect()
 }
 
 /// Checks values, and says where they stand.
@@ -40,18 +40,27 @@ pub(super) struct Checker<'a> {
 /// What a check found. `score` counts what was in order: of several schemas that fail, the one with the highest is told.
 #[derive(Default)]
 pub(super) struct Found {
-    pub(super) errors: Vec<FieldError>,
+    pub(super) errors: VecDeque<FieldError>,
     pub(super) score: usize,
 }
 
 impl Found {
     pub(super) fn add(&mut self, error: FieldError) {
-        self.errors.push(error);
+        self.errors.push_back(error);
     }
 
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, mut other: Self) {
         self.score += other.score;
-        self.errors.extend(other.errors);
+        // The fewer come to the more: what was found deep down is not moved once more at each level.
+        cost::steps(self.errors.len().min(other.errors.len()));
+        if self.errors.len() < other.errors.len() {
+            for error in std::mem::take(&mut self.errors).into_iter().rev() {
+                other.errors.push_front(error);
+            }
+            self.errors = other.errors;
+        } else {
+            self.errors.append(&mut other.errors);
+        }
     }
 }
 
@@ -66,6 +75,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn value(&self, node: &Node, value: &Value, path: &str, old: Option<Former<'_>>) -> Found {
+        cost::step();
         let mut found = Found::default();
         found.merge(self.kind(node, value, path));
         if value.is_null() {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::super::node::{Additional, ListType, Node};
+use crate::cost;
 
 /// The old value that stands where a new one does, as far as the schema lets one tell: fields by their name, elements of
 /// lists of type map by their keys, other elements not at all.
@@ -42,6 +43,7 @@ impl<'a> Former<'a> {
 
     /// Whether a new value is what it was. What the schema does not know cannot be told to be the same.
     pub(in crate::schema) fn is(&self, new: &Value) -> bool {
+        cost::step();
         match (self.value, new) {
             (Value::Array(old), Value::Array(list)) => {
                 if old.len() != list.len() {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::super::node::{Additional, ListType, Node};
 use super::child;
+use crate::cost;
 use crate::field::FieldError;
 
 /// The elements that stand in their list twice, each told once.
@@ -16,6 +17,7 @@ pub(super) fn check(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {
 }
 
 fn walk(node: &Node, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    cost::step();
     match value {
         Value::Object(fields) => {
             for (name, one) in fields {

@@ -1,8 +1,10 @@
 //! What may change in a pod (`ValidatePodUpdate` and the subresources of a pod).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
-use super::super::at::{At, same};
+use super::super::at::{At, canonical, same};
 use super::super::errors::Errors;
 use super::super::{fill, text};
 use super::{annotations, check_pod, scheduling};
@@ -142,12 +144,13 @@ fn printed_term(term: &At<'_>) -> String {
 
 /// Tolerations may be added; of an old one only the seconds may change.
 fn check_tolerations(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
-    let lasting = |toleration: &Value| {
-        let mut toleration = toleration.clone();
+    let lasting = |toleration: At<'_>| {
+        let mut toleration = toleration.value.clone();
         fill::remove(&mut toleration, "tolerationSeconds");
-        toleration
+        canonical(&toleration).to_string()
     };
-    let kept = old.items().all(|old| new.items().any(|new| same(&lasting(old.value), &lasting(new.value))));
+    let there: BTreeSet<String> = new.items().map(lasting).collect();
+    let kept = old.items().all(|old| there.contains(&lasting(old)));
     scheduling::check_tolerations(new, errors);
     if !kept {
         errors.forbidden(new, "existing toleration can not be modified except its tolerationSeconds");
@@ -155,9 +158,10 @@ fn check_tolerations(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
 }
 
 fn check_gates(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
+    let known: BTreeSet<&str> = old.items().map(|gate| gate.get("name").text()).collect();
     for gate in new.items() {
         let name = gate.get("name");
-        if !old.items().any(|old| old.get("name").text() == name.text()) {
+        if !known.contains(name.text()) {
             let detail = format!("only deletion is allowed, but found new scheduling gate '{}'", name.text());
             errors.forbidden(&name, detail);
         }
@@ -172,9 +176,13 @@ pub fn validate_ephemeral_containers(new: &Value, old: &Value) -> Vec<FieldError
         let (new, old) = (At::root(new), At::root(old));
         check_pod(&new, errors);
         let list = new.dig(&["spec", "ephemeralContainers"]);
+        let mut now: BTreeMap<&str, At<'_>> = BTreeMap::new();
+        for container in list.items() {
+            now.entry(container.get("name").text()).or_insert(container);
+        }
         for before in old.dig(&["spec", "ephemeralContainers"]).items() {
             let name = before.get("name").text();
-            match list.items().find(|container| container.get("name").text() == name) {
+            match now.get(name) {
                 None => {
                     errors.forbidden(
                         &list,

@@ -1,0 +1,52 @@
+//! What work costs, counted: a test says how the cost of walking an object grows, and no clock is asked.
+//!
+//! Whatever walks objects or schemas counts its steps here: one for each value (or pair of values) that it looks at. In
+//! a build that is not for tests there is no counter, and a step is nothing.
+
+use serde_json::Value;
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+thread_local! {
+    static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// One value was looked at.
+#[inline]
+pub(crate) fn step() {
+    steps(1);
+}
+
+/// So many values, or bytes, were.
+#[inline]
+pub(crate) fn steps(count: usize) {
+    #[cfg(test)]
+    STEPS.with(|steps| steps.set(steps.get() + count as u64));
+    #[cfg(not(test))]
+    let _ = count;
+}
+
+/// A copy of a value: a step for each value in it.
+pub(crate) fn copied(value: &Value) -> Value {
+    #[cfg(test)]
+    steps(size(value));
+    value.clone()
+}
+
+/// How many values there are in a value, itself among them.
+#[cfg(test)]
+fn size(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(members) => members.values().map(size).sum::<usize>(),
+        _ => 0,
+    }
+}
+
+/// How many steps this thread has counted so far.
+#[cfg(test)]
+pub(crate) fn counted() -> u64 {
+    STEPS.with(std::cell::Cell::get)
+}
