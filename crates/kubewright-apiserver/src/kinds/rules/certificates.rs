@@ -1,5 +1,7 @@
 //! Requests for certificates (`pkg/apis/certificates/validation`).
 
+use std::collections::BTreeSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -69,13 +71,12 @@ fn check_request(request: &At<'_>, errors: &mut Errors) {
     }
     let usages = spec.get("usages");
     errors.need(&usages);
-    let mut seen = Vec::new();
+    let mut seen = BTreeSet::new();
     for usage in usages.items() {
         errors.one_of(&usage, &USAGES);
-        if seen.contains(&usage.text()) {
+        if !seen.insert(usage.text()) {
             errors.duplicate(&usage);
         }
-        seen.push(usage.text());
     }
     check_signer(&spec.get("signerName"), errors);
     let lifetime = spec.get("expirationSeconds");

@@ -2,6 +2,7 @@
 //! (`pkg/apis/core/helper`, `validateResourceRequirements`).
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use super::at::At;
 use super::errors::{Errors, NOT_NEGATIVE};
@@ -203,7 +204,8 @@ fn check_huge_pages(resource: &str, at: &At<'_>, errors: &mut Errors) {
 }
 
 fn check_claims(list: &At<'_>, known: &[&str], errors: &mut Errors) {
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let known_names: BTreeSet<&str> = known.iter().copied().collect();
     for claim in list.items() {
         let name = claim.get("name").text();
         if name.is_empty() {
@@ -213,14 +215,15 @@ fn check_claims(list: &At<'_>, known: &[&str], errors: &mut Errors) {
         let request = claim.get("request");
         errors.maybe_text(&request, text::label);
         let key = if request.is_empty() { name.to_owned() } else { format!("{name}/{}", request.text()) };
-        let overlaps = |other: &String| {
-            other == name || other == &key || (request.is_empty() && other.starts_with(&format!("{name}/")))
-        };
-        if seen.iter().any(overlaps) {
+        // A claim as a whole has all its requests.
+        let requests = format!("{name}/");
+        let first = seen.range(requests.clone()..).next();
+        let has_request = request.is_empty() && first.is_some_and(|first| first.starts_with(&requests));
+        if seen.contains(name) || seen.contains(&key) || has_request {
             errors.push(crate::field::FieldError::duplicate(&claim.path, key.as_str()));
         }
-        seen.push(key);
-        if !known.contains(&name) {
+        seen.insert(key);
+        if !known_names.contains(name) {
             let which = if known.is_empty() {
                 " which is empty".to_owned()
             } else {

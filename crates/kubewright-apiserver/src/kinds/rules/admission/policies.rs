@@ -1,5 +1,7 @@
 //! Admission policies.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::super::at::At;
@@ -147,7 +149,7 @@ fn check_audits(audits: &At<'_>, policy: &str, expressions: &Expressions, errors
     if audits.len() > MAX_AUDITS {
         errors.invalid(audits, format!("must not have more than {MAX_AUDITS} auditAnnotations"));
     }
-    let mut seen = Vec::new();
+    let mut seen = BTreeSet::new();
     for audit in audits.items() {
         let key = audit.get("key");
         let qualified = format!("{policy}/{}", key.text());
@@ -155,10 +157,9 @@ fn check_audits(audits: &At<'_>, policy: &str, expressions: &Expressions, errors
             errors.invalid_as(&key, qualified.clone(), wrong);
         }
         expressions.audit(&audit.get("valueExpression"), errors);
-        if seen.contains(&key.text()) {
+        if !seen.insert(key.text()) {
             errors.duplicate(&key);
         }
-        seen.push(key.text());
     }
 }
 

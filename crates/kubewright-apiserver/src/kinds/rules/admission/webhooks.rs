@@ -1,5 +1,7 @@
 //! Configurations of admission webhooks.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::super::at::At;
@@ -117,13 +119,12 @@ fn check_versions(versions: &At<'_>, errors: &mut Errors) {
         errors.required(versions, "must specify one of v1, v1beta1");
         return;
     }
-    let mut seen = Vec::new();
+    let mut seen = BTreeSet::new();
     for version in versions.items() {
-        if seen.contains(&version.text()) {
+        if !seen.insert(version.text()) {
             errors.invalid(&version, "duplicate version");
             continue;
         }
-        seen.push(version.text());
         errors.text(&version, text::label_1035);
     }
     if !seen.iter().any(|version| VERSIONS.contains(version)) {

@@ -1,5 +1,7 @@
 //! Stateful sets.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::super::at::{At, same};
@@ -150,11 +152,15 @@ fn check_template(spec: &At<'_>, wanted: &At<'_>, errors: &mut Errors) {
         fill::remove(inner, "hostname");
         fill::remove(inner, "subdomain");
         let own = inner.get("volumes").and_then(Value::as_array).cloned().unwrap_or_default();
+        let named: BTreeSet<&str> = made.iter().copied().collect();
         let mut volumes: Vec<Value> = made
             .iter()
             .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}))
             .collect();
-        volumes.extend(own.into_iter().filter(|volume| !made.iter().any(|name| volume["name"] == **name)));
+        volumes.extend(
+            own.into_iter()
+                .filter(|volume| !volume["name"].as_str().is_some_and(|name| named.contains(name))),
+        );
         if !volumes.is_empty() {
             fill::set(inner, "volumes", volumes);
         }

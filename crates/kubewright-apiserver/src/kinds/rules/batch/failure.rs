@@ -1,5 +1,7 @@
 //! When a job gives up or has succeeded: `podFailurePolicy` and `successPolicy`.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::super::at::At;
@@ -98,18 +100,19 @@ fn check_codes(codes: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
         errors.invalid(&values, "at least one value is required");
     }
     check_count(&values, CODES, errors);
-    let mut seen: Vec<i64> = Vec::new();
+    let mut codes: Vec<i64> = Vec::new();
+    let mut seen = BTreeSet::new();
     for value in values.items() {
         let code = value.number().unwrap_or_default();
         if operator.text() == "In" && code == 0 {
             errors.invalid(&value, "must not be 0 for the In operator");
         }
-        if seen.contains(&code) {
+        if !seen.insert(code) {
             errors.duplicate(&value);
         }
-        seen.push(code);
+        codes.push(code);
     }
-    if !seen.is_sorted() {
+    if !codes.is_sorted() {
         errors.invalid(&values, "must be ordered");
     }
 }

@@ -4,6 +4,8 @@
 //! Whoever manages a job writes its status, so a job that has ended stays ended, says why, and counts nothing down. Most
 //! rules speak only when what they are about changes: a job that breaks one already can still be written.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -95,14 +97,12 @@ fn check_numbers(job: &Job<'_>, errors: &mut Errors) {
         errors.non_negative(&job.status.get(field));
     }
     for list in ["succeeded", "failed"] {
-        let mut seen = Vec::new();
+        let mut seen = BTreeSet::new();
         for uid in job.status.dig(&["uncountedTerminatedPods", list]).items() {
             if uid.text().is_empty() {
                 errors.invalid_text(&uid, "must not be empty");
-            } else if seen.contains(&uid.text()) {
+            } else if !seen.insert(uid.text()) {
                 errors.duplicate(&uid);
-            } else {
-                seen.push(uid.text());
             }
         }
     }

@@ -1,5 +1,8 @@
 //! Annotations that mean something to pods (`ValidatePodSpecificAnnotations`).
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::super::at::At;
@@ -63,10 +66,11 @@ fn profile(annotation: &str) -> Option<Value> {
 
 /// The profiles of AppArmor, and the containers that they are for (`ValidateAppArmorPodAnnotations`).
 fn check_app_armor(annotations: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
+    let of_containers = || super::systems::containers(spec).map(|one| one.get("name").text());
+    let known: OnceCell<BTreeSet<&str>> = OnceCell::new();
     for (key, at) in annotations.entries() {
         let Some(container) = key.strip_prefix(APP_ARMOR) else { continue };
-        let mut known = super::systems::containers(spec).map(|one| one.get("name").text());
-        if !known.any(|name| name == container) {
+        if !known.get_or_init(|| of_containers().collect()).contains(container) {
             errors.invalid_as(&at, container, "container not found");
         }
         let profile = at.text();

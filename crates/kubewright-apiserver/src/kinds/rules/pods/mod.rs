@@ -19,6 +19,8 @@ pub(crate) mod template;
 mod update;
 pub(crate) mod volumes;
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::at::At;
@@ -37,7 +39,7 @@ pub(super) struct PodParts<'a> {
     /// The names of the ordinary containers.
     containers: Vec<&'a str>,
     /// The good volumes, by name.
-    volumes: Vec<(&'a str, At<'a>)>,
+    volumes: BTreeMap<&'a str, At<'a>>,
     /// The names of the resource claims.
     claims: Vec<&'a str>,
     /// `terminationGracePeriodSeconds`.
@@ -51,7 +53,7 @@ pub(super) struct PodParts<'a> {
 }
 
 impl<'a> PodParts<'a> {
-    fn of(spec: &At<'a>, volumes: Vec<(&'a str, At<'a>)>) -> Self {
+    fn of(spec: &At<'a>, volumes: BTreeMap<&'a str, At<'a>>) -> Self {
         let names = |list: &str| -> Vec<&str> {
             spec.get(list).items().map(|item| item.get("name").text()).collect()
         };

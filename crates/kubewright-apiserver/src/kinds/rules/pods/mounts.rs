@@ -10,21 +10,22 @@ use super::paths::{check_descending, climbs};
 /// `volumeMounts` (`ValidateVolumeMounts`). Some errors name the list and not the item, as Kubernetes' do.
 pub(super) fn check(container: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors) {
     let (mounts, devices) = (container.get("volumeMounts"), container.get("volumeDevices"));
+    let (device_names, device_paths) = (texts(&devices, "name"), texts(&devices, "devicePath"));
     let mut points = BTreeSet::new();
     for mount in mounts.items() {
         let (name, path) = (mount.get("name"), mount.get("mountPath"));
         errors.need(&name);
-        if !pod.volumes.iter().any(|(volume, _)| *volume == name.text()) {
+        if !pod.volumes.contains_key(name.text()) {
             errors.not_found(&name);
         }
         errors.need(&path);
         if !points.insert(path.text()) {
             errors.invalid_text(&path, "must be unique");
         }
-        if has(&devices, "name", name.text()) {
+        if device_names.contains(name.text()) {
             errors.invalid_text(&name, "must not already exist in volumeDevices");
         }
-        if has(&devices, "devicePath", path.text()) {
+        if device_paths.contains(path.text()) {
             errors.invalid_text(&path, "must not already exist as a path in volumeDevices");
         }
         check_sub_paths(&mounts, &mount, errors);
@@ -33,8 +34,9 @@ pub(super) fn check(container: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors)
     }
 }
 
-fn has(list: &At<'_>, field: &str, wanted: &str) -> bool {
-    list.items().any(|item| item.get(field).text() == wanted)
+/// What the items of a list say in a field.
+fn texts<'a>(list: &At<'a>, field: &str) -> BTreeSet<&'a str> {
+    list.items().map(|item| item.get(field).text()).collect()
 }
 
 /// A field of an item, named as if it were one of the list.
@@ -85,17 +87,18 @@ fn check_recursive_read_only(mounts: &At<'_>, mount: &At<'_>, errors: &mut Error
 /// `volumeDevices` (`ValidateVolumeDevices`).
 pub(super) fn check_devices(container: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors) {
     let (mounts, devices) = (container.get("volumeMounts"), container.get("volumeDevices"));
+    let (mount_names, mount_paths) = (texts(&mounts, "name"), texts(&mounts, "mountPath"));
     let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
     for device in devices.items() {
         let (name, path) = (device.get("name"), device.get("devicePath"));
-        let volume = pod.volumes.iter().find(|(volume, _)| *volume == name.text());
+        let volume = pod.volumes.get(name.text());
         errors.need(&name);
         if !name.is_empty() && !names.insert(name.text()) {
             errors.invalid_text(&name, "must be unique");
         }
         match volume {
             None => errors.not_found(&name),
-            Some((_, source))
+            Some(source)
                 if !source.get("persistentVolumeClaim").is_set() && !source.get("ephemeral").is_set() =>
             {
                 let detail =
@@ -110,10 +113,10 @@ pub(super) fn check_devices(container: &At<'_>, pod: &PodParts<'_>, errors: &mut
         } else if !paths.insert(path.text()) {
             errors.invalid_text(&path, "must be unique");
         }
-        if has(&mounts, "name", name.text()) {
+        if mount_names.contains(name.text()) {
             errors.invalid_text(&name, "must not already exist in volumeMounts");
         }
-        if has(&mounts, "mountPath", path.text()) {
+        if mount_paths.contains(path.text()) {
             errors.invalid_text(&path, "must not already exist as a path in volumeMounts");
         }
     }

@@ -1,5 +1,7 @@
 //! Where a pod may run: affinity, tolerations, spreading.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{selector, text};
@@ -124,8 +126,9 @@ fn check_label_keys(term: &At<'_>, errors: &mut Errors) {
             errors.text(&key, text::label_key);
         }
     }
+    let excluded: BTreeSet<&str> = mismatching.items().map(|key| key.text()).collect();
     for key in matching.items() {
-        if mismatching.items().any(|other| other.text() == key.text()) {
+        if excluded.contains(key.text()) {
             errors.invalid(&key, "exists in both matchLabelKeys and mismatchLabelKeys");
         }
     }
@@ -178,6 +181,8 @@ pub(super) fn check_spread(constraints: &At<'_>, errors: &mut Errors) {
         )
     };
     let pairs: Vec<(String, String)> = constraints.items().map(|constraint| pair(&constraint)).collect();
+    let last: BTreeMap<&(String, String), usize> =
+        pairs.iter().enumerate().map(|(index, pair)| (pair, index)).collect();
     for (index, constraint) in constraints.items().enumerate() {
         let (skew, action) = (constraint.get("maxSkew"), constraint.get("whenUnsatisfiable"));
         let number = skew.number().unwrap_or_default();
@@ -189,7 +194,7 @@ pub(super) fn check_spread(constraints: &At<'_>, errors: &mut Errors) {
             errors.required(&key, "can not be empty");
         }
         errors.one_of(&action, &["DoNotSchedule", "ScheduleAnyway"]);
-        if pairs[index + 1..].contains(&pairs[index]) {
+        if last.get(&pairs[index]).is_some_and(|last| *last > index) {
             let path = format!("{}.{{topologyKey, whenUnsatisfiable}}", constraint.path);
             errors.push(FieldError::duplicate(path, format!("{{{}, {}}}", pairs[index].0, pairs[index].1)));
         }

@@ -1,5 +1,7 @@
 //! The spec of a pod as a whole (`ValidatePodSpec`).
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::super::at::At;
@@ -60,13 +62,17 @@ pub(crate) fn check(spec: &At<'_>, name: &str, is_pod: bool, errors: &mut Errors
 
 /// A variable may be read from a file of an empty directory only (`validateFileKeyRefVolumes`).
 fn check_files_of_variables(spec: &At<'_>, errors: &mut Errors) {
+    let mut volumes: BTreeMap<&str, At<'_>> = BTreeMap::new();
+    for volume in spec.get("volumes").items() {
+        volumes.entry(volume.get("name").text()).or_insert(volume);
+    }
     for variable in systems::containers(spec).flat_map(|container| container.get("env").items()) {
         let reference = variable.dig(&["valueFrom", "fileKeyRef"]);
         if !reference.is_set() {
             continue;
         }
         let name = reference.get("volumeName");
-        match spec.get("volumes").items().find(|volume| volume.get("name").text() == name.text()) {
+        match volumes.get(name.text()) {
             None => errors.not_found(&name),
             Some(volume) if !volume.get("emptyDir").is_set() => {
                 errors.invalid_text(&name, "referenced volume must be of type emptyDir");

@@ -1,6 +1,6 @@
 //! The volumes of a pod: defaults, and that each has exactly one good source (`ValidateVolumes`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -127,26 +127,26 @@ fn default_old_kinds(volume: &mut Value) {
 
 /// Checks the volumes. Returns the good ones, by name: what mounts may refer to. `pod` is the pod's name, or empty in
 /// a template.
-pub(super) fn check<'a>(volumes: &At<'a>, pod: &str, errors: &mut Errors) -> Vec<(&'a str, At<'a>)> {
-    let made: Vec<String> = volumes
+pub(super) fn check<'a>(volumes: &At<'a>, pod: &str, errors: &mut Errors) -> BTreeMap<&'a str, At<'a>> {
+    let made: BTreeSet<String> = volumes
         .items()
         .filter(|volume| !pod.is_empty() && volume.get("ephemeral").is_set())
         .map(|volume| format!("{pod}-{}", volume.get("name").text()))
         .collect();
-    let mut good: Vec<(&str, At<'_>)> = Vec::new();
+    let mut good: BTreeMap<&str, At<'_>> = BTreeMap::new();
     for volume in volumes.items() {
         let before = errors.count();
         check_source(&volume, pod, errors);
         let name = volume.get("name");
         errors.need_text(&name, text::label);
-        if good.iter().any(|(other, _)| *other == name.text()) {
+        if good.contains_key(name.text()) {
             errors.duplicate(&name);
         }
         if errors.count() == before {
-            good.push((name.text(), volume.clone()));
+            good.insert(name.text(), volume.clone());
         }
         let claim = volume.dig(&["persistentVolumeClaim", "claimName"]);
-        if made.iter().any(|made| made == claim.text()) {
+        if made.contains(claim.text()) {
             errors.invalid(&claim, "must not reference a PVC that gets created for an ephemeral volume");
         }
     }

@@ -1,5 +1,6 @@
 //! The cluster addresses of a service, and addresses of endpoints.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::super::at::At;
@@ -42,13 +43,12 @@ pub(super) fn check_cluster_ips(spec: &At<'_>, errors: &mut Errors) {
 }
 
 fn check_families(families: &At<'_>, errors: &mut Errors) {
-    let mut seen = Vec::new();
+    let mut seen = BTreeSet::new();
     for family in families.items() {
         errors.one_of(&family, &["IPv4", "IPv6"]);
-        if seen.contains(&family.text()) {
+        if !seen.insert(family.text()) {
             errors.duplicate(&family);
         }
-        seen.push(family.text());
     }
 }
 

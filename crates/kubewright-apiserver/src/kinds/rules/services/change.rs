@@ -1,6 +1,8 @@
 //! What a change of a service does to what the server gave it: addresses and ports are kept as long as they are used
 //! (`patchAllocatedValues`, `normalizeClusterIPs`, `dropTypeDependentFields`).
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
 use serde_json::{Value, json};
 
 use super::super::at::{At, same};
@@ -78,22 +80,23 @@ fn keep_addresses(spec: &mut Value, before: &Value) {
 }
 
 fn keep_node_ports(spec: &mut Value, before: &Value) {
-    let used = |spec: &Value| -> Vec<i64> {
+    let used = |spec: &Value| -> BTreeSet<i64> {
         At::root(spec).get("ports").items().filter_map(|port| port.get("nodePort").number()).collect()
     };
     let (now, then) = (used(spec), used(before));
-    let mut old: Vec<(String, i64)> = At::root(before)
-        .get("ports")
-        .items()
-        .map(|port| (port.get("name").text().to_owned(), port.get("nodePort").number().unwrap_or_default()))
-        .filter(|(_, number)| *number != 0 && !(now.contains(number) && then.contains(number)))
-        .collect();
+    // Those of one name in their order.
+    let mut old: BTreeMap<&str, VecDeque<i64>> = BTreeMap::new();
+    for port in At::root(before).get("ports").items() {
+        let number = port.get("nodePort").number().unwrap_or_default();
+        if number != 0 && !(now.contains(&number) && then.contains(&number)) {
+            old.entry(port.get("name").text()).or_default().push_back(number);
+        }
+    }
     fill::each(spec, "ports", |port| {
-        let name = text(port, "name").to_owned();
         if is_zero(port, "nodePort")
-            && let Some(index) = old.iter().position(|(other, _)| *other == name)
+            && let Some(number) = old.get_mut(text(port, "name")).and_then(VecDeque::pop_front)
         {
-            fill::set(port, "nodePort", old.remove(index).1);
+            fill::set(port, "nodePort", number);
         }
     });
 }

@@ -1,5 +1,7 @@
 //! Where the load balancer of a service is, in its status (`ValidateLoadBalancerStatus`).
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::super::at::At;
@@ -30,6 +32,7 @@ pub(super) fn validate_status(new: &Value, old: &Value) -> Vec<FieldError> {
             return;
         }
         let known = before.dig(&["status", "loadBalancer", "ingress"]);
+        let known: BTreeSet<&str> = known.items().map(|entry| entry.get("ip").text()).collect();
         for entry in ingress.items() {
             check_address(&entry, &known, errors);
             check_hostname(&entry.get("hostname"), errors);
@@ -37,10 +40,10 @@ pub(super) fn validate_status(new: &Value, old: &Value) -> Vec<FieldError> {
     })
 }
 
-fn check_address(entry: &At<'_>, known: &At<'_>, errors: &mut Errors) {
+/// `known`: the addresses that it had before.
+fn check_address(entry: &At<'_>, known: &BTreeSet<&str>, errors: &mut Errors) {
     let (ip, mode) = (entry.get("ip"), entry.get("ipMode"));
-    let is_known = known.items().any(|old| old.get("ip").text() == ip.text());
-    if !is_known {
+    if !known.contains(ip.text()) {
         errors.maybe_text(&ip, text::ip);
     }
     if !mode.is_set() {

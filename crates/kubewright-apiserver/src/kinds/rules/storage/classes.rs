@@ -1,5 +1,7 @@
 //! Storage classes and volume attributes classes.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::super::at::At;
@@ -104,12 +106,11 @@ fn check_topology(term: &At<'_>, errors: &mut Errors) {
     for expression in expressions.items() {
         let values = expression.get("values");
         errors.need(&values);
-        let mut seen = Vec::new();
+        let mut seen = BTreeSet::new();
         for value in values.items() {
-            if seen.contains(&value.text()) {
+            if !seen.insert(value.text()) {
                 errors.duplicate(&value);
             }
-            seen.push(value.text());
         }
         errors.text(&expression.get("key"), text::label_key);
     }
