@@ -1,6 +1,7 @@
 //! The order of groups and versions.
 
 use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
 
 use crate::kinds::{Kind, Kinds};
 
@@ -33,12 +34,13 @@ pub(super) fn groups(kinds: &Kinds) -> Vec<Group<'_>> {
         one.group.cmp(&other.group).then_with(|| compare_versions(&one.version, &other.version).reverse())
     });
     let mut groups: Vec<Group> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for kind in built_in.into_iter().chain(custom) {
-        let group = position_or_push(
-            &mut groups,
-            |group| group.name == kind.group,
-            || Group { name: &kind.group, versions: Vec::new() },
-        );
+        let place = *places.entry(kind.group.as_str()).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Group { name: &kind.group, versions: Vec::new() });
+        }
+        let group = &mut groups[place];
         let version = position_or_push(
             &mut group.versions,
             |version| version.name == kind.version,

@@ -10,7 +10,6 @@ mod runtime_config;
 #[cfg(test)]
 mod served;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 pub use behaviour::{Behaviour, Role};
@@ -25,7 +24,8 @@ pub use runtime_config::RuntimeConfig;
 #[derive(Clone, Debug, Default)]
 pub struct Kinds {
     ordered: Vec<Arc<Kind>>,
-    by_path: BTreeMap<(String, String, String), Arc<Kind>>,
+    /// The same, by group, version and plural.
+    by_path: Vec<Arc<Kind>>,
 }
 
 impl Kinds {
@@ -41,17 +41,17 @@ impl Kinds {
     #[must_use]
     pub fn of(kinds: impl IntoIterator<Item = Arc<Kind>>) -> Self {
         let ordered: Vec<_> = kinds.into_iter().collect();
-        let by_path = ordered
-            .iter()
-            .map(|kind| ((kind.group.clone(), kind.version.clone(), kind.plural.clone()), Arc::clone(kind)))
-            .collect();
+        let mut by_path = ordered.clone();
+        by_path.sort_by(|one, other| path(one).cmp(&path(other)));
         Self { ordered, by_path }
     }
 
     /// The kind served at `group/version/plural`.
     #[must_use]
     pub fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
-        self.by_path.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+        let wanted = (group, version, plural);
+        let found = self.by_path.binary_search_by(|kind| path(kind).cmp(&wanted)).ok()?;
+        self.by_path.get(found)
     }
 
     /// All kinds: built-in ones in discovery's order, then custom ones as they came.
@@ -63,4 +63,9 @@ impl Kinds {
     pub fn in_version<'a>(&'a self, group: &'a str, version: &'a str) -> impl Iterator<Item = &'a Arc<Kind>> {
         self.ordered.iter().filter(move |kind| kind.group == group && kind.version == version)
     }
+}
+
+/// Where a kind is served: group, version and plural.
+fn path(kind: &Kind) -> (&str, &str, &str) {
+    (&kind.group, &kind.version, &kind.plural)
 }

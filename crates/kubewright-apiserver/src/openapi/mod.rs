@@ -26,12 +26,11 @@ pub fn index(kinds: &Kinds) -> Value {
     for kind in kinds.iter() {
         versions.entry((&kind.group, &kind.version)).or_default().push(kind);
     }
-    let mut shared = BTreeMap::new();
     let mut documents = Map::new();
     for ((group, version), kinds) in versions {
         let path =
             if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
-        let hash = hash(&kinds, &mut shared);
+        let hash = hash(&kinds);
         documents.insert(
             path.clone(),
             json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash:016X}")}),
@@ -44,7 +43,7 @@ pub fn index(kinds: &Kinds) -> Value {
 #[must_use]
 pub fn hash_of(kinds: &Kinds, group: &str, version: &str) -> Option<String> {
     let kinds: Vec<&Kind> = kinds.in_version(group, version).map(Arc::as_ref).collect();
-    (!kinds.is_empty()).then(|| format!("{:016X}", hash(&kinds, &mut BTreeMap::new())))
+    (!kinds.is_empty()).then(|| format!("{:016X}", hash(&kinds)))
 }
 
 /// `/openapi/v3/api/v1` (group empty), `/openapi/v3/apis/<group>/<version>`. None for a version that is not served.
@@ -68,8 +67,8 @@ pub fn document(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
 }
 
 /// A number that changes with what the document says, told without making it: built-in types change with the program
-/// only, custom ones with what their author wrote. `shared` holds the built-in types that the latter refer to.
-fn hash(kinds: &[&Kind], shared: &mut BTreeMap<String, Value>) -> u64 {
+/// only, custom ones with what their author wrote.
+fn hash(kinds: &[&Kind]) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
     for kind in kinds {
@@ -78,7 +77,7 @@ fn hash(kinds: &[&Kind], shared: &mut BTreeMap<String, Value>) -> u64 {
             subresource.name().hash(&mut hasher);
         }
         if kind.custom.is_some() {
-            kind.schema().openapi(shared).to_string().hash(&mut hasher);
+            kind.schema().fingerprint().hash(&mut hasher);
         }
     }
     hasher.finish()

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kubewright_store::{Change, CommitError, Conflict, Entry, Expect, Name, Revision, Snapshot};
 use serde_json::{Value, json};
 
+use super::waiting::Waiting;
 use super::{Call, DeleteOptions, ListOptions, Registry, Summary, encode, object};
 use crate::authn::User;
 use crate::error::ApiError;
@@ -42,11 +43,14 @@ impl Registry {
     pub(super) fn reload_definitions(&self, snapshot: &Snapshot<Summary>) {
         let built_in = self.settings.runtime_config.kinds();
         let Some(definitions) = built_in.iter().find(|kind| is_definition(kind)).cloned() else { return };
-        let custom: Vec<Arc<Kind>> = snapshot
-            .range(&definitions.collection, "", None)
-            .flat_map(|entry| self.served(&encode::value(&definitions, entry), Revision(0)))
-            .map(Arc::new)
-            .collect();
+        let mut custom: Vec<Arc<Kind>> = Vec::new();
+        let mut waiting = Waiting::default();
+        for entry in snapshot.range(&definitions.collection, "", None) {
+            let definition = encode::value(&definitions, entry);
+            custom.extend(self.served(&definition, Revision(0)).into_iter().map(Arc::new));
+            waiting.note(&definition);
+        }
+        *self.waiting.lock() = waiting;
         self.set_kinds(built_in.iter().cloned().chain(custom));
     }
 
@@ -83,48 +87,48 @@ impl Registry {
     /// its objects with it. Names that it gave up are there for others.
     pub(super) async fn definition_changed(&self, kind: &Arc<Kind>, name: &str) {
         let _turn = self.defining.lock().await;
-        self.establish(kind, name).await;
-        if let Some(entry) = self.snapshot().get(&kind.collection, name).cloned() {
-            let definition = encode::value(kind, &entry);
-            self.names_freed(kind, &definition).await;
-            if object::is_deleting(&definition) {
-                self.delete_objects_of(kind, name).await;
-            }
+        let Some(definition) = self.establish(kind, name).await else { return };
+        self.names_freed(kind, &definition).await;
+        if object::is_deleting(&definition) {
+            self.delete_objects_of(kind, name).await;
         }
     }
 
     /// Looks again at the definitions of the same group that lack a name
     /// (`apiextensions-apiserver/pkg/controller/status/naming_controller.go`, `requeueAllOtherGroupCRDs`).
     async fn names_freed(&self, definitions: &Arc<Kind>, by: &Value) {
-        let snapshot = self.snapshot();
-        for entry in snapshot.range(&definitions.collection, "", None) {
-            let other = encode::value(definitions, entry);
-            let waits = other["spec"]["group"] == by["spec"]["group"] && !condition(&other, "NamesAccepted");
-            if waits && object::name(&other) != object::name(by) {
-                self.establish(definitions, object::name(&other)).await;
-            }
+        let others = self.waiting.lock().beside(by);
+        for other in others {
+            self.establish(definitions, &other).await;
         }
     }
 
-    /// Brings the status of a definition up to date.
-    async fn establish(&self, kind: &Arc<Kind>, name: &str) {
+    /// Brings the status of a definition up to date. What it is now; nothing when it is gone.
+    async fn establish(&self, kind: &Arc<Kind>, name: &str) -> Option<Value> {
         let key: Name = name.into();
         let epoch = self.epochs.now();
         while let Some(entry) = self.snapshot().get(&kind.collection, &key).cloned() {
             let current = encode::value(kind, &entry);
             let mut next = current.clone();
-            definition::status(&mut next, &self.others(name), self.world.clock.now());
+            definition::status(&mut next, &self.kinds(), self.world.clock.now());
             if object::is_deleting(&next) {
                 terminate(&mut next, self.world.clock.now());
             }
-            if next == current {
-                break;
-            }
-            let change = Change::Put(encode::draft(kind, next));
-            if !matches!(self.commit(epoch, kind, &key, Expect::At(entry.revision), change).await, Ok(None)) {
-                break;
-            }
+            let now = if next == current {
+                current
+            } else {
+                let change = Change::Put(encode::draft(kind, next.clone()));
+                match self.commit(epoch, kind, &key, Expect::At(entry.revision), change).await {
+                    Ok(Some(_)) => next,
+                    Ok(None) => continue,
+                    Err(_) => current,
+                }
+            };
+            self.waiting.lock().note(&now);
+            return Some(now);
         }
+        self.waiting.lock().forget(name);
+        None
     }
 
     /// Goes on with what a server that was stopped has left half done: definitions that are not established yet, or on
@@ -137,16 +141,12 @@ impl Registry {
         }
     }
 
-    /// The kinds that other definitions (and the server itself) make.
-    fn others(&self, name: &str) -> Kinds {
-        Kinds::of(self.kinds().iter().filter(|kind| !made_by(kind, name)).cloned())
-    }
-
     /// Puts what the definition `name` makes now in the place of what it made.
     fn serve(&self, name: &str, made: Vec<Kind>) {
-        if !made.is_empty() || self.kinds().iter().any(|kind| made_by(kind, name)) {
-            let kept = self.others(name);
-            self.set_kinds(kept.iter().cloned().chain(made.into_iter().map(Arc::new)));
+        let before = self.kinds();
+        if !made.is_empty() || before.iter().any(|kind| made_by(kind, name)) {
+            let kept = before.iter().filter(|kind| !made_by(kind, name)).cloned();
+            self.set_kinds(kept.chain(made.into_iter().map(Arc::new)));
         }
     }
 
@@ -222,6 +222,10 @@ impl Registry {
     pub(super) async fn object_gone(&self, kind: &Kind) {
         let Some(custom) = &kind.custom else { return };
         let kinds = self.kinds();
+        let mut made = kinds.iter().filter(|kind| made_by(kind, &custom.definition));
+        if made.any(|kind| kind.custom.as_ref().is_some_and(|custom| !custom.terminating)) {
+            return;
+        }
         if let Some(definitions) = kinds.iter().find(|kind| is_definition(kind)) {
             self.finish_definition(definitions, &custom.definition).await;
         }
@@ -244,6 +248,7 @@ impl Registry {
         let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
         let outcome = self.commit(epoch, definitions, &key, Expect::At(entry.revision), change).await;
         if matches!(outcome, Ok(Some(_))) {
+            self.waiting.lock().forget(name);
             self.names_freed(definitions, &next).await;
         }
     }
@@ -257,7 +262,7 @@ fn made_by(kind: &Kind, definition: &str) -> bool {
     kind.custom.as_ref().is_some_and(|custom| custom.definition == definition)
 }
 
-fn condition(object: &Value, name: &str) -> bool {
+pub(super) fn condition(object: &Value, name: &str) -> bool {
     let conditions = object["status"]["conditions"].as_array();
     conditions
         .into_iter()

@@ -12,6 +12,7 @@ use kubewright_store::{Draft, Entry};
 use serde_json::{Map, Value, json};
 
 use super::summary::Summary;
+use crate::cost;
 use crate::error::ApiError;
 use crate::kinds::{Kind, rules::convert};
 use crate::schema::definition::Reading;
@@ -19,6 +20,7 @@ use crate::schema::definition::Reading;
 /// The value of a stored entry in the version of `kind`.
 #[must_use]
 pub fn value(kind: &Kind, entry: &Entry<Summary>) -> Value {
+    cost::steps(entry.bytes.len());
     let mut value: Value = serde_json::from_slice(&entry.bytes).unwrap_or_default();
     if let Some(custom) = &kind.custom {
         custom.versions.read(&kind.version, entry.revision, &mut value);

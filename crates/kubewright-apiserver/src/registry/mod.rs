@@ -34,6 +34,7 @@ mod tags;
 mod type_of_body;
 mod update;
 mod used_secrets;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -77,6 +78,8 @@ pub struct Registry {
     converted: convert::Converted,
     /// Held while something that is unique in the cluster (a cluster IP, a node port) is chosen and committed.
     allocating: tokio::sync::Mutex<()>,
+    /// The definitions that lack a name.
+    waiting: parking_lot::Mutex<waiting::Waiting>,
     /// Held while a definition and what follows from it change.
     defining: tokio::sync::Mutex<()>,
     /// Held while a definition is committed, and with it the set of kinds changes.
@@ -155,6 +158,7 @@ impl Registry {
             settings,
             authorizer: Authorizer::new(vec![Mode::Rbac], clock),
             allocating: tokio::sync::Mutex::new(()),
+            waiting: parking_lot::Mutex::default(),
             defining: tokio::sync::Mutex::new(()),
             serving: tokio::sync::Mutex::new(()),
             epochs: reset::Epochs::default(),

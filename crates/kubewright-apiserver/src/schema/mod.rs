@@ -24,6 +24,7 @@ mod validate;
 mod zeros;
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use rules::{Budget, Finding, Rules};
@@ -74,7 +75,7 @@ enum Origin {
     /// A type of k8s-openapi.
     BuiltIn { generate: fn(&mut SchemaGenerator) -> schemars::Schema },
     /// The text of an `openAPIV3Schema`.
-    Custom { source: Arc<str> },
+    Custom { source: Arc<str>, fingerprint: u64 },
 }
 
 impl Schema {
@@ -91,9 +92,12 @@ impl Schema {
     /// The schema of a custom kind: an `openAPIV3Schema` that [`definition::validate`] accepted.
     #[must_use]
     pub fn custom(schema: &Value) -> Self {
+        let source: Arc<str> = schema.to_string().into();
+        let mut hasher = DefaultHasher::new();
+        source.hash(&mut hasher);
         Self {
             root: Arc::new(structural::node(schema)),
-            origin: Origin::Custom { source: schema.to_string().into() },
+            origin: Origin::Custom { source, fingerprint: hasher.finish() },
             rules: Arc::default(),
         }
     }
@@ -142,14 +146,23 @@ impl Schema {
     pub fn is_same(&self, other: &Self) -> bool {
         matches!(
             (&self.origin, &other.origin),
-            (Origin::Custom { source: one }, Origin::Custom { source: other }) if one == other
+            (Origin::Custom { source: one, .. }, Origin::Custom { source: other, .. }) if one == other
         )
     }
 
     /// Whether it was made from this `openAPIV3Schema`.
     #[must_use]
     pub fn is_of(&self, schema: &Value) -> bool {
-        matches!(&self.origin, Origin::Custom { source } if **source == *schema.to_string())
+        matches!(&self.origin, Origin::Custom { source, .. } if **source == *schema.to_string())
+    }
+
+    /// A number that changes with the text it was made from, at no cost. Built-in types change with the program only.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<u64> {
+        match self.origin {
+            Origin::BuiltIn { .. } => None,
+            Origin::Custom { fingerprint, .. } => Some(fingerprint),
+        }
     }
 
     /// What values of a custom object break its schema. Built-in kinds: nothing; their rules say it
@@ -221,7 +234,7 @@ impl Schema {
     pub fn openapi(&self, components: &mut BTreeMap<String, Value>) -> Value {
         match &self.origin {
             Origin::BuiltIn { generate } => openapi::built_in(*generate, components),
-            Origin::Custom { source } => openapi::custom(source, components),
+            Origin::Custom { source, .. } => openapi::custom(source, components),
         }
     }
 }

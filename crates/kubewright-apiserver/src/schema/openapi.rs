@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::built_in;
 use super::facts::Facts;
+use crate::cost;
 
 const COMPONENTS: &str = "#/components/schemas/";
 
@@ -36,6 +37,7 @@ pub(super) fn built_in(
 
 /// What the author of a custom kind wrote, with apiVersion, kind and metadata as every object has them.
 pub(super) fn custom(source: &str, components: &mut BTreeMap<String, Value>) -> Value {
+    cost::steps(source.len());
     let mut schema: Value = serde_json::from_str(source).unwrap_or_else(|_| json!({"type": "object"}));
     let metadata = built_in(SchemaGenerator::subschema_for::<ObjectMeta>, components);
     let Some(fields) = schema.as_object_mut() else { return schema };

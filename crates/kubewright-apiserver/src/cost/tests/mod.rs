@@ -1,6 +1,7 @@
 //! The cost of walking an object or a schema grows with its size alone: what is twice as deep, wide or numerous costs twice
 //! as much. One table for all that walks, and what does not belong into it below.
 
+mod definitions;
 mod kinds;
 mod samples;
 
