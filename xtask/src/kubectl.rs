@@ -78,6 +78,16 @@ impl Kubectl {
         Ok(String::from_utf8(output.stdout)?)
     }
 
+    /// What it wrote to standard output, whether it succeeds or not.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(crate) fn said(&self, arguments: &[&str]) -> Result<String> {
+        let output =
+            Command::new(&self.program).args(arguments).env("KUBECONFIG", &self.kubeconfig).output()?;
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
     pub(crate) fn inside<'a>(&'a self, namespace: &'a str) -> Inside<'a> {
         Inside { kubectl: self, namespace }
     }

@@ -1,5 +1,5 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask acceptance`,
-//! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask bench`.
+//! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask crds`, `cargo xtask bench`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
 //! leave out.
@@ -7,6 +7,7 @@
 mod acceptance;
 mod bench;
 mod check;
+mod crds;
 mod envtest;
 mod kubectl;
 mod openstack;
@@ -37,6 +38,8 @@ enum Task {
     Operators(operators::Options),
     /// Deploy what the scaffold makes to a real Kubernetes, and write that section of docs/real-kubernetes.md
     Projects(projects::Options),
+    /// Apply a folder of CustomResourceDefinitions twice in both ways, and compare with another cluster if one is given
+    Crds(crds::Options),
     /// Measure a release build, and compare it with a real Kubernetes if one is given
     Bench(bench::Options),
 }
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Task::Acceptance => acceptance::write(),
         Task::Operators(options) => operators::operators(&options),
         Task::Projects(options) => projects::projects(&options),
+        Task::Crds(options) => crds::crds(&options),
         Task::Bench(options) => bench::bench(&options),
     };
     match ran {
