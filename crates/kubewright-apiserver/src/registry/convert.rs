@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use kubewright_store::{Entry, Event, Revision};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -22,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// How many converted entries are kept.
 const MOST_KEPT: usize = 10_000;
 
-/// Entries that webhooks have converted for lists and watches, by version and revision; until a definition changes.
+/// Views of entries that webhooks have converted for lists and watches, by version and revision; until a definition changes.
 #[derive(Default)]
 pub(super) struct Converted(Mutex<BTreeMap<Key, Arc<Entry<Summary>>>>);
 
@@ -34,22 +35,30 @@ impl Converted {
         self.0.lock().get(&(version.to_owned(), entry.revision)).cloned()
     }
 
-    fn keep(&self, version: &str, converted: &Arc<Entry<Summary>>) {
+    /// Keeps views, if what made them `still_holds`.
+    fn keep(&self, version: &str, views: &[Arc<Entry<Summary>>], still_holds: impl Fn() -> bool) {
         let mut kept = self.0.lock();
-        if kept.len() >= MOST_KEPT {
-            kept.clear();
+        if !still_holds() {
+            return;
         }
-        kept.insert((version.to_owned(), converted.revision), Arc::clone(converted));
+        for view in views {
+            if kept.len() >= MOST_KEPT {
+                kept.clear();
+            }
+            kept.insert((version.to_owned(), view.revision), Arc::clone(view));
+        }
     }
 
-    /// Forgets them all.
-    pub(super) fn clear(&self) {
-        self.0.lock().clear();
+    /// Forgets them all with a change of what made them.
+    pub(super) fn forget(&self, change: impl FnOnce()) {
+        let mut kept = self.0.lock();
+        change();
+        kept.clear();
     }
 }
 
 impl Registry {
-    /// An entry in the version of `kind`.
+    /// A view of an entry in the version of `kind`, where somebody has to be asked for it, or else the entry.
     ///
     /// # Errors
     /// 500 when its webhook does not convert it.
@@ -58,8 +67,10 @@ impl Registry {
         kind: &Kind,
         entry: Arc<Entry<Summary>>,
     ) -> Result<Arc<Entry<Summary>>, ApiError> {
-        let Some((versions, webhook)) = converter(kind) else { return Ok(entry) };
-        let mut viewed = self.views(kind, versions, webhook, std::slice::from_ref(&entry)).await?;
+        if !encode::is_to_be_converted(kind, &entry) {
+            return Ok(entry);
+        }
+        let mut viewed = self.views(kind, std::slice::from_ref(&entry)).await?;
         Ok(viewed.pop().unwrap_or(entry))
     }
 
@@ -72,19 +83,22 @@ impl Registry {
         kind: &Kind,
         mut entries: Vec<Arc<Entry<Summary>>>,
     ) -> Result<Vec<Arc<Entry<Summary>>>, ApiError> {
-        let Some((versions, webhook)) = converter(kind) else { return Ok(entries) };
         let mut asked = Vec::new();
         for (at, entry) in entries.iter_mut().enumerate() {
-            match self.converted.get(&kind.version, entry) {
-                _ if encode::stored_version(&entry.bytes) == kind.version => {}
-                Some(known) => *entry = known,
-                None => asked.push(at),
+            if encode::is_to_be_converted(kind, entry) {
+                match self.converted.get(&kind.version, entry) {
+                    Some(known) => *entry = known,
+                    None => asked.push(at),
+                }
             }
         }
+        if asked.is_empty() {
+            return Ok(entries);
+        }
         let unknown: Vec<_> = asked.iter().map(|at| Arc::clone(&entries[*at])).collect();
-        let viewed = self.views(kind, versions, webhook, &unknown).await?;
-        for (at, view) in asked.into_iter().zip(viewed) {
-            self.converted.keep(&kind.version, &view);
+        let views = self.views(kind, &unknown).await?;
+        self.converted.keep(&kind.version, &views, || self.serves(kind));
+        for (at, view) in asked.into_iter().zip(views) {
             entries[at] = view;
         }
         Ok(entries)
@@ -141,45 +155,58 @@ impl Registry {
         }))
     }
 
+    /// What the answer to a write is that is not done: the object as it would be read after it was stored
+    /// (`k8s.io/apiserver/pkg/registry/generic/registry/dryrun.go`, `copyInto`).
+    ///
+    /// # Errors
+    /// 500 when its webhook does not convert it.
+    pub(super) async fn as_read_back(&self, kind: &Kind, object: Value) -> Result<Bytes, ApiError> {
+        let Some(custom) = &kind.custom else { return Ok(encode::bytes(kind, &object)) };
+        let versions = &custom.versions;
+        let mut object = self.in_storage_version(kind, object).await?;
+        versions.store(&mut object);
+        if converter(kind).is_some() && kind.version != versions.storage() {
+            versions.read(versions.storage(), false, &mut object);
+            object = self.in_version(kind, &object).await?.unwrap_or(object);
+        } else {
+            versions.read(&kind.version, false, &mut object);
+        }
+        Ok(encode::bytes(kind, &object))
+    }
+
+    /// Whether this is a kind as it is served now.
+    fn serves(&self, kind: &Kind) -> bool {
+        let kinds = self.kinds.load();
+        kinds.get(&kind.group, &kind.version, &kind.plural).is_some_and(|now| std::ptr::eq(&**now, kind))
+    }
+
+    /// Views of entries that a webhook has to be asked for.
     async fn views(
         &self,
         kind: &Kind,
-        versions: &Versions,
-        webhook: &Webhook,
         entries: &[Arc<Entry<Summary>>],
     ) -> Result<Vec<Arc<Entry<Summary>>>, ApiError> {
-        let mut views: Vec<_> = entries.to_vec();
-        let mut asked = Vec::new();
-        let mut objects = Vec::new();
-        for (at, entry) in entries.iter().enumerate() {
-            let stored = encode::stored_version(&entry.bytes);
-            if stored == kind.version {
-                continue;
-            }
+        let Some((versions, webhook)) = converter(kind) else { return Ok(entries.to_vec()) };
+        let mut objects = Vec::with_capacity(entries.len());
+        for entry in entries {
             encode::readable(kind, entry)?;
-            let mut object: Value = serde_json::from_slice(&entry.bytes).unwrap_or_default();
-            versions.read(stored, entry.revision, &mut object);
+            let mut object = encode::in_own_version(versions, entry);
             // What is stored has no version of its own: it is put in when it is read.
             object::set_meta(&mut object, "resourceVersion", None);
             objects.push(object);
-            asked.push(at);
-        }
-        if objects.is_empty() {
-            return Ok(views);
         }
         let converted = self.ask(webhook, &kind.api_version(), &objects).await?;
-        for (at, mut object) in asked.into_iter().zip(converted) {
+        let view = |(entry, mut object): (&Arc<Entry<Summary>>, Value)| {
             versions.fit(&kind.version, &mut object);
-            let entry = &views[at];
             object::set_meta(&mut object, "resourceVersion", Some(entry.revision.0.to_string().into()));
-            views[at] = Arc::new(Entry {
+            Arc::new(Entry {
                 key: entry.key.clone(),
                 bytes: encode::bytes(kind, &object),
                 revision: entry.revision,
-                tag: Arc::clone(&entry.tag),
-            });
-        }
-        Ok(views)
+                tag: Arc::new(Summary::of_view(kind, &object)),
+            })
+        };
+        Ok(entries.iter().zip(converted).map(view).collect())
     }
 
     /// Asks a webhook for objects in another version.

@@ -190,7 +190,7 @@ impl Registry {
             return if there {
                 Err(ApiError::already_exists(kind, &name))
             } else {
-                Ok(encode::bytes(kind, &object))
+                self.as_read_back(kind, object).await
             };
         }
         if !object::resource_version(&object).is_empty() {

@@ -150,10 +150,10 @@ impl Registry {
         }
     }
 
-    /// These are all kinds from now on. What was converted for others is forgotten.
+    /// These are all kinds from now on. What was converted for others is forgotten, and no more of it is kept.
     fn set_kinds(&self, kinds: impl IntoIterator<Item = Arc<Kind>>) {
-        self.converted.clear();
-        self.kinds.store(Arc::new(Kinds::of(kinds)));
+        let kinds = Arc::new(Kinds::of(kinds));
+        self.converted.forget(|| self.kinds.store(kinds));
     }
 
     /// The kinds that a definition makes that is about to be committed.
@@ -174,7 +174,6 @@ impl Registry {
         let versions = Versions::of(
             definition,
             made_before.map(|custom| &*custom.versions),
-            self.store.revision(),
             &self.stored_versions(definition),
         );
         let mut made = definition::kinds(definition, &Arc::new(versions));

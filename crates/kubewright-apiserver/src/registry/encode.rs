@@ -14,20 +14,31 @@ use serde_json::{Map, Value, json};
 use super::summary::Summary;
 use crate::cost;
 use crate::error::ApiError;
-use crate::kinds::{Kind, rules::convert};
-use crate::schema::definition::Reading;
+use crate::kinds::{Custom, Kind, rules::convert};
+use crate::schema::definition::{Reading, Versions};
 
-/// The value of a stored entry in the version of `kind`.
+/// The value of an entry in the version of `kind`: of a view of it where [`is_to_be_converted`] holds of it.
 #[must_use]
 pub fn value(kind: &Kind, entry: &Entry<Summary>) -> Value {
     cost::steps(entry.bytes.len());
     let mut value: Value = serde_json::from_slice(&entry.bytes).unwrap_or_default();
+    if entry.tag.is_view() {
+        return value;
+    }
     if let Some(custom) = &kind.custom {
-        custom.versions.read(&kind.version, entry.revision, &mut value);
+        custom.versions.read(&kind.version, is_as_read(custom, entry), &mut value);
     } else if !kind.is_storage() {
         convert::from_storage(&kind.group, &kind.version, &kind.plural, &mut value);
         set_type(kind, &mut value);
     }
+    value
+}
+
+/// The value of a stored custom object in the version that it is stored in.
+pub(super) fn in_own_version(versions: &Versions, entry: &Entry<Summary>) -> Value {
+    let mut value: Value = serde_json::from_slice(&entry.bytes).unwrap_or_default();
+    let stored = stored_version(&entry.bytes);
+    versions.read(stored, entry.tag.is_as_read(versions, stored), &mut value);
     value
 }
 
@@ -121,8 +132,12 @@ pub fn object(kind: &Kind, entry: &Entry<Summary>) -> Bytes {
     let Some(custom) = &kind.custom else {
         return if kind.is_storage() { entry.bytes.clone() } else { bytes(kind, &value(kind, entry)) };
     };
+    if entry.tag.is_view() {
+        return entry.bytes.clone();
+    }
     // Objects stay stored in the version that was the storage version when they were written.
-    match custom.versions.reading(stored_version(&entry.bytes), &kind.version, entry.revision) {
+    let stored = stored_version(&entry.bytes);
+    match custom.versions.reading(stored, &kind.version, is_as_read(custom, entry)) {
         Reading::AsStored => entry.bytes.clone(),
         Reading::Renamed => with_head(&head(&kind.kind, &kind.api_version()), body(&entry.bytes)),
         Reading::Remade => bytes(kind, &value(kind, entry)),
@@ -175,11 +190,34 @@ pub fn stored_version(bytes: &[u8]) -> &str {
     text.trim_end_matches("\",").rsplit(['/', '"']).next().unwrap_or_default()
 }
 
-/// Whether an entry is in another version than its kind is stored in today, so that any write makes other bytes of it
+/// Whether a webhook has to be asked for an entry in the version of `kind`.
+pub(super) fn is_to_be_converted(kind: &Kind, entry: &Entry<Summary>) -> bool {
+    let by_webhook = kind.custom.as_ref().is_some_and(|custom| custom.versions.webhook().is_some());
+    by_webhook && !entry.tag.is_view() && stored_version(&entry.bytes) != kind.version
+}
+
+/// Whether stored bytes are what is read of them in their own version.
+pub(super) fn is_as_read(custom: &Custom, entry: &Entry<Summary>) -> bool {
+    entry.tag.is_as_read(&custom.versions, stored_version(&entry.bytes))
+}
+
+/// Whether a write of what was read of a stored entry may make other bytes of it: it is stored in another version than objects
+/// are today, or something was read that is not stored.
+pub(super) fn is_outdated(kind: &Kind, entry: &Entry<Summary>) -> bool {
+    kind.custom.as_ref().is_some_and(|custom| {
+        stored_version(&entry.bytes) != custom.versions.storage() || !is_as_read(custom, entry)
+    })
+}
+
+/// Whether a draft makes the bytes that are stored: a write of it is none
 /// (`k8s.io/apiserver/pkg/storage/etcd3/store.go`, `GuaranteedUpdate`).
-#[must_use]
-pub fn is_outdated(kind: &Kind, entry: &Entry<Summary>) -> bool {
-    kind.custom.as_ref().is_some_and(|custom| stored_version(&entry.bytes) != custom.versions.storage())
+pub(super) fn is_stored_as(draft: &Draft<Summary>, entry: &Entry<Summary>) -> bool {
+    let Some((before, after)) = draft.revision_at.and_then(|at| draft.bytes.split_at_checked(at)) else {
+        return false;
+    };
+    let stored = entry.bytes.strip_prefix(before);
+    let stored = stored.and_then(|rest| rest.strip_prefix(entry.revision.0.to_string().as_bytes()));
+    stored == Some(after)
 }
 
 /// An entry's bytes as an item of a list: built-in kinds leave `kind` and `apiVersion` to the list.
@@ -277,6 +315,20 @@ mod tests {
             br#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"1"}"#
         ));
         assert_eq!(value(kind, &entry)["data"]["a"], decoy);
+    }
+
+    #[tokio::test]
+    async fn a_draft_of_what_is_stored_is_known_for_it() {
+        let kinds = Kinds::built_in();
+        let kind = kinds.get("", "v1", "configmaps").expect("a built-in kind");
+        let object = json!({"metadata": {"name": "a"}, "data": {"a": "b"}});
+        let entry = stored(kind, object.clone()).await;
+        assert!(is_stored_as(&draft(kind, value(kind, &entry)), &entry));
+        for (pointer, changed) in [("/data/a", "c"), ("/metadata/name", "b")] {
+            let mut other = object.clone();
+            *other.pointer_mut(pointer).expect("it is there") = changed.into();
+            assert!(!is_stored_as(&draft(kind, other), &entry), "{pointer}");
+        }
     }
 
     #[tokio::test]

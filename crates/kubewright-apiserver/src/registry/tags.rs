@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kubewright_store::{Name, Revision, Stored};
+use kubewright_store::{Name, Stored};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -40,7 +40,7 @@ fn defined<'a>(values: impl Fn(&str) -> Vec<&'a [u8]>) -> Vec<Arc<Kind>> {
         .flat_map(|kind| values(&kind.collection))
         .filter_map(|bytes| serde_json::from_slice::<Value>(bytes).ok())
         .flat_map(|definition| {
-            let versions = Versions::of(&definition, None, Revision(0), &BTreeSet::new());
+            let versions = Versions::of(&definition, None, &BTreeSet::new());
             definition::kinds(&definition, &Arc::new(versions))
         });
     custom.map(Arc::new).collect()

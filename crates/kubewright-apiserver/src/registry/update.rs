@@ -233,8 +233,7 @@ impl Registry {
     ) -> Result<Option<Bytes>, ApiError> {
         let epoch = self.epochs.now();
         let stored = self.entry(call)?;
-        let is_outdated = encode::is_outdated(call.kind, &stored);
-        let entry = self.viewed(call.kind, stored).await?;
+        let entry = self.viewed(call.kind, Arc::clone(&stored)).await?;
         let current = encode::value(call.kind, &entry);
         let shown = step.view().map(|view| view.of(&current));
         let review = Review {
@@ -274,18 +273,24 @@ impl Registry {
             let shown = step.view().map(|view| view.of(&next));
             admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
         }
-        // What is stored in another version is written although nothing changes: so objects are moved to the storage version.
-        if next == current && !is_outdated {
+        let same = next == current;
+        if same && !encode::is_outdated(call.kind, &stored) {
             return Ok(Some(encode::object(call.kind, &entry)));
         }
         if options.dry_run {
-            return Ok(Some(encode::bytes(call.kind, &next)));
+            return self.as_read_back(call.kind, next).await.map(Some);
         }
         let before = addresses_of(call.kind, &current);
-        let now =
-            if is_finished(call.kind, &next) { BTreeSet::new() } else { addresses_of(call.kind, &next) };
-        let stored = self.in_storage_version(call.kind, next).await?;
-        match self.commit_next(epoch, call, &entry, stored).await? {
+        let goes = is_finished(call.kind, &next);
+        let now = if goes { BTreeSet::new() } else { addresses_of(call.kind, &next) };
+        let draft = encode::draft(call.kind, self.in_storage_version(call.kind, next).await?);
+        // What would be stored in other words is written although nothing changes: so objects are moved to the storage version,
+        // and keep the defaults of today.
+        if same && !goes && encode::is_stored_as(&draft, &stored) {
+            return Ok(Some(encode::object(call.kind, &entry)));
+        }
+        let change = if goes { store::Change::Delete(draft) } else { store::Change::Put(draft) };
+        match self.commit_next(epoch, call, &entry, change).await? {
             Some(entry) => {
                 self.addresses_changed(call.namespace, call.name, &before, &now).await;
                 let entry = self.viewed(call.kind, entry).await?;
@@ -336,12 +341,10 @@ impl Registry {
         epoch: Epoch,
         call: Call<'_>,
         entry: &Entry<Summary>,
-        next: Value,
+        change: store::Change<Summary>,
     ) -> Result<Option<Arc<Entry<Summary>>>, ApiError> {
         let kind = call.kind;
-        let goes = is_finished(kind, &next);
-        let draft = encode::draft(kind, next);
-        let change = if goes { store::Change::Delete(draft) } else { store::Change::Put(draft) };
+        let goes = matches!(change, store::Change::Delete(_));
         let expect = Expect::At(entry.revision);
         let Some(entry) = self.commit(epoch, kind, &call.key(), expect, change).await? else {
             return Ok(None);

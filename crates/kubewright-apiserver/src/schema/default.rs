@@ -67,6 +67,32 @@ fn element(node: &Node, value: &mut Value) {
     set(node, value);
 }
 
+/// Whether nothing is left to do for [`drop_nulls`] and [`set`].
+pub(super) fn is_done(node: &Node, value: &Value) -> bool {
+    let node = node.target();
+    match value {
+        Value::Object(fields) => {
+            let mut known = node.properties.iter();
+            known.all(|(name, field)| field.default.is_none() || fields.contains_key(&**name))
+                && fields.iter().all(|(name, value)| {
+                    match (node.properties.get(name.as_str()), &node.additional) {
+                        (Some(field), _) | (None, Additional::Of(field)) => is_done_in(field, value),
+                        _ => true,
+                    }
+                })
+        }
+        Value::Array(list) => match &node.items {
+            Some(items) => list.iter().all(|one| is_done_in(items, one)),
+            None => true,
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+fn is_done_in(node: &Node, value: &Value) -> bool {
+    if value.is_null() { node.nullable } else { is_done(node, value) }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -113,6 +139,34 @@ mod tests {
             json!({"text": "", "list": [], "inner": {"a": "i", "b": "x"}, "absent": {"a": "i"},
                 "items": [{"proto": "TCP"}, {"proto": "UDP"}], "map": {"k": {"v": 1}, "l": {"v": 2}}, "nullable": "nd"})
         );
+    }
+
+    #[test]
+    fn what_has_its_defaults_is_known_without_setting_them() {
+        let schema = schema();
+        let node = structural::node(&schema);
+        let whole = defaulted(&schema, json!({}));
+        assert!(is_done(&node, &whole));
+        for (path, change) in [
+            ("", json!({})),
+            ("/inner", json!({})),
+            ("/plain", Value::Null),
+            ("/text", Value::Null),
+            ("/absent", json!({})),
+            ("/items", json!([{"proto": "UDP"}, {}])),
+            ("/map", json!({"k": {}})),
+        ] {
+            let mut lacking = whole.clone();
+            match (path.strip_prefix('/'), lacking.as_object_mut()) {
+                (Some(field), Some(fields)) => drop(fields.insert(field.to_owned(), change)),
+                _ => lacking = change,
+            }
+            assert!(!is_done(&node, &lacking), "{lacking}");
+        }
+        assert!(is_done(
+            &node,
+            &defaulted(&schema, json!({"nullable": null, "unknown": null, "items": [{}]}))
+        ));
     }
 
     #[test]

@@ -133,6 +133,11 @@ impl Schema {
         default::set(&self.root, object);
     }
 
+    /// Whether [`Schema::default`] leaves an object as it is. Of an odd one it is not said, though it does: nulls in lists.
+    pub(crate) fn is_defaulted(&self, object: &Value) -> bool {
+        default::is_done(&self.root, object)
+    }
+
     /// Makes an object that was written under another schema one of this schema: what is unknown goes, and so do nulls that
     /// the schema does not allow.
     pub(crate) fn conform(&self, object: &mut Value) {

@@ -149,6 +149,13 @@ proptest! {
     }
 
     #[test]
+    fn what_is_said_to_have_its_defaults_gets_no_more(schema in custom(), object in json()) {
+        let mut after = object.clone();
+        schema.default(&mut after);
+        prop_assert!(!schema.is_defaulted(&object) || after == object, "{} becomes {}", object, after);
+    }
+
+    #[test]
     fn any_object_can_be_validated(schema in custom(), mut object in json(), old in json()) {
         schema.default(&mut object);
         let _ = schema.value_errors(whole(&object, Some(&old)));

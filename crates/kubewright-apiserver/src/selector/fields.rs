@@ -63,6 +63,22 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
+    /// Whether an object's name and namespace are all that counts.
+    #[must_use]
+    pub fn is_of_names(&self) -> bool {
+        self.0.iter().all(|term| matches!(term.field.as_str(), NAME | NAMESPACE))
+    }
+
+    /// Whether an object of that name and namespace may be selected, whatever its other fields.
+    #[must_use]
+    pub fn may_match(&self, namespace: &str, name: &str) -> bool {
+        self.0.iter().all(|term| match term.field.as_str() {
+            NAME => (name == term.value) == term.equal,
+            NAMESPACE => (namespace == term.value) == term.equal,
+            _ => true,
+        })
+    }
+
     /// Whether an object whose fields `field` tells is selected; a field that it does not have is empty.
     pub fn matches<'a>(&self, field: impl Fn(&str) -> &'a str) -> bool {
         self.0.iter().all(|term| (field(&term.field) == term.value) == term.equal)
@@ -245,6 +261,13 @@ impl Selectable {
         Self { sources: names.iter().map(|field| Source::of(kind, field)).collect(), names }
     }
 
+    /// Those of a version of a custom kind, by their JSON paths without the leading dot.
+    #[must_use]
+    pub fn custom(paths: impl IntoIterator<Item = String>) -> Self {
+        let names: Box<[String]> = paths.into_iter().collect();
+        Self { sources: names.iter().map(|path| Source::at(&[path], "")).collect(), names }
+    }
+
     /// What they are called, as in [`supported_fields`].
     #[must_use]
     pub fn names(&self) -> &[String] {
@@ -275,6 +298,10 @@ impl Source {
             ("Event", _) => (&[field, &regarding], ""),
             _ => (&[field], ""),
         };
+        Self::at(paths, default)
+    }
+
+    fn at(paths: &[&str], default: &'static str) -> Self {
         let paths = paths.iter().filter_map(|path| Path::parse(&format!(".{path}")).ok()).collect();
         Self { paths, default }
     }

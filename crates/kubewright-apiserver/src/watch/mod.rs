@@ -153,6 +153,7 @@ impl Watch {
             self.cursor = None;
             return;
         };
+        self.selection.renew(&registry.kinds());
         match registry.viewed_events(self.selection.kind(), events).await {
             Ok(events) => {
                 for event in events {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use kubewright_store::{Entry, Event, Happening};
 
 use super::{Lines, under_version};
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Kinds};
 use crate::registry::{Call, ListOptions, Summary, encode};
 
 /// The objects that a watch is about.
@@ -26,6 +26,17 @@ impl Selection {
     /// The kind of the objects, in the version asked for.
     pub(super) fn kind(&self) -> &Kind {
         &self.kind
+    }
+
+    /// From now on objects are shown as their definition has them now. (kube-apiserver ends the watches of a definition that
+    /// changes.)
+    pub(super) fn renew(&mut self, kinds: &Kinds) {
+        let kind = &self.kind;
+        if let Some(now) =
+            kinds.get(&kind.group, &kind.version, &kind.plural).filter(|_| kind.custom.is_some())
+        {
+            self.kind = Arc::clone(now);
+        }
     }
 
     pub(super) fn matches(&self, entry: &Entry<Summary>) -> bool {

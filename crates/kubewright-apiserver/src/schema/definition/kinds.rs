@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::versions::selectable_path;
 use super::{Versions, flag, list, part, text, texts, versions};
 use crate::kinds::{Custom, CustomParts, Kind, ScalePaths, Scope, Subresource};
 use crate::table::Columns;
@@ -49,9 +50,7 @@ fn kind(definition: &Value, version: &Value, all: &Arc<Versions>) -> Option<Kind
             deprecation: deprecation(definition, version),
             terminating: list(&definition["status"], "conditions")
                 .any(|one| text(one, "type") == "Terminating" && text(one, "status") == "True"),
-            selectable_fields: list(version, "selectableFields")
-                .map(|field| text(field, "jsonPath").trim_start_matches('.').to_owned())
-                .collect(),
+            selectable_fields: list(version, "selectableFields").map(selectable_path).collect(),
             ..Custom::default()
         },
     }))

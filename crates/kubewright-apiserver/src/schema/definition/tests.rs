@@ -633,7 +633,7 @@ fn deep_schemas_have_an_answer() {
 /// The kinds of a definition that is new.
 fn made_of(definition: &Value) -> Vec<crate::kinds::Kind> {
     let none = std::collections::BTreeSet::new();
-    kinds(definition, &Versions::of(definition, None, kubewright_store::Revision(0), &none).into())
+    kinds(definition, &Versions::of(definition, None, &none).into())
 }
 
 mod properties {

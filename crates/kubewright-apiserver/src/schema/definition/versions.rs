@@ -4,14 +4,16 @@
 //! `crdConversionRESTOptionsGetter`): what is stored is pruned and defaulted by today's schema of its own version; what is
 //! converted is pruned by the schema of the version that it is wanted in, and gets no defaults of it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use kubewright_store::Revision;
 use serde_json::Value;
 
 use super::super::Schema;
 use super::super::conversion::Webhook;
-use super::{storage_version, text, versions};
+use super::{list, storage_version, text, versions};
+use crate::selector::Selectable;
 
 /// All versions of a definition, served or not.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +29,9 @@ pub struct Versions {
 #[derive(Clone, Debug)]
 struct Version {
     schema: Schema,
-    /// Objects that were written up to this revision may not be as the schema has them.
-    since: Revision,
+    /// The fields that selectors may name. It stands for the schema too: when that changes, this is another one, so that
+    /// objects whose tags hold it are known to have been read by the schema of today.
+    selectable: Arc<Selectable>,
 }
 
 /// What has to be done with stored bytes before they are an object of the version asked for.
@@ -43,21 +46,26 @@ pub enum Reading {
 }
 
 impl Versions {
-    /// The versions of a definition at revision `now`. What stays as it was `before` is taken over. `stored` are the versions
-    /// in which there are objects.
+    /// The versions of a definition. What stays as it was `before` is taken over. `stored` are the versions in which there
+    /// are objects.
     #[must_use]
-    pub fn of(definition: &Value, before: Option<&Self>, now: Revision, stored: &BTreeSet<String>) -> Self {
+    pub fn of(definition: &Value, before: Option<&Self>, stored: &BTreeSet<String>) -> Self {
         let mut all: BTreeMap<String, Version> = BTreeMap::new();
         for version in versions(definition) {
             let name = text(version, "name");
             let source = &version["schema"]["openAPIV3Schema"];
+            let fields = || list(version, "selectableFields").map(selectable_path);
             let known = before.and_then(|before| before.all.get(name));
+            let known = known.filter(|known| known.selectable.names().iter().cloned().eq(fields()));
             let version = match known.filter(|known| known.schema.is_of(source)) {
                 Some(known) => known.clone(),
                 None => {
                     let twin = all.values().find(|other| other.schema.is_of(source));
                     let schema = twin.map(|twin| twin.schema.clone());
-                    Version { schema: schema.unwrap_or_else(|| Schema::custom(source)), since: now }
+                    Version {
+                        schema: schema.unwrap_or_else(|| Schema::custom(source)),
+                        selectable: Arc::new(Selectable::custom(fields())),
+                    }
                 }
             };
             all.insert(name.to_owned(), version);
@@ -96,38 +104,60 @@ impl Versions {
         self.webhook.as_ref()
     }
 
-    /// What has to be done with an object that is stored in one version and wanted in another.
+    /// The fields by which the tags of stored objects tell them apart: those of the version that is stored.
     #[must_use]
-    pub fn reading(&self, stored: &str, wanted: &str, revision: Revision) -> Reading {
-        let conforms = self.all.get(stored).is_some_and(|version| revision > version.since);
-        match (conforms, stored == wanted) {
+    pub fn selectable(&self) -> Arc<Selectable> {
+        self.all.get(&self.storage).map(|version| Arc::clone(&version.selectable)).unwrap_or_default()
+    }
+
+    /// Whether an object that is stored in a version was judged by the schema that this version has today, when these were
+    /// the fields that its tag told.
+    #[must_use]
+    pub fn is_current(&self, stored: &str, judged: &Arc<Selectable>) -> bool {
+        self.all.get(stored).is_some_and(|version| Arc::ptr_eq(&version.selectable, judged))
+    }
+
+    /// What has to be done with an object that is stored in one version and wanted in another; `as_read` when its bytes are
+    /// what the schema of today reads of them.
+    #[must_use]
+    pub fn reading(&self, stored: &str, wanted: &str, as_read: bool) -> Reading {
+        match (as_read, stored == wanted) {
             (true, true) => Reading::AsStored,
             (true, false) if self.uniform => Reading::Renamed,
             _ => Reading::Remade,
         }
     }
 
-    /// Makes an object that was stored at `revision`, in the version that it says, one of the version `wanted`.
-    pub fn read(&self, wanted: &str, revision: Revision, object: &mut Value) {
+    /// Makes an object that was stored, in the version that it says, one of the version `wanted`.
+    pub fn read(&self, wanted: &str, as_read: bool, object: &mut Value) {
         let stored = version_of(object).to_owned();
-        if let Some(version) = self.all.get(&stored)
-            && revision <= version.since
-        {
-            version.schema.conform(object);
-            version.schema.default(object);
+        if let (false, Some(schema)) = (as_read, self.schema(&stored)) {
+            schema.conform(object);
+            schema.default(object);
         }
         if stored != wanted {
             self.rename(wanted, object);
         }
     }
 
-    /// Makes an object one of the version that is stored, as it will be when it is read.
+    /// Makes an object one of the version that is stored. What it lacks by the defaults of that version is not stored with
+    /// it: it gets those of the day on which it is read.
     pub fn store(&self, object: &mut Value) {
         if version_of(object) != self.storage || self.webhook.is_some() {
             self.rename(&self.storage, object);
-            if let (false, Some(schema)) = (self.uniform, self.schema(&self.storage)) {
-                schema.default(object);
+        }
+    }
+
+    /// What will be read of an object that is about to be stored; borrowed where that is the object itself.
+    #[must_use]
+    pub fn as_read<'a>(&self, stored: &'a Value) -> Cow<'a, Value> {
+        match self.schema(&self.storage) {
+            Some(schema) if !schema.is_defaulted(stored) => {
+                let mut read = stored.clone();
+                schema.default(&mut read);
+                Cow::Owned(read)
             }
+            _ => Cow::Borrowed(stored),
         }
     }
 
@@ -146,6 +176,11 @@ impl Versions {
             schema.conform(object);
         }
     }
+}
+
+/// The path of one of `selectableFields`, without the leading dot.
+pub(super) fn selectable_path(field: &Value) -> String {
+    text(field, "jsonPath").trim_start_matches('.').to_owned()
 }
 
 /// The version that an object says, without its group.
