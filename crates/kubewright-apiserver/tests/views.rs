@@ -3,7 +3,7 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -79,11 +79,14 @@ impl Gate {
 #[derive(Default)]
 struct Converter {
     fails: AtomicBool,
+    /// How many reviews it was asked for.
+    asked: AtomicUsize,
     gate: Arc<Gate>,
 }
 
 impl Local for Converter {
     fn call(&self, request: &Request<Bytes>) -> Option<BoxFuture<'static, Response<Bytes>>> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let mut review: Value = serde_json::from_slice(request.body()).expect("a review");
         let wanted = review["request"]["desiredAPIVersion"].take();
         let mut objects = review["request"]["objects"].take();
@@ -147,12 +150,119 @@ fn names_of(list: &Value) -> Vec<String> {
     items.map(|item| item["metadata"]["name"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
+async fn move_to(api: &Api, name: &str, host_port: &str) -> Value {
+    api.patch(&format!("{V1}/{name}"), "merge", json!({"hostPort": host_port})).await.expect(200)
+}
+
 fn version(object: &Value) -> &str {
     object["metadata"]["resourceVersion"].as_str().unwrap_or_default()
 }
 
+#[tokio::test(start_paused = true)]
+async fn selectors_look_at_the_version_asked_for() {
+    let (api, _) = three_ends().await;
+    for (path, expected) in [
+        (format!("{V2}?fieldSelector=host%3Dhost1"), &["a", "b"][..]),
+        (format!("{V2}?fieldSelector=host!%3Dhost1"), &["c"]),
+        (format!("{V2}?fieldSelector=host%3Dhost1,port%3D80"), &["a"]),
+        (format!("{V2}?fieldSelector=host%3Dhost1,metadata.name%3Db"), &["b"]),
+        (format!("{V1}?fieldSelector=hostPort%3Dhost1:80"), &["a"]),
+        (format!("{V1}?fieldSelector=hostPort!%3Dhost1:80"), &["b", "c"]),
+        (format!("{V2}?labelSelector=shown%3Dv2"), &["a", "b", "c"]),
+        (format!("{V1}?labelSelector=shown%3Dv2"), &[]),
+    ] {
+        assert_eq!(names(&api, &path).await, expected, "{path}");
+    }
+    // It is the same for what is written in the version that is stored.
+    move_to(&api, "c", "host1:1").await;
+    assert_eq!(names(&api, &format!("{V2}?fieldSelector=host%3Dhost1")).await, ["a", "b", "c"]);
+    assert_eq!(names(&api, &format!("{V1}?fieldSelector=hostPort%3Dhost1:1")).await, ["c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_are_full_of_what_is_selected_in_the_version_asked_for() {
+    let (api, converter) = three_ends().await;
+    let mut seen = Vec::new();
+    let mut token = String::new();
+    let before = converter.asked.load(Ordering::Relaxed);
+    loop {
+        let path = format!("{V2}?fieldSelector=port%3D80&limit=1&continue={token}");
+        let page = api.get(&path).await.expect(200);
+        assert_eq!(page["metadata"].get("remainingItemCount"), None, "nobody has counted what is selected");
+        seen.push(names_of(&page));
+        token = page["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+        if token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(seen, [["a"], ["c"]]);
+    assert_eq!(converter.asked.load(Ordering::Relaxed), before + 1, "what is known is not asked again");
+    // More is said to be there when there are more objects, whether they are selected or not.
+    let page = api.get(&format!("{V2}?fieldSelector=host%3Dhost1&limit=2")).await.expect(200);
+    assert_eq!(names_of(&page), ["a", "b"]);
+    assert_ne!(page["metadata"]["continue"], "");
+    let single = api.get(&format!("{V2}?fieldSelector=metadata.name%3Da&limit=1")).await.expect(200);
+    assert_eq!((names_of(&single), &single["metadata"]["continue"]), (vec!["a".to_owned()], &json!("")));
+}
+
 async fn watch(api: &Api, query: &str) -> Watch {
     api.watch(&format!("{V2}?watch=true&{query}")).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_follows_what_comes_into_its_selection_and_leaves_it() {
+    let (api, _) = three_ends().await;
+    let list = api.get(V2).await.expect(200);
+    let mut from_start = watch(&api, "fieldSelector=host%3Dhost1").await;
+    let since = format!("fieldSelector=host%3Dhost1&resourceVersion={}", version(&list));
+    let mut from_list = watch(&api, &since).await;
+    for name in ["a", "b"] {
+        from_start.expect("ADDED", name).await;
+    }
+    let moved = move_to(&api, "a", "host3:80").await;
+    move_to(&api, "c", "host1:1").await;
+    move_to(&api, "c", "host1:2").await;
+    api.delete(&format!("{V1}/a")).await.expect(200);
+    api.delete(&format!("{V1}/c")).await.expect(200);
+    for events in [&mut from_start, &mut from_list] {
+        let left = events.expect("DELETED", "a").await;
+        assert_eq!(
+            (&left["host"], version(&left)),
+            (&json!("host1"), version(&moved)),
+            "its last state inside"
+        );
+        assert_eq!(events.expect("ADDED", "c").await["port"], "1");
+        assert_eq!(events.expect("MODIFIED", "c").await["port"], "2");
+        assert_eq!(events.expect("DELETED", "c").await["apiVersion"], "example.com/v2");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_of_many_deletes_what_is_selected_in_the_version_asked_for() {
+    let (api, _) = three_ends().await;
+    let gone = api.delete(&format!("{V2}?fieldSelector=host!%3Dhost1")).await.expect(200);
+    assert_eq!(names_of(&gone), ["c"]);
+    assert_eq!(names(&api, V1).await, ["a", "b"]);
+    api.delete(&format!("{V2}?labelSelector=shown!%3Dv2")).await.expect(200);
+    assert_eq!(names(&api, V1).await, ["a", "b"]);
+    api.delete(&format!("{V1}?fieldSelector=hostPort%3Dhost1:80")).await.expect(200);
+    assert_eq!(names(&api, V1).await, ["b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_webhook_that_fails_deletes_nothing() {
+    let (api, converter) = three_ends().await;
+    converter.fails.store(true, Ordering::Relaxed);
+    let why = "conversion webhook for example.com/v1, Kind=End failed: it is broken";
+    for selector in ["fieldSelector=host!%3Dhost1", "labelSelector=shown!%3Dv2", ""] {
+        let refused = api.delete(&format!("{V2}?{selector}")).await.expect(500);
+        assert_eq!((&refused["message"], &refused["reason"]), (&json!(why), &Value::Null), "{selector}");
+        api.get(&format!("{V2}?{selector}")).await.refused(429, "TooManyRequests");
+    }
+    assert_eq!(names(&api, V1).await, ["a", "b", "c"]);
+    // Nobody has to be asked about the version that is stored.
+    api.delete(&format!("{V1}?fieldSelector=hostPort%3Dhost1:80")).await.expect(200);
+    assert_eq!(names(&api, V1).await, ["b", "c"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use kubewright_store::{Change, CommitError, Conflict, Entry, Expect, Name, Revis
 use serde_json::{Value, json};
 
 use super::waiting::Waiting;
-use super::{Call, DeleteOptions, ListOptions, Registry, Summary, encode, object};
+use super::{Call, DeleteOptions, Registry, Summary, encode, object};
 use crate::authn::User;
 use crate::error::ApiError;
 use crate::field::FieldError;
@@ -205,7 +205,7 @@ impl Registry {
         let stored = made.iter().find(|kind| kind.is_storage()).or(made.first());
         if let Some(kind) = stored.map(|kind| Arc::clone(kind)) {
             let call = Call { kind: &kind, namespace: "", name: "", user: &user };
-            let all = self.find(call, &ListOptions::default()).map(|list| list.entries).unwrap_or_default();
+            let all: Vec<_> = self.snapshot().range(&kind.collection, "", None).cloned().collect();
             for entry in all {
                 let object = encode::value(&kind, &entry);
                 let (namespace, name) = (object::namespace(&object), object::name(&object));

@@ -12,8 +12,7 @@ use super::allocate::addresses_of;
 use super::reset::Epoch;
 use super::update::{is_finished, modified};
 use super::{
-    Call, DeleteOptions, List, ListOptions, Propagation, Registry, Summary, Written, definitions, encode,
-    object,
+    Call, DeleteOptions, ListOptions, Propagation, Registry, Summary, Written, definitions, encode, object,
 };
 use crate::admission::{self, Operation, Options, Review};
 use crate::error::ApiError;
@@ -176,8 +175,7 @@ impl Registry {
         options: &DeleteOptions,
         warnings: &mut Vec<String>,
     ) -> Result<Bytes, ApiError> {
-        let found = self.find(call, list)?;
-        let found = List { entries: self.viewed_all(call.kind, found.entries).await?, ..found };
+        let found = self.find(call, list, |error| error).await?;
         let mut bytes = BytesMut::new();
         bytes.put_slice(found.head().as_bytes());
         for (at, entry) in found.entries.iter().enumerate() {

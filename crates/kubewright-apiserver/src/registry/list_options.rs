@@ -5,12 +5,12 @@ use std::time::Duration;
 use kubewright_store::{Entry, Revision};
 use serde_json::json;
 
-use super::{Call, Summary, summary};
+use super::{Call, Summary, encode, summary};
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::http::request::Query;
 use crate::kinds::Kind;
-use crate::selector::{FieldSelector, LabelSelector};
+use crate::selector::{FieldSelector, LabelSelector, NAME, NAMESPACE};
 
 /// How a list relates to the resource version that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,10 +97,34 @@ impl ListOptions {
         Ok(Self { fields, ..self })
     }
 
-    /// Whether the selectors name an object of `kind`.
+    /// Whether the selectors name an object of `kind`, as that version shows it: where a webhook converts it, this is asked of
+    /// the view that the webhook has made of the entry.
     #[must_use]
     pub fn matches(&self, kind: &Kind, entry: &Entry<Summary>) -> bool {
         self.labels.matches_by(|key| entry.tag.label(key)) && summary::is_selected(&self.fields, kind, entry)
+    }
+
+    /// What [`ListOptions::matches`] will say of a view of an entry, as far as that is known before there is one.
+    pub(super) fn foresees(&self, kind: &Kind, entry: &Entry<Summary>) -> Option<bool> {
+        let by_name = self.labels.is_everything() && self.fields.is_of_names();
+        if by_name || !encode::is_to_be_converted(kind, entry) {
+            return Some(self.matches(kind, entry));
+        }
+        let (namespace, name) = summary::place(entry);
+        (!self.fields.may_match(namespace, name)).then_some(false)
+    }
+
+    /// The name and namespace of the one object that they may name on a first page, where they say both; the namespace may be
+    /// that of the request (`k8s.io/apiserver/pkg/storage/selection_predicate.go`, `MatchesSingle`).
+    pub(super) fn single<'a>(&'a self, call: &Call<'a>) -> Option<(&'a str, &'a str)> {
+        if !call.name.is_empty() {
+            return Some((call.namespace, call.name));
+        }
+        let name = self.fields.exact(NAME).filter(|_| self.continue_token.is_none())?;
+        if !call.kind.namespaced() || !call.namespace.is_empty() {
+            return Some((call.namespace, name));
+        }
+        Some((self.fields.exact(NAMESPACE)?, name))
     }
 
     /// Whether all objects are named.

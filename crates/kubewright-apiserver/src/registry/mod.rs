@@ -28,6 +28,7 @@ mod policies;
 mod read;
 mod reset;
 mod scale;
+mod select;
 mod settings;
 mod summary;
 mod tags;

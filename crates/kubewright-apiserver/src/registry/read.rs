@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::continue_token::{Start, Token};
 use super::list_options::parse_version;
-use super::{Call, ListOptions, Registry, Summary, VersionMatch, encode};
+use super::select::Selected;
+use super::{Call, ListOptions, Registry, Summary, VersionMatch, encode, key};
 use crate::error::ApiError;
 use crate::kinds::Kind;
 
@@ -77,17 +78,20 @@ impl Registry {
         if cached {
             encode::all_readable(call.kind)?;
         }
-        let found = self.find(call, options)?;
-        let viewed = self.viewed_all(call.kind, found.entries).await;
         let refused = |error| if cached { encode::not_cached(call.kind, &error) } else { error };
-        Ok(List { entries: viewed.map_err(refused)?, ..found })
+        self.find(call, options, refused).await
     }
 
-    /// The objects that a list shows, or that go together.
+    /// The objects that a list shows, or that go together; `refused` makes the answer when one of them cannot be read.
     ///
     /// # Errors
     /// As [`Registry::list`].
-    pub(super) fn find(&self, call: Call<'_>, options: &ListOptions) -> Result<List, ApiError> {
+    pub(super) async fn find(
+        &self,
+        call: Call<'_>,
+        options: &ListOptions,
+        refused: impl FnOnce(ApiError) -> ApiError,
+    ) -> Result<List, ApiError> {
         let token = options.continue_token.as_deref().map(Token::read).transpose()?;
         if token.is_some() && options.resource_version.is_some_and(|version| version != Revision(0)) {
             return Err(ApiError::bad_request(
@@ -106,24 +110,17 @@ impl Registry {
             Some(Start::At(key)) => format!("{prefix}{key}"),
             Some(Start::After(_)) | None => String::new(),
         };
-        let only = (!call.name.is_empty()).then(|| call.key());
+        let only = options.single(&call).map(|(namespace, name)| key(namespace, name));
         let mut rest = snapshot
-            .range(&call.kind.collection, &prefix, after.as_deref())
-            .skip_while(|entry| *entry.key < *at);
-        let selected = |entry: &&Arc<Entry<Summary>>| {
-            only.as_ref().is_none_or(|only| *only == entry.key) && options.matches(call.kind, entry)
-        };
-        let mut entries = Vec::new();
-        for entry in rest.by_ref().filter(selected) {
-            encode::readable(call.kind, entry)?;
-            entries.push(Arc::clone(entry));
-            if entries.len() == limit {
-                break;
-            }
-        }
+            .range(&call.kind.collection, only.as_deref().unwrap_or(&prefix), after.as_deref())
+            .skip_while(|entry| *entry.key < *at)
+            .filter(|entry| only.as_ref().is_none_or(|only| *only == entry.key));
+        let most = if limit == 0 { usize::MAX } else { limit };
+        let found = self.select(call.kind, options, &mut rest, most).await;
+        let Selected { entries, looked_further } = found.map_err(refused)?;
         // That there is more means that there are more objects, whether selected or not.
         let mut left = rest.peekable();
-        let more = limit > 0 && entries.len() == limit && left.peek().is_some();
+        let more = entries.len() == most && (looked_further || left.peek().is_some());
         let continue_token = entries.last().filter(|_| more).map(|last| {
             let key = last.key.strip_prefix(prefix.as_str()).unwrap_or(&last.key);
             Token::after(snapshot.revision(), key).write()

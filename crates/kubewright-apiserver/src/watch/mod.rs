@@ -74,10 +74,9 @@ pub async fn open(
         if initial || from_now { snapshot.revision() } else { options.resource_version.unwrap_or_default() };
     let there: Vec<Arc<Entry<Summary>>> = match initial {
         true => {
-            let entries = snapshot.range(&call.kind.collection, &selection.prefix, None);
-            let entries = entries.filter(|entry| selection.matches(entry)).map(Arc::clone).collect();
-            let viewed = registry.viewed_all(call.kind, entries).await;
-            viewed.map_err(|error| encode::not_cached(call.kind, &error))?
+            let mut entries = snapshot.range(&call.kind.collection, &selection.prefix, None);
+            let found = registry.select(call.kind, options, &mut entries, usize::MAX).await;
+            found.map_err(|error| encode::not_cached(call.kind, &error))?.entries
         }
         false => Vec::new(),
     };

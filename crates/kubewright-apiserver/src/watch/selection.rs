@@ -39,7 +39,7 @@ impl Selection {
         }
     }
 
-    pub(super) fn matches(&self, entry: &Entry<Summary>) -> bool {
+    fn matches(&self, entry: &Entry<Summary>) -> bool {
         entry.key.starts_with(&self.prefix) && self.options.matches(&self.kind, entry)
     }
 
