@@ -2,6 +2,11 @@
 //!
 //! What comes is charged by admission; this counts a new or changed quota, and again when something goes. It does not
 //! look at changes of the status: between a charge and the object that was charged for, a count would be too low.
+//!
+//! It counts what the API server has, and not what the caches know: each of these is behind by a time of its own, and what one
+//! of them does not know yet would be missing from the quota for five minutes. First the quota is read, then what it counts,
+//! then its status is swapped: whatever was charged or made before is part of the count, and a charge that comes later makes
+//! the swap fail. The caches only tell when to count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +14,9 @@ use std::time::Duration;
 
 use futures::stream;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, ResourceQuota, Service};
-use kube::core::{DynamicObject, PartialObjectMeta};
+use kube::Api;
+use kube::api::ListParams;
+use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kubewright_apiserver::quota::{self, GroupResource};
 use kubewright_runtime::{
     Change, Context, Controller, Error, Event, Informer, Key, Object, Outcome, Predicate, Reconciler,
@@ -23,6 +30,9 @@ use crate::pod;
 
 /// All is counted again this often (`--resource-quota-sync-period`): charges for what was then not created go.
 const RESYNC: Duration = Duration::from_secs(300);
+/// What a count has changed is looked at again after so long (`--request-timeout`): writes that were admitted before, and were
+/// not there yet, are over by then.
+const SECOND_LOOK: Duration = Duration::from_secs(60);
 /// How soon a resource that nobody serves yet is looked for again.
 const DISCOVERY: Duration = Duration::from_secs(30);
 
@@ -40,7 +50,7 @@ pub(crate) fn controller() -> Controller {
         move |namespace: Option<&String>| keys_in(&quotas, namespace)
     };
     let (of_pod, of_service, of_claim) = (of(&quotas), of(&quotas), of(&quotas));
-    let counter = Counter { quotas, informers: Mutex::default(), keys };
+    let counter = Counter { quotas, followed: Mutex::default(), keys };
     Controller::new("resourcequota-controller", counter)
         .for_kind::<ResourceQuota>()
         .predicate(Predicate::of(|event: &Event<'_, ResourceQuota>| match event {
@@ -78,27 +88,47 @@ fn keys_in(quotas: &Quotas, namespace: Option<&String>) -> Vec<Key> {
 
 struct Counter {
     quotas: Quotas,
-    /// Of the resources that are counted by number only.
-    informers: Mutex<BTreeMap<GroupResource, Informer<Meta>>>,
+    /// The resources that are counted by number only, and what tells of what goes.
+    followed: Mutex<BTreeMap<GroupResource, Followed>>,
     keys: UnboundedSender<Key>,
+}
+
+struct Followed {
+    served: ApiResource,
+    /// It watches as long as it is kept.
+    _informer: Informer<Meta>,
 }
 
 impl Reconciler for Counter {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let namespace = key.namespace.clone().unwrap_or_default();
-        let Some(quota) = ctx.get::<ResourceQuota>(key) else {
+        if ctx.get::<ResourceQuota>(key).is_none() {
             if let Some(keys) = self.quotas.lock().get_mut(&namespace) {
                 keys.remove(key);
             }
             return Ok(Outcome::Done);
-        };
-        self.quotas.lock().entry(namespace.clone()).or_default().insert(key.clone());
-        let (objects, complete) = self.observe(ctx, &quota, &namespace).await?;
-        if let Some(counted) = plan(&quota, &objects, ctx.world().clock.now())? {
-            ctx.update_status(&counted).await?;
         }
-        Ok(Outcome::RequeueAfter(if complete { RESYNC } else { DISCOVERY }))
+        self.quotas.lock().entry(namespace.clone()).or_default().insert(key.clone());
+        let Some(quota) = newest(ctx, &namespace, &key.name).await? else { return Ok(Outcome::Done) };
+        let (objects, complete) = self.observe(ctx, &quota, &namespace).await?;
+        let counted = plan(&quota, &objects, ctx.world().clock.now())?;
+        if let Some(counted) = &counted {
+            ctx.update_status(counted).await?;
+        }
+        Ok(Outcome::RequeueAfter(match (complete, counted) {
+            (false, _) => DISCOVERY,
+            (true, Some(_)) => SECOND_LOOK,
+            (true, None) => RESYNC,
+        }))
     }
+}
+
+/// A quota as the API server has it; `None` when it is gone.
+async fn newest(ctx: &Context, namespace: &str, name: &str) -> Result<Option<ResourceQuota>, Error> {
+    // The controller may list quotas, not get one.
+    let named = ListParams::default().fields(&format!("metadata.name={name}"));
+    let quotas = Api::<ResourceQuota>::namespaced(ctx.client().clone(), namespace);
+    Ok(quotas.list(&named).await?.items.pop())
 }
 
 impl Counter {
@@ -114,11 +144,12 @@ impl Counter {
         let mut complete = true;
         for resource in quota::counted(&hard) {
             let values = match (resource.0.as_str(), resource.1.as_str()) {
-                ("", "pods") => values(&ctx.list::<Pod>(Some(namespace))),
-                ("", "services") => values(&ctx.list::<Service>(Some(namespace))),
-                ("", "persistentvolumeclaims") => values(&ctx.list::<PersistentVolumeClaim>(Some(namespace))),
-                _ => match self.informer(ctx, &resource).await? {
-                    Some(informer) => vec![Value::Null; informer.list(Some(namespace)).len()],
+                ("", "pods") => whole::<Pod>(ctx, namespace).await?,
+                ("", "services") => whole::<Service>(ctx, namespace).await?,
+                ("", "persistentvolumeclaims") => whole::<PersistentVolumeClaim>(ctx, namespace).await?,
+                // What goes from here on is told of, and counted again.
+                _ => match self.follow(ctx, &resource).await? {
+                    Some(followed) => vec![Value::Null; number(ctx, &followed, namespace).await?],
                     None => {
                         complete = false;
                         continue;
@@ -130,18 +161,15 @@ impl Counter {
         Ok((objects, complete))
     }
 
-    /// What watches a resource; `None` while nobody serves it.
-    async fn informer(
-        &self,
-        ctx: &Context,
-        resource: &GroupResource,
-    ) -> Result<Option<Informer<Meta>>, Error> {
-        if let Some(known) = self.informers.lock().get(resource).cloned() {
-            return Ok(Some(known));
+    /// Counts again from now on when an object of a resource goes; the resource as it is served, `None` while nobody does.
+    async fn follow(&self, ctx: &Context, resource: &GroupResource) -> Result<Option<ApiResource>, Error> {
+        if let Some(known) = self.followed.lock().get(resource) {
+            return Ok(Some(known.served.clone()));
         }
         let catalog = Catalog::fetch(ctx.client()).await?;
         let Some(served) = catalog.find_plural(&resource.0, &resource.1) else { return Ok(None) };
-        let informer = ctx.cache().watch::<Meta>(&served.resource);
+        let served = served.resource.clone();
+        let informer = ctx.cache().watch::<Meta>(&served);
         let (quotas, keys) = (Arc::clone(&self.quotas), self.keys.clone());
         informer.subscribe(move |change| {
             if let Change::Deleted(gone) = change {
@@ -151,14 +179,33 @@ impl Counter {
                 }
             }
         });
+        // Who has not seen an object cannot tell that it goes.
         informer.synced().await;
-        self.informers.lock().insert(resource.clone(), informer.clone());
-        Ok(Some(informer))
+        let followed = Followed { served: served.clone(), _informer: informer };
+        self.followed.lock().insert(resource.clone(), followed);
+        Ok(Some(served))
     }
 }
 
-fn values<K: Object>(objects: &[Arc<K>]) -> Vec<Value> {
-    objects.iter().map(|object| json!(**object)).collect()
+/// The objects of a kind in a namespace.
+async fn whole<K: Object>(ctx: &Context, namespace: &str) -> Result<Vec<Value>, Error> {
+    let api = objects(ctx, &ApiResource::erase::<K>(&()), namespace);
+    let found = api.list(&ListParams::default()).await?;
+    Ok(found.items.iter().map(|object| json!(object)).collect())
+}
+
+/// How many objects of a resource there are in a namespace.
+async fn number(ctx: &Context, resource: &ApiResource, namespace: &str) -> Result<usize, Error> {
+    match objects(ctx, resource, namespace).list_metadata(&ListParams::default()).await.map_err(Error::from) {
+        Ok(found) => Ok(found.items.len()),
+        // The kind went away, and its objects with it.
+        Err(error) if error.is_not_found() => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+fn objects(ctx: &Context, resource: &ApiResource, namespace: &str) -> Api<DynamicObject> {
+    Api::namespaced_with(ctx.client().clone(), namespace, resource)
 }
 
 /// The quota with its status as it should be, when it is not.

@@ -13,6 +13,7 @@ mod horizontal_autoscaler;
 mod job_faults;
 mod jobs;
 mod namespaces;
+mod quotas;
 mod rollouts;
 mod scheduling;
 mod service_cidrs;
