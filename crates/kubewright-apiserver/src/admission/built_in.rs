@@ -39,7 +39,6 @@ pub(super) fn mutate(review: &Review<'_>, object: &mut Value) -> Result<(), ApiE
         ("", "persistentvolumes", "") | ("storage.k8s.io", "volumeattributesclasses", "") if creates => {
             protect(review, object);
         }
-        ("certificates.k8s.io", "certificatesigningrequests", _) => certificates::mutate(review, object),
         ("networking.k8s.io", "ingresses", "") if creates && review.asks(Plugin::DefaultIngressClass) => {
             classes::mutate_ingress(review, object);
         }

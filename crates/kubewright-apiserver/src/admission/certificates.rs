@@ -1,11 +1,10 @@
 //! CertificateApproval, CertificateSigning and CertificateSubjectRestriction: who may approve and sign for a signer,
 //! and what a signer never signs (`k8s.io/kubernetes/plugin/pkg/admission/certificates`).
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::refusal::forbidden;
 use super::{Operation, Plugin, Review};
-use crate::authn::User;
 use crate::authz::Attributes;
 use crate::error::ApiError;
 use crate::kinds::rules::certificates::organizations;
@@ -14,35 +13,19 @@ use crate::registry::object;
 const GROUP: &str = "certificates.k8s.io";
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
-/// Fills in what only the server knows: who asks, and when a condition was set
-/// (`k8s.io/kubernetes/pkg/registry/certificates/certificates`, which does it in its strategies).
-pub(super) fn mutate(review: &Review<'_>, request: &mut Value) {
-    match (review.operation, review.subresource, review.old) {
-        (Operation::Create, "", _) => tell_who(review.call.user, request),
-        (Operation::Update, "status" | "approval", Some(old)) => {
-            if review.subresource == "status" {
-                keep_decisions(request, old);
-            }
-            stamp(request, old, &object::time(review.registry.world().clock.now()));
-        }
-        _ => {}
+/// Fills in what only the server knows of a decision: that it was made, and when. Not before everybody else has changed the
+/// request: the controllers believe it (`k8s.io/kubernetes/pkg/registry/certificates/certificates`, which does it in its
+/// strategies).
+pub(super) fn complete(review: &Review<'_>, request: &mut Value) {
+    let (kind, Some(old)) = (review.call.kind, review.old) else { return };
+    if kind.group != GROUP || kind.plural != "certificatesigningrequests" {
+        return;
     }
-}
-
-fn tell_who(user: &User, request: &mut Value) {
-    let spec = object::member_mut(request, "spec");
-    for field in ["username", "uid", "groups", "extra"] {
-        spec.remove(field);
+    if review.subresource == "status" {
+        keep_decisions(request, old);
     }
-    spec.insert("username".into(), user.name.as_str().into());
-    if !user.uid.is_empty() {
-        spec.insert("uid".into(), user.uid.as_str().into());
-    }
-    if !user.groups.is_empty() {
-        spec.insert("groups".into(), json!(user.groups));
-    }
-    if !user.extra.is_empty() {
-        spec.insert("extra".into(), json!(user.extra));
+    if matches!(review.subresource, "status" | "approval") {
+        stamp(request, old, &object::time(review.registry.world().clock.now()));
     }
 }
 

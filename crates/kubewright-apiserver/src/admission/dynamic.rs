@@ -9,8 +9,8 @@ use super::reinvocation::Round;
 use super::webhooks::{self, Webhooks};
 use super::{Operation, Plugin, Review};
 use crate::error::ApiError;
-use crate::kinds::{Kind, Subresource};
-use crate::registry::{DeleteOptions, FieldValidation, Propagation, WriteOptions, body, encode};
+use crate::kinds::Kind;
+use crate::registry::{DeleteOptions, FieldValidation, Propagation, WriteOptions, body, encode, part};
 
 /// What dynamic admission keeps between requests: compiled configurations, and connections to webhooks.
 pub(crate) struct Dynamic {
@@ -33,9 +33,14 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
+    /// Whether something was changed in any of them.
+    pub(super) fn have_changed(&self) -> bool {
+        self.policies.has_changed() || self.webhooks.has_changed()
+    }
+
     /// Whether everybody is to be asked again: once, after a change.
     pub(super) fn one_more(&mut self) -> bool {
-        if self.is_second || !(self.policies.has_changed() || self.webhooks.has_changed()) {
+        if self.is_second || !self.have_changed() {
             return false;
         }
         self.is_second = true;
@@ -43,6 +48,16 @@ impl Rounds {
         self.webhooks.again();
         true
     }
+}
+
+/// Whether there are policies or webhooks that may change objects.
+pub(super) fn may_change(review: &Review<'_>) -> bool {
+    const COLLECTIONS: [&str; 2] = [
+        "admissionregistration.k8s.io/mutatingadmissionpolicies",
+        "admissionregistration.k8s.io/mutatingwebhookconfigurations",
+    ];
+    let snapshot = review.registry.snapshot();
+    COLLECTIONS.iter().any(|collection| snapshot.len(collection) > 0)
 }
 
 /// Lets policies and webhooks change an object, or refuse what is done to it. A deletion has no object to change.
@@ -101,7 +116,7 @@ pub(super) fn warn(warnings: &mut Vec<String>, warning: &str) {
     }
 }
 
-/// What a patch has made of an object of `kind`: typed, pruned and defaulted. The body of a subresource is taken as it is.
+/// What a patch has made of an object of `kind`: typed, pruned and defaulted. The body of a subresource is typed and pruned.
 /// `strict`: fields that a built-in kind does not have are refused.
 ///
 /// # Errors
@@ -112,8 +127,10 @@ pub(super) fn adopt(
     mut value: Value,
     strict: bool,
 ) -> Result<Value, ApiError> {
-    let of_subresource = kind.subresource(review.subresource).and_then(Subresource::body_kind);
-    if of_subresource.is_none() {
+    let with_own_body = kind.subresource(review.subresource).filter(|one| one.body_kind().is_some());
+    if let Some(subresource) = with_own_body {
+        part::retype(subresource, &mut value).map_err(|why| ApiError::internal(&why))?;
+    } else {
         check_type(kind, &value)?;
         encode::set_type(kind, &mut value);
         let unknown = kind.schema().decode(&mut value).map_err(|why| ApiError::internal(&why))?;

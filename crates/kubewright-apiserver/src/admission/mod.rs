@@ -46,7 +46,8 @@ pub use plugins::{Plugin, PluginError, Plugins};
 pub(crate) use policies::type_checking;
 
 use crate::error::ApiError;
-use crate::registry::{Call, Registry, WriteOptions};
+use crate::fields::Managed;
+use crate::registry::{Call, Registry, WriteOptions, body, object};
 
 /// What a write does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +112,8 @@ impl<'a> Review<'a> {
 
 /// Lets every plugin add to a new or changed object (decoded and defaulted, as the client sent it) or refuse it.
 /// Warnings for the client are added to `warnings`. Where a webhook or a policy has changed the object, all are asked
-/// once more, webhooks and policies only if they want to be.
+/// once more, webhooks and policies only if they want to be. What they have made of it in the end is what is asked about:
+/// whether its writer may grant it.
 ///
 /// # Errors
 /// The first refusal.
@@ -121,18 +123,49 @@ pub async fn mutate(
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
     let mut rounds = Rounds::default();
+    let before = dynamic::may_change(review).then(|| object["metadata"].get("managedFields").cloned());
     loop {
         if review.asks(Plugin::NamespaceAutoProvision) {
             provision::admit(review, object).await?;
         }
         built_in::mutate(review, object)?;
-        rbac::admit(review, object)?;
         dynamic::mutate(review, Some(object), &mut rounds, warnings).await?;
         deny::admit(review, object)?;
         if !rounds.one_more() {
-            return Ok(());
+            break;
         }
     }
+    if let Some(owners) = before.filter(|_| rounds.have_changed()) {
+        mend(object, owners, warnings);
+    }
+    settle(review, object)
+}
+
+/// Makes good what webhooks and policies may have broken of metadata, with a warning: who owns which fields (`owners`: as it
+/// was before), and owners that are named twice (`k8s.io/apiserver/pkg/endpoints/handlers`: `fieldmanager/admission.go`,
+/// `dedupOwnerReferencesAndAddWarning`).
+fn mend(object: &mut Value, owners: Option<Value>, warnings: &mut Vec<String>) {
+    if let Err(why) = Managed::decode(object["metadata"].get("managedFields")) {
+        object::set_meta(object, "managedFields", owners);
+        warn(
+            warnings,
+            &format!(
+                ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: {why}"
+            ),
+        );
+    }
+    if object["metadata"]["ownerReferences"].is_array()
+        && let Some(warning) = body::single_owners(object, body::AFTER_ADMISSION)
+    {
+        warn(warnings, &warning);
+    }
+}
+
+/// What kube-apiserver does in front of the storage of a kind, when nobody but the server changes the object any more: what
+/// only the server may say is set, whoever has said something else, and nobody grants what they do not hold.
+fn settle(review: &Review<'_>, object: &mut Value) -> Result<(), ApiError> {
+    certificates::complete(review, object);
+    rbac::admit(review, object)
 }
 
 /// Asks every plugin about an object as it will be committed. Warnings for the client are added to `warnings`.
@@ -155,13 +188,20 @@ pub async fn validate(
 /// Asks about a connection with these options. Warnings for the client are added to `warnings`.
 ///
 /// # Errors
-/// The first refusal.
+/// The first refusal. 500 when the options are changed: what is done is what the client asked for, and nobody is to admit
+/// something else. (kube-apiserver connects with the changed ones.)
 pub async fn admit_connection(
     review: &Review<'_>,
     options: &mut Value,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
+    let asked_for = options.clone();
     dynamic::mutate(review, Some(options), &mut Rounds::default(), warnings).await?;
+    if *options != asked_for {
+        let why =
+            "the options of the connection were changed by admission, which this API server does not support";
+        return Err(ApiError::internal(why));
+    }
     deny::admit(review, options)?;
     dynamic::validate(review, Some(options), warnings).await
 }

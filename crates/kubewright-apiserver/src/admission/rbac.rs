@@ -6,6 +6,10 @@ use super::{Operation, Review};
 use crate::authz::{Attributes, escalation};
 use crate::error::ApiError;
 
+/// Asks about the object as all mutations have left it.
+///
+/// # Errors
+/// As [`escalation::check`].
 pub(super) fn admit(review: &Review<'_>, object: &Value) -> Result<(), ApiError> {
     let Review { registry, call, old, .. } = *review;
     if !escalation::is_limited(call.user, &call.kind.group) {

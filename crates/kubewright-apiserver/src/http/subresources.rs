@@ -1,6 +1,7 @@
 //! What is served below an object, and what is computed instead of stored.
 
 use http::{Response, StatusCode};
+use serde_json::{Value, json};
 
 use super::connect;
 use super::dispatch::Asked;
@@ -143,11 +144,23 @@ async fn issue_token(
     let account = encode::value(call.kind, &*registry.entry(call)?);
     let snapshot = registry.snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
-    let bytes = asked.server.authenticator().issue_token(&account, &request, &lookup, &mut warnings)?;
-    admission::validate(&review, &request, &mut warnings).await?;
-    let mut response = respond::json(StatusCode::CREATED, bytes.to_string().into(), asked.wanted.encoding);
+    let issued = asked.server.authenticator().issue_token(&account, &request, &lookup, &mut warnings)?;
+    admission::validate(&review, &undone(&issued, &request), &mut warnings).await?;
+    let mut response = respond::json(StatusCode::CREATED, issued.to_string().into(), asked.wanted.encoding);
     respond::warn(&mut response, &warnings);
     Ok(response)
+}
+
+/// An issued token as validating admission sees it: all that was left out of the request is filled in, and there is no token
+/// yet (`k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage/token.go`).
+fn undone(issued: &Value, request: &Value) -> Value {
+    let mut seen = issued.clone();
+    seen["status"] = json!({"token": "", "expirationTimestamp": null});
+    // A life that is too long is cut afterwards.
+    if let Some(seconds) = request["spec"].get("expirationSeconds").filter(|seconds| !seconds.is_null()) {
+        seen["spec"]["expirationSeconds"] = seconds.clone();
+    }
+    seen
 }
 
 /// A kind that is only created: the answer is computed, nothing is stored.
@@ -187,7 +200,7 @@ pub(super) async fn answer_review(asked: &Asked<'_>) -> Result<Response<Response
 
 /// The answer to what was done and leaves no object.
 fn created(asked: &Asked<'_>, warnings: &[String]) -> Response<ResponseBody> {
-    let status = serde_json::json!({
+    let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201
     });
     let mut response = respond::json(StatusCode::CREATED, status.to_string().into(), asked.wanted.encoding);

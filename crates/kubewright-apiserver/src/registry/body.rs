@@ -101,7 +101,7 @@ pub(super) fn patched(
             None => of_patch(change.apply(current)?.to_string(), &reason),
         });
     }
-    warnings.extend(single_owners(&mut value, " after mutating admission happens"));
+    warnings.extend(single_owners(&mut value, AFTER_ADMISSION));
     Ok(value)
 }
 
@@ -111,7 +111,7 @@ pub(super) fn patched(
 /// Why it is no object of the kind.
 pub(super) fn typed(kind: &Kind, mut value: Value, warnings: &mut Vec<String>) -> Result<Value, String> {
     fit(kind, &mut value, &Origin::Unrepeated, FieldValidation::Ignore, warnings)?;
-    warnings.extend(single_owners(&mut value, " after mutating admission happens"));
+    warnings.extend(single_owners(&mut value, AFTER_ADMISSION));
     Ok(value)
 }
 
@@ -145,17 +145,19 @@ fn fit(
     Ok(())
 }
 
-/// Keeps the first reference to each owner; a warning names the others
-/// (`k8s.io/apiserver/pkg/endpoints/handlers/create.go`, `dedupOwnerReferencesAndAddWarning`).
-fn single_owners(value: &mut Value, when: &str) -> Option<String> {
+/// When owners that are named twice are found, as the warning says it.
+pub(crate) const AFTER_ADMISSION: &str = " after mutating admission happens";
+
+/// Keeps the first of references that are the same in all that they say; a warning names the owners of the others
+/// (`k8s.io/apiserver/pkg/endpoints/handlers/rest.go`, `dedupOwnerReferencesAndAddWarning`).
+pub(crate) fn single_owners(value: &mut Value, when: &str) -> Option<String> {
     let Some(Value::Array(owners)) = object::meta_mut(value).get_mut("ownerReferences") else { return None };
     let mut seen = BTreeSet::new();
     let mut doubled = Vec::new();
     owners.retain(|owner| {
-        let uid = owner["uid"].as_str().unwrap_or_default();
-        let first = seen.insert(uid.to_owned());
+        let first = seen.insert(owner.to_string());
         if !first {
-            doubled.push(uid.to_owned());
+            doubled.push(owner["uid"].as_str().unwrap_or_default().to_owned());
         }
         first
     });

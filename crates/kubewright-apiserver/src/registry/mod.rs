@@ -23,7 +23,7 @@ mod node_ports;
 pub mod object;
 mod options;
 mod ownership;
-mod part;
+pub(crate) mod part;
 mod policies;
 mod read;
 mod reset;

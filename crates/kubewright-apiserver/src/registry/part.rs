@@ -48,6 +48,14 @@ pub fn part_of(
     Ok(value)
 }
 
+/// The body of a subresource that somebody has changed since it was read: typed and pruned.
+///
+/// # Errors
+/// Why it is none any more.
+pub(crate) fn retype(subresource: &Subresource, value: &mut Value) -> Result<(), String> {
+    schema(subresource).map_or(Ok(()), |schema| schema.decode(value).map(drop))
+}
+
 /// 400 for a body that says to be something else.
 fn check_type(value: &Value, group: &str, wanted: &str) -> Result<(), ApiError> {
     if !value.is_object() {

@@ -1,5 +1,6 @@
 //! Dynamic admission on a whole server in this process, under virtual time.
 
+mod final_object;
 mod policies;
 mod resets;
 mod subresources;

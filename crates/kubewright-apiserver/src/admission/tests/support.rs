@@ -19,7 +19,7 @@ use crate::authn::{Authenticator, User};
 use crate::bootstrap::bootstrap;
 use crate::http::{ApiServer, Config};
 use crate::kubelet::Kubelets;
-use crate::registry::Registry;
+use crate::registry::{Registry, Settings};
 use crate::webhook::Local;
 
 /// What a webhook answers to a request: members of the response, and how long it takes.
@@ -72,8 +72,12 @@ pub(super) fn patch(operations: &Value) -> Value {
 
 impl Cluster {
     pub(super) async fn start() -> Self {
+        Self::with(Settings::default()).await
+    }
+
+    pub(super) async fn with(settings: Settings) -> Self {
         let world = World::simulated(7);
-        let registry = Arc::new(Registry::new(world.clone(), Arc::new(Memory::new())));
+        let registry = Arc::new(Registry::with(world.clone(), Arc::new(Memory::new()), settings));
         bootstrap(&registry).await.expect("the first objects are accepted");
         let server = ApiServer::new(Config {
             registry,
@@ -94,10 +98,26 @@ impl Cluster {
         Self { server: self.server.clone(), user: User::new(name, ["system:authenticated"]) }
     }
 
-    /// Code, body and warnings of an answer.
+    /// Code, body and warnings of an answer. A PATCH is a merge patch.
     pub(super) async fn send(&self, method: Method, path: &str, body: &Value) -> (u16, Value, Vec<String>) {
         let media_type =
             if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        self.send_as(media_type, method, path, body).await
+    }
+
+    /// Applies a configuration, as `t`.
+    pub(super) async fn apply(&self, path: &str, body: &Value) -> (u16, Value, Vec<String>) {
+        let path = format!("{path}?fieldManager=t&force=true");
+        self.send_as("application/apply-patch+yaml", Method::PATCH, &path, body).await
+    }
+
+    async fn send_as(
+        &self,
+        media_type: &str,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> (u16, Value, Vec<String>) {
         let body = if body.is_null() { Bytes::new() } else { body.to_string().into() };
         let mut request = Request::builder()
             .method(method)

@@ -12,6 +12,7 @@ use super::at::At;
 use super::errors::Errors;
 use super::{Again, NameRule, Rules, fill, text};
 use crate::FieldError;
+use crate::authn::User;
 
 const RSA: &str = "1.2.840.113549.1.1.1";
 const ED25519: &str = "1.3.101.112";
@@ -41,7 +42,7 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 
-/// The rules of certificate signing requests. Who asks is filled in by admission, which knows.
+/// The rules of certificate signing requests. Who asks is what the server says, whoever has said something else.
 pub(super) fn signing_requests() -> Rules {
     Rules {
         default: |request| {
@@ -50,6 +51,7 @@ pub(super) fn signing_requests() -> Rules {
         prepare_create: |request| {
             fill::set(request, "status", json!({}));
         },
+        author: tell_who,
         prepare_update: |new, old| fill::keep(new, old, "spec"),
         name: NameRule::PathSegment,
         again: Again::Object,
@@ -60,6 +62,24 @@ pub(super) fn signing_requests() -> Rules {
             found
         },
         ..Rules::none()
+    }
+}
+
+/// Who asks (`k8s.io/kubernetes/pkg/registry/certificates/certificates/strategy.go`, `PrepareForCreate`).
+fn tell_who(request: &mut Value, user: &User) {
+    let Some(spec) = fill::object(request, "spec") else { return };
+    for field in ["uid", "groups", "extra"] {
+        fill::remove(spec, field);
+    }
+    fill::set(spec, "username", user.name.as_str());
+    if !user.uid.is_empty() {
+        fill::set(spec, "uid", user.uid.as_str());
+    }
+    if !user.groups.is_empty() {
+        fill::set(spec, "groups", json!(user.groups));
+    }
+    if !user.extra.is_empty() {
+        fill::set(spec, "extra", json!(user.extra));
     }
 }
 
