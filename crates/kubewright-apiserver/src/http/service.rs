@@ -111,6 +111,7 @@ impl ApiServer {
     #[must_use]
     pub fn with(config: Config, settings: Settings) -> Self {
         let metrics = Metrics::new(config.registry.world().clock.now());
+        config.registry.webhooks().reach_pods_of(config.kubelets.clone());
         let in_flight = InFlight::new(settings.max_reads, settings.max_writes);
         Self(Arc::new(Served { config, settings, in_flight, documents: Documents::default(), metrics }))
     }

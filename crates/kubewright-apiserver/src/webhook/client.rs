@@ -22,10 +22,11 @@ use tokio::time::Instant;
 
 use super::answer;
 use super::connect::{self, Connector, Destination, NotConnected};
-use super::service::{Place, Resolve};
+use super::service::{self, Place, Resolve};
 use super::target::Target;
 use super::trust::Trust;
 use crate::http::tls::{ServingCertificate, WorldTime};
+use crate::kubelet::Kubelets;
 
 /// How long a connection may be idle (Go's `http.Transport` as client-go sets it up).
 const IDLE: Duration = Duration::from_secs(90);
@@ -66,6 +67,7 @@ type Connections = legacy::Client<Connector, Full<Bytes>>;
 pub struct Client {
     clock: Clock,
     local: Mutex<Vec<Arc<dyn Local>>>,
+    kubelets: Mutex<Kubelets>,
     remote: Mutex<BTreeMap<(Target, Destination), Connections>>,
 }
 
@@ -81,12 +83,17 @@ impl Client {
     /// A client by whose `clock` webhooks are waited for, and certificates are good.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        Self { clock, local: Mutex::default(), remote: Mutex::default() }
+        Self { clock, local: Mutex::default(), kubelets: Mutex::default(), remote: Mutex::default() }
     }
 
     /// Asks `local` first from now on.
     pub fn attach(&self, local: Arc<dyn Local>) {
         self.local.lock().insert(0, local);
+    }
+
+    /// Calls the pods of the nodes of `kubelets` too from now on: these run, where others are simulated.
+    pub fn reach_pods_of(&self, kubelets: Kubelets) {
+        *self.kubelets.lock() = kubelets;
     }
 
     /// Sends `body` (JSON) to `target` and gives back the body of the answer (JSON). A service is found by `services`.
@@ -136,9 +143,12 @@ impl Client {
             Some(service) => {
                 let place = services.resolve(&service.namespace, &service.name, target.port);
                 match place.map_err(|why| call.failed(&why))? {
-                    Place::Address(address) => Destination::Address(address),
+                    Place::Endpoints { cluster_ip, endpoints } => {
+                        let kubelets = self.kubelets.lock().clone();
+                        let reachable = service::reachable(cluster_ip, &endpoints, &kubelets);
+                        Destination::Addresses(reachable.map_err(|why| call.failed(&why))?)
+                    }
                     Place::Host(host, port) => destination(&host, port),
-                    Place::Nowhere(address) => return Err(call.failed(&connect::refused(address).0)),
                 }
             }
         };
@@ -255,7 +265,7 @@ impl Call {
 
 fn destination(host: &str, port: u16) -> Destination {
     match host.parse() {
-        Ok(address) => Destination::Address(std::net::SocketAddr::new(address, port)),
+        Ok(address) => Destination::Addresses(vec![std::net::SocketAddr::new(address, port)]),
         Err(_) => Destination::Host(host.to_owned(), port),
     }
 }

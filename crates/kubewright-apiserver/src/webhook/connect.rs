@@ -27,7 +27,8 @@ pub(super) struct NotConnected(pub(super) String);
 /// Where to connect to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Destination {
-    Address(SocketAddr),
+    /// At the first of these that somebody listens at.
+    Addresses(Vec<SocketAddr>),
     Host(String, u16),
 }
 
@@ -61,16 +62,13 @@ impl tower::Service<http::Uri> for Connector {
 }
 
 async fn dial(destination: &Destination) -> Result<TcpStream, NotConnected> {
-    let addresses = match destination {
-        Destination::Address(address) => vec![*address],
-        Destination::Host(host, port) => match tokio::net::lookup_host((host.as_str(), *port)).await {
-            Ok(found) => found.collect(),
-            Err(_) => Vec::new(),
-        },
-    };
-    let mut refusal = match destination {
-        Destination::Host(host, _) => format!("dial tcp: lookup {host}: no such host"),
-        Destination::Address(address) => refused(*address).0,
+    let (addresses, mut refusal) = match destination {
+        Destination::Addresses(addresses) => (addresses.clone(), "dial tcp: missing address".to_owned()),
+        Destination::Host(host, port) => {
+            let found = tokio::net::lookup_host((host.as_str(), *port)).await;
+            let addresses = found.map(Iterator::collect).unwrap_or_default();
+            (addresses, format!("dial tcp: lookup {host}: no such host"))
+        }
     };
     for address in addresses {
         match TcpStream::connect(address).await {
@@ -79,11 +77,6 @@ async fn dial(destination: &Destination) -> Result<TcpStream, NotConnected> {
         }
     }
     Err(NotConnected(refusal))
-}
-
-/// Nobody listens there.
-pub(super) fn refused(address: SocketAddr) -> NotConnected {
-    NotConnected(format!("dial tcp {address}: connect: connection refused"))
 }
 
 /// An error of the machine in Go's spelling: in lower case, without its number.

@@ -10,10 +10,12 @@
 //!    wait for a socket looks like idleness and every timeout passes at once.
 //! 2. A URL: a socket is opened, and TLS trusts the `caBundle` alone. Without a bundle nothing is trusted: roots of the
 //!    machine are not looked at, unlike in kube-apiserver.
-//! 3. A Service: it must exist and have the port. `ExternalName` names the host that is called. Simulated nodes route
-//!    nothing, so what a cluster IP leads to is looked up in the service's EndpointSlices: an endpoint that is no pod
-//!    (somebody has written it there, to lead out of the cluster) is called; else the connection is refused, which is
-//!    what a cluster says of a service without endpoints.
+//! 3. A Service: it must exist and have the port. `ExternalName` names the host that is called. Nothing routes a cluster IP
+//!    here, so what it leads to is looked up in the service's EndpointSlices: an endpoint that is no pod (somebody has
+//!    written it there, to lead out of the cluster), or a pod on a node whose kubelet is reached from here
+//!    ([`Client::reach_pods_of`]), is called; one that refuses the connection makes way for the next. Pods of other nodes
+//!    are simulated: the connection is refused, which is what a cluster says of a service without endpoints, and the
+//!    reason follows.
 
 mod answer;
 mod client;
@@ -27,5 +29,5 @@ mod trust;
 
 pub use client::{Client, Failure, Local};
 pub use remote::{KubeconfigError, ReadFile, Remote};
-pub use service::{Place, Resolve};
+pub use service::{Endpoint, Place, PodOfEndpoint, Resolve};
 pub use target::Target;

@@ -1,5 +1,6 @@
 //! The built-in admission plugins, asked through the service.
 
+mod behind_services;
 mod pods;
 mod quota;
 mod services;

@@ -2,6 +2,7 @@
 //! (`k8s.io/apiserver/pkg/admission/plugin/webhook`).
 
 mod answer;
+mod fail_open;
 mod hook;
 mod mutating;
 mod review;
@@ -13,6 +14,7 @@ use kubewright_store::Snapshot;
 use kubewright_world::Clock;
 use serde_json::Value;
 
+use self::fail_open::FailOpen;
 use self::hook::Hook;
 use super::matching::Cache;
 use crate::registry::Summary;
@@ -21,9 +23,10 @@ use crate::webhook::Client;
 pub(super) use mutating::mutate;
 pub(super) use validating::validate;
 
-/// The webhooks that are configured, ready to be matched, and the client that calls them.
+/// The webhooks that are configured, ready to be matched, the client that calls them, and what is counted of them.
 pub(crate) struct Webhooks {
     client: Client,
+    fail_open: FailOpen,
     mutating: Cache<Configuration>,
     validating: Cache<Configuration>,
 }
@@ -35,6 +38,7 @@ impl Webhooks {
     pub(super) fn new(clock: Clock) -> Self {
         Self {
             client: Client::new(clock),
+            fail_open: FailOpen::default(),
             mutating: Cache::new("admissionregistration.k8s.io/mutatingwebhookconfigurations", compile),
             validating: Cache::new("admissionregistration.k8s.io/validatingwebhookconfigurations", compile),
         }
@@ -43,6 +47,11 @@ impl Webhooks {
     /// The client that calls them.
     pub(crate) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// How often which of them was passed over.
+    pub(crate) fn fail_open(&self) -> &FailOpen {
+        &self.fail_open
     }
 
     /// The mutating ones in the order in which they are called: by the names of their configurations.

@@ -44,7 +44,7 @@ pub(in crate::admission) async fn mutate(
         match outcome {
             Ok(_) => {}
             Err(Refusal::NotAsked(why)) if hook.ignores_failures => {
-                tracing::warn!(webhook = hook.name, why, "failed calling webhook, failing open");
+                webhooks.fail_open.passed_over(&hook.name, "admit", &why);
             }
             Err(Refusal::NotAsked(why)) => return Err(hook.not_asked(&why)),
             Err(Refusal::Denied(error)) => return Err(error),

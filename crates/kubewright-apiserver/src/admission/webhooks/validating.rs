@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use super::super::matching::Attributes;
 use super::super::{Review, warn};
 use super::answer::{Answer, denial};
+use super::fail_open::FailOpen;
 use super::hook::{Hook, Refusal};
 use crate::error::ApiError;
 
@@ -40,7 +41,7 @@ pub(in crate::admission) async fn validate(
     let answers = join_all(asked).await;
     let mut first: Option<(Instant, ApiError)> = None;
     for ((hook, _), (at, answer)) in wanted.iter().zip(answers) {
-        if let Err(error) = judge(hook, answer, warnings)
+        if let Err(error) = judge(hook, answer, &webhooks.fail_open, warnings)
             && first.as_ref().is_none_or(|(earliest, _)| at < *earliest)
         {
             first = Some((at, error));
@@ -49,14 +50,19 @@ pub(in crate::admission) async fn validate(
     first.map_or(Ok(()), |(_, error)| Err(error))
 }
 
-fn judge(hook: &Hook, answer: Result<Answer, Refusal>, warnings: &mut Vec<String>) -> Result<(), ApiError> {
+fn judge(
+    hook: &Hook,
+    answer: Result<Answer, Refusal>,
+    fail_open: &FailOpen,
+    warnings: &mut Vec<String>,
+) -> Result<(), ApiError> {
     match answer {
         Ok(answer) => {
             answer.warnings.iter().for_each(|warning| warn(warnings, warning));
             if answer.allowed { Ok(()) } else { Err(denial(&hook.name, answer.status.as_ref())) }
         }
         Err(Refusal::NotAsked(why)) if hook.ignores_failures => {
-            tracing::warn!(webhook = hook.name, why, "failed calling webhook, failing open");
+            fail_open.passed_over(&hook.name, "validating", &why);
             Ok(())
         }
         Err(Refusal::NotAsked(why)) => Err(hook.not_asked(&why)),

@@ -51,6 +51,8 @@ pub(super) fn text(server: &ApiServer) -> String {
     head(&mut out, "apiserver_panics_total", "counter", "Counter of requests that ended with a panic.");
     let _ = writeln!(out, "apiserver_panics_total {}", metrics.panics.load(Ordering::Relaxed));
 
+    passed_over(&mut out, server);
+
     head(&mut out, "apiserver_storage_objects", "gauge", "Number of stored objects split by kind.");
     let (registry, snapshot) = (server.registry(), server.registry().snapshot());
     let kinds = registry.kinds();
@@ -74,6 +76,21 @@ pub(super) fn text(server: &ApiServer) -> String {
         super::GIT_VERSION
     );
     out
+}
+
+/// The webhooks that let requests pass because they could not be asked
+/// (`k8s.io/apiserver/pkg/admission/metrics`, `webhookFailOpen`).
+fn passed_over(out: &mut String, server: &ApiServer) {
+    const NAME: &str = "apiserver_admission_webhook_fail_open_count";
+    let totals = server.registry().dynamic().webhooks.fail_open().totals();
+    if totals.is_empty() {
+        return;
+    }
+    let help = "Admission webhook fail open count, identified by name and broken out for each admission type (validating or admit).";
+    head(out, NAME, "counter", help);
+    for (passed, total) in totals {
+        let _ = writeln!(out, "{NAME}{{name=\"{}\",type=\"{}\"}} {total}", passed.webhook, passed.phase);
+    }
 }
 
 fn head(out: &mut String, name: &str, kind: &str, help: &str) {
