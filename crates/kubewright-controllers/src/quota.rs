@@ -147,9 +147,8 @@ impl Counter {
                 ("", "pods") => whole::<Pod>(ctx, namespace).await?,
                 ("", "services") => whole::<Service>(ctx, namespace).await?,
                 ("", "persistentvolumeclaims") => whole::<PersistentVolumeClaim>(ctx, namespace).await?,
-                // What goes from here on is told of, and counted again.
-                _ => match self.follow(ctx, &resource).await? {
-                    Some(followed) => vec![Value::Null; number(ctx, &followed, namespace).await?],
+                _ => match self.number(ctx, &resource, namespace).await? {
+                    Some(number) => vec![Value::Null; number],
                     None => {
                         complete = false;
                         continue;
@@ -159,6 +158,27 @@ impl Counter {
             objects.insert(resource, values);
         }
         Ok((objects, complete))
+    }
+
+    /// How many objects of a resource there are in a namespace; `None` while nobody serves it.
+    async fn number(
+        &self,
+        ctx: &Context,
+        resource: &GroupResource,
+        namespace: &str,
+    ) -> Result<Option<usize>, Error> {
+        // What goes from here on is told of, and counted again.
+        let Some(served) = self.follow(ctx, resource).await? else { return Ok(None) };
+        let found = objects(ctx, &served, namespace).list_metadata(&ListParams::default()).await;
+        match found.map_err(Error::from) {
+            Ok(found) => Ok(Some(found.items.len())),
+            // The kind went away, or is served in another version now. (What nobody serves is refused in plain text.)
+            Err(error) if error.status().is_some_and(|status| status.code == 404) => {
+                self.followed.lock().remove(resource);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Counts again from now on when an object of a resource goes; the resource as it is served, `None` while nobody does.
@@ -192,16 +212,6 @@ async fn whole<K: Object>(ctx: &Context, namespace: &str) -> Result<Vec<Value>, 
     let api = objects(ctx, &ApiResource::erase::<K>(&()), namespace);
     let found = api.list(&ListParams::default()).await?;
     Ok(found.items.iter().map(|object| json!(object)).collect())
-}
-
-/// How many objects of a resource there are in a namespace.
-async fn number(ctx: &Context, resource: &ApiResource, namespace: &str) -> Result<usize, Error> {
-    match objects(ctx, resource, namespace).list_metadata(&ListParams::default()).await.map_err(Error::from) {
-        Ok(found) => Ok(found.items.len()),
-        // The kind went away, and its objects with it.
-        Err(error) if error.is_not_found() => Ok(0),
-        Err(error) => Err(error),
-    }
 }
 
 fn objects(ctx: &Context, resource: &ApiResource, namespace: &str) -> Api<DynamicObject> {

@@ -5,8 +5,11 @@ use std::time::Duration;
 use http::Request;
 use http::header::ACCEPT;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, ResourceQuota, Service};
-use kube::Client;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::client::Body;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, Client};
 use kubewright_runtime::{CancellationToken, Manager};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -92,4 +95,43 @@ async fn what_a_count_has_changed_is_counted_again_after_a_minute() {
     tokio::time::sleep(Duration::from_secs(61)).await;
     world.settle().await;
     assert_eq!(used(&world, "q").await, json!({"count/configmaps": "1"}));
+}
+
+/// A kind that moves to another version while its objects are counted.
+#[tokio::test(start_paused = true)]
+async fn objects_are_counted_in_whatever_version_they_are_served() {
+    let world = World::start().await;
+    let versions = |served: [bool; 2]| {
+        let schema = json!({"openAPIV3Schema": {"type": "object"}});
+        let version = |name: &str, served: bool, storage: bool| json!({"name": name, "served": served, "storage": storage, "schema": schema});
+        json!([version("v1", served[0], true), version("v2", served[1], false)])
+    };
+    let names = json!({"kind": "Gauge", "plural": "gauges"});
+    let definition = json!({"metadata": {"name": "gauges.example.com"}, "spec": {
+        "group": "example.com", "scope": "Namespaced", "names": names, "versions": versions([true, false])}});
+    let definitions = Api::<CustomResourceDefinition>::all(world.client.clone());
+    let definition: CustomResourceDefinition = serde_json::from_value(definition).expect("a definition");
+    definitions.create(&PostParams::default(), &definition).await.expect("created");
+    let gauge = |version: &str, name: &str| {
+        let kind = GroupVersionKind::gvk("example.com", version, "Gauge");
+        let resource = ApiResource::from_gvk(&kind);
+        let api: Api<DynamicObject> = Api::default_namespaced_with(world.client.clone(), &resource);
+        let object = DynamicObject::new(name, &resource);
+        async move { api.create(&PostParams::default(), &object).await.expect("created") }
+    };
+    let quota =
+        |name: &str| json!({"metadata": {"name": name}, "spec": {"hard": {"count/gauges.example.com": "9"}}});
+    world.settle().await;
+    gauge("v1", "a").await;
+    world.create::<ResourceQuota>(quota("early")).await;
+    world.settle().await;
+    assert_eq!(used(&world, "early").await, json!({"count/gauges.example.com": "1"}));
+
+    let patch = Patch::Merge(json!({"spec": {"versions": versions([false, true])}}));
+    definitions.patch("gauges.example.com", &PatchParams::default(), &patch).await.expect("patched");
+    gauge("v2", "b").await;
+    world.create::<ResourceQuota>(quota("late")).await;
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    world.settle().await;
+    assert_eq!(used(&world, "late").await, json!({"count/gauges.example.com": "2"}));
 }
