@@ -5,6 +5,7 @@
 
 pub mod container;
 mod events;
+pub mod files;
 mod images;
 pub mod inputs;
 mod node;

@@ -7,8 +7,6 @@ pub mod log;
 #[cfg(unix)]
 mod process;
 #[cfg(unix)]
-mod tidy;
-#[cfg(unix)]
 mod wire;
 
 use std::collections::BTreeMap;
@@ -37,8 +35,11 @@ pub enum Root {
 /// A file or folder of this machine that a container sees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
-    /// Where it is on this machine.
+    /// Where it is on this machine: a path that no container can change.
     pub source: PathBuf,
+    /// What of it is seen; all of it where this is empty. Containers may have put links into the source: they are followed when
+    /// the container starts, and one that leads out of the source keeps it from starting.
+    pub sub_path: PathBuf,
     /// Where the container sees it: absolute. It need not be there in the image.
     pub target: PathBuf,
     /// Whether the container cannot write to it.

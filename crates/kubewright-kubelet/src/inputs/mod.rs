@@ -9,7 +9,7 @@
 //! 3. [`PodInputs::container_spec`] makes a container's [`Spec`](crate::container::Spec), and the files of its own.
 //!
 //! Decisions are pure functions; files are touched by [`volumes::write`] and [`volumes::remove`], by `container_spec` and by
-//! [`termination::read`] alone. Nothing here needs root: owners that this machine's user may not give away stay as they are.
+//! [`termination::read`] alone; those that a container may change, by way of [`files`](crate::files). Nothing here needs root: owners that this machine's user may not give away stay as they are.
 
 mod command;
 mod environment;
@@ -18,7 +18,7 @@ mod expansion;
 mod fetched;
 mod fields;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 pub mod hosts;
 mod inside;
 mod mounts;

@@ -1,15 +1,16 @@
 //! What a container sees of its pod's volumes (`makeMounts` in `pkg/kubelet/kubelet_pods.go`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use k8s_openapi::api::core::v1::{Container, VolumeMount};
 
 use super::expansion::expand;
 use super::inside;
-use super::volumes::Volumes;
+use super::volumes::{Planned, Volumes};
 use crate::container::Mount;
+use crate::files::{Held, Links, Missing};
 
 /// The mounts of a container's `volumeMounts`, in their order. Missing folders of a `subPath` are made. Propagation is
 /// passed over: nothing that a container mounts is seen outside.
@@ -43,15 +44,14 @@ fn of_volume(
         .ok_or_else(|| format!("cannot find volume {name:?} to mount into container {:?}", container.name))?;
     let sub_path = sub_path(mount, environment)?;
     refuse_recursive(mount)?;
-    let source = match sub_path.as_str() {
-        "" => volume.source().to_owned(),
-        path => part_of(volume.source(), path, volume.may_be_extended()).map_err(|_| {
-            // The machine's own message might tell the pod of files that are not its own.
-            format!("failed to prepare subPath for volumeMount {name:?} of container {:?}", container.name)
-        })?,
-    };
+    prepare(volume, &sub_path).map_err(|tried| {
+        // The machine's own message might tell the pod of files that are not its own.
+        format!("failed to {tried} for volumeMount {name:?} of container {:?}", container.name)
+    })?;
+    let source = volume.source().to_owned();
     let read_only = volume.is_read_only() || mount.read_only.unwrap_or_default();
-    Ok(Mount { source, target: inside::clean(&Path::new("/").join(mount_path)), read_only })
+    let target = inside::clean(&Path::new("/").join(mount_path));
+    Ok(Mount { source, sub_path: sub_path.into(), target, read_only })
 }
 
 /// The part of the volume that is mounted; empty is all of it (`ExpandContainerVolumeMounts`).
@@ -83,9 +83,27 @@ fn sub_path(mount: &VolumeMount, environment: &BTreeMap<String, String>) -> Resu
     Ok(path)
 }
 
-fn part_of(volume: &Path, path: &str, make: bool) -> std::io::Result<PathBuf> {
-    let mode = make.then(|| volume.metadata().map(|metadata| metadata.permissions().mode() & 0o7777));
-    inside::at(volume, Path::new(path), mode.transpose()?)
+/// Makes folders of a `subPath` that are missing, and looks whether it is in its volume: so that the kubelet's words tell what
+/// is wrong. What the container sees is looked up again, and then held, by whoever mounts it: other containers of the pod may have
+/// changed it by then.
+///
+/// # Errors
+/// What was tried.
+fn prepare(volume: &Planned, sub_path: &str) -> Result<(), &'static str> {
+    const PREPARE: &str = "prepare subPath";
+    if sub_path.is_empty() {
+        return Ok(());
+    }
+    let path = Path::new(sub_path);
+    let held = Held::open(volume.source()).map_err(|_| PREPARE)?;
+    match held.find(path, Links::Beneath) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && volume.may_be_extended() => {
+            let mode = held.stat().map_err(|_| PREPARE)?.st_mode & 0o7777;
+            let made = held.make(path, Links::Beneath, Missing::FolderOfMode(mode));
+            made.map(drop).map_err(|_| "create subPath directory")
+        }
+        found => found.map(drop).map_err(|_| PREPARE),
+    }
 }
 
 /// Whatever is mounted here is read-only only itself (`resolveRecursiveReadOnly`).
@@ -135,25 +153,33 @@ mod tests {
         let mounts = json!([{"name": "map", "mountPath": "/etc/map"}, {"name": "scratch", "mountPath": "../x/.././tmp/", "readOnly": true},
             {"name": "scratch", "mountPath": "/data", "subPathExpr": "$(A)/b"}]);
         let volumes = folder.join("pods/u1/volumes");
-        let mount = |source: &str, target: &str, read_only| Mount {
+        let mount = |source: &str, sub_path: &str, target: &str, read_only| Mount {
             source: volumes.join(source),
+            sub_path: sub_path.into(),
             target: target.into(),
             read_only,
         };
         let expected = [
-            mount("kubernetes.io~configmap/map", "/etc/map", true),
-            mount("kubernetes.io~empty-dir/scratch", "/tmp", true),
-            mount("kubernetes.io~empty-dir/scratch/a/b", "/data", false),
+            mount("kubernetes.io~configmap/map", "", "/etc/map", true),
+            mount("kubernetes.io~empty-dir/scratch", "", "/tmp", true),
+            mount("kubernetes.io~empty-dir/scratch", "a/b", "/data", false),
         ];
         assert_eq!(of(&folder, &mounts).unwrap(), expected);
-        assert!(expected[2].source.is_dir());
+        assert!(expected[2].source.join("a/b").is_dir());
     }
 
     #[test]
     fn a_key_that_is_mounted_alone_is_the_file_of_that_moment() {
         let folder = Scratch::new();
         let mount = one(&folder, json!({"name": "map", "subPath": "key"})).unwrap();
-        assert!(mount.source.is_file() && mount.source.to_string_lossy().contains("/..2026_"));
+        let held = Held::open(&mount.source).unwrap().find(&mount.sub_path, Links::Beneath).unwrap();
+        assert!(!held.is_folder().unwrap());
+        let links = folder.join("pods/u1/volumes/kubernetes.io~configmap/map/..data/key");
+        let file = links.canonicalize().unwrap();
+        assert_eq!(
+            held.stat().unwrap().st_ino,
+            std::os::unix::fs::MetadataExt::ino(&file.metadata().unwrap())
+        );
     }
 
     #[test]
@@ -184,9 +210,12 @@ mod tests {
         let folder = Scratch::new();
         let mount = one(&folder, json!({"name": "scratch"})).unwrap();
         std::os::unix::fs::symlink("/", mount.source.join("out")).unwrap();
-        assert_eq!(
-            one(&folder, json!({"name": "scratch", "subPath": "out/etc"})),
-            Err("failed to prepare subPath for volumeMount \"scratch\" of container \"app\"".to_owned())
-        );
+        std::os::unix::fs::symlink("none", mount.source.join("dangling")).unwrap();
+        for (path, tried) in [("out/etc", "prepare subPath"), ("dangling/x", "create subPath directory")] {
+            assert_eq!(
+                one(&folder, json!({"name": "scratch", "subPath": path})),
+                Err(format!("failed to {tried} for volumeMount \"scratch\" of container \"app\""))
+            );
+        }
     }
 }

@@ -16,6 +16,7 @@ use super::users::{self, Accounts};
 use super::volumes::Volumes;
 use super::{InputError, command, environment, inside, mounts, termination};
 use crate::container::{Mount, Root, Spec};
+use crate::files::{self, Held, Links};
 
 const HOSTS: &str = "/etc/hosts";
 const RESOLV_CONF: &str = "/etc/resolv.conf";
@@ -95,16 +96,16 @@ impl PodInputs<'_> {
             .volumes
             .get(volume_name)
             .ok_or_else(|| format!("cannot find the volume {volume_name:?} referenced by FileKeyRef"))?;
-        let file = inside::resolve(volume.source(), Path::new(path)).map_err(|error| error.to_string())?;
         let unreadable = || "couldn't parse env file".to_owned();
-        let bytes = inside::read(&file, LONGEST_FILE).map_err(|_| unreadable())?;
+        let held = Held::open(volume.source()).map_err(|_| unreadable())?;
+        let bytes = held.read(Path::new(path), Links::Inside, LONGEST_FILE).map_err(|_| unreadable())?;
         let text = String::from_utf8_lossy(&bytes);
         let value = environment::value_of(key, &text).map_err(|_| unreadable())?;
         match value.is_empty() {
             false => Ok(Some(value)),
             true if optional.unwrap_or_default() => Ok(None),
             true => {
-                let file = file.display().to_string();
+                let file = volume.source().join(path).display().to_string();
                 Err(format!("environment variable key {key:?} not found in file {file:?}"))
             }
         }
@@ -145,11 +146,11 @@ fn own_file(source: PathBuf, target: PathBuf, data: &[u8], mode: u32) -> io::Res
     if let Some(folder) = source.parent() {
         fs::create_dir_all(folder)?;
     }
-    if inside::read(&source, LONGEST_FILE).ok().as_deref() != Some(data) {
+    if files::read(&source, LONGEST_FILE).ok().as_deref() != Some(data) {
         fs::write(&source, data)?;
     }
     fs::set_permissions(&source, Permissions::from_mode(mode))?;
-    Ok(Mount { source, target, read_only: false })
+    Ok(Mount { source, sub_path: PathBuf::new(), target, read_only: false })
 }
 
 /// What the image knows of users. A file that cannot be read knows nobody.
@@ -158,15 +159,17 @@ fn accounts(root: &Root) -> Accounts {
         Root::Image(root) => root.as_path(),
         Root::Host => Path::new("/"),
     };
-    let text =
-        |path: &str| inside::resolve(root, Path::new(path)).map(|path| text_of(&path)).unwrap_or_default();
-    Accounts { passwd: text("etc/passwd"), group: text("etc/group") }
+    let read = |path: &str| Held::open(root)?.read(Path::new(path), Links::Inside, LONGEST_FILE);
+    Accounts { passwd: text(read("etc/passwd")), group: text(read("etc/group")) }
 }
 
+/// What a file of this machine says.
 fn text_of(path: &Path) -> String {
-    inside::read(path, LONGEST_FILE)
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .unwrap_or_default()
+    text(files::read(path, LONGEST_FILE))
+}
+
+fn text(read: io::Result<Vec<u8>>) -> String {
+    read.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
 fn working_directory(container: &Container, image: &Config) -> PathBuf {

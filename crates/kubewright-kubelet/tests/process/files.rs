@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use kubewright_kubelet::container::{Identity, Mount, Root, Spec, StartError};
+use kubewright_kubelet::container::{Identity, Root, Spec, StartError};
 use rustix::process::geteuid;
 
-use crate::support::Bench;
+use crate::support::{Bench, mount};
 
 /// An image of one program under many names, where this machine has it.
 fn image(bench: &Bench) -> Option<PathBuf> {
@@ -73,8 +73,7 @@ pub(crate) async fn a_command_of_the_machine_sees_mounts_where_there_is_nothing(
     let mut spec =
         bench.script("cat /var/run/secrets/kubernetes.io/serviceaccount/token; ls /usr/share | wc -l");
     let target = PathBuf::from("/var/run/secrets/kubernetes.io/serviceaccount");
-    spec.mounts =
-        vec![Mount { source: bench.directory.join("volume"), target: target.clone(), read_only: true }];
+    spec.mounts = vec![mount(&bench.directory.join("volume"), target.to_str().expect("text"), true)];
     if !bench.has("mount") {
         let StartError::Create(text) = bench.refusal(spec).await else { panic!("another error") };
         let reason =
@@ -133,11 +132,7 @@ pub(crate) async fn mounts_are_seen_where_they_are_wanted() {
     }
     fs::write(volume.join("secret/token"), "t0ken\n").expect("a file");
     fs::write(volume.join("hosts"), "127.0.0.1 localhost\n").expect("a file");
-    let mount = |source: &str, target: &str, read_only| Mount {
-        source: volume.join(source),
-        target: target.into(),
-        read_only,
-    };
+    let mount = |source: &str, target: &str, read_only| mount(&volume.join(source), target, read_only);
     spec.mounts = vec![
         mount("data", "/data", false),
         mount("secret", "/var/secret", true),

@@ -6,6 +6,7 @@
 
 mod attaching;
 mod ends;
+mod escapes;
 mod files;
 mod logs;
 mod running;
@@ -42,6 +43,11 @@ macro_rules! tests {
 }
 
 tests![
+    escapes::what_became_a_link_out_of_its_volume_is_not_mounted,
+    escapes::a_neighbour_that_is_fast_shows_a_container_nothing_outside_of_its_volume,
+    escapes::a_neighbour_that_is_fast_makes_nothing_writable,
+    escapes::a_mount_point_is_never_what_a_process_has_open,
+    escapes::a_working_directory_is_never_what_a_process_has_open,
     running::a_program_runs_and_its_exit_code_is_told,
     running::what_cannot_be_started_is_told_in_the_words_of_runc,
     files::what_a_container_writes_to_the_machine_it_alone_sees,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::TryStreamExt;
 use kubewright_kubelet::container::log::{self, Options};
 use kubewright_kubelet::container::{
-    Container, Exit, Identity, ProcessRuntime, Root, Runtime, Session, Spec, StartError, Streams,
+    Container, Exit, Identity, Mount, ProcessRuntime, Root, Runtime, Session, Spec, StartError, Streams,
 };
 use kubewright_world::Clock;
 use tokio::io::AsyncReadExt;
@@ -83,6 +83,11 @@ impl Drop for Bench {
 
 pub(crate) fn launcher() -> PathBuf {
     env::current_exe().expect("its own name")
+}
+
+/// All of a file or folder of this machine, for a container.
+pub(crate) fn mount(source: &Path, target: &str, read_only: bool) -> Mount {
+    Mount { source: source.to_owned(), sub_path: PathBuf::new(), target: target.into(), read_only }
 }
 
 /// All of a log.

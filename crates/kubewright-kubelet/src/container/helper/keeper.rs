@@ -17,8 +17,8 @@ use super::linux::watch;
 #[cfg(not(target_os = "linux"))]
 use super::watch;
 use super::{ARGUMENT, Failure};
-use crate::container::tidy;
 use crate::container::wire::{Files, Mapping, Mounts, Namespaces, Order, Program, Report, Wire, Word};
+use crate::files;
 
 /// What a keeper keeps.
 pub(super) struct Container {
@@ -30,7 +30,7 @@ pub(super) struct Container {
 }
 
 /// Keeps a container to its end.
-pub(super) fn run(wire: &Wire, container: Container, files: Vec<OwnedFd>) -> Result<(), Failure> {
+pub(super) fn run(wire: &Wire, container: Container, streams: Vec<OwnedFd>) -> Result<(), Failure> {
     let Container { namespaces, mapping, root, hostname, program } = container;
     let directory = root.directory.clone();
     #[cfg(target_os = "linux")]
@@ -42,8 +42,9 @@ pub(super) fn run(wire: &Wire, container: Container, files: Vec<OwnedFd>) -> Res
         hostname: namespaces.uts.then_some(hostname),
         program,
     };
-    let ended = keep(wire, namespaces.pid, &order, files);
-    tidy::remove(&directory);
+    let ended = keep(wire, namespaces.pid, &order, streams);
+    // What cannot be removed stays until the next runtime tries.
+    let _ = files::remove(&directory);
     tell(wire, ended?)
 }
 

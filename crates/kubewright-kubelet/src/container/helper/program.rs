@@ -1,6 +1,5 @@
 //! The second helper: builds the container's view from inside and becomes its program.
 
-use std::fs;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -8,14 +7,17 @@ use std::path::Path;
 use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags, fchown};
-use rustix::process::{Gid, Uid};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::fs::fchown;
+use rustix::process::{Gid, Uid, fchdir};
+use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
 
 #[cfg(target_os = "linux")]
 use super::linux;
 use super::{Failure, Reason, lookup};
 use crate::container::wire::{Mounts, Program, Report, Wire};
+use crate::files::Held;
+#[cfg(target_os = "linux")]
+use crate::files::{Links, Missing};
 
 /// What runc ends with where the kernel does not take a program that is there.
 const NOT_EXECUTED: i32 = 255;
@@ -42,16 +44,16 @@ pub(super) fn become_program(
     let streams = if program.tty { terminal(wire)? } else { given(&mut files)? };
     drop(files);
     own(&streams, program);
-    make_working_directory(&program.working_directory)?;
+    let directory = working_directory(&program.working_directory)?;
     #[cfg(target_os = "linux")]
     linux::identity::assume(program)?;
     end_with_keeper();
-    std::env::set_current_dir(&program.working_directory).map_err(|error| {
+    fchdir(&directory).map_err(|error| {
         let directory = program.working_directory.display();
         Failure(format!(
             "chdir to cwd ({:?}) set in config.json failed: {}",
             directory.to_string(),
-            Reason(error)
+            Reason(io::Error::from(error))
         ))
     })?;
     let (name, arguments) =
@@ -116,13 +118,26 @@ fn terminal(wire: &Wire) -> Result<[OwnedFd; 3], Failure> {
         rustix::io::fcntl_setfd(&ours, rustix::io::FdFlags::CLOEXEC)?;
         grantpt(&ours)?;
         unlockpt(&ours)?;
-        let name = ptsname(&ours, Vec::new())?;
-        let theirs = rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
+        let theirs = other_end(&ours)?;
         rustix::process::ioctl_tiocsctty(&theirs)?;
         wire.send(&Report::Terminal, &[ours.as_fd()])?;
         Ok([theirs.try_clone()?, theirs.try_clone()?, theirs])
     };
     open().map_err(Failure::of("open a terminal"))
+}
+
+/// The program's end of a terminal, by no path: a volume may lie over `/dev/pts`.
+#[cfg(target_os = "linux")]
+fn other_end(ours: &OwnedFd) -> io::Result<OwnedFd> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    Ok(rustix::pty::ioctl_tiocgptpeer(ours, flags)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn other_end(ours: &OwnedFd) -> io::Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags};
+    let name = rustix::pty::ptsname(ours, Vec::new())?;
+    Ok(rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// Gives the streams to the program's user, so that it can open `/dev/stdout`.
@@ -139,9 +154,16 @@ fn own(streams: &[OwnedFd; 3], program: &Program) {
     }
 }
 
-fn make_working_directory(directory: &Path) -> Result<(), Failure> {
-    if directory.is_dir() {
-        return Ok(());
-    }
-    fs::create_dir_all(directory).map_err(Failure::of(format!("mkdir {}", directory.display())))
+/// The folder that the program starts in, made where it is missing. It is held, and cannot be one that this process has open.
+#[cfg(target_os = "linux")]
+fn working_directory(directory: &Path) -> Result<Held, Failure> {
+    let made =
+        Held::open(Path::new("/")).and_then(|root| root.make(directory, Links::Inside, Missing::Folder));
+    made.map_err(Failure::of(format!("mkdir {}", directory.display())))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn working_directory(directory: &Path) -> Result<Held, Failure> {
+    let made = std::fs::create_dir_all(directory).and_then(|()| Held::open(directory));
+    made.map_err(Failure::of(format!("mkdir {}", directory.display())))
 }

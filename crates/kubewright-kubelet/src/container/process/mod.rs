@@ -26,7 +26,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::wire::Namespaces;
-use super::{Container, Isolation, Runtime, Spec, StartError, tidy};
+use super::{Container, Isolation, Runtime, Spec, StartError};
+use crate::files;
 
 /// The most containers at a time. Each takes two processes and up to eight open files of this one.
 const MOST_CONTAINERS: usize = 512;
@@ -132,7 +133,8 @@ fn claim(directory: &Path) -> io::Result<File> {
     })?;
     for entry in fs::read_dir(directory)?.flatten() {
         if entry.file_type()?.is_dir() {
-            tidy::remove(&entry.path());
+            // What cannot be removed stays.
+            let _ = files::remove(&entry.path());
         }
     }
     Ok(lock)

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use super::keeper::Keeper;
 use super::mapping;
+use crate::container::Isolation;
 use crate::container::wire::{Mapping, Order, Probed, Report, Word};
-use crate::container::{Isolation, tidy};
+use crate::files;
 
 /// What a runtime can do.
 #[derive(Debug)]
@@ -40,7 +41,8 @@ pub(super) async fn run(launcher: &Path, directory: &Path) -> io::Result<Found> 
 async fn attempt(launcher: &Path, directory: &Path, mapping: Mapping) -> io::Result<Probed> {
     fs::create_dir_all(directory)?;
     let outcome = ask(launcher, directory, mapping).await;
-    tidy::remove(directory);
+    // What cannot be removed stays until the next runtime tries.
+    let _ = files::remove(directory);
     outcome
 }
 

@@ -42,7 +42,7 @@ pub(super) fn write(
     folder: &Path,
     payload: &Payload,
     now: Timestamp,
-    owners: impl Fn(),
+    owners: impl Fn() -> io::Result<()>,
 ) -> Result<Change, String> {
     let files = clean(payload)?;
     replace(folder, &files, now, owners).map_err(|error| format!("{}: {error}", folder.display()))
@@ -50,7 +50,12 @@ pub(super) fn write(
 
 type Files<'a> = BTreeMap<PathBuf, &'a File>;
 
-fn replace(folder: &Path, files: &Files<'_>, now: Timestamp, owners: impl Fn()) -> io::Result<Change> {
+fn replace(
+    folder: &Path,
+    files: &Files<'_>,
+    now: Timestamp,
+    owners: impl Fn() -> io::Result<()>,
+) -> io::Result<Change> {
     let data = folder.join(DATA);
     let old = match fs::read_link(&data) {
         Ok(target) => Some(folder.join(target)),
@@ -69,7 +74,7 @@ fn replace(folder: &Path, files: &Files<'_>, now: Timestamp, owners: impl Fn()) 
         let new = new_folder(folder, now, old.as_deref())?;
         let name = new.file_name().unwrap_or_default();
         let published = write_files(&new, files).and_then(|()| {
-            owners();
+            owners()?;
             remove_if_there(&folder.join(NEXT_DATA))?;
             symlink(name, folder.join(NEXT_DATA))?;
             fs::rename(folder.join(NEXT_DATA), &data)
@@ -216,7 +221,7 @@ fn write_files(folder: &Path, files: &Files<'_>) -> io::Result<()> {
         fs::write(&path, &file.data)?;
         fs::set_permissions(&path, Permissions::from_mode(file.mode))?;
         if let Some(owner) = file.owner {
-            ownership::give(&path, Some(owner), None);
+            ownership::give(&path, owner);
         }
     }
     Ok(())

@@ -241,6 +241,36 @@ fn fs_group_lets_the_group_read_what_it_may_not_write() {
 }
 
 #[test]
+fn fs_group_is_given_what_other_pods_left_and_nothing_that_their_links_lead_to() {
+    let (folder, outside) = (Scratch::new(), Scratch::new());
+    let node = node(&folder);
+    let pod = with_spec(
+        json!({"persistentVolumeClaim": {"claimName": "data"}}),
+        json!({"securityContext": {"fsGroup": 7}}),
+    );
+    let planned = planned(&pod, &bound(|_| {}, |_| {}), &node);
+    write("v", &planned, &pod, NOW).unwrap();
+    let volume = folder.join("volumes/pv");
+    let set_mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    fs::create_dir(volume.join("a")).unwrap();
+    for (path, mode) in [(volume.join("a/own"), 0o4100), (outside.join("kept"), 0o600)] {
+        fs::write(&path, "").unwrap();
+        set_mode(&path, mode);
+    }
+    set_mode(&volume.join("a"), 0o700);
+    set_mode(&outside, 0o700);
+    symlink(outside.join("kept"), volume.join("a/file")).unwrap();
+    symlink(&*outside, volume.join("a/folder")).unwrap();
+    write("v", &planned, &pod, NOW).unwrap();
+    let mode = |path: PathBuf| path.metadata().unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode(volume.join("a")), mode(volume.join("a/own"))), (0o2770, 0o4760));
+    assert_eq!((mode(outside.to_owned()), mode(outside.join("kept"))), (0o700, 0o600));
+    fs::create_dir_all(volume.join("d/".repeat(200))).unwrap();
+    let error = write("v", &planned, &pod, NOW).unwrap_err().to_string();
+    assert_eq!(error, set_up(&format!("{}: more than 128 folders are below each other", volume.display())));
+}
+
+#[test]
 fn host_paths_are_checked_where_they_are_allowed() {
     let folder = Scratch::new();
     let mut node = node(&folder);

@@ -3,12 +3,13 @@
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::{Change, Content, Planned, VolumeError, atomic, ownership};
+use crate::files::{self, Held, Links, Missing};
 use crate::inputs::place::Node;
 
 /// Makes a volume what it is planned to be. Calling it again is without effect when it already is; while the pod runs it is of
@@ -21,20 +22,20 @@ pub fn write(name: &str, planned: &Planned, pod: &Pod, now: Timestamp) -> Result
     let group = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref()?.fs_group);
     let group = group.and_then(|group| u32::try_from(group).ok());
     let give = |folder: &Path, read_only: bool| {
-        if let Some(group) = group {
-            ownership::give_to_group(folder, group, read_only);
-        }
+        group.map_or(Ok(()), |group| ownership::give_to_group(folder, group, read_only))
     };
     let made = match &planned.content {
         Content::Files { folder, payload, mount_points } => open_folder(folder)
-            .and_then(|_| mount_points.iter().try_for_each(|inner| fs::create_dir_all(folder.join(inner))))
+            .and_then(|_| make_points(folder, mount_points))
             .map_err(|error| format!("{}: {error}", folder.display()))
             .and_then(|()| atomic::write(folder, payload, now, || give(folder, true))),
         Content::Scratch { folder } | Content::Lasting { folder } => open_folder(folder)
-            .inspect(|change| {
-                if *change == Change::Written || matches!(planned.content, Content::Lasting { .. }) {
-                    give(folder, planned.read_only);
+            .and_then(|change| {
+                let is_lasting = matches!(planned.content, Content::Lasting { .. });
+                if change == Change::Written || is_lasting {
+                    give(folder, planned.read_only)?;
                 }
+                Ok(change)
             })
             .map_err(|error| format!("{}: {error}", folder.display())),
         Content::Host { path, kind } => check(path, kind).map(|()| Change::None),
@@ -49,15 +50,7 @@ pub fn write(name: &str, planned: &Planned, pod: &Pod, now: Timestamp) -> Result
 /// # Errors
 /// The file system refuses.
 pub fn remove(node: &Node, pod: &Pod) -> io::Result<()> {
-    let folder = node.pod_folder(pod);
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_all(&folder);
-            fs::remove_dir_all(&folder)
-        }
-        removed => removed,
-    }
+    files::remove(&node.pod_folder(pod))
 }
 
 /// A folder that everybody may write to, whatever this process' `umask` (`emptyDir.setupDir`).
@@ -70,16 +63,10 @@ fn open_folder(folder: &Path) -> io::Result<Change> {
     Ok(Change::Written)
 }
 
-/// Gives us back the rights to folders that a container took away from its own.
-fn open_all(folder: &Path) {
-    if !folder.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        return;
-    }
-    // What still cannot be removed is told by the removal.
-    let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        open_all(&entry.path());
-    }
+/// Folders for other volumes, which a volume that no container can write to has to have.
+fn make_points(folder: &Path, points: &[PathBuf]) -> io::Result<()> {
+    let held = Held::open(folder)?;
+    points.iter().try_for_each(|point| held.make(point, Links::Beneath, Missing::Folder).map(drop))
 }
 
 /// Whether the files of this machine are what a `hostPath` says (`checkTypeInternal`); what it wants created is. Where it says

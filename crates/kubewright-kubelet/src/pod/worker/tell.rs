@@ -11,6 +11,7 @@ use super::super::report::{differs, status};
 use super::super::state::Course;
 use super::carry_out::later;
 use super::{TELL_AGAIN, Worker, version};
+use crate::files;
 use crate::images::blocking;
 use crate::inputs::volumes;
 
@@ -92,8 +93,8 @@ impl Worker {
     async fn clean_up(&self) {
         let (node, pod) = (Arc::clone(&self.around.preparer.node), Arc::clone(&self.pod));
         let removed = blocking(move || {
-            let _ = std::fs::remove_dir_all(node.log_folder(&pod));
-            volumes::remove(&node, &pod).map_err(|error| error.to_string())
+            let logs = files::remove(&node.log_folder(&pod));
+            volumes::remove(&node, &pod).and(logs).map_err(|error| error.to_string())
         });
         if let Err(error) = removed.await {
             tracing::warn!(pod = %self.pod_name(), %error, "what a pod left behind was not removed");

@@ -1,23 +1,27 @@
 //! What every container finds below `/dev` and `/proc`, as the OCI runtime specification asks for it.
 
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::symlinkat;
 use rustix::mount::MountAttrFlags;
 
 use super::super::Failure;
-use super::mount::{Detached, bind, make_read_only, new};
+use super::mount::{Detached, Numbers, bind, bind_path, new};
+use crate::files::{Held, Links};
+
+const DEVICES: &str = "/dev";
 
 /// The machine's own, because making devices is not allowed in a user namespace.
 const NODES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
+/// Links in `/dev`, after where they lead.
 const LINKS: [(&str, &str); 5] = [
-    ("/proc/self/fd", "/dev/fd"),
-    ("/proc/self/fd/0", "/dev/stdin"),
-    ("/proc/self/fd/1", "/dev/stdout"),
-    ("/proc/self/fd/2", "/dev/stderr"),
-    ("pts/ptmx", "/dev/ptmx"),
+    ("/proc/self/fd", "fd"),
+    ("/proc/self/fd/0", "stdin"),
+    ("/proc/self/fd/1", "stdout"),
+    ("/proc/self/fd/2", "stderr"),
+    ("pts/ptmx", "ptmx"),
 ];
 
 /// What tells of the machine, or changes it: with all users mapped to themselves, root inside is the machine's root to it.
@@ -57,7 +61,7 @@ pub(super) fn prepare() -> Result<Devices, Failure> {
         processes: mounting("proc", "/proc", new("proc", &[], no_devices))?,
         folder: mounting(
             "tmpfs",
-            "/dev",
+            DEVICES,
             new("tmpfs", &[("mode", "755"), ("size", "65536k")], MountAttrFlags::MOUNT_ATTR_NOSUID),
         )?,
         terminals: mounting("devpts", "/dev/pts", terminals(quiet))?,
@@ -69,7 +73,7 @@ pub(super) fn prepare() -> Result<Devices, Failure> {
         system: new("sysfs", &[], no_devices | MountAttrFlags::MOUNT_ATTR_RDONLY).ok(),
         nodes: nodes
             .map(|node| {
-                let device = mounting("device", &node.to_string_lossy(), bind(&node))?;
+                let device = mounting("device", &node.to_string_lossy(), bind_path(&node))?;
                 Ok((node, device))
             })
             .collect::<Result<_, Failure>>()?,
@@ -78,7 +82,7 @@ pub(super) fn prepare() -> Result<Devices, Failure> {
                 let cover = if hidden.is_dir() {
                     new("tmpfs", &[], no_devices | MountAttrFlags::MOUNT_ATTR_RDONLY)
                 } else {
-                    bind(Path::new("/dev/null"))
+                    bind_path(Path::new("/dev/null"))
                 };
                 let cover = mounting("tmpfs", &hidden.to_string_lossy(), cover)?;
                 Ok((hidden, cover))
@@ -96,39 +100,45 @@ fn terminals(attributes: MountAttrFlags) -> io::Result<Detached> {
 
 impl Devices {
     /// Attaches them in the container's root, which this process is in.
-    pub(super) fn attach(&self) -> Result<(), Failure> {
-        let at = |what: &str, tree: &Detached, target: &str| {
-            mounting(what, target, tree.attach(Path::new(target)))
+    pub(super) fn attach(self, root: &Held, numbers: &Numbers) -> Result<(), Failure> {
+        let at = |what: &str, tree: Detached, target: &str| {
+            mounting(what, target, tree.attach(root, Path::new(target)))
         };
-        at("proc", &self.processes, "/proc")?;
-        at("tmpfs", &self.folder, "/dev")?;
-        at("devpts", &self.terminals, "/dev/pts")?;
-        at("shm", &self.memory, "/dev/shm")?;
-        if let Some(system) = &self.system {
+        at("proc", self.processes, "/proc")?;
+        at("tmpfs", self.folder, DEVICES)?;
+        at("devpts", self.terminals, "/dev/pts")?;
+        at("shm", self.memory, "/dev/shm")?;
+        if let Some(system) = self.system {
             at("sysfs", system, "/sys")?;
         }
-        for (node, device) in &self.nodes {
+        for (node, device) in self.nodes {
             at("device", device, &node.to_string_lossy())?;
         }
+        let devices = root.find(Path::new(DEVICES), Links::Inside);
+        let devices = devices.map_err(Failure::of(format!("open {DEVICES}")))?;
         for (target, link) in LINKS {
-            symlink(target, link).map_err(Failure::of(format!("symlink {link}")))?;
+            symlinkat(target, &devices, link)
+                .map_err(io::Error::from)
+                .map_err(Failure::of(format!("symlink {DEVICES}/{link}")))?;
         }
-        for (hidden, cover) in &self.nothing {
+        for (hidden, cover) in self.nothing {
             at("tmpfs", cover, &hidden.to_string_lossy())?;
         }
         for path in READ_ONLY {
-            protect(Path::new(path)).map_err(Failure::of(format!("make {path} read-only")))?;
+            protect(root, numbers, path).map_err(Failure::of(format!("make {path} read-only")))?;
         }
         Ok(())
     }
 }
 
-fn protect(path: &Path) -> io::Result<()> {
-    if !path.exists() {
-        return Ok(());
+fn protect(root: &Held, numbers: &Numbers, path: &str) -> io::Result<()> {
+    match root.find(Path::new(path), Links::Inside) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        found => {
+            let found = found?;
+            numbers.make_read_only(&bind(&found)?.attach_on(&found)?)
+        }
     }
-    bind(path)?.attach(path)?;
-    make_read_only(path)
 }
 
 /// In the words of runc.

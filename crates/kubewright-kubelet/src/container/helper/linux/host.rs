@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::mount::{MountFlags, mount};
 
-use super::mount::{bind, make_read_only};
+use super::mount::{Numbers, bind_path};
 use super::root::overlay;
 use crate::container::wire::Files;
+use crate::files::Held;
 
 /// What a container has of its own.
 const APART: [&str; 3] = ["/dev", "/proc", "/sys"];
@@ -23,7 +24,7 @@ const COPIED: u64 = 1 << 20;
 
 /// Builds a view of the machine's files at `root`: a folder of links, copies and overlays, since one overlay shows neither
 /// other file systems below it nor a folder that holds what is written to it.
-pub(super) fn assemble(root: &Path, files: &Files) -> io::Result<()> {
+pub(super) fn assemble(root: &Path, files: &Files, numbers: &Numbers) -> io::Result<()> {
     mount("tmpfs", root, "tmpfs", MountFlags::empty(), c"mode=755")?;
     let mut apart = mount_points()?;
     // The view itself is mounted too by now.
@@ -34,7 +35,7 @@ pub(super) fn assemble(root: &Path, files: &Files) -> io::Result<()> {
     let memory = files.directory.join("memory");
     fs::create_dir(&memory)?;
     mount("tmpfs", &memory, "tmpfs", MountFlags::empty(), c"mode=755")?;
-    let view = View { apart, directory: files.directory.clone(), overlays: Cell::new(0) };
+    let view = View { apart, directory: files.directory.clone(), overlays: Cell::new(0), numbers };
     view.folder(Path::new("/"), root)
 }
 
@@ -47,14 +48,15 @@ fn unmakeable(path: &Path) -> Option<PathBuf> {
     (!makeable).then(|| present.join(missing))
 }
 
-struct View {
+struct View<'a> {
     /// Folders that no overlay may lie over.
     apart: BTreeSet<PathBuf>,
     directory: PathBuf,
     overlays: Cell<usize>,
+    numbers: &'a Numbers,
 }
 
-impl View {
+impl View<'_> {
     fn folder(&self, from: &Path, to: &Path) -> io::Result<()> {
         let siblings = self.directory.parent();
         for entry in fs::read_dir(from)?.flatten() {
@@ -63,7 +65,7 @@ impl View {
             if found.is_symlink() {
                 symlink(fs::read_link(&from)?, &to)?;
             } else if !found.is_dir() {
-                file(&from, &to, &found);
+                self.file(&from, &to, &found);
             } else {
                 fs::create_dir(&to)?;
                 fs::set_permissions(&to, fs::Permissions::from_mode(found.mode() & 0o7777))?;
@@ -90,7 +92,7 @@ impl View {
             self.folder(from, to)
         };
         if laid.is_err() && below.is_empty() {
-            let _ = bind(from).and_then(|tree| tree.attach(to)).and_then(|()| make_read_only(to));
+            let _ = self.bind(from, to);
         }
     }
 
@@ -100,20 +102,26 @@ impl View {
         overlay(from, &self.directory.join(writes).join(number.to_string()), to)
     }
 
+    /// What cannot be read is not there.
+    fn file(&self, from: &Path, to: &Path, found: &fs::Metadata) {
+        let _ = if found.is_file() && found.len() <= COPIED {
+            fs::copy(from, to).map(drop)
+        } else {
+            fs::File::create(to).and_then(|_| self.bind(from, to))
+        };
+    }
+
+    /// Shows a file or folder of the machine read-only, on one that is there.
+    fn bind(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let attached = bind_path(from)?.attach_on(&Held::open(to)?)?;
+        self.numbers.make_read_only(&attached)
+    }
+
     /// Covers the folder of all containers in a view of one that it is in.
     fn hide_siblings(&self, from: &Path, to: &Path) -> io::Result<()> {
         let siblings = self.directory.parent().and_then(|siblings| siblings.strip_prefix(from).ok());
         let Some(siblings) = siblings else { return Ok(()) };
         Ok(mount("tmpfs", to.join(siblings), "tmpfs", MountFlags::RDONLY, c"mode=755")?)
-    }
-}
-
-/// What cannot be read is not there.
-fn file(from: &Path, to: &Path, found: &fs::Metadata) {
-    if found.is_file() && found.len() <= COPIED {
-        let _ = fs::copy(from, to);
-    } else {
-        let _ = bind(from).and_then(|tree| tree.attach(to)).and_then(|()| make_read_only(to));
     }
 }
 

@@ -6,8 +6,10 @@ use std::path::Path;
 use rustix::thread::UnshareFlags;
 
 use super::super::{Failure, Reason, keeper};
+use super::mount::Numbers;
 use super::{devices, identity, root, separate_users, unshare};
 use crate::container::wire::{Mapping, Order, Probed, Report, Wire};
+use crate::files::Held;
 
 /// Tries one namespace after the other, and a root file system in them.
 pub(in crate::container::helper) fn run(
@@ -59,6 +61,7 @@ fn trial(directory: &Path) -> Result<Probed, Failure> {
 pub(in crate::container::helper) fn build(wire: &Wire, directory: &Path) -> Result<(), Failure> {
     root::apart().map_err(Failure::of("unshare"))?;
     let devices = devices::prepare()?;
+    let numbers = Numbers::open().map_err(Failure::of("open /proc/self/fd"))?;
     let (lower, target) = (directory.join("lower"), directory.join("root"));
     for folder in [&lower, &target] {
         fs::create_dir_all(folder).map_err(Failure::of("mkdir"))?;
@@ -70,6 +73,7 @@ pub(in crate::container::helper) fn build(wire: &Wire, directory: &Path) -> Resu
         rustix::mount::mount_bind_recursive(&target, &target).map_err(Failure::of("bind"))?;
     }
     root::change_root(&target).map_err(Failure::of("pivot_root"))?;
-    devices.attach()?;
+    let root = Held::open(Path::new("/")).map_err(Failure::of("open /"))?;
+    devices.attach(&root, &numbers)?;
     wire.send(&Report::Probed(probed), &[]).map_err(Failure::of("report"))
 }

@@ -14,10 +14,11 @@ use rustix::process::pivot_root;
 use rustix::thread::UnshareFlags;
 
 use super::super::Failure;
-use super::mount::{bind, make_read_only};
+use super::mount::{Detached, Numbers, bind};
 use super::{devices, host};
 use crate::container::wire::Files;
 use crate::container::{Mount, Root};
+use crate::files::{Held, Links};
 
 /// The machine's own answer to how names are resolved, unless a mount says otherwise.
 const RESOLVER: &str = "/etc/resolv.conf";
@@ -28,27 +29,42 @@ pub(in crate::container::helper) fn enter(files: &Files) -> Result<(), Failure> 
     apart().map_err(failed)?;
     let mounts = resolver(files).into_iter().chain(files.mounts.clone());
     let mounts = mounts
-        .map(|mount| Ok((devices::mounting(&source(&mount), &target(&mount), bind(&mount.source))?, mount)))
+        .map(|mount| Ok((devices::mounting(&source(&mount), &target(&mount), detach(&mount))?, mount)))
         .collect::<Result<Vec<_>, Failure>>()?;
     let devices = devices::prepare()?;
-    let root = build(files).map_err(failed)?;
+    let numbers = Numbers::open().map_err(failed)?;
+    let root = build(files, &numbers).map_err(failed)?;
     change_root(&root).map_err(Failure::of("error jailing process inside rootfs: pivot_root"))?;
-    devices.attach()?;
-    for (tree, mount) in &mounts {
-        let outcome = tree.attach(&mount.target).and_then(|()| match mount.read_only {
-            true => make_read_only(&mount.target),
+    let root = Held::open(Path::new("/")).map_err(failed)?;
+    devices.attach(&root, &numbers)?;
+    for (tree, mount) in mounts {
+        let outcome = tree.attach(&root, &mount.target).and_then(|attached| match mount.read_only {
+            true => numbers.make_read_only(&attached),
             false => Ok(()),
         });
-        devices::mounting(&source(mount), &target(mount), outcome)?;
+        devices::mounting(&source(&mount), &target(&mount), outcome)?;
     }
     if files.read_only_root {
-        make_read_only(Path::new("/")).map_err(Failure::of("error setting rootfs as readonly"))?;
+        numbers.make_root_read_only().map_err(Failure::of("error setting rootfs as readonly"))?;
     }
     Ok(())
 }
 
+/// What a mount shows: looked up and held here, in the namespace that it is mounted in, and never looked up again.
+fn detach(mount: &Mount) -> io::Result<Detached> {
+    let source = Held::open(&mount.source)?;
+    match part(mount) {
+        Some(part) => bind(&source.find(part, Links::Beneath)?),
+        None => bind(&source),
+    }
+}
+
+fn part(mount: &Mount) -> Option<&Path> {
+    Some(mount.sub_path.as_path()).filter(|part| !part.as_os_str().is_empty())
+}
+
 fn source(mount: &Mount) -> String {
-    mount.source.display().to_string()
+    part(mount).map_or_else(|| mount.source.clone(), |part| mount.source.join(part)).display().to_string()
 }
 
 fn target(mount: &Mount) -> String {
@@ -58,7 +74,12 @@ fn target(mount: &Mount) -> String {
 fn resolver(files: &Files) -> Option<Mount> {
     let path = Path::new(RESOLVER);
     let wanted = matches!(files.root, Root::Image(_)) && path.is_file();
-    wanted.then(|| Mount { source: path.into(), target: path.into(), read_only: true })
+    wanted.then(|| Mount {
+        source: path.into(),
+        sub_path: PathBuf::new(),
+        target: path.into(),
+        read_only: true,
+    })
 }
 
 /// A mount namespace from which nothing reaches the machine's.
@@ -67,11 +88,11 @@ pub(super) fn apart() -> io::Result<()> {
     Ok(mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?)
 }
 
-fn build(files: &Files) -> io::Result<PathBuf> {
+fn build(files: &Files, numbers: &Numbers) -> io::Result<PathBuf> {
     let root = files.directory.join("root");
     fs::create_dir(&root)?;
     match &files.root {
-        Root::Host => host::assemble(&root, files)?,
+        Root::Host => host::assemble(&root, files, numbers)?,
         Root::Image(image) => {
             let laid = overlay(image, &files.directory.join("writes"), &root);
             if laid.is_err() {

@@ -11,7 +11,7 @@ fn payload(files: &[(&str, &str)]) -> Payload {
 }
 
 fn put(folder: &Path, payload: &Payload) -> Result<Change, String> {
-    write(folder, payload, NOW, || {})
+    write(folder, payload, NOW, || Ok(()))
 }
 
 /// All files that somebody finds in a folder who follows links, without what is the writer's.
@@ -140,6 +140,7 @@ proptest! {
                 if let Some(before) = &before {
                     assert_eq!(&seen(&folder), before);
                 }
+                Ok(())
             };
             let change = write(&folder, &payload(&pairs), NOW, at_the_last_moment).unwrap();
             prop_assert_eq!(&seen(&folder), &update);
