@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow};
 use kubewright_cluster::ProcessSettings;
 use kubewright_image::Store;
 use kubewright_kubelet::container::{Isolation, ProcessRuntime, Runtime};
+use kubewright_kubelet::files;
 use kubewright_world::World;
 
 use crate::args::UpArgs;
@@ -76,7 +77,8 @@ impl Machine {
     pub(crate) async fn close(self) {
         self.runtime.close().await;
         if self.is_temporary {
-            let _ = fs::remove_dir_all(&self.folder);
+            // Volumes are in there, which pods may have made any depth. What cannot be removed stays.
+            let _ = files::remove(&self.folder);
         }
     }
 }
