@@ -16,13 +16,16 @@ pub(super) fn mount_points(spec: &PodSpec, name: &str) -> Result<Vec<PathBuf>, S
     let mut found = Vec::new();
     for container in containers(spec) {
         let mounts = || container.volume_mounts.iter().flatten();
-        let mut all: Vec<PathBuf> = mounts().map(|mount| clean(Path::new(&mount.mount_path))).collect();
+        // Where they are seen: a path that is not absolute begins at the container's `/`.
+        let seen = |path: &str| clean(&Path::new("/").join(path));
+        let mut all: Vec<PathBuf> = mounts().map(|mount| seen(&mount.mount_path)).collect();
         all.sort();
         for own in mounts().filter(|mount| mount.name == name) {
-            let own = clean(Path::new(&own.mount_path));
-            if own.starts_with("..") {
-                return Err(format!("invalid container mount point {}", own.display()));
+            let written = clean(Path::new(&own.mount_path));
+            if written.starts_with("..") {
+                return Err(format!("invalid container mount point {}", written.display()));
             }
+            let own = seen(&own.mount_path);
             let mut outermost: Vec<&Path> = Vec::new();
             for other in all.iter().filter(|other| **other != own && other.starts_with(&own)) {
                 if outermost.iter().any(|outer| other.starts_with(outer)) {

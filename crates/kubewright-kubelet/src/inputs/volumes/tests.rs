@@ -311,6 +311,22 @@ fn a_volume_has_a_place_for_those_that_are_mounted_inside() {
     assert!(planned.source().join("a/b").is_dir() && !planned.source().join("a/b/c").exists());
 }
 
+#[test]
+fn a_place_for_another_volume_is_nowhere_but_in_its_own() {
+    let (folder, outside) = (Scratch::new(), Scratch::new());
+    let node = node(&folder);
+    let mount = |name: &str, path: &Path| json!({"name": name, "mountPath": path});
+    let made = outside.join("made");
+    let pod = pod(json!({
+        "containers": [{"name": "app", "volumeMounts": [
+            mount("v", Path::new(".")), mount("w", &made), mount("w", Path::new("../../up"))]}],
+        "volumes": [{"name": "v", "configMap": {"name": "c"}}, {"name": "w", "emptyDir": {}}]}));
+    let planned = planned(&pod, &Fetched::default().config_map("c", json!({"k": "v"})), &node);
+    write("v", &planned, &pod, NOW).unwrap();
+    assert!(!made.exists(), "made on the machine");
+    assert!(planned.source().join("up").is_dir() && !planned.source().join("../../up").exists());
+}
+
 /// A claim `data` and the volume `pv` that it is bound to, with these changes.
 fn bound(claim: impl Fn(&mut Value), volume: impl Fn(&mut Value)) -> Fetched {
     let mut claim_value = json!({"metadata": {"name": "data", "namespace": "ns", "uid": "c1"},
