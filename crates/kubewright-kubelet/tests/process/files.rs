@@ -89,7 +89,8 @@ pub(crate) async fn a_command_of_the_machine_sees_mounts_where_there_is_nothing(
 
 pub(crate) async fn an_image_is_a_root_of_its_own_with_processes_devices_and_a_name() {
     let bench = Bench::new().await;
-    let script = "hostname; ls /; echo $$; ps -o pid,comm | cat; echo lost > /dev/null; ls -l /dev/fd /dev/ptmx \
+    // One stream: two are read side by side.
+    let script = "exec 2>&1; hostname; ls /; echo $$; ps -o pid,comm | cat; echo lost > /dev/null; ls -l /dev/fd /dev/ptmx \
         | wc -l; test -c /dev/urandom && test -w /dev/shm && touch /proc/sys/kernel/core_pattern; cat /proc/kcore | wc -c";
     let Some(mut spec) = in_image(&bench, script) else { return };
     spec.command = ["/bin/busybox", "sh", "-c", script].map(str::to_owned).to_vec();
