@@ -2,6 +2,7 @@
 //! writable.
 
 use std::fs;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kubewright_kubelet::container::log::Options;
 use kubewright_kubelet::container::{Mount, Runtime as _, Spec, StartError};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::{FdFlags, fcntl_setfd};
 
-use crate::support::{Bench, mount, read};
+use crate::support::{Bench, OUTPUT, mount, output, read};
 
 /// How often a container is started while another one swaps files. When paths were looked up twice, one in two starts showed
 /// what is outside, and one in five a volume that was to be read-only.
@@ -160,4 +162,21 @@ pub(crate) async fn a_working_directory_is_never_what_a_process_has_open() {
         assert!(text.contains(&format!("mkdir {directory}: ")), "{text}");
         fs::remove_file(shared.volume.join("x")).expect("it is there");
     }
+}
+
+/// As a shell leaves it open for whatever it starts.
+pub(crate) async fn what_is_open_where_the_runtime_was_started_is_not_open_in_a_container() {
+    let bench = Bench::new().await;
+    let folder = fs::File::open(&bench.directory).expect("a folder");
+    fcntl_setfd(&folder, FdFlags::empty()).expect("it is open");
+    let look = format!("ls -d /proc/self/fd/{}/. 2>&1", folder.as_raw_fd());
+    let container = bench.start(bench.script(&format!("{look}; sleep 60"))).await;
+    let command = ["/bin/sh", "-c", &look].map(str::to_owned).to_vec();
+    let mut session = container.exec(command, OUTPUT, None).await.expect("it runs");
+    let seen = output(&mut session).await;
+    assert!(seen.contains("No such file or directory"), "{seen}");
+    container.signal(kubewright_kubelet::container::Signal::KILL);
+    container.exited().await;
+    let seen = read(&bench.directory.join("log"), Options::default()).await;
+    assert!(seen.contains("No such file or directory"), "{seen}");
 }

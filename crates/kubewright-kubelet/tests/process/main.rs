@@ -48,6 +48,7 @@ tests![
     escapes::a_neighbour_that_is_fast_makes_nothing_writable,
     escapes::a_mount_point_is_never_what_a_process_has_open,
     escapes::a_working_directory_is_never_what_a_process_has_open,
+    escapes::what_is_open_where_the_runtime_was_started_is_not_open_in_a_container,
     running::a_program_runs_and_its_exit_code_is_told,
     running::what_cannot_be_started_is_told_in_the_words_of_runc,
     files::what_a_container_writes_to_the_machine_it_alone_sees,

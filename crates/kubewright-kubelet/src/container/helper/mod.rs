@@ -32,11 +32,19 @@ pub fn called_as(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCo
     if arguments.next()? != ARGUMENT {
         return None;
     }
+    pass_nothing_on();
     let told = wire().and_then(|wire| {
         let outcome = follow(&wire);
         outcome.or_else(|failure| wire.send(&Report::Failed(failure), &[]))
     });
     Some(if told.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Keeps what was open where the runtime was started, such as a folder of this machine in a shell, out of everything that this
+/// process starts: a container could leave by it. What a helper is given comes by its socket.
+fn pass_nothing_on() {
+    const AFTER_STANDARD_ERROR: i32 = 3;
+    close_fds::set_fds_cloexec(AFTER_STANDARD_ERROR, &[]);
 }
 
 /// The socket to whoever started this process is its standard input.
