@@ -51,6 +51,9 @@ const LOGS: &str = "warn,kubewright_app_service=info,kubewright_at=info,kubewrig
                     kubewright_image_police=info,kubewright_memcached=info,kubewright_security_group=info,\
                     kubewright_whitelist=info";
 
+/// What of the logs is shown under `--quiet`: errors, and what has become of data.
+const QUIET: &str = "error,kubewright_store=warn";
+
 /// What a server allocates is small, short-lived and freed on other threads: the C library's allocator takes a third of
 /// the time of a write.
 #[global_allocator]
@@ -135,7 +138,7 @@ fn runtime(args: &UpArgs) -> io::Result<Runtime> {
 
 /// Logs go to stderr, so that what `up` says can be read by a program.
 fn log(quiet: bool) {
-    let default = if quiet { "error" } else { LOGS };
+    let default = if quiet { QUIET } else { LOGS };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -252,6 +252,29 @@ fn data_that_is_damaged_is_told_with_the_file() {
 }
 
 #[test]
+fn data_that_was_cut_off_is_told_even_when_it_is_to_be_quiet() {
+    let folder = Folder::new("cut");
+    drop(Running::start(folder.up("--port 0 --data kept"), "kubeconfig written"));
+    let log = folder.0.join("kept/store/log-00000000000000000000");
+    let whole = fs::read(&log).expect("a log");
+    fs::write(&log, &whole[..whole.len() - 100]).expect("written");
+    let refused = folder.run("--port 0 --data kept --quiet");
+    assert_refused(
+        &refused,
+        1,
+        &["log-00000000000000000000 ends at revision", "were acknowledged", "removing kept/store/"],
+    );
+
+    // What was never acknowledged: the beginning of a write.
+    fs::write(&log, [&whole[..], b"begun"].concat()).expect("written");
+    let output = folder.run("--port 0 --data kept --quiet --exit-when-ready");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(errors.contains("the last write was cut off and is dropped"), "{errors}");
+}
+
+#[test]
 fn a_folder_of_others_is_not_taken_for_data() {
     let folder = Folder::new("notes");
     fs::create_dir(folder.0.join("notes")).expect("made");

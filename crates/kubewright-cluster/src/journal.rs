@@ -158,6 +158,10 @@ impl Store<Summary> for Journaled {
         self.store.compact(revision);
     }
 
+    fn health(&self) -> Result<(), Arc<str>> {
+        self.store.health()
+    }
+
     fn revision(&self) -> Revision {
         self.store.revision()
     }

@@ -56,10 +56,15 @@ pub enum Change<T> {
 #[error("the key has changed")]
 pub struct Conflict<T>(pub Option<Arc<Entry<T>>>);
 
-/// The backend cannot keep anything any more, and why. It takes no further commits; what it holds can still be read.
+/// The backend has failed, and why. What it holds can still be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the store is not available: {0}")]
 pub struct Unavailable(pub Arc<str>);
+
+/// The backend has no room for a commit, and why. It goes on by itself once there is room.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the store has no room: {0}")]
+pub struct NoRoom(pub Arc<str>);
 
 /// Why a commit did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +72,9 @@ pub enum CommitError<T> {
     /// The key was not as expected. Nothing has changed.
     #[error(transparent)]
     Conflict(#[from] Conflict<T>),
+    /// There was no room for it. Nothing has changed, and nothing of it is there when the store is opened again.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     /// The backend failed. Nobody has seen the commit; whether it is there when the store is opened again is not known.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-pub use commit::{Change, CommitError, Conflict, Draft, Entry, Expect, Unavailable};
+pub use commit::{Change, CommitError, Conflict, Draft, Entry, Expect, NoRoom, Unavailable};
 pub use cursor::Cursor;
 pub use disk::{Disk, DiskOptions, OpenError, Stored};
 pub use event::{Event, Gone, Happening};
@@ -75,8 +75,9 @@ pub trait Store<T>: Send + Sync + 'static {
     /// dropped (a backend that waits for a disk or a peer cannot take it back).
     ///
     /// # Errors
-    /// [`Conflict`] with what is there, when that is not what was expected; then nothing has changed. [`Unavailable`] from
-    /// a backend that has failed: this commit and all later ones.
+    /// [`Conflict`] with what is there, when that is not what was expected; then nothing has changed. [`NoRoom`] when what
+    /// the backend keeps it on is full: nothing has changed, and a later commit may find room. [`Unavailable`] from a
+    /// backend that has failed; what it says again from [`Self::health`] is for ever.
     fn commit(&self, collection: &Name, key: &Name, expect: Expect, change: Change<T>) -> Commit<'_, T>;
 
     /// Everything, as of now. Takes no lock and copies nothing.
@@ -100,6 +101,15 @@ pub trait Store<T>: Send + Sync + 'static {
     /// Forgets the past before `revision` in all collections: from then on nothing older can be asked for. What is
     /// there now stays, and a cursor that has missed nothing reads on. Beyond the store's revision means up to it.
     fn compact(&self, revision: Revision);
+
+    /// Whether commits can be kept. A backend that had no room looks again because it was asked, and tells of it when it
+    /// is asked the next time: so whoever asks from time to time learns that it goes on, with or without commits.
+    ///
+    /// # Errors
+    /// Why the last commit could not be kept.
+    fn health(&self) -> Result<(), Arc<str>> {
+        Ok(())
+    }
 
     /// The revision of the last commit.
     fn revision(&self) -> Revision {

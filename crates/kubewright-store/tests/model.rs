@@ -201,12 +201,12 @@ impl Pair {
                 assert_eq!(seen(&entry), (key, next, &*bytes));
                 self.model.facts.push(Fact { collection, key, deleted: size.is_none(), bytes });
             }
-            Err(CommitError::Unavailable(why)) => panic!("{why}"),
             Err(CommitError::Conflict(Conflict(there))) => {
                 assert!(!holds, "there is no conflict");
                 let there = there.as_deref().map(seen).map(|(_, at, bytes)| (at, bytes.to_vec()));
                 assert_eq!(there, current);
             }
+            Err(other) => panic!("{other}"),
         }
     }
 

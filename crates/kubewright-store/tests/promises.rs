@@ -101,7 +101,7 @@ fn a_conflict_tells_what_is_there_and_changes_nothing() {
     let at = update(&store, "pods", "a", Revision(1));
     let current = |result: Committed| match result.expect_err("it is not as expected") {
         CommitError::Conflict(Conflict(current)) => current.map(|entry| entry.revision),
-        CommitError::Unavailable(why) => panic!("{why}"),
+        other => panic!("{other}"),
     };
     let put = || Change::Put(draft("x"));
     let remove = || Change::Delete(draft("x"));
@@ -465,7 +465,7 @@ async fn racing_writers_lose_no_write_and_waiting_watchers_no_event() {
                             Err(CommitError::Conflict(Conflict(current))) => {
                                 at = current.expect("nobody deletes it").revision;
                             }
-                            Err(CommitError::Unavailable(why)) => panic!("{why}"),
+                            Err(other) => panic!("{other}"),
                         }
                     }
                     tokio::task::yield_now().await;

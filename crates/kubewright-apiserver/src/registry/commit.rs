@@ -15,7 +15,8 @@ impl Registry {
     /// expected.
     ///
     /// # Errors
-    /// 409 when the cluster was reset since; 500 when the store has failed: whether the write has happened is then not known, as after any other 500.
+    /// 409 when the cluster was reset since; 500 when the store has no room (kube-apiserver's, too, where etcd has none), and
+    /// when it has failed: whether the write has happened is then not known, as after any other 500.
     pub(super) async fn commit(
         &self,
         epoch: Epoch,
@@ -41,6 +42,7 @@ impl Registry {
         match outcome {
             Ok(entry) => Ok(Some(entry)),
             Err(CommitError::Conflict(_)) => Ok(None),
+            Err(CommitError::NoRoom(why)) => Err(ApiError::internal(&why.to_string())),
             Err(CommitError::Unavailable(why)) => Err(ApiError::internal(&why.to_string())),
         }
     }

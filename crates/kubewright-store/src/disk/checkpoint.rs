@@ -19,15 +19,34 @@ const STRIDE: usize = 1 << 20;
 /// `cancelled` before it was whole. It gives the checkpoint's length.
 ///
 /// # Errors
-/// What the disk says. The checkpoint is there as a whole or not at all.
+/// What the disk says. The checkpoint is there as a whole or not at all, and what it was to replace still is.
 pub(crate) fn write<T>(
     folder: &dyn Folder,
     state: &State<T>,
     cancelled: &AtomicBool,
 ) -> io::Result<Option<u64>> {
     let unfinished = File::Unfinished(state.revision).name();
+    let written = write_to(folder, &unfinished, state, cancelled);
+    if !matches!(written, Ok(Some(_))) {
+        // It takes the room that others wait for.
+        let _ = folder.remove(&unfinished);
+        return written;
+    }
+    folder.sync()?;
+    let older = |file: File| file.revision() < state.revision;
+    remove(folder, older)?;
+    written
+}
+
+/// Writes a checkpoint under another name, and then gives it its own.
+fn write_to<T>(
+    folder: &dyn Folder,
+    unfinished: &str,
+    state: &State<T>,
+    cancelled: &AtomicBool,
+) -> io::Result<Option<u64>> {
     let mut output =
-        Output { file: folder.create(&unfinished)?, out: Vec::new(), body: Vec::new(), length: 0 };
+        Output { file: folder.create(unfinished)?, out: Vec::new(), body: Vec::new(), length: 0 };
     begin_checkpoint(&mut output.out, state.revision, state.compacted);
     let mut entries = 0;
     for (name, collection) in &state.collections {
@@ -37,7 +56,6 @@ pub(crate) fn write<T>(
             entries += 1;
             if output.body.len() >= STRIDE {
                 if cancelled.load(Ordering::Relaxed) {
-                    folder.remove(&unfinished)?;
                     return Ok(None);
                 }
                 output.flush()?;
@@ -46,19 +64,15 @@ pub(crate) fn write<T>(
     }
     record::write_end(&mut output.body, entries);
     output.flush()?;
-    folder.rename(&unfinished, &File::Checkpoint(state.revision).name())?;
-    folder.sync()?;
-    remove_older(folder, state.revision)?;
+    folder.rename(unfinished, &File::Checkpoint(state.revision).name())?;
     Ok(Some(output.length))
 }
 
-/// Removes the logs and checkpoints from before `revision`, and what was left unfinished.
-pub(crate) fn remove_older(folder: &dyn Folder, revision: Revision) -> io::Result<()> {
+/// Removes the files that are of no use any more.
+pub(crate) fn remove(folder: &dyn Folder, useless: impl Fn(File) -> bool) -> io::Result<()> {
     for name in folder.names()? {
-        match File::of(&name) {
-            Some(File::Log(older) | File::Checkpoint(older)) if older < revision => folder.remove(&name)?,
-            Some(File::Unfinished(_)) => folder.remove(&name)?,
-            _ => {}
+        if File::of(&name).is_some_and(&useless) {
+            folder.remove(&name)?;
         }
     }
     Ok(())

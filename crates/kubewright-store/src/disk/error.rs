@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::Revision;
+
 /// Why a store on a disk cannot be opened. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -53,6 +55,23 @@ pub enum OpenError {
     Missing {
         /// The file.
         path: PathBuf,
+    },
+    /// The newest commits are not there, though they were acknowledged: the end of the log was cut off from outside, or the
+    /// files are older ones than the mark beside them.
+    #[error(
+        "{} ends at revision {found}, and commits up to revision {acknowledged} were acknowledged: {} are lost; removing {} \
+         goes on without them",
+        path.display(), acknowledged.0 - found.0, mark.display()
+    )]
+    Lost {
+        /// The last log.
+        path: PathBuf,
+        /// The last revision in it.
+        found: Revision,
+        /// The last revision that was acknowledged, as far as it is known.
+        acknowledged: Revision,
+        /// The file that says so.
+        mark: PathBuf,
     },
     /// A stored value makes no sense to the store's owner.
     #[error("the value of {key} in {collection} cannot be read: {why}")]

@@ -1,6 +1,6 @@
 //! The files of a store: logs, each of which begins after a revision, and checkpoints, each of which shows one.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use super::error::OpenError;
 use super::folder::{Append, Folder};
@@ -19,7 +19,7 @@ const MAGIC: usize = 16;
 /// The length of a log that has only begun: its magic, and a frame with a header.
 const FIRST_WRITE: u64 = (MAGIC + frame::HEAD + 20) as u64;
 
-/// What stands before a checkpoint's name until it is whole.
+/// What stands before a file's name until it is whole.
 const UNFINISHED: &str = "new-";
 
 /// What a file is, by its name. The revision stands in as many digits as the largest has, so that names sort as they do.
@@ -29,6 +29,8 @@ pub(crate) enum File {
     Log(Revision),
     /// A checkpoint that was not finished.
     Unfinished(Revision),
+    /// A log that was not begun.
+    NotBegun(Revision),
 }
 
 impl File {
@@ -37,7 +39,14 @@ impl File {
             Self::Checkpoint(Revision(at)) => format!("checkpoint-{at:020}"),
             Self::Log(Revision(at)) => format!("log-{at:020}"),
             Self::Unfinished(at) => format!("{UNFINISHED}{}", Self::Checkpoint(at).name()),
+            Self::NotBegun(at) => format!("{UNFINISHED}{}", Self::Log(at).name()),
         }
+    }
+
+    /// The revision that it shows, or begins after.
+    pub(crate) fn revision(self) -> Revision {
+        let (Self::Checkpoint(at) | Self::Log(at) | Self::Unfinished(at) | Self::NotBegun(at)) = self;
+        at
     }
 
     /// `None` when no file of ours is called that.
@@ -47,14 +56,16 @@ impl File {
         let file = match kind {
             "checkpoint" => Self::Checkpoint(revision),
             "log" => Self::Log(revision),
+            "new-log" => Self::NotBegun(revision),
             _ => Self::Unfinished(revision),
         };
         (file.name() == name).then_some(file)
     }
 }
 
-/// The log that commits are written to.
+/// The log that commits are written to. A log in which a write has failed is never written again.
 pub(crate) struct Log {
+    base: Revision,
     file: Box<dyn Append>,
     length: u64,
     buffer: Vec<u8>,
@@ -63,39 +74,94 @@ pub(crate) struct Log {
 /// The most that the buffer of a log keeps for the next group.
 const BUFFER: usize = 1 << 20;
 
+/// Whether there is room for so many bytes: they are written, and removed again.
+///
+/// # Errors
+/// What the disk says.
+pub(crate) fn try_room(folder: &dyn Folder, bytes: usize) -> io::Result<()> {
+    let name = File::NotBegun(Revision(u64::MAX)).name();
+    let tried = folder.create(&name).and_then(|mut file| {
+        file.append(&vec![0; bytes])?;
+        file.sync()
+    });
+    let _ = folder.remove(&name);
+    tried
+}
+
+/// What becomes of the log before a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// It ends where the new one begins.
+    Ended,
+    /// A write to it has failed. What it holds behind the beginning of the new one did not happen.
+    Cut,
+}
+
+/// Why a group is not in the log.
+pub(crate) struct NotEntered {
+    pub(crate) error: io::Error,
+    /// Whether the log may hold it all the same.
+    pub(crate) may_be_there: bool,
+}
+
 impl Log {
-    /// A new log of what comes after `base`; on the disk when this returns.
-    pub(crate) fn create(folder: &dyn Folder, base: Revision) -> std::io::Result<Self> {
-        let file = folder.create(&File::Log(base).name())?;
-        folder.sync()?;
-        Self::begin(file, base)
+    /// A new log of what comes after `base`; on the disk, under its name, when this returns. A log of the same base, in
+    /// which no commit was acknowledged, is replaced.
+    ///
+    /// # Errors
+    /// What the disk says. Then the log before may go on if it is sound: the new one is not there, or is there without a
+    /// commit.
+    pub(crate) fn create(folder: &dyn Folder, base: Revision, before: Before) -> io::Result<Self> {
+        let unfinished = File::NotBegun(base).name();
+        let created = folder.create(&unfinished).and_then(|file| Self::begin(file, base, before));
+        let created = created.and_then(|log| {
+            folder.rename(&unfinished, &File::Log(base).name())?;
+            folder.sync()?;
+            Ok(log)
+        });
+        if created.is_err() {
+            // It takes room.
+            let _ = folder.remove(&unfinished);
+        }
+        created
     }
 
     /// The log after `base` goes on behind its first `length` bytes. A log whose header did not get to the disk begins
     /// anew.
-    pub(crate) fn resume(folder: &dyn Folder, base: Revision, length: u64) -> std::io::Result<Self> {
+    pub(crate) fn resume(folder: &dyn Folder, base: Revision, length: u64) -> io::Result<Self> {
         let file = folder.resume(&File::Log(base).name(), length)?;
-        if length == 0 { Self::begin(file, base) } else { Ok(Self { file, length, buffer: Vec::new() }) }
+        if length == 0 {
+            Self::begin(file, base, Before::Ended)
+        } else {
+            Ok(Self { base, file, length, buffer: Vec::new() })
+        }
     }
 
-    fn begin(mut file: Box<dyn Append>, base: Revision) -> std::io::Result<Self> {
+    fn begin(mut file: Box<dyn Append>, base: Revision, before: Before) -> io::Result<Self> {
         let mut buffer = LOG_MAGIC.to_vec();
         let header = Header { version: VERSION, revision: base, compacted: Revision(0) };
         frame::write(&mut buffer, |out| header.write(out));
+        if before == Before::Cut {
+            frame::write(&mut buffer, |out| {
+                record::begin_group(out, base.next());
+                record::write_cut(out);
+            });
+        }
         file.append(&buffer)?;
         file.sync()?;
-        Ok(Self { file, length: buffer.len() as u64, buffer })
+        Ok(Self { base, file, length: buffer.len() as u64, buffer })
     }
 
     /// Writes a group of commits, the first of which is `first`. It is on the disk when this returns.
     ///
     /// # Errors
-    /// What the disk says. Then it is not known what of the group it has, and nothing may be written after it.
+    /// What the disk says. Then nothing may be written after it. A group whose bytes were not all taken is not there,
+    /// as a frame that was cut off is none; after a sync that failed it is not known what the disk has.
     pub(crate) fn append<'a, T: 'a>(
         &mut self,
         first: Revision,
         records: impl Iterator<Item = Entered<'a, T>>,
-    ) -> std::io::Result<()> {
+    ) -> Result<(), NotEntered> {
         self.buffer.clear();
         frame::write(&mut self.buffer, |out| {
             record::begin_group(out, first);
@@ -106,14 +172,26 @@ impl Log {
                 }
             }
         });
+        let not_there = |error| NotEntered { error, may_be_there: false };
         if u32::try_from(self.buffer.len()).is_err() {
-            return Err(std::io::Error::other("a value is larger than a log can hold"));
+            return Err(not_there(io::Error::other("a value is larger than a log can hold")));
         }
-        self.file.append(&self.buffer)?;
-        self.file.sync()?;
+        self.file.append(&self.buffer).map_err(not_there)?;
+        self.file.sync().map_err(|error| NotEntered { error, may_be_there: true })?;
         self.length += self.buffer.len() as u64;
         self.buffer.shrink_to(BUFFER);
         Ok(())
+    }
+
+    /// Gives it up after a write that failed. What was not synced goes from the kernel's memory too, if it can, so that no
+    /// later process reads there what the disk may not have.
+    pub(crate) fn give_up(mut self) {
+        let _ = self.file.cut(self.length);
+    }
+
+    /// The revision that it begins after.
+    pub(crate) fn base(&self) -> Revision {
+        self.base
     }
 
     /// Its length in bytes.
@@ -179,8 +257,7 @@ impl<'a> Reader<'a> {
         if header.version != VERSION {
             return Err(OpenError::Version { path, found: header.version, known: VERSION });
         }
-        let (File::Checkpoint(named) | File::Log(named) | File::Unfinished(named)) = file;
-        if header.revision != named {
+        if header.revision != file.revision() {
             return Err(OpenError::Damaged {
                 path,
                 at: 0,
@@ -243,9 +320,12 @@ mod tests {
 
     #[test]
     fn names_tell_what_a_file_is_and_sort_by_revision() {
-        for file in
-            [File::Log(Revision(0)), File::Checkpoint(Revision(u64::MAX)), File::Unfinished(Revision(7))]
-        {
+        for file in [
+            File::Log(Revision(0)),
+            File::Checkpoint(Revision(u64::MAX)),
+            File::Unfinished(Revision(7)),
+            File::NotBegun(Revision(7)),
+        ] {
             assert_eq!(File::of(&file.name()), Some(file));
         }
         assert!(File::Log(Revision(9)).name() < File::Log(Revision(10)).name());

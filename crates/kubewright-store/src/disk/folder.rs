@@ -1,7 +1,7 @@
 //! The few things that the backend does with files. Tests put a folder in its place that fails and forgets on purpose.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// A folder of files that are written from front to end.
@@ -10,11 +10,13 @@ pub(crate) trait Folder: Send + Sync + 'static {
     fn names(&self) -> io::Result<Vec<String>>;
     /// A file's length, and its bytes from the start.
     fn read(&self, name: &str) -> io::Result<(u64, Box<dyn Read + '_>)>;
-    /// A new, empty file.
+    /// An empty file; what was there under its name goes.
     fn create(&self, name: &str) -> io::Result<Box<dyn Append>>;
     /// A file to be continued after its first `length` bytes; what is behind them goes.
     fn resume(&self, name: &str, length: u64) -> io::Result<Box<dyn Append>>;
-    /// Gives a file another name.
+    /// A file of a few bytes that are overwritten in place; made when it is missing.
+    fn mark(&self, name: &str) -> io::Result<Box<dyn Overwrite>>;
+    /// Gives a file another name; the file that had that name goes.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
@@ -28,8 +30,18 @@ pub(crate) trait Folder: Send + Sync + 'static {
 pub(crate) trait Append: Send {
     /// Writes at its end.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// Waits until the disk has what was written.
+    /// Waits until the disk has what was written. Once it has failed nothing may be relied on but what an earlier one
+    /// has brought to the disk: the kernel may have dropped what it could not write.
     fn sync(&mut self) -> io::Result<()>;
+    /// Lets what is behind the first `length` bytes go.
+    fn cut(&mut self, length: u64) -> io::Result<()>;
+}
+
+/// A file that is overwritten. What is written outlives the process at once, and the machine when it happens to get to
+/// the disk.
+pub(crate) trait Overwrite: Send {
+    /// Writes at its start.
+    fn overwrite(&mut self, bytes: &[u8]) -> io::Result<()>;
 }
 
 /// A folder of this machine, which no other process uses at the same time.
@@ -112,7 +124,7 @@ impl Folder for Directory {
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn Append>> {
-        Ok(Box::new(private().create_new(true).open(self.path(name))?))
+        Ok(Box::new(private().create(true).truncate(true).open(self.path(name))?))
     }
 
     fn resume(&self, name: &str, length: u64) -> io::Result<Box<dyn Append>> {
@@ -120,6 +132,10 @@ impl Folder for Directory {
         file.set_len(length)?;
         file.sync_all()?;
         Ok(Box::new(file))
+    }
+
+    fn mark(&self, name: &str) -> io::Result<Box<dyn Overwrite>> {
+        Ok(Box::new(private().create(true).truncate(false).open(self.path(name))?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -146,5 +162,16 @@ impl Append for File {
 
     fn sync(&mut self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
+}
+
+impl Overwrite for File {
+    fn overwrite(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.rewind()?;
+        self.write_all(bytes)
     }
 }

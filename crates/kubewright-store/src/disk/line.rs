@@ -3,6 +3,9 @@
 //! A commit is decided when it joins the line, against a state that has all commits before it, those that still wait
 //! included. What waits is written in groups: while the disk takes one group, the next one gathers. Nobody is told of a
 //! commit before its group is on the disk; a conflict with a commit that still waits is told after that commit, too.
+//!
+//! When there is no room for a group, it and all that was decided after it is taken back: deciding goes on from what
+//! readers see.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +15,9 @@ use tokio::sync::oneshot;
 
 use super::files::Entered;
 use crate::state::State;
-use crate::{Change, CommitError, Conflict, Entry, Event, Expect, Limits, Name, Revision, Unavailable};
+use crate::{
+    Change, CommitError, Conflict, Entry, Event, Expect, Limits, Name, NoRoom, Revision, Unavailable,
+};
 
 /// The bytes of values after which a group takes no more commits.
 const GROUP: usize = 8 << 20;
@@ -35,6 +40,12 @@ struct Inner<T> {
     /// Whether a group is being written.
     writing: bool,
     standing: Standing,
+    /// Why there was no room for the last group.
+    full: Option<NoRoom>,
+    /// Whether somebody wants to know if there is room again.
+    asked: bool,
+    /// The past before this was forgotten, and the group that had it had no room.
+    owed: Option<Revision>,
 }
 
 enum Standing {
@@ -42,6 +53,14 @@ enum Standing {
     /// What waits is written, and then it is over.
     Closing,
     Failed(Unavailable),
+}
+
+/// What there is for the writer to do.
+pub(crate) enum Task<T> {
+    /// To write a group; this is the state after it.
+    Write(Group<T>, State<T>),
+    /// To find out whether there is room again.
+    LookForRoom,
 }
 
 /// Commits that go to the disk together.
@@ -76,8 +95,15 @@ pub(crate) enum Joined<T> {
 impl<T> Line<T> {
     /// An empty line behind `state`.
     pub(crate) fn new(state: State<T>, limits: Limits) -> Self {
-        let inner =
-            Inner { pending: state, groups: VecDeque::new(), writing: false, standing: Standing::Open };
+        let inner = Inner {
+            pending: state,
+            groups: VecDeque::new(),
+            writing: false,
+            standing: Standing::Open,
+            full: None,
+            asked: false,
+            owed: None,
+        };
         Self { inner: Mutex::new(inner), work: Condvar::new(), limits }
     }
 
@@ -131,18 +157,21 @@ impl<T> Line<T> {
         }
     }
 
-    /// For the writer: the next group, and the state after it. `None` when the line is closed and empty.
-    pub(crate) fn next(&self) -> Option<(Group<T>, State<T>)> {
+    /// For the writer: what is to be done next. `None` when the line is closed and empty.
+    pub(crate) fn next(&self) -> Option<Task<T>> {
         let mut inner = self.inner.lock();
         inner.writing = false;
         loop {
             if let Some(mut group) = inner.groups.pop_front() {
                 inner.writing = true;
                 let state = group.state.take().unwrap_or_else(|| inner.pending.clone());
-                return Some((group, state));
+                return Some(Task::Write(group, state));
             }
             if !matches!(inner.standing, Standing::Open) {
                 return None;
+            }
+            if std::mem::take(&mut inner.asked) {
+                return Some(Task::LookForRoom);
             }
             self.work.wait(&mut inner);
         }
@@ -158,6 +187,43 @@ impl<T> Line<T> {
         self.work.notify_one();
     }
 
+    /// There was no room for the group that was being written: it and all that were decided after it did not happen.
+    /// `published` is what readers see. Gives those who waited behind it.
+    pub(crate) fn refuse(&self, group: &Group<T>, why: &NoRoom, published: State<T>) -> VecDeque<Group<T>> {
+        let mut inner = self.inner.lock();
+        let behind = std::mem::take(&mut inner.groups);
+        let forgotten = std::iter::once(group).chain(&behind).flat_map(|group| &group.records);
+        let forgotten = forgotten.filter_map(|record| match record {
+            Waiting::Compact(revision) => Some((*revision).min(published.revision)),
+            Waiting::Commit(..) => None,
+        });
+        inner.owed = forgotten.chain(inner.owed).max();
+        inner.pending = published;
+        inner.full = Some(why.clone());
+        behind
+    }
+
+    /// Writing goes on.
+    pub(crate) fn has_room(&self) {
+        self.inner.lock().full = None;
+    }
+
+    /// Whether the last group could be written. Where it had no room the writer looks again, for who asks later.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn health(&self) -> Result<(), Arc<str>> {
+        let mut inner = self.inner.lock();
+        if let Standing::Failed(why) = &inner.standing {
+            return Err(why.to_string().into());
+        }
+        let Some(full) = inner.full.clone() else { return Ok(()) };
+        inner.asked = true;
+        drop(inner);
+        self.work.notify_one();
+        Err(full.to_string().into())
+    }
+
     /// Tells all who wait, and all who will come, that the store has failed.
     pub(crate) fn fail(&self, why: &Unavailable) {
         let mut inner = self.inner.lock();
@@ -165,7 +231,7 @@ impl<T> Line<T> {
         let groups = std::mem::take(&mut inner.groups);
         drop(inner);
         for group in groups {
-            group.fail(why);
+            group.fail(&Failure::Unavailable(why.clone()));
         }
     }
 }
@@ -176,7 +242,12 @@ impl<T> Inner<T> {
         if self.groups.back().is_some_and(|last| last.state.is_some()) {
             self.groups.push_back(Group::new(first));
         }
-        self.last_group(first)
+        let owed = self.owed.take();
+        let group = self.last_group(first);
+        if let Some(revision) = owed {
+            group.push(Waiting::Compact(revision), 0);
+        }
+        group
     }
 
     /// The last group, whether it takes commits or not.
@@ -221,6 +292,11 @@ impl<T> Group<T> {
         self.records.is_empty()
     }
 
+    /// The bytes of its values.
+    pub(crate) fn weight(&self) -> usize {
+        self.weight
+    }
+
     /// Tells who waits what came of it: the group is on the disk, and readers see it.
     pub(crate) fn tell(self) {
         for Waiter { outcome, reply } in self.waiters {
@@ -229,12 +305,21 @@ impl<T> Group<T> {
         }
     }
 
-    /// Tells who waits that the disk has failed.
-    pub(crate) fn fail(self, why: &Unavailable) {
+    /// Tells who waits that it did not come to the disk.
+    pub(crate) fn fail(self, why: &Failure) {
         for Waiter { reply, .. } in self.waiters {
-            let _ = reply.send(Err(why.clone().into()));
+            let _ = reply.send(Err(match why {
+                Failure::NoRoom(why) => why.clone().into(),
+                Failure::Unavailable(why) => why.clone().into(),
+            }));
         }
     }
+}
+
+/// Why a group did not come to the disk.
+pub(crate) enum Failure {
+    NoRoom(NoRoom),
+    Unavailable(Unavailable),
 }
 
 /// Whether both are the value of the same commit, or none.

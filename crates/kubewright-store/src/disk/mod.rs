@@ -10,13 +10,37 @@
 //!
 //! When the log has become longer than the last checkpoint, the thread begins another log and lets a second thread
 //! write all that is there as a checkpoint; then what is older is removed. The folder holds at most about three times
-//! what is stored, and 32 MiB.
+//! what is stored, and 32 MiB. Where a checkpoint cannot be written the logs go on and grow, with an error in the log of the
+//! process at each attempt; what is left of the attempt is removed.
+//!
+//! # When there is no room
+//!
+//! A group for which there is no room (`ENOSPC`, `EDQUOT`) is refused, and with it all that was decided after it:
+//! deciding goes on from what readers see, who never saw any of them. The log is given up: whether its last bytes are on
+//! the disk is not known, and once a sync has failed another one would say nothing about them. The next group goes to a
+//! new log, so each commit tries again, and so does who asks for the store's health. Nothing has to be remembered for that.
+//!
+//! Why nothing that was acknowledged is lost: it lies in synced bytes, which nobody writes again, and the log that has them
+//! stays until a checkpoint is on the disk. Why nothing that was refused comes back: the new log begins with a record that
+//! cuts the one before where it begins, and no commit is acknowledged before that record is on the disk. A group that was
+//! cut off while it was written is none, with or without a new log. Only where a *sync* failed and no new log could be begun
+//! either may the group come back, if the machine stops at that moment: its writers are told that the outcome is not
+//! known ([`CommitError::Unavailable`](crate::CommitError::Unavailable)), all others that it did not happen
+//! ([`CommitError::NoRoom`](crate::CommitError::NoRoom)).
+//!
+//! A new log is written under another name, synced and renamed, so it has its header or is not there. Where renaming it
+//! was not certain, the log before may go on beside it: it has no commits then, and is passed over.
+//!
+//! There is no reserve of space for deletions: they make room only when a checkpoint is written, which needs more. Every
+//! other error of the disk (`EIO`) ends the writes until the store is opened again.
 //!
 //! # Files
 //!
 //! `log-N` holds the commits after revision N, `checkpoint-N` what was there at revision N, `lock` the id of the process
-//! that has the folder. Each file has checksums over all its bytes. A log whose last write was cut off is continued
-//! before that write, which was never acknowledged. Every other deviation is an [`OpenError`] that names the file.
+//! that has the folder, `acknowledged` a lower bound of what was acknowledged (`mark.rs`). Each file has checksums over all
+//! its bytes. A log whose last write was cut off is continued before that write, which was never acknowledged. Every other
+//! deviation is an [`OpenError`] that names the file, and so is a log that ends before what was acknowledged. What cannot be
+//! seen is a folder that was replaced as a whole by an older copy of itself.
 //!
 //! # Why it is no database
 //!
@@ -31,6 +55,7 @@ mod files;
 mod folder;
 mod frame;
 mod line;
+mod mark;
 mod record;
 mod recover;
 #[cfg(test)]
@@ -85,8 +110,9 @@ impl Default for DiskOptions {
 ///
 /// # When the disk fails
 ///
-/// The commits that wait, and all later ones, get [`Unavailable`]. Reads go on. A log that could not be synced is never
-/// synced again (the kernel may have dropped what it could not write); opening the store again finds out what it holds.
+/// Reads go on. While there is no room, commits are refused with [`NoRoom`](crate::NoRoom), each one tries again, and
+/// [`Store::health`] says why. After any other error the commits that wait, and all later ones, get [`Unavailable`]. A log
+/// that could not be synced is never synced again (the kernel may have dropped what it could not write).
 ///
 /// # Its end
 ///
@@ -209,6 +235,10 @@ impl<T: Send + Sync + 'static> Store<T> for Disk<T> {
 
     fn compact(&self, revision: Revision) {
         self.shared.compact(revision);
+    }
+
+    fn health(&self) -> Result<(), Arc<str>> {
+        self.shared.line.health()
     }
 }
 

@@ -9,6 +9,7 @@ const COMPACT: u8 = 3;
 const COLLECTION: u8 = 4;
 const ENTRY: u8 = 5;
 const END: u8 = 6;
+const CUT: u8 = 7;
 
 /// What a log says, in the order in which it happened.
 #[derive(Debug, PartialEq)]
@@ -17,6 +18,9 @@ pub(crate) enum Record {
     Commit { collection: String, key: String, deleted: bool, bytes: Vec<u8> },
     /// The past was forgotten.
     Compact(Revision),
+    /// The first record of a log that was begun because writing to the one before had failed: what that one holds after
+    /// this one's beginning did not happen.
+    Cut,
 }
 
 /// What a checkpoint says: each collection, followed by its entries; then that this was all.
@@ -67,6 +71,10 @@ pub(crate) fn write_compaction(out: &mut Vec<u8>, revision: Revision) {
     put_number(out, revision.0);
 }
 
+pub(crate) fn write_cut(out: &mut Vec<u8>) {
+    out.push(CUT);
+}
+
 /// The revision of a group's first commit, and its records; `None` when this is no group.
 pub(crate) fn read_group(body: &[u8]) -> Option<(Revision, Vec<Record>)> {
     let mut input = Input(body);
@@ -75,6 +83,7 @@ pub(crate) fn read_group(body: &[u8]) -> Option<(Revision, Vec<Record>)> {
     while !input.0.is_empty() {
         records.push(match input.byte()? {
             COMPACT => Record::Compact(input.revision()?),
+            CUT => Record::Cut,
             kind @ (PUT | DELETE) => Record::Commit {
                 collection: input.text()?,
                 key: input.text()?,
@@ -197,6 +206,7 @@ mod tests {
         begin_group(&mut body, Revision(7));
         write_commit(&mut body, &"pods".into(), &event(Happening::Added, "a/ü", b"new"));
         write_compaction(&mut body, Revision(6));
+        write_cut(&mut body);
         write_commit(&mut body, &"pods".into(), &event(Happening::Deleted, "a/ü", b""));
         let commit = |deleted, bytes: &[u8]| Record::Commit {
             collection: "pods".to_owned(),
@@ -204,7 +214,8 @@ mod tests {
             deleted,
             bytes: bytes.to_vec(),
         };
-        let expected = vec![commit(false, b"new"), Record::Compact(Revision(6)), commit(true, b"")];
+        let expected =
+            vec![commit(false, b"new"), Record::Compact(Revision(6)), Record::Cut, commit(true, b"")];
         assert_eq!(read_group(&body), Some((Revision(7), expected)));
     }
 

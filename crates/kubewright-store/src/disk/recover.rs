@@ -8,8 +8,9 @@ use imbl::OrdMap;
 
 use super::checkpoint::{self, Checkpoint, Section};
 use super::error::OpenError;
-use super::files::{File, Log, Next, Opened, Reader};
+use super::files::{Before, File, Log, Next, Opened, Reader};
 use super::folder::{Folder, LOCK};
+use super::mark::{self, MARK, Mark};
 use super::record::Record;
 use crate::ring::Ring;
 use crate::state::{Collection, State};
@@ -48,8 +49,8 @@ impl Stored<'_> {
 /// What a store is opened with.
 pub(crate) struct Recovered<T> {
     pub(crate) state: State<T>,
-    /// The log that goes on.
-    pub(crate) log: Log,
+    /// The log that goes on, and the mark beside it.
+    pub(crate) log: (Log, Mark),
     /// The length of the newest checkpoint.
     pub(crate) checkpointed: u64,
 }
@@ -71,7 +72,7 @@ where
         let path = folder.path(name);
         move |source| OpenError::Io { path, source }
     };
-    let files = files(folder)?;
+    let (files, acknowledged) = files(folder)?;
     let newest = files.iter().rev().find_map(|file| match file {
         File::Checkpoint(revision) => Some(*revision),
         _ => None,
@@ -86,10 +87,17 @@ where
         _ => None,
     });
     let end = history.read(folder, &checkpoint, &logs.collect::<Vec<_>>())?;
-    if end.is_none() && !files.is_empty() {
+    let was_begun = files.iter().any(|file| matches!(file, File::Log(_) | File::Checkpoint(_)));
+    if end.is_none() && (was_begun || acknowledged.is_some_and(|revision| revision > Revision(0))) {
         return Err(OpenError::Missing { path: folder.path(&File::Log(checkpoint.revision).name()) });
     }
-    let records = history.records;
+    if let (Some(End { base, .. }), Some(acknowledged)) = (&end, acknowledged)
+        && history.revision < acknowledged
+    {
+        let (path, mark) = (folder.path(&File::Log(*base).name()), folder.path(MARK));
+        return Err(OpenError::Lost { path, found: history.revision, acknowledged, mark });
+    }
+    let History { revision, records } = history;
     let mut tag = tags(&Stored { checkpoint: &checkpoint, history: &records });
     let checkpointed = checkpoint.length;
     let mut state = restore(checkpoint, &mut tag)?;
@@ -97,29 +105,49 @@ where
         replay(&mut state, record, limits, &mut tag)?;
     }
     // Only now, when nothing can refuse any more, is the folder changed.
-    checkpoint::remove_older(folder, newest.unwrap_or_default()).map_err(io(""))?;
+    let useless = |file| match file {
+        File::Log(at) | File::Checkpoint(at) => at < newest.unwrap_or_default(),
+        File::Unfinished(_) | File::NotBegun(_) => true,
+    };
+    checkpoint::remove(folder, useless).map_err(io(""))?;
     let log = match end {
         Some(End { base, length, torn }) => {
             if torn {
-                let path = folder.path(&File::Log(base).name());
-                tracing::warn!(path = %path.display(), at = length, "the last write was cut off and is dropped");
+                tell_torn(folder, base, length, acknowledged);
             }
             Log::resume(folder, base, length).map_err(io(&File::Log(base).name()))?
         }
-        None => Log::create(folder, Revision(0)).map_err(io(&File::Log(Revision(0)).name()))?,
+        None => {
+            let name = File::Log(Revision(0)).name();
+            Log::create(folder, Revision(0), Before::Ended).map_err(io(&name))?
+        }
     };
-    Ok(Recovered { state, log, checkpointed })
+    // What was found is on the disk now.
+    let mark = Mark::begin(folder, revision).map_err(io(MARK))?;
+    Ok(Recovered { state, log: (log, mark), checkpointed })
 }
 
-/// The files of the store, checkpoints first, the older before the newer.
-fn files(folder: &dyn Folder) -> Result<Vec<File>, OpenError> {
+/// Says what is dropped at the end of the last log.
+fn tell_torn(folder: &dyn Folder, base: Revision, at: u64, acknowledged: Option<Revision>) {
+    let path = folder.path(&File::Log(base).name());
+    let path = path.display();
+    match acknowledged {
+        Some(_) => {
+            tracing::warn!(%path, at, "the last write was cut off and is dropped; all that is known to have been acknowledged is there");
+        }
+        None => tracing::warn!(%path, at, "the last write was cut off and is dropped"),
+    }
+}
+
+/// The files of the store, checkpoints first, the older before the newer; and what the mark says.
+fn files(folder: &dyn Folder) -> Result<(Vec<File>, Option<Revision>), OpenError> {
     let names = folder.names().map_err(|source| OpenError::Io { path: folder.path(""), source })?;
     let mut files = Vec::new();
-    for name in names.iter().filter(|name| *name != LOCK) {
+    for name in names.iter().filter(|name| *name != LOCK && *name != MARK) {
         files.push(File::of(name).ok_or_else(|| OpenError::Foreign { path: folder.path(name) })?);
     }
     files.sort();
-    Ok(files)
+    Ok((files, mark::read(folder, &names)?))
 }
 
 /// What happened after the checkpoint.
@@ -136,7 +164,7 @@ struct End {
 }
 
 impl History {
-    /// Reads the logs that begin after `bases`, each of which goes on where the one before ends.
+    /// Reads the logs that begin after `bases`, each of which goes on where the one before ends, or where it is cut.
     fn read(
         &mut self,
         folder: &dyn Folder,
@@ -146,15 +174,20 @@ impl History {
         if bases.first().is_some_and(|first| *first != self.revision) {
             return Err(OpenError::Missing { path: folder.path(&File::Log(self.revision).name()) });
         }
+        let cuts = cuts(folder, bases.get(1..).unwrap_or_default())?;
         let mut end: Option<End> = None;
         for &base in bases {
-            if let Some(End { base: before, length, torn }) = end
-                && (torn || base != self.revision)
+            // That this one begins where reading has come to proves that the one before is whole, whatever is behind.
+            if let Some(End { base: before, length, .. }) = end
+                && base > self.revision
             {
                 let path = folder.path(&File::Log(before).name());
                 return Err(OpenError::Damaged { path, at: length, why: "commits are missing at its end" });
             }
             let Opened::Whole(mut log) = Reader::open(folder, File::Log(base))? else {
+                if base < self.revision {
+                    continue;
+                }
                 // A log is on the disk before the checkpoint that it follows is begun.
                 if base == checkpoint.revision && checkpoint.length > 0 {
                     let path = folder.path(&File::Log(base).name());
@@ -163,15 +196,23 @@ impl History {
                 end = Some(End { base, length: 0, torn: true });
                 continue;
             };
-            let torn = self.read_log(&mut log)?;
+            if base < self.revision {
+                // It could not be begun for certain, and the one before went on: it has no commits.
+                match log.group()? {
+                    Next::End => continue,
+                    _ => return Err(log.damaged("the log before it has these commits too")),
+                }
+            }
+            let until = cuts.iter().find(|cut| **cut > base).copied();
+            let torn = self.read_log(&mut log, until)?;
             end = Some(End { base, length: log.position(), torn });
         }
         Ok(end)
     }
 
-    /// Reads one log; says whether its end was cut off.
-    fn read_log(&mut self, log: &mut Reader<'_>) -> Result<bool, OpenError> {
-        loop {
+    /// Reads one log, up to the revision at which the next one cuts it; says whether its end was cut off.
+    fn read_log(&mut self, log: &mut Reader<'_>, until: Option<Revision>) -> Result<bool, OpenError> {
+        while until != Some(self.revision) {
             match log.group()? {
                 Next::Read((first, records)) => {
                     if first != self.revision.next() {
@@ -185,7 +226,22 @@ impl History {
                 Next::Torn => return Ok(true),
             }
         }
+        Ok(false)
     }
+}
+
+/// Those logs that cut the one before them.
+fn cuts(folder: &dyn Folder, bases: &[Revision]) -> Result<Vec<Revision>, OpenError> {
+    let mut cuts = Vec::new();
+    for &base in bases {
+        if let Opened::Whole(mut log) = Reader::open(folder, File::Log(base))?
+            && let Next::Read((_, records)) = log.group()?
+            && records.first() == Some(&Record::Cut)
+        {
+            cuts.push(base);
+        }
+    }
+    Ok(cuts)
 }
 
 /// The state that a checkpoint shows. Its past is gone.
@@ -220,6 +276,7 @@ fn replay<T>(
             *state = state.compact(revision);
             return Ok(());
         }
+        Record::Cut => return Ok(()),
         Record::Commit { collection, key, deleted, bytes } => (collection, key, deleted, bytes),
     };
     let previous = state.get(&collection, &key).cloned();

@@ -1,5 +1,7 @@
 //! A store whose disk stops at any moment.
 
+use std::io::ErrorKind;
+
 use futures::future::join_all;
 
 use super::*;
@@ -9,7 +11,13 @@ const TOGETHER: usize = 3;
 
 /// Tells the story to a store on `sim` until its disk fails; gives the last revision that was acknowledged.
 fn tell(sim: &Sim, story: &[Step]) -> u64 {
-    let Ok(store) = open(sim, SHORT) else { return 0 };
+    told(sim, story).0
+}
+
+/// As [`tell`]; says also of how many commits the outcome is not known.
+fn told(sim: &Sim, story: &[Step]) -> (u64, u64) {
+    let Ok(store) = open(sim, SHORT) else { return (0, 0) };
+    let mut unknown = 0;
     let mut acknowledged = store.revision().0;
     for steps in story[acknowledged as usize..].chunks(TOGETHER) {
         let outcomes = wait(join_all(steps.iter().map(|step| take(&store, step))));
@@ -21,14 +29,21 @@ fn tell(sim: &Sim, story: &[Step]) -> u64 {
                 }
                 Err(CommitError::Unavailable(why)) => {
                     assert!(why.to_string().starts_with("the store is not available: "));
+                    unknown += 1;
+                }
+                Err(CommitError::NoRoom(why)) => {
+                    assert!(why.to_string().starts_with("the store has no room: /sim/: "), "{why}");
                 }
                 Err(CommitError::Conflict(_)) => panic!("the story has no conflicts"),
             }
         }
         // Nobody sees what was not acknowledged.
         assert_eq!(store.revision().0, acknowledged);
+        if store.health().is_err() {
+            break;
+        }
     }
-    acknowledged
+    (acknowledged, unknown)
 }
 
 #[test]
@@ -38,15 +53,16 @@ fn what_was_acknowledged_is_there_whenever_the_disk_stops() {
     assert_eq!(tell(&whole, &story), 40);
     let operations = whole.operations();
     assert!(operations > 60, "{operations}: it has checkpoints");
-    for stop in 0..operations {
-        let sim = Sim::failing_from(stop);
-        let acknowledged = tell(&sim, &story);
+    let kinds = [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
+    for (stop, how) in (0..operations).flat_map(|stop| kinds.map(|how| (stop, how))) {
+        let sim = Sim::failing_from(stop, how);
+        let (acknowledged, unknown) = told(&sim, &story);
         for left in Left::ALL {
             let found = sim.after(left);
             let store = open(&found, SHORT).unwrap_or_else(|error| panic!("{stop} {left:?}: {error}"));
             let revision = store.revision().0;
             assert!(
-                (acknowledged..=acknowledged + TOGETHER as u64).contains(&revision),
+                (acknowledged..=acknowledged + unknown).contains(&revision),
                 "{stop} {left:?}: {acknowledged} was acknowledged, and {revision} is there"
             );
             check(&store, &story);
@@ -80,7 +96,7 @@ fn the_past_before_a_checkpoint_is_gone() {
     let story = story(40);
     let sim = Sim::default();
     tell(&sim, &story);
-    let names = sim.names().expect("names");
+    let names = names(&sim);
     assert!(names.iter().any(|name| name.starts_with("checkpoint")), "{names:?}");
     assert!(names.len() <= 4, "what is older was removed: {names:?}");
     let store = open(&sim, SHORT).expect("closed well");
@@ -117,7 +133,7 @@ fn a_disk_that_fails_ends_the_writes_and_not_the_reads() {
     }
     sim.fail();
     for step in &story[5..7] {
-        let refused = wait(take(&store, step)).expect_err("the disk is full");
+        let refused = wait(take(&store, step)).expect_err("the disk is broken");
         assert!(matches!(&refused, CommitError::Unavailable(_)), "{refused}");
         assert!(refused.to_string().starts_with("the store is not available: "), "{refused}");
     }

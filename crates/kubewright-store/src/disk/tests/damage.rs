@@ -24,7 +24,8 @@ fn rotate(sim: &Sim, with_checkpoint: bool) {
     let recovered =
         super::super::recover::recover(sim, LONG.limits, |_| |_: &str, bytes: &[u8]| Ok(tag(bytes)));
     let state = recovered.expect("closed well").state;
-    super::super::files::Log::create(sim, state.revision).expect("a new log");
+    let before = super::super::files::Before::Ended;
+    super::super::files::Log::create(sim, state.revision, before).expect("a new log");
     if with_checkpoint {
         super::super::checkpoint::write(sim, &state, &Default::default()).expect("written");
     }
@@ -37,16 +38,12 @@ fn changed(sim: &Sim, name: &str, bytes: Vec<u8>) -> Sim {
     changed
 }
 
-fn names(sim: &Sim) -> Vec<String> {
-    sim.names().expect("names")
-}
-
 #[test]
 fn a_bit_that_was_flipped_anywhere_is_refused_with_the_name_of_the_file() {
     for with_checkpoint in [true, false] {
         let (sim, _) = stored(with_checkpoint);
         assert_eq!(names(&sim).len(), 2);
-        for name in names(&sim) {
+        for name in sim.names().expect("names") {
             let bytes = sim.get(&name);
             for bit in 0..bytes.len() * 8 {
                 let mut flipped = bytes.clone();
@@ -64,6 +61,8 @@ fn a_bit_that_was_flipped_anywhere_is_refused_with_the_name_of_the_file() {
 fn a_last_log_that_ends_early_is_repaired_and_every_other_file_is_refused() {
     for with_checkpoint in [true, false] {
         let (sim, story) = stored(with_checkpoint);
+        // The machine has stopped before the mark got to the disk.
+        sim.remove(MARK).expect("removed");
         let last = names(&sim).into_iter().rfind(|name| name.starts_with("log")).expect("a log");
         for name in names(&sim) {
             let bytes = sim.get(&name);

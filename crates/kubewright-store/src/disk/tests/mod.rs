@@ -3,6 +3,8 @@
 
 mod crash;
 mod damage;
+mod full;
+mod lost;
 mod sim;
 mod waiting;
 
@@ -10,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::folder::Folder;
+use super::mark::MARK;
 use super::{Disk, DiskOptions, OpenError};
 use crate::{Change, CommitError, Draft, Expect, Limits, Revision, Store};
 use sim::{Left, Sim};
@@ -92,13 +95,22 @@ async fn take(store: &Disk<Tag>, step: &Step) -> Result<Revision, CommitError<Ta
     Ok(entry.revision)
 }
 
+/// The files of a folder, without the mark.
+fn names(sim: &Sim) -> Vec<String> {
+    let names = sim.names().expect("names");
+    names.into_iter().filter(|name| name != MARK).collect()
+}
+
+/// What is in the store: the revision and the bytes of each key.
+fn shown(store: &Disk<Tag>) -> BTreeMap<String, (u64, Vec<u8>)> {
+    let snapshot = store.snapshot();
+    let entries = snapshot.range("things", "", None);
+    entries.map(|entry| (entry.key.to_string(), (entry.revision.0, entry.bytes.to_vec()))).collect()
+}
+
 /// Checks that the store shows the story up to its revision, and that the tags were made of the bytes.
 fn check(store: &Disk<Tag>, story: &[Step]) {
     let snapshot = store.snapshot();
-    let found: BTreeMap<_, _> = snapshot
-        .range("things", "", None)
-        .map(|entry| (entry.key.to_string(), (entry.revision.0, entry.bytes.to_vec())))
-        .collect();
-    assert_eq!(found, contents(story, snapshot.revision().0));
+    assert_eq!(shown(store), contents(story, snapshot.revision().0));
     assert_eq!(snapshot.modified("things"), snapshot.revision());
 }

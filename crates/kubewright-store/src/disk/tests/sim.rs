@@ -1,13 +1,13 @@
 //! A folder in memory that fails when it is told to, holds its syncs back, and forgets what was not synced.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::disk::folder::{Append, Folder};
+use crate::disk::folder::{Append, Folder, Overwrite};
 
 #[derive(Clone, Default)]
 pub(super) struct Sim(Arc<(Mutex<Inner>, Condvar)>);
@@ -19,7 +19,7 @@ struct Inner {
     names: BTreeMap<String, usize>,
     durable: BTreeMap<String, usize>,
     operations: usize,
-    fails_from: Option<usize>,
+    fails: Option<Fails>,
     holds: bool,
     held: usize,
     syncs_of_logs: usize,
@@ -29,6 +29,27 @@ struct Inner {
 struct File {
     bytes: Vec<u8>,
     synced: usize,
+    /// A sync has failed: another one would say nothing.
+    is_spoiled: bool,
+    /// What was there before it was overwritten in place, which the disk does as a whole or not at all.
+    overwritten: Option<Vec<u8>>,
+}
+
+/// Given what is done to which file, and how often anything was done before, says how it fails.
+type Fails = Arc<dyn Fn(Does, &str, usize) -> Option<ErrorKind> + Send + Sync>;
+
+/// What is done to a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Does {
+    Create,
+    Resume,
+    Append,
+    Sync,
+    Cut,
+    Mark,
+    Rename,
+    Remove,
+    SyncFolder,
 }
 
 /// What is left of a folder after its machine, or only its process, has stopped.
@@ -50,15 +71,25 @@ impl Left {
 
 impl Sim {
     /// Every operation from the `count`th on fails.
-    pub(super) fn failing_from(count: usize) -> Self {
+    pub(super) fn failing_from(count: usize, how: ErrorKind) -> Self {
         let sim = Self::default();
-        sim.0.0.lock().fails_from = Some(count);
+        sim.fails(move |_, _, before| (before >= count).then_some(how));
         sim
+    }
+
+    /// Operations fail as this says, from now on.
+    pub(super) fn fails(&self, how: impl Fn(Does, &str, usize) -> Option<ErrorKind> + Send + Sync + 'static) {
+        self.0.0.lock().fails = Some(Arc::new(how));
     }
 
     /// Every operation fails from now on.
     pub(super) fn fail(&self) {
-        self.0.0.lock().fails_from = Some(0);
+        self.fails(|_, _, _| Some(ErrorKind::Other));
+    }
+
+    /// No operation fails from now on.
+    pub(super) fn heal(&self) {
+        self.0.0.lock().fails = None;
     }
 
     /// Syncs of logs do not return before [`Self::release`].
@@ -93,8 +124,12 @@ impl Sim {
         let names = if matches!(left, Left::Synced) { &inner.durable } else { &inner.names };
         let found = Self::default();
         for (name, file) in names {
-            let File { bytes, synced } = &inner.files[*file];
+            let File { bytes, synced, overwritten, .. } = &inner.files[*file];
             let mut bytes = bytes.clone();
+            if let Some(before) = overwritten {
+                found.put(name, if matches!(left, Left::Synced) { before.clone() } else { bytes });
+                continue;
+            }
             match left {
                 Left::Everything => {}
                 Left::Synced => bytes.truncate(*synced),
@@ -110,7 +145,7 @@ impl Sim {
     pub(super) fn put(&self, name: &str, bytes: Vec<u8>) {
         let mut inner = self.0.0.lock();
         let synced = bytes.len();
-        inner.files.push(File { bytes, synced });
+        inner.files.push(File { bytes, synced, ..File::default() });
         let file = inner.files.len() - 1;
         inner.names.insert(name.to_owned(), file);
         inner.durable.insert(name.to_owned(), file);
@@ -121,11 +156,17 @@ impl Sim {
         inner.files[inner.names[name]].bytes.clone()
     }
 
-    fn operate<R>(&self, operation: impl FnOnce(&mut Inner) -> io::Result<R>) -> io::Result<R> {
+    fn operate<R>(
+        &self,
+        does: Does,
+        name: &str,
+        operation: impl FnOnce(&mut Inner) -> io::Result<R>,
+    ) -> io::Result<R> {
         let mut inner = self.0.0.lock();
+        let before = inner.operations;
         inner.operations += 1;
-        if inner.fails_from.is_some_and(|from| inner.operations > from) {
-            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        if let Some(how) = inner.fails.as_ref().and_then(|fails| fails(does, name, before)) {
+            return Err(how.into());
         }
         operation(&mut inner)
     }
@@ -140,7 +181,15 @@ impl Inner {
 struct Handle {
     sim: Sim,
     file: usize,
-    is_log: bool,
+}
+
+impl Handle {
+    /// What the file is called now; nothing, if it has been removed.
+    fn name(&self) -> String {
+        let inner = self.sim.0.0.lock();
+        let found = inner.names.iter().find(|(_, file)| **file == self.file);
+        found.map(|(name, _)| name.clone()).unwrap_or_default()
+    }
 }
 
 impl Folder for Sim {
@@ -155,28 +204,39 @@ impl Folder for Sim {
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn Append>> {
-        let file = self.operate(|inner| {
-            assert!(!inner.names.contains_key(name), "{name} is there");
+        let file = self.operate(Does::Create, name, |inner| {
             inner.files.push(File::default());
             let file = inner.files.len() - 1;
             inner.names.insert(name.to_owned(), file);
             Ok(file)
         })?;
-        Ok(Box::new(Handle { sim: self.clone(), file, is_log: name.starts_with("log") }))
+        Ok(Box::new(Handle { sim: self.clone(), file }))
     }
 
     fn resume(&self, name: &str, length: u64) -> io::Result<Box<dyn Append>> {
-        let file = self.operate(|inner| {
+        let file = self.operate(Does::Resume, name, |inner| {
             let file = inner.file(name)?;
             inner.files[file].bytes.truncate(length as usize);
             inner.files[file].synced = length as usize;
             Ok(file)
         })?;
-        Ok(Box::new(Handle { sim: self.clone(), file, is_log: true }))
+        Ok(Box::new(Handle { sim: self.clone(), file }))
+    }
+
+    fn mark(&self, name: &str) -> io::Result<Box<dyn Overwrite>> {
+        let file = self.operate(Does::Mark, name, |inner| {
+            if !inner.names.contains_key(name) {
+                inner.files.push(File::default());
+                let file = inner.files.len() - 1;
+                inner.names.insert(name.to_owned(), file);
+            }
+            inner.file(name)
+        })?;
+        Ok(Box::new(Handle { sim: self.clone(), file }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.operate(|inner| {
+        self.operate(Does::Rename, to, |inner| {
             let file = inner.file(from)?;
             inner.names.remove(from);
             inner.names.insert(to.to_owned(), file);
@@ -185,7 +245,7 @@ impl Folder for Sim {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.operate(|inner| {
+        self.operate(Does::Remove, name, |inner| {
             inner.file(name)?;
             inner.names.remove(name);
             Ok(())
@@ -193,7 +253,7 @@ impl Folder for Sim {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.operate(|inner| {
+        self.operate(Does::SyncFolder, "", |inner| {
             inner.durable = inner.names.clone();
             Ok(())
         })
@@ -206,7 +266,7 @@ impl Folder for Sim {
 
 impl Append for Handle {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let appended = self.sim.operate(|inner| {
+        let appended = self.sim.operate(Does::Append, &self.name(), |inner| {
             inner.files[self.file].bytes.extend_from_slice(bytes);
             Ok(())
         });
@@ -219,7 +279,7 @@ impl Append for Handle {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        if self.is_log {
+        if self.name().starts_with("log") {
             let (inner, changed) = &*self.sim.0;
             let mut inner = inner.lock();
             inner.syncs_of_logs += 1;
@@ -230,9 +290,32 @@ impl Append for Handle {
             }
             inner.held -= 1;
         }
-        self.sim.operate(|inner| {
+        let synced = self.sim.operate(Does::Sync, &self.name(), |inner| {
             let file = &mut inner.files[self.file];
+            assert!(!file.is_spoiled, "a sync after one that has failed says nothing");
             file.synced = file.bytes.len();
+            Ok(())
+        });
+        if synced.is_err() {
+            self.sim.0.0.lock().files[self.file].is_spoiled = true;
+        }
+        synced
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.sim.operate(Does::Cut, &self.name(), |inner| {
+            inner.files[self.file].bytes.truncate(length as usize);
+            Ok(())
+        })
+    }
+}
+
+impl Overwrite for Handle {
+    fn overwrite(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.sim.operate(Does::Mark, &self.name(), |inner| {
+            let file = &mut inner.files[self.file];
+            let before = std::mem::replace(&mut file.bytes, bytes.to_vec());
+            file.overwritten.get_or_insert(before);
             Ok(())
         })
     }

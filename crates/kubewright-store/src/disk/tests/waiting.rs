@@ -64,7 +64,7 @@ fn commits_are_decided_against_those_that_wait() {
         .map(|outcome| match outcome {
             Ok(revision) => Ok(*revision),
             Err(CommitError::Conflict(conflict)) => Err(conflict.0.as_ref().map(|there| there.revision)),
-            Err(CommitError::Unavailable(why)) => panic!("{why}"),
+            Err(other) => panic!("{other}"),
         })
         .collect();
     let (one, two) = (Revision(1), Revision(2));
