@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     match command(&cli) {
         Ok(code) => code,
         Err(error) => {
-            complain(&format!("{error:#}"));
+            complain(&access::chain(error.as_ref()));
             if error.is::<Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }

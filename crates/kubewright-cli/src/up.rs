@@ -13,7 +13,7 @@ use tokio::{task::JoinSet, time::Instant};
 use crate::{
     args::UpArgs,
     engine::Engine,
-    kubeconfig,
+    kubeconfig::Place,
     progress::Progress,
     report::Reporter,
     samples::{self, Sample},
@@ -30,13 +30,17 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 /// # Errors
 /// In one line: when the port or the kubeconfig cannot be had, an operator fails, or a sample does not converge in time.
 pub(crate) async fn up(args: &UpArgs, started: Instant) -> anyhow::Result<()> {
-    kubeconfig::check_ours(&args.kubeconfig)?;
+    place(args).check_free()?;
     let mut signals = Signals::listen()?;
     let engine = Engine::start(args).await?;
-    let ran = tokio::select! {
-        biased;
-        () = signals.next() => Ok(()),
-        ran = run(args, &engine, started) => ran,
+    let written = engine.access().write(place(args));
+    let ran = match &written {
+        Err(_) => Ok(()),
+        Ok(_) => tokio::select! {
+            biased;
+            () = signals.next() => Ok(()),
+            ran = run(args, &engine, started) => ran,
+        },
     };
     // Who asks twice does not want to wait until all is finished.
     tokio::select! {
@@ -44,13 +48,21 @@ pub(crate) async fn up(args: &UpArgs, started: Instant) -> anyhow::Result<()> {
         () = engine.shutdown() => {}
         () = signals.next() => {}
     }
+    let written = written?;
+    // What is kept can be started again, at the same port under the same kubeconfig.
+    if args.data.is_none() {
+        written.remove();
+    }
     ran
+}
+
+fn place(args: &UpArgs) -> Place<'_> {
+    Place { path: &args.kubeconfig, flag: "--kubeconfig" }
 }
 
 /// All that happens while the control plane is there.
 async fn run(args: &UpArgs, engine: &Engine, started: Instant) -> anyhow::Result<()> {
     let voice = Voice { quiet: args.quiet };
-    engine.access().write(&args.kubeconfig)?;
     greet(&voice, args, engine, started);
 
     let samples = if args.samples { samples::samples()? } else { Vec::new() };
@@ -163,7 +175,9 @@ async fn follow(
             voice.say(&line);
         }
     }
-    voice.say("every sample has converged");
+    if args.samples {
+        voice.say("every sample has converged");
+    }
     Ok(())
 }
 

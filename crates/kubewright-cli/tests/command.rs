@@ -80,6 +80,37 @@ fn somebody_elses_kubeconfig_is_not_overwritten() {
 }
 
 #[test]
+fn a_second_one_in_a_folder_leaves_the_first_its_kubeconfig() {
+    let folder = Folder::new("second");
+    let kubeconfig = folder.0.join("kubewright.kubeconfig");
+    let read = || fs::read_to_string(&kubeconfig).expect("written");
+    let (mut running, _output) = Running::start(folder.up("--port 0"), "kubeconfig written");
+    let first = read();
+    let refused = folder.run("--port 0");
+    let server = first.lines().find_map(|line| line.trim().strip_prefix("server: ")).expect("a server");
+    assert_refused(&refused, 1, &["kubewright.kubeconfig", &format!("runs at {server}"), "--kubeconfig"]);
+    assert_eq!(read(), first);
+    assert!(folder.run("--port 0 --kubeconfig other --exit-when-ready").status.success());
+
+    // One that was killed is no longer in the way, and one that ends well takes its file with it.
+    running.0.kill().expect("it runs");
+    running.0.wait().expect("it ends");
+    assert_eq!(read(), first);
+    let output = folder.run("--port 0 --exit-when-ready");
+    assert!(output.status.success() && !kubeconfig.exists());
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("sample"), "there were none");
+}
+
+#[test]
+fn what_the_system_says_is_told_once() {
+    let folder = Folder::new("once");
+    fs::write(folder.0.join("file"), "").expect("written");
+    let output = folder.run("--port 0 --data file/data");
+    assert_refused(&output, 1, &["--data: ", "file/data", "Not a directory"]);
+    assert_eq!(String::from_utf8_lossy(&output.stderr).matches("Not a directory").count(), 1);
+}
+
+#[test]
 fn an_unknown_controller_is_told_with_the_known_ones() {
     let folder = Folder::new("controller");
     assert_refused(
@@ -114,6 +145,7 @@ fn the_samples_converge_and_each_step_is_told() {
     ] {
         assert!(told.contains(line), "{line} is missing: {told}");
     }
+    assert!(!folder.0.join("kubewright.kubeconfig").exists(), "it leads nowhere any more");
     // WL-05
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(log.contains("Creating Deployment default/whitelist-sample-deployment"), "{log}");

@@ -66,8 +66,8 @@ impl ClusterArgs {
     }
 }
 
-/// An error and what is behind it, in a line.
-fn chain(error: &dyn std::error::Error) -> String {
+/// An error and what is behind it, in a line; nothing is said twice.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut told = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {

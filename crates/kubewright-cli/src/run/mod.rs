@@ -29,7 +29,8 @@ use crate::{
     },
     args::UpArgs,
     engine::Engine,
-    install, kubeconfig,
+    install,
+    kubeconfig::Place,
     project::{Program, Project, ProjectArgs},
     signals::Signals,
 };
@@ -90,7 +91,7 @@ impl RunArgs {
 pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let project = Project::find(&args.project)?;
     if args.is_embedded() {
-        kubeconfig::check_ours(&args.write_kubeconfig)?;
+        place(args).check_free()?;
     }
     let program = project.build()?;
     let mut signals = Signals::listen()?;
@@ -99,14 +100,22 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         return on(args, &program, &access, &mut signals).await;
     }
     let engine = Engine::start(&UpArgs::serving(args.port, &args.write_kubeconfig)?).await?;
-    let ran = embedded(args, &program, &engine, &mut signals).await;
+    let written = engine.access().write(place(args));
+    let ran = match &written {
+        Ok(_) => embedded(args, &program, &engine, &mut signals).await,
+        Err(_) => Ok(ExitCode::FAILURE),
+    };
     tokio::select! {
         biased;
         () = engine.shutdown() => {}
         () = signals.next() => {}
     }
-    let _ = std::fs::remove_file(&args.write_kubeconfig);
+    written?.remove();
     ran
+}
+
+fn place(args: &RunArgs) -> Place<'_> {
+    Place { path: &args.write_kubeconfig, flag: "--write-kubeconfig" }
 }
 
 async fn embedded(
@@ -115,7 +124,6 @@ async fn embedded(
     engine: &Engine,
     signals: &mut Signals,
 ) -> anyhow::Result<ExitCode> {
-    engine.access().write(&args.write_kubeconfig)?;
     let path = args.write_kubeconfig.display();
     say(args, &format!("API server ready at {}", engine.access().server));
     say(args, &format!("kubeconfig written to {path}: KUBECONFIG={path} kubectl get all -A"));
