@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
 use parking_lot::RwLock;
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
@@ -146,19 +147,47 @@ pub trait Kubelet: fmt::Debug + Send + Sync {
     fn port_forward(&self, target: Target, port: u16) -> BoxFuture<'_, Result<Box<dyn Duplex>, Refusal>>;
 }
 
-/// The kubelets that an API server can reach, by the names of their nodes. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub struct Kubelets(Arc<RwLock<BTreeMap<String, Arc<dyn Kubelet>>>>);
+/// The kubelets that an API server can reach, by the names of their nodes, and which nodes have none because they are
+/// simulated. Clones share them.
+#[derive(Clone, Default)]
+pub struct Kubelets(Arc<Known>);
+
+/// Says of a Node whether nothing runs the pods on it.
+type IsSimulated = dyn Fn(&Value) -> bool + Send + Sync;
+
+#[derive(Default)]
+struct Known {
+    reached: RwLock<BTreeMap<String, Arc<dyn Kubelet>>>,
+    is_simulated: Option<Box<IsSimulated>>,
+}
 
 impl Kubelets {
+    /// None yet; `is_simulated` says of a Node whether nothing runs the pods on it.
+    #[must_use]
+    pub fn beside(is_simulated: impl Fn(&Value) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Known { reached: RwLock::default(), is_simulated: Some(Box::new(is_simulated)) }))
+    }
+
+    /// Whether nothing runs the pods on a node.
+    #[must_use]
+    pub fn simulated(&self, node: &Value) -> bool {
+        self.0.is_simulated.as_ref().is_some_and(|is_simulated| is_simulated(node))
+    }
+
     /// From now on this kubelet answers for this node.
     pub fn register(&self, node: impl Into<String>, kubelet: Arc<dyn Kubelet>) {
-        self.0.write().insert(node.into(), kubelet);
+        self.0.reached.write().insert(node.into(), kubelet);
     }
 
     /// The kubelet of a node, where it has one that can be reached.
     #[must_use]
     pub fn of(&self, node: &str) -> Option<Arc<dyn Kubelet>> {
-        self.0.read().get(node).cloned()
+        self.0.reached.read().get(node).cloned()
+    }
+}
+
+impl fmt::Debug for Kubelets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.reached.read().keys()).finish()
     }
 }

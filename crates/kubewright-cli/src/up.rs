@@ -92,12 +92,26 @@ fn greet(voice: &Voice, args: &UpArgs, engine: &Engine, started: Instant) {
     if let Some(machine) = engine.machine() {
         voice.say(&machine);
     }
+    if let Some(simulated) = simulated(args.nodes(), args.runtime.is_some()) {
+        voice.say(&simulated);
+    }
     if !args.exit_when_ready {
         voice.say(&match &args.data {
             Some(path) => format!("Ctrl-C ends the cluster; --data {} goes on with it", path.display()),
             None => "Ctrl-C ends the cluster, and everything in it is gone".to_owned(),
         });
     }
+}
+
+/// What there is to say of the nodes on which nothing runs; of those that run pods it is said already where `runs` some.
+fn simulated(nodes: usize, runs: bool) -> Option<String> {
+    let which = match nodes {
+        0 => return None,
+        1 => "node-0 is simulated: its pods do".to_owned(),
+        nodes => format!("node-0 to node-{} are simulated: their pods do", nodes - 1),
+    };
+    let remedy = if runs { "" } else { "; kubewright up --runtime process runs them" };
+    Some(format!("{which} not run, whatever their status says{remedy}"))
 }
 
 /// Installs the operators, starts each under its own service account, and applies their samples. What comes out of the
@@ -192,5 +206,25 @@ impl Voice {
         if !self.quiet {
             let _ = writeln!(io::stdout(), "{line}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::simulated;
+
+    #[test]
+    fn what_runs_nothing_is_told_with_what_does() {
+        assert_eq!(simulated(0, true), None);
+        assert_eq!(
+            simulated(1, false).as_deref(),
+            Some(
+                "node-0 is simulated: its pods do not run, whatever their status says; kubewright up --runtime process runs them"
+            )
+        );
+        assert_eq!(
+            simulated(3, true).as_deref(),
+            Some("node-0 to node-2 are simulated: their pods do not run, whatever their status says")
+        );
     }
 }

@@ -137,6 +137,7 @@ fn the_samples_converge_and_each_step_is_told() {
     for line in [
         "API server ready at https://127.0.0.1:",
         "kubeconfig written to kubewright.kubeconfig",
+        "node-0 is simulated: its pods do not run, whatever their status says; kubewright up --runtime process runs them",
         "operator whitelist runs as system:serviceaccount:whitelist-system:whitelist",
         "whitelist default/whitelist-sample created",
         "deployment default/whitelist-sample-deployment created",

@@ -15,10 +15,21 @@ pub mod selection;
 mod stages;
 pub mod storage;
 
+use k8s_openapi::api::core::v1::Node;
 use kubewright_runtime::Controller;
+use serde::Deserialize;
+use serde_json::Value;
 
 pub use self::managed::PROCESS;
 pub use self::scheduler::scheduler;
+
+/// Whether a node is simulated where [`simulated_nodes`] of `count` run, so that nothing runs the pods on it. One whose
+/// kubelet was stopped by an annotation is not reached, as any other node that is down.
+#[must_use]
+pub fn is_simulated(count: usize, node: &Value) -> bool {
+    let is_it = |node: &Node| managed::Managed::of(count).includes(node) && !nodes::is_stopped(node);
+    Node::deserialize(node).is_ok_and(|node| is_it(&node))
+}
 
 /// The controllers of simulated nodes: `count` nodes that are there from the start; and the pods on them.
 ///

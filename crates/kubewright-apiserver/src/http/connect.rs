@@ -1,8 +1,8 @@
 //! The subresources by which clients reach containers: `log`, `exec`, `attach`, `portforward` and `proxy`
 //! (`k8s.io/kubernetes/pkg/registry/core/{pod/rest,pod,node/rest,service}`).
 //!
-//! The API server asks the kubelet of the pod's node for them. A node that has none which can be reached (simulated ones
-//! have none) refuses the connection, as one whose kubelet is down.
+//! The API server asks the kubelet of the pod's node for them. A node that has none which can be reached refuses the
+//! connection, as one whose kubelet is down; of a simulated one it is said that it is.
 
 mod forward;
 mod log;
@@ -77,7 +77,7 @@ async fn answer_admitted(
     let found =
         || -> Result<Value, ApiError> { Ok(encode::value(asked.call.kind, &*registry.entry(asked.call)?)) };
     match subresource {
-        Subresource::Proxy(_) => Err(proxy::to_node(&found()?)),
+        Subresource::Proxy(_) => Err(proxy::to_node(asked, &found()?)),
         Subresource::Log => log::answer(asked, &found()?).await,
         Subresource::PortForward => {
             let pod = found()?;
@@ -176,7 +176,7 @@ fn backend(asked: &Asked<'_>, pod: &Value, container: String) -> Result<Backend,
     }
     match asked.server.kubelets().of(node_name(pod)) {
         Some(kubelet) => Ok(Backend { kubelet, target: target(pod, container) }),
-        None => Err(refused("error dialing backend: ", &address)),
+        None => Err(refused(asked, node_name(pod), "error dialing backend: ", &address)),
     }
 }
 
@@ -228,6 +228,27 @@ fn address_of(node: &Value) -> Result<String, ApiError> {
     }
 }
 
-fn refused(start: &str, address: &str) -> ApiError {
-    ApiError::unexplained(format!("{start}dial tcp {address}: connect: connection refused"))
+/// Nobody answers where the kubelet of a node would listen.
+fn refused(asked: &Asked<'_>, node: &str, start: &str, address: &str) -> ApiError {
+    ApiError::unexplained(
+        simulated(asked, node)
+            .unwrap_or_else(|| format!("{start}dial tcp {address}: connect: connection refused")),
+    )
+}
+
+/// What there is to say of the pod that is asked for when a container is put into it that will not run.
+pub(super) fn of_simulated(asked: &Asked<'_>) -> Option<String> {
+    let written = matches!(asked.verb, "update" | "patch");
+    let entry = written.then(|| asked.server.registry().entry(asked.call).ok()).flatten()?;
+    simulated(asked, node_name(&encode::value(asked.call.kind, &entry)))
+}
+
+/// What there is to say of a simulated node to who wants something of a pod that runs. A cluster of kwok leaves its user
+/// with a connection that is refused.
+fn simulated(asked: &Asked<'_>, node: &str) -> Option<String> {
+    let snapshot = asked.server.registry().snapshot();
+    let found: Value = serde_json::from_slice(&snapshot.get("/nodes", node)?.bytes).ok()?;
+    asked.server.kubelets().simulated(&found).then(|| {
+        format!("{node} is simulated: its pods do not run; kubewright up --runtime process runs them")
+    })
 }

@@ -30,7 +30,12 @@ pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<Res
         Subresource::Status => part(asked, Part::Status).await,
         Subresource::Approval => part(asked, Part::Member(Member::Approval)).await,
         Subresource::Finalize => part(asked, Part::Member(Member::Finalizers)).await,
-        Subresource::EphemeralContainers => part(asked, Part::Member(Member::EphemeralContainers)).await,
+        Subresource::EphemeralContainers => {
+            let mut response = part(asked, Part::Member(Member::EphemeralContainers)).await?;
+            // `kubectl debug` waits for the container to run.
+            respond::warn(&mut response, connect::of_simulated(asked).as_slice());
+            Ok(response)
+        }
         Subresource::Resize => part(asked, Part::Member(Member::Containers)).await,
         Subresource::Scale | Subresource::CustomScale(_) => scale(asked, subresource).await,
         Subresource::Binding => bind(asked, subresource).await,

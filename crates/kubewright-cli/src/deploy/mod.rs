@@ -9,7 +9,11 @@ mod situation;
 #[cfg(test)]
 mod tests;
 
-use std::{ffi::OsString, time::Duration};
+use std::{
+    ffi::OsString,
+    io::{self, Write},
+    time::Duration,
+};
 
 use anyhow::bail;
 use clap::Args;
@@ -136,10 +140,14 @@ pub(crate) async fn deploy(args: &DeployArgs) -> anyhow::Result<()> {
     let timeout = Duration::from_secs(args.timeout);
     let others = if args.force_conflicts { Others::TakenOver } else { Others::Respected };
     let told = &mut |line: &str| drop(tell(&format!("{line}\n")));
-    install(&client, &plan, others, args.stored, timeout, told).await
+    for warning in install(&client, &plan, others, args.stored, timeout, told).await? {
+        let _ = writeln!(io::stderr(), "warning: {warning}");
+    }
+    Ok(())
 }
 
-/// Applies all of a plan in its order, and waits until what it starts runs. `told` is given a line for each change.
+/// Applies all of a plan in its order, and waits until what it starts runs. `told` is given a line for each change. Gives
+/// what has to be known of what was started.
 ///
 /// # Errors
 /// When objects that are stored are in the way of a kind, the cluster refuses something, or it does not run in time, with what
@@ -151,16 +159,21 @@ async fn install(
     stored: StoredArgs,
     timeout: Duration,
     told: &mut (dyn FnMut(&str) + Send),
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Vec<String>> {
     let deadline = tokio::time::Instant::now() + timeout;
     let mut objects = Objects::new(client);
     let kinds: Vec<_> = plan.of(Role::Kind).map(|step| step.object.clone()).collect();
     compatible::check(&mut objects, &kinds, stored).await?;
     Applier { objects: &mut objects, others, deadline }.apply(plan, told).await?;
+    let mut warnings = Vec::new();
     for program in plan.programs() {
-        Rollout { client, program, deadline }.watch(told).await?;
+        warnings.extend(Rollout { client, program, deadline }.watch(told).await?);
     }
-    apply::trusted(&mut objects, plan, deadline, told).await
+    match (apply::trusted(&mut objects, plan, deadline, told).await, warnings.pop()) {
+        // What does not run does not get itself trusted either.
+        (Err(error), Some(warning)) => Err(error.context(warning)),
+        (trusted, last) => trusted.map(|()| warnings.into_iter().chain(last).collect()),
+    }
 }
 
 /// Removes what [`deploy`] installed, and waits until it is gone.

@@ -29,21 +29,26 @@ pub(super) struct Rollout<'a> {
 }
 
 impl Rollout<'_> {
-    /// Waits until all its pods run; tells each change of what it waits for, and the end of a log once.
+    /// Waits until all its pods run; tells each change of what it waits for, and the end of a log once. Gives a warning if
+    /// they only are said to run.
     ///
     /// # Errors
     /// When they do not in time, with the reason.
-    pub(super) async fn watch(&self, told: &mut (dyn FnMut(&str) + Send)) -> anyhow::Result<()> {
+    pub(super) async fn watch(&self, told: &mut (dyn FnMut(&str) + Send)) -> anyhow::Result<Option<String>> {
         let program = self.program.told();
         let (mut last, mut shown) = (String::new(), None);
         loop {
-            let Situation { done, line, log, remedy } = self.observe().await?.situation();
+            let Situation { done, line, log, remedy, simulated } = self.observe().await?.situation();
             if line != last {
                 told(&format!("{program}: {line}"));
                 last.clone_from(&line);
             }
             if done {
-                return Ok(());
+                return Ok(simulated.map(|node| {
+                    format!(
+                        "{node} is simulated: the pods of {program} do not run; `kubewright up --runtime process` runs them"
+                    )
+                }));
             }
             if log != shown
                 && let Some(log) = log

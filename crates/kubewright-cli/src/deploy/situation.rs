@@ -17,6 +17,14 @@ pub(super) struct Observed {
     pub(super) events: Vec<Event>,
 }
 
+/// The node of a pod whose kubelet only says that its containers run, by the ids that it gives them.
+fn simulated_by(pod: &Pod) -> Option<String> {
+    let containers = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    let mut ids = containers.filter_map(|container| container.container_id.as_deref());
+    let is_simulated = ids.any(|id| id.starts_with("simulated://"));
+    is_simulated.then(|| pod.spec.as_ref()?.node_name.clone()).flatten()
+}
+
 /// How far it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Situation {
@@ -28,6 +36,8 @@ pub(super) struct Situation {
     pub(super) log: Option<Log>,
     /// What to do about it, where we know.
     pub(super) remedy: &'static str,
+    /// The simulated node that its pods are on, if they are on one.
+    pub(super) simulated: Option<String>,
 }
 
 /// The log of a container.
@@ -41,7 +51,7 @@ pub(super) struct Log {
 
 impl Situation {
     fn of(line: impl Into<String>) -> Self {
-        Self { done: false, line: line.into(), log: None, remedy: "" }
+        Self { done: false, line: line.into(), log: None, remedy: "", simulated: None }
     }
 
     fn with_remedy(mut self, remedy: &'static str) -> Self {
@@ -64,8 +74,10 @@ impl Observed {
         let (updated, all) = (count(status.updated_replicas), count(status.replicas));
         let available = count(status.available_replicas);
         if updated >= wanted && all <= updated && available >= updated {
-            let line = format!("{available} of {wanted} available");
-            return Situation { done: true, ..Situation::of(line) };
+            let simulated = self.newest().find_map(simulated_by);
+            let is_told = if simulated.is_some() { "simulated" } else { "available" };
+            let line = format!("{available} of {wanted} {is_told}");
+            return Situation { done: true, simulated, ..Situation::of(line) };
         }
         if let Some(trouble) = self.trouble() {
             return trouble;
@@ -235,6 +247,22 @@ mod tests {
         assert_eq!(observed.situation(), Situation { done: true, ..Situation::of("1 of 1 available") });
         observed.deployment.metadata.generation = Some(3);
         assert_eq!(observed.situation().line, "waits for the cluster to notice the Deployment");
+    }
+
+    #[test]
+    fn pods_that_only_are_said_to_run_are_not_called_available() {
+        let mut observed = with_pod(&json!({"phase": "Running"}));
+        observed.deployment.status.as_mut().expect("a status").available_replicas = Some(1);
+        for pod in &mut observed.pods {
+            let mut container = container(&json!({"running": {}}));
+            container["containerID"] = json!("simulated://u/operator");
+            let status = json!({"phase": "Running", "containerStatuses": [container]});
+            pod.status = serde_json::from_value(status).expect("a status");
+            pod.spec.get_or_insert_default().node_name = Some("node-0".to_owned());
+        }
+        let situation = observed.situation();
+        assert_eq!((situation.done, &*situation.line), (true, "1 of 1 simulated"));
+        assert_eq!(situation.simulated.as_deref(), Some("node-0"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use kubewright_apiserver::bootstrap::{adopt, bootstrap};
 use kubewright_apiserver::http::{ApiServer, Config};
 use kubewright_apiserver::kubelet::Kubelets;
 use kubewright_apiserver::registry::{Registry, Summary};
-use kubewright_controllers::Setup;
+use kubewright_controllers::{Builtin, Setup};
 use kubewright_store::Store;
 use kubewright_world::{Pacer, World};
 use tokio_util::sync::CancellationToken;
@@ -64,7 +64,7 @@ impl Builder {
             authenticator: self.authenticator(&world, accounts),
             shutdown: shutdown.clone(),
             address: address.map_or_else(|| "in-process".to_owned(), |address| address.to_string()),
-            kubelets: Kubelets::default(),
+            kubelets: kubelets(&controllers, self.nodes),
         };
         let server = ApiServer::with(config, self.edge);
         let admin =
@@ -171,6 +171,14 @@ impl Builder {
         }
         authenticator
     }
+}
+
+/// No kubelets yet, and what is known of the nodes that never have one.
+fn kubelets(controllers: &[&Builtin], nodes: usize) -> Kubelets {
+    if !controllers.iter().any(|controller| controller.name == "simulated-nodes") {
+        return Kubelets::default();
+    }
+    Kubelets::beside(move |node| kubewright_controllers::is_simulated(nodes, node))
 }
 
 /// Adds the mode by which a kubelet may do its work, where it is needed.

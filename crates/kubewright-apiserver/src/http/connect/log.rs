@@ -34,7 +34,7 @@ pub(super) async fn answer(asked: &Asked<'_>, pod: &Value) -> Result<Response<Re
     let Some(kubelet) = asked.server.kubelets().of(node_name(pod)) else {
         let (namespace, name) = (object::namespace(pod), object::name(pod));
         let start = format!("Get \"https://{address}/containerLogs/{namespace}/{name}/{container}\": ");
-        return Err(refused(&start, &address));
+        return Err(refused(asked, node_name(pod), &start, &address));
     };
     let log = kubelet.logs(target(pod, container), options).await;
     let log = log.map_err(|refusal| failure(asked.call.name, &refusal))?;

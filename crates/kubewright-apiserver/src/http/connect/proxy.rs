@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::super::dispatch::Asked;
 use super::super::respond::ResponseBody;
-use super::{address_of, node_name, passage, target};
+use super::{address_of, node_name, passage, simulated, target};
 use crate::error::ApiError;
 use crate::kubelet::Kubelet;
-use crate::registry::{Call, encode};
+use crate::registry::{Call, encode, object};
 
 /// What a URL names: `name`, `name:port` or `scheme:name:port`
 /// (`SplitSchemeNamePort` in `k8s.io/apimachinery/pkg/util/net`).
@@ -71,7 +71,7 @@ pub(super) async fn to_pod(asked: &Asked<'_>) -> Result<Response<ResponseBody>, 
     match (kubelet, port.parse()) {
         _ if ip.is_empty() => Err(ApiError::bad_request("address not allowed")),
         (Some(kubelet), Ok(number)) => Port { kubelet, number, https: place.https, pod }.ask(asked).await,
-        _ => Err(out_of_reach(&format!("{ip}:{port}"))),
+        _ => Err(without_kubelet(asked, node_name(&pod), &format!("{ip}:{port}"))),
     }
 }
 
@@ -116,22 +116,29 @@ fn endpoint(asked: &Asked<'_>, place: &Place<'_>) -> Result<Port, ApiError> {
             };
             match asked.server.kubelets().of(node_name(&pod)) {
                 Some(kubelet) => return Ok(Port { kubelet, pod, number, https }),
-                None => pod_without_kubelet = Some(format!("{ip}:{number}")),
+                None => {
+                    pod_without_kubelet = Some((node_name(&pod).to_owned(), format!("{ip}:{number}")));
+                }
             }
         }
     }
     Err(match pod_without_kubelet {
-        Some(address) => out_of_reach(&address),
+        Some((node, address)) => without_kubelet(asked, &node, &address),
         None => unavailable(format!("no endpoints available for service {:?}", asked.call.name)),
     })
 }
 
 /// A node's kubelet serves no HTTP here.
-pub(super) fn to_node(node: &Value) -> ApiError {
+pub(super) fn to_node(asked: &Asked<'_>, node: &Value) -> ApiError {
     match address_of(node) {
-        Ok(address) => out_of_reach(&address),
+        Ok(address) => without_kubelet(asked, object::name(node), &address),
         Err(error) => error,
     }
+}
+
+/// Of a pod on a node without a kubelet nothing can be asked: nothing runs there, or it is not reached.
+fn without_kubelet(asked: &Asked<'_>, node: &str, address: &str) -> ApiError {
+    simulated(asked, node).map_or_else(|| out_of_reach(address), |why| unreached(&why))
 }
 
 /// Nobody is led to the machine of the API server itself (`k8s.io/kubernetes/pkg/proxy/util`, `IsProxyableIP`).
