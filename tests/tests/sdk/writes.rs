@@ -191,6 +191,51 @@ async fn ensure_creates_changes_what_differs_and_then_writes_nothing() {
     assert_eq!(running.counters.of("test").writes, 2);
 }
 
+/// Admission gives a Pod the volume of its account's token, with a mount in each container, and tolerations.
+#[tokio::test(start_paused = true)]
+async fn ensure_is_content_with_a_pod_that_admission_extended() {
+    let (lab, log) = (Lab::new().await, Log::new());
+    let did = log.clone();
+    let wanted: Pod = serde_json::from_value(json!({
+        "metadata": {"name": "child", "namespace": lab.namespace()},
+        "spec": {
+            "volumes": [{"name": "scratch", "emptyDir": {}}],
+            "tolerations": [{"key": "gpu", "effect": "NoSchedule"}],
+            "containers": [{
+                "name": "web", "image": "nginx", "env": [{"name": "A", "value": "1"}],
+                "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
+            }],
+        },
+    }))
+    .expect("a Pod");
+    let controller = Controller::new(
+        "test",
+        does(move |ctx: &Context, key| {
+            let (did, wanted) = (did.clone(), wanted.clone());
+            Box::pin(async move {
+                let Some(owner) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
+                did.push(match ctx.ensure(&wanted, Some(&*owner)).await? {
+                    Ensured::Created(_) => "created".to_owned(),
+                    Ensured::Updated { changed, .. } => changed,
+                    Ensured::Unchanged(_) => "unchanged".to_owned(),
+                });
+                Ok(Outcome::Done)
+            })
+        }),
+    );
+    lab.put("configmaps", "owner", json!({})).await;
+    let running = run(&lab, [controller.for_kind::<ConfigMap>().owns::<Pod>().own_events()]);
+    lab.settle().await;
+    let stored = lab.stored("pods", "child").await.unwrap_or_default();
+    let number_of = |list: &str| stored["spec"][list].as_array().map_or(0, Vec::len);
+    assert_eq!((number_of("volumes"), number_of("tolerations")), (2, 3), "{stored}");
+    let did = log.take();
+    assert_eq!(did[0], "created");
+    assert!(did.len() > 1 && did[1..].iter().all(|did| did == "unchanged"), "{did:?}");
+    assert_eq!(running.counters.of("test").writes, 1);
+    assert_eq!(running.counters.of("test").errors, 0);
+}
+
 /// RT-06, RT-08: reads answer with the object or nothing, writes with the object as it is stored.
 #[tokio::test(start_paused = true)]
 async fn a_write_of_the_status_writes_nothing_else() {

@@ -18,9 +18,16 @@ impl Context {
     /// controller. A pass that finds nothing to change writes nothing.
     ///
     /// Maps are compared key by key, lists as a whole, element by element; finalizers and owners are added to those that
-    /// the object has; `status` is left alone. A change is written as a merge patch of what differs, which the server
-    /// refuses when the cache is behind. Values that the server writes in another way than `desired` (a quantity of
-    /// `1000m`, stored as `1`) differ for ever: desire them as the server writes them.
+    /// the object has; `status` is left alone. A Secret's `stringData` is compared with the data that is made of it. A
+    /// change is written as a merge patch of what differs, which the server refuses when the cache is behind. Values that
+    /// the server writes in another way than `desired` (a quantity of `1000m`, stored as `1`) differ for ever: desire them
+    /// as the server writes them.
+    ///
+    /// A Pod and a ServiceAccount share their lists with others: admission gives a Pod volumes, mounts, tolerations and
+    /// sidecars, and other controllers a ServiceAccount secrets. Elements that can be told apart (volumes by their name,
+    /// mounts by their path, tolerations by key, operator, value and effect) are wanted there one by one, and those of others stay.
+    /// What was wanted before is not remembered: an element that `desired` no longer has counts as somebody else's there,
+    /// and a key of a map that it no longer has does so everywhere. Take it out yourself.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};

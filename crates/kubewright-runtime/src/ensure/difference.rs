@@ -111,7 +111,7 @@ fn is_nothing(value: &Value) -> bool {
 }
 
 /// `current` with everything that `wanted` has.
-fn overlay(wanted: &Value, current: &Value) -> Value {
+pub(super) fn overlay(wanted: &Value, current: &Value) -> Value {
     match (wanted, current) {
         (Value::Object(wanted), Value::Object(current)) => {
             let mut merged = current.clone();

@@ -1,10 +1,11 @@
 //! Compare and write: what is stored gets the fields that are desired, and nothing is written when it has them.
 
 mod difference;
+mod shared;
 
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::{ByteString, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use serde_json::{Value, json};
 
 pub use self::difference::Difference;
@@ -79,12 +80,31 @@ pub(crate) fn difference<K: Object>(
         fields.retain(|field, _| !matches!(field.as_str(), "apiVersion" | "kind" | "status"));
         fields.insert("metadata".to_owned(), wanted_metadata(desired, current, reference)?);
     }
-    let difference = difference::between(&wanted, &to_value(current)?);
+    let (group, kind, stored) = (K::group(&()), K::kind(&()), to_value(current)?);
+    if group.is_empty() && kind == "Secret" {
+        fold_string_data(&mut wanted)?;
+    }
+    shared::keep_others(&group, &kind, &mut wanted, &stored);
+    let difference = difference::between(&wanted, &stored);
     Ok(difference.map(|mut difference| {
         // The patch of an object is an object; what indexing does not find, it makes.
         difference.patch["metadata"]["resourceVersion"] = json!(current.meta().resource_version);
         difference
     }))
+}
+
+/// Makes a Secret's `stringData` what the server makes of it: entries of `data`, in place of those of the same key
+/// (`Convert_v1_Secret_To_core_Secret` in `k8s.io/kubernetes/pkg/apis/core/v1/conversion.go`).
+fn fold_string_data(secret: &mut Value) -> Result<(), Error> {
+    let Some(Value::Object(texts)) = secret.as_object_mut().and_then(|secret| secret.remove("stringData"))
+    else {
+        return Ok(());
+    };
+    for (key, text) in texts {
+        let bytes = ByteString(text.as_str().unwrap_or_default().as_bytes().to_vec());
+        secret["data"][key] = to_value(&bytes)?;
+    }
+    Ok(())
 }
 
 /// The metadata that the object should have: labels and annotations as desired; finalizers and owners besides those
@@ -128,4 +148,26 @@ fn wanted_metadata<K: Object>(
         "finalizers": finalizers,
         "ownerReferences": owners,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Secret;
+
+    use super::*;
+
+    fn secret(secret: Value) -> Secret {
+        serde_json::from_value(secret).expect("a Secret")
+    }
+
+    #[test]
+    fn string_data_is_wanted_as_the_data_that_the_server_makes_of_it() {
+        let wanted = secret(json!({"data": {"a": "b2xk", "b": "YmI="}, "stringData": {"a": "new"}}));
+        let lacks = |current: Value| difference(&wanted, &secret(current), None).expect("a difference");
+        assert_eq!(lacks(json!({"data": {"a": "bmV3", "b": "YmI=", "c": ""}})), None);
+        let lacking = lacks(json!({"data": {"a": "b2xk", "b": "YmI="}})).expect("a difference");
+        assert_eq!(lacking.patch["data"], json!({"a": "bmV3"}));
+        let texts = secret(json!({"stringData": {"a": "new"}}));
+        assert_eq!(difference(&texts, &secret(json!({"data": {"a": "bmV3"}})), None).expect("none"), None);
+    }
 }
