@@ -12,17 +12,51 @@ use crate::{Key, workqueue::Workqueue};
 /// What a manager's controllers have still to do; a clone goes on telling it while the manager runs. For tests, which
 /// want to know when an operator has come to rest.
 #[derive(Clone, Debug, Default)]
-pub struct Backlog(Arc<Mutex<Vec<Weak<Workqueue<Key>>>>>);
+pub struct Backlog(Arc<Mutex<Vec<(Arc<str>, Weak<Workqueue<Key>>)>>>);
+
+/// A key whose last reconcile failed, and that waits for its next try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// The controller.
+    pub controller: String,
+    /// The object.
+    pub key: Key,
+    /// Why the reconcile failed: the text of its error, cut where that is very long.
+    pub error: String,
+    /// How long ago that was.
+    pub since: Duration,
+    /// In how long it is tried again.
+    pub after: Duration,
+}
 
 impl Backlog {
-    pub(crate) fn read(&self, queue: &Arc<Workqueue<Key>>) {
-        self.0.lock().push(Arc::downgrade(queue));
+    pub(crate) fn read(&self, controller: &Arc<str>, queue: &Arc<Workqueue<Key>>) {
+        self.0.lock().push((Arc::clone(controller), Arc::downgrade(queue)));
     }
 
     /// Whether nothing is due or being worked on, and nothing that has failed is tried again before `horizon` has passed.
     /// What a reconcile asked to be called for later is no work before its time.
     #[must_use]
     pub fn is_empty(&self, horizon: Duration) -> bool {
-        self.0.lock().iter().filter_map(Weak::upgrade).all(|queue| queue.is_idle(horizon))
+        self.queues().iter().all(|(_, queue)| queue.is_idle(horizon))
+    }
+
+    /// The keys that failed and wait for their next try, by controller, the next one first. A terminal error is not
+    /// tried again, so it is none of them.
+    #[must_use]
+    pub fn failing(&self) -> Vec<Failing> {
+        let mut failing = Vec::new();
+        for (controller, queue) in self.queues() {
+            queue.failing(|key, error, since, after| {
+                let (controller, key, error) = (controller.to_string(), key.clone(), error.to_owned());
+                failing.push(Failing { controller, key, error, since, after });
+            });
+        }
+        failing
+    }
+
+    fn queues(&self) -> Vec<(Arc<str>, Arc<Workqueue<Key>>)> {
+        let queues = self.0.lock();
+        queues.iter().filter_map(|(name, queue)| Some((Arc::clone(name), queue.upgrade()?))).collect()
     }
 }

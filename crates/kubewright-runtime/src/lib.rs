@@ -62,7 +62,7 @@ pub use tokio_util::sync::CancellationToken;
 
 pub use self::{
     apply::Apply,
-    backlog::Backlog,
+    backlog::{Backlog, Failing},
     cache::{Cache, Change, Index, Informer, Usage},
     connect::Connect,
     context::{Context, Deletion, Watching},

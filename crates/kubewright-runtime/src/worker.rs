@@ -20,6 +20,9 @@ use crate::{
 /// When to look again whether a key that is to become this replica's is.
 const NEXT_TURN: Duration = Duration::from_secs(1);
 
+/// How much of an error is kept while its key waits for the next try, in bytes.
+const LONGEST_ERROR: usize = 2048;
+
 /// One of a controller's workers.
 #[derive(Clone)]
 pub(crate) struct Worker {
@@ -146,7 +149,7 @@ impl Worker {
         } else {
             tracing::warn!(controller, %key, %error, remedy, "the reconcile failed; trying again");
         }
-        self.try_again(key);
+        self.try_again(key, error.to_string());
     }
 
     fn panicked(&self, key: &Key, panic: &(dyn Any + Send)) {
@@ -155,7 +158,7 @@ impl Worker {
             controller = self.context.controller(), %key, message = panic_message(panic),
             "the reconcile panicked; trying again"
         );
-        self.try_again(key);
+        self.try_again(key, format!("the reconcile panicked: {}", panic_message(panic)));
     }
 
     fn timed_out(&self, key: &Key) {
@@ -164,12 +167,17 @@ impl Worker {
             controller = self.context.controller(), %key, limit = ?self.timeout,
             "the reconcile took too long; trying again"
         );
-        self.try_again(key);
+        self.try_again(
+            key,
+            format!("the reconcile took too long: more than {:?}", self.timeout.unwrap_or_default()),
+        );
     }
 
-    fn try_again(&self, key: &Key) {
+    /// The queue keeps the beginning of why: an API server's answer has no bound.
+    fn try_again(&self, key: &Key, mut why: String) {
         self.count_failure();
-        self.queue.add_after_failure(key.clone());
+        why.truncate(why.floor_char_boundary(LONGEST_ERROR));
+        self.queue.add_after_failure_of(key.clone(), why);
     }
 
     fn count_failure(&self) {

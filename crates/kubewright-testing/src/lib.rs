@@ -51,5 +51,6 @@ pub use history::{History, Write};
 pub use log::Log;
 pub(crate) use operator::INSTALLER;
 pub use operator::{Deploy, Deployed, Program, Start};
+pub use settle::Failing;
 pub use snapshot::Snapshot;
 pub use time::Answer;

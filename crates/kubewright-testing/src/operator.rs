@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kubewright_runtime::Failing;
 use kubewright_runtime::command::{Installation, Operator};
 use kubewright_runtime::rbac::{Observed, Report, Rights};
 use parking_lot::Mutex;
@@ -222,6 +223,11 @@ impl Deployed {
     /// Whether nothing is left for it to do, as [`Cluster::settle`] means it.
     pub(crate) fn is_at_rest(&self, horizon: Duration) -> bool {
         self.state.replicas.lock().iter().all(|replica| replica.is_at_rest(horizon))
+    }
+
+    /// The keys that it failed to reconcile and tries again later.
+    pub(crate) fn failing(&self) -> Vec<Failing> {
+        self.state.replicas.lock().iter().flat_map(Replica::failing).collect()
     }
 
     /// How well the rights that it declares fit what it has done so far: which were missing (which fails every test at its

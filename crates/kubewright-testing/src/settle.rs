@@ -1,14 +1,15 @@
 //! When a cluster has come to rest.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::time::Duration;
 
 use kubewright_cluster::journal::Written;
+use kubewright_runtime::Key;
 use kubewright_store::Revision;
 use tokio::time::Instant;
 
-use crate::Cluster;
+use crate::{Cluster, Deployed};
 
 /// For so long nobody may have written: what is due within it counts as due now. Kubernetes batches by less.
 const QUIET: Duration = Duration::from_secs(1);
@@ -16,8 +17,31 @@ const QUIET: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(60);
 /// A cluster that has not come to rest by then does not.
 const LONGEST: Duration = Duration::from_secs(600);
+/// What failed before, or because of a fault, is tried once more before it is judged, if that is by then: the longest
+/// back-off that there is by default.
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 /// The collection whose writes are no work: who leads, and who is alive.
 const LEASES: &str = "coordination.k8s.io/leases";
+
+/// A key that an operator failed to reconcile and that is in back-off, although all has come to rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// The operator.
+    pub operator: String,
+    /// Its controller.
+    pub controller: String,
+    /// The object.
+    pub key: Key,
+    /// Why the last reconcile failed.
+    pub error: String,
+}
+
+impl fmt::Display for Failing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operator, controller, key, error } = self;
+        write!(f, "the operator {operator} fails again and again: controller {controller}, {key}: {error}")
+    }
+}
 
 impl Cluster {
     /// Lets time pass until nobody has work: for a second nobody has written, no controller and no operator has a key in
@@ -28,29 +52,97 @@ impl Cluster {
     /// test goes on. Of a
     /// real cluster only the operators of the test are known: they have to be at rest for a second.
     ///
+    /// Nothing may fail at rest: a reconcile that failed again and again, so that its next try is more than a minute away,
+    /// fails the test, unless something goes wrong meanwhile (a rule of [`admin`](crate::Cluster::admin), a
+    /// [mishap](Self::befall)). Who was in such a back-off before, or came into it while something went wrong, is tried once
+    /// more first, which lets up to 1000 seconds pass. An operator that knows that trying again is of no use says so by a
+    /// [terminal](kubewright_runtime::Error::terminal) error; a test that wants one to fail calls
+    /// [`Self::settle_with_failures`].
+    ///
     /// # Panics
-    /// When there is no rest within ten minutes of cluster time; with who has written what in the last one.
+    /// When there is no rest within ten minutes of cluster time, with who has written what in the last one; when an
+    /// operator fails at rest, with the object and the error.
     pub async fn settle(&self) {
-        self.weather().next(self).await;
-        self.without_loops(self.weather().calm()).await;
-        self.without_loops(self.come_to_rest()).await;
-        self.weather().rest();
+        let failing = self.settle_with_failures().await;
+        if failing.is_empty() {
+            return;
+        }
+        // A missing right is the cause of most else.
+        let causes = self.operators();
+        let mut told: Vec<_> = causes.iter().filter_map(Deployed::failure).collect();
+        told.extend(failing.iter().map(Failing::to_string));
+        panic!("{}", told.join("\n"));
     }
 
-    async fn come_to_rest(&self) {
+    /// As [`Self::settle`], for a test in which an operator has to fail: what is in back-off at rest does not fail the
+    /// test, but is given back, with the error of the last try.
+    ///
+    /// ```no_run
+    /// # async fn example(cluster: kubewright_testing::Cluster) {
+    /// let failing = cluster.settle_with_failures().await;
+    /// assert!(failing[0].error.contains("the cloud is away"), "{failing:?}");
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// When there is no rest within ten minutes of cluster time.
+    pub async fn settle_with_failures(&self) -> Vec<Failing> {
+        self.weather().next(self).await;
+        self.without_loops(self.weather().calm()).await;
+        let failing = self.without_loops(self.come_to_rest()).await;
+        self.weather().rest();
+        failing
+    }
+
+    /// Gives what fails at rest.
+    async fn come_to_rest(&self) -> Vec<Failing> {
         let start = Instant::now();
+        // Since when nothing has gone wrong: what failed before says nothing yet.
+        let mut calm = start;
         let mut seen = self.last_work();
         loop {
             tokio::time::sleep(QUIET).await;
             let now = self.last_work();
-            if now == seen && self.is_at_rest() {
-                return;
+            let is_disturbed = self.is_disturbed();
+            if is_disturbed {
+                calm = Instant::now();
+            }
+            let is_at_rest = now == seen && self.is_at_rest();
+            if is_at_rest && (is_disturbed || !self.has_to_try_again(calm)) {
+                return self.failing_since(calm);
             }
             seen = now;
-            if start.elapsed() >= LONGEST {
+            if !is_at_rest && start.elapsed() >= LONGEST {
                 panic!("the cluster does not come to rest within {LONGEST:?}\n{}", self.unrest());
             }
         }
+    }
+
+    /// Whether something goes wrong at this moment that operators need not cope with.
+    fn is_disturbed(&self) -> bool {
+        let has_faults = |cluster: &kubewright_cluster::Cluster| {
+            cluster.admin().is_some_and(kubewright_cluster::admin::Admin::has_faults)
+        };
+        self.weather().befalls() || self.simulated().is_some_and(has_faults)
+    }
+
+    /// Whether the last failure of a key in back-off is of an earlier time, and its next try is worth to be waited for.
+    fn has_to_try_again(&self, calm: Instant) -> bool {
+        let operators = self.operators();
+        let mut failing = operators.iter().flat_map(Deployed::failing);
+        !self.is_real() && failing.any(|one| one.since >= calm.elapsed() && one.after <= LONGEST_BACK_OFF)
+    }
+
+    /// The keys in back-off that have failed since then.
+    fn failing_since(&self, calm: Instant) -> Vec<Failing> {
+        let mut failing = Vec::new();
+        for operator in self.operators() {
+            for one in operator.failing().into_iter().filter(|one| one.since < calm.elapsed()) {
+                let (operator, controller) = (operator.name().to_owned(), one.controller);
+                failing.push(Failing { operator, controller, key: one.key, error: one.error });
+            }
+        }
+        failing
     }
 
     /// The last revision that was work.
@@ -72,6 +164,9 @@ impl Cluster {
         let mut told = String::new();
         for operator in self.operators().iter().filter(|operator| !operator.is_at_rest(RETRY)) {
             let _ = writeln!(told, "operator {} has work left", operator.name());
+            for one in operator.failing() {
+                let _ = writeln!(told, "    {} failed {:?} ago: {}", one.key, one.since, one.error);
+            }
         }
         let Some(cluster) = self.simulated() else { return told };
         if !cluster.backlog().is_empty(RETRY) {

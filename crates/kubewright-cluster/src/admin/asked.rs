@@ -1,6 +1,6 @@
 //! What a request asks for, as far as faults and the log are concerned.
 
-use http::header::USER_AGENT;
+use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
 use kubewright_apiserver::http::request::{Path, Query};
 use serde::Serialize;
@@ -36,6 +36,9 @@ pub struct Asked {
     /// The object that the URL names; what is created has no name there.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
+    /// Of a patch its kind: `json`, `merge`, `strategic` or `apply`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub patch: &'static str,
     /// The path of a request that is not for objects.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
@@ -62,6 +65,7 @@ impl Asked {
                 subresource: short(&target.subresource),
                 namespace: short(&target.namespace),
                 name: short(&target.name),
+                patch: patch(&parts.method, header(CONTENT_TYPE)),
                 path: String::new(),
             },
             Path::Other(_) => Self {
@@ -95,6 +99,20 @@ fn method(method: &http::Method) -> &'static str {
     }
 }
 
+/// The kind of a patch, by its media type.
+fn patch(method: &http::Method, content_type: &str) -> &'static str {
+    if method != http::Method::PATCH {
+        return "";
+    }
+    match content_type.split(';').next().unwrap_or_default().trim() {
+        "application/json-patch+json" => "json",
+        "application/merge-patch+json" => "merge",
+        "application/strategic-merge-patch+json" => "strategic",
+        "application/apply-patch+yaml" | "application/apply-patch+cbor" => "apply",
+        _ => "",
+    }
+}
+
 fn short(text: &str) -> String {
     text[..text.floor_char_boundary(LONGEST)].to_owned()
 }
@@ -113,7 +131,8 @@ mod tests {
     fn a_request_says_who_does_what_to_what() {
         let asked = asked(
             Request::patch("/apis/apps/v1/namespaces/prod/deployments/web/scale")
-                .header("user-agent", "manager/v1"),
+                .header("user-agent", "manager/v1")
+                .header("content-type", "application/merge-patch+json; charset=utf-8"),
         );
         assert_eq!(
             asked,
@@ -127,6 +146,7 @@ mod tests {
                 subresource: "scale".into(),
                 namespace: "prod".into(),
                 name: "web".into(),
+                patch: "merge",
                 path: String::new(),
             }
         );

@@ -176,6 +176,19 @@ impl Faults {
         self.rules.get(&id).map(|armed| armed.tally.hits)
     }
 
+    /// Whether a rule may still strike that does more than to make requests slow, or to have done away with a history.
+    pub(super) fn may_strike(&self, now: Instant) -> bool {
+        let mut rules = self.rules.values();
+        rules.any(|armed| {
+            let harmless = match armed.rule.fault {
+                Fault::Latency { .. } => true,
+                Fault::ExpireWatch {} => armed.rule.schedule.is_none(),
+                _ => false,
+            };
+            !harmless && !armed.is_spent(now)
+        })
+    }
+
     /// All rules, for people.
     pub(super) fn show_all(&self, now: Instant) -> Value {
         json!({"faults": self.rules.keys().filter_map(|id| self.show(*id, now)).collect::<Vec<_>>()})
@@ -224,7 +237,9 @@ mod tests {
     async fn a_request_that_one_rule_strikes_is_not_seen_by_those_behind_it() {
         let twice = Schedule::times(NonZeroU64::new(2).expect("not zero"));
         let mut faults = armed([Rule::new(error(500)).at(twice), Rule::new(error(503))]);
+        assert!(faults.may_strike(Instant::now()));
         assert_eq!(codes(&mut faults, &asked("get", "pods"), 4), [500, 500, 503, 200]);
+        assert!(!faults.may_strike(Instant::now()));
         let shown = faults.show_all(Instant::now());
         assert_eq!((&shown["faults"][0]["hits"], &shown["faults"][0]["spent"]), (&2.into(), &true.into()));
         assert_eq!((&shown["faults"][1]["seen"], &shown["faults"][1]["hits"]), (&2.into(), &1.into()));

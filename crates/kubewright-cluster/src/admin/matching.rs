@@ -128,6 +128,7 @@ mod tests {
             subresource: "status".into(),
             namespace: "prod".into(),
             name: "web".into(),
+            patch: "",
             path: String::new(),
         }
     }

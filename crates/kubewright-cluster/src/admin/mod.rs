@@ -181,6 +181,13 @@ impl Admin {
         self.0.state.lock().faults.hits(id)
     }
 
+    /// Whether a rule is in force that may still strike. One that only makes requests slow does not count, nor one that did
+    /// away with the history of watches when it was made.
+    #[must_use]
+    pub fn has_faults(&self) -> bool {
+        self.0.state.lock().faults.may_strike(Instant::now())
+    }
+
     /// The requests that `wanted` means (all of them, if it says nothing): counted, and the last `limit` in full.
     #[must_use]
     pub fn requests(&self, wanted: &Match, limit: usize) -> Requests {

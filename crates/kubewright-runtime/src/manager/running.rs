@@ -149,7 +149,7 @@ impl Manager {
         let (pause, own, losses) = (controller.pause(), controller.own_kind(), controller.losses());
         let name: Arc<str> = controller.name.into();
         let queue = Arc::new(Workqueue::measured(controller.rate_limit, self.metrics.queue(&name)));
-        self.backlog.read(&queue);
+        self.backlog.read(&name, &queue);
         let (metrics, load) = (self.metrics.controller(&name), Arc::downgrade(&queue));
         self.metrics.read_queue(&name, move || load.upgrade().map(|queue| queue.load()));
         let open = Arc::new(AtomicBool::new(!in_turn));

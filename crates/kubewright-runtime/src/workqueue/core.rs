@@ -51,6 +51,15 @@ struct Record {
     work: Work,
     plan: Option<Plan>,
     failures: u32,
+    /// What the last failure was, where that was said.
+    last: Option<Failure>,
+}
+
+/// Why a key failed, and when.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) why: String,
+    pub(crate) at: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -172,12 +181,30 @@ impl<T: Clone + Eq + Hash> Core<T> {
         }
     }
 
+    /// Says why `key` has just failed.
+    pub(crate) fn explain_failure(&mut self, key: &T, why: String, now: Instant) {
+        if let Some(record) = self.records.get_mut(key)
+            && record.failures > 0
+        {
+            record.last = Some(Failure { why, at: now });
+        }
+    }
+
+    /// The keys that failed, said why, and wait for their next try; with when that is. The next one is the first.
+    pub(crate) fn failing(&self) -> impl Iterator<Item = (&T, &Failure, Instant)> {
+        self.planned.iter().filter_map(|((due, _), key)| {
+            let last = self.records.get(key)?.last.as_ref()?;
+            Some((key, last, *due))
+        })
+    }
+
     /// Forgets the failures of `key`.
     pub(crate) fn forget(&mut self, key: &T) {
         if let Some(record) = self.records.get_mut(key)
             && record.failures > 0
         {
             record.failures = 0;
+            record.last = None;
             self.tidy(key);
         }
     }

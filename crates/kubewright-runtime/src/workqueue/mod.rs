@@ -102,6 +102,16 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         self.count_retry();
     }
 
+    /// As [`Workqueue::add_after_failure`], and remembers why until the key succeeds.
+    pub(crate) fn add_after_failure_of(&self, key: T, why: String) {
+        let now = Instant::now();
+        self.change(|core| {
+            core.add_after_failure(key.clone(), now);
+            core.explain_failure(&key, why, now);
+        });
+        self.count_retry();
+    }
+
     /// Forgets the failures of `key`: its next back-off is the shortest again.
     pub fn forget(&self, key: &T) {
         self.core.lock().forget(key);
@@ -181,6 +191,16 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
     pub(crate) fn is_idle(&self, horizon: Duration) -> bool {
         let now = Instant::now();
         self.core.lock().is_idle(now, now.checked_add(horizon))
+    }
+
+    /// Calls `tell` with each key that failed and waits for its next try: why it failed, how long ago, and when it is
+    /// tried again.
+    pub(crate) fn failing(&self, mut tell: impl FnMut(&T, &str, Duration, Duration)) {
+        let (core, now) = (self.core.lock(), Instant::now());
+        for (key, last, due) in core.failing() {
+            let (since, after) = (now.saturating_duration_since(last.at), due.saturating_duration_since(now));
+            tell(key, &last.why, since, after);
+        }
     }
 
     /// How it is doing.

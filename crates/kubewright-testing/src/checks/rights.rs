@@ -1,8 +1,8 @@
 //! An operator asks for nothing that it has no right to, and writes nothing that a schema forbids.
 //!
-//! Judged: answers of 403 to any request, and of 422 to creations and updates (no fault of a plan answers so). Not judged: 403
-//! in a namespace that is being deleted or has a quota (nothing may be created there, whoever asks); 422 for a patch, which
-//! may be a test of the patch that does not hold.
+//! Judged: answers of 403 to any request, and of 422 to creations, updates and patches (no fault of a plan answers so). Not
+//! judged: 403 in a namespace that is being deleted or has a quota (nothing may be created there, whoever asks); 422 for a
+//! JSON patch, in which a `test` may not hold.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +15,7 @@ pub(super) fn judge(evidence: &Evidence) -> Option<String> {
     let wrong = |request: &&Answered| match (request.code, request.asked.verb) {
         (Some(403), "create") => !closed.contains(request.asked.namespace.as_str()),
         (Some(403), _) | (Some(422), "create" | "update") => true,
+        (Some(422), "patch") => matches!(request.asked.patch, "merge" | "strategic" | "apply"),
         _ => false,
     };
     let found = evidence.requests.iter().find(wrong)?;
@@ -46,6 +47,9 @@ fn closed_namespaces(evidence: &Evidence) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use kubewright_cluster::admin::Asked;
     use kubewright_cluster::recording::Did;
     use serde_json::json;
 
@@ -67,7 +71,12 @@ mod tests {
     #[test]
     fn an_object_that_a_schema_forbids_is_found() {
         assert!(judged("create", 422).is_some() && judged("update", 422).is_some());
-        assert_eq!(judged("patch", 422), None);
+        for (patch, is_found) in [("merge", true), ("strategic", true), ("apply", true), ("json", false)] {
+            let mut evidence = Story::default().request(1.0, "patch", "configmaps a", 422, false).evidence();
+            let asked = Asked { patch, ..(*evidence.requests[0].asked).clone() };
+            evidence.requests[0].asked = Arc::new(asked);
+            assert_eq!(judge(&evidence).is_some(), is_found, "{patch}");
+        }
     }
 
     #[test]

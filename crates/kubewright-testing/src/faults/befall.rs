@@ -30,6 +30,7 @@ impl Cluster {
     /// ```
     pub async fn befall(&self, mishap: Mishap, lasting: Duration) {
         let Some(admin) = self.admin() else { return };
+        let _befalling = self.weather().begins();
         match mishap {
             Mishap::Rule(rule) => {
                 under(admin, [rule], lasting).await;

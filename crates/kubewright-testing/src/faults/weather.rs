@@ -43,6 +43,17 @@ struct State {
     plans: Vec<(Timestamp, Plan)>,
     running: Option<JoinHandle<()>>,
     calm_at: Option<Instant>,
+    /// How many mishaps befall the cluster at this moment.
+    befalling: usize,
+}
+
+/// A mishap that befalls the cluster, until it is dropped.
+pub(crate) struct Befalling(Weather);
+
+impl Drop for Befalling {
+    fn drop(&mut self) {
+        self.0.state.lock().befalling -= 1;
+    }
 }
 
 #[derive(Clone)]
@@ -116,6 +127,17 @@ impl Weather {
     /// Whether anything has gone wrong so far, or may.
     fn has_begun(&self) -> bool {
         self.state.lock().source.is_some()
+    }
+
+    /// A mishap begins.
+    pub(crate) fn begins(&self) -> Befalling {
+        self.state.lock().befalling += 1;
+        Befalling(self.clone())
+    }
+
+    /// Whether a mishap befalls the cluster at this moment.
+    pub(crate) fn befalls(&self) -> bool {
+        self.state.lock().befalling > 0
     }
 
     /// How long to wait for something that takes so long when nothing goes wrong.

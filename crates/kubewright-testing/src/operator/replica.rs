@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kubewright_runtime::command::{Installation, Operator, Run};
 use kubewright_runtime::rbac::Observed;
-use kubewright_runtime::{Backlog, CancellationToken, Leadership, Manager};
+use kubewright_runtime::{Backlog, CancellationToken, Failing, Leadership, Manager};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
@@ -95,6 +95,11 @@ impl Replica {
 
     pub(super) fn is_at_rest(&self, horizon: Duration) -> bool {
         self.task.is_finished() || self.backlog.is_empty(horizon) && self.line.is_silent()
+    }
+
+    /// The keys that it failed to reconcile and tries again later.
+    pub(super) fn failing(&self) -> Vec<Failing> {
+        if self.is_running() { self.backlog.failing() } else { Vec::new() }
     }
 
     /// What it failed with, if it has.

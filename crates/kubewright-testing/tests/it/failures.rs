@@ -92,6 +92,19 @@ fn a_panic_in_an_operator_fails_the_test() {
         cluster.create(&secret("a", &["panic"])).await;
         cluster.settle().await;
     });
+    let controller = "the operator copier fails again and again: controller copier, default/a: ";
+    assert_eq!(text, format!("{controller}the reconcile panicked: there is a key that nobody expected"));
+}
+
+#[test]
+fn a_panic_that_comes_once_fails_the_test() {
+    let text = failure(TEST, async |cluster: Cluster| {
+        cluster.run(copier::operator()).await;
+        cluster.create(&secret("a", &["panic"])).await;
+        cluster.advance(Duration::from_millis(1)).await;
+        cluster.delete::<Secret>("a").await;
+        cluster.settle().await;
+    });
     assert!(text.starts_with("a task panicked while the test ran:\n"), "{text}");
     assert!(text.contains("there is a key that nobody expected"), "{text}");
 }

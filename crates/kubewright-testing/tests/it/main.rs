@@ -2,6 +2,7 @@
 
 mod attribute;
 mod copier;
+mod failing;
 mod failures;
 mod guide;
 mod mutants;
