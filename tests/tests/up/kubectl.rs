@@ -41,6 +41,33 @@ fn wl_01_there_are_no_deployments_before() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "No resources found in default namespace.\n");
 }
 
+/// The commonest mistakes: the definition is not there yet, and a typo. Before it asks for a validation by the server, kubectl
+/// looks for the kind in OpenAPI v3, and then in v2 as protobuf.
+#[test]
+#[ignore = "needs kubectl: cargo xtask test"]
+fn a_kind_that_is_not_there_is_told_as_that() {
+    let up = Up::start("no-such-kind", &[]);
+    let missing = "apiVersion: web.example.org/v1alpha1\nkind: PageSet\nmetadata: {name: pages}\n";
+    for (manifest, kind) in [
+        (missing.to_owned(), "no matches for kind \"PageSet\" in version \"web.example.org/v1alpha1\""),
+        (
+            WEB.replace("kind: Deployment", "kind: Deploymnt"),
+            "no matches for kind \"Deploymnt\" in version \"apps/v1\"",
+        ),
+    ] {
+        let file = up.file("no-such-kind.yaml", &manifest);
+        for command in ["create", "apply", "apply --server-side"] {
+            let refused = up.try_kubectl(&format!("{command} -f {file}"));
+            let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+            assert!(!refused.status.success(), "{command}");
+            assert!(
+                told.contains(kind) && told.contains("ensure CRDs are installed first"),
+                "{command}: {told}"
+            );
+        }
+    }
+}
+
 /// WL-02, WL-03, WL-09, WL-15.
 #[tokio::test]
 #[ignore = "needs kubectl: cargo xtask test"]

@@ -174,7 +174,8 @@ pub(super) fn zip(response: Response<ResponseBody>, request: &HeaderMap) -> Resp
     Response::from_parts(parts, body.zipped())
 }
 
-fn bytes_of(code: StatusCode, bytes: Bytes, media_type: &'static str) -> Response<ResponseBody> {
+/// An answer of bytes that are of this media type.
+pub(super) fn bytes_of(code: StatusCode, bytes: Bytes, media_type: &'static str) -> Response<ResponseBody> {
     respond(code, ResponseBody::whole(bytes), media_type)
 }
 

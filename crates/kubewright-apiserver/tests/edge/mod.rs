@@ -164,3 +164,98 @@ async fn a_streaming_list_that_makes_no_sense_is_refused() {
         api.get(&format!("{MAPS}?{query}")).await.refused(422, "Invalid");
     }
 }
+
+const V2: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const V3: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+
+/// As `k8s.io/kube-openapi/pkg/handler` chooses, and handler3.
+#[tokio::test(start_paused = true)]
+async fn openapi_is_had_in_the_form_that_is_asked_for() {
+    let api = Api::start().await;
+    let (v2, v3) = ("/openapi/v2", "/openapi/v3/apis/apps/v1");
+    for (path, accept, media_type) in [
+        // What client-go's discovery asks for is not what the answer is called.
+        (v2, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf", V2),
+        (v2, V2, V2),
+        (v2, "application/json;q=0.8, application/com.github.proto-openapi.spec.v2.v1.0+protobuf", V2),
+        (
+            v2,
+            "text/html, application/json;q=0.5, application/com.github.proto-openapi.spec.v2@v1.0+protobuf;q=0.4",
+            "application/json",
+        ),
+        (v2, "application/*", "application/json"),
+        (v2, "*/json", "application/json"),
+        (v2, "", "application/json"),
+        (v3, "application/com.github.proto-openapi.spec.v3@v1.0+protobuf", V3),
+        (v3, V3, V3),
+        (v3, "*/*", "application/json"),
+    ] {
+        let answer = api.send(Method::GET, path, &[("accept", accept)], "").await;
+        assert_eq!(
+            (answer.code.as_u16(), content_type(&answer.headers)),
+            (200, media_type),
+            "{path} {accept}"
+        );
+        assert_eq!(answer.headers["vary"], "Accept");
+        let begins: &[u8] = match media_type {
+            "application/json" => b"{",
+            V2 => b"\x0a\x032.0",
+            _ => b"\x0a\x053.0.0",
+        };
+        assert!(answer.bytes.starts_with(begins), "{path} {accept}");
+    }
+    for (path, accept, code) in [
+        (v2, V3, 406),
+        (v2, "application/x-protobuf", 406),
+        (v2, "garbage", 406),
+        (v3, V2, 406),
+        (v3, "text/html", 406),
+        (v3, "garbage", 200),
+    ] {
+        let answer = api.send(Method::GET, path, &[("accept", accept)], "").await;
+        assert_eq!((answer.code.as_u16(), answer.bytes.len()), (code, 0), "{path} {accept}");
+        assert_eq!(answer.headers["vary"], "Accept");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_forms_of_openapi_have_one_tag_until_a_kind_comes() {
+    let api = Api::start().await;
+    let tag = async |accept: &str| {
+        let answer = api.send(Method::GET, "/openapi/v2", &[("accept", accept)], "").await;
+        answer.headers["etag"].to_str().expect("text").to_owned()
+    };
+    let first = tag(V2).await;
+    assert_eq!(tag("application/json").await, first);
+    let has = [("accept", V2), ("if-none-match", &*first)];
+    let answer = api.send(Method::GET, "/openapi/v2", &has, "").await;
+    assert_eq!((answer.code.as_u16(), answer.bytes.len()), (304, 0));
+
+    let zipped = [("accept", V2), ("accept-encoding", "gzip")];
+    let answer = api.send(Method::GET, "/openapi/v2", &zipped, "").await;
+    assert_eq!(answer.headers["content-encoding"], "gzip");
+    assert!(answer.bytes.starts_with(b"\x1f\x8b"));
+
+    let v3 = api.send(Method::GET, "/openapi/v3/apis/apps/v1?hash=other", &[("accept", V3)], "").await;
+    assert_eq!((v3.code.as_u16(), content_type(&v3.headers)), (301, V3));
+    let place = v3.headers["location"].to_str().expect("text").to_owned();
+    let v3 = api.send(Method::GET, &place, &[("accept", V3)], "").await;
+    assert_eq!(
+        (v3.code.as_u16(), v3.headers["cache-control"].to_str().expect("text")),
+        (200, "public, immutable")
+    );
+    let hash = format!("\"{}\"", place.split_once('=').expect("a hash").1);
+    assert_eq!(v3.headers["etag"].to_str().expect("text"), hash);
+
+    let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}});
+    let boxes = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "boxes.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "boxes", "kind": "Box"},
+            "versions": [version],
+        },
+    });
+    api.post(CRDS, boxes).await.expect(201);
+    assert_ne!(tag(V2).await, first);
+}

@@ -223,6 +223,18 @@ impl Wanted {
     }
 }
 
+/// Of the offered subtypes of `application`, the one that the best clause of the `Accept` header takes; `Err` if none does,
+/// with whether the header has clauses at all (`k8s.io/kube-openapi/pkg/handler`).
+pub(super) fn first_of<'a, T>(headers: &HeaderMap, offered: &'a [(&str, T)]) -> Result<&'a T, bool> {
+    let given = accept(headers);
+    let clauses = Clause::all(if given.is_empty() { "*/*" } else { given });
+    let takes = |clause: &Clause<'_>, subtype: &str| {
+        matches!(clause.kind, "*" | "application") && (clause.subtype == "*" || clause.subtype == subtype)
+    };
+    let of = |clause| offered.iter().find(|(subtype, _)| takes(clause, subtype));
+    clauses.iter().find_map(of).map(|(_, form)| form).ok_or(!clauses.is_empty())
+}
+
 /// How a Status is written for a client; where nothing that it accepts can be had, as indented JSON.
 #[must_use]
 pub fn for_status(headers: &HeaderMap, query: &Query) -> Encoding {

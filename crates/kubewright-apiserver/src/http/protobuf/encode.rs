@@ -63,10 +63,7 @@ pub(super) fn value(number: u32, of: Type, value: &Value, out: &mut Vec<u8>) {
         Type::Text => text(number, "", out),
         Type::Bool => integer(number, value.as_bool().unwrap_or_default().into(), out),
         Type::Int32 | Type::Int64 => integer(number, whole(value), out),
-        Type::Double => {
-            varint(u64::from(number) << 3 | 1, out);
-            out.extend_from_slice(&value.as_f64().unwrap_or_default().to_le_bytes());
-        }
+        Type::Double => double(number, value.as_f64().unwrap_or_default(), out),
         Type::Bytes | Type::Time | Type::MicroTime => delimited(number, out, |_| {}),
         Type::Quantity | Type::Json => delimited(number, out, |out| text(1, &value.to_string(), out)),
         Type::IntOrString => delimited(number, out, |out| {
@@ -105,7 +102,7 @@ pub(super) fn from_text(number: u32, of: Type, given: &str, out: &mut Vec<u8>) {
 }
 
 /// The whole number that a value is; one with a fraction loses it.
-fn whole(value: &Value) -> i64 {
+pub(super) fn whole(value: &Value) -> i64 {
     value.as_i64().or_else(|| value.as_f64().map(|number| number as i64)).unwrap_or_default()
 }
 
@@ -138,6 +135,12 @@ fn schema_or(other: Other, value: &Value, out: &mut Vec<u8>) {
 pub(super) fn integer(number: u32, value: i64, out: &mut Vec<u8>) {
     varint(u64::from(number) << 3, out);
     varint(value.cast_unsigned(), out);
+}
+
+/// A field that is a double.
+pub(super) fn double(number: u32, value: f64, out: &mut Vec<u8>) {
+    varint(u64::from(number) << 3 | 1, out);
+    out.extend_from_slice(&value.to_le_bytes());
 }
 
 /// A field that is text.

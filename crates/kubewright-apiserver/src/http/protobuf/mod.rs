@@ -11,6 +11,7 @@
 //! Messages stay even when they are empty (`emptyDir: {}`), as Go's JSON encoder keeps structs.
 
 mod encode;
+pub mod gnostic;
 mod stream;
 mod table;
 mod transcode;

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, LOCATION, VARY};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, LOCATION, VARY};
 use http::{Response, StatusCode};
 use jiff::ToSpan;
 use parking_lot::Mutex;
 use ring::digest::{SHA512, digest};
+use serde_json::Value;
 
-use super::super::negotiate::{DiscoveryVersion, Encoding};
+use super::super::negotiate::{self, DiscoveryVersion};
+use super::super::protobuf::gnostic::{self, OpenApi};
 use super::super::respond;
 use super::super::response_body::ResponseBody;
 use super::Asked;
-use crate::error::ApiError;
 use crate::kinds::Kinds;
 use crate::{discovery, openapi};
 
@@ -24,130 +25,189 @@ pub(in crate::http) struct Tagged {
     pub(super) tag: HeaderValue,
 }
 
-/// Documents that are asked for again and again, kept as long as the kinds stay the same: aggregated discovery. (OpenAPI is
-/// large, and clients keep it themselves.)
+/// The forms of an OpenAPI document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Json,
+    Protobuf(OpenApi),
+}
+
+impl Form {
+    /// The forms of a document of that version, by the subtype of `application` that asks for them. (The one with an `@` is
+    /// what client-go asks for; it is no media type, and never the one of the answer.)
+    fn of(version: OpenApi) -> [(&'static str, Self); 3] {
+        let [old, new] = match version {
+            OpenApi::V2 => [
+                "com.github.proto-openapi.spec.v2@v1.0+protobuf",
+                "com.github.proto-openapi.spec.v2.v1.0+protobuf",
+            ],
+            OpenApi::V3 => [
+                "com.github.proto-openapi.spec.v3@v1.0+protobuf",
+                "com.github.proto-openapi.spec.v3.v1.0+protobuf",
+            ],
+        };
+        [("json", Self::Json), (old, Self::Protobuf(version)), (new, Self::Protobuf(version))]
+    }
+
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Protobuf(OpenApi::V2) => "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+            Self::Protobuf(OpenApi::V3) => "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+        }
+    }
+
+    fn write(self, document: &Value) -> Bytes {
+        match self {
+            Self::Json => document.to_string().into(),
+            Self::Protobuf(version) => gnostic::encode(version, document).into(),
+        }
+    }
+}
+
+/// Documents that are asked for again and again, made when they are first asked for and kept as long as the kinds stay
+/// the same: aggregated discovery, and OpenAPI v2 in both its forms. (The documents of OpenAPI v3 are many, and clients keep
+/// them themselves.)
 #[derive(Default)]
 pub(in crate::http) struct Documents(Mutex<Option<Kept>>);
 
 struct Kept {
     kinds: Arc<Kinds>,
     aggregated: Vec<((bool, DiscoveryVersion), Tagged)>,
+    swagger: Vec<(Form, Tagged)>,
 }
 
 impl Documents {
     /// Aggregated discovery of the core group, or of all others.
     pub(super) fn aggregated(&self, kinds: &Arc<Kinds>, core: bool, version: DiscoveryVersion) -> Tagged {
         let mut kept = self.0.lock();
-        let same = kept.take().filter(|kept| Arc::ptr_eq(&kept.kinds, kinds));
-        let kept =
-            kept.insert(same.unwrap_or_else(|| Kept { kinds: Arc::clone(kinds), aggregated: Vec::new() }));
+        let kept = Kept::of(kinds, &mut kept);
         if let Some((_, found)) = kept.aggregated.iter().find(|(of, _)| *of == (core, version)) {
             return found.clone();
         }
-        let made = tagged(discovery::aggregated(kinds, core, version.name()).to_string());
+        let text = discovery::aggregated(kinds, core, version.name()).to_string();
+        let made = Tagged { tag: tag(&text), bytes: text.into() };
         kept.aggregated.push(((core, version), made.clone()));
+        made
+    }
+
+    /// OpenAPI v2. The tag is that of the JSON in both forms.
+    fn swagger(&self, kinds: &Arc<Kinds>, form: Form) -> Tagged {
+        let mut kept = self.0.lock();
+        let kept = Kept::of(kinds, &mut kept);
+        if let Some((_, found)) = kept.swagger.iter().find(|(of, _)| *of == form) {
+            return found.clone();
+        }
+        let document = openapi::swagger(kinds);
+        let tag = match kept.swagger.first() {
+            Some((_, other)) => other.tag.clone(),
+            None => tag(&document.to_string()),
+        };
+        let made = Tagged { bytes: form.write(&document), tag };
+        kept.swagger.push((form, made.clone()));
         made
     }
 }
 
-/// A document with the hash of what it says as its tag.
-fn tagged(text: String) -> Tagged {
+impl Kept {
+    /// What is kept for these kinds, in place of what was for others.
+    fn of<'a>(kinds: &Arc<Kinds>, kept: &'a mut Option<Self>) -> &'a mut Self {
+        let same = kept.take().filter(|kept| Arc::ptr_eq(&kept.kinds, kinds));
+        let none = || Self { kinds: Arc::clone(kinds), aggregated: Vec::new(), swagger: Vec::new() };
+        kept.insert(same.unwrap_or_else(none))
+    }
+}
+
+/// The hash of what a document says.
+fn tag(text: &str) -> HeaderValue {
     let hash: String =
         digest(&SHA512, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02X}")).collect();
-    Tagged { bytes: text.into(), tag: quoted(&hash) }
+    quoted(&hash)
 }
 
 fn quoted(hash: &str) -> HeaderValue {
     HeaderValue::try_from(format!("\"{hash}\"")).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// The media type of a document that the `Accept` header takes; protobuf of OpenAPI is not written.
-fn wants_json(asked: &Asked<'_>) -> bool {
-    let accept = asked.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("*/*");
-    accept.is_empty()
-        || accept.split(',').any(|clause| {
-            let media_type = clause.split(';').next().unwrap_or_default().trim();
-            matches!(media_type, "*/*" | "application/*" | "application/json")
-        })
-}
-
 /// `/openapi/v2` (`k8s.io/kube-openapi/pkg/handler`).
-pub(super) fn openapi_v2(asked: &Asked<'_>, kinds: &Kinds) -> Result<Response<ResponseBody>, ApiError> {
-    let mut response = if wants_json(asked) {
-        let document = tagged(openapi::swagger(kinds).to_string());
-        kept_by_clients(asked, document)
-    } else {
-        not_acceptable()
+pub(super) fn openapi_v2(asked: &Asked<'_>, kinds: &Arc<Kinds>) -> Response<ResponseBody> {
+    let forms = Form::of(OpenApi::V2);
+    let mut response = match negotiate::first_of(asked.headers(), &forms) {
+        Ok(form) => kept_by_clients(asked, asked.server.documents().swagger(kinds, *form), *form),
+        Err(_) => nothing(StatusCode::NOT_ACCEPTABLE),
     };
     response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
-    Ok(response)
+    response
 }
 
 /// `/openapi/v3`, its index and its documents (`k8s.io/kube-openapi/pkg/handler3`).
-pub(super) fn openapi_v3(
-    asked: &Asked<'_>,
-    kinds: &Kinds,
-    document: &[&str],
-) -> Result<Response<ResponseBody>, ApiError> {
+pub(super) fn openapi_v3(asked: &Asked<'_>, kinds: &Kinds, document: &[&str]) -> Response<ResponseBody> {
     let (group, version) = match document {
         // JSON under the name of plain text, as kube-apiserver labels the index.
-        [] => return Ok(respond::text(StatusCode::OK, openapi::index(kinds).to_string())),
+        [] => return respond::text(StatusCode::OK, openapi::index(kinds).to_string()),
         ["api", version] => ("", *version),
         ["apis", group, version] => (*group, *version),
-        _ => return Ok(nothing(StatusCode::NOT_FOUND)),
+        _ => return nothing(StatusCode::NOT_FOUND),
     };
     let Some(hash) = openapi::hash_of(kinds, group, version) else {
-        return Ok(nothing(StatusCode::NOT_FOUND));
+        return nothing(StatusCode::NOT_FOUND);
     };
-    if !wants_json(asked) {
-        let mut response = not_acceptable();
-        response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
-        return Ok(response);
-    }
-    let wanted = asked.query.text("hash");
+    let forms = Form::of(OpenApi::V3);
+    let mut response = match negotiate::first_of(asked.headers(), &forms) {
+        Ok(form) => version_document(asked, kinds, (group, version), &hash, *form),
+        Err(true) => nothing(StatusCode::NOT_ACCEPTABLE),
+        // It says nothing to a header in which there is no media type.
+        Err(false) => nothing(StatusCode::OK),
+    };
+    response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+/// The document of a version that is served, in one of its forms.
+fn version_document(
+    asked: &Asked<'_>,
+    kinds: &Kinds,
+    (group, version): (&str, &str),
+    hash: &str,
+    form: Form,
+) -> Response<ResponseBody> {
+    let (wanted, tag) = (asked.query.text("hash"), quoted(hash));
     if !wanted.is_empty() && wanted != hash {
         let mut response = nothing(StatusCode::MOVED_PERMANENTLY);
-        let place = format!("/openapi/v3/{}?hash={hash}", document.join("/"));
+        let path =
+            if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
+        let place = HeaderValue::try_from(format!("/openapi/v3/{path}?hash={hash}"));
         let headers = response.headers_mut();
-        headers.insert(
-            LOCATION,
-            HeaderValue::try_from(place).unwrap_or(HeaderValue::from_static("/openapi/v3")),
-        );
-        headers.insert(ETAG, quoted(&hash));
-        headers.insert(VARY, HeaderValue::from_static("Accept"));
-        return Ok(response);
+        headers.insert(LOCATION, place.unwrap_or(HeaderValue::from_static("/openapi/v3")));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.media_type()));
+        headers.insert(ETAG, tag);
+        return response;
     }
-    let tag = quoted(&hash);
     let bytes = match asked.has(&tag) {
         true => Bytes::new(),
-        false => openapi::document(kinds, group, version).unwrap_or_default().to_string().into(),
+        false => form.write(&openapi::document(kinds, group, version).unwrap_or_default()),
     };
-    let mut response = kept_by_clients(asked, Tagged { bytes, tag });
-    let headers = response.headers_mut();
-    headers.append(VARY, HeaderValue::from_static("Accept"));
+    let mut response = kept_by_clients(asked, Tagged { bytes, tag }, form);
     if !wanted.is_empty() {
         // What has its hash in its address never changes.
+        let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
         let now = asked.server.registry().world().clock.now();
         let expires = now.checked_add((365 * 24).hours()).unwrap_or(now);
         let expires = expires.strftime("%a, %d %b %Y %H:%M:%S UTC").to_string();
         headers.insert(EXPIRES, HeaderValue::try_from(expires).unwrap_or(HeaderValue::from_static("0")));
     }
-    Ok(response)
-}
-
-/// A document, or 304 for a client that has it.
-fn kept_by_clients(asked: &Asked<'_>, document: Tagged) -> Response<ResponseBody> {
-    let mut response = match asked.has(&document.tag) {
-        true => nothing(StatusCode::NOT_MODIFIED),
-        false => respond::json(StatusCode::OK, document.bytes, Encoding::Json),
-    };
-    response.headers_mut().insert(ETAG, document.tag);
     response
 }
 
-fn not_acceptable() -> Response<ResponseBody> {
-    nothing(StatusCode::NOT_ACCEPTABLE)
+/// A document, or 304 for a client that has it.
+fn kept_by_clients(asked: &Asked<'_>, document: Tagged, form: Form) -> Response<ResponseBody> {
+    let mut response = match asked.has(&document.tag) {
+        true => nothing(StatusCode::NOT_MODIFIED),
+        false => respond::bytes_of(StatusCode::OK, document.bytes, form.media_type()),
+    };
+    response.headers_mut().insert(ETAG, document.tag);
+    response
 }
 
 /// An answer without a body.

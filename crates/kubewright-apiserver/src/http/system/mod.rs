@@ -54,8 +54,8 @@ pub(super) fn answer(
             response.headers_mut().insert(CONTENT_TYPE, media_type);
             Ok(response)
         }
-        ["openapi", "v2"] => documents::openapi_v2(&asked, &kinds),
-        ["openapi", "v3", document @ ..] => documents::openapi_v3(&asked, &kinds, document),
+        ["openapi", "v2"] => Ok(documents::openapi_v2(&asked, &kinds)),
+        ["openapi", "v3", document @ ..] => Ok(documents::openapi_v3(&asked, &kinds, document)),
         ["version"] | ["version", ""] => {
             asked.routed()?;
             Wanted::of(&parts.headers, query, Offer::JsonAlone)?;
