@@ -3,12 +3,14 @@
 //! absent `value` is null, indices may be negative and count from the end, and what stands before the first slash of
 //! a path is ignored.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use http::StatusCode;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
+use super::document::{Node, depth};
 use super::pointer::{self, Pointer};
 use super::{decode, type_name, undecodable};
 use crate::ApiError;
@@ -21,15 +23,18 @@ const MAX_COPIED: usize = 3 * 1024 * 1024;
 const MAX_DEPTH: usize = 127;
 /// The deepest nesting on the way to a result. Values this deep can be walked and dropped on any stack.
 const MAX_PASSING_DEPTH: usize = pointer::MAX_STEPS;
+/// The most values that are looked at to find out how deep a document is nested that may be nested too deeply.
+const MAX_MEASURED: usize = 20_000_000;
 
 /// What strict decoding has against a patch: members of operations that stand twice, or that no operation has.
 pub(super) fn complaints(body: &[u8]) -> Vec<String> {
     let Ok(operations) = serde_json::from_slice::<Vec<Members>>(body) else { return Vec::new() };
     let mut complaints = Vec::new();
     for (at, Members(names)) in operations.iter().enumerate() {
-        for (place, name) in names.iter().enumerate() {
+        let mut seen = BTreeSet::new();
+        for name in names {
             let path = format!("[{at}].{name}");
-            if names[..place].contains(name) {
+            if !seen.insert(name) {
                 complaints.push(format!("json patch duplicate field {path:?}"));
             } else if !matches!(name.as_str(), "op" | "path" | "from" | "value") {
                 complaints.push(format!("json patch unknown field {path:?}"));
@@ -161,14 +166,19 @@ impl JsonPatch {
     /// # Errors
     /// The first operation that fails.
     pub fn apply(&self, document: &Value) -> Result<Value, Failure> {
-        let mut target = Target { document: document.clone(), depth: depth(document), copied: 0 };
+        let mut target = Target {
+            document: Node::from(document.clone()),
+            depth: depth(document, &mut 0),
+            measured: 0,
+            copied: 0,
+        };
         for operation in &self.0 {
             target.apply(operation)?;
         }
-        if target.depth > MAX_DEPTH && depth(&target.document) > MAX_DEPTH {
+        if target.depth > MAX_DEPTH && target.document.depth(&mut 0) > MAX_DEPTH {
             return Err(Failure::TooDeep);
         }
-        Ok(target.document)
+        Ok(target.document.into_value())
     }
 }
 
@@ -210,9 +220,11 @@ fn wrong_type(value: &Value, wanted: &str) -> ApiError {
 
 /// A document while it is patched.
 struct Target {
-    document: Value,
+    document: Node,
     /// How deep the document is nested at most.
     depth: usize,
+    /// How many values were looked at to know that better.
+    measured: usize,
     /// How many bytes were copied so far.
     copied: usize,
 }
@@ -220,12 +232,13 @@ struct Target {
 impl Target {
     fn apply(&mut self, operation: &Operation) -> Result<(), Failure> {
         match operation {
-            Operation::Add { path, value } => self.add(path, value.clone(), depth(value)),
+            Operation::Add { path, value } => self.add(path, value.clone().into(), depth(value, &mut 0)),
             Operation::Remove { path } => path.place_in(&mut self.document)?.remove().map(drop),
             Operation::Replace { path: Pointer::Root, value } => self.replace_all(value),
             Operation::Replace { path, value } => {
-                self.grow(path, value, depth(value))?;
-                path.place_in(&mut self.document)?.replace(value.clone())
+                let value = Node::from(value.clone());
+                self.grow(path, &value, value.depth(&mut 0))?;
+                path.place_in(&mut self.document)?.replace(value)
             }
             Operation::Move { from, path } => {
                 let value = from.place_in(&mut self.document)?.remove()?;
@@ -233,16 +246,20 @@ impl Target {
             }
             Operation::Copy { from, path } => {
                 let value = from.place_in(&mut self.document)?.get()?.cloned().unwrap_or_default();
+                let value = value.into_value();
                 self.copied += value.to_string().len();
                 if self.copied > MAX_COPIED {
                     return Err(Failure::TooMuchCopied);
                 }
-                self.add(path, value, self.depth.saturating_sub(from.len()))
+                self.add(path, value.into(), self.depth.saturating_sub(from.len()))
             }
             Operation::Test { path, value } => {
                 let holds = match path {
-                    Pointer::Root => self.document == *value,
-                    _ => path.place_in(&mut self.document)?.get()?.unwrap_or(&Value::Null) == value,
+                    Pointer::Root => self.document.is(value),
+                    _ => {
+                        let found = path.place_in(&mut self.document)?.get()?;
+                        found.map_or(value.is_null(), |found| found.is(value))
+                    }
                 };
                 if holds { Ok(()) } else { Err(Failure::Test) }
             }
@@ -251,7 +268,7 @@ impl Target {
     }
 
     /// Adds a value that is nested `at_most` deep.
-    fn add(&mut self, path: &Pointer, value: Value, at_most: usize) -> Result<(), Failure> {
+    fn add(&mut self, path: &Pointer, value: Node, at_most: usize) -> Result<(), Failure> {
         self.grow(path, &value, at_most)?;
         path.place_in(&mut self.document)?.add(value)
     }
@@ -260,28 +277,20 @@ impl Target {
         if !value.is_object() && !value.is_array() {
             return Err(Failure::Scalar);
         }
-        self.document = value.clone();
-        self.depth = depth(value);
+        self.document = value.clone().into();
+        self.depth = depth(value, &mut 0);
         Ok(())
     }
 
     /// Notes how deep the document is nested with that value in it. The note is an upper bound, which is made exact
     /// only when it says too much: walking the document for each operation would be slow.
-    fn grow(&mut self, path: &Pointer, value: &Value, at_most: usize) -> Result<(), Failure> {
+    fn grow(&mut self, path: &Pointer, value: &Node, at_most: usize) -> Result<(), Failure> {
         self.depth = self.depth.max(path.len() + at_most);
-        if self.depth > MAX_PASSING_DEPTH {
-            self.depth = depth(&self.document).max(path.len() + depth(value));
+        if self.depth > MAX_PASSING_DEPTH && self.measured < MAX_MEASURED {
+            let measured = &mut self.measured;
+            self.depth = self.document.depth(measured).max(path.len() + value.depth(measured));
         }
         if self.depth > MAX_PASSING_DEPTH { Err(Failure::TooDeep) } else { Ok(()) }
-    }
-}
-
-/// How deep a value is nested: 0 for a scalar.
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or_default(),
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
-        _ => 0,
     }
 }
 

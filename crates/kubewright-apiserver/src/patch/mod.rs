@@ -3,6 +3,7 @@
 //! JSON values. The configurations of server-side apply are decoded here too; [`crate::fields`] applies them.
 
 mod configuration;
+mod document;
 mod explain;
 pub mod json;
 mod lists;

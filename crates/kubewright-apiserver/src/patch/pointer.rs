@@ -1,7 +1,6 @@
 //! Where in a document a JSON patch works (RFC 6901, with the habits that [`super::json`] tells of).
 
-use serde_json::Value;
-
+use super::document::Node;
 use super::json::Failure;
 
 /// The most steps that lead anywhere: no document is nested deeper while it is patched.
@@ -42,81 +41,81 @@ impl Pointer {
     }
 
     /// Where in a document it points to: in the object or list that holds what it names.
-    pub(super) fn place_in<'a>(&'a self, document: &'a mut Value) -> Result<Place<'a>, Failure> {
+    pub(super) fn place_in<'a>(&'a self, document: &'a mut Node) -> Result<Place<'a>, Failure> {
         let Self::Below { parents, key } = self else { return Err(Failure::Missing) };
         let mut container = document;
         for step in parents {
-            container = match container {
-                Value::Object(members) => members.get_mut(step),
-                Value::Array(items) => {
+            container = match container.open() {
+                Node::Object(members) => members.get_mut(step),
+                Node::List(items) => {
                     let index = index(step, items.len()).map_err(|_| Failure::Missing)?;
                     items.get_mut(index)
                 }
-                _ => None,
+                Node::Closed(_) => None,
             }
             .ok_or(Failure::Missing)?;
         }
-        Ok(Place { container, key })
+        Ok(Place { container: container.open(), key })
     }
 }
 
 /// A place in a container: a member that is there or not, or an item of a list.
 pub(super) struct Place<'a> {
-    container: &'a mut Value,
+    container: &'a mut Node,
     key: &'a str,
 }
 
 impl<'a> Place<'a> {
     /// What is there; a missing member is none.
-    pub(super) fn get(self) -> Result<Option<&'a Value>, Failure> {
+    pub(super) fn get(self) -> Result<Option<&'a Node>, Failure> {
         match self.container {
-            Value::Object(members) => Ok(members.get(self.key)),
-            Value::Array(items) => {
+            Node::Object(members) => Ok(members.get(self.key)),
+            Node::List(items) => {
                 let index = index(self.key, items.len())?;
-                Ok(items.get(index))
+                Ok(items.get_mut(index).map(|item| &*item))
             }
-            _ => Err(Failure::Missing),
+            Node::Closed(_) => Err(Failure::Missing),
         }
     }
 
     /// Sets a member, or puts an item before the one at that index (`-`: after the last).
-    pub(super) fn add(self, value: Value) -> Result<(), Failure> {
+    pub(super) fn add(self, value: Node) -> Result<(), Failure> {
         match self.container {
-            Value::Object(members) => {
+            Node::Object(members) => {
                 members.insert(self.key.to_owned(), value);
             }
-            Value::Array(items) if self.key == "-" => items.push(value),
-            Value::Array(items) => {
-                let index = index(self.key, items.len() + 1)?;
+            Node::List(items) => {
+                let length = items.len();
+                let index = if self.key == "-" { length } else { index(self.key, length + 1)? };
                 items.insert(index, value);
             }
-            _ => return Err(Failure::Missing),
+            Node::Closed(_) => return Err(Failure::Missing),
         }
         Ok(())
     }
 
-    pub(super) fn remove(self) -> Result<Value, Failure> {
+    pub(super) fn remove(self) -> Result<Node, Failure> {
         match self.container {
-            Value::Object(members) => members.remove(self.key).ok_or(Failure::Missing),
-            Value::Array(items) => {
+            Node::Object(members) => members.remove(self.key).ok_or(Failure::Missing),
+            Node::List(items) => {
                 let index = index(self.key, items.len())?;
                 Ok(items.remove(index))
             }
-            _ => Err(Failure::Missing),
+            Node::Closed(_) => Err(Failure::Missing),
         }
     }
 
     /// Sets a member, whether it is there or not, or an item that is there.
-    pub(super) fn replace(self, value: Value) -> Result<(), Failure> {
+    pub(super) fn replace(self, value: Node) -> Result<(), Failure> {
         match self.container {
-            Value::Object(members) => {
+            Node::Object(members) => {
                 members.insert(self.key.to_owned(), value);
             }
-            Value::Array(items) => {
+            Node::List(items) => {
                 let index = index(self.key, items.len())?;
-                items[index] = value;
+                *items.get_mut(index).ok_or(Failure::Index)? = value;
             }
-            _ => return Err(Failure::Missing),
+            Node::Closed(_) => return Err(Failure::Missing),
         }
         Ok(())
     }
