@@ -28,7 +28,7 @@
 //!
 //! Parsing, checking and planning recurse as deep as the expression is nested, which is bounded; evaluation is bounded by its
 //! cost, which counts as in kube-apiserver; what can grow without costing much (the results of `replace`, lists in lists that
-//! are the same) has a bound of its own.
+//! are the same, patterns that an expression makes itself and that have to be compiled) has a bound of its own.
 
 mod authorizer;
 mod bindings;
@@ -53,6 +53,7 @@ pub use cost::CostEstimate;
 pub use declaration::{DeclField, DeclType, ListKind};
 pub use environment::Environment;
 pub use error::{CompileErrors, EvaluationError, Issue};
+pub use eval::pattern_size;
 pub use library::{Cidr, IpAddress, NamedFormat, Quantity, Semver, Url};
 pub use program::{Evaluation, Program};
 pub use types::{ObjectType, Param, Type};

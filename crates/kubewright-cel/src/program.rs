@@ -23,6 +23,9 @@ pub struct Evaluation<'a> {
     pub result: Result<Value<'a>, EvaluationError>,
     /// What it cost, with the lazy variables that it was the first to ask for; counted also where it failed.
     pub cost: u64,
+    /// How much was compiled of patterns that the expression has made itself ([`pattern_size`](crate::pattern_size)): work that is
+    /// no part of the cost.
+    pub compiled: usize,
 }
 
 impl Program {

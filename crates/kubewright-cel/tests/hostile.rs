@@ -107,6 +107,19 @@ fn what_takes_too_long_is_cut_off() {
     }
 }
 
+/// What cel-go charges for a match would allow millions of them.
+#[test]
+fn patterns_that_an_expression_makes_itself_are_not_compiled_without_end() {
+    let large = "lists.range(1000).exists(x, 'a'.matches('^[a-z]{900}' + string(x)))";
+    assert_eq!(answer(large), Err(EvaluationError::CostLimitExceeded.to_string()));
+    let few = "lists.range(10).exists(x, 'a'.matches('^[a-z]{900}' + string(x)))";
+    assert!(answer(few).is_ok(), "{:?}", answer(few));
+    let small = "lists.range(1000).exists(x, 'a'.matches('^[a-z]+' + string(x)))";
+    assert!(answer(small).is_ok(), "{:?}", answer(small));
+    let constant = "lists.range(1000).exists(x, 'a'.matches('^[a-z]{900}'))";
+    assert!(answer(constant).is_ok(), "it is compiled once: {:?}", answer(constant));
+}
+
 #[test]
 fn text_does_not_grow_without_bound() {
     let doubled = "self.s + self.s";

@@ -9,6 +9,7 @@ mod planner;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use self::pattern::pattern_size;
 pub(crate) use self::planner::plan;
 
 use self::plan::{Call, ListElement, MapEntry, Match, MatchKind, Node, StructField};
@@ -23,12 +24,16 @@ type Outcome<'a> = Result<Value<'a>, EvaluationError>;
 const LIST_COST: u64 = 10;
 const MAP_COST: u64 = 30;
 const STRUCT_COST: u64 = 40;
+/// How much one evaluation may compile of patterns that it makes itself ([`pattern_size`]). What cel-go charges for them is
+/// what matching costs; compiling is more, and here even more than there.
+const COMPILED: usize = 16 << 20;
 
 /// Evaluates a program.
 pub(crate) fn evaluate<'a>(program: &Program, bindings: &Bindings<'a>, limit: u64) -> Evaluation<'a> {
-    let mut evaluator = Evaluator { bindings, locals: Vec::new(), cost: 0, lazy_cost: 0, limit };
+    let mut evaluator = Evaluator { bindings, locals: Vec::new(), cost: 0, lazy_cost: 0, compiled: 0, limit };
     let result = evaluator.evaluate(program.plan());
-    Evaluation { result, cost: evaluator.cost.saturating_add(evaluator.lazy_cost) }
+    let cost = evaluator.cost.saturating_add(evaluator.lazy_cost);
+    Evaluation { result, cost, compiled: evaluator.compiled }
 }
 
 /// The state of an evaluation.
@@ -39,6 +44,8 @@ pub(super) struct Evaluator<'a, 'b> {
     cost: u64,
     /// What lazy variables cost; they have limits of their own.
     lazy_cost: u64,
+    /// What was compiled so far.
+    compiled: usize,
     limit: u64,
 }
 
@@ -158,6 +165,14 @@ impl<'a> Evaluator<'a, '_> {
             return Err(error);
         }
         self.charge(call.cost.before(&args))?;
+        if let ("matches" | "find" | "findAll", [_, Value::String(pattern), ..]) =
+            (call.function.name, args.as_slice())
+        {
+            self.compiled = self.compiled.saturating_add(pattern_size(pattern).min(pattern::SIZE_LIMIT));
+            if self.compiled > COMPILED {
+                return Err(EvaluationError::CostLimitExceeded);
+            }
+        }
         let result = library::dispatch(call.function, &call.candidates, &args);
         self.charge(call.cost.after(&args, result.as_ref().ok()))?;
         result.and_then(bounded)

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use regex::{Regex, RegexBuilder};
 
 /// The most bytes that a compiled pattern may take.
-const SIZE_LIMIT: usize = 1 << 20;
+pub(super) const SIZE_LIMIT: usize = 1 << 20;
 
 /// A compiled pattern, and how long its text was.
 #[derive(Clone, Debug)]
@@ -23,6 +23,18 @@ impl Pattern {
         let regex = regex.map_err(|_| explain(text))?;
         Ok(Self { regex, length: text.chars().count() as u64 })
     }
+}
+
+/// About how much work it is to compile a pattern, by its text alone, in characters: what is repeated counts as often as it may
+/// be, a class of Unicode for the many ranges that it has.
+#[must_use]
+pub fn pattern_size(text: &str) -> usize {
+    const LEAST: usize = 200;
+    const CLASS: usize = 200;
+    let most = |rest: &str| rest.split('}').next()?.rsplit(',').find_map(|count| count.parse::<usize>().ok());
+    let repeats = text.split('{').skip(1).filter_map(most).filter(|count| *count > 1);
+    let classes = text.matches("\\p").chain(text.matches("\\P")).count();
+    repeats.fold(LEAST + text.len() + classes * CLASS, usize::saturating_mul)
 }
 
 /// The pattern with what Go's syntax means differently: the classes `\d`, `\w`, `\s` and the boundary `\b` know ASCII only.

@@ -15,6 +15,10 @@ use crate::field::{FieldError, Problem};
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
+/// What is compiled of patterns that rules make themselves counts as cost, so many characters as one: it is work, for each
+/// element of a list again.
+const COMPILED: u64 = 10;
+
 /// A rule that does not hold.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::schema) enum Finding {
@@ -258,7 +262,7 @@ impl Run<'_> {
         kind: &str,
     ) -> Outcome {
         let evaluation = program.evaluate(bindings, PER_CALL_LIMIT);
-        if !self.pay(evaluation.cost) {
+        if !self.pay(evaluation.cost.saturating_add(evaluation.compiled as u64 / COMPILED)) {
             self.stop(FieldError::invalid(self.field(), kind, OUT_OF_BUDGET));
             return Outcome::Told;
         }

@@ -224,3 +224,18 @@ proptest::proptest! {
         let _ = told(&schema, &object, Some(&old));
     }
 }
+
+/// Each element is evaluated by itself: what they compile is bounded together.
+#[test]
+fn patterns_of_many_elements_are_not_compiled_without_end() {
+    let item = with_rules(&json!({"type": "string"}), &json!([{"rule": "!'a'.matches(self)"}]));
+    let schema = schema(&json!({"type": "array", "items": item}));
+    let patterns = |many: usize| Value::Array(vec![json!("^[a-z]{900}$"); many]);
+    assert_eq!(errors(&schema, &patterns(10), None), Vec::<String>::new());
+    let told = errors(&schema, &patterns(1000), None);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].ends_with("running out of cost budget, no further validation rules will be run"),
+        "{told:?}"
+    );
+}
