@@ -3,16 +3,18 @@
 
 use serde_json::Value;
 
+use super::super::pattern::Patterns;
 use super::path::Path;
 use super::{defaults, fields, flag, go, list, part, rules, structure, text};
 use crate::field::FieldError;
 
 /// What is wrong with the `schema` of a version that stands at `path`. `status`: the status subresource is on. `unchanged`:
-/// the schema is as it was.
+/// the schema is as it was. `patterns`: those of all versions.
 pub(super) fn validate(
     schema: &Value,
     status: bool,
     unchanged: bool,
+    patterns: &mut Patterns,
     path: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
@@ -28,7 +30,7 @@ pub(super) fn validate(
     let structural = !any(schema, &is_no_structure);
     let mut in_order = structural;
     if structural {
-        let found = structure::validate(schema, &path);
+        let found = structure::validate(schema, patterns, &path);
         let found = if found.is_empty() { defaults::validate(schema, &path) } else { found };
         in_order = found.is_empty();
         errors.extend(found);

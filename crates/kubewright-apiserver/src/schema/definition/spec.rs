@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::super::names::{label_1035, subdomain};
+use super::super::pattern::Patterns;
 use super::history::{approval, stored_versions, unchanged};
 use super::parts::{columns, deprecation, resource_names, scale};
 use super::path::Path;
@@ -131,6 +132,7 @@ fn defaults_need_pruning(spec: &Value, errors: &mut Vec<FieldError>) {
 }
 
 fn each_version(spec: &Value, old: Option<&Value>, common: &Common<'_>, errors: &mut Vec<FieldError>) {
+    let mut patterns = Patterns::default();
     let spec_path = Path::root("spec");
     let all = spec_path.child("versions");
     for (index, version) in list(spec, "versions").enumerate() {
@@ -142,7 +144,8 @@ fn each_version(spec: &Value, old: Option<&Value>, common: &Common<'_>, errors: 
         if let (None, Some(schema)) = (common.schema, part(version, "schema")) {
             let status = version["subresources"].get("status").is_some();
             let unchanged = is_unchanged(version, old);
-            schema::validate(schema, status, unchanged, &path.child("schema"), errors);
+            let path = path.child("schema");
+            schema::validate(schema, status, unchanged, &mut patterns, &path, errors);
         }
         if let (None, Some(subresources)) = (common.subresources, part(version, "subresources")) {
             scale(subresources, &path.child("subresources"), errors);
@@ -174,7 +177,8 @@ fn common_parts(spec: &Value, old: Option<&Value>, common: &Common<'_>, errors: 
     if let Some(schema) = common.schema {
         let status = list(spec, "versions").any(|version| version["subresources"].get("status").is_some());
         let unchanged = list(spec, "versions").next().is_some_and(|first| is_unchanged(first, old));
-        schema::validate(schema, status, unchanged, &path.child("validation"), errors);
+        let path = path.child("validation");
+        schema::validate(schema, status, unchanged, &mut Patterns::default(), &path, errors);
     }
     if let Some(subresources) = common.subresources {
         scale(subresources, &path.child("subresources"), errors);

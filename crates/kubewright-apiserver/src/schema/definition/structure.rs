@@ -3,16 +3,16 @@
 
 use serde_json::{Value, json};
 
-use super::super::pattern::Pattern;
+use super::super::pattern::Patterns;
 use super::path::Path;
 use super::{fields, flag, list, part, text};
 use crate::cost;
 use crate::field::FieldError;
 
-/// What makes a schema unstructural, sorted by message.
-pub(super) fn validate(schema: &Value, path: &Path<'_>) -> Vec<FieldError> {
+/// What makes a schema unstructural, sorted by message. `patterns`: those of its definition.
+pub(super) fn validate(schema: &Value, patterns: &mut Patterns, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    invariants(schema, Level::Root, path, &mut errors);
+    invariants(schema, Level::Root, patterns, path, &mut errors);
     complete(schema, Some(schema), path, path, &mut errors);
     errors.sort_by_cached_key(ToString::to_string);
     errors
@@ -25,18 +25,24 @@ enum Level {
     Field,
 }
 
-fn invariants(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn invariants(
+    schema: &Value,
+    level: Level,
+    patterns: &mut Patterns,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     cost::step();
     let kind = text(schema, "type");
     match part(schema, "items") {
-        Some(items) => invariants(items, Level::Item, &path.child("items"), errors),
+        Some(items) => invariants(items, Level::Item, patterns, &path.child("items"), errors),
         None if kind == "array" => {
             errors.push(FieldError::required(path.child("items"), "must be specified"));
         }
         None => {}
     }
     for (name, field) in fields(schema, "properties") {
-        invariants(field, Level::Field, &path.child("properties").key(name), errors);
+        invariants(field, Level::Field, patterns, &path.child("properties").key(name), errors);
     }
     let additional = part(schema, "additionalProperties");
     if let Some(values) = additional {
@@ -45,12 +51,12 @@ fn invariants(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<Fi
             errors.push(FieldError::forbidden(at, "must not be used at the root"));
         }
         if values.is_object() {
-            invariants(values, Level::Field, &at, errors);
+            invariants(values, Level::Field, patterns, &at, errors);
         }
     }
     extensions(schema, path, errors);
     let known = int_or_string(schema);
-    validations(schema, known, level, path, errors);
+    validations(schema, known, level, patterns, path, errors);
     own_type(schema, level, path, errors);
     let embedded = flag(schema, "x-kubernetes-embedded-resource");
     if embedded && additional.is_some() {
@@ -157,7 +163,14 @@ fn int_or_string(schema: &Value) -> Known {
 }
 
 /// The combinations and the pattern of a schema.
-fn validations(schema: &Value, known: Known, level: Level, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validations(
+    schema: &Value,
+    known: Known,
+    level: Level,
+    patterns: &mut Patterns,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     for key in ["anyOf", "allOf", "oneOf"] {
         if key == "anyOf" && known == Known::AnyOf {
             continue;
@@ -168,21 +181,28 @@ fn validations(schema: &Value, known: Known, level: Level, path: &Path<'_>, erro
             } else {
                 Known::Nowhere
             };
-            nested(one, inner, level, &path.child(key).index(index), errors);
+            nested(one, inner, level, patterns, &path.child(key).index(index), errors);
         }
     }
     if let Some(not) = part(schema, "not") {
-        nested(not, Known::Nowhere, level, &path.child("not"), errors);
+        nested(not, Known::Nowhere, level, patterns, &path.child("not"), errors);
     }
     let pattern = text(schema, "pattern");
-    if let (false, Some(why)) = (pattern.is_empty(), Pattern::new(pattern).mistake()) {
+    if let (false, Some(why)) = (pattern.is_empty(), patterns.mistake(pattern)) {
         let detail = format!("must be a valid regular expression, but isn't: {why}");
         errors.push(FieldError::invalid(path.child("pattern"), pattern, detail));
     }
 }
 
 /// A schema in a combination: it validates values, and says nothing of structure.
-fn nested(schema: &Value, known: Known, level: Level, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn nested(
+    schema: &Value,
+    known: Known,
+    level: Level,
+    patterns: &mut Patterns,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     const FORBIDDEN: [(&str, &str); 11] = [
         ("type", "must be empty to be structural"),
         ("additionalProperties", "must be undefined to be structural"),
@@ -197,12 +217,12 @@ fn nested(schema: &Value, known: Known, level: Level, path: &Path<'_>, errors: &
         ("x-kubernetes-validations", "must be empty to be structural"),
     ];
     cost::step();
-    validations(schema, known, level, path, errors);
+    validations(schema, known, level, patterns, path, errors);
     if let Some(items) = part(schema, "items") {
-        nested(items, Known::Nowhere, level, &path.child("items"), errors);
+        nested(items, Known::Nowhere, level, patterns, &path.child("items"), errors);
     }
     for (name, field) in fields(schema, "properties") {
-        nested(field, Known::Nowhere, Level::Field, &path.child("properties").key(name), errors);
+        nested(field, Known::Nowhere, Level::Field, patterns, &path.child("properties").key(name), errors);
     }
     let said =
         |value: &&Value| !matches!(value, Value::Null | Value::Bool(false)) && value.as_str() != Some("");

@@ -1,6 +1,11 @@
 //! Go's syntax of regular expressions (`regexp/syntax`, `Perl` flags), read and said again for the `regex` crate.
 
+use std::collections::BTreeSet;
+
 use regex::Regex;
+
+/// Classes that are known to be some: finding that out takes longer than reading a pattern.
+pub(super) type Classes = BTreeSet<String>;
 
 /// The most that a repetition may repeat.
 const MOST_REPEATS: u32 = 1000;
@@ -11,17 +16,18 @@ const DEEPEST: usize = 1000;
 ///
 /// # Errors
 /// What Go's parser says is wrong with it.
-pub(super) fn translated(pattern: &str) -> Result<String, String> {
-    let mut parser = Parser { whole: pattern, rest: pattern, out: String::new(), groups: 0 };
+pub(super) fn translated(pattern: &str, classes: &mut Classes) -> Result<String, String> {
+    let mut parser = Parser { whole: pattern, rest: pattern, out: String::new(), groups: 0, classes };
     parser.parse().map_err(|why| format!("error parsing regexp: {why}"))?;
     Ok(parser.out)
 }
 
-struct Parser<'a> {
+struct Parser<'a, 'c> {
     whole: &'a str,
     rest: &'a str,
     out: String,
     groups: usize,
+    classes: &'c mut Classes,
 }
 
 /// What stands before a repetition operator.
@@ -35,7 +41,7 @@ enum Before<'a> {
     Repeated(&'a str),
 }
 
-impl<'a> Parser<'a> {
+impl<'a> Parser<'a, '_> {
     fn parse(&mut self) -> Result<(), String> {
         let mut before = Before::Nothing;
         while let Some(next) = self.rest.chars().next() {
@@ -262,7 +268,7 @@ impl<'a> Parser<'a> {
         let bare = name.strip_prefix('^').unwrap_or(name);
         negated ^= bare.len() < name.len();
         let class = format!("\\{}{{{bare}}}", if negated { 'P' } else { 'p' });
-        if !bare.chars().all(|one| one == '_' || one.is_ascii_alphanumeric()) || Regex::new(&class).is_err() {
+        if !bare.chars().all(|one| one == '_' || one.is_ascii_alphanumeric()) || !self.is_class(&class) {
             return Err(format!("invalid character class range: `{}`", self.since(start)));
         }
         self.out.push_str(&class);
@@ -332,9 +338,18 @@ impl<'a> Parser<'a> {
         Ok(Before::Something)
     }
 
+    fn is_class(&mut self, class: &str) -> bool {
+        let known = self.classes.contains(class);
+        if !known && Regex::new(class).is_ok() {
+            self.classes.insert(class.to_owned());
+            return true;
+        }
+        known
+    }
+
     fn posix_class(&mut self, end: usize) -> Result<(), String> {
         let class = self.take(end + 2);
-        if Regex::new(&format!("[{class}]")).is_err() {
+        if !self.is_class(&format!("[{class}]")) {
             return Err(format!("invalid character class range: `{class}`"));
         }
         self.out.push_str(class);

@@ -2,50 +2,104 @@
 
 mod go;
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use go::Classes;
 use regex::{Regex, RegexBuilder};
 
 /// The most bytes that a compiled pattern may take.
 const SIZE_LIMIT: usize = 32 << 20;
+/// The most bytes that all compiled patterns of a definition may take.
+const ALL_LIMIT: usize = 128 << 20;
+/// The sizes that a pattern is tried to be compiled in, the smallest first: what it takes is known by the one that it fits in.
+const SIZES: [usize; 6] = [32 << 10, 256 << 10, 1 << 20, 4 << 20, 12 << 20, SIZE_LIMIT];
 
-/// A pattern: its text, and the expression when it is one.
+/// A pattern, compiled when a text is first held against it.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     /// As the author wrote it.
     pub text: Box<str>,
-    expression: Result<Regex, String>,
+    expression: Arc<OnceLock<Option<Regex>>>,
 }
 
 impl Pattern {
-    /// Compiles a pattern.
+    /// A pattern of a schema; whether it is one, [`Patterns`] says.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self {
-            text: text.into(),
-            expression: go::translated(text).and_then(|expression| {
-                RegexBuilder::new(&expression)
-                    .size_limit(SIZE_LIMIT)
-                    .build()
-                    .map_err(|_| format!("error parsing regexp: expression too large: `{text}`"))
-            }),
-        }
+        Self { text: text.into(), expression: Arc::default() }
     }
 
-    /// What is wrong with it, in the words of Go's compiler.
-    #[must_use]
-    pub fn mistake(&self) -> Option<&str> {
-        self.expression.as_ref().err().map(String::as_str)
-    }
-
-    /// Whether the text has a match.
+    /// Whether the text has a match; nothing matches what is no pattern.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
-        self.expression.as_ref().is_ok_and(|expression| expression.is_match(text))
+        let compile = || compiled(&go::translated(&self.text, &mut Classes::new()).ok()?, SIZE_LIMIT);
+        let expression = self.expression.get_or_init(compile);
+        expression.as_ref().is_some_and(|expression| expression.is_match(text))
+    }
+
+    /// Whether to compile it may be much work.
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        const LARGE: usize = 64 * 1024;
+        kubewright_cel::pattern_size(&self.text) > LARGE
+    }
+}
+
+fn compiled(expression: &str, size: usize) -> Option<Regex> {
+    RegexBuilder::new(expression).size_limit(size).build().ok()
+}
+
+/// The patterns of one definition, each looked at once, however often it stands there. What compiling all of them takes is bounded:
+/// Go's `regexp` bounds each alone, with 128 MiB.
+#[derive(Debug)]
+pub(super) struct Patterns {
+    known: BTreeMap<String, Option<String>>,
+    classes: Classes,
+    /// How many bytes they may still take.
+    left: usize,
+}
+
+impl Default for Patterns {
+    fn default() -> Self {
+        Self { known: BTreeMap::new(), classes: Classes::new(), left: ALL_LIMIT }
+    }
+}
+
+impl Patterns {
+    /// What is wrong with a pattern, in the words of Go's compiler.
+    pub(super) fn mistake(&mut self, text: &str) -> Option<&str> {
+        if !self.known.contains_key(text) {
+            let mistake = self.look_at(text).err();
+            self.known.insert(text.to_owned(), mistake);
+        }
+        self.known.get(text)?.as_deref()
+    }
+
+    fn look_at(&mut self, text: &str) -> Result<(), String> {
+        let expression = go::translated(text, &mut self.classes)?;
+        for size in SIZES {
+            if size > self.left {
+                break;
+            }
+            if compiled(&expression, size).is_some() {
+                self.left -= size;
+                return Ok(());
+            }
+        }
+        // What was tried is not tried again and again.
+        self.left = self.left.saturating_sub(SIZE_LIMIT);
+        Err(format!("error parsing regexp: expression too large: `{text}`"))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::*;
+
+    fn mistake(pattern: &str) -> Option<String> {
+        Patterns::default().mistake(pattern).map(str::to_owned)
+    }
 
     #[test]
     fn classes_are_of_ascii_as_in_go() {
@@ -73,7 +127,7 @@ mod tests {
             (r"^[a\-z]$", "-"),
             (r"^\/\_$", "/_"),
         ] {
-            assert!(Pattern::new(pattern).matches(text), "{pattern} {:?}", Pattern::new(pattern).mistake());
+            assert!(Pattern::new(pattern).matches(text), "{pattern} {:?}", mistake(pattern));
         }
     }
 
@@ -99,9 +153,50 @@ mod tests {
             (r"\z\A\x41\pL\C", r"invalid escape sequence: `\C`"),
         ] {
             let expected = format!("error parsing regexp: {why}");
-            assert_eq!(Pattern::new(pattern).mistake(), Some(expected.as_str()), "{pattern}");
+            assert_eq!(mistake(pattern), Some(expected), "{pattern}");
         }
         assert!(!Pattern::new("(").matches("("));
+    }
+
+    #[test]
+    fn a_definition_cannot_ask_for_more_than_its_patterns_may_take() {
+        let mut patterns = Patterns { left: 4 << 20, ..Patterns::default() };
+        let large = |number: usize| format!("^[^a]{{1000}}{number}$");
+        let taken: Vec<bool> = (0..20).map(|number| patterns.mistake(&large(number)).is_none()).collect();
+        let accepted = taken.iter().filter(|taken| **taken).count();
+        assert!((4..20).contains(&accepted), "{accepted}");
+        assert!(taken.is_sorted_by(|one, next| one >= next), "the first ones are taken");
+        // The same pattern takes nothing more, and a mistake stays one.
+        let left = patterns.left;
+        assert_eq!(patterns.mistake(&large(0)), None);
+        let why = format!("error parsing regexp: expression too large: `{}`", large(19));
+        assert_eq!(patterns.mistake(&large(19)), Some(&*why));
+        assert_eq!(patterns.left, left);
+        let far_too_large = r"^(\pL{1000}){1000}$";
+        let mut patterns = Patterns::default();
+        assert!(patterns.mistake(far_too_large).is_some());
+        assert_eq!(patterns.left, ALL_LIMIT - SIZE_LIMIT, "what was in vain is counted too");
+    }
+
+    #[test]
+    fn a_pattern_is_compiled_when_it_is_first_asked_and_once() {
+        let pattern = Pattern::new("^a{1,3}$");
+        let copy = pattern.clone();
+        assert!(pattern.expression.get().is_none());
+        assert!(copy.matches("aa") && !copy.matches("aaaa"));
+        assert!(pattern.expression.get().is_some());
+    }
+
+    #[test]
+    fn a_pattern_is_large_for_its_length_its_counts_and_its_classes() {
+        for small in
+            ["^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", "^.{1,253}$", r"^\p{L}+$", "{", "a{,}", "^a{3,}$"]
+        {
+            assert!(!Pattern::new(small).is_large(), "{small}");
+        }
+        for large in ["^(a{100}b){100}$".to_owned(), r"^\p{L}{1000}$".to_owned(), "a".repeat(80_000)] {
+            assert!(Pattern::new(&large).is_large(), "{large}");
+        }
     }
 
     proptest::proptest! {
