@@ -39,12 +39,17 @@ impl Set {
 fn read(map: &Map<String, Value>) -> Result<(Set, bool), String> {
     let mut set = Set::default();
     let mut member = false;
+    let mut steps = Vec::with_capacity(map.len());
     for (text, below) in map {
         if text == SELF {
             member = true;
-            continue;
+        } else if let Some(element) = Element::parse(text)? {
+            steps.push((element, text, below));
         }
-        let Some(element) = Element::parse(text)? else { continue };
+    }
+    // Numbers have another order than their texts.
+    steps.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+    for (element, text, below) in steps {
         let (below, is_member) = match below {
             Value::Object(map) => read(map)?,
             Value::Null => (Set::default(), true),

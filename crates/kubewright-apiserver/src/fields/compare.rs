@@ -1,6 +1,7 @@
 //! What is different between two objects (`sigs.k8s.io/structured-merge-diff/v6/typed`, `compare.go`).
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
@@ -222,13 +223,11 @@ fn lists(list: &List<'_>, old: &[Value], new: &[Value], below: &mut Difference) 
         });
     }
     let olds = item::by_element(list, old)?;
-    let mut news = item::by_element(list, new)?;
-    for (element, old) in &olds {
-        let new = news.remove(element).unwrap_or_default();
-        twins(list, element, old, &new, below)?;
-    }
-    for (element, new) in &news {
-        twins(list, element, &[], new, below)?;
+    let news = item::by_element(list, new)?;
+    // In order: a step that comes late has to move all that come after it.
+    for element in olds.keys().chain(news.keys()).collect::<BTreeSet<_>>() {
+        let (old, new) = (olds.get(element), news.get(element));
+        twins(list, element, old.map_or(&[], Vec::as_slice), new.map_or(&[], Vec::as_slice), below)?;
     }
     Ok(())
 }

@@ -58,8 +58,10 @@ fn of_list(list: &List<'_>, items: &[Value], set: &mut Set) {
     let steps: Vec<Option<Element>> = items.iter().map(|item| item::element(list, item).ok()).collect();
     let mut seen = BTreeSet::new();
     let doubled: BTreeSet<&Element> = steps.iter().flatten().filter(|step| !seen.insert(*step)).collect();
-    for (step, item) in steps.iter().zip(items) {
-        let Some(step) = step else { continue };
+    let mut ordered: Vec<_> =
+        steps.iter().zip(items).filter_map(|(step, item)| Some((step.as_ref()?, item))).collect();
+    ordered.sort_by_key(|(step, _)| *step);
+    for (step, item) in ordered {
         let mut below = Set::default();
         if !doubled.contains(step) {
             walk(list.items, item, &mut below);

@@ -68,7 +68,11 @@ impl Set {
             Ordering::Greater => self.place(&element),
         };
         match place {
-            Err(at) => self.steps.insert(at, Step { element, member, below }),
+            Err(at) => {
+                #[cfg(test)]
+                MOVED.with(|moved| moved.set(moved.get() + self.steps.len() - at));
+                self.steps.insert(at, Step { element, member, below });
+            }
             Ok(at) => {
                 let step = &mut self.steps[at];
                 step.member |= member;
@@ -257,4 +261,10 @@ pub fn named(paths: &[&[&str]]) -> Set {
         set.insert(&path(names));
     }
     set
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many steps had to make room for others, on the thread of a test.
+    pub(super) static MOVED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }

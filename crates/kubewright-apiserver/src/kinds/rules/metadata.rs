@@ -1,6 +1,8 @@
 //! Object metadata: `k8s.io/apimachinery/pkg/api/validation/objectmeta.go`, and what `pkg/apis/core/validation` adds
 //! to it for built-in kinds.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::at::{At, same};
@@ -226,7 +228,7 @@ fn check_finalizers(finalizers: &At<'_>, errors: &mut Errors) {
 }
 
 fn check_no_new_finalizers(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
-    let known: Vec<&str> = old.items().map(|finalizer| finalizer.text()).collect();
+    let known: BTreeSet<&str> = old.items().map(|finalizer| finalizer.text()).collect();
     let mut extra: Vec<&str> =
         new.items().map(|finalizer| finalizer.text()).filter(|name| !known.contains(name)).collect();
     extra.sort_unstable();

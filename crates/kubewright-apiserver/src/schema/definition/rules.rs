@@ -245,8 +245,14 @@ fn elements_of_a_map(schema: &Value, keys: &[String], path: &Path<'_>, errors: &
         errors.push(FieldError::invalid(items_path.child("type"), text(items, "type"), detail));
         return;
     }
-    let mut seen = BTreeSet::new();
+    // Each error quotes all keys: so many errors are told at most.
+    const TOLD: usize = 100;
+    let most = errors.len() + TOLD;
+    let mut before = BTreeSet::new();
     for key in keys {
+        if errors.len() >= most {
+            return;
+        }
         match items.get("properties").and_then(|all| all.get(key)) {
             Some(field) if matches!(text(field, "type"), "array" | "object") => {
                 let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
@@ -260,7 +266,7 @@ fn elements_of_a_map(schema: &Value, keys: &[String], path: &Path<'_>, errors: &
                 "entries must all be names of item properties",
             )),
         }
-        if !seen.insert(key) {
+        if !before.insert(key) {
             errors.push(FieldError::invalid(at, keys.to_vec(), "must not contain duplicate entries"));
         }
     }
