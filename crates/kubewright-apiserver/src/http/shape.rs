@@ -152,7 +152,7 @@ impl Shaper {
     }
 }
 
-/// How many bytes of a list are made at once.
+/// How many bytes of a list are made, and how many bytes of objects read, at once.
 const PIECE: usize = 64 * 1024;
 
 /// The JSON of a list, made while the client reads it: whoever lists much holds the shared objects and one piece.
@@ -193,13 +193,15 @@ impl Iterator for Pieces {
         if let Some(head) = self.head.take() {
             out.put_slice(head.as_bytes());
         }
+        let mut read = 0;
         while let Some(entry) = self.entries.get(self.at) {
             if self.at > 0 {
                 out.put_u8(b',');
             }
             self.at += 1;
             self.shaper.write_item(&mut out, entry);
-            if out.len() >= PIECE {
+            read += entry.bytes.len();
+            if out.len() >= PIECE || read >= PIECE {
                 return Some(out.freeze());
             }
         }

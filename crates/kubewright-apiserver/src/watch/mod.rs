@@ -24,7 +24,7 @@ use crate::http::shape::Shaper;
 use crate::registry::{Call, ListOptions, Registry, Summary, encode, too_old};
 use selection::Selection;
 
-/// How many bytes of initial events are made at once.
+/// How many bytes of initial events are made, and how many bytes of objects read, at once.
 const PIECE: usize = 64 * 1024;
 /// How often a watch that allows bookmarks gets one, when there is something to say.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
@@ -98,6 +98,7 @@ pub async fn open(
         },
         lines,
         there: there.into_iter(),
+        has_begun: false,
         initial_bookmark: initial && options.bookmarks,
         told: after,
         bookmark: options.bookmarks.then(|| now + BOOKMARK_INTERVAL),
@@ -113,6 +114,8 @@ struct Watch {
     selection: Selection,
     /// What was there when the watch began, as far as it is still to be told.
     there: std::vec::IntoIter<Arc<Entry<Summary>>>,
+    /// Whether a piece was told.
+    has_begun: bool,
     /// Whether a bookmark says that all of it was told.
     initial_bookmark: bool,
     /// `None` when the stream ends after what is still to be written.
@@ -134,6 +137,11 @@ enum Step {
 
 impl Watch {
     async fn next(mut self) -> Option<(Bytes, Self)> {
+        if self.has_begun && !self.there.as_slice().is_empty() {
+            // Others have their turn between two pieces.
+            tokio::task::yield_now().await;
+        }
+        self.has_begun = true;
         self.tell_initial_events();
         loop {
             if let Some(bytes) = self.lines.take() {
@@ -169,8 +177,10 @@ impl Watch {
 
     /// Tells what was there at the beginning, as much of it as makes a piece.
     fn tell_initial_events(&mut self) {
-        while self.lines.out.len() < PIECE {
+        let mut read = 0;
+        while self.lines.out.len() < PIECE && read < PIECE {
             let Some(entry) = self.there.next() else { break };
+            read += entry.bytes.len();
             self.lines.event("ADDED", encode::object(self.selection.kind(), &entry));
         }
         if self.initial_bookmark && self.there.as_slice().is_empty() {
