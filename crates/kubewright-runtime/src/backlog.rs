@@ -12,7 +12,14 @@ use crate::{Key, workqueue::Workqueue};
 /// What a manager's controllers have still to do; a clone goes on telling it while the manager runs. For tests, which
 /// want to know when an operator has come to rest.
 #[derive(Clone, Debug, Default)]
-pub struct Backlog(Arc<Mutex<Vec<(Arc<str>, Weak<Workqueue<Key>>)>>>);
+pub struct Backlog(Arc<Mutex<Vec<Queue>>>);
+
+/// A controller's queue.
+#[derive(Clone, Debug)]
+struct Queue {
+    controller: Arc<str>,
+    keys: Weak<Workqueue<Key>>,
+}
 
 /// A key whose last reconcile failed, and that waits for its next try.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +38,7 @@ pub struct Failing {
 
 impl Backlog {
     pub(crate) fn read(&self, controller: &Arc<str>, queue: &Arc<Workqueue<Key>>) {
-        self.0.lock().push((Arc::clone(controller), Arc::downgrade(queue)));
+        self.0.lock().push(Queue { controller: Arc::clone(controller), keys: Arc::downgrade(queue) });
     }
 
     /// Whether nothing is due or being worked on, and nothing that has failed is tried again before `horizon` has passed.
@@ -57,6 +64,9 @@ impl Backlog {
 
     fn queues(&self) -> Vec<(Arc<str>, Arc<Workqueue<Key>>)> {
         let queues = self.0.lock();
-        queues.iter().filter_map(|(name, queue)| Some((Arc::clone(name), queue.upgrade()?))).collect()
+        queues
+            .iter()
+            .filter_map(|queue| Some((Arc::clone(&queue.controller), queue.keys.upgrade()?)))
+            .collect()
     }
 }

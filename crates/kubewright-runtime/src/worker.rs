@@ -177,7 +177,7 @@ impl Worker {
     fn try_again(&self, key: &Key, mut why: String) {
         self.count_failure();
         why.truncate(why.floor_char_boundary(LONGEST_ERROR));
-        self.queue.add_after_failure_of(key.clone(), why);
+        self.queue.add_after_failure_of(key, why);
     }
 
     fn count_failure(&self) {

@@ -103,11 +103,11 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
     }
 
     /// As [`Workqueue::add_after_failure`], and remembers why until the key succeeds.
-    pub(crate) fn add_after_failure_of(&self, key: T, why: String) {
+    pub(crate) fn add_after_failure_of(&self, key: &T, why: String) {
         let now = Instant::now();
         self.change(|core| {
             core.add_after_failure(key.clone(), now);
-            core.explain_failure(&key, why, now);
+            core.explain_failure(key, why, now);
         });
         self.count_retry();
     }
