@@ -1,6 +1,7 @@
 //! Dynamic admission: webhooks and policies, which users configure at run time. They come after the built-in plugins;
 //! policies before webhooks.
 
+use kubewright_store::Snapshot;
 use kubewright_world::World;
 use serde_json::{Value, json};
 
@@ -10,7 +11,9 @@ use super::webhooks::{self, Webhooks};
 use super::{Operation, Plugin, Review};
 use crate::error::ApiError;
 use crate::kinds::Kind;
-use crate::registry::{DeleteOptions, FieldValidation, Propagation, WriteOptions, body, encode, part};
+use crate::registry::{
+    DeleteOptions, FieldValidation, Propagation, Summary, WriteOptions, body, encode, part,
+};
 
 /// What dynamic admission keeps between requests: compiled configurations, and connections to webhooks.
 pub(crate) struct Dynamic {
@@ -21,6 +24,11 @@ pub(crate) struct Dynamic {
 impl Dynamic {
     pub(crate) fn new(world: &World) -> Self {
         Self { webhooks: Webhooks::new(world.clock), policies: Policies::new() }
+    }
+
+    /// Whether there are policies, whose expressions are evaluated for writes.
+    pub(crate) fn has_policies(&self, snapshot: &Snapshot<Summary>) -> bool {
+        self.policies.any(snapshot)
     }
 }
 

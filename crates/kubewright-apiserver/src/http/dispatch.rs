@@ -1,20 +1,24 @@
 //! From a request for objects to a call of the engine, and back to a response.
 
 use bytes::Bytes;
+use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use http_body::Body;
 
 use super::body::{self, Decoded};
+use super::length::{Extent, length};
 use super::negotiate::{BodyEncoding, Encoding, Offer, Shape, Wanted, media_type};
+use super::places::Length;
 use super::protobuf::ObjectType;
 use super::request::{Query, Target};
 use super::respond;
 use super::response_body::ResponseBody;
-use super::service::{ApiServer, Incoming};
+use super::service::{ApiServer, Incoming, LASTING};
 use super::shape::{IncludeObject, Pieces, Shaper};
 use super::subresources;
 use super::upgrade::Upgrade;
 use super::websocket;
+use crate::authn::User;
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::kinds::{Kind, Subresource, Verbs};
@@ -43,14 +47,14 @@ pub(super) struct Asked<'a> {
 pub(super) async fn answer<B>(
     server: &ApiServer,
     incoming: Incoming<B>,
-    verb: &str,
-    target: &Target,
+    verb: &'static str,
+    target: Target,
 ) -> Result<Response<ResponseBody>, ApiError>
 where
     B: Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let kind = find(server, target)?;
+    let kind = find(server, &target)?;
     let (parts, query) = (&incoming.parts, &incoming.query);
     // What is behind a proxy has its own rules.
     let passes = target.subresource == "proxy";
@@ -94,8 +98,8 @@ async fn answer_for<B>(
     server: &ApiServer,
     kind: &Arc<Kind>,
     incoming: Incoming<B>,
-    verb: &str,
-    target: &Target,
+    verb: &'static str,
+    target: Target,
     wanted: Wanted,
 ) -> Result<Response<ResponseBody>, ApiError>
 where
@@ -106,27 +110,80 @@ where
         "get" | "list" | "watch" => Bytes::new(),
         _ => body::collect(incoming.body).await?,
     };
-    let call = Call { kind, namespace: &target.namespace, name: &target.name, user: &incoming.user };
-    let headers = &incoming.parts.headers;
-    let asked = Asked {
-        server,
-        call,
+    let Incoming { parts, query, user, .. } = incoming;
+    let request = Request {
+        server: server.clone(),
+        kind: Arc::clone(kind),
+        parts,
+        query,
+        user,
         verb,
-        query: &incoming.query,
-        method: &incoming.parts.method,
-        uri: &incoming.parts.uri,
-        headers,
+        target,
         body,
         wanted,
-        behind: target.behind.as_deref(),
-        upgrade: Upgrade::of(&incoming.parts),
     };
-    if !target.subresource.is_empty() {
-        subresources::answer(&asked, &target.subresource).await
-    } else if kind.verbs == Verbs::CreateOnly {
-        subresources::answer_review(&asked).await
-    } else {
-        objects(&asked).await
+    server.places().run(request.length(), request.answer()).await?
+}
+
+/// All that the work on a request is about.
+struct Request {
+    server: ApiServer,
+    kind: Arc<Kind>,
+    parts: Parts,
+    query: Query,
+    user: User,
+    verb: &'static str,
+    target: Target,
+    body: Bytes,
+    wanted: Wanted,
+}
+
+impl Request {
+    fn call(&self) -> Call<'_> {
+        let Target { namespace, name, .. } = &self.target;
+        Call { kind: &self.kind, namespace, name, user: &self.user }
+    }
+
+    /// How long the work on it may take.
+    fn length(&self) -> Length {
+        // What is passed on to a kubelet is no work of ours.
+        if LASTING.contains(&&*self.target.subresource) {
+            return Length::Moment;
+        }
+        let registry = self.server.registry();
+        let snapshot = registry.snapshot();
+        let object = (!self.target.name.is_empty()).then(|| registry.entry(self.call()).ok()).flatten();
+        let extent = Extent {
+            body: self.body.len(),
+            query: self.parts.uri.query().map_or(0, str::len),
+            object: object.map_or(0, |entry| entry.bytes.len()),
+            objects: snapshot.len(&self.kind.collection),
+            policies: registry.dynamic().has_policies(&snapshot),
+        };
+        length(&self.kind, self.verb, self.wanted, extent)
+    }
+
+    async fn answer(self) -> Result<Response<ResponseBody>, ApiError> {
+        let asked = Asked {
+            server: &self.server,
+            call: self.call(),
+            verb: self.verb,
+            query: &self.query,
+            method: &self.parts.method,
+            uri: &self.parts.uri,
+            headers: &self.parts.headers,
+            body: self.body.clone(),
+            wanted: self.wanted,
+            behind: self.target.behind.as_deref(),
+            upgrade: Upgrade::of(&self.parts),
+        };
+        if !self.target.subresource.is_empty() {
+            subresources::answer(&asked, &self.target.subresource).await
+        } else if self.kind.verbs == Verbs::CreateOnly {
+            subresources::answer_review(&asked).await
+        } else {
+            objects(&asked).await
+        }
     }
 }
 
@@ -228,7 +285,10 @@ impl Asked<'_> {
     fn listed(&self, pieces: Pieces) -> Result<Response<ResponseBody>, ApiError> {
         let encoding = self.wanted.encoding;
         if encoding == Encoding::Json && !pieces.is_small() {
-            return Ok(respond::pieces(pieces, encoding));
+            return Ok(match self.wanted.shape {
+                Shape::Object => respond::pieces(pieces, encoding),
+                _ => respond::rendered(pieces, encoding),
+            });
         }
         Ok(respond::json(StatusCode::OK, pieces.whole(), encoding))
     }

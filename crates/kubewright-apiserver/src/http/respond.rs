@@ -53,6 +53,14 @@ pub(super) fn pieces(
     respond(StatusCode::OK, ResponseBody::pieces(pieces), encoding.media_type())
 }
 
+/// The same of pieces that are work to make: objects are read and shown in another form.
+pub(super) fn rendered(
+    pieces: impl Iterator<Item = Bytes> + Send + 'static,
+    encoding: Encoding,
+) -> Response<ResponseBody> {
+    respond(StatusCode::OK, ResponseBody::rendered(pieces), encoding.media_type())
+}
+
 /// Plain text.
 pub(super) fn text(code: StatusCode, text: impl Into<Bytes>) -> Response<ResponseBody> {
     bytes_of(code, text.into(), PLAIN_TEXT)

@@ -13,12 +13,17 @@ use flate2::write::GzEncoder;
 use futures::Stream;
 use http_body::{Body, Frame, SizeHint};
 
+use super::places::Places;
+
 /// The body of every response.
 pub struct ResponseBody(Form);
 
 enum Form {
     Whole(Bytes),
-    Pieces(Box<dyn Iterator<Item = Bytes> + Send>),
+    /// Whether the last poll has given one: others have their turn before the next is made.
+    Pieces(Box<dyn Iterator<Item = Bytes> + Send>, bool),
+    /// Pieces that are work to make.
+    Rendered(Box<dyn Iterator<Item = Bytes> + Send>),
     Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
     Zipped(Box<Zipped>),
 }
@@ -38,7 +43,12 @@ impl ResponseBody {
 
     /// Pieces that are made one by one, when the client reads them.
     pub(super) fn pieces(pieces: impl Iterator<Item = Bytes> + Send + 'static) -> Self {
-        Self(Form::Pieces(Box::new(pieces)))
+        Self(Form::Pieces(Box::new(pieces), false))
+    }
+
+    /// Pieces that are work to make, one by one, when the client reads them.
+    pub(super) fn rendered(pieces: impl Iterator<Item = Bytes> + Send + 'static) -> Self {
+        Self(Form::Rendered(Box::new(pieces)))
     }
 
     /// What comes when it comes.
@@ -50,7 +60,7 @@ impl ResponseBody {
     pub(super) fn length(&self) -> Option<usize> {
         match &self.0 {
             Form::Whole(bytes) => Some(bytes.len()),
-            Form::Pieces(_) | Form::Stream(_) | Form::Zipped(_) => None,
+            Form::Pieces(..) | Form::Rendered(_) | Form::Stream(_) | Form::Zipped(_) => None,
         }
     }
 
@@ -59,7 +69,7 @@ impl ResponseBody {
     pub(super) fn zipped(self) -> Self {
         let pieces: Box<dyn Iterator<Item = Bytes> + Send> = match self.0 {
             Form::Whole(bytes) => Box::new(std::iter::once(bytes)),
-            Form::Pieces(pieces) => pieces,
+            Form::Pieces(pieces, _) | Form::Rendered(pieces) => pieces,
             other => return Self(other),
         };
         let encoder = Some(GzEncoder::new(Vec::new(), Compression::fast()));
@@ -68,11 +78,28 @@ impl ResponseBody {
 
     /// Whether it can be compressed.
     pub(super) fn can_be_zipped(&self) -> bool {
-        matches!(self.0, Form::Whole(_) | Form::Pieces(_))
+        matches!(self.0, Form::Whole(_) | Form::Pieces(..) | Form::Rendered(_))
+    }
+
+    /// The same body, whose pieces are made in places of their own where they are work.
+    pub(super) fn placed(self, places: &Places) -> Self {
+        Self(match self.0 {
+            Form::Rendered(pieces) => match places.pieces(pieces) {
+                Ok(stream) => Form::Stream(Box::pin(stream)),
+                Err(pieces) => Form::Rendered(pieces),
+            },
+            Form::Zipped(zipped) => match places.pieces(zipped) {
+                Ok(stream) => Form::Stream(Box::pin(stream)),
+                Err(zipped) => Form::Zipped(zipped),
+            },
+            other => other,
+        })
     }
 }
 
-impl Zipped {
+impl Iterator for Zipped {
+    type Item = Bytes;
+
     fn next(&mut self) -> Option<Bytes> {
         let encoder = self.encoder.as_mut()?;
         for piece in self.pieces.by_ref() {
@@ -96,7 +123,16 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let next = match &mut self.0 {
             Form::Whole(bytes) => Poll::Ready(Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty())),
-            Form::Pieces(pieces) => Poll::Ready(pieces.next()),
+            Form::Pieces(pieces, given) => {
+                *given = !*given;
+                if *given {
+                    Poll::Ready(pieces.next())
+                } else {
+                    context.waker().wake_by_ref();
+                    Poll::Pending
+                }
+            }
+            Form::Rendered(pieces) => Poll::Ready(pieces.next()),
             Form::Stream(stream) => stream.as_mut().poll_next(context),
             Form::Zipped(zipped) => Poll::Ready(zipped.next()),
         };
@@ -122,6 +158,7 @@ impl fmt::Debug for ResponseBody {
 mod tests {
     use std::io::Read;
 
+    use futures::FutureExt;
     use http_body_util::BodyExt;
 
     use super::*;
@@ -132,6 +169,15 @@ mod tests {
 
     fn pieces() -> ResponseBody {
         ResponseBody::pieces((0..100u8).map(|at| Bytes::from(vec![at; 10_000])))
+    }
+
+    #[test]
+    fn others_have_their_turn_between_two_pieces() {
+        let mut body = pieces();
+        for _ in 0..3 {
+            assert!(body.frame().now_or_never().is_some(), "a piece");
+            assert!(body.frame().now_or_never().is_none(), "a turn for others");
+        }
     }
 
     #[tokio::test]

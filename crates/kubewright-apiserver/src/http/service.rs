@@ -16,6 +16,7 @@ use kubewright_store::Snapshot;
 use tokio_util::sync::CancellationToken;
 
 use super::in_flight::InFlight;
+use super::places::{Length, Places};
 use super::request::{Path, Query, Target};
 use super::response_body::ResponseBody;
 use super::settings::Settings;
@@ -61,6 +62,7 @@ struct Served {
     config: Config,
     settings: Settings,
     in_flight: InFlight,
+    places: Places,
     documents: Documents,
     metrics: Metrics,
 }
@@ -70,7 +72,7 @@ const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// What lasts as long as the client wants, and takes no place among the requests in flight
 /// (`k8s.io/kubernetes/pkg/controlplane/apiserver/config.go`, `LongRunningFunc`).
-const LASTING: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
+pub(super) const LASTING: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
 
 /// One request with all that was found out about it.
 pub(super) struct Incoming<B> {
@@ -113,7 +115,15 @@ impl ApiServer {
         let metrics = Metrics::new(config.registry.world().clock.now());
         config.registry.webhooks().reach_pods_of(config.kubelets.clone());
         let in_flight = InFlight::new(settings.max_reads, settings.max_writes);
-        Self(Arc::new(Served { config, settings, in_flight, documents: Documents::default(), metrics }))
+        let places = Places::new(settings.places);
+        Self(Arc::new(Served {
+            config,
+            settings,
+            in_flight,
+            places,
+            documents: Documents::default(),
+            metrics,
+        }))
     }
 
     /// The objects behind the service.
@@ -150,6 +160,10 @@ impl ApiServer {
         &self.0.documents
     }
 
+    pub(super) fn places(&self) -> &Places {
+        &self.0.places
+    }
+
     pub(super) fn metrics(&self) -> &Metrics {
         &self.0.metrics
     }
@@ -177,7 +191,7 @@ impl ApiServer {
             }
         };
         body::drain(body).await;
-        let mut response = respond::zip(response, &headers);
+        let mut response = respond::zip(response, &headers).map(|body| body.placed(self.places()));
         response.headers_mut().insert(AUDIT_ID, self.audit_id(&headers));
         response
     }
@@ -213,7 +227,14 @@ impl ApiServer {
                 let what = Attributes { verb: &verb, path: Some(parts.uri.path()), ..Attributes::default() };
                 self.authorize(&snapshot, caller, &parts, &what).await?;
                 self.0.metrics.answered("system");
-                Ok(system::answer(self, &parts, &query, &segments)?)
+                // Documents tell of all kinds.
+                let length = match segments.first().map(String::as_str) {
+                    Some("api" | "apis" | "openapi") => Length::Short,
+                    _ => Length::Moment,
+                };
+                let server = self.clone();
+                let answer = async move { system::answer(&server, &parts, &query, &segments) };
+                Ok(self.places().run(length, answer).await??)
             }
             Path::Resource(target) => {
                 let verb = target.verb(&parts.method, &query);
@@ -233,7 +254,7 @@ impl ApiServer {
                     true => None,
                     false => Some(in_flight::deadline(&query, self.0.settings.request_timeout)?),
                 };
-                let answer = dispatch::answer(self, Incoming { parts, body, query, user }, verb, &target);
+                let answer = dispatch::answer(self, Incoming { parts, body, query, user }, verb, target);
                 let answered = match longest {
                     Some(longest) => tokio::time::timeout(longest, answer)
                         .await

@@ -14,6 +14,10 @@ pub struct Settings {
     /// The shortest that a watch lasts when the client does not say (`--min-request-timeout`); it takes up to twice as
     /// long, at random, which spreads the reconnects of many clients.
     pub min_request_timeout: Duration,
+    /// How many requests that may take long are computed at once, beside those that are short; as many pieces of large answers
+    /// are made at once. By default as many as the machine runs threads, and 2 at least. 0: everything is computed on the thread
+    /// that serves its connection, as it always is on a runtime of one thread.
+    pub places: usize,
     /// Whether discovery is told in one document to those who want it (the feature gate `AggregatedDiscoveryEndpoint`).
     pub aggregated_discovery: bool,
 }
@@ -25,6 +29,7 @@ impl Default for Settings {
             max_writes: 200,
             request_timeout: Duration::from_secs(60),
             min_request_timeout: Duration::from_secs(1800),
+            places: std::thread::available_parallelism().map_or(2, |threads| threads.get().max(2)),
             aggregated_discovery: true,
         }
     }

@@ -47,6 +47,7 @@ pub struct Schema {
     origin: Origin,
     /// Compiled at first use.
     rules: Arc<OnceLock<Option<Rules>>>,
+    asks_much: Arc<OnceLock<bool>>,
 }
 
 /// A write that a schema is asked about.
@@ -86,6 +87,7 @@ impl Schema {
             root: built_in::of::<T>(),
             origin: Origin::BuiltIn { generate: SchemaGenerator::subschema_for::<T> },
             rules: Arc::default(),
+            asks_much: Arc::default(),
         }
     }
 
@@ -99,7 +101,18 @@ impl Schema {
             root: Arc::new(structural::node(schema)),
             origin: Origin::Custom { source, fingerprint: hasher.finish() },
             rules: Arc::default(),
+            asks_much: Arc::default(),
         }
+    }
+
+    /// Whether to hold an object against it may be much work, however small the object is: for rules
+    /// (`x-kubernetes-validations`), or for large patterns.
+    #[must_use]
+    pub fn asks_much(&self) -> bool {
+        let large = |node: &Node| {
+            node.bounds.as_ref().and_then(|bounds| bounds.pattern.as_ref()).is_some_and(Pattern::is_large)
+        };
+        *self.asks_much.get_or_init(|| self.root.any(&|node| !node.rules.is_empty() || large(node)))
     }
 
     /// The schema of a whole object.

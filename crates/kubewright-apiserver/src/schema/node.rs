@@ -352,6 +352,19 @@ impl Node {
         })
     }
 
+    /// Whether this node or one below it is such; references are not followed.
+    pub(super) fn any(&self, is: &dyn Fn(&Self) -> bool) -> bool {
+        let values = match &self.additional {
+            Additional::Of(values) => Some(values),
+            Additional::Unsaid | Additional::Any | Additional::Never => None,
+        };
+        let logic = self.logic.iter().flat_map(|logic| {
+            logic.all_of.iter().chain(&logic.any_of).chain(&logic.one_of).chain(&logic.not)
+        });
+        let below = self.properties.values().chain(&self.items).chain(values).map(AsRef::as_ref);
+        is(self) || below.chain(logic).any(|below| below.any(is))
+    }
+
     /// How its list is merged by server-side apply.
     #[must_use]
     pub fn list_type(&self) -> Option<ListType> {

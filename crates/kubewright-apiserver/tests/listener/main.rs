@@ -2,6 +2,9 @@
 
 mod client;
 mod end;
+mod places;
 mod refuse;
 mod serve;
 mod server;
+#[path = "../support/mod.rs"]
+mod support;

@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use kubewright_apiserver::authn::PeerCertificate;
 use kubewright_apiserver::http::authority::Authority;
-use kubewright_apiserver::http::listener::{Limits, Listener, RemoteAddress};
+use kubewright_apiserver::http::listener::{self, Limits, Listener, RemoteAddress};
 use kubewright_apiserver::http::tls;
 use kubewright_apiserver::trust::Bundle;
 use kubewright_world::World;
@@ -54,6 +54,15 @@ impl Server {
     }
 
     pub(crate) async fn start_with(world: &World, limits: Limits) -> Self {
+        Self::start_around(world, limits, |service| service).await
+    }
+
+    /// A listener around what is made of the service.
+    pub(crate) async fn start_around<S: listener::Service>(
+        world: &World,
+        limits: Limits,
+        make: impl FnOnce(Service) -> S,
+    ) -> Self {
         let authority = Authority::new(world).unwrap();
         let serving = authority.serving_certificate(&["localhost", "127.0.0.1"]).unwrap();
         let clients = Bundle::of_der([authority.ca_der().clone()]).unwrap();
@@ -69,7 +78,7 @@ impl Server {
             go_on: CancellationToken::new(),
             flooded: Arc::default(),
         };
-        let serving = tokio::spawn(listener.serve(service.clone(), tls, limits, shutdown.clone()));
+        let serving = tokio::spawn(listener.serve(make(service.clone()), tls, limits, shutdown.clone()));
         Self { address, authority, shutdown, serving, service, ended }
     }
 }

@@ -26,6 +26,11 @@ impl<T> Cache<T> {
         Self { collection, compile, known: ArcSwap::from_pointee(known) }
     }
 
+    /// Whether there are objects.
+    pub(in crate::admission) fn any<S>(&self, snapshot: &Snapshot<S>) -> bool {
+        snapshot.len(self.collection) > 0
+    }
+
     /// The objects of this moment, in the order of their names. While none of them changes this is one comparison; after a
     /// change only the changed ones are compiled.
     pub(in crate::admission) fn get<S>(&self, snapshot: &Snapshot<S>) -> Arc<Compiled<T>> {

@@ -12,6 +12,8 @@ mod typecheck;
 mod types;
 mod validating;
 
+use kubewright_store::Snapshot;
+
 pub(super) use authorize::authorize;
 use binding::Binding;
 use mutating::MutatingPolicy;
@@ -21,6 +23,7 @@ use validating::ValidatingPolicy;
 pub(super) use validating::validate;
 
 use super::matching::Cache;
+use crate::registry::Summary;
 
 /// The policies that are configured, compiled.
 pub(crate) struct Policies {
@@ -50,5 +53,10 @@ impl Policies {
                 Binding::read,
             ),
         }
+    }
+
+    /// Whether there are any.
+    pub(super) fn any(&self, snapshot: &Snapshot<Summary>) -> bool {
+        self.validating.any(snapshot) || self.mutating.any(snapshot)
     }
 }
