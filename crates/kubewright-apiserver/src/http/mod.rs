@@ -16,6 +16,7 @@ pub mod protobuf;
 pub mod request;
 mod respond;
 mod response_body;
+pub(crate) mod rope;
 mod service;
 mod settings;
 pub(crate) mod shape;
@@ -29,5 +30,6 @@ mod websocket;
 pub(crate) mod yaml;
 
 pub use response_body::ResponseBody;
+pub use rope::WholeLines;
 pub use service::{ApiServer, Config, WeakApiServer};
 pub use settings::Settings;

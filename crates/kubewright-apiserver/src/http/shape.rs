@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::negotiate::{MetaVersion, Shape};
+use super::rope::{PIECE, READ, Rope};
 use crate::error::ApiError;
 use crate::kinds::Kind;
 use crate::registry::{List, Summary, encode, object};
@@ -97,7 +98,7 @@ impl Shaper {
         .into()
     }
 
-    /// A list, in pieces of about [`PIECE`] bytes.
+    /// A list, in pieces of about [`PIECE`] bytes; large objects are pieces of their own.
     ///
     /// # Errors
     /// 406 when one object is wanted.
@@ -127,16 +128,20 @@ impl Shaper {
                 Value::from(self.kind.columns.definitions())
             ),
         };
-        Ok(Pieces { shaper: self, head: Some(head), entries: list.entries, at: 0, ended: false })
+        let mut rope = Rope::default();
+        rope.copy(head.as_bytes());
+        Ok(Pieces { shaper: self, entries: list.entries.into_iter(), is_first: true, ended: false, rope })
     }
 
-    fn write_item(&self, out: &mut BytesMut, entry: &Entry<Summary>) {
+    fn write_item(&self, out: &mut Rope, entry: &Entry<Summary>) {
         match self.shape {
             Shape::Object | Shape::Discovery(_) => encode::write_item(out, &self.kind, entry),
             Shape::Metadata(version) | Shape::MetadataList(version) => {
-                out.put_slice(partial_of(version, &encode::object(&self.kind, entry)).as_bytes());
+                out.copy(partial_of(version, &encode::object(&self.kind, entry)).as_bytes());
             }
-            Shape::Table(version) => write(out, &self.row(version, &encode::value(&self.kind, entry))),
+            Shape::Table(version) => {
+                out.copy(self.row(version, &encode::value(&self.kind, entry)).to_string().as_bytes());
+            }
         }
     }
 
@@ -152,24 +157,24 @@ impl Shaper {
     }
 }
 
-/// How many bytes of a list are made, and how many bytes of objects read, at once.
-const PIECE: usize = 64 * 1024;
-
 /// The JSON of a list, made while the client reads it: whoever lists much holds the shared objects and one piece.
 pub struct Pieces {
     shaper: Shaper,
-    head: Option<String>,
-    entries: Vec<Arc<Entry<Summary>>>,
-    at: usize,
+    entries: std::vec::IntoIter<Arc<Entry<Summary>>>,
+    is_first: bool,
     ended: bool,
+    /// What is made of it, at first what stands before the items.
+    rope: Rope,
 }
 
 impl Pieces {
     /// Whether all of it is one piece.
     #[must_use]
     pub fn is_small(&self) -> bool {
-        let bytes: usize = self.entries.iter().take(PIECE / 64).map(|entry| entry.bytes.len()).sum();
-        bytes < PIECE / 2 && self.entries.len() < PIECE / 64 && !matches!(self.shaper.shape, Shape::Table(_))
+        const ITEMS: usize = 1024;
+        let entries = self.entries.as_slice();
+        let bytes: usize = entries.iter().take(ITEMS).map(|entry| entry.bytes.len()).sum();
+        bytes < 2 * PIECE && entries.len() < ITEMS && !matches!(self.shaper.shape, Shape::Table(_))
     }
 
     /// All of it.
@@ -179,35 +184,34 @@ impl Pieces {
         self.for_each(|piece| out.put(piece));
         out.freeze()
     }
+
+    /// Makes what is next, up to a piece.
+    fn make(&mut self) {
+        const MANY: usize = 8;
+        if self.entries.len() > MANY && !self.rope.is_full() {
+            self.rope.reserve();
+        }
+        let mut read = 0;
+        while !self.rope.is_full() && read < READ && !self.ended {
+            let Some(entry) = self.entries.next() else {
+                self.ended = true;
+                return self.rope.copy(b"]}");
+            };
+            if !std::mem::replace(&mut self.is_first, false) {
+                self.rope.copy(b",");
+            }
+            self.shaper.write_item(&mut self.rope, &entry);
+            read += entry.bytes.len();
+        }
+    }
 }
 
 impl Iterator for Pieces {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {
-        if self.ended {
-            return None;
-        }
-        let mut out =
-            BytesMut::with_capacity(if self.entries.len() < 8 { 4 * 1024 } else { PIECE + 4 * 1024 });
-        if let Some(head) = self.head.take() {
-            out.put_slice(head.as_bytes());
-        }
-        let mut read = 0;
-        while let Some(entry) = self.entries.get(self.at) {
-            if self.at > 0 {
-                out.put_u8(b',');
-            }
-            self.at += 1;
-            self.shaper.write_item(&mut out, entry);
-            read += entry.bytes.len();
-            if out.len() >= PIECE || read >= PIECE {
-                return Some(out.freeze());
-            }
-        }
-        out.put_slice(b"]}");
-        self.ended = true;
-        Some(out.freeze())
+        self.make();
+        self.rope.take()
     }
 }
 
@@ -236,9 +240,4 @@ fn without_empty_continue(mut metadata: Value) -> Value {
         object::as_map(&mut metadata).remove("continue");
     }
     metadata
-}
-
-fn write(out: &mut BytesMut, value: &Value) {
-    // A JSON value has text keys, and the buffer takes all that is written: this cannot fail.
-    let _ = serde_json::to_writer(out.writer(), value);
 }

@@ -21,6 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::response_body::ResponseBody;
+use super::rope::WholeLines;
 use super::stream::FAREWELL;
 use super::upgrade::{Refused, Upgrade, says};
 
@@ -161,6 +162,8 @@ pub(super) fn answer(
 /// The events of a watch: each line of JSON is a message of text, as fabric8's client reads them
 /// (`HandleWS` in `k8s.io/apiserver/pkg/endpoints/handlers/watch.go`).
 pub(super) fn lines(events: impl Stream<Item = Bytes>) -> impl Stream<Item = Message> {
+    let mut whole = WholeLines::default();
+    let events = events.filter_map(move |piece| std::future::ready(whole.add(piece)));
     events.flat_map(|bytes| {
         let whole = bytes.clone();
         let lines: Vec<Bytes> =

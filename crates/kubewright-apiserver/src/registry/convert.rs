@@ -104,6 +104,11 @@ impl Registry {
         Ok(entries)
     }
 
+    /// Whether a webhook is asked for objects in the version of `kind`: better for many at once.
+    pub(crate) fn asks_to_view(&self, kind: &Kind) -> bool {
+        converter(kind).is_some()
+    }
+
     /// Events in the version of `kind`.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use http::StatusCode;
 use jiff::{Timestamp, ToSpan};
 use kubewright_store::{Change, Entry, Expect};
@@ -16,6 +16,7 @@ use super::{
 };
 use crate::admission::{self, Operation, Options, Review};
 use crate::error::ApiError;
+use crate::http::rope::Rope;
 use crate::kinds::Role;
 
 /// The grace period of a pod that does not say.
@@ -179,13 +180,13 @@ impl Registry {
         warnings: &mut Vec<String>,
     ) -> Result<Bytes, ApiError> {
         let found = self.find(call, list, |error| error).await?;
-        let mut bytes = BytesMut::new();
-        bytes.put_slice(found.head().as_bytes());
+        let mut answer = Rope::default();
+        answer.copy(found.head().as_bytes());
         for (at, entry) in found.entries.iter().enumerate() {
             if at > 0 {
-                bytes.put_u8(b',');
+                answer.copy(b",");
             }
-            encode::write_item(&mut bytes, call.kind, entry);
+            encode::write_item(&mut answer, call.kind, entry);
             if at % TURN == TURN - 1 {
                 // Whoever waits no more can end it, and others have their turn.
                 tokio::task::yield_now().await;
@@ -198,8 +199,8 @@ impl Registry {
                 _ => {}
             }
         }
-        bytes.put_slice(b"]}");
-        Ok(bytes.freeze())
+        answer.copy(b"]}");
+        Ok(answer.whole())
     }
 }
 

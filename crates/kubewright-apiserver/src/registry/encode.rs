@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::summary::Summary;
 use crate::cost;
 use crate::error::ApiError;
+use crate::http::rope::Rope;
 use crate::kinds::{Custom, Kind, rules::convert};
 use crate::schema::definition::{Reading, Versions};
 
@@ -221,16 +222,13 @@ pub(super) fn is_stored_as(draft: &Draft<Summary>, entry: &Entry<Summary>) -> bo
 }
 
 /// An entry's bytes as an item of a list: built-in kinds leave `kind` and `apiVersion` to the list.
-pub fn write_item(out: &mut BytesMut, kind: &Kind, entry: &Entry<Summary>) {
+pub(crate) fn write_item(out: &mut Rope, kind: &Kind, entry: &Entry<Summary>) {
+    let object = object(kind, entry);
     if kind.custom.is_some() {
-        out.put(object(kind, entry));
-    } else if kind.is_storage() {
-        out.put_u8(b'{');
-        out.put_slice(body(&entry.bytes));
-    } else {
-        out.put_u8(b'{');
-        out.put_slice(body(&bytes(kind, &value(kind, entry))));
+        return out.share(object);
     }
+    out.copy(b"{");
+    out.share(object.slice_ref(body(&object)));
 }
 
 /// `{"kind":…,"apiVersion":…,`: how stored bytes begin.
@@ -336,9 +334,9 @@ mod tests {
         let kinds = Kinds::built_in();
         let kind = kinds.get("apps", "v1", "deployments").expect("a built-in kind");
         let entry = stored(kind, json!({"metadata": {"name": "a"}, "spec": {"replicas": 1}})).await;
-        let mut item = BytesMut::new();
+        let mut item = Rope::default();
         write_item(&mut item, kind, &entry);
-        let item: Value = serde_json::from_slice(&item).expect("JSON");
+        let item: Value = serde_json::from_slice(&item.take().expect("bytes")).expect("JSON");
         assert_eq!(item, json!({"metadata": {"name": "a", "resourceVersion": "1"}, "spec": {"replicas": 1}}));
     }
 

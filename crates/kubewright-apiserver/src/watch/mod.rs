@@ -1,8 +1,9 @@
 //! Watches: a stream of JSON lines, one for each event of a collection that a selector names.
 //!
 //! A watch is a snapshot (where initial events are wanted) and then a cursor from the snapshot's revision on: no event is
-//! lost or seen twice. It holds no buffer of its own: the cursor goes on when the client reads. A client that is too slow
-//! for the store's ring is told `410 Gone` and the stream ends.
+//! lost or seen twice. It holds no buffer of its own: the cursor goes on when the client reads, by as many events as make a
+//! piece, and large objects are shared by all that watch them. A client that is too slow for the store's ring is told
+//! `410 Gone` and the stream ends.
 
 mod selection;
 
@@ -10,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use futures::stream::{self, Stream};
 use kubewright_store::{Cursor, Entry, Event, Gone, Revision};
 use serde_json::{Value, json};
@@ -20,15 +21,14 @@ use tokio_util::sync::CancellationToken;
 use crate::error::ApiError;
 use crate::http::negotiate::Encoding;
 use crate::http::protobuf;
+use crate::http::rope::{READ, Rope};
 use crate::http::shape::Shaper;
 use crate::registry::{Call, ListOptions, Registry, Summary, encode, too_old};
 use selection::Selection;
 
-/// How many bytes of initial events are made, and how many bytes of objects read, at once.
-const PIECE: usize = 64 * 1024;
 /// How often a watch that allows bookmarks gets one, when there is something to say.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
-/// Events that are written to the client in one piece.
+/// Events that a webhook converts in one call.
 const BATCH: NonZeroUsize = NonZeroUsize::new(128).expect("it is not zero");
 /// The annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -68,7 +68,7 @@ pub async fn open(
     }
     encode::all_readable(call.kind)?;
     let selection = Selection::new(call, options);
-    let mut lines = Lines { shaper, encoding, out: BytesMut::new() };
+    let mut lines = Lines { shaper, encoding, out: Rope::default() };
     let snapshot = registry.snapshot();
     let after =
         if initial || from_now { snapshot.revision() } else { options.resource_version.unwrap_or_default() };
@@ -87,6 +87,7 @@ pub async fn open(
     };
     let now = Instant::now();
     let state = Watch {
+        batch: if registry.asks_to_view(call.kind) { BATCH } else { NonZeroUsize::MIN },
         registry: Arc::downgrade(registry),
         selection,
         cursor: match cursor {
@@ -120,6 +121,8 @@ struct Watch {
     initial_bookmark: bool,
     /// `None` when the stream ends after what is still to be written.
     cursor: Option<Cursor<Summary>>,
+    /// How many events are read at once.
+    batch: NonZeroUsize,
     lines: Lines,
     /// The version that the client knows of.
     told: Revision,
@@ -142,9 +145,14 @@ impl Watch {
             tokio::task::yield_now().await;
         }
         self.has_begun = true;
-        self.tell_initial_events();
         loop {
-            if let Some(bytes) = self.lines.take() {
+            self.tell_initial_events();
+            // What comes later is told after all that was there.
+            while self.there.as_slice().is_empty() && !self.lines.out.is_full() {
+                let Some(events) = self.at_hand() else { break };
+                self.show(events).await;
+            }
+            if let Some(bytes) = self.lines.out.take() {
                 return Some((bytes, self));
             }
             match self.step().await? {
@@ -153,6 +161,20 @@ impl Watch {
                 Step::End => return None,
             }
         }
+    }
+
+    /// Events that nobody has to wait for.
+    fn at_hand(&mut self) -> Option<Vec<Arc<Event<Summary>>>> {
+        let events = self.cursor.as_mut()?.try_batch(self.batch);
+        let events = events.unwrap_or_else(|gone| self.is_gone(&gone));
+        Some(events).filter(|events| !events.is_empty())
+    }
+
+    /// Tells that the next event is no longer there, and that this is the end.
+    fn is_gone(&mut self, gone: &Gone) -> Vec<Arc<Event<Summary>>> {
+        self.lines.error(&too_old(gone));
+        self.cursor = None;
+        Vec::new()
     }
 
     async fn show(&mut self, events: Vec<Arc<Event<Summary>>>) {
@@ -178,15 +200,19 @@ impl Watch {
     /// Tells what was there at the beginning, as much of it as makes a piece.
     fn tell_initial_events(&mut self) {
         let mut read = 0;
-        while self.lines.out.len() < PIECE && read < PIECE {
+        while !self.lines.out.is_full() && read < READ {
             let Some(entry) = self.there.next() else { break };
             read += entry.bytes.len();
             self.lines.event("ADDED", encode::object(self.selection.kind(), &entry));
         }
-        if self.initial_bookmark && self.there.as_slice().is_empty() {
-            self.initial_bookmark = false;
+        if !self.there.as_slice().is_empty() {
+            return;
+        }
+        if std::mem::take(&mut self.initial_bookmark) {
             self.lines.bookmark(self.told, true);
         }
+        // Its memory, too: a watch lasts.
+        self.there = Vec::new().into_iter();
     }
 
     /// Waits for what comes next; `None` at the end.
@@ -202,18 +228,14 @@ impl Watch {
         let events = tokio::select! {
             biased;
             () = self.ended.cancelled() => return Some(Step::End),
-            events = cursor.next_batch(BATCH) => events,
+            events = cursor.next_batch(self.batch) => events,
             () = tokio::time::sleep_until(self.deadline) => return Some(Step::End),
             () = due => return Some(Step::Bookmark),
         };
         match events {
             Ok(events) if events.is_empty() => Some(Step::End),
             Ok(events) => Some(Step::Events(events)),
-            Err(gone) => {
-                self.lines.error(&too_old(&gone));
-                self.cursor = None;
-                Some(Step::Events(Vec::new()))
-            }
+            Err(gone) => Some(Step::Events(self.is_gone(&gone))),
         }
     }
 
@@ -231,13 +253,13 @@ impl Watch {
 struct Lines {
     shaper: Shaper,
     encoding: Encoding,
-    out: BytesMut,
+    out: Rope,
 }
 
 impl Lines {
     fn event(&mut self, what: &str, object: Bytes) {
         let object = self.shaper.event(object);
-        self.line(what, &object);
+        self.line(what, object);
     }
 
     fn bookmark(&mut self, at: Revision, initial_events_end: bool) {
@@ -246,28 +268,23 @@ impl Lines {
             metadata["annotations"] = json!({INITIAL_EVENTS_END: "true"});
         }
         let object = self.shaper.bookmark(&metadata);
-        self.line("BOOKMARK", &object);
+        self.line("BOOKMARK", object);
     }
 
     fn error(&mut self, error: &ApiError) {
-        self.line("ERROR", error.to_status().to_string().as_bytes());
+        self.line("ERROR", error.to_status().to_string().into());
     }
 
-    fn line(&mut self, what: &str, object: &[u8]) {
+    fn line(&mut self, what: &str, object: Bytes) {
         if self.encoding == Encoding::Protobuf {
-            let object = protobuf::encode_text(object).unwrap_or_default();
-            return self.out.put_slice(&protobuf::encode_event(what, &object));
+            let object = protobuf::encode_text(&object).unwrap_or_default();
+            return self.out.share(protobuf::encode_event(what, &object).into());
         }
-        self.out.reserve(object.len() + 48);
-        self.out.put_slice(b"{\"type\":\"");
-        self.out.put_slice(what.as_bytes());
-        self.out.put_slice(b"\",\"object\":");
-        self.out.put_slice(object);
-        self.out.put_slice(b"}\n");
-    }
-
-    fn take(&mut self) -> Option<Bytes> {
-        (!self.out.is_empty()).then(|| self.out.split().freeze())
+        self.out.copy(b"{\"type\":\"");
+        self.out.copy(what.as_bytes());
+        self.out.copy(b"\",\"object\":");
+        self.out.share(object);
+        self.out.copy(b"}\n");
     }
 }
 

@@ -1,6 +1,7 @@
 //! What clients trip over at the edge: content types, discovery, protobuf, and what is switched there.
 
 mod room;
+mod sharing;
 
 use std::sync::Arc;
 use std::time::Duration;

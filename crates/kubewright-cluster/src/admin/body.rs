@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::Full;
 use kubewright_apiserver::ApiError;
-use kubewright_apiserver::http::{ResponseBody, protobuf};
+use kubewright_apiserver::http::{ResponseBody, WholeLines, protobuf};
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
@@ -94,6 +94,8 @@ pub(super) struct Watch {
     server: ResponseBody,
     /// Whether its events are frames of protobuf, and not lines of JSON.
     protobuf: bool,
+    /// An event that has begun to come.
+    begun: WholeLines,
     /// What it was about to tell when it was told to wait.
     kept: Option<Frame<Bytes>>,
     /// Wakes it when it has waited.
@@ -111,6 +113,7 @@ impl Watch {
             asked,
             server,
             protobuf,
+            begun: WholeLines::default(),
             kept: None,
             waits: None,
             over: false,
@@ -137,11 +140,15 @@ impl Watch {
                     if let Some(kept) = self.kept.take() {
                         return Poll::Ready(Some(Ok(kept)));
                     }
-                    let told = ready!(never_fails(Pin::new(&mut self.server).poll_frame(context)));
-                    let Some(Ok(frame)) = told else {
+                    let told = ready!(Pin::new(&mut self.server).poll_frame(context));
+                    let Some(Ok(piece)) = told.map(|told| told.map(Frame::into_data)) else {
                         self.over = true;
                         continue;
                     };
+                    let Some(events) = piece.ok().and_then(|piece| self.whole_events(piece)) else {
+                        continue;
+                    };
+                    let frame = Frame::data(events);
                     match self.admin.watch_tells(self.id, &self.asked) {
                         Telling::Once => return Poll::Ready(Some(Ok(frame))),
                         Telling::Twice => return Poll::Ready(Some(Ok(twice(frame, self.protobuf)))),
@@ -151,6 +158,11 @@ impl Watch {
             }
         }
         Poll::Ready(None)
+    }
+
+    /// The events that are whole with this piece. In protobuf no event comes in pieces.
+    fn whole_events(&mut self, piece: Bytes) -> Option<Bytes> {
+        if self.protobuf { Some(piece) } else { self.begun.add(piece) }
     }
 
     fn end(&mut self, end: End) -> Option<Result<Frame<Bytes>, Cut>> {
