@@ -279,14 +279,16 @@ impl Builder {
         self
     }
 
-    /// How many reads run at once (`--max-requests-inflight`), watches left out; 0 for any number. Default 400.
+    /// How many reads run at once (`--max-requests-inflight`), watches left out once they have told what was there; 0 for any
+    /// number. One user has at most half of what others leave free, and administrators are not counted. Default 400.
     #[must_use]
     pub fn max_requests_inflight(mut self, most: usize) -> Self {
         self.edge.max_reads = most;
         self
     }
 
-    /// How many writes run at once (`--max-mutating-requests-inflight`); 0 for any number. Default 200.
+    /// How many writes run at once (`--max-mutating-requests-inflight`), shared in the same way; as many again for leases and
+    /// for what nodes say of themselves. 0 for any number. Default 200.
     #[must_use]
     pub fn max_mutating_requests_inflight(mut self, most: usize) -> Self {
         self.edge.max_writes = most;

@@ -9,23 +9,24 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 
 use super::negotiate::TextEncoding;
-use super::{json, yaml};
+use super::{in_flight, json, yaml};
 use crate::error::ApiError;
 use crate::patch::type_name;
 
 /// The most bytes that a body may have: 3 MiB, as in kube-apiserver.
 pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-/// Reads a whole body.
+/// Reads a whole body, for so long at most.
 ///
 /// # Errors
-/// 413 over [`BODY_LIMIT`]; 400 when the client goes away in the middle.
-pub async fn collect<B>(body: B) -> Result<Bytes, ApiError>
+/// 413 over [`BODY_LIMIT`]; 400 when the client goes away in the middle; 504 when it has not come in time.
+pub(super) async fn collect<B>(body: B, longest: Duration) -> Result<Bytes, ApiError>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    match Limited::new(body, BODY_LIMIT).collect().await {
+    let read = tokio::time::timeout(longest, Limited::new(body, BODY_LIMIT).collect());
+    match read.await.map_err(|_| in_flight::timed_out())? {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(BODY_LIMIT)),
         Err(error) => Err(ApiError::bad_request(format!("unable to read the request body: {error}"))),

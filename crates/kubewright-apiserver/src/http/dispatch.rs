@@ -6,6 +6,7 @@ use http::{Method, Response, StatusCode};
 use http_body::Body;
 
 use super::body::{self, Decoded};
+use super::in_flight::{self, Place};
 use super::length::{Extent, length};
 use super::negotiate::{BodyEncoding, Encoding, Offer, Shape, Wanted, media_type};
 use super::places::Length;
@@ -106,10 +107,18 @@ where
     B: Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
+    let level = server.in_flight().level(&incoming.user, verb, &target);
     let body = match verb {
         "get" | "list" | "watch" => Bytes::new(),
-        _ => body::collect(incoming.body).await?,
+        _ => {
+            let size = incoming.body.size_hint();
+            let _reading = level.map(|level| level.body(&incoming.user, &size)).transpose()?;
+            body::collect(incoming.body, server.settings().request_timeout).await?
+        }
     };
+    // A place is for who has said all: one whose body does not come would keep it from others.
+    let place =
+        level.filter(|_| in_flight::counts(&target)).map(|level| level.enter(&incoming.user)).transpose()?;
     let Incoming { parts, query, user, .. } = incoming;
     let request = Request {
         server: server.clone(),
@@ -121,6 +130,7 @@ where
         target,
         body,
         wanted,
+        place,
     };
     server.places().run(request.length(), request.answer()).await?
 }
@@ -136,6 +146,8 @@ struct Request {
     target: Target,
     body: Bytes,
     wanted: Wanted,
+    /// What it takes among those in flight.
+    place: Option<Place>,
 }
 
 impl Request {
@@ -147,7 +159,7 @@ impl Request {
     /// How long the work on it may take.
     fn length(&self) -> Length {
         // What is passed on to a kubelet is no work of ours.
-        if LASTING.contains(&&*self.target.subresource) {
+        if !in_flight::counts(&self.target) {
             return Length::Moment;
         }
         let registry = self.server.registry();
@@ -163,7 +175,8 @@ impl Request {
         length(&self.kind, self.verb, self.wanted, extent)
     }
 
-    async fn answer(self) -> Result<Response<ResponseBody>, ApiError> {
+    async fn answer(mut self) -> Result<Response<ResponseBody>, ApiError> {
+        let place = self.place.take();
         let asked = Asked {
             server: &self.server,
             call: self.call(),
@@ -177,13 +190,18 @@ impl Request {
             behind: self.target.behind.as_deref(),
             upgrade: Upgrade::of(&self.parts),
         };
-        if !self.target.subresource.is_empty() {
-            subresources::answer(&asked, &self.target.subresource).await
-        } else if self.kind.verbs == Verbs::CreateOnly {
-            subresources::answer_review(&asked).await
-        } else {
-            objects(&asked).await
+        let of_object = self.target.subresource.is_empty() && self.kind.verbs != Verbs::CreateOnly;
+        if of_object && self.verb == "watch" {
+            return watched(&asked, place).await;
         }
+        let response = if of_object {
+            objects(&asked).await?
+        } else if self.target.subresource.is_empty() {
+            subresources::answer_review(&asked).await?
+        } else {
+            subresources::answer(&asked, &self.target.subresource).await?
+        };
+        Ok(response.map(|body| body.holding(place)))
     }
 }
 
@@ -243,22 +261,6 @@ async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> 
             let shaper = asked.shaper()?;
             asked.listed(shaper.list(registry.list(call, &options).await?)?)
         }
-        "watch" => {
-            let options = ListOptions::read(asked.query, call.kind, true)?.for_name(call)?;
-            let ended = asked.server.shutdown().clone();
-            let encoding = asked.wanted.encoding;
-            let life = watch::Life { shortest: asked.server.settings().min_request_timeout, ended };
-            let events = watch::open(registry, call, &options, asked.shaper()?, encoding, life).await?;
-            Ok(match &asked.upgrade {
-                Some(upgrade) if encoding != Encoding::Protobuf && websocket::is_asked(asked.headers) => {
-                    match websocket::Handshake::read(asked.method, asked.headers) {
-                        Ok(handshake) => websocket::answer(upgrade, handshake, "", websocket::lines(events)),
-                        Err(refused) => *refused,
-                    }
-                }
-                _ => respond::stream(events, encoding),
-            })
-        }
         "create" if !named && !everywhere => {
             let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
             asked.written(registry.create(call, asked.decoded()?, options).await?)
@@ -278,6 +280,25 @@ async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> 
         }
         _ => Err(ApiError::method_not_allowed()),
     }
+}
+
+/// The answer to a watch, which keeps its place until what was there is told.
+async fn watched(asked: &Asked<'_>, place: Option<Place>) -> Result<Response<ResponseBody>, ApiError> {
+    let options = ListOptions::read(asked.query, asked.call.kind, true)?.for_name(asked.call)?;
+    let ended = asked.server.shutdown().clone();
+    let encoding = asked.wanted.encoding;
+    let life = watch::Life { shortest: asked.server.settings().min_request_timeout, ended, beginning: place };
+    let registry = asked.server.registry();
+    let events = watch::open(registry, asked.call, &options, asked.shaper()?, encoding, life).await?;
+    Ok(match &asked.upgrade {
+        Some(upgrade) if encoding != Encoding::Protobuf && websocket::is_asked(asked.headers) => {
+            match websocket::Handshake::read(asked.method, asked.headers) {
+                Ok(handshake) => websocket::answer(upgrade, handshake, "", websocket::lines(events)),
+                Err(refused) => *refused,
+            }
+        }
+        _ => respond::stream(events, encoding),
+    })
 }
 
 impl Asked<'_> {

@@ -98,10 +98,10 @@ pub(super) fn stream(
 /// An error as a Status.
 #[must_use]
 pub(super) fn failure(error: &ApiError, encoding: Encoding) -> Response<ResponseBody> {
-    if error.plain {
-        return plain_error(error.code, error.message.clone());
-    }
-    let mut response = value(error.code, &error.to_status(), encoding);
+    let mut response = match error.plain {
+        true => plain_error(error.code, error.message.clone()),
+        false => value(error.code, &error.to_status(), encoding),
+    };
     let seconds = error.details.as_ref().and_then(|details| details["retryAfterSeconds"].as_u64());
     if let Some(seconds) = seconds {
         response.headers_mut().insert(RETRY_AFTER, seconds.into());

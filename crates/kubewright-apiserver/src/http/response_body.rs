@@ -1,7 +1,6 @@
 //! The body of a response: bytes that are there, pieces that are made when the client reads them, or a stream; each may be
 //! compressed on its way.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::io::Write;
 use std::pin::Pin;
@@ -12,11 +11,25 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::Stream;
 use http_body::{Body, Frame, SizeHint};
+use tokio::time::Instant;
 
+use super::in_flight::Place;
 use super::places::Places;
 
 /// The body of every response.
-pub struct ResponseBody(Form);
+pub struct ResponseBody {
+    form: Form,
+    /// What the request takes among those in flight, until all is sent.
+    place: Option<Place>,
+    /// When the time for it is over.
+    until: Option<Instant>,
+}
+
+/// The time for an answer was over before it was read to its end
+/// (`k8s.io/apiserver/pkg/server/filters/timeout.go`: what has begun is cut).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the request did not complete within the allotted timeout")]
+pub struct CutOff;
 
 enum Form {
     Whole(Bytes),
@@ -31,34 +44,50 @@ enum Form {
 /// Pieces, compressed one by one.
 struct Zipped {
     pieces: Box<dyn Iterator<Item = Bytes> + Send>,
-    /// `None` when all is written.
-    encoder: Option<GzEncoder<Vec<u8>>>,
+    encoder: Encoder,
+}
+
+/// What compresses: some hundred kilobytes, while there is something to compress.
+enum Encoder {
+    New,
+    Running(Box<GzEncoder<Vec<u8>>>),
+    Done,
 }
 
 impl ResponseBody {
     /// Bytes that are there.
     pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self(Form::Whole(bytes.into()))
+        Form::Whole(bytes.into()).into()
     }
 
     /// Pieces that are made one by one, when the client reads them.
     pub(super) fn pieces(pieces: impl Iterator<Item = Bytes> + Send + 'static) -> Self {
-        Self(Form::Pieces(Box::new(pieces), false))
+        Form::Pieces(Box::new(pieces), false).into()
     }
 
     /// Pieces that are work to make, one by one, when the client reads them.
     pub(super) fn rendered(pieces: impl Iterator<Item = Bytes> + Send + 'static) -> Self {
-        Self(Form::Rendered(Box::new(pieces)))
+        Form::Rendered(Box::new(pieces)).into()
     }
 
     /// What comes when it comes.
     pub(super) fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Form::Stream(Box::pin(stream)))
+        Form::Stream(Box::pin(stream)).into()
+    }
+
+    /// The same body, which keeps a place among the requests in flight.
+    pub(super) fn holding(self, place: Option<Place>) -> Self {
+        Self { place, ..self }
+    }
+
+    /// The same body, which is cut off when it is not read to its end by then.
+    pub(super) fn until(self, end: Instant) -> Self {
+        Self { until: Some(end), ..self }
     }
 
     /// How many bytes there are, where that is known.
     pub(super) fn length(&self) -> Option<usize> {
-        match &self.0 {
+        match &self.form {
             Form::Whole(bytes) => Some(bytes.len()),
             Form::Pieces(..) | Form::Rendered(_) | Form::Stream(_) | Form::Zipped(_) => None,
         }
@@ -67,23 +96,22 @@ impl ResponseBody {
     /// The same body, compressed as fast as that goes (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`). A stream
     /// stays as it is: what it waits for would wait for more.
     pub(super) fn zipped(self) -> Self {
-        let pieces: Box<dyn Iterator<Item = Bytes> + Send> = match self.0 {
+        let pieces: Box<dyn Iterator<Item = Bytes> + Send> = match self.form {
             Form::Whole(bytes) => Box::new(std::iter::once(bytes)),
             Form::Pieces(pieces, _) | Form::Rendered(pieces) => pieces,
-            other => return Self(other),
+            form => return Self { form, ..self },
         };
-        let encoder = Some(GzEncoder::new(Vec::new(), Compression::fast()));
-        Self(Form::Zipped(Box::new(Zipped { pieces, encoder })))
+        Self { form: Form::Zipped(Box::new(Zipped { pieces, encoder: Encoder::New })), ..self }
     }
 
     /// Whether it can be compressed.
     pub(super) fn can_be_zipped(&self) -> bool {
-        matches!(self.0, Form::Whole(_) | Form::Pieces(..) | Form::Rendered(_))
+        matches!(self.form, Form::Whole(_) | Form::Pieces(..) | Form::Rendered(_))
     }
 
     /// The same body, whose pieces are made in places of their own where they are work.
     pub(super) fn placed(self, places: &Places) -> Self {
-        Self(match self.0 {
+        let form = match self.form {
             Form::Rendered(pieces) => match places.pieces(pieces) {
                 Ok(stream) => Form::Stream(Box::pin(stream)),
                 Err(pieces) => Form::Rendered(pieces),
@@ -92,8 +120,15 @@ impl ResponseBody {
                 Ok(stream) => Form::Stream(Box::pin(stream)),
                 Err(zipped) => Form::Zipped(zipped),
             },
-            other => other,
-        })
+            form => form,
+        };
+        Self { form, ..self }
+    }
+}
+
+impl From<Form> for ResponseBody {
+    fn from(form: Form) -> Self {
+        Self { form, place: None, until: None }
     }
 }
 
@@ -101,27 +136,36 @@ impl Iterator for Zipped {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {
-        let encoder = self.encoder.as_mut()?;
+        let mut encoder = match std::mem::replace(&mut self.encoder, Encoder::Done) {
+            Encoder::New => Box::new(GzEncoder::new(Vec::new(), Compression::fast())),
+            Encoder::Running(encoder) => encoder,
+            Encoder::Done => return None,
+        };
         for piece in self.pieces.by_ref() {
             // A vector takes all that is written.
             let _ = encoder.write_all(&piece);
             if !encoder.get_ref().is_empty() {
-                return Some(std::mem::take(encoder.get_mut()).into());
+                let written = std::mem::take(encoder.get_mut());
+                self.encoder = Encoder::Running(encoder);
+                return Some(written.into());
             }
         }
-        self.encoder.take().and_then(|encoder| encoder.finish().ok()).map(Bytes::from)
+        encoder.finish().ok().map(Bytes::from)
     }
 }
 
 impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = CutOff;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = match &mut self.0 {
+    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+        if self.until.is_some_and(|end| Instant::now() > end) && !self.is_end_stream() {
+            return Poll::Ready(Some(Err(CutOff)));
+        }
+        let next = match &mut self.form {
             Form::Whole(bytes) => Poll::Ready(Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty())),
             Form::Pieces(pieces, given) => {
                 *given = !*given;
@@ -140,7 +184,7 @@ impl Body for ResponseBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Form::Whole(bytes) if bytes.is_empty())
+        matches!(&self.form, Form::Whole(bytes) if bytes.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -150,13 +194,17 @@ impl Body for ResponseBody {
 
 impl fmt::Debug for ResponseBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseBody").field("length", &self.length()).finish_non_exhaustive()
+        f.debug_struct("ResponseBody")
+            .field("length", &self.length())
+            .field("place", &self.place)
+            .finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::Read;
+    use std::time::Duration;
 
     use futures::FutureExt;
     use http_body_util::BodyExt;
@@ -164,7 +212,7 @@ mod tests {
     use super::*;
 
     async fn read(body: ResponseBody) -> Vec<u8> {
-        body.collect().await.expect("it cannot fail").to_bytes().to_vec()
+        body.collect().await.expect("there is time").to_bytes().to_vec()
     }
 
     fn pieces() -> ResponseBody {
@@ -197,6 +245,14 @@ mod tests {
         let mut back = Vec::new();
         flate2::read::GzDecoder::new(&zipped[..]).read_to_end(&mut back).expect("gzip");
         assert_eq!(back, plain);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_read_in_time_is_cut_off() {
+        let mut body = pieces().until(Instant::now() + Duration::from_secs(60));
+        assert!(body.frame().await.expect("a piece").is_ok());
+        tokio::time::advance(Duration::from_secs(61)).await;
+        assert_eq!(body.frame().await.expect("an end").unwrap_err(), CutOff);
     }
 
     #[test]

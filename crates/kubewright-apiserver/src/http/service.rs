@@ -13,9 +13,11 @@ use http::request::Parts;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
 use kubewright_store::Snapshot;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::in_flight::InFlight;
+use super::listener::RemoteAddress;
 use super::places::{Length, Places};
 use super::request::{Path, Query, Target};
 use super::response_body::ResponseBody;
@@ -69,10 +71,6 @@ struct Served {
 
 /// The header that names a request (`k8s.io/api/audit/v1`, `HeaderAuditID`).
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-
-/// What lasts as long as the client wants, and takes no place among the requests in flight
-/// (`k8s.io/kubernetes/pkg/controlplane/apiserver/config.go`, `LongRunningFunc`).
-pub(super) const LASTING: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
 
 /// One request with all that was found out about it.
 pub(super) struct Incoming<B> {
@@ -154,6 +152,10 @@ impl ApiServer {
 
     pub(super) fn address(&self) -> &str {
         &self.0.config.address
+    }
+
+    pub(super) fn in_flight(&self) -> &InFlight {
+        &self.0.in_flight
     }
 
     pub(super) fn documents(&self) -> &Documents {
@@ -238,31 +240,23 @@ impl ApiServer {
             }
             Path::Resource(target) => {
                 let verb = target.verb(&parts.method, &query);
-                let lasts = verb == "watch" || LASTING.contains(&&*target.subresource);
-                let place = match verb {
-                    _ if lasts => None,
-                    verb => match self.0.in_flight.enter(verb) {
-                        Some(place) => Some(place),
-                        None => return Ok(in_flight::too_many()),
-                    },
-                };
                 let what = attributes(verb, &target, &query);
                 let user = self.authorize(&snapshot, caller, &parts, &what).await?;
                 drop(snapshot);
                 self.0.metrics.answered(verb);
-                let longest = match lasts {
+                let longest = match in_flight::lasts(verb, &target) {
                     true => None,
                     false => Some(in_flight::deadline(&query, self.0.settings.request_timeout)?),
                 };
+                // A client outside has a time of its own, and reads while here time may jump.
+                let is_outside = parts.extensions.get::<RemoteAddress>().is_some();
+                let is_timed = !(is_outside && self.registry().world().clock.may_jump());
                 let answer = dispatch::answer(self, Incoming { parts, body, query, user }, verb, target);
-                let answered = match longest {
-                    Some(longest) => tokio::time::timeout(longest, answer)
-                        .await
-                        .unwrap_or_else(|_| Err(in_flight::timed_out())),
-                    None => answer.await,
-                };
-                drop(place);
-                Ok(answered?)
+                let Some(longest) = longest else { return Ok(answer.await?) };
+                let end = Instant::now() + longest;
+                let answered = tokio::time::timeout_at(end, answer).await;
+                let response = answered.unwrap_or_else(|_| Err(in_flight::timed_out()))?;
+                Ok(if is_timed { response.map(|body| body.until(end)) } else { response })
             }
         }
     }

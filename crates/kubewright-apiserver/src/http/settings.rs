@@ -5,11 +5,14 @@ use std::time::Duration;
 /// The settings of an [`super::ApiServer`]; the default is kube-apiserver's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How many reads run at once (`--max-requests-inflight`); 0 for any number.
+    /// How many reads run at once (`--max-requests-inflight`), from the time that the request is there to the end of its
+    /// answer; 0 for any number. One user has at most as many as are left free then. Members of `system:masters` are not
+    /// counted, and leases and what nodes say of themselves have places of their own, as many as [`Self::max_writes`].
     pub max_reads: usize,
-    /// How many writes run at once (`--max-mutating-requests-inflight`); 0 for any number.
+    /// How many writes run at once (`--max-mutating-requests-inflight`), in the same way; 0 for any number.
     pub max_writes: usize,
-    /// How long a request may take (`--request-timeout`); watches are no requests in this sense.
+    /// How long a request may take (`--request-timeout`), its body and its answer included; watches are no requests in this
+    /// sense.
     pub request_timeout: Duration,
     /// The shortest that a watch lasts when the client does not say (`--min-request-timeout`); it takes up to twice as
     /// long, at random, which spreads the reconnects of many clients.

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ApiError;
+use crate::http::in_flight::Place;
 use crate::http::negotiate::Encoding;
 use crate::http::protobuf;
 use crate::http::rope::{READ, Rope};
@@ -40,6 +41,8 @@ pub struct Life {
     pub shortest: Duration,
     /// Ends it at once when it is cancelled.
     pub ended: CancellationToken,
+    /// Its place among the requests in flight, kept until what was there at its beginning is told.
+    pub(crate) beginning: Option<Place>,
 }
 
 impl Life {
@@ -59,7 +62,7 @@ pub async fn open(
     options: &ListOptions,
     shaper: Shaper,
     encoding: Encoding,
-    life: Life,
+    mut life: Life,
 ) -> Result<impl Stream<Item = Bytes> + Send + use<>, ApiError> {
     let from_now = options.resource_version.is_none_or(|version| version == Revision(0));
     let initial = options.initial_events.unwrap_or(from_now);
@@ -100,6 +103,7 @@ pub async fn open(
         lines,
         there: there.into_iter(),
         has_begun: false,
+        beginning: life.beginning.take(),
         initial_bookmark: initial && options.bookmarks,
         told: after,
         bookmark: options.bookmarks.then(|| now + BOOKMARK_INTERVAL),
@@ -117,6 +121,8 @@ struct Watch {
     there: std::vec::IntoIter<Arc<Entry<Summary>>>,
     /// Whether a piece was told.
     has_begun: bool,
+    /// Held until it is told.
+    beginning: Option<Place>,
     /// Whether a bookmark says that all of it was told.
     initial_bookmark: bool,
     /// `None` when the stream ends after what is still to be written.
@@ -213,6 +219,7 @@ impl Watch {
         }
         // Its memory, too: a watch lasts.
         self.there = Vec::new().into_iter();
+        self.beginning = None;
     }
 
     /// Waits for what comes next; `None` at the end.

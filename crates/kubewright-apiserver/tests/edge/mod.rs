@@ -1,5 +1,6 @@
 //! What clients trip over at the edge: content types, discovery, protobuf, and what is switched there.
 
+mod places;
 mod room;
 mod sharing;
 

@@ -84,6 +84,10 @@ impl Api {
         Self { server: self.server.clone(), shutdown: self.shutdown.clone(), user }
     }
 
+    pub fn user(&self) -> &User {
+        &self.user
+    }
+
     pub async fn send(
         &self,
         method: Method,

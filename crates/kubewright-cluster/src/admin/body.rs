@@ -1,5 +1,6 @@
 //! The bodies of answers, where a watch may be told to wait or to end.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -8,7 +9,7 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::Full;
 use kubewright_apiserver::ApiError;
-use kubewright_apiserver::http::{ResponseBody, WholeLines, protobuf};
+use kubewright_apiserver::http::{CutOff, ResponseBody, WholeLines, protobuf};
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
@@ -16,10 +17,16 @@ use super::asked::Asked;
 use super::watches::{End, Order, WatchId};
 use super::{Admin, Telling};
 
-/// The connection was cut, as a fault wanted it.
+/// Why an answer ends before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("connection reset by a fault")]
-pub(crate) struct Cut;
+pub(crate) enum Cut {
+    /// The connection was cut, as a fault wanted it.
+    #[error("connection reset by a fault")]
+    Fault,
+    /// The server did so.
+    #[error(transparent)]
+    Server(#[from] CutOff),
+}
 
 /// The body of an answer.
 pub(crate) struct Body(Form);
@@ -57,8 +64,8 @@ impl http_body::Body for Body {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         match &mut self.0 {
-            Form::Server(body) => never_fails(Pin::new(body).poll_frame(context)),
-            Form::Own(body) => never_fails(Pin::new(body).poll_frame(context)),
+            Form::Server(body) => failing(Pin::new(body).poll_frame(context)),
+            Form::Own(body) => failing(Pin::new(body).poll_frame(context)),
             Form::Watch(watch) => watch.poll(context),
         }
     }
@@ -82,8 +89,14 @@ impl http_body::Body for Body {
 
 type Polled<E> = Poll<Option<Result<Frame<Bytes>, E>>>;
 
-fn never_fails(polled: Polled<std::convert::Infallible>) -> Polled<Cut> {
-    polled.map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
+fn failing<E: Into<Cut>>(polled: Polled<E>) -> Polled<Cut> {
+    polled.map(|frame| frame.map(|frame| frame.map_err(Into::into)))
+}
+
+impl From<Infallible> for Cut {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
 }
 
 /// An open watch. It does not read on while it is held, as a client that is slow does not.
@@ -169,7 +182,7 @@ impl Watch {
         self.over = true;
         match end {
             End::Cleanly => None,
-            End::Reset => Some(Err(Cut)),
+            End::Reset => Some(Err(Cut::Fault)),
             // `k8s.io/apiserver/pkg/storage/etcd3/watcher.go`, of a history that was compacted under a watch.
             End::Expired => {
                 let error = ApiError::expired("The resourceVersion for the provided watch is too old.");

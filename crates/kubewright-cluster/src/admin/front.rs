@@ -94,7 +94,7 @@ impl Front {
                 read_away(request.into_body()).await;
             }
             return match answer {
-                NoAnswer::Cut => Err(Cut),
+                NoAnswer::Cut => Err(Cut::Fault),
                 NoAnswer::GatewayTimeout => Ok(refusal::status(&refusal::timed_out())),
             };
         }
