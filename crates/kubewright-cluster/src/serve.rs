@@ -169,7 +169,13 @@ fn limits(world: &World) -> Limits {
     match world.clock.may_jump() {
         true => {
             let limits = Limits::default();
-            Limits { handshake: FOR_EVER, request_head: FOR_EVER, ping_after: FOR_EVER, ..limits }
+            Limits {
+                handshake: FOR_EVER,
+                request_head: FOR_EVER,
+                unread: FOR_EVER,
+                ping_after: FOR_EVER,
+                ..limits
+            }
         }
         false => Limits::default(),
     }

@@ -7,7 +7,7 @@ use std::pin::{Pin, pin};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -17,7 +17,9 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::listener::{Limits, RemoteAddress, Service};
+use super::sending::{Patience, Room, Sending};
 use super::tls::HTTP_2;
+use super::visitors::{Stay, Visitor};
 use crate::authn::PeerCertificate;
 
 /// What all connections of a listener share.
@@ -31,10 +33,27 @@ pub(super) struct Settings {
 /// What Go's server says to a client that speaks HTTP where TLS is meant (`net/http/server.go`).
 const NOT_TLS: &[u8] = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
-/// Serves one connection to its end. What goes wrong on it is the client's business, and told at debug level.
+/// Serves one connection to its end, which is also when it has to make room. What goes wrong on it is the client's
+/// business, and told at debug level.
 pub(super) async fn serve<S: Service>(
     stream: TcpStream,
     remote: RemoteAddress,
+    stay: Stay,
+    service: S,
+    settings: Settings,
+) {
+    let visitor = stay.visitor().clone();
+    tokio::select! {
+        biased;
+        () = stay.ended() => tracing::debug!(remote = %remote.0, "ended to make room for others"),
+        () = serve_visitor(stream, remote, visitor, service, settings) => {}
+    }
+}
+
+async fn serve_visitor<S: Service>(
+    stream: TcpStream,
+    remote: RemoteAddress,
+    visitor: Visitor,
     service: S,
     settings: Settings,
 ) {
@@ -45,7 +64,7 @@ pub(super) async fn serve<S: Service>(
         shaken = handshake => shaken,
     };
     match shaken {
-        Ok(Ok(Some(stream))) => serve_requests(stream, remote, service, settings).await,
+        Ok(Ok(Some(stream))) => serve_requests(stream, remote, visitor, service, settings).await,
         Ok(Ok(None)) => tracing::debug!(remote = %remote.0, "plain HTTP on the TLS port"),
         Ok(Err(error)) => tracing::debug!(remote = %remote.0, %error, "no TLS handshake"),
         Err(_) => tracing::debug!(remote = %remote.0, "no TLS handshake in time"),
@@ -78,6 +97,7 @@ async fn handshake(mut stream: TcpStream, tls: &TlsAcceptor) -> io::Result<Optio
 async fn serve_requests<S: Service>(
     stream: TlsStream<TcpStream>,
     remote: RemoteAddress,
+    visitor: Visitor,
     service: S,
     settings: Settings,
 ) {
@@ -86,31 +106,47 @@ async fn serve_requests<S: Service>(
     let http_2 = session.alpn_protocol() == Some(HTTP_2);
     let certificate = session.peer_certificates().map(<[_]>::to_vec).and_then(PeerCertificate::new);
 
-    let asked = CancellationToken::new();
+    let (asked, leaves) = (CancellationToken::new(), shutdown.child_token());
+    let room = Room::new(limits.connection_ahead);
     let service = {
-        let asked = asked.clone();
+        let (asked, leaves) = (asked.clone(), leaves.clone());
         service_fn(move |mut request: http::Request<Incoming>| {
             asked.cancel();
+            let busy = visitor.asks();
             request.extensions_mut().insert(remote);
+            request.extensions_mut().insert(visitor.clone());
             if let Some(certificate) = &certificate {
                 request.extensions_mut().insert(certificate.clone());
             }
-            service.clone().oneshot(request)
+            let answer = service.clone().oneshot(request);
+            let (room, visitor, leaves) = (room.clone(), visitor.clone(), leaves.clone());
+            async move {
+                let response = answer.await?;
+                if http_2 && visitor.is_stranger() {
+                    leaves.cancel();
+                }
+                Ok::<_, S::Error>(response.map(|body| Sending::new(Box::pin(body), &room, busy)))
+            }
         })
     };
     let io = TokioIo::new(stream);
+    let patience = Patience(limits.unread);
     if http_2 {
-        let connection = http2_builder(&limits).serve_connection(io, service);
+        let connection = http2_builder(&limits, patience).serve_connection(io, service);
         let finish = http2::Connection::graceful_shutdown;
         let served = tokio::select! {
             biased;
             () = silence(&asked, &limits) => return tracing::debug!(remote = %remote.0, "no request in time"),
-            served = drive(connection, finish, &shutdown) => served,
+            served = drive(connection, finish, &leaves) => served,
         };
         report(remote, served);
     } else {
         let connection = http1_builder(&limits).serve_connection(io, service).with_upgrades();
-        report(remote, drive(connection, http1::UpgradeableConnection::graceful_shutdown, &shutdown).await);
+        let finish = http1::UpgradeableConnection::graceful_shutdown;
+        match patience.drive(drive(connection, finish, &leaves)).await {
+            Some(served) => report(remote, served),
+            None => tracing::debug!(remote = %remote.0, "a response was not read"),
+        }
     }
 }
 
@@ -130,8 +166,8 @@ fn http1_builder(limits: &Limits) -> http1::Builder {
     builder
 }
 
-fn http2_builder(limits: &Limits) -> http2::Builder<TokioExecutor> {
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+fn http2_builder(limits: &Limits, patience: Patience) -> http2::Builder<Patience> {
+    let mut builder = http2::Builder::new(patience);
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams)
@@ -150,12 +186,12 @@ async fn silence(asked: &CancellationToken, limits: &Limits) {
     }
 }
 
-/// Drives a connection to its end. When the listener is to stop, `finish` lets it end after the requests in flight.
-async fn drive<C: Future>(connection: C, finish: fn(Pin<&mut C>), shutdown: &CancellationToken) -> C::Output {
+/// Drives a connection to its end. When it is to be left, `finish` lets it end after the requests in flight.
+async fn drive<C: Future>(connection: C, finish: fn(Pin<&mut C>), leaves: &CancellationToken) -> C::Output {
     let mut connection = pin!(connection);
     tokio::select! {
         biased;
-        () = shutdown.cancelled() => {}
+        () = leaves.cancelled() => {}
         ended = connection.as_mut() => return ended,
     }
     finish(connection.as_mut());

@@ -14,7 +14,7 @@ use super::protobuf::ObjectType;
 use super::request::{Query, Target};
 use super::respond;
 use super::response_body::ResponseBody;
-use super::service::{ApiServer, Incoming, LASTING};
+use super::service::{ApiServer, Incoming};
 use super::shape::{IncludeObject, Pieces, Shaper};
 use super::subresources;
 use super::upgrade::Upgrade;

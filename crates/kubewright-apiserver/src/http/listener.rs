@@ -18,6 +18,8 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::connection;
+pub use super::visitors::Visitor;
+use super::visitors::Visitors;
 
 /// Where a request came from, put into its extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +29,9 @@ pub struct RemoteAddress(pub SocketAddr);
 /// (`k8s.io/apiserver/pkg/server/secure_serving.go`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time; more wait in the system's queue. 4096.
+    /// Connections at a time. 4096. Where there are as many and one more comes, one ends: of those on which the service has
+    /// not found out who the client is ([`Visitor`]) the one that did nothing for the longest, then one that is known and
+    /// asks for nothing. Where all are known and wait for answers, more wait in the system's queue.
     pub connections: usize,
     /// Time for the TLS handshake. 10 seconds, as Go's clients give it (`http.DefaultTransport`).
     pub handshake: Duration,
@@ -45,6 +49,12 @@ pub struct Limits {
     /// Bytes that a response may be ahead of a client that does not read it, beside what the system's socket buffers
     /// take. 64 KiB. On HTTP/2 this is for each request, in full pieces (the last one may go beyond).
     pub send_ahead: usize,
+    /// Bytes that all responses on a connection may be ahead of its client, pieces that hyper has not begun to write
+    /// included. 1 MiB; a single piece may go beyond.
+    pub connection_ahead: usize,
+    /// Time for a client to take something of a response. 60 seconds; then that response is cut off: a stream of HTTP/2 is
+    /// reset, a connection of HTTP/1.1 ends.
+    pub unread: Duration,
     /// Silence on an HTTP/2 connection after which the client is asked whether it is there. 30 seconds.
     pub ping_after: Duration,
     /// Time for its answer. 20 seconds.
@@ -63,6 +73,8 @@ impl Default for Limits {
             headers: 128,
             streams: 2500,
             send_ahead: 64 << 10,
+            connection_ahead: 1 << 20,
+            unread: Duration::from_secs(60),
             ping_after: Duration::from_secs(30),
             ping_answer: Duration::from_secs(20),
             grace: Duration::from_secs(10),
@@ -146,8 +158,11 @@ impl Listener {
     }
 
     /// Serves `service` over TLS with HTTP/1.1 and HTTP/2 until `shutdown` is cancelled. A request has in its extensions
-    /// the [`RemoteAddress`] and, if the client showed a certificate, its
+    /// the [`RemoteAddress`], the [`Visitor`] and, if the client showed a certificate, its
     /// [`PeerCertificate`](crate::authn::PeerCertificate).
+    ///
+    /// A connection of HTTP/2 whose client the service does not know ends after its first requests
+    /// (`UnauthenticatedHTTP2DOSMitigation` in `k8s.io/apiserver/pkg/endpoints/filters/authentication.go`).
     ///
     /// Then it accepts nobody any more, tells its clients to go, lets requests finish for up to [`Limits::grace`], and
     /// ends those that have not. Watches never finish by themselves: the service must watch the same token. Dropping the
@@ -160,15 +175,27 @@ impl Listener {
         shutdown: CancellationToken,
     ) {
         let settings = connection::Settings { tls: tls.into(), limits, shutdown: shutdown.clone() };
+        let visitors = Visitors::new(limits.connections);
         let mut connections = JoinSet::new();
+        let mut arrived = None;
         loop {
+            if let Some((stream, remote)) = arrived.take() {
+                match visitors.come() {
+                    Some(stay) => {
+                        let (service, settings) = (service.clone(), settings.clone());
+                        connections.spawn(connection::serve(stream, remote, stay, service, settings));
+                    }
+                    None => arrived = Some((stream, remote)),
+                }
+            }
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break,
                 Some(ended) = connections.join_next() => report(ended),
-                (stream, remote) = accept(&self.socket), if connections.len() < limits.connections => {
-                    connections.spawn(connection::serve(stream, RemoteAddress(remote), service.clone(), settings.clone()));
+                (stream, remote) = accept(&self.socket, &visitors), if arrived.is_none() => {
+                    arrived = Some((stream, RemoteAddress(remote)));
                 }
+                () = visitors.changed(), if arrived.is_some() => {}
             }
         }
         drop(self.socket);
@@ -188,13 +215,22 @@ impl Listener {
 }
 
 /// The next connection. Errors do not end a listener: those of a single connection are its own, and when the system has
-/// no file descriptors or memory left, others may give some back.
-fn accept(socket: &TcpListener) -> impl Future<Output = (TcpStream, SocketAddr)> + '_ {
-    survive(|| socket.accept())
+/// no file descriptors or memory left, others have to give some back.
+fn accept<'a>(
+    socket: &'a TcpListener,
+    visitors: &'a Visitors,
+) -> impl Future<Output = (TcpStream, SocketAddr)> + 'a {
+    survive(|| socket.accept(), || visitors.end_one())
 }
 
-/// Asks again until there is no error.
-async fn survive<T, F: Future<Output = io::Result<T>>>(mut ask: impl FnMut() -> F) -> T {
+/// Asks again until there is no error. `end_one` ends a connection that need not be, if there is one.
+async fn survive<T, F: Future<Output = io::Result<T>>>(
+    mut ask: impl FnMut() -> F,
+    end_one: impl Fn() -> bool,
+) -> T {
+    /// A connection has ended by then.
+    const SOON: Duration = Duration::from_millis(10);
+    const LATER: Duration = Duration::from_secs(1);
     loop {
         let error = match ask().await {
             Ok(answer) => return answer,
@@ -206,10 +242,12 @@ async fn survive<T, F: Future<Output = io::Result<T>>>(mut ask: impl FnMut() -> 
                 | io::ErrorKind::ConnectionReset
                 | io::ErrorKind::ConnectionRefused
         );
-        if !of_one_connection {
-            tracing::warn!(%error, "cannot accept connections; trying again in a second");
-            tokio::time::sleep(Duration::from_secs(1)).await;
+        if of_one_connection {
+            continue;
         }
+        let wait = if end_one() { SOON } else { LATER };
+        tracing::warn!(%error, ?wait, "cannot accept connections; trying again");
+        tokio::time::sleep(wait).await;
     }
 }
 
@@ -237,9 +275,20 @@ mod tests {
             Err(io::Error::from_raw_os_error(23)),
             Ok("connection"),
         ]);
-        let accepted =
-            survive(|| std::future::ready(answers.pop_front().expect("it stops at the first success"))).await;
-        assert_eq!(accepted, "connection");
+        let ask = || std::future::ready(answers.pop_front().expect("it stops at the first success"));
+        assert_eq!(survive(ask, || false).await, "connection");
         assert_eq!(start.elapsed(), Duration::from_secs(2), "two pauses");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_holds_file_descriptors_for_nothing_gives_them_back() {
+        let visitors = Visitors::new(4096);
+        let stranger = visitors.come().expect("there is room");
+        let start = tokio::time::Instant::now();
+        let mut answers = VecDeque::from([Err(io::Error::from_raw_os_error(24)), Ok("connection")]);
+        let ask = || std::future::ready(answers.pop_front().expect("it stops at the first success"));
+        assert_eq!(survive(ask, || visitors.end_one()).await, "connection");
+        stranger.ended().await;
+        assert_eq!(start.elapsed(), Duration::from_millis(10));
     }
 }

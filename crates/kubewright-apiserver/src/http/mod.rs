@@ -17,6 +17,7 @@ pub mod request;
 mod respond;
 mod response_body;
 pub(crate) mod rope;
+mod sending;
 mod service;
 mod settings;
 pub(crate) mod shape;
@@ -27,6 +28,7 @@ mod subresources;
 mod system;
 pub mod tls;
 mod upgrade;
+mod visitors;
 mod websocket;
 pub(crate) mod yaml;
 

@@ -17,14 +17,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::in_flight::InFlight;
-use super::listener::RemoteAddress;
+use super::listener::{RemoteAddress, Visitor};
 use super::places::{Length, Places};
 use super::request::{Path, Query, Target};
 use super::response_body::ResponseBody;
 use super::settings::Settings;
 use super::system::{Documents, Metrics};
 use super::{body, dispatch, in_flight, negotiate, respond, system};
-use crate::authn::{Authenticator, User, impersonation};
+use crate::authn::{ANONYMOUS, Authenticator, User, impersonation};
 use crate::authz::{Attributes, Decision, Rights, forbidden};
 use crate::error::ApiError;
 use crate::kubelet::Kubelets;
@@ -223,6 +223,11 @@ impl ApiServer {
             Err(refused) => authenticator.ask(&parts.headers).await.ok_or(refused)?,
         };
         self.0.config.registry.label_used(authenticator.used_secrets()).await;
+        if let Some(visitor) = parts.extensions.get::<Visitor>()
+            && caller.name != ANONYMOUS
+        {
+            visitor.is_known();
+        }
         match Path::parse(parts.uri.path()) {
             Path::Other(segments) => {
                 let verb = parts.method.as_str().to_ascii_lowercase();

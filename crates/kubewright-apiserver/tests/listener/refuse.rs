@@ -3,15 +3,18 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures::future::try_join_all;
 use http::{HeaderValue, StatusCode};
 use http_body_util::BodyExt;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use kubewright_apiserver::http::authority::Authority;
 use kubewright_apiserver::http::listener::{Limits, Listener};
 use kubewright_world::World;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use super::client::get;
+use super::client::{Http2, get};
 use super::server::Server;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -195,6 +198,76 @@ async fn a_client_that_stops_reading_costs_little_and_is_dropped() {
     // Most of it is in the send buffer of the server's system, which takes 4 MiB at most.
     assert!(flooded < 8 << 20, "{flooded} bytes");
     is_well(&server).await;
+}
+
+/// A client on which streams have a window of `stream` bytes, and all of them together one of 64 KiB.
+async fn narrow_http2(server: &Server, stream: u32) -> Http2 {
+    let tls = server.tls("h2", None).await.unwrap();
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder.initial_stream_window_size(stream).initial_connection_window_size(64 << 10);
+    let (client, connection) = builder.handshake(TokioIo::new(tls)).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+#[tokio::test]
+async fn no_more_is_made_than_one_connection_has_room_for_whatever_the_number_of_its_streams() {
+    let server = Server::start().await;
+    let client = narrow_http2(&server, 0).await;
+    let flood = || client.clone().send_request(get("/flood"));
+    let floods = try_join_all((0..2000).map(|_| flood())).await.unwrap();
+    // By the time that the head of a response is there, its first piece was asked for.
+    let flooded = server.service.flooded.load(Ordering::Relaxed);
+    assert!((1..=1 << 20).contains(&flooded), "{flooded} bytes");
+    drop(floods);
+}
+
+#[tokio::test]
+async fn a_response_that_is_not_read_is_cut_off_and_the_connection_goes_on() {
+    let limits = Limits { unread: SOON, ..Limits::default() };
+    let mut server = Server::start_with(&World::real(), limits).await;
+    let (mut http1, mut http2) = (server.http1().await, narrow_http2(&server, 1 << 14).await);
+    let mut watch = http2.send_request(get("/watch")).await.unwrap();
+    let unread =
+        [http1.send_request(get("/flood")).await.unwrap(), http2.send_request(get("/flood")).await.unwrap()];
+    for _ in &unread {
+        let ended = tokio::time::timeout(SOON * 100, server.ended.recv()).await.expect("it is cut off");
+        assert_eq!(ended.unwrap(), "/flood");
+    }
+    for response in unread {
+        assert!(response.collect().await.is_err(), "it does not look like a complete one");
+    }
+    assert_eq!(watch.frame().await.unwrap().unwrap().into_data().unwrap(), "ADDED\n");
+    assert!(http2.send_request(get("/who")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_connection_of_http_2_on_which_nobody_is_known_ends_after_its_request() {
+    let server = Server::start().await;
+    let tls = server.tls("h2", None).await.unwrap();
+    let (mut client, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(tls)).await.unwrap();
+    let connection = tokio::spawn(connection);
+    assert_eq!(client.send_request(get("/stranger")).await.unwrap().status(), StatusCode::OK);
+    let ended = tokio::time::timeout(SOON * 100, connection).await.expect("it is ended");
+    ended.unwrap().expect("in good order");
+    drop(client);
+}
+
+#[tokio::test]
+async fn idle_strangers_make_room_and_who_waits_for_an_answer_stays() {
+    let limits = Limits { connections: 8, ..Limits::default() };
+    let server = Server::start_with(&World::real(), limits).await;
+    let mut known = server.http1().await;
+    let mut watch = known.send_request(get("/watch")).await.unwrap();
+    let mut strangers = Vec::new();
+    for _ in 0..20 {
+        strangers.push(TcpStream::connect(server.address).await.unwrap());
+        let mut asks = server.http1().await;
+        assert!(asks.send_request(get("/stranger")).await.is_ok());
+    }
+    is_well(&server).await;
+    is_cut_off(strangers.remove(0)).await;
+    assert_eq!(watch.frame().await.unwrap().unwrap().into_data().unwrap(), "ADDED\n");
 }
 
 #[tokio::test]

@@ -73,16 +73,16 @@ async fn a_panic_in_the_service_ends_at_most_its_own_connection() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_limit_wait_until_one_ends() {
+async fn connections_beyond_the_limit_wait_while_all_others_are_known_and_wait_for_answers() {
     let server = Server::start_with(&World::real(), Limits { connections: 1, ..Limits::default() }).await;
-    let mut first = server.http1().await;
-    assert!(first.send_request(get("/who")).await.is_ok());
+    let mut first = server.http2().await;
+    let watch = first.send_request(get("/watch")).await.unwrap();
     let mut second = std::pin::pin!(server.http1());
     tokio::select! {
         biased;
         _ = &mut second => panic!("it was not made to wait"),
         answer = first.send_request(get("/who")) => assert!(answer.is_ok()),
     }
-    drop(first);
-    assert!(second.await.send_request(get("/who")).await.is_ok());
+    drop(watch);
+    assert!(second.await.send_request(get("/who")).await.is_ok(), "who asks for nothing makes room");
 }

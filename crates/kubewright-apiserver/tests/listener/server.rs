@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use kubewright_apiserver::authn::PeerCertificate;
 use kubewright_apiserver::http::authority::Authority;
-use kubewright_apiserver::http::listener::{self, Limits, Listener, RemoteAddress};
+use kubewright_apiserver::http::listener::{self, Limits, Listener, RemoteAddress, Visitor};
 use kubewright_apiserver::http::tls;
 use kubewright_apiserver::trust::Bundle;
 use kubewright_world::World;
@@ -35,7 +35,7 @@ pub(crate) struct Server {
     pub(crate) ended: mpsc::UnboundedReceiver<String>,
 }
 
-/// A service with a path for each thing that a request can do.
+/// A service with a path for each thing that a request can do. It knows who asks, but for who asks for `/stranger`.
 #[derive(Clone)]
 pub(crate) struct Service {
     shutdown: CancellationToken,
@@ -105,6 +105,9 @@ impl tower::Service<Request<Incoming>> for Service {
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let service = self.clone();
+        if request.uri().path() != "/stranger" {
+            request.extensions().get::<Visitor>().unwrap().is_known();
+        }
         Box::pin(async move { Ok(Response::new(service.answer(&request).await)) })
     }
 }
@@ -113,7 +116,7 @@ impl Service {
     async fn answer(self, request: &Request<Incoming>) -> Body {
         let ending = Ending(request.uri().path().to_owned(), self.ended.clone());
         match request.uri().path() {
-            "/who" => text(format!("{:?} {}", request.version(), who(request))),
+            "/who" | "/stranger" => text(format!("{:?} {}", request.version(), who(request))),
             "/watch" => {
                 let lines = stream::once(async { Bytes::from("ADDED\n") });
                 let end = async move {
