@@ -118,6 +118,9 @@ fn patterns_that_an_expression_makes_itself_are_not_compiled_without_end() {
     assert!(answer(small).is_ok(), "{:?}", answer(small));
     let constant = "lists.range(1000).exists(x, 'a'.matches('^[a-z]{900}'))";
     assert!(answer(constant).is_ok(), "it is compiled once: {:?}", answer(constant));
+    let labels =
+        r"lists.range(100).all(i, 'a'.matches('^([a-z0-9]{0,61}[.])*[a-z0-9]{1,61}$' + (i < 0 ? 'x' : '')))";
+    assert!(answer(labels).is_ok(), "and so is what is made again and again: {:?}", answer(labels));
 }
 
 #[test]

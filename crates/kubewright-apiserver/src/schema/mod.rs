@@ -23,6 +23,7 @@ mod structural;
 mod validate;
 mod zeros;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -109,8 +110,13 @@ impl Schema {
     /// (`x-kubernetes-validations`), or for large patterns.
     #[must_use]
     pub fn asks_much(&self) -> bool {
+        /// What many patterns may take together before that is much.
+        const LARGE: usize = 1 << 20;
+        let sizes = Cell::new(0_usize);
         let large = |node: &Node| {
-            node.bounds.as_ref().and_then(|bounds| bounds.pattern.as_ref()).is_some_and(Pattern::is_large)
+            let pattern = node.bounds.as_ref().and_then(|bounds| bounds.pattern.as_ref());
+            sizes.set(sizes.get().saturating_add(pattern.map_or(0, Pattern::size)));
+            sizes.get() > LARGE || pattern.is_some_and(Pattern::is_large)
         };
         *self.asks_much.get_or_init(|| self.root.any(&|node| !node.rules.is_empty() || large(node)))
     }

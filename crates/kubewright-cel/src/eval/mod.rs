@@ -9,9 +9,12 @@ mod planner;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use regex::Regex;
+
 pub use self::pattern::pattern_size;
 pub(crate) use self::planner::plan;
 
+use self::pattern::Pattern;
 use self::plan::{Call, ListElement, MapEntry, Match, MatchKind, Node, StructField};
 use crate::bindings::Bindings;
 use crate::error::EvaluationError;
@@ -30,7 +33,8 @@ const COMPILED: usize = 16 << 20;
 
 /// Evaluates a program.
 pub(crate) fn evaluate<'a>(program: &Program, bindings: &Bindings<'a>, limit: u64) -> Evaluation<'a> {
-    let mut evaluator = Evaluator { bindings, locals: Vec::new(), cost: 0, lazy_cost: 0, compiled: 0, limit };
+    let (locals, patterns) = Default::default();
+    let mut evaluator = Evaluator { bindings, locals, cost: 0, lazy_cost: 0, patterns, compiled: 0, limit };
     let result = evaluator.evaluate(program.plan());
     let cost = evaluator.cost.saturating_add(evaluator.lazy_cost);
     Evaluation { result, cost, compiled: evaluator.compiled }
@@ -44,6 +48,8 @@ pub(super) struct Evaluator<'a, 'b> {
     cost: u64,
     /// What lazy variables cost; they have limits of their own.
     lazy_cost: u64,
+    /// The patterns that the expression has made itself: each is compiled once, in however many rounds it is made.
+    patterns: BTreeMap<Box<str>, Regex>,
     /// What was compiled so far.
     compiled: usize,
     limit: u64,
@@ -165,17 +171,42 @@ impl<'a> Evaluator<'a, '_> {
             return Err(error);
         }
         self.charge(call.cost.before(&args))?;
-        if let ("matches" | "find" | "findAll", [_, Value::String(pattern), ..]) =
-            (call.function.name, args.as_slice())
-        {
-            self.compiled = self.compiled.saturating_add(pattern_size(pattern).min(pattern::SIZE_LIMIT));
+        let result = match (call.function.name, args.as_slice()) {
+            ("matches", [Value::String(text), Value::String(pattern)]) => {
+                self.regex("", pattern)?.map(|regex| Value::Bool(regex.is_match(text)))
+            }
+            ("find", [Value::String(text), Value::String(pattern)]) => {
+                self.regex(library::ILLEGAL, pattern)?.map(|regex| library::find(regex, text))
+            }
+            ("findAll", [Value::String(text), Value::String(pattern), limit @ ..])
+                if matches!(limit, [] | [Value::Int(_)]) =>
+            {
+                let found = |regex: &Regex| library::find_all(regex, text, limit.first());
+                self.regex(library::ILLEGAL, pattern)?.map(found)
+            }
+            _ => library::dispatch(call.function, &call.candidates, &args),
+        };
+        self.charge(call.cost.after(&args, result.as_ref().ok()))?;
+        result.and_then(bounded)
+    }
+
+    /// A pattern that the expression has made, compiled; or why it is none, after `prefix`.
+    fn regex(
+        &mut self,
+        prefix: &str,
+        text: &str,
+    ) -> Result<Result<&Regex, EvaluationError>, EvaluationError> {
+        if !self.patterns.contains_key(text) {
+            self.compiled = self.compiled.saturating_add(pattern_size(text).min(pattern::SIZE_LIMIT));
             if self.compiled > COMPILED {
                 return Err(EvaluationError::CostLimitExceeded);
             }
+            match Pattern::new(text) {
+                Ok(made) => drop(self.patterns.insert(text.into(), made.regex)),
+                Err(why) => return Ok(Err(EvaluationError::new(format!("{prefix}{why}")))),
+            }
         }
-        let result = library::dispatch(call.function, &call.candidates, &args);
-        self.charge(call.cost.after(&args, result.as_ref().ok()))?;
-        result.and_then(bounded)
+        Ok(self.patterns.get(text).ok_or_else(EvaluationError::no_such_overload))
     }
 
     fn matches(&mut self, call: &Match) -> Outcome<'a> {

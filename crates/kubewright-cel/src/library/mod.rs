@@ -25,7 +25,7 @@ pub use self::named_formats::NamedFormat;
 pub use self::net::{Cidr, IpAddress};
 pub(crate) use self::numbers::show_double;
 pub use self::quantity::Quantity;
-pub(crate) use self::regex::{find, find_all};
+pub(crate) use self::regex::{ILLEGAL, find, find_all};
 pub use self::semver::Semver;
 pub use self::url::Url;
 

@@ -3,9 +3,10 @@
 mod go;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
 use go::Classes;
+use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 
 /// The most bytes that a compiled pattern may take.
@@ -15,19 +16,51 @@ const ALL_LIMIT: usize = 128 << 20;
 /// The sizes that a pattern is tried to be compiled in, the smallest first: what it takes is known by the one that it fits in.
 const SIZES: [usize; 6] = [32 << 10, 256 << 10, 1 << 20, 4 << 20, 12 << 20, SIZE_LIMIT];
 
+/// What a pattern is compiled to, once somebody needs it.
+type Expression = OnceLock<Option<Regex>>;
+
+/// The patterns that somebody has, by their texts. A schema may say the same one in thousands of places, and is read anew for
+/// each default: it is compiled, and kept, once.
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+
+#[derive(Default)]
+struct Known {
+    expressions: BTreeMap<Box<str>, Weak<Expression>>,
+    /// How many there may be before those are looked for that nobody has any more.
+    most: usize,
+}
+
+impl Known {
+    /// That of a text.
+    fn get(&mut self, text: &str) -> Arc<Expression> {
+        if let Some(known) = self.expressions.get(text).and_then(Weak::upgrade) {
+            return known;
+        }
+        if self.expressions.len() >= self.most {
+            const LEAST: usize = 256;
+            self.expressions.retain(|_, one| one.strong_count() > 0);
+            self.most = (2 * self.expressions.len()).max(LEAST);
+        }
+        let new = Arc::default();
+        self.expressions.insert(text.into(), Arc::downgrade(&new));
+        new
+    }
+}
+
 /// A pattern, compiled when a text is first held against it.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     /// As the author wrote it.
     pub text: Box<str>,
-    expression: Arc<OnceLock<Option<Regex>>>,
+    /// All patterns of one text have the same.
+    expression: Arc<Expression>,
 }
 
 impl Pattern {
     /// A pattern of a schema; whether it is one, [`Patterns`] says.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self { text: text.into(), expression: Arc::default() }
+        Self { text: text.into(), expression: KNOWN.lock().get(text) }
     }
 
     /// Whether the text has a match; nothing matches what is no pattern.
@@ -42,7 +75,13 @@ impl Pattern {
     #[must_use]
     pub fn is_large(&self) -> bool {
         const LARGE: usize = 64 * 1024;
-        kubewright_cel::pattern_size(&self.text) > LARGE
+        self.size() > LARGE
+    }
+
+    /// About how much work it is to compile it.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        kubewright_cel::pattern_size(&self.text)
     }
 }
 
@@ -54,7 +93,8 @@ fn compiled(expression: &str, size: usize) -> Option<Regex> {
 /// Go's `regexp` bounds each alone, with 128 MiB.
 #[derive(Debug)]
 pub(super) struct Patterns {
-    known: BTreeMap<String, Option<String>>,
+    /// Each with what is wrong with it. They are kept compiled, for who looks at defaults.
+    known: BTreeMap<String, (Pattern, Option<String>)>,
     classes: Classes,
     /// How many bytes they may still take.
     left: usize,
@@ -70,21 +110,22 @@ impl Patterns {
     /// What is wrong with a pattern, in the words of Go's compiler.
     pub(super) fn mistake(&mut self, text: &str) -> Option<&str> {
         if !self.known.contains_key(text) {
-            let mistake = self.look_at(text).err();
-            self.known.insert(text.to_owned(), mistake);
+            let pattern = Pattern::new(text);
+            let mistake = self.look_at(text).map(|found| drop(pattern.expression.set(Some(found)))).err();
+            self.known.insert(text.to_owned(), (pattern, mistake));
         }
-        self.known.get(text)?.as_deref()
+        self.known.get(text)?.1.as_deref()
     }
 
-    fn look_at(&mut self, text: &str) -> Result<(), String> {
+    fn look_at(&mut self, text: &str) -> Result<Regex, String> {
         let expression = go::translated(text, &mut self.classes)?;
         for size in SIZES {
             if size > self.left {
                 break;
             }
-            if compiled(&expression, size).is_some() {
+            if let Some(found) = compiled(&expression, size) {
                 self.left -= size;
-                return Ok(());
+                return Ok(found);
             }
         }
         // What was tried is not tried again and again.
@@ -179,12 +220,25 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_compiled_when_it_is_first_asked_and_once() {
-        let pattern = Pattern::new("^a{1,3}$");
-        let copy = pattern.clone();
-        assert!(pattern.expression.get().is_none());
-        assert!(copy.matches("aa") && !copy.matches("aaaa"));
-        assert!(pattern.expression.get().is_some());
+    fn a_pattern_is_compiled_when_it_is_first_asked_and_once_for_all_that_say_it() {
+        let (one, same, other) = ["^q{1,3}$", "^q{1,3}$", "^q{1,4}$"].map(Pattern::new).into();
+        assert!(one.expression.get().is_none());
+        assert!(same.matches("qq") && !same.matches("qqqq"));
+        assert!(one.expression.get().is_some() && other.expression.get().is_none());
+        let mut patterns = Patterns::default();
+        assert_eq!(patterns.mistake("^q{1,5}$"), None);
+        assert!(Pattern::new("^q{1,5}$").expression.get().is_some(), "who has looked at it has compiled it");
+    }
+
+    #[test]
+    fn patterns_that_nobody_has_are_forgotten() {
+        let mut known = Known::default();
+        let kept = known.get("kept");
+        for number in 0..10_000 {
+            known.get(&number.to_string());
+        }
+        assert!(known.expressions.len() < 1000, "{}", known.expressions.len());
+        assert!(Arc::ptr_eq(&kept, &known.get("kept")));
     }
 
     #[test]
