@@ -6,7 +6,7 @@ use http::{Method, Response, StatusCode};
 use http_body::Body;
 
 use super::body::{self, Decoded};
-use super::in_flight::{self, Place};
+use super::in_flight::{self, InFlight, Place};
 use super::length::{Extent, length};
 use super::negotiate::{BodyEncoding, Encoding, Offer, Shape, Wanted, media_type};
 use super::places::Length;
@@ -132,7 +132,12 @@ where
         wanted,
         place,
     };
-    server.places().run(request.length(), request.answer()).await?
+    let length = match request.length() {
+        Length::Moment => Length::Moment,
+        _ if InFlight::is_urgent(&request.user, &request.target) => Length::Urgent,
+        length => length,
+    };
+    server.places().run(length, request.answer()).await?
 }
 
 /// All that the work on a request is about.
@@ -307,7 +312,8 @@ impl Asked<'_> {
         let encoding = self.wanted.encoding;
         if encoding == Encoding::Json && !pieces.is_small() {
             return Ok(match self.wanted.shape {
-                Shape::Object => respond::pieces(pieces, encoding),
+                // Custom objects may have to be made anew.
+                Shape::Object if self.call.kind.custom.is_none() => respond::pieces(pieces, encoding),
                 _ => respond::rendered(pieces, encoding),
             });
         }

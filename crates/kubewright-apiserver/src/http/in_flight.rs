@@ -59,6 +59,16 @@ impl InFlight {
         }
     }
 
+    /// Whether a request waits for nobody else's.
+    pub(super) fn is_urgent(user: &User, target: &Target) -> bool {
+        user.is_in(SYSTEM_MASTERS) || is_vital(user, target)
+    }
+
+    /// Where a document about all kinds needs a place; `None` for who never waits for one.
+    pub(super) fn of_documents(&self, user: &User) -> Option<&Level> {
+        (!user.is_in(SYSTEM_MASTERS)).then_some(&self.reads)
+    }
+
     /// Where a request needs a place; `None` for who never waits for one.
     pub(super) fn level(&self, user: &User, verb: &str, target: &Target) -> Option<&Level> {
         let reads = matches!(verb, "get" | "list" | "watch" | "head");

@@ -31,7 +31,9 @@ pub(super) fn length(kind: &Kind, verb: &str, wanted: Wanted, extent: Extent) ->
     // Answers of other forms are made at once of the whole.
     let in_pieces = wanted.encoding == Encoding::Json;
     match verb {
-        "get" if extent.object < LARGE || in_pieces && wanted.shape == Shape::Object => Length::Moment,
+        "get" if extent.object < LARGE => Length::Moment,
+        // Its bytes are there; those of a custom object may have to be made anew.
+        "get" if in_pieces && wanted.shape == Shape::Object && kind.custom.is_none() => Length::Moment,
         "list" | "watch" if extent.query >= LONG_QUERY => Length::Long,
         "list" if !in_pieces && extent.objects > 1 => Length::Long,
         "list" | "watch" if extent.objects < MANY => Length::Moment,

@@ -3,8 +3,8 @@
 //! A future that computes for seconds keeps the thread that polls it. Were that one of those that serve sockets, nobody's
 //! requests would be read meanwhile, and no time-out could end it. So such work is a task of its own. It waits for a place, and
 //! each of its turns leaves the thread's other tasks to another thread (`tokio::task::block_in_place`). Whoever waits for it stays
-//! where sockets are served: a time-out is answered when it is due, and the work ends at its next turn. There are two kinds of
-//! places, so that what is short never waits for what is long.
+//! where sockets are served: a time-out is answered when it is due, and the work ends at its next turn. What is short has places of
+//! its own, so that it never waits for what is long, and so has what must not wait for others.
 //!
 //! A runtime of one thread (a simulation, a server whose time is in somebody's hand, one with a seed) has no other thread: there
 //! everything is computed where it is asked for, in one order, and nothing of what happens is decided by threads.
@@ -21,6 +21,7 @@ use tokio::task::block_in_place;
 use tokio_util::sync::PollSemaphore;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::response_body::CutOff;
 use crate::error::ApiError;
 
 /// How long a piece of work may take.
@@ -32,6 +33,8 @@ pub(super) enum Length {
     Short,
     /// What a client decides: the work on a large body or object, or on all of a collection at once.
     Long,
+    /// However long it is, it waits for nobody else's: an administrator's, and what is vital (`in_flight`).
+    Urgent,
 }
 
 /// The places for work that may take long.
@@ -39,6 +42,7 @@ pub(super) enum Length {
 pub(super) struct Places {
     short: Arc<Semaphore>,
     long: Arc<Semaphore>,
+    urgent: Arc<Semaphore>,
     any: bool,
 }
 
@@ -46,7 +50,7 @@ impl Places {
     /// So many for short and so many for long work; with 0 everything is computed where it is asked for.
     pub(super) fn new(most: usize) -> Self {
         let places = || Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
-        Self { short: places(), long: places(), any: most > 0 }
+        Self { short: places(), long: places(), urgent: places(), any: most > 0 }
     }
 
     /// The places for work of that length, where it is not to be done on the spot.
@@ -55,6 +59,7 @@ impl Places {
             Length::Moment => return None,
             Length::Short => &self.short,
             Length::Long => &self.long,
+            Length::Urgent => &self.urgent,
         };
         let has_threads = || Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
         (self.any && has_threads()).then(|| PollSemaphore::new(Arc::clone(places)))
@@ -82,8 +87,12 @@ impl Places {
         }
     }
 
-    /// The pieces of an answer, each made in a place for short work: one is ready before it is asked for.
-    pub(super) fn pieces<I>(&self, mut pieces: I) -> Result<impl Stream<Item = I::Item> + Send + use<I>, I>
+    /// The pieces of an answer, each made in a place for short work: one is ready before it is asked for. The stream ends with an
+    /// error when the making does not come to its end.
+    pub(super) fn pieces<I>(
+        &self,
+        mut pieces: I,
+    ) -> Result<impl Stream<Item = Result<I::Item, CutOff>> + Send + use<I>, I>
     where
         I: Iterator<Item: Send> + Send + 'static,
     {
@@ -92,12 +101,25 @@ impl Places {
         tokio::spawn(async move {
             while let Ok(room) = sender.reserve().await {
                 let place = std::future::poll_fn(|context| places.poll_acquire(context)).await;
-                let Some(piece) = block_in_place(|| pieces.next()) else { return };
+                let piece = block_in_place(|| pieces.next());
                 drop(place);
+                let is_end = piece.is_none();
                 room.send(piece);
+                if is_end {
+                    return;
+                }
             }
         });
-        Ok(futures::stream::poll_fn(move |context| receiver.poll_recv(context)))
+        let mut ended = false;
+        Ok(futures::stream::poll_fn(move |context| {
+            if ended {
+                return Poll::Ready(None);
+            }
+            let piece = ready!(receiver.poll_recv(context));
+            ended = !matches!(piece, Some(Some(_)));
+            // Who makes it says when there is no more; that nobody says so any more is no end.
+            Poll::Ready(piece.map_or(Some(Err(CutOff)), |piece| piece.map(Ok)))
+        }))
     }
 }
 

@@ -38,6 +38,8 @@ enum Form {
     /// Pieces that are work to make.
     Rendered(Box<dyn Iterator<Item = Bytes> + Send>),
     Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    /// Pieces that are made elsewhere.
+    Placed(Pin<Box<dyn Stream<Item = Result<Bytes, CutOff>> + Send>>),
     Zipped(Box<Zipped>),
 }
 
@@ -89,7 +91,9 @@ impl ResponseBody {
     pub(super) fn length(&self) -> Option<usize> {
         match &self.form {
             Form::Whole(bytes) => Some(bytes.len()),
-            Form::Pieces(..) | Form::Rendered(_) | Form::Stream(_) | Form::Zipped(_) => None,
+            Form::Pieces(..) | Form::Rendered(_) | Form::Stream(_) | Form::Placed(_) | Form::Zipped(_) => {
+                None
+            }
         }
     }
 
@@ -97,7 +101,7 @@ impl ResponseBody {
     /// stays as it is: what it waits for would wait for more.
     pub(super) fn zipped(self) -> Self {
         let pieces: Box<dyn Iterator<Item = Bytes> + Send> = match self.form {
-            Form::Whole(bytes) => Box::new(std::iter::once(bytes)),
+            Form::Whole(mut bytes) => Box::new(std::iter::from_fn(move || slice(&mut bytes))),
             Form::Pieces(pieces, _) | Form::Rendered(pieces) => pieces,
             form => return Self { form, ..self },
         };
@@ -113,17 +117,23 @@ impl ResponseBody {
     pub(super) fn placed(self, places: &Places) -> Self {
         let form = match self.form {
             Form::Rendered(pieces) => match places.pieces(pieces) {
-                Ok(stream) => Form::Stream(Box::pin(stream)),
+                Ok(stream) => Form::Placed(Box::pin(stream)),
                 Err(pieces) => Form::Rendered(pieces),
             },
             Form::Zipped(zipped) => match places.pieces(zipped) {
-                Ok(stream) => Form::Stream(Box::pin(stream)),
+                Ok(stream) => Form::Placed(Box::pin(stream)),
                 Err(zipped) => Form::Zipped(zipped),
             },
             form => form,
         };
         Self { form, ..self }
     }
+}
+
+/// Takes as much of what is left as is sent, or compressed, at once: between two the time of an answer is looked at.
+fn slice(bytes: &mut Bytes) -> Option<Bytes> {
+    const MOST: usize = 64 * 1024;
+    (!bytes.is_empty()).then(|| bytes.split_to(bytes.len().min(MOST)))
 }
 
 impl From<Form> for ResponseBody {
@@ -166,7 +176,7 @@ impl Body for ResponseBody {
             return Poll::Ready(Some(Err(CutOff)));
         }
         let next = match &mut self.form {
-            Form::Whole(bytes) => Poll::Ready(Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty())),
+            Form::Whole(bytes) => Poll::Ready(slice(bytes)),
             Form::Pieces(pieces, given) => {
                 *given = !*given;
                 if *given {
@@ -178,6 +188,12 @@ impl Body for ResponseBody {
             }
             Form::Rendered(pieces) => Poll::Ready(pieces.next()),
             Form::Stream(stream) => stream.as_mut().poll_next(context),
+            Form::Placed(pieces) => {
+                return pieces
+                    .as_mut()
+                    .poll_next(context)
+                    .map(|piece| piece.map(|piece| piece.map(Frame::data)));
+            }
             Form::Zipped(zipped) => Poll::Ready(zipped.next()),
         };
         next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))

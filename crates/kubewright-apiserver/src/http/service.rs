@@ -226,22 +226,25 @@ impl ApiServer {
         if let Some(visitor) = parts.extensions.get::<Visitor>()
             && caller.name != ANONYMOUS
         {
-            visitor.is_known();
+            visitor.identified();
         }
         match Path::parse(parts.uri.path()) {
             Path::Other(segments) => {
                 let verb = parts.method.as_str().to_ascii_lowercase();
                 let what = Attributes { verb: &verb, path: Some(parts.uri.path()), ..Attributes::default() };
-                self.authorize(&snapshot, caller, &parts, &what).await?;
+                let user = self.authorize(&snapshot, caller, &parts, &what).await?;
                 self.0.metrics.answered("system");
                 // Documents tell of all kinds.
                 let length = match segments.first().map(String::as_str) {
-                    Some("api" | "apis" | "openapi") => Length::Short,
+                    Some("api" | "apis") => Length::Short,
+                    Some("openapi") => Length::Long,
                     _ => Length::Moment,
                 };
+                let level = self.in_flight().of_documents(&user).filter(|_| length != Length::Moment);
+                let place = level.map(|level| level.enter(&user)).transpose()?;
                 let server = self.clone();
                 let answer = async move { system::answer(&server, &parts, &query, &segments) };
-                Ok(self.places().run(length, answer).await??)
+                Ok(self.places().run(length, answer).await??.map(|body| body.holding(place)))
             }
             Path::Resource(target) => {
                 let verb = target.verb(&parts.method, &query);

@@ -65,7 +65,7 @@ enum Standing {
 
 impl Visitor {
     /// The service knows who the client is.
-    pub fn is_known(&self) {
+    pub fn identified(&self) {
         self.0.is_known.store(true, Ordering::Relaxed);
     }
 
@@ -196,8 +196,8 @@ mod tests {
         let stays: [Stay; 6] = std::array::from_fn(|_| visitors.come().expect("there is room"));
         let [busy, idle, busy_stranger, first, second, third] = &stays;
         let _requests = [busy.0.asks(), busy_stranger.0.asks()];
-        busy.0.is_known();
-        idle.0.is_known();
+        busy.0.identified();
+        idle.0.identified();
         drop(first.0.asks());
         for goes in [second, third, first, busy_stranger, idle] {
             assert!(!goes.0.0.ended.is_cancelled());
@@ -211,7 +211,7 @@ mod tests {
     async fn where_all_may_stay_who_comes_waits_until_one_can_go() {
         let visitors = Visitors::new(1);
         let first = visitors.come().expect("there is room");
-        first.0.is_known();
+        first.0.identified();
         let request = first.0.asks();
         assert!(visitors.come().is_none());
         drop(request);

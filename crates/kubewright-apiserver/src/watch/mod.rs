@@ -151,6 +151,10 @@ impl Watch {
             tokio::task::yield_now().await;
         }
         self.has_begun = true;
+        // The server's end comes before what there is to tell, but for an error that ends the stream.
+        if self.cursor.is_some() && self.ended.is_cancelled() {
+            return None;
+        }
         loop {
             self.tell_initial_events();
             // What comes later is told after all that was there.

@@ -121,7 +121,7 @@ impl Held {
             "metadata": {"name": "held"}, "data": {"large": "x".repeat(100_000)},
         });
         let write = send(&server, &format!("POST {MAPS}{query}"), &object.to_string()).await;
-        latch.arrived.notified().await;
+        tokio::time::timeout(Latch::LONGEST, latch.arrived.notified()).await.expect("it is begun");
         Self { server, latch, write }
     }
 }
@@ -163,7 +163,7 @@ async fn who_computes_for_long_keeps_nobody_else_from_being_answered() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_request_whose_time_is_over_is_answered_though_its_work_does_not_yield() {
-    let Held { latch, write, .. } = Held::start("?timeout=1ms").await;
+    let Held { latch, write, .. } = Held::start("?timeout=2s").await;
     let answer = write.await.expect("it is read");
     assert!(answer.starts_with("HTTP/1.1 504"), "{answer}");
     assert!(answer.contains("Timeout: request did not complete within the allotted timeout"), "{answer}");

@@ -106,7 +106,7 @@ impl tower::Service<Request<Incoming>> for Service {
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let service = self.clone();
         if request.uri().path() != "/stranger" {
-            request.extensions().get::<Visitor>().unwrap().is_known();
+            request.extensions().get::<Visitor>().unwrap().identified();
         }
         Box::pin(async move { Ok(Response::new(service.answer(&request).await)) })
     }

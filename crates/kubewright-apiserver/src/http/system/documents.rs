@@ -80,32 +80,34 @@ struct Kept {
 impl Documents {
     /// Aggregated discovery of the core group, or of all others.
     pub(super) fn aggregated(&self, kinds: &Arc<Kinds>, core: bool, version: DiscoveryVersion) -> Tagged {
-        let mut kept = self.0.lock();
-        let kept = Kept::of(kinds, &mut kept);
-        if let Some((_, found)) = kept.aggregated.iter().find(|(of, _)| *of == (core, version)) {
-            return found.clone();
-        }
-        let text = discovery::aggregated(kinds, core, version.name()).to_string();
-        let made = Tagged { tag: tag(&text), bytes: text.into() };
-        kept.aggregated.push(((core, version), made.clone()));
-        made
+        let known = Kept::of(kinds, &mut self.0.lock()).aggregated(core, version);
+        known.unwrap_or_else(|| {
+            // Nobody waits for it meanwhile; two may make the same.
+            let text = discovery::aggregated(kinds, core, version.name()).to_string();
+            let made = Tagged { tag: tag(&text), bytes: text.into() };
+            if let Some(kept) = Kept::still_of(kinds, &mut self.0.lock())
+                && kept.aggregated(core, version).is_none()
+            {
+                kept.aggregated.push(((core, version), made.clone()));
+            }
+            made
+        })
     }
 
     /// OpenAPI v2. The tag is that of the JSON in both forms.
     fn swagger(&self, kinds: &Arc<Kinds>, form: Form) -> Tagged {
-        let mut kept = self.0.lock();
-        let kept = Kept::of(kinds, &mut kept);
-        if let Some((_, found)) = kept.swagger.iter().find(|(of, _)| *of == form) {
-            return found.clone();
-        }
-        let document = openapi::swagger(kinds);
-        let tag = match kept.swagger.first() {
-            Some((_, other)) => other.tag.clone(),
-            None => tag(&document.to_string()),
-        };
-        let made = Tagged { bytes: form.write(&document), tag };
-        kept.swagger.push((form, made.clone()));
-        made
+        let known = Kept::of(kinds, &mut self.0.lock()).swagger(form);
+        known.unwrap_or_else(|| {
+            // As above.
+            let document = openapi::swagger(kinds);
+            let made = Tagged { bytes: form.write(&document), tag: tag(&document.to_string()) };
+            if let Some(kept) = Kept::still_of(kinds, &mut self.0.lock())
+                && kept.swagger(form).is_none()
+            {
+                kept.swagger.push((form, made.clone()));
+            }
+            made
+        })
     }
 }
 
@@ -115,6 +117,20 @@ impl Kept {
         let same = kept.take().filter(|kept| Arc::ptr_eq(&kept.kinds, kinds));
         let none = || Self { kinds: Arc::clone(kinds), aggregated: Vec::new(), swagger: Vec::new() };
         kept.insert(same.unwrap_or_else(none))
+    }
+
+    /// What is kept for these kinds, unless there are others by now.
+    fn still_of<'a>(kinds: &Arc<Kinds>, kept: &'a mut Option<Self>) -> Option<&'a mut Self> {
+        kept.as_mut().filter(|kept| Arc::ptr_eq(&kept.kinds, kinds))
+    }
+
+    fn aggregated(&self, core: bool, version: DiscoveryVersion) -> Option<Tagged> {
+        let found = self.aggregated.iter().find(|(of, _)| *of == (core, version));
+        found.map(|(_, found)| found.clone())
+    }
+
+    fn swagger(&self, form: Form) -> Option<Tagged> {
+        self.swagger.iter().find(|(of, _)| *of == form).map(|(_, found)| found.clone())
     }
 }
 
