@@ -215,11 +215,10 @@ fn lists(list: &List<'_>, old: &[Value], new: &[Value], below: &mut Difference) 
     if list.kind == ListKind::Set && old == new {
         return Ok(());
     }
-    if item::stand_alike(list, old, new) {
-        // As most lists do: no step has to be made of an item that is as it was.
-        let mut pairs = old.iter().zip(new);
-        return pairs.try_for_each(|(old, new)| {
-            below.descend(|| item::element(list, new), list.items, Some(old), Some(new))
+    if let Some(places) = item::places_alike(list, old, new) {
+        // As most lists do: no step has to be made of an item that is as it was. In order, as below.
+        return places.into_iter().try_for_each(|at| {
+            below.descend(|| item::element(list, &new[at]), list.items, Some(&old[at]), Some(&new[at]))
         });
     }
     let olds = item::by_element(list, old)?;

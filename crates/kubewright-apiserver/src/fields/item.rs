@@ -58,20 +58,24 @@ fn keyed(list: &List<'_>, keys: Keys<'_>, item: &Value) -> Result<Element, Strin
     Ok(Element::Key(found.into()))
 }
 
-/// Whether all items of two lists have steps, no two the same, and stand in the same order.
-pub(super) fn stand_alike(list: &List<'_>, one: &[Value], other: &[Value]) -> bool {
-    let ListKind::Map(keys) = list.kind else { return false };
+/// Where the items of two lists stand, in the order of their steps; `None` unless all have steps, no two the same, and they
+/// stand in the same places in both.
+pub(super) fn places_alike(list: &List<'_>, one: &[Value], other: &[Value]) -> Option<Vec<usize>> {
+    let ListKind::Map(keys) = list.kind else { return None };
+    let mut names: Vec<&str> = keys.names().collect();
+    names.sort_unstable();
     let order = |one: &Value, other: &Value| {
-        let parts = keys.names().map(|name| compare(&one[name], &other[name]));
+        let parts = names.iter().map(|name| compare(&one[*name], &other[*name]));
         parts.fold(Ordering::Equal, Ordering::then)
     };
-    let has_all = |item: &Value| keys.names().all(|name| item.get(name).is_some());
-    let mut sorted: Vec<&Value> = one.iter().collect();
-    sorted.sort_by(|one, other| order(one, other));
-    one.len() == other.len()
+    let has_all = |item: &Value| names.iter().all(|name| item.get(name).is_some());
+    let alike = one.len() == other.len()
         && one.iter().chain(other).all(has_all)
-        && one.iter().zip(other).all(|(one, other)| order(one, other).is_eq())
-        && sorted.windows(2).all(|pair| order(pair[0], pair[1]).is_ne())
+        && one.iter().zip(other).all(|(one, other)| order(one, other).is_eq());
+    let mut places: Vec<usize> = (0..one.len()).filter(|_| alike).collect();
+    places.sort_by(|at, next| order(&one[*at], &one[*next]));
+    let differ = places.windows(2).all(|pair| order(&one[pair[0]], &one[pair[1]]).is_ne());
+    (alike && differ).then_some(places)
 }
 
 /// The items of a list by their steps; items that share a step stand together, in their order.

@@ -50,9 +50,12 @@ impl FailOpen {
             tally.told = now;
             return Some(std::mem::take(&mut tally.untold));
         }
-        if known.len() < MOST {
-            known.insert(passed, Tally { total: 1, told: now, untold: 0 });
+        if known.len() >= MOST
+            && let Some(oldest) = known.iter().min_by_key(|(_, tally)| tally.told).map(|(one, _)| one.clone())
+        {
+            known.remove(&oldest);
         }
+        known.insert(passed, Tally { total: 1, told: now, untold: 0 });
         Some(1)
     }
 

@@ -204,6 +204,9 @@ fn check_huge_pages(resource: &str, at: &At<'_>, errors: &mut Errors) {
 }
 
 fn check_claims(list: &At<'_>, known: &[&str], errors: &mut Errors) {
+    /// So many errors name all claims that there are: each of them may be long, and there may be many.
+    const NAMED: usize = 10;
+    let mut unknown = 0;
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let known_names: BTreeSet<&str> = known.iter().copied().collect();
     for claim in list.items() {
@@ -226,9 +229,12 @@ fn check_claims(list: &At<'_>, known: &[&str], errors: &mut Errors) {
         if !known_names.contains(name) {
             let which = if known.is_empty() {
                 " which is empty".to_owned()
-            } else {
+            } else if unknown < NAMED {
                 format!(": {}", known.join(", "))
+            } else {
+                String::new()
             };
+            unknown += 1;
             errors.push(crate::field::FieldError {
                 field: claim.path.clone(),
                 problem: crate::field::Problem::NotFound(name.into()),

@@ -246,8 +246,8 @@ fn elements_of_a_map(schema: &Value, keys: &[String], path: &Path<'_>, errors: &
         return;
     }
     // Each error quotes all keys: so many errors are told at most.
-    const TOLD: usize = 100;
-    let most = errors.len() + TOLD;
+    const QUOTED: usize = 10_000;
+    let most = errors.len() + (QUOTED / keys.len().max(1)).clamp(1, 100);
     let mut before = BTreeSet::new();
     for key in keys {
         if errors.len() >= most {
