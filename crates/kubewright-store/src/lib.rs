@@ -77,7 +77,7 @@ pub trait Store<T>: Send + Sync + 'static {
     /// # Errors
     /// [`Conflict`] with what is there, when that is not what was expected; then nothing has changed. [`NoRoom`] when what
     /// the backend keeps it on is full: nothing has changed, and a later commit may find room. [`Unavailable`] from a
-    /// backend that has failed; what it says again from [`Self::health`] is for ever.
+    /// backend that has failed: whether the commit has happened is not known. [`Self::health`] says whether later ones may.
     fn commit(&self, collection: &Name, key: &Name, expect: Expect, change: Change<T>) -> Commit<'_, T>;
 
     /// Everything, as of now. Takes no lock and copies nothing.

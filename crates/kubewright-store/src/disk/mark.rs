@@ -10,6 +10,7 @@ use std::io::{self, Read};
 use super::error::OpenError;
 use super::folder::{Folder, Overwrite};
 use super::frame::{self, Frames};
+use super::writer::is_full;
 use crate::Revision;
 
 /// Its file.
@@ -18,15 +19,21 @@ pub(crate) const MARK: &str = "acknowledged";
 const MAGIC: &[u8; 16] = b"kubewright mark\n";
 const LENGTH: usize = MAGIC.len() + frame::HEAD + 8;
 
-/// The mark of an open store.
-pub(crate) struct Mark(Box<dyn Overwrite>);
+/// The mark of an open store; there is none where there was no room for it.
+pub(crate) struct Mark(Option<Box<dyn Overwrite>>);
 
 impl Mark {
-    /// Sets it for the first time in this process.
+    /// Sets it for the first time in this process. A full disk does not keep a store from being read: then the mark stays as it
+    /// is, or there is none until the store is opened again.
     pub(crate) fn begin(folder: &dyn Folder, revision: Revision) -> io::Result<Self> {
-        let mut mark = Self(folder.mark(MARK)?);
-        mark.set(revision)?;
-        Ok(mark)
+        let mut mark = match folder.mark(MARK) {
+            Err(error) if is_full(&error) => return Ok(Self(None)),
+            made => Self(Some(made?)),
+        };
+        match mark.set(revision) {
+            Err(error) if !is_full(&error) => Err(error),
+            _ => Ok(mark),
+        }
     }
 
     /// All commits up to `revision` are on the disk.
@@ -34,7 +41,7 @@ impl Mark {
         let mut text = Vec::with_capacity(LENGTH);
         text.extend_from_slice(MAGIC);
         frame::write(&mut text, |out| out.extend_from_slice(&revision.0.to_le_bytes()));
-        self.0.overwrite(&text)
+        self.0.as_mut().map_or(Ok(()), |file| file.overwrite(&text))
     }
 }
 

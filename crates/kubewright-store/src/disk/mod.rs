@@ -32,7 +32,8 @@
 //! was not certain, the log before may go on beside it: it has no commits then, and is passed over.
 //!
 //! There is no reserve of space for deletions: they make room only when a checkpoint is written, which needs more. Every
-//! other error of the disk (`EIO`) ends the writes until the store is opened again.
+//! other error of the disk (`EIO`) when a log is written ends the writes until the store is opened again; one of a checkpoint
+//! is told, and it is tried again.
 //!
 //! # Files
 //!

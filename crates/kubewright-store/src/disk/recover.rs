@@ -109,6 +109,8 @@ where
         File::Log(at) | File::Checkpoint(at) => at < newest.unwrap_or_default(),
         File::Unfinished(_) | File::NotBegun(_) => true,
     };
+    // A file may have been given its name just before the process ended: nothing relies on it before the disk knows.
+    folder.sync().map_err(io(""))?;
     checkpoint::remove(folder, useless).map_err(io(""))?;
     let log = match end {
         Some(End { base, length, torn }) => {

@@ -242,7 +242,7 @@ impl<T: Send + Sync + 'static> Writer<T> {
 
 /// Whether an error says that there is no room, and nothing else: what was synced before is sound, and what comes is
 /// written to another file.
-fn is_full(error: &io::Error) -> bool {
+pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 

@@ -334,3 +334,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_store_without_a_mark_can_be_read_while_the_disk_is_full() {
+    let sim = Sim::default();
+    let story = story(5);
+    let store = open(&sim, LONG).expect("new");
+    for step in &story {
+        wait(take(&store, step)).expect("no conflict");
+    }
+    drop(store);
+    sim.remove(MARK).expect("it was there");
+    sim.fails(|does, _, _| (does == Does::Mark).then_some(ErrorKind::StorageFull));
+    let store = open(&sim, LONG).expect("all is there");
+    assert_eq!(store.revision(), Revision(5));
+    check(&store, &story);
+}
