@@ -83,7 +83,7 @@ pub(crate) struct Written {
 impl Written {
     /// Removes the file, unless it is another one by now.
     pub(crate) fn remove(self) {
-        if is_at(&self.file, &self.path) {
+        if is_same(&self.file, fs::symlink_metadata(&self.path)) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -164,8 +164,9 @@ fn put(temporary: &Path, path: &Path) -> Result<(), Why> {
             Err(Why::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
                 match fs::hard_link(temporary, path) {
                     Ok(()) => return Ok(()),
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                    // A file system without links.
+                    // Somebody was faster; unless what is there is a link to nothing.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !is_link(path) => continue,
+                    // A file system without links, too.
                     Err(_) => return fs::rename(temporary, path).map_err(Why::Io),
                 }
             }
@@ -175,10 +176,15 @@ fn put(temporary: &Path, path: &Path) -> Result<(), Why> {
         if matches!(older.try_lock(), Err(TryLockError::WouldBlock)) {
             return Err(Why::InUse(server(&older)));
         }
-        if is_at(&older, path) {
+        // A link is followed, as it was when the older one was opened.
+        if is_same(&older, fs::metadata(path)) {
             return fs::rename(temporary, path).map_err(Why::Io);
         }
     }
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink())
 }
 
 fn open(path: &Path) -> Result<File, Why> {
@@ -201,10 +207,10 @@ fn server(mut file: &File) -> String {
     read.ok().and(found).map_or_else(String::new, |server| format!(" at {server}"))
 }
 
-/// Whether this is the file at `path`.
-fn is_at(file: &File, path: &Path) -> bool {
+/// Whether this is the file that was looked at.
+fn is_same(file: &File, other: io::Result<fs::Metadata>) -> bool {
     let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-    match (file.metadata(), fs::symlink_metadata(path)) {
+    match (file.metadata(), other) {
         (Ok(one), Ok(other)) => identity(one) == identity(other),
         _ => false,
     }
@@ -334,6 +340,23 @@ mod tests {
         place(&path).check_free().expect("it has ended");
         other.write(place(&path)).expect("written").remove();
         assert!(!path.exists(), "it is removed at its end");
+    }
+
+    #[test]
+    fn a_link_is_replaced_wherever_it_leads() {
+        let folder = Folder::new("kubeconfig-link");
+        let (path, elsewhere) = (folder.0.join("config"), folder.0.join("elsewhere"));
+        for is_there in [false, true] {
+            if is_there {
+                drop(access().write(place(&elsewhere)).expect("written"));
+            }
+            std::os::unix::fs::symlink(&elsewhere, &path).expect("a link");
+            let written = access().write(place(&path)).expect("written");
+            assert!(!is_link(&path), "it is a file of its own");
+            written.remove();
+            assert!(!path.exists());
+            assert_eq!(elsewhere.exists(), is_there);
+        }
     }
 
     #[test]
