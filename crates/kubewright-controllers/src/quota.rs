@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, ResourceQuota, Service};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, PodSpec, ResourceQuota, Service};
 use kube::Api;
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
@@ -78,7 +78,9 @@ fn frees<K>(event: &Event<'_, K>, changed: impl Fn(&K, &K) -> bool) -> bool {
 }
 
 fn pod_frees(old: &Pod, new: &Pod) -> bool {
-    pod::is_finished(old) != pod::is_finished(new) || old.spec != new.spec
+    // That it gets a node frees nothing.
+    let wanted = |pod: &Pod| pod.spec.clone().map(|spec| PodSpec { node_name: None, ..spec });
+    pod::is_finished(old) != pod::is_finished(new) || old.spec != new.spec && wanted(old) != wanted(new)
 }
 
 fn keys_in(quotas: &Quotas, namespace: Option<&String>) -> Vec<Key> {
@@ -94,9 +96,18 @@ struct Counter {
 }
 
 struct Followed {
-    served: ApiResource,
+    counted: Counted,
     /// It watches as long as it is kept.
-    _informer: Informer<Meta>,
+    _informer: Option<Informer<Meta>>,
+}
+
+/// Where the objects of a resource are.
+#[derive(Clone)]
+enum Counted {
+    /// In namespaces, listed like this.
+    InNamespaces(ApiResource),
+    /// Not in namespaces: no namespace has any.
+    Elsewhere,
 }
 
 impl Reconciler for Counter {
@@ -168,7 +179,11 @@ impl Counter {
         namespace: &str,
     ) -> Result<Option<usize>, Error> {
         // What goes from here on is told of, and counted again.
-        let Some(served) = self.follow(ctx, resource).await? else { return Ok(None) };
+        let served = match self.follow(ctx, resource).await? {
+            None => return Ok(None),
+            Some(Counted::Elsewhere) => return Ok(Some(0)),
+            Some(Counted::InNamespaces(served)) => served,
+        };
         let found = objects(ctx, &served, namespace).list_metadata(&ListParams::default()).await;
         match found.map_err(Error::from) {
             Ok(found) => Ok(Some(found.items.len())),
@@ -182,12 +197,17 @@ impl Counter {
     }
 
     /// Counts again from now on when an object of a resource goes; the resource as it is served, `None` while nobody does.
-    async fn follow(&self, ctx: &Context, resource: &GroupResource) -> Result<Option<ApiResource>, Error> {
+    async fn follow(&self, ctx: &Context, resource: &GroupResource) -> Result<Option<Counted>, Error> {
         if let Some(known) = self.followed.lock().get(resource) {
-            return Ok(Some(known.served.clone()));
+            return Ok(Some(known.counted.clone()));
         }
         let catalog = Catalog::fetch(ctx.client()).await?;
         let Some(served) = catalog.find_plural(&resource.0, &resource.1) else { return Ok(None) };
+        if !served.namespaced {
+            let followed = Followed { counted: Counted::Elsewhere, _informer: None };
+            self.followed.lock().insert(resource.clone(), followed);
+            return Ok(Some(Counted::Elsewhere));
+        }
         let served = served.resource.clone();
         let informer = ctx.cache().watch::<Meta>(&served);
         let (quotas, keys) = (Arc::clone(&self.quotas), self.keys.clone());
@@ -201,9 +221,10 @@ impl Counter {
         });
         // Who has not seen an object cannot tell that it goes.
         informer.synced().await;
-        let followed = Followed { served: served.clone(), _informer: informer };
+        let counted = Counted::InNamespaces(served);
+        let followed = Followed { counted: counted.clone(), _informer: Some(informer) };
         self.followed.lock().insert(resource.clone(), followed);
-        Ok(Some(served))
+        Ok(Some(counted))
     }
 }
 
