@@ -99,14 +99,16 @@ impl Cluster {
         let start = Instant::now();
         // Since when nothing has gone wrong: what failed before says nothing yet.
         let mut calm = start;
-        let mut seen = self.last_work();
+        let (mut seen, mut was_disturbed) = (self.last_work(), self.is_disturbed());
         loop {
             tokio::time::sleep(QUIET).await;
             let now = self.last_work();
             let is_disturbed = self.is_disturbed();
-            if is_disturbed {
+            // What has ended since the last look has had its last effect since then.
+            if is_disturbed || was_disturbed {
                 calm = Instant::now();
             }
+            was_disturbed = is_disturbed;
             let is_at_rest = now == seen && self.is_at_rest();
             if is_at_rest && (is_disturbed || !self.has_to_try_again(calm)) {
                 return self.failing_since(calm);

@@ -1,7 +1,8 @@
 //! Lists that an operator shares with others: there its elements are wanted, and those of others stay.
 //!
 //! They are those of a Pod and of a ServiceAccount. Admission extends a Pod (the volume and mount of its account's token,
-//! tolerations for nodes that are away, sidecars), and no update takes an element from it again; tokens and credentials of
+//! tolerations for nodes that are away, sidecars), and no update takes an element from these lists again (from those that one
+//! may, as `schedulingGates`, what is not wanted goes); tokens and credentials of
 //! registries come to a ServiceAccount the same way. In any other list what is not wanted any more has to go, which only
 //! the whole list says: what was wanted before is not remembered.
 
@@ -48,7 +49,6 @@ const POD_SPEC: Fields = &[
     ("imagePullSecrets", NAMED),
     ("initContainers", Shared::List(NAME, CONTAINER)),
     ("resourceClaims", NAMED),
-    ("schedulingGates", NAMED),
     ("tolerations", Shared::List(TOLERATION, &[])),
     ("topologySpreadConstraints", Shared::List(SPREAD, &[])),
     ("volumes", NAMED),
@@ -259,7 +259,9 @@ mod tests {
             });
             lists.collect()
         };
-        assert_eq!(table(POD_SPEC, &["tolerations"]), lists_of("PodSpec"));
+        let mut of_pods = lists_of("PodSpec");
+        assert!(of_pods.remove("schedulingGates").is_some(), "a gate is lifted by not wanting it");
+        assert_eq!(table(POD_SPEC, &["tolerations"]), of_pods);
         assert_eq!(table(CONTAINER, &[]), lists_of("Container"));
         assert_eq!(table(CONTAINER, &[]), lists_of("EphemeralContainer"));
         assert_eq!(table(SERVICE_ACCOUNT, &["imagePullSecrets"]), lists_of("ServiceAccount"));

@@ -2,20 +2,27 @@
 //!
 //! Judged: answers of 403 to any request, and of 422 to creations, updates and patches (no fault of a plan answers so). Not
 //! judged: 403 in a namespace that is being deleted or has a quota (nothing may be created there, whoever asks); 422 for a
-//! JSON patch, in which a `test` may not hold.
+//! JSON patch, in which a `test` may not hold, and for a patch of an object that was being deleted, or was deleted, at some time:
+//! it may have been meant for the one before (a uid is a precondition), or have come too late to add a finalizer.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use kubewright_cluster::admin::Answered;
+use kubewright_cluster::recording::{Did, Write};
 
 use super::Evidence;
 
 pub(super) fn judge(evidence: &Evidence) -> Option<String> {
-    let closed = closed_namespaces(evidence);
+    let (closed, ended) = (closed_namespaces(evidence), ended_objects(evidence));
     let wrong = |request: &&Answered| match (request.code, request.asked.verb) {
         (Some(403), "create") => !closed.contains(request.asked.namespace.as_str()),
         (Some(403), _) | (Some(422), "create" | "update") => true,
-        (Some(422), "patch") => matches!(request.asked.patch, "merge" | "strategic" | "apply"),
+        (Some(422), "patch") => {
+            let of = [&request.asked.resource, &request.asked.namespace, &request.asked.name];
+            matches!(request.asked.patch, "merge" | "strategic" | "apply")
+                && !ended.contains(&of.map(String::clone))
+        }
         _ => false,
     };
     let found = evidence.requests.iter().find(wrong)?;
@@ -45,12 +52,22 @@ fn closed_namespaces(evidence: &Evidence) -> BTreeSet<String> {
     closed
 }
 
+/// The objects that were being deleted or were deleted at some time: resource, namespace and name.
+fn ended_objects(evidence: &Evidence) -> BTreeSet<[String; 3]> {
+    let ends = |write: &&Arc<Write>| {
+        write.did == Did::Delete || write.object()["metadata"]["deletionTimestamp"].is_string()
+    };
+    let ended = evidence.recording.writes().iter().filter(ends);
+    let named = ended.map(|write| {
+        let resource = write.collection.rsplit('/').next().unwrap_or_default();
+        [resource, write.namespace(), write.name()].map(str::to_owned)
+    });
+    named.collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use kubewright_cluster::admin::Asked;
-    use kubewright_cluster::recording::Did;
     use serde_json::json;
 
     use super::super::evidence::stories::{Story, TEST};
@@ -77,6 +94,16 @@ mod tests {
             evidence.requests[0].asked = Arc::new(asked);
             assert_eq!(judge(&evidence).is_some(), is_found, "{patch}");
         }
+    }
+
+    #[test]
+    fn a_patch_that_was_meant_for_the_object_before_is_not() {
+        let story = Story::default().write(0.5, TEST, Did::Create, "/configmaps default/a", json!({}));
+        let story = story.write(0.7, TEST, Did::Delete, "/configmaps default/a", json!({}));
+        let mut evidence = story.request(1.0, "patch", "configmaps a", 422, false).evidence();
+        let asked = Asked { patch: "merge", ..(*evidence.requests[0].asked).clone() };
+        evidence.requests[0].asked = Arc::new(asked);
+        assert_eq!(judge(&evidence), None);
     }
 
     #[test]
