@@ -18,6 +18,15 @@ use crate::support::{Bench, OUTPUT, mount, output, read};
 /// what is outside, and one in five a volume that was to be read-only.
 const STARTS: usize = 30;
 
+/// Says at its end that all is done.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A volume that a container can write to, and a file outside of it that it must not see.
 struct Shared {
     bench: Bench,
@@ -69,10 +78,10 @@ impl Shared {
         };
         let runtime = tokio::runtime::Handle::current();
         std::thread::scope(|scope| {
+            // Also when a start panics: the scope waits for the other thread.
+            let _end = Done(&done);
             scope.spawn(swap);
-            let outcomes = tokio::task::block_in_place(|| runtime.block_on(start));
-            done.store(true, Ordering::Relaxed);
-            outcomes
+            tokio::task::block_in_place(|| runtime.block_on(start))
         })
     }
 
