@@ -53,7 +53,7 @@ impl Cluster {
     /// real cluster only the operators of the test are known: they have to be at rest for a second.
     ///
     /// Nothing may fail at rest: a reconcile that failed again and again, so that its next try is more than a minute away,
-    /// fails the test, unless something goes wrong meanwhile (a rule of [`admin`](crate::Cluster::admin), a
+    /// fails the test, unless something goes wrong meanwhile (a rule of [`Admin`](kubewright_cluster::admin::Admin), a
     /// [mishap](Self::befall)). Who was in such a back-off before, or came into it while something went wrong, is tried once
     /// more first, which lets up to 1000 seconds pass. An operator that knows that trying again is of no use says so by a
     /// [terminal](kubewright_runtime::Error::terminal) error; a test that wants one to fail calls

@@ -18,7 +18,7 @@ use crate::http::rope::Rope;
 use crate::kinds::{Custom, Kind, rules::convert};
 use crate::schema::definition::{Reading, Versions};
 
-/// The value of an entry in the version of `kind`: of a view of it where [`is_to_be_converted`] holds of it.
+/// The value of an entry in the version of `kind`: of a view of it where `is_to_be_converted` holds of it.
 #[must_use]
 pub fn value(kind: &Kind, entry: &Entry<Summary>) -> Value {
     cost::steps(entry.bytes.len());

@@ -57,7 +57,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// A pattern of a schema; whether it is one, [`Patterns`] says.
+    /// A pattern of a schema; whether it is one, `Patterns` says.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self { text: text.into(), expression: KNOWN.lock().get(text) }
