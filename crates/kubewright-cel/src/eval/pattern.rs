@@ -25,8 +25,8 @@ impl Pattern {
     }
 }
 
-/// About how much work it is to compile a pattern, by its text alone, in characters: what is repeated counts as often as it may
-/// be, a class of Unicode for the many ranges that it has.
+/// About how much work it is to compile a pattern, by its text alone, in characters: an upper bound, as if all that is repeated were
+/// repeated one within the other; a class of Unicode counts for the many ranges that it has.
 #[must_use]
 pub fn pattern_size(text: &str) -> usize {
     const LEAST: usize = 200;

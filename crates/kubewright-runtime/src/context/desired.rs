@@ -26,6 +26,7 @@ impl Context {
     /// A Pod and a ServiceAccount share their lists with others: admission gives a Pod volumes, mounts, tolerations and
     /// sidecars, and other controllers a ServiceAccount secrets. Elements that can be told apart (volumes by their name,
     /// mounts by their path, tolerations by key, operator, value and effect) are wanted there one by one, and those of others stay.
+    /// (A Pod's `schedulingGates` are wanted as a whole: one that is not wanted is lifted.)
     /// What was wanted before is not remembered: an element that `desired` no longer has counts as somebody else's there,
     /// and a key of a map that it no longer has does so everywhere. Take it out yourself.
     ///
