@@ -30,6 +30,7 @@ pub(super) fn become_program(
     program: &Program,
     files: Vec<OwnedFd>,
 ) -> Result<(), Failure> {
+    hide();
     end_with_keeper();
     ignore_nothing();
     let mut files = files.into_iter();
@@ -85,6 +86,13 @@ fn enter(mounts: Mounts, files: &mut impl Iterator<Item = OwnedFd>) -> Result<()
             Err(Failure("only Linux has mount namespaces".to_owned()))
         }
     }
+}
+
+/// Keeps this process, its descriptors and its program file from what runs in the container already, perhaps as the same user
+/// (CVE-2016-9962, CVE-2019-5736). The kernel takes that back at the exec.
+fn hide() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// Has the kernel end this process when its keeper ends. Changes of the user undo that.
