@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::in_flight::Place;
 use super::places::Places;
+use super::sending::give_up_at;
 
 /// The body of every response.
 pub struct ResponseBody {
@@ -84,6 +85,7 @@ impl ResponseBody {
 
     /// The same body, which is cut off when it is not read to its end by then.
     pub(super) fn until(self, end: Instant) -> Self {
+        give_up_at(end);
         Self { until: Some(end), ..self }
     }
 

@@ -22,25 +22,28 @@ use super::rope::PIECE;
 /// How much of a large piece is handed over at once: what a slow client takes counts as often.
 const SLICE: usize = 64 * 1024;
 
-/// How many bytes of all answers on a connection may wait for its client. A piece that is larger than what is left has that,
-/// and nothing else is made until it is sent.
+/// How many bytes of all answers on a connection may wait for its client. A piece that is larger than what is left counts as
+/// that; a quarter is never left to large pieces, so that one that nobody takes does not stop the other answers.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
     bytes: Arc<Semaphore>,
     /// What a piece has to find before it is made.
     piece: u32,
+    /// What large pieces leave to others.
+    left: usize,
 }
 
 impl Room {
     pub(super) fn new(bytes: usize) -> Self {
         let bytes = bytes.clamp(1, Semaphore::MAX_PERMITS);
         let piece = u32::try_from(bytes.min(PIECE)).unwrap_or(u32::MAX);
-        Self { bytes: Arc::new(Semaphore::new(bytes)), piece }
+        Self { bytes: Arc::new(Semaphore::new(bytes)), piece, left: bytes / 4 }
     }
 
     /// Adds to what a piece has, now that it is known how large it is.
     fn widen(&self, room: &mut OwnedSemaphorePermit, length: usize) {
-        let lacks = length.saturating_sub(room.num_permits()).min(self.bytes.available_permits());
+        let free = self.bytes.available_permits().saturating_sub(self.left);
+        let lacks = length.saturating_sub(room.num_permits()).min(free);
         let lacks = u32::try_from(lacks).unwrap_or(u32::MAX);
         if let Ok(more) = Arc::clone(&self.bytes).try_acquire_many_owned(lacks) {
             room.merge(more);
@@ -60,6 +63,8 @@ struct Waiting {
     is_given: bool,
     /// When the client took something, or the first of what waits was there.
     since: Instant,
+    /// When the time of the answer that is sent is over, whether it waits for its client or for room.
+    until: Option<Instant>,
 }
 
 impl Waiting {
@@ -70,7 +75,8 @@ impl Waiting {
 
 impl Reader {
     fn new() -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Waiting { slices: 0, is_given: false, since: Instant::now() })))
+        let since = Instant::now();
+        Arc::new(Self(Mutex::new(Waiting { slices: 0, is_given: false, since, until: None })))
     }
 
     fn given(&self) {
@@ -93,10 +99,19 @@ impl Reader {
         self.0.lock().is_given = false;
     }
 
-    /// Since when the client has left what there is for it; `None` when there is nothing.
-    fn idle_since(&self) -> Option<Instant> {
+    /// The answer is sent, or given up.
+    fn ends(&self) {
+        let mut waiting = self.0.lock();
+        waiting.is_given = false;
+        waiting.until = None;
+    }
+
+    /// When the answer is given up: its time is over, or its client has left for so long what there is for it. `None` while
+    /// neither is to come.
+    fn end(&self, patience: Duration) -> Option<Instant> {
         let waiting = self.0.lock();
-        (!waiting.is_over()).then_some(waiting.since)
+        let idle = (!waiting.is_over()).then(|| waiting.since + patience);
+        idle.into_iter().chain(waiting.until).min()
     }
 }
 
@@ -105,12 +120,17 @@ tokio::task_local! {
     static READER: Arc<Reader>;
 }
 
-/// Runs what sends answers, and ends it when a client takes nothing for so long.
+/// Gives up the answer that the running task makes when it is not sent by then.
+pub(super) fn give_up_at(end: Instant) {
+    let _ = READER.try_with(|reader| reader.0.lock().until = Some(end));
+}
+
+/// Runs what sends answers, and ends it when a client takes nothing for so long, or an answer has had its time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience(pub(super) Duration);
 
 impl Patience {
-    /// Drives what sends the answers of a stream or a connection to its end; `None` when the client has left one unread.
+    /// Drives what sends the answers of a stream or a connection to its end; `None` when one was given up.
     pub(super) fn drive<F: Future>(self, sending: F) -> Patient<F> {
         Patient { sending: Box::pin(sending), reader: Reader::new(), patience: self.0, timer: None }
     }
@@ -146,16 +166,15 @@ impl<F: Future> Future for Patient<F> {
             return Poll::Ready(Some(sent));
         }
         loop {
-            let Some(since) = reader.idle_since() else {
+            let Some(end) = reader.end(*patience) else {
                 *timer = None;
                 return Poll::Pending;
             };
-            let end = since + *patience;
             if end <= Instant::now() {
                 return Poll::Ready(None);
             }
             let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
-            if timer.deadline() < end && timer.is_elapsed() {
+            if timer.deadline() > end || (timer.deadline() < end && timer.is_elapsed()) {
                 timer.as_mut().reset(end);
             }
             ready!(timer.as_mut().poll(context));
@@ -198,7 +217,7 @@ impl<B, G> Sending<B, G> {
 
 impl<B, G> Drop for Sending<B, G> {
     fn drop(&mut self) {
-        self.reader.asks();
+        self.reader.ends();
     }
 }
 
@@ -299,14 +318,19 @@ mod tests {
     }
 
     #[test]
-    fn a_large_piece_takes_all_the_room_and_is_handed_over_in_slices() {
+    fn a_large_piece_is_handed_over_in_slices_and_leaves_room_for_others() {
         let room = Room::new(1 << 20);
         let (mut one, mut other) = (endless(5 << 20, &room), endless(PIECE, &room));
-        let slices = all_there_is(&mut one);
-        assert_eq!((slices.len(), slices[0].len()), ((5 << 20) / SLICE, SLICE));
-        assert!(all_there_is(&mut other).is_empty(), "there is no room beside it");
-        drop(slices);
-        assert!(!all_there_is(&mut other).is_empty());
+        let mut slices = Vec::new();
+        while slices.len() < (5 << 20) / SLICE {
+            slices.extend(one.frame().now_or_never().flatten().and_then(Result::ok).map(Frame::into_data));
+        }
+        assert!(slices.iter().flatten().all(|slice| slice.len() == SLICE));
+        assert_eq!(room.bytes.available_permits(), 1 << 18);
+        let small = all_there_is(&mut other);
+        assert_eq!(small.iter().map(Bytes::len).sum::<usize>(), 1 << 18);
+        drop((slices, small, other));
+        assert_eq!(room.bytes.available_permits(), 1 << 20);
     }
 
     #[test]
@@ -340,6 +364,28 @@ mod tests {
         assert_eq!(reads_after(Patience(MINUTE), MINUTE * 10).await, None);
         assert_eq!(start.elapsed(), MINUTE);
         assert_eq!(reads_after(Patience(MINUTE), MINUTE / 2).await, Some(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_waits_for_room_ends_with_its_time() {
+        let (room, start) = (Room::new(PIECE), Instant::now());
+        let _all = all_there_is(&mut endless(PIECE, &room));
+        let (end, waits) = (start + MINUTE, async {
+            give_up_at(start + MINUTE);
+            endless(PIECE, &room).frame().await.is_some()
+        });
+        assert_eq!(Patience(MINUTE * 10).drive(waits).await, None);
+        assert_eq!(Instant::now(), end);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_one_answer_is_not_that_of_the_next() {
+        let connection = async {
+            give_up_at(Instant::now() + MINUTE);
+            drop(endless(PIECE, &Room::new(PIECE)));
+            tokio::time::sleep(MINUTE * 10).await;
+        };
+        assert_eq!(Patience(MINUTE).drive(connection).await, Some(()));
     }
 
     #[tokio::test(start_paused = true)]
