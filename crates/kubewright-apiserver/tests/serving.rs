@@ -139,3 +139,36 @@ async fn a_definition_that_is_there_already_is_served_on() {
     assert_eq!(seen, ["v1"]);
     assert_eq!(versions_of_boxes(&api).await, ["v1"]);
 }
+
+/// What a watch tells next; it is not waited for without end.
+async fn next(watch: &mut support::Watch) -> Value {
+    let event = tokio::time::timeout(std::time::Duration::from_secs(60), watch.next()).await;
+    event.expect("it is told in time").expect("an event")
+}
+
+/// Sends a request whose client leaves as soon as a watch tells of its commit.
+async fn left(watch: &mut support::Watch, request: impl Future) -> Value {
+    tokio::select! {
+        biased;
+        event = next(watch) => event,
+        _ = request => panic!("it is answered before its commit is told"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_whose_client_leaves_comes_into_force_and_goes_with_its_objects() {
+    let api = Api::start_on(Arc::new(ToldFirst(Memory::new()))).await;
+    let mut watch = api.watch(&format!("{DEFINITIONS}?watch=true")).await;
+    let added = left(&mut watch, api.post(DEFINITIONS, definition(&["v1"], &["v1"]))).await;
+    assert!(added["object"]["status"]["conditions"].as_array().is_none_or(Vec::is_empty), "{added}");
+    let established = next(&mut watch).await;
+    assert_eq!(established["object"]["status"]["acceptedNames"]["plural"], "boxes", "{established}");
+
+    let boxes = "/apis/example.com/v1/namespaces/default/boxes";
+    let one = json!({"apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": "a"}});
+    api.post(boxes, one).await.expect(201);
+    let marked = left(&mut watch, api.delete(OF_BOXES)).await;
+    assert!(marked["object"]["metadata"]["deletionTimestamp"].is_string(), "{marked}");
+    while next(&mut watch).await["type"] != "DELETED" {}
+    assert_eq!(versions_of_boxes(&api).await, [""; 0]);
+}

@@ -24,7 +24,7 @@ use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::kinds::{Kind, Subresource, Verbs};
 use crate::patch::{self, Patch};
-use crate::registry::{Call, DeleteOptions, ListOptions, Part, WriteOptions, Written};
+use crate::registry::{self, Call, DeleteOptions, ListOptions, Part, WriteOptions, Written};
 use crate::watch;
 use std::sync::Arc;
 
@@ -137,6 +137,9 @@ where
         _ if InFlight::is_urgent(&request.user, &request.target) => Length::Urgent,
         length => length,
     };
+    if request.has_consequences() {
+        return server.places().finish(length, request.answer()).await?;
+    }
     server.places().run(length, request.answer()).await?
 }
 
@@ -178,6 +181,11 @@ impl Request {
             policies: registry.dynamic().has_policies(&snapshot),
         };
         length(&self.kind, self.verb, self.wanted, extent)
+    }
+
+    /// Whether the server goes on after the commit: it must, whether the client waits for it or not.
+    fn has_consequences(&self) -> bool {
+        !matches!(self.verb, "get" | "list" | "watch") && registry::has_follow_up(&self.kind)
     }
 
     async fn answer(mut self) -> Result<Response<ResponseBody>, ApiError> {

@@ -17,7 +17,7 @@ use std::task::{Context, Poll, ready};
 use futures::Stream;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, mpsc};
-use tokio::task::block_in_place;
+use tokio::task::{JoinError, block_in_place};
 use tokio_util::sync::PollSemaphore;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -78,13 +78,24 @@ impl Places {
     {
         let Some(places) = self.of(length) else { return Ok(work.await) };
         let turns = Turns { places, work: Box::pin(work) };
-        match AbortOnDropHandle::new(tokio::spawn(turns)).await {
-            Ok(output) => Ok(output),
-            Err(ended) => match ended.try_into_panic() {
-                Ok(panic) => resume_unwind(panic),
-                Err(_) => Err(ApiError::internal("the server is stopping")),
-            },
-        }
+        output(AbortOnDropHandle::new(tokio::spawn(turns)).await)
+    }
+
+    /// Does the work to its end, even when this is dropped: what is committed has consequences that nobody else would see to.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    ///
+    /// # Panics
+    /// When the work does.
+    pub(super) async fn finish<F>(&self, length: Length, work: F) -> Result<F::Output, ApiError>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        output(match self.of(length) {
+            Some(places) => tokio::spawn(Turns { places, work: Box::pin(work) }).await,
+            None => tokio::spawn(work).await,
+        })
     }
 
     /// The pieces of an answer, each made in a place for short work: one is ready before it is asked for. The stream ends with an
@@ -121,6 +132,14 @@ impl Places {
             Poll::Ready(piece.map_or(Some(Err(CutOff)), |piece| piece.map(Ok)))
         }))
     }
+}
+
+/// What a task came to.
+fn output<T>(ended: Result<T, JoinError>) -> Result<T, ApiError> {
+    ended.map_err(|ended| match ended.try_into_panic() {
+        Ok(panic) => resume_unwind(panic),
+        Err(_) => ApiError::internal("the server is stopping"),
+    })
 }
 
 /// Work each of whose turns takes a place. One that waits for something else has none.

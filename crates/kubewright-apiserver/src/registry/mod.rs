@@ -248,3 +248,18 @@ impl Registry {
         Ok(entry)
     }
 }
+
+/// Whether the server does something by itself after a commit of an object of that kind, where kube-apiserver has controllers of
+/// its own: brings a status up to date, lets a definition go with its last object, notes the addresses of a Service.
+pub(crate) fn has_follow_up(kind: &Kind) -> bool {
+    match kind.behaviour.role {
+        Role::Definition
+        | Role::ValidatingPolicy
+        | Role::FlowSchema
+        | Role::PriorityLevel
+        | Role::Service => true,
+        Role::Ordinary | Role::Namespace | Role::Pod => {
+            kind.custom.as_ref().is_some_and(|custom| custom.terminating)
+        }
+    }
+}
