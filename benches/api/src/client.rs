@@ -148,6 +148,11 @@ impl Target {
     }
 
     pub async fn connect(self: &Arc<Self>) -> Result<Conn> {
+        self.connect_with(false).await
+    }
+
+    /// `is_small`: with the windows of HTTP/2's specification, 64 KiB for all streams together.
+    async fn connect_with(self: &Arc<Self>, is_small: bool) -> Result<Conn> {
         let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
         tcp.set_nodelay(true)?;
         let inner = match &self.tls {
@@ -156,33 +161,44 @@ impl Target {
                 if self.h2 && tls.get_ref().1.alpn_protocol() != Some(b"h2") {
                     return Err("the server does not offer HTTP/2 (use --http1)".into());
                 }
-                handshake(self.h2, TokioIo::new(tls)).await?
+                handshake(self.h2, is_small, TokioIo::new(tls)).await?
             }
-            None => handshake(self.h2, TokioIo::new(tcp)).await?,
+            None => handshake(self.h2, is_small, TokioIo::new(tcp)).await?,
         };
-        Ok(Conn { target: self.clone(), inner })
+        Ok(Conn { target: self.clone(), accept: JSON, inner })
     }
 
     /// `n` clients: each its own connection with HTTP/1.1, shared connections with HTTP/2.
     pub async fn clients(self: &Arc<Self>, n: usize, h2_conns: usize) -> Result<Vec<Conn>> {
+        self.clients_with(n, h2_conns, false).await
+    }
+
+    /// As `clients`; `is_small`: what is not read soon fills a connection's window.
+    pub async fn clients_with(
+        self: &Arc<Self>,
+        n: usize,
+        h2_conns: usize,
+        is_small: bool,
+    ) -> Result<Vec<Conn>> {
         let conns = if self.h2 { h2_conns.max(n.div_ceil(STREAMS_PER_CONN)).min(n) } else { n };
         let mut out: Vec<Conn> = Vec::with_capacity(n);
         for i in 0..n {
-            out.push(if i < conns { self.connect().await? } else { out[i % conns].share() });
+            out.push(if i < conns { self.connect_with(is_small).await? } else { out[i % conns].share() });
         }
         Ok(out)
     }
 }
 
-async fn handshake<T>(h2: bool, io: TokioIo<T>) -> Result<Inner>
+async fn handshake<T>(h2: bool, is_small: bool, io: TokioIo<T>) -> Result<Inner>
 where
     T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
     Ok(if h2 {
+        let (stream, all) = if is_small { (65_535, 65_535) } else { (4 << 20, 64 << 20) };
         let (s, conn) = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
-            .initial_stream_window_size(4 << 20)
-            .initial_connection_window_size(64 << 20)
+            .initial_stream_window_size(stream)
+            .initial_connection_window_size(all)
             .handshake(io)
             .await?;
         tokio::spawn(conn);
@@ -202,17 +218,22 @@ enum Inner {
 /// One connection (HTTP/1.1), or a handle of a shared one (HTTP/2).
 pub struct Conn {
     target: Arc<Target>,
+    pub accept: &'static str,
     inner: Inner,
 }
 
 pub const JSON: &str = "application/json";
 pub const MERGE: &str = "application/merge-patch+json";
+pub const JSON_PATCH: &str = "application/json-patch+json";
+pub const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 pub const APPLY: &str = "application/apply-patch+yaml";
 
 impl Conn {
     fn share(&self) -> Conn {
         match &self.inner {
-            Inner::H2(s) => Conn { target: self.target.clone(), inner: Inner::H2(s.clone()) },
+            Inner::H2(s) => {
+                Conn { target: self.target.clone(), accept: self.accept, inner: Inner::H2(s.clone()) }
+            }
             Inner::H1(_) => unreachable!("HTTP/1.1 connections are not shared"),
         }
     }
@@ -230,7 +251,7 @@ impl Conn {
             Inner::H2(s) => s.is_closed(),
         };
         if closed {
-            *self = self.target.clone().connect().await?;
+            *self = Conn { accept: self.accept, ..self.target.connect().await? };
         }
         let t = &self.target;
         let uri = if t.h2 { format!("{}{path}", t.base) } else { path.to_string() };
@@ -242,7 +263,7 @@ impl Conn {
         if let Some(a) = &t.auth {
             h.insert(AUTHORIZATION, a.clone());
         }
-        h.insert(ACCEPT, HeaderValue::from_static(JSON));
+        h.insert(ACCEPT, HeaderValue::from_static(self.accept));
         h.insert(USER_AGENT, HeaderValue::from_static("apibench"));
         if !ctype.is_empty() {
             h.insert(CONTENT_TYPE, HeaderValue::from_static(ctype));

@@ -7,9 +7,11 @@ mod compare;
 mod controllers;
 mod crud;
 mod list;
+mod neighbour;
 mod operator;
 mod startup;
 mod stats;
+mod streams;
 mod watch;
 
 use bytes::Bytes;
@@ -29,7 +31,9 @@ apibench [FLAGS] fsync            latency of a 1 KiB append + fdatasync (no serv
 apibench compare A B              two files of --json rows: every figure of A, of B, and B/A
 
 workloads: create get update patch create-cr ssa list watch-fanout watch-paced pod-up gc ns-delete; api = the first
-six; all = each once
+six; all = each of these once
+neighbour: GETs by one client, alone and during the large requests of another
+watch-idle, streams-unread: memory with many streams (needs --server-pid)
 
   --kubeconfig F     (default $KUBECONFIG)
   --json             one JSON object per row
@@ -45,6 +49,8 @@ six; all = each once
   --rate R           updates/s of watch-paced 20
   --replicas N       pod-up 100 [1000]
   --dependents N     gc 1000, and objects in ns-delete
+  --pods N           neighbour: pods of the table 15000
+  --streams N        watch-idle 10000; streams-unread has a fifth
   --widgets N        operator 500 [2000]
   --runs K           startup and the operator's cold starts 5
   --before CMD       startup: run before each start (to empty the data folder)
@@ -69,6 +75,8 @@ pub struct Opts {
     rate: f64,
     replicas: usize,
     dependents: usize,
+    pods: usize,
+    streams: usize,
     widgets: usize,
     runs: usize,
     before: Option<String>,
@@ -98,6 +106,8 @@ fn parse() -> Result<Opts> {
         rate: 20.0,
         replicas: size(100, 1000),
         dependents: 1000,
+        pods: 15_000,
+        streams: 10_000,
         widgets: size(500, 2000),
         runs: 5,
         before: None,
@@ -128,6 +138,8 @@ fn parse() -> Result<Opts> {
             "--rate" => o.rate = val()?.parse()?,
             "--replicas" => o.replicas = val()?.parse()?,
             "--dependents" => o.dependents = val()?.parse()?,
+            "--pods" => o.pods = val()?.parse()?,
+            "--streams" => o.streams = val()?.parse()?,
             "--widgets" => o.widgets = val()?.parse()?,
             "--runs" => o.runs = val()?.parse()?,
             "--before" => o.before = Some(val()?),
@@ -259,12 +271,13 @@ async fn main_local() -> Result<()> {
     }
     const API: &[&str] = &["create", "get", "update", "patch", "create-cr", "ssa"];
     const OTHER: &[&str] = &["list", "watch-fanout", "watch-paced", "pod-up", "gc", "ns-delete"];
+    const ALONE: &[&str] = &["neighbour", "watch-idle", "streams-unread"];
     let mut work: Vec<String> = Vec::new();
     for w in &o.words {
         match w.as_str() {
             "all" => work.extend(API.iter().chain(OTHER).map(|s| s.to_string())),
             "api" => work.extend(API.iter().map(|s| s.to_string())),
-            w if API.contains(&w) || OTHER.contains(&w) => work.push(w.into()),
+            w if [API, OTHER, ALONE].concat().contains(&w) => work.push(w.into()),
             w => return Err(format!("unknown workload {w}\n{USAGE}").into()),
         }
     }
@@ -285,6 +298,9 @@ async fn main_local() -> Result<()> {
             "watch-fanout" => watch::fanout(&x, None).await?,
             "watch-paced" => watch::fanout(&x, Some(x.o.rate)).await?,
             "pod-up" => controllers::pod_up(&x).await?,
+            "neighbour" => neighbour::neighbour(&x).await?,
+            "watch-idle" => streams::idle(&x).await?,
+            "streams-unread" => streams::unread(&x).await?,
             "gc" => controllers::gc(&x).await?,
             "ns-delete" => controllers::ns_delete(&x).await?,
             _ => {}

@@ -159,6 +159,11 @@ impl Report {
         }
     }
 
+    /// MiB that the server's process tree has resident (0 without --server-pid).
+    pub fn server_rss(&self) -> f64 {
+        self.server_pid.map_or(0.0, |p| tree(p, true).rss_mib)
+    }
+
     /// Begins a measured span (CPU time).
     pub fn start(&mut self) {
         self.begin = self.cpu();
@@ -198,7 +203,7 @@ impl Report {
             server_cpu_s: server,
             client_cpu_s: now.client - old.client,
             other_cpu_s: now.busy - old.busy - server - all,
-            server_rss_mib: self.server_pid.map_or(0.0, |p| tree(p, true).rss_mib),
+            server_rss_mib: self.server_rss(),
             note,
         };
         if self.json {
