@@ -119,7 +119,7 @@ fn is_pods(served: &Served) -> bool {
 
 async fn empty_of(client: &Client, namespace: &str, served: &Served, findings: &mut Findings) {
     let api = served.api(client, Some(namespace));
-    match delete_all(&api, served).await {
+    match delete_all(client, &api, served).await {
         Ok(left) if left.is_empty() => {}
         Ok(left) => {
             findings.remaining.insert(served.name(), left.len());
@@ -135,6 +135,7 @@ async fn empty_of(client: &Client, namespace: &str, served: &Served, findings: &
 
 /// Deletes every object of a kind; gives those that are there still.
 async fn delete_all(
+    client: &Client,
     api: &Api<DynamicObject>,
     served: &Served,
 ) -> Result<Vec<PartialObjectMeta<DynamicObject>>, Error> {
@@ -144,7 +145,7 @@ async fn delete_all(
     }
     let background = DeleteParams::background();
     if served.supports(&["deletecollection"]) {
-        api.delete_collection(&background, &ListParams::default()).await?;
+        delete_collection(client, api, &background).await?;
     } else {
         for name in there.into_iter().filter_map(|object| object.metadata.name) {
             match api.delete(&name, &background).await.map_err(Error::from) {
@@ -154,6 +155,20 @@ async fn delete_all(
         }
     }
     Ok(api.list_metadata(&ListParams::default()).await?.items)
+}
+
+/// Deletes a collection, and reads past what was deleted: decoded, it is many times as large as the namespace was.
+async fn delete_collection(
+    client: &Client,
+    api: &Api<DynamicObject>,
+    params: &DeleteParams,
+) -> Result<(), Error> {
+    let request = kube::core::Request::new(api.resource_url());
+    let request =
+        request.delete_collection(params, &ListParams::default()).map_err(kube::Error::BuildRequest)?;
+    let deleted = client.request_stream(request).await?;
+    futures::io::copy(deleted, &mut futures::io::sink()).await.map_err(kube::Error::ReadEvents)?;
+    Ok(())
 }
 
 /// Takes this controller's finalizer off; the API server removes a namespace that has none left.
