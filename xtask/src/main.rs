@@ -18,6 +18,7 @@ mod run;
 mod running;
 mod summary;
 mod test;
+mod times;
 mod tools;
 
 use std::process::ExitCode;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Task::Crds(options) => crds::crds(&options),
         Task::Bench(options) => bench::bench(&options),
     };
+    times::print();
     match ran {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

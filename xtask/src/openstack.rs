@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::{
     run::{run, target, workspace},
+    times::timed,
     tools,
 };
 
@@ -56,7 +57,8 @@ impl Drop for OpenStack {
 }
 
 fn up(python: &Path) -> Result<String> {
-    let output = lab(python, "up").stderr(Stdio::inherit()).output().context("cannot run lab.py")?;
+    let start = || lab(python, "up").stderr(Stdio::inherit()).output();
+    let output = timed("lab.py up", start).context("cannot run lab.py")?;
     if !output.status.success() {
         bail!("lab.py up failed ({})", output.status);
     }

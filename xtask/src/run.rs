@@ -8,6 +8,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
+use crate::times::timed;
+
 /// The folder of the workspace.
 pub(crate) fn workspace() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -40,7 +42,8 @@ pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command
 /// When it cannot be started or ends with a failure.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     announce(command);
-    let status = command.status().with_context(|| format!("cannot run {}", shown(command)))?;
+    let status = timed(&shown(command), || command.status())
+        .with_context(|| format!("cannot run {}", shown(command)))?;
     if !status.success() {
         bail!("{} failed ({status})", shown(command));
     }
@@ -54,16 +57,20 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 /// When it cannot be started or read.
 pub(crate) fn run_and_read(command: &mut Command, mut line: impl FnMut(&str)) -> Result<bool> {
     announce(command);
-    let mut child =
-        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {}", shown(command)))?;
-    let output = child.stdout.take().context("the output is piped")?;
-    let mut shown = io::stdout();
-    for text in BufReader::new(output).lines() {
-        let text = text?;
-        writeln!(shown, "{text}")?;
-        line(&text);
-    }
-    Ok(child.wait()?.success())
+    timed(&shown(command), || {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot run {}", shown(command)))?;
+        let output = child.stdout.take().context("the output is piped")?;
+        let mut out = io::stdout();
+        for text in BufReader::new(output).lines() {
+            let text = text?;
+            writeln!(out, "{text}")?;
+            line(&text);
+        }
+        Ok(child.wait()?.success())
+    })
 }
 
 /// The program `name` on the `PATH`.

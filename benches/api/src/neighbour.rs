@@ -129,7 +129,7 @@ async fn json_patch(conn: &mut Conn, ns: &str, times: usize) -> Result<u16> {
 async fn patterns(conn: &mut Conn, times: usize) -> Result<u16> {
     let name = format!("patterns{times}");
     let properties: Vec<String> = (0..PATTERNS)
-        .map(|at| format!(r#""p{at}":{{"type":"string","pattern":"^[\\p{{L}}]{{1,40}}-{times}-{at}$"}}"#))
+        .map(|at| format!(r#""p{at}":{{"type":"string","pattern":"^[\\p{{L}}]{{1,10}}-{times}-{at}$"}}"#))
         .collect();
     let definition = format!(
         r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{{"name":"{name}.bench.example.com"}},"spec":{{"group":"bench.example.com","scope":"Namespaced","names":{{"plural":"{name}","singular":"{name}","kind":"{name}k","listKind":"{name}kList"}},"versions":[{{"name":"v1","served":true,"storage":true,"schema":{{"openAPIV3Schema":{{"type":"object","properties":{{"spec":{{"type":"object","properties":{{{}}}}}}}}}}}}}]}}}}"#,
