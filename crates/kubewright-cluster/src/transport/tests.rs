@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::*;
 use crate::Cluster;
 
-#[path = "../../../kubewright-apiserver/tests/support/kubelet.rs"]
+#[path = "../../../kubewright-apiserver/tests/it/support/kubelet.rs"]
 #[allow(unreachable_pub, reason = "the tests of the API server share it")]
 mod fake;
 

@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::support::{Answer, Api};
+use crate::support::{Answer, Api};
 
 /// How many broken requests are sent.
 const REQUESTS: usize = 100_000;

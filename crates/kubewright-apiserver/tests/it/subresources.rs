@@ -2,10 +2,9 @@
 
 mod eviction;
 mod streams;
-mod support;
 
+use crate::support::Api;
 use serde_json::{Value, json};
-use support::Api;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";

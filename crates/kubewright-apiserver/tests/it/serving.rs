@@ -1,14 +1,12 @@
 //! Definitions come into force: what is told of one is served already, or no longer.
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{Api, Watch};
 use kubewright_apiserver::authn::User;
 use kubewright_apiserver::registry::Summary;
 use kubewright_store::{Change, Commit, Cursor, Expect, Gone, Memory, Name, Revision, Snapshot, Store};
 use serde_json::{Value, json};
-use support::Api;
 use tokio::task::JoinHandle;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -141,13 +139,13 @@ async fn a_definition_that_is_there_already_is_served_on() {
 }
 
 /// What a watch tells next; it is not waited for without end.
-async fn next(watch: &mut support::Watch) -> Value {
+async fn next(watch: &mut Watch) -> Value {
     let event = tokio::time::timeout(std::time::Duration::from_secs(60), watch.next()).await;
     event.expect("it is told in time").expect("an event")
 }
 
 /// Sends a request whose client leaves as soon as a watch tells of its commit.
-async fn left(watch: &mut support::Watch, request: impl Future) -> Value {
+async fn left(watch: &mut Watch, request: impl Future) -> Value {
     tokio::select! {
         biased;
         event = next(watch) => event,

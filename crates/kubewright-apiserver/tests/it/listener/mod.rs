@@ -6,5 +6,3 @@ mod places;
 mod refuse;
 mod serve;
 mod server;
-#[path = "../support/mod.rs"]
-mod support;

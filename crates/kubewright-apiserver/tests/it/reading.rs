@@ -1,10 +1,9 @@
 //! Lists and watches.
 
 mod edge;
-mod support;
 
+use crate::support::Api;
 use serde_json::{Value, json};
-use support::Api;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 

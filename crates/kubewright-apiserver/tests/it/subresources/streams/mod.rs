@@ -9,11 +9,7 @@ use kubewright_apiserver::authn::User;
 use serde_json::{Value, json};
 
 use crate::support::Api;
-use kubelet::Fake;
-
-#[path = "../support/kubelet.rs"]
-#[allow(unreachable_pub, reason = "other tests share it")]
-mod kubelet;
+use crate::support::kubelet::Fake;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const SERVICES: &str = "/api/v1/namespaces/default/services";

@@ -1,12 +1,10 @@
 //! What makes no sense gets a clear answer, and the server goes on.
 
 mod fuzz;
-#[path = "../support/mod.rs"]
-mod support;
 
+use crate::support::Api;
 use http::Method;
 use serde_json::{Map, Value, json};
-use support::Api;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const PROTOBUF: [(&str, &str); 1] = [("content-type", "application/vnd.kubernetes.protobuf")];

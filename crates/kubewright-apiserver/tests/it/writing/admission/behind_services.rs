@@ -22,11 +22,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{NAMESPACE, started};
 use crate::support::Api;
-use kubelet::Fake;
-
-#[path = "../support/kubelet.rs"]
-#[allow(unreachable_pub, dead_code, reason = "other tests share it")]
-mod kubelet;
+use crate::support::kubelet::Fake;
 
 const HOOK: &str = "hook.example.com";
 

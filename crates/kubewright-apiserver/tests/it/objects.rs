@@ -1,10 +1,8 @@
 //! Objects through the whole way of the server: create, read, update, patch, delete.
 
-mod support;
-
+use crate::support::Api;
 use http::Method;
 use serde_json::{Value, json};
-use support::Api;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 

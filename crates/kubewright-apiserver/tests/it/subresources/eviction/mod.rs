@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::{PODS, with_a_pod};
 use crate::support::Api;
-use crate::{PODS, with_a_pod};
 
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 

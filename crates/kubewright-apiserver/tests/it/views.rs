@@ -1,17 +1,15 @@
 //! Custom objects as the version asked for shows them: what selectors look at, and what is read back.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use crate::support::{Api, Watch};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
 use kubewright_apiserver::webhook::Local;
 use serde_json::{Value, json};
-use support::{Api, Watch};
 use tokio::sync::Notify;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -1,10 +1,8 @@
 //! What a deletion leaves of an object, and what it answers.
 
-mod support;
-
+use crate::support::{Answer, Api};
 use http::Method;
 use serde_json::{Value, json};
-use support::Api;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
@@ -163,7 +161,7 @@ async fn who_deletes_jobs_and_does_not_say_what_becomes_of_their_pods_is_warned(
     let template =
         json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "nginx"}]}});
     let job = json!({"metadata": {"name": "a"}, "spec": {"template": template}});
-    let answers = |answer: support::Answer| {
+    let answers = |answer: Answer| {
         let warning = answer.headers.get("warning").map(|text| text.to_str().expect("text").to_owned());
         (answer.code.as_u16(), warning)
     };

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tower::{Service, ServiceExt};
 
 use super::server::Server;
-use super::support::Api;
+use crate::support::Api;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 

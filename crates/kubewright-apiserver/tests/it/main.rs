@@ -1,0 +1,14 @@
+//! The API as clients see it, in this process and over sockets. One program: each more is a linked copy of the server.
+
+mod bad_input;
+mod definitions;
+mod deleting;
+mod listener;
+mod objects;
+mod protobuf;
+mod reading;
+mod serving;
+mod subresources;
+mod support;
+mod views;
+mod writing;
