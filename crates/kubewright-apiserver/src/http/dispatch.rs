@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
-use http_body::Body;
+use http_body::Body as _;
 
 use super::body::{self, Decoded};
 use super::in_flight::{self, InFlight, Place};
@@ -24,7 +24,7 @@ use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::kinds::{Kind, Subresource, Verbs};
 use crate::patch::{self, Patch};
-use crate::registry::{self, Call, DeleteOptions, ListOptions, Part, WriteOptions, Written};
+use crate::registry::{self, Call, DeleteOptions, ListOptions, Part, Shown, WriteOptions, Written};
 use crate::watch;
 use std::sync::Arc;
 
@@ -45,16 +45,12 @@ pub(super) struct Asked<'a> {
     pub upgrade: Option<Upgrade>,
 }
 
-pub(super) async fn answer<B>(
+pub(super) async fn answer(
     server: &ApiServer,
-    incoming: Incoming<B>,
+    incoming: Incoming<'_>,
     verb: &'static str,
     target: Target,
-) -> Result<Response<ResponseBody>, ApiError>
-where
-    B: Body<Data = Bytes> + Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) -> Result<Response<ResponseBody>, ApiError> {
     let kind = find(server, &target)?;
     let (parts, query) = (&incoming.parts, &incoming.query);
     // What is behind a proxy has its own rules.
@@ -95,18 +91,14 @@ where
     }
 }
 
-async fn answer_for<B>(
+async fn answer_for(
     server: &ApiServer,
     kind: &Arc<Kind>,
-    incoming: Incoming<B>,
+    incoming: Incoming<'_>,
     verb: &'static str,
     target: Target,
     wanted: Wanted,
-) -> Result<Response<ResponseBody>, ApiError>
-where
-    B: Body<Data = Bytes> + Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) -> Result<Response<ResponseBody>, ApiError> {
     let level = server.in_flight().level(&incoming.user, verb, &target);
     let body = match verb {
         "get" | "list" | "watch" => Bytes::new(),
@@ -330,10 +322,9 @@ impl Asked<'_> {
 
     /// The answer to a write.
     pub(super) fn written(&self, written: Written) -> Result<Response<ResponseBody>, ApiError> {
-        // Objects begin with their kind (`registry::encode`); a Status stays one, whatever shape is wanted.
-        let bytes = match written.bytes.starts_with(b"{\"kind\":") {
-            true => self.shaper()?.object(written.bytes)?,
-            false => written.bytes,
+        let bytes = match written.result {
+            Shown::Object(bytes) => self.shaper()?.object(bytes)?,
+            Shown::Status(bytes) => bytes,
         };
         let mut response = respond::json(written.code, bytes, self.wanted.encoding);
         respond::warn(&mut response, &written.warnings);

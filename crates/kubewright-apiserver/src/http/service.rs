@@ -16,6 +16,7 @@ use kubewright_store::Snapshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::body::{self, BoxError, RequestBody};
 use super::in_flight::InFlight;
 use super::listener::{RemoteAddress, Visitor};
 use super::places::{Length, Places};
@@ -23,7 +24,7 @@ use super::request::{Path, Query, Target};
 use super::response_body::ResponseBody;
 use super::settings::Settings;
 use super::system::{Documents, Metrics};
-use super::{body, dispatch, in_flight, negotiate, respond, system};
+use super::{dispatch, in_flight, negotiate, respond, system};
 use crate::authn::{ANONYMOUS, Authenticator, User, impersonation};
 use crate::authz::{Attributes, Decision, Rights, forbidden};
 use crate::error::ApiError;
@@ -73,9 +74,9 @@ struct Served {
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// One request with all that was found out about it.
-pub(super) struct Incoming<B> {
+pub(super) struct Incoming<'a> {
     pub parts: Parts,
-    pub body: B,
+    pub body: &'a mut RequestBody,
     pub query: Query,
     pub user: User,
 }
@@ -170,17 +171,11 @@ impl ApiServer {
         &self.0.metrics
     }
 
-    async fn answer<B>(self, request: Request<B>) -> Response<ResponseBody>
-    where
-        B: Body<Data = Bytes> + Send,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
-        let (parts, body) = request.into_parts();
+    async fn answer(self, parts: Parts, mut body: RequestBody) -> Response<ResponseBody> {
         let query = Query::parse(parts.uri.query());
         let encoding = negotiate::for_status(&parts.headers, &query);
         let headers = parts.headers.clone();
-        let mut body = std::pin::pin!(body);
-        let handled = self.handle(parts, body.as_mut(), query);
+        let handled = self.handle(parts, &mut body, query);
         let response = match AssertUnwindSafe(handled).catch_unwind().await {
             Ok(Ok(response)) => response,
             Ok(Err(Refusal::Forbidden(error))) => respond::forbidden(&error, encoding),
@@ -192,7 +187,7 @@ impl ApiServer {
                 respond::failure(&ApiError::internal(why), encoding)
             }
         };
-        body::drain(body).await;
+        body::drain(&mut body).await;
         let mut response = respond::zip(response, &headers).map(|body| body.placed(self.places()));
         response.headers_mut().insert(AUDIT_ID, self.audit_id(&headers));
         response
@@ -209,11 +204,12 @@ impl ApiServer {
         HeaderValue::try_from(self.registry().world().dice.uid()).unwrap_or(HeaderValue::from_static(""))
     }
 
-    async fn handle<B>(&self, parts: Parts, body: B, query: Query) -> Result<Response<ResponseBody>, Refusal>
-    where
-        B: Body<Data = Bytes> + Send,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+    async fn handle(
+        &self,
+        parts: Parts,
+        body: &mut RequestBody,
+        query: Query,
+    ) -> Result<Response<ResponseBody>, Refusal> {
         let snapshot = self.0.config.registry.snapshot();
         let lookup =
             |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
@@ -311,7 +307,7 @@ fn undecided(parts: &Parts, why: &str) -> ApiError {
 impl<B> tower::Service<Request<B>> for ApiServer
 where
     B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B::Error: Into<BoxError>,
 {
     type Response = Response<ResponseBody>;
     type Error = Infallible;
@@ -322,7 +318,9 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        self.clone().answer(request).map(Ok).boxed()
+        let (parts, body) = request.into_parts();
+        // The type of the body ends here, so that what follows is compiled once.
+        self.clone().answer(parts, body::boxed(body)).map(Ok).boxed()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is served below an object, and what is computed instead of stored.
 
+use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -55,7 +56,7 @@ async fn part(asked: &Asked<'_>, part: Part) -> Result<Response<ResponseBody>, A
     match asked.verb {
         "get" => {
             let bytes = registry.get(call, asked.query.text("resourceVersion")).await?;
-            asked.written(Written { code: StatusCode::OK, bytes, warnings: Vec::new() })
+            asked.written(Written { code: StatusCode::OK, result: bytes.into(), warnings: Vec::new() })
         }
         "update" => {
             let options = WriteOptions::read(asked.query, asked.headers, "UpdateOptions")?;
@@ -74,8 +75,8 @@ async fn scale(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<
     let paths = scale_paths(subresource).ok_or_else(ApiError::no_such_resource)?;
     let written = match asked.verb {
         "get" => {
-            let bytes = registry.get_scale(call, &paths).await?.to_string().into();
-            Written { code: StatusCode::OK, bytes, warnings: Vec::new() }
+            let scale = Bytes::from(registry.get_scale(call, &paths).await?.to_string());
+            Written { code: StatusCode::OK, result: scale.into(), warnings: Vec::new() }
         }
         "update" => {
             let options = WriteOptions::read(asked.query, asked.headers, "UpdateOptions")?;
@@ -92,7 +93,7 @@ async fn scale(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<
         }
         _ => return Err(ApiError::method_not_allowed()),
     };
-    let mut response = respond::json(written.code, written.bytes, asked.wanted.encoding);
+    let mut response = respond::json(written.code, written.result.bytes().clone(), asked.wanted.encoding);
     respond::warn(&mut response, &written.warnings);
     Ok(response)
 }

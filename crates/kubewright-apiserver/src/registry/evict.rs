@@ -129,7 +129,7 @@ impl Registry {
             };
             let written = self.edit(call, Part::Trusted, false, &edit).await?;
             if options.resource_version.is_some() {
-                let pod: Value = serde_json::from_slice(&written.bytes).unwrap_or_default();
+                let pod: Value = serde_json::from_slice(written.result.bytes()).unwrap_or_default();
                 options.resource_version = Some(object::resource_version(&pod).to_owned());
             }
         }

@@ -119,21 +119,46 @@ fn key(namespace: &str, name: &str) -> Name {
 pub struct Written {
     /// 201 for what was created, else 200.
     pub code: StatusCode,
-    /// The object, or a Status.
-    pub bytes: Bytes,
+    /// What it came to.
+    pub result: Shown,
     /// Texts for `Warning` headers.
     pub warnings: Vec<String>,
+}
+
+/// The result of a write, as JSON.
+#[derive(Debug)]
+pub enum Shown {
+    /// An object of the kind, or a list of such: in the shape that the client wants.
+    Object(Bytes),
+    /// A Status, which stays one whatever shape is wanted.
+    Status(Bytes),
+}
+
+impl Shown {
+    /// Its bytes, whatever it is.
+    #[must_use]
+    pub fn bytes(&self) -> &Bytes {
+        match self {
+            Self::Object(bytes) | Self::Status(bytes) => bytes,
+        }
+    }
+}
+
+impl From<Bytes> for Shown {
+    fn from(object: Bytes) -> Self {
+        Self::Object(object)
+    }
 }
 
 impl Written {
     /// The outcome of a write: warnings are told of one that failed, too.
     fn new(
         code: StatusCode,
-        outcome: Result<Bytes, ApiError>,
+        outcome: Result<impl Into<Shown>, ApiError>,
         warnings: Vec<String>,
     ) -> Result<Self, ApiError> {
         match outcome {
-            Ok(bytes) => Ok(Self { code, bytes, warnings }),
+            Ok(result) => Ok(Self { code, result: result.into(), warnings }),
             Err(error) => Err(error.with_warnings(warnings)),
         }
     }

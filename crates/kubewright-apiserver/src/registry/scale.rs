@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use bytes::Bytes;
 use k8s_openapi::api::autoscaling;
 use serde_json::{Map, Value, json};
 
@@ -78,8 +79,9 @@ impl Registry {
     ) -> Result<Written, ApiError> {
         let write = ScaleWrite { registry: self, call, paths, step, options, kinds: self.kinds() };
         let written = self.write_view(call, &write, options).await?;
-        let object: Value = serde_json::from_slice(&written.bytes).unwrap_or_default();
-        Ok(Written { bytes: scale_of(&object, paths).to_string().into(), ..written })
+        let object: Value = serde_json::from_slice(written.result.bytes()).unwrap_or_default();
+        let scale = Bytes::from(scale_of(&object, paths).to_string());
+        Ok(Written { result: scale.into(), ..written })
     }
 }
 
