@@ -72,7 +72,7 @@ impl Parse for Arguments {
             }
         }
         if arguments.real && arguments.faults != Faults::None {
-            let both = "faults befall a simulated cluster: write a test without `faults` to be run with `real = true`";
+            let both = "faults are injected into a simulated cluster only: write a test without `faults` to be run with `real = true`";
             return Err(Error::new(input.span(), both));
         }
         Ok(arguments)
@@ -210,7 +210,7 @@ mod tests {
             ("faults(rain)", "there is no fault `rain`; there are clock_skew, conflict, "),
             ("faults()", "`faults()` chooses none"),
             ("faults = true", "`faults` is written so: `faults`, or "),
-            ("faults, real = true", "faults befall a simulated cluster"),
+            ("faults, real = true", "faults are injected into a simulated cluster only"),
         ] {
             let why = refused(text);
             assert!(why.contains(told), "{text}: {why}");

@@ -9,7 +9,7 @@ use kubewright_world::World;
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use crate::faults::Weather;
+use crate::faults::FaultInjector;
 use crate::history::Subject;
 use crate::operator;
 use crate::real::Real;
@@ -30,7 +30,7 @@ struct Inner {
     operators: Mutex<Vec<Arc<operator::State>>>,
     /// What the test has looked at last.
     looked: Mutex<Vec<Subject>>,
-    weather: Weather,
+    injector: FaultInjector,
 }
 
 /// Where the cluster is.
@@ -67,7 +67,7 @@ impl Cluster {
             place: Place::Simulated(cluster),
             operators: Mutex::default(),
             looked: Mutex::default(),
-            weather: Weather::default(),
+            injector: FaultInjector::default(),
         };
         Ok(Self { inner: Arc::new(inner), namespace: "default".into() })
     }
@@ -77,7 +77,7 @@ impl Cluster {
             place: Place::Real(Box::new(real)),
             operators: Mutex::default(),
             looked: Mutex::default(),
-            weather: Weather::default(),
+            injector: FaultInjector::default(),
         };
         Self { inner: Arc::new(inner), namespace: namespace.into() }
     }
@@ -155,8 +155,8 @@ impl Cluster {
     }
 
     /// What goes wrong in it by itself.
-    pub(crate) fn weather(&self) -> &Weather {
-        &self.inner.weather
+    pub(crate) fn injector(&self) -> &FaultInjector {
+        &self.inner.injector
     }
 
     pub(crate) fn looked(&self) -> MutexGuard<'_, Vec<Subject>> {

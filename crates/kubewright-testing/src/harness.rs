@@ -215,7 +215,7 @@ where
                 tell_how_to_replay(test, seed, kinds);
             }
         }
-        let kinds = cluster.weather().plans().iter().flat_map(Plan::kinds).collect();
+        let kinds = cluster.injector().plans().iter().flat_map(Plan::kinds).collect();
         Run { seed, failure, recording: cluster.recording(), kinds }
     });
     drop(runtime);
@@ -258,7 +258,7 @@ impl fmt::Display for Caught {
 
 /// What comes after the body: faults stop, and what has to hold is looked at.
 async fn finish(trial: &mut Trial, cluster: &Cluster) -> Result<(), Failure> {
-    trial.calm(cluster).await;
+    trial.end_faults(cluster).await;
     trial.end(cluster).await?;
     match cluster.operators().iter().find_map(Deployed::failure) {
         Some(why) => Err(Failure::new(why)),

@@ -70,7 +70,7 @@ impl Cluster {
     /// # Panics
     /// When it is refused.
     pub async fn create<K: Object>(&self, object: &K) -> K {
-        self.weather().next(self).await;
+        self.injector().next(self).await;
         let api = self.api::<K>(object.meta().namespace.as_deref());
         match api.create(&PostParams::default(), &untyped(object)).await {
             Ok(created) => self.noted(typed(created)),
@@ -86,7 +86,7 @@ impl Cluster {
     /// # Panics
     /// When it is no manifest of one object with a name, or is refused.
     pub async fn apply<K: Object>(&self, manifest: &str) -> K {
-        self.weather().next(self).await;
+        self.injector().next(self).await;
         let object: DynamicObject = match serde_saphyr::from_str(manifest) {
             Ok(object) => object,
             Err(error) => self.failed::<K>("apply", "", &error),
@@ -105,7 +105,7 @@ impl Cluster {
     /// # Panics
     /// When it is refused.
     pub async fn update<K: Object>(&self, object: &K) -> K {
-        self.weather().next(self).await;
+        self.injector().next(self).await;
         let name = object.meta().name.as_deref().unwrap_or_default();
         let api = self.api::<K>(object.meta().namespace.as_deref());
         match api.replace(name, &PostParams::default(), &untyped(object)).await {
@@ -119,7 +119,7 @@ impl Cluster {
     /// # Panics
     /// When it is refused.
     pub async fn patch<K: Object>(&self, name: &str, patch: Value) -> K {
-        self.weather().next(self).await;
+        self.injector().next(self).await;
         self.look_at(Subject::of::<K>(self.namespace(), name));
         match self.api::<K>(None).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await {
             Ok(patched) => typed(patched),
@@ -132,7 +132,7 @@ impl Cluster {
     /// # Panics
     /// When it is refused.
     pub async fn delete<K: Object>(&self, name: &str) {
-        self.weather().next(self).await;
+        self.injector().next(self).await;
         self.look_at(Subject::of::<K>(self.namespace(), name));
         if let Err(error) = self.api::<K>(None).delete(name, &DeleteParams::default()).await {
             self.failed::<K>("delete", name, &error);

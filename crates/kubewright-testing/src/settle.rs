@@ -54,7 +54,7 @@ impl Cluster {
     ///
     /// Nothing may fail at rest: a reconcile that failed again and again, so that its next try is more than a minute away,
     /// fails the test, unless something goes wrong meanwhile (a rule of [`Admin`](kubewright_cluster::admin::Admin), a
-    /// [mishap](Self::befall)). Who was in such a back-off before, or came into it while something went wrong, is tried once
+    /// [fault](Self::inject)). Who was in such a back-off before, or came into it while something went wrong, is tried once
     /// more first, which lets up to 1000 seconds pass. An operator that knows that trying again is of no use says so by a
     /// [terminal](kubewright_runtime::Error::terminal) error; a test that wants one to fail calls
     /// [`Self::settle_with_failures`].
@@ -87,10 +87,10 @@ impl Cluster {
     /// # Panics
     /// When there is no rest within ten minutes of cluster time.
     pub async fn settle_with_failures(&self) -> Vec<Failing> {
-        self.weather().next(self).await;
-        self.without_loops(self.weather().calm()).await;
+        self.injector().next(self).await;
+        self.without_loops(self.injector().wait_until_over()).await;
         let failing = self.without_loops(self.come_to_rest()).await;
-        self.weather().rest();
+        self.injector().rest();
         failing
     }
 
@@ -98,7 +98,7 @@ impl Cluster {
     async fn come_to_rest(&self) -> Vec<Failing> {
         let start = Instant::now();
         // Since when nothing has gone wrong: what failed before says nothing yet.
-        let mut calm = start;
+        let mut undisturbed = start;
         let (mut seen, mut was_disturbed) = (self.last_work(), self.is_disturbed());
         loop {
             tokio::time::sleep(QUIET).await;
@@ -106,12 +106,12 @@ impl Cluster {
             let is_disturbed = self.is_disturbed();
             // What has ended since the last look has had its last effect since then.
             if is_disturbed || was_disturbed {
-                calm = Instant::now();
+                undisturbed = Instant::now();
             }
             was_disturbed = is_disturbed;
             let is_at_rest = now == seen && self.is_at_rest();
-            if is_at_rest && (is_disturbed || !self.has_to_try_again(calm)) {
-                return self.failing_since(calm);
+            if is_at_rest && (is_disturbed || !self.has_to_try_again(undisturbed)) {
+                return self.failing_since(undisturbed);
             }
             seen = now;
             if !is_at_rest && start.elapsed() >= LONGEST {
@@ -125,21 +125,22 @@ impl Cluster {
         let has_faults = |cluster: &kubewright_cluster::Cluster| {
             cluster.admin().is_some_and(kubewright_cluster::admin::Admin::has_faults)
         };
-        self.weather().befalls() || self.simulated().is_some_and(has_faults)
+        self.injector().is_injecting() || self.simulated().is_some_and(has_faults)
     }
 
     /// Whether the last failure of a key in back-off is of an earlier time, and its next try is worth to be waited for.
-    fn has_to_try_again(&self, calm: Instant) -> bool {
+    fn has_to_try_again(&self, undisturbed: Instant) -> bool {
         let operators = self.operators();
         let mut failing = operators.iter().flat_map(Deployed::failing);
-        !self.is_real() && failing.any(|one| one.since >= calm.elapsed() && one.after <= LONGEST_BACK_OFF)
+        !self.is_real()
+            && failing.any(|one| one.since >= undisturbed.elapsed() && one.after <= LONGEST_BACK_OFF)
     }
 
     /// The keys in back-off that have failed since then.
-    fn failing_since(&self, calm: Instant) -> Vec<Failing> {
+    fn failing_since(&self, undisturbed: Instant) -> Vec<Failing> {
         let mut failing = Vec::new();
         for operator in self.operators() {
-            for one in operator.failing().into_iter().filter(|one| one.since < calm.elapsed()) {
+            for one in operator.failing().into_iter().filter(|one| one.since < undisturbed.elapsed()) {
                 let (operator, controller) = (operator.name().to_owned(), one.controller);
                 failing.push(Failing { operator, controller, key: one.key, error: one.error });
             }

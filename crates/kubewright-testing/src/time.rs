@@ -133,7 +133,7 @@ impl Cluster {
         A: Answer,
         F: Future<Output = A>,
     {
-        let mut looks = Looks::begin(self, self.weather().patience(within));
+        let mut looks = Looks::begin(self, self.injector().patience(within));
         loop {
             let why = match looks.look(&mut condition).await {
                 Ok(thing) => return thing,

@@ -59,13 +59,13 @@ impl Trial {
     pub(crate) async fn begin(&mut self, cluster: &Cluster) {
         self.begun = cluster.revision();
         if self.is_under_faults() {
-            cluster.weather().begin(cluster, self.seed, self.kinds.clone()).await;
+            cluster.injector().begin(cluster, self.seed, self.kinds.clone()).await;
         }
     }
 
     /// The body has ended well: nothing goes wrong any more.
-    pub(crate) async fn calm(&mut self, cluster: &Cluster) {
-        cluster.weather().end(cluster).await;
+    pub(crate) async fn end_faults(&mut self, cluster: &Cluster) {
+        cluster.injector().end(cluster).await;
     }
 
     /// Whether what has to hold does.
@@ -74,7 +74,7 @@ impl Trial {
             return Ok(());
         }
         self.evidence.begun = self.begun;
-        self.evidence.stale = cluster.weather().stale();
+        self.evidence.stale = cluster.injector().stale();
         cluster.settle().await;
         self.look(cluster, checks::SETTLED)?;
         self.look_again(cluster).await?;
@@ -96,7 +96,7 @@ impl Trial {
     /// The body, or what has to hold, has failed: what there is to be told of it besides.
     pub(crate) fn failed(&self, cluster: &Cluster, failure: &Caught) -> Vec<String> {
         let mut told = Vec::new();
-        for (wave, plan) in cluster.weather().plans().iter().enumerate() {
+        for (wave, plan) in cluster.injector().plans().iter().enumerate() {
             told.push(format!("what went wrong, wave {wave}:\n{plan}"));
         }
         let why = failure.to_string();

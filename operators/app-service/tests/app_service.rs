@@ -10,7 +10,7 @@ use kube::{
 };
 use kubewright::testing::{
     Cluster,
-    admin::{Fault, Match, Rule},
+    admin::{ApiFault, Match, Rule},
 };
 use kubewright_app_service::{AppService, check, check::Question, manifests, operator, operator_with};
 use serde_json::{Value, json};
@@ -263,7 +263,7 @@ async fn as_07_what_a_check_says_is_a_condition(cluster: Cluster) {
 #[kubewright::test]
 async fn as_03_no_pods_are_made_for_what_is_gone_unheard(cluster: Cluster) {
     with_sample(&cluster).await;
-    let silence = Rule::new(Fault::HoldWatch { lasting: None }).on(Match::resource("appservices"));
+    let silence = Rule::new(ApiFault::HoldWatch { lasting: None }).on(Match::resource("appservices"));
     let silence = cluster.admin().expect("there is one in a test").inject(silence);
     cluster.delete::<AppService>(NAME).await;
     cluster.advance(Duration::from_secs(20)).await;

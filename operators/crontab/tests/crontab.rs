@@ -15,7 +15,7 @@ use k8s_openapi::api::{
 use kube::{Api, ResourceExt, api::DeleteParams};
 use kubewright::testing::{
     Cluster,
-    admin::{Ending, Fault, Match, NoAnswer, Rule, Schedule, Verb},
+    admin::{ApiFault, Ending, Match, NoAnswer, Rule, Schedule, Verb},
 };
 use kubewright_crontab::{CronTab, RUN_NOW, operator};
 use lab::{backup, condition, crontab, jobs, notes, refusal, status, table, time, until};
@@ -201,7 +201,7 @@ async fn ct_12_an_outage_of_minutes_delays_a_run_and_loses_none(cluster: Cluster
         Match { user: Some("system:serviceaccount:crontab-system:crontab".to_owned()), ..Match::default() };
     let admin = cluster.admin().expect("faults are to be had");
     for fault in
-        [Fault::Timeout { done: false, answer: NoAnswer::Cut }, Fault::DropWatch { how: Ending::Reset }]
+        [ApiFault::Timeout { done: false, answer: NoAnswer::Cut }, ApiFault::DropWatch { how: Ending::Reset }]
     {
         admin.inject(Rule::new(fault).on(operator.clone()).at(Schedule::always()));
     }
@@ -222,7 +222,7 @@ async fn ct_13_a_job_that_could_not_be_posted_is_posted_again_and_made_once(clus
     cluster.settle().await;
     let creates = Match { verbs: vec![Verb::Create], resource: Some("jobs".to_owned()), ..Match::default() };
     for done in [false, true] {
-        let fault = Fault::Timeout { done, answer: NoAnswer::Cut };
+        let fault = ApiFault::Timeout { done, answer: NoAnswer::Cut };
         let rule = Rule::new(fault).on(creates.clone()).at(Schedule::times(NonZeroU64::MIN));
         cluster.admin().expect("faults are to be had").inject(rule);
     }

@@ -203,7 +203,7 @@ async fn time_passes_faster_than_the_machines() {
 
 #[tokio::test]
 #[ignore = "needs the built command: cargo xtask test"]
-async fn faults_befall_a_client_outside() {
+async fn faults_are_injected_for_a_client_outside() {
     let up = Up::start("faults", &["--admin", "--nodes", "0"]);
     let client = client(&up).await;
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());

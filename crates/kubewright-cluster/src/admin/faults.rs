@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::asked::Asked;
-use super::rule::{Fault, Rule};
+use super::rule::{ApiFault, Rule};
 use super::schedule::Tally;
 
 /// The number of a rule.
@@ -45,7 +45,7 @@ pub(super) struct Verdict {
     /// It comes so much later.
     pub(super) delay: Duration,
     /// What is wrong with it then.
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<ApiFault>,
     /// The last rule that struck it.
     pub(super) by: Option<RuleId>,
 }
@@ -58,8 +58,8 @@ impl Armed {
     /// Until when it holds watches; `None` when it does not, `Some(None)` when there is no end.
     fn holds(&self, now: Instant) -> Option<Option<Instant>> {
         match (&self.rule.fault, self.rule.schedule) {
-            (Fault::HoldWatch { lasting: None }, None) => Some(None),
-            (Fault::HoldWatch { lasting: Some(lasting) }, None) => {
+            (ApiFault::HoldWatch { lasting: None }, None) => Some(None),
+            (ApiFault::HoldWatch { lasting: Some(lasting) }, None) => {
                 let until = self.since.time + *lasting;
                 (until > now).then_some(Some(until))
             }
@@ -69,9 +69,9 @@ impl Armed {
 
     fn is_spent(&self, now: Instant) -> bool {
         match (&self.rule.fault, self.rule.schedule) {
-            (Fault::HoldWatch { .. }, None) => self.holds(now).is_none(),
-            (Fault::ExpireWatch {}, None) => false,
-            (Fault::DropWatch { .. }, None) => true,
+            (ApiFault::HoldWatch { .. }, None) => self.holds(now).is_none(),
+            (ApiFault::ExpireWatch {}, None) => false,
+            (ApiFault::DropWatch { .. }, None) => true,
             (_, schedule) => schedule.unwrap_or_default().is_spent(&self.tally),
         }
     }
@@ -110,7 +110,7 @@ impl Faults {
             }
             verdict.by = Some(*id);
             match &armed.rule.fault {
-                Fault::Latency { by } => verdict.delay = verdict.delay.saturating_add(*by),
+                ApiFault::Latency { by } => verdict.delay = verdict.delay.saturating_add(*by),
                 fault => {
                     verdict.fault = Some(fault.clone());
                     break;
@@ -120,8 +120,8 @@ impl Faults {
         verdict
     }
 
-    /// What befalls a watch that is about to tell some events.
-    pub(super) fn on_delivery(&mut self, asked: &Asked) -> Option<(RuleId, Fault)> {
+    /// What happens to a watch that is about to tell some events.
+    pub(super) fn on_delivery(&mut self, asked: &Asked) -> Option<(RuleId, ApiFault)> {
         let mut rules = self.rules.iter_mut().filter(|(_, armed)| {
             armed.rule.fault.is_of_watches() && !armed.rule.is_of_open_watches() && armed.rule.matches(asked)
         });
@@ -144,7 +144,7 @@ impl Faults {
     /// The oldest version whose history is there for a request, where a rule has done away with some.
     pub(super) fn oldest(&self, asked: &Asked) -> Option<Revision> {
         let expired = self.rules.values().filter(|armed| {
-            matches!(armed.rule.fault, Fault::ExpireWatch {})
+            matches!(armed.rule.fault, ApiFault::ExpireWatch {})
                 && armed.rule.schedule.is_none()
                 && armed.rule.matching.concerns(asked)
         });
@@ -181,8 +181,8 @@ impl Faults {
         let mut rules = self.rules.values();
         rules.any(|armed| {
             let harmless = match armed.rule.fault {
-                Fault::Latency { .. } => true,
-                Fault::ExpireWatch {} => armed.rule.schedule.is_none(),
+                ApiFault::Latency { .. } => true,
+                ApiFault::ExpireWatch {} => armed.rule.schedule.is_none(),
                 _ => false,
             };
             !harmless && !armed.is_spent(now)
@@ -219,14 +219,14 @@ mod tests {
         Asked { verb, resource: resource.into(), version: "v1".into(), ..Asked::default() }
     }
 
-    fn error(code: u16) -> Fault {
-        Fault::Error { code, reason: None, message: None }
+    fn error(code: u16) -> ApiFault {
+        ApiFault::Error { code, reason: None, message: None }
     }
 
     fn codes(faults: &mut Faults, asked: &Asked, requests: usize) -> Vec<u16> {
         (0..requests)
             .map(|_| match faults.on_request(asked).fault {
-                Some(Fault::Error { code, .. }) => code,
+                Some(ApiFault::Error { code, .. }) => code,
                 None => 200,
                 other => panic!("{other:?}"),
             })
@@ -247,7 +247,7 @@ mod tests {
 
     #[tokio::test]
     async fn latencies_add_up_and_let_the_request_go_on_to_the_next_rule() {
-        let second = Fault::Latency { by: Duration::from_secs(1) };
+        let second = ApiFault::Latency { by: Duration::from_secs(1) };
         let mut faults = armed([
             Rule::new(second.clone()),
             Rule::new(second).at(Schedule::always()),
@@ -261,7 +261,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_change_meets_a_conflict() {
-        let mut faults = armed([Rule::new(Fault::Conflict {}).at(Schedule::always())]);
+        let mut faults = armed([Rule::new(ApiFault::Conflict {}).at(Schedule::always())]);
         for (verb, meets) in [
             ("update", true),
             ("patch", true),
@@ -286,7 +286,7 @@ mod tests {
     #[tokio::test]
     async fn a_fault_of_watches_with_a_schedule_strikes_what_they_are_about_to_tell() {
         let second = Schedule { after: 1, ..Schedule::default() };
-        let dropped = Fault::DropWatch { how: super::super::rule::Ending::Reset };
+        let dropped = ApiFault::DropWatch { how: super::super::rule::Ending::Reset };
         let mut faults = armed([Rule::new(dropped.clone()).at(second)]);
         let watch = asked("watch", "pods");
         assert_eq!(faults.on_request(&watch), Verdict::default());
@@ -299,7 +299,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_hold_takes_in_the_watches_that_open_while_it_lasts() {
         let lasting = Duration::from_secs(5);
-        let mut faults = armed([Rule::new(Fault::HoldWatch { lasting: Some(lasting) })]);
+        let mut faults = armed([Rule::new(ApiFault::HoldWatch { lasting: Some(lasting) })]);
         let (watch, start) = (asked("watch", "pods"), Instant::now());
         assert_eq!(faults.on_open(&watch, start), [(1, Some(start + lasting))]);
         assert_eq!(faults.on_open(&watch, start + lasting), []);
@@ -308,7 +308,7 @@ mod tests {
 
     #[tokio::test]
     async fn history_is_gone_for_those_whom_a_rule_means_until_it_is_removed() {
-        let mut faults = armed([Rule::new(Fault::ExpireWatch {}).on(Match::resource("pods"))]);
+        let mut faults = armed([Rule::new(ApiFault::ExpireWatch {}).on(Match::resource("pods"))]);
         for verb in ["watch", "list"] {
             assert_eq!(faults.oldest(&asked(verb, "pods")), Some(Revision(10)));
             assert_eq!(faults.oldest(&asked(verb, "secrets")), None);

@@ -1,4 +1,4 @@
-//! What stands in front of an API server: it notes each request, and has faults befall it.
+//! What stands in front of an API server: it notes each request, and injects faults.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tower::Service;
 use super::asked::Asked;
 use super::body::{self, Body, Cut, Watch};
 use super::history::{self, Gone};
-use super::rule::{Fault, NoAnswer};
+use super::rule::{ApiFault, NoAnswer};
 use super::{Admin, endpoint, refusal};
 
 /// How much of the body of a request is read that nobody reads: what the API server takes.
@@ -80,14 +80,14 @@ impl Front {
         asked
     }
 
-    /// The answer to a request that a fault befalls.
+    /// The answer to a request that a fault affects.
     async fn fail<B: RequestBody>(
         &self,
-        fault: &Fault,
+        fault: &ApiFault,
         asked: &Asked,
         request: Request<B>,
     ) -> Result<Response<Body>, Cut> {
-        if let Fault::Timeout { done, answer } = fault {
+        if let ApiFault::Timeout { done, answer } = fault {
             if *done {
                 drop(self.serve(request).await);
             } else {

@@ -4,7 +4,7 @@
 //! [`Admin`] is that, for a test in this process. Over HTTP it is the same, at `/kubewright` on the API server's own port
 //! (`endpoint`), for who comes from this machine and may use these paths under the authorization of the cluster.
 //!
-//! Both stand in front of the API server (`front`): faults befall clients, not the built-in controllers. A cluster that is
+//! Both stand in front of the API server (`front`): faults affect clients, not the built-in controllers. A cluster that is
 //! not asked for it ([`Builder::admin`](crate::Builder::admin)) has nothing of this in the way of its requests.
 
 mod asked;
@@ -41,7 +41,7 @@ pub use asked::Asked;
 pub use faults::RuleId;
 pub use log::{Answered, Count, Requests};
 pub use matching::{Match, Verb};
-pub use rule::{Ending, Fault, NoAnswer, Rule};
+pub use rule::{ApiFault, Ending, NoAnswer, Rule};
 pub use schedule::Schedule;
 
 use faults::{Faults, Since, Verdict};
@@ -141,7 +141,7 @@ impl Admin {
         Ok(())
     }
 
-    /// Makes requests or watches fail. A fault of watches without a schedule has befallen those that are open when this
+    /// Makes requests or watches fail. A fault of watches without a schedule has affected those that are open when this
     /// returns.
     pub fn inject(&self, rule: Rule) -> RuleId {
         let revision =
@@ -154,7 +154,7 @@ impl Admin {
         let id = faults.add(rule, &self.0.world.dice, since);
         faults.struck(id, now_open.len() as u64);
         for watch in now_open {
-            befall(watches, watch, id, &fault, since.time);
+            apply(watches, watch, id, &fault, since.time);
         }
         id
     }
@@ -252,14 +252,14 @@ impl Admin {
         self.0.state.lock().watches.order(id, Instant::now(), waker)
     }
 
-    /// What befalls a watch that is about to tell some events.
+    /// What happens to a watch that is about to tell some events.
     fn watch_tells(&self, id: WatchId, asked: &Asked) -> Telling {
         let mut state = self.0.state.lock();
         match state.faults.on_delivery(asked) {
             None => Telling::Once,
-            Some((_, Fault::RepeatWatch {})) => Telling::Twice,
+            Some((_, ApiFault::RepeatWatch {})) => Telling::Twice,
             Some((rule, fault)) => {
-                befall(&mut state.watches, id, rule, &fault, Instant::now());
+                apply(&mut state.watches, id, rule, &fault, Instant::now());
                 Telling::Ordered
             }
         }
@@ -277,13 +277,13 @@ enum Telling {
     Ordered,
 }
 
-/// Has a fault befall a watch.
-fn befall(watches: &mut Watches, watch: WatchId, rule: RuleId, fault: &Fault, now: Instant) {
+/// Applies a fault to a watch.
+fn apply(watches: &mut Watches, watch: WatchId, rule: RuleId, fault: &ApiFault, now: Instant) {
     match fault {
-        Fault::DropWatch { how: Ending::Cleanly } => watches.end(watch, End::Cleanly),
-        Fault::DropWatch { how: Ending::Reset } => watches.end(watch, End::Reset),
-        Fault::ExpireWatch {} => watches.end(watch, End::Expired),
-        Fault::HoldWatch { lasting } => watches.hold(watch, rule, lasting.map(|lasting| now + lasting)),
+        ApiFault::DropWatch { how: Ending::Cleanly } => watches.end(watch, End::Cleanly),
+        ApiFault::DropWatch { how: Ending::Reset } => watches.end(watch, End::Reset),
+        ApiFault::ExpireWatch {} => watches.end(watch, End::Expired),
+        ApiFault::HoldWatch { lasting } => watches.hold(watch, rule, lasting.map(|lasting| now + lasting)),
         _ => {}
     }
 }

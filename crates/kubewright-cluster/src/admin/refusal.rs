@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::asked::Asked;
 use super::body::Body;
-use super::rule::Fault;
+use super::rule::ApiFault;
 
 /// The answer of a fault that answers itself; `None` for one that does not.
-pub(super) fn answer(fault: &Fault, asked: &Asked) -> Option<Response<Body>> {
+pub(super) fn answer(fault: &ApiFault, asked: &Asked) -> Option<Response<Body>> {
     match fault {
-        Fault::Conflict {} => Some(status(&conflict(asked))),
-        Fault::TooManyRequests { retry_after } => Some(too_many(*retry_after)),
-        Fault::Error { code, reason, message } => {
+        ApiFault::Conflict {} => Some(status(&conflict(asked))),
+        ApiFault::TooManyRequests { retry_after } => Some(too_many(*retry_after)),
+        ApiFault::Error { code, reason, message } => {
             Some(status(&error(*code, reason.as_deref(), message.as_deref(), asked)))
         }
         _ => None,

@@ -1,4 +1,4 @@
-//! A fault, and which requests it befalls: what is posted to `/kubewright/faults`.
+//! A fault, and which requests it affects: what is posted to `/kubewright/faults`.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{asked::Asked, duration};
 /// What goes wrong.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Fault {
+pub enum ApiFault {
     /// 409 for an update, a patch or a deletion: the object is said to have changed.
     Conflict {},
     /// 429 with a `Retry-After`.
@@ -98,8 +98,8 @@ fn internal() -> u16 {
     500
 }
 
-impl Fault {
-    /// Whether it befalls open watches, and not requests.
+impl ApiFault {
+    /// Whether it affects open watches, and not requests.
     #[must_use]
     pub fn is_of_watches(&self) -> bool {
         matches!(
@@ -109,16 +109,16 @@ impl Fault {
     }
 }
 
-/// A fault and which requests it befalls.
+/// A fault and which requests it affects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// Requests that it may befall.
+    /// Requests that it may affect.
     pub matching: Match,
     /// What goes wrong.
-    pub fault: Fault,
+    pub fault: ApiFault,
     /// Which of them. For a fault of watches these are the pieces of events that watches are about to tell; without a
-    /// schedule it befalls the watches that are open now (a repetition: the next piece). Any other fault without one
-    /// befalls the next request.
+    /// schedule it affects the watches that are open now (a repetition: the next piece). Any other fault without one
+    /// affects the next request.
     pub schedule: Option<Schedule>,
 }
 
@@ -128,7 +128,7 @@ const CHANGES: [Verb; 3] = [Verb::Update, Verb::Patch, Verb::Delete];
 impl Rule {
     /// For the next request of any kind, or for all open watches.
     #[must_use]
-    pub fn new(fault: Fault) -> Self {
+    pub fn new(fault: ApiFault) -> Self {
         Self { matching: Match::default(), fault, schedule: None }
     }
 
@@ -146,18 +146,18 @@ impl Rule {
         self
     }
 
-    /// Whether it may befall a request.
+    /// Whether it may affect a request.
     pub(super) fn matches(&self, asked: &Asked) -> bool {
         let fits = match self.fault {
-            Fault::Conflict {} => CHANGES.iter().any(|verb| verb.name() == asked.verb),
+            ApiFault::Conflict {} => CHANGES.iter().any(|verb| verb.name() == asked.verb),
             _ => !self.fault.is_of_watches() || asked.verb == Verb::Watch.name(),
         };
         fits && self.matching.matches(asked)
     }
 
-    /// Whether it befalls the watches that are open when it is made, and not what they tell later.
+    /// Whether it affects the watches that are open when it is made, and not what they tell later.
     pub(super) fn is_of_open_watches(&self) -> bool {
-        self.schedule.is_none() && self.fault.is_of_watches() && self.fault != Fault::RepeatWatch {}
+        self.schedule.is_none() && self.fault.is_of_watches() && self.fault != ApiFault::RepeatWatch {}
     }
 
     /// Reads a rule from JSON.
@@ -178,14 +178,14 @@ impl Rule {
     /// What the types allow and makes no sense.
     fn check(&self) -> Result<(), String> {
         match &self.fault {
-            Fault::Conflict {} if self.matching.verbs.iter().any(|verb| !CHANGES.contains(verb)) => {
-                Err("a conflict befalls the verbs \"update\", \"patch\" and \"delete\" only".to_owned())
+            ApiFault::Conflict {} if self.matching.verbs.iter().any(|verb| !CHANGES.contains(verb)) => {
+                Err("a conflict affects the verbs \"update\", \"patch\" and \"delete\" only".to_owned())
             }
-            Fault::Error { code, .. } if !(400..600).contains(code) => {
+            ApiFault::Error { code, .. } if !(400..600).contains(code) => {
                 Err(format!("{code} is not the code of an error: 400 to 599"))
             }
             fault if fault.is_of_watches() && self.matching.verbs.iter().any(|verb| *verb != Verb::Watch) => {
-                Err("a fault of watches befalls the verb \"watch\" only".to_owned())
+                Err("a fault of watches affects the verb \"watch\" only".to_owned())
             }
             _ => Ok(()),
         }
@@ -263,22 +263,23 @@ mod tests {
 
     #[test]
     fn a_fault_is_a_name_or_a_name_with_settings() {
-        assert_eq!(read(r#"{"fault": "conflict"}"#), Rule::new(Fault::Conflict {}));
+        assert_eq!(read(r#"{"fault": "conflict"}"#), Rule::new(ApiFault::Conflict {}));
         assert_eq!(
             read(r#"{"fault": "tooManyRequests"}"#),
-            Rule::new(Fault::TooManyRequests { retry_after: 1 })
+            Rule::new(ApiFault::TooManyRequests { retry_after: 1 })
         );
         assert_eq!(
             read(r#"{"fault": {"timeout": {"done": true, "answer": "504"}}}"#),
-            Rule::new(Fault::Timeout { done: true, answer: NoAnswer::GatewayTimeout })
+            Rule::new(ApiFault::Timeout { done: true, answer: NoAnswer::GatewayTimeout })
         );
         assert_eq!(
             read(r#"{"fault": {"latency": {"by": "1m30s"}}}"#),
-            Rule::new(Fault::Latency { by: Duration::from_secs(90) })
+            Rule::new(ApiFault::Latency { by: Duration::from_secs(90) })
         );
         assert_eq!(
             read(r#"{"fault": {"holdWatch": {"for": "5s"}}, "match": {"resource": "pods"}}"#),
-            Rule::new(Fault::HoldWatch { lasting: Some(Duration::from_secs(5)) }).on(Match::resource("pods"))
+            Rule::new(ApiFault::HoldWatch { lasting: Some(Duration::from_secs(5)) })
+                .on(Match::resource("pods"))
         );
     }
 

@@ -162,6 +162,6 @@ mod tests {
         watches.end(id, End::Reset);
         watches.end(id, End::Cleanly);
         assert_eq!(watches.order(id, Instant::now(), Waker::noop()), Order::End(End::Reset));
-        assert!(watches.meant(&Rule::new(super::super::rule::Fault::ExpireWatch {})).is_empty());
+        assert!(watches.meant(&Rule::new(super::super::rule::ApiFault::ExpireWatch {})).is_empty());
     }
 }

@@ -1,21 +1,25 @@
 //! What goes wrong while an operator is tested.
 //!
 //! A [`Plan`] is a function of a seed: some [`Kind`]s of faults, each with [`Episode`]s in a window of cluster time. Each seed
-//! picks other kinds and other strengths, so that some are tried alone and some together; after the window it is calm.
+//! picks other kinds and other strengths, so that some are tried alone and some together; after the window there are none.
 //! Nothing of it is chance once the seed is known, and leaving one kind out does not change what the others do.
 //!
-//! By hand, a [`Mishap`] befalls a cluster when the test says so ([`Cluster::befall`](crate::Cluster::befall)).
+//! By hand, [`Cluster::inject`](crate::Cluster::inject) injects a [`Fault`] when the test says so.
 
-mod befall;
+mod inject;
+mod injector;
 mod kind;
 mod plan;
-mod weather;
 
 pub use kind::Kind;
 pub(crate) use plan::operators;
-pub use plan::{Episode, Mishap, Plan};
-pub(crate) use weather::Weather;
+pub use plan::{Episode, Fault, Plan};
 
-/// The users that faults befall, and whom the checks judge: service accounts. The built-in controllers have some too, but
+/// What [`Fault`] was called.
+#[deprecated(since = "0.1.0", note = "is called `Fault`")]
+pub type Mishap = Fault;
+pub(crate) use injector::FaultInjector;
+
+/// The users whom faults affect, and whom the checks judge: service accounts. The built-in controllers have some too, but
 /// no fault is in their way.
 pub(crate) const OPERATORS: &str = "system:serviceaccount:*";

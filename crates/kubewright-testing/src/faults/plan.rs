@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use kubewright_cluster::admin::{Ending, Fault, Match, NoAnswer, Rule, Schedule, Verb};
+use kubewright_cluster::admin::{ApiFault, Ending, Match, NoAnswer, Rule, Schedule, Verb};
 use kubewright_world::Dice;
 
 use super::{Kind, OPERATORS};
@@ -18,7 +18,7 @@ const WAVES: u64 = 1 << 20;
 /// One thing that goes wrong.
 #[expect(clippy::large_enum_variant, reason = "a plan has a handful of them, most of which are rules")]
 #[derive(Clone, Debug, PartialEq)]
-pub enum Mishap {
+pub enum Fault {
     /// Requests or watches fail, as a rule says.
     Rule(Rule),
     /// The API server is away.
@@ -49,7 +49,7 @@ pub struct Episode {
     /// For how long.
     pub lasting: Duration,
     /// What it is.
-    pub mishap: Mishap,
+    pub fault: Fault,
 }
 
 /// All that goes wrong in one window of time.
@@ -107,73 +107,73 @@ fn episodes_of(kind: Kind, dice: &Dice, window: Duration) -> Vec<Episode> {
             _ => window.mul_f64(0.9 * dice.fraction() * dice.fraction()),
         };
         let most = window.saturating_sub(from);
-        let mishap = mishap(kind, dice);
+        let fault = fault(kind, dice);
         let lasting = match kind {
             Kind::Crash | Kind::Restart => most.min(seconds(dice, 1, 15)),
             _ => most.mul_f64(0.2 + 0.8 * dice.fraction()),
         };
-        episodes.push(Episode { kind, from, lasting, mishap });
+        episodes.push(Episode { kind, from, lasting, fault });
     }
     episodes
 }
 
-fn mishap(kind: Kind, dice: &Dice) -> Mishap {
+fn fault(kind: Kind, dice: &Dice) -> Fault {
     let by_chance = |least: f64, most: f64| {
         let probability = least + (most - least) * dice.fraction();
         Schedule::by_chance(probability, dice.below(usize::MAX) as u64)
     };
-    let rule = |fault, schedule| Mishap::Rule(rule(fault).at(schedule));
+    let rule = |fault, schedule| Fault::Rule(rule(fault).at(schedule));
     match kind {
-        Kind::Conflict => rule(Fault::Conflict {}, by_chance(0.05, 0.7)),
+        Kind::Conflict => rule(ApiFault::Conflict {}, by_chance(0.05, 0.7)),
         Kind::Throttle => {
             let retry_after = 1 + u32::try_from(dice.below(5)).unwrap_or(0);
-            rule(Fault::TooManyRequests { retry_after }, by_chance(0.05, 0.5))
+            rule(ApiFault::TooManyRequests { retry_after }, by_chance(0.05, 0.5))
         }
         Kind::Error => {
             let code = if dice.below(2) == 0 { 500 } else { 503 };
-            rule(Fault::Error { code, reason: None, message: None }, by_chance(0.05, 0.7))
+            rule(ApiFault::Error { code, reason: None, message: None }, by_chance(0.05, 0.7))
         }
         Kind::Timeout => {
             let done = dice.below(2) == 0;
             let answer = if dice.below(2) == 0 { NoAnswer::Cut } else { NoAnswer::GatewayTimeout };
-            let Mishap::Rule(rule) = rule(Fault::Timeout { done, answer }, by_chance(0.1, 0.7)) else {
+            let Fault::Rule(rule) = rule(ApiFault::Timeout { done, answer }, by_chance(0.1, 0.7)) else {
                 unreachable!("it was made here")
             };
             // What was read is read again: what matters is what was written.
-            Mishap::Rule(Rule { matching: rule.matching.clone().verbs(WRITES), ..rule })
+            Fault::Rule(Rule { matching: rule.matching.clone().verbs(WRITES), ..rule })
         }
         Kind::Latency => {
             let by = Duration::from_millis(1 << dice.below(12));
-            rule(Fault::Latency { by }, by_chance(0.2, 1.0))
+            rule(ApiFault::Latency { by }, by_chance(0.2, 1.0))
         }
         Kind::DropWatch => {
             let how = if dice.below(2) == 0 { Ending::Cleanly } else { Ending::Reset };
-            rule(Fault::DropWatch { how }, by_chance(0.1, 0.6))
+            rule(ApiFault::DropWatch { how }, by_chance(0.1, 0.6))
         }
         Kind::StaleWatch => {
             let lasting = Some(seconds(dice, 1, 20));
             match dice.below(2) {
-                0 => Mishap::Rule(self::rule(Fault::HoldWatch { lasting })),
-                _ => rule(Fault::HoldWatch { lasting }, by_chance(0.1, 0.6)),
+                0 => Fault::Rule(self::rule(ApiFault::HoldWatch { lasting })),
+                _ => rule(ApiFault::HoldWatch { lasting }, by_chance(0.1, 0.6)),
             }
         }
-        Kind::ExpireWatch => Mishap::Rule(self::rule(Fault::ExpireWatch {})),
-        Kind::Duplicate => rule(Fault::RepeatWatch {}, by_chance(0.2, 1.0)),
-        Kind::Restart => Mishap::Restart,
-        Kind::Crash => Mishap::Crash { after: dice.below(6) as u64 },
+        Kind::ExpireWatch => Fault::Rule(self::rule(ApiFault::ExpireWatch {})),
+        Kind::Duplicate => rule(ApiFault::RepeatWatch {}, by_chance(0.2, 1.0)),
+        Kind::Restart => Fault::Restart,
+        Kind::Crash => Fault::Crash { after: dice.below(6) as u64 },
         Kind::LostLeader => {
             let leases = Match { group: Some("coordination.k8s.io".to_owned()), ..operators() };
-            let fault = Fault::Timeout { done: false, answer: NoAnswer::Cut };
-            Mishap::Rule(Rule::new(fault).on(leases).at(Schedule::always()))
+            let fault = ApiFault::Timeout { done: false, answer: NoAnswer::Cut };
+            Fault::Rule(Rule::new(fault).on(leases).at(Schedule::always()))
         }
         Kind::ClockSkew => {
             let most = 300;
             let by = i64::try_from(dice.below(2 * most + 1)).unwrap_or(0) - most as i64;
-            Mishap::ClockSkew(SignedDuration::from_secs(by))
+            Fault::ClockSkew(SignedDuration::from_secs(by))
         }
-        Kind::WebhookDown => Mishap::WebhookDown,
-        Kind::Evict => Mishap::Evict(dice.below(1 << 16)),
-        Kind::NodeGone => Mishap::NodeGone(dice.below(1 << 16)),
+        Kind::WebhookDown => Fault::WebhookDown,
+        Kind::Evict => Fault::Evict(dice.below(1 << 16)),
+        Kind::NodeGone => Fault::NodeGone(dice.below(1 << 16)),
     }
 }
 
@@ -186,7 +186,7 @@ pub(crate) fn operators() -> Match {
     Match { user: Some(OPERATORS.to_owned()), ..Match::default() }
 }
 
-fn rule(fault: Fault) -> Rule {
+fn rule(fault: ApiFault) -> Rule {
     Rule::new(fault).on(operators())
 }
 
@@ -197,15 +197,15 @@ fn seconds(dice: &Dice, least: usize, most: usize) -> Duration {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Episode { kind, from, lasting, mishap } in &self.episodes {
+        for Episode { kind, from, lasting, fault } in &self.episodes {
             let from = from.as_secs_f64();
-            writeln!(f, "  {kind} at {from:.3} s for {:.3} s: {mishap}", lasting.as_secs_f64())?;
+            writeln!(f, "  {kind} at {from:.3} s for {:.3} s: {fault}", lasting.as_secs_f64())?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Mishap {
+impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(Rule { fault, schedule: Some(schedule), .. }) if schedule.probability < 1.0 => {

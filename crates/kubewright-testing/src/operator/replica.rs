@@ -37,7 +37,7 @@ impl Replica {
         let (line, stop) = (Line::default(), cluster.shutdown());
         let client = cluster.operator_client(&home, name, &operator.user_agent());
         let client = client.unwrap_or_else(|error| refused(&error));
-        let world = cluster.weather().seen(cluster.world());
+        let world = cluster.injector().seen(cluster.world());
         let manager = Manager::in_process(observed.client(&line.client(client)), world);
         let run = Run {
             namespaces: installation.namespaces.clone(),

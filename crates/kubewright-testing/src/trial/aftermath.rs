@@ -51,7 +51,7 @@ impl Trial {
     pub(super) async fn empty(&mut self, cluster: &Cluster) {
         let made = |write: &Write| write.by.user == TEST && write.did == Did::Create;
         let made: BTreeSet<_> = places(self.evidence.writes().iter().filter(|write| made(write)));
-        cluster.weather().wave(cluster).await;
+        cluster.injector().wave(cluster).await;
         for write in there(&cluster.recording().unwrap_or_default(), &made).iter().rev() {
             delete(cluster, write).await;
         }
@@ -114,7 +114,7 @@ impl Cluster {
 
     /// As in a rolling update of all that run.
     async fn start_operators_anew(&self) {
-        self.revive().await;
+        self.restart_ended().await;
         for operator in self.operators().iter().filter(|operator| operator.is_running()) {
             operator.restart().await;
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kubewright::command::Operator;
 use kubewright::testing::Cluster;
-use kubewright::testing::admin::{Fault, Match, Rule, Schedule, Verb};
+use kubewright::testing::admin::{ApiFault, Match, Rule, Schedule, Verb};
 use kubewright::testing::harness::{self, Faults, Seeds, Test};
 use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler};
 
@@ -102,7 +102,7 @@ async fn what_is_not_tried_again_does_not_fail_a_test(cluster: Cluster) {
 #[kubewright::test]
 async fn who_fails_because_of_a_fault_is_not_blamed_and_tries_once_more_when_it_is_over(cluster: Cluster) {
     cluster.run(copier::operator()).await;
-    let error = Fault::Error { code: 500, reason: None, message: None };
+    let error = ApiFault::Error { code: 500, reason: None, message: None };
     let copies = Match::resource("configmaps").verbs([Verb::Create]);
     let admin = cluster.admin().expect("the admin");
     let fault = admin.inject(Rule::new(error).on(copies).at(Schedule::always()));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kubewright::testing::Cluster;
-use kubewright::testing::faults::{Kind, Mishap};
+use kubewright::testing::faults::{Fault, Kind};
 use serde_json::json;
 
 use crate::copier::{operator, secret};
@@ -101,7 +101,7 @@ async fn a_day_without_an_api_server_is_survived(cluster: Cluster) {
     cluster.create(&secret("login", &["password"])).await;
     cluster.settle().await;
 
-    let away = cluster.befall(Mishap::Restart, Duration::from_hours(24));
+    let away = cluster.inject(Fault::Restart, Duration::from_hours(24));
     let meanwhile = async {
         cluster.delete::<ConfigMap>("login").await;
         cluster.advance(Duration::from_hours(1)).await;

@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, ObjectMeta, PropagationPolicy};
 use kube::{Api, ResourceExt};
 use kubewright::command::Operator;
 use kubewright::testing::Cluster;
-use kubewright::testing::admin::{Fault, Match, Rule, Verb};
+use kubewright::testing::admin::{ApiFault, Match, Rule, Verb};
 use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, owner, rbac};
 use serde_json::json;
 
@@ -63,7 +63,7 @@ async fn an_owner_that_is_gone_gets_no_second_child_while_the_watch_lags(cluster
         user_agent: Some("copier".to_owned()),
         ..Match::default()
     };
-    let lag = Rule::new(Fault::HoldWatch { lasting: None }).on(secrets);
+    let lag = Rule::new(ApiFault::HoldWatch { lasting: None }).on(secrets);
     let lag = cluster.admin().expect("the admin").inject(lag);
     cluster.delete::<Secret>("a").await;
     cluster.advance(Duration::from_mins(5)).await;
@@ -114,7 +114,7 @@ async fn an_owner_that_left_its_child_behind_gets_no_other_while_the_watch_lags(
     cluster.create(&secret("a", &["key"])).await;
     cluster.settle().await;
     let secrets = Match { user_agent: Some("provider".to_owned()), ..Match::resource("secrets") };
-    cluster.admin().expect("the admin").inject(Rule::new(Fault::HoldWatch { lasting: None }).on(secrets));
+    cluster.admin().expect("the admin").inject(Rule::new(ApiFault::HoldWatch { lasting: None }).on(secrets));
     let orphan =
         DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
     let secrets = Api::<Secret>::namespaced(cluster.client(), cluster.namespace());

@@ -10,7 +10,7 @@ use kube::api::{Api, PostParams};
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use super::{Admin, Fault, Match, Rule};
+use super::{Admin, ApiFault, Match, Rule};
 use crate::{Cluster, User};
 
 /// A cluster without controllers whose clients pass an admin.

@@ -138,7 +138,7 @@ async fn the_log_is_asked_by_what_requests_have_in_common() {
 async fn one_call_makes_the_cluster_new() {
     let cluster = cluster().await;
     create(&cluster, "a").await;
-    admin(&cluster).inject(Rule::new(Fault::Conflict {}));
+    admin(&cluster).inject(Rule::new(ApiFault::Conflict {}));
     assert_eq!(call(&cluster, Request::post("/kubewright/reset"), Value::Null).await.0, 200);
     assert_eq!(get(&cluster, "/kubewright/requests").await.1["total"], 0);
     assert_eq!(get(&cluster, "/kubewright/faults").await.1["faults"], json!([]));
@@ -159,13 +159,13 @@ async fn each_example_of_the_index_works() {
             None => (path, serde_json::from_str(&example).unwrap_or_default()),
         };
         if text("method") == "DELETE" && path.ends_with("/1") {
-            admin(&cluster).inject(Rule::new(Fault::Conflict {}));
+            admin(&cluster).inject(Rule::new(ApiFault::Conflict {}));
         }
         let request = Request::builder().method(text("method").as_str()).uri(&path);
         let (status, answer) = call(&cluster, request, body).await;
         assert!(status == 200 || path.ends_with("/1") && status == 404, "{path}: {answer}");
     }
-    let (status, answer) = get(&cluster, "/kubewright/weather").await;
+    let (status, answer) = get(&cluster, "/kubewright/forecast").await;
     assert!(
         status == 404 && answer["message"].as_str().unwrap().contains("GET /kubewright/clock"),
         "{answer}"

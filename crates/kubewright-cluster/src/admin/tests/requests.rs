@@ -16,7 +16,7 @@ async fn a_conflict_says_what_a_real_one_says_and_the_next_try_succeeds() {
     let now = maps.patch("a", &PatchParams::default(), &Patch::Merge(&changed)).await.unwrap();
     let real = maps.replace("a", &PostParams::default(), &old).await.unwrap_err();
 
-    let id = admin(&cluster).inject(Rule::new(Fault::Conflict {}).on(Match::resource("configmaps")));
+    let id = admin(&cluster).inject(Rule::new(ApiFault::Conflict {}).on(Match::resource("configmaps")));
     let injected = maps.replace("a", &PostParams::default(), &now).await.unwrap_err();
     let (kube::Error::Api(real), kube::Error::Api(injected)) = (real, injected) else { panic!("answers") };
     assert_eq!(injected, real);
@@ -108,7 +108,7 @@ async fn faults_by_chance_are_the_same_for_the_same_seed() {
         let cluster = cluster().await;
         let by_chance = Schedule::by_chance(0.5, 7);
         admin(&cluster)
-            .inject(Rule::new(Fault::Error { code: 500, reason: None, message: None }).at(by_chance));
+            .inject(Rule::new(ApiFault::Error { code: 500, reason: None, message: None }).at(by_chance));
         let mut failed = Vec::new();
         for _ in 0..50 {
             failed.push(maps(&cluster).list(&ListParams::default()).await.is_err());
@@ -172,6 +172,6 @@ async fn a_list_does_not_go_on_when_its_history_is_gone() {
     let next = ListParams::default().limit(1).continue_token(first.metadata.continue_.as_deref().unwrap());
     maps(&cluster).list(&next).await.unwrap();
     create(&cluster, "d").await;
-    admin(&cluster).inject(Rule::new(Fault::ExpireWatch {}));
+    admin(&cluster).inject(Rule::new(ApiFault::ExpireWatch {}));
     assert_eq!(code(&maps(&cluster).list(&next).await.unwrap_err()), 410);
 }

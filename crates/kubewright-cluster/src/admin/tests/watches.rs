@@ -74,7 +74,7 @@ async fn a_watcher_goes_on_where_it_was_when_its_watch_ends() {
         assert_eq!(watcher.until("b").await, ["listed", "b"]);
         assert_eq!(watches(&cluster), 1);
 
-        let id = admin(&cluster).inject(Rule::new(Fault::DropWatch { how }));
+        let id = admin(&cluster).inject(Rule::new(ApiFault::DropWatch { how }));
         assert_eq!(admin(&cluster).hits(id), Some(1));
         follow(&cluster, "c").await;
         let told = watcher.until("c").await;
@@ -92,7 +92,7 @@ async fn a_watcher_lists_again_when_its_history_is_gone() {
     follow(&cluster, "b").await;
     watcher.until("b").await;
     create(&cluster, "not-followed").await;
-    admin(&cluster).inject(Rule::new(Fault::ExpireWatch {}));
+    admin(&cluster).inject(Rule::new(ApiFault::ExpireWatch {}));
     let told = watcher.until("listed").await;
     assert!(told[0].starts_with("error") && told[0].contains("too old"), "{told:?}");
     assert_eq!(told[1..], ["list", "a", "b", "listed"]);
@@ -127,7 +127,7 @@ async fn a_watch_of_protobuf_ends_with_an_error_in_protobuf() {
     let request = Request::get("/api/v1/configmaps?watch=1")
         .header("accept", "application/vnd.kubernetes.protobuf;stream=watch");
     let response = cluster.client().send(request.body(Body::empty()).unwrap()).await.unwrap();
-    admin(&cluster).inject(Rule::new(Fault::ExpireWatch {}));
+    admin(&cluster).inject(Rule::new(ApiFault::ExpireWatch {}));
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 410, "reason": "Expired",
@@ -172,9 +172,10 @@ async fn what_a_watch_is_about_to_tell_is_lost_or_late_by_schedule() {
     let cluster = cluster().await;
     let version = create(&cluster, "a").await.resource_version().unwrap();
     let second = Schedule { after: 1, ..Schedule::default() };
-    admin(&cluster).inject(Rule::new(Fault::HoldWatch { lasting: Some(Duration::from_secs(9)) }).at(second));
+    admin(&cluster)
+        .inject(Rule::new(ApiFault::HoldWatch { lasting: Some(Duration::from_secs(9)) }).at(second));
     let third = Schedule { after: 2, ..Schedule::default() };
-    admin(&cluster).inject(Rule::new(Fault::DropWatch { how: Ending::Reset }).at(third));
+    admin(&cluster).inject(Rule::new(ApiFault::DropWatch { how: Ending::Reset }).at(third));
     let mut events = watch(&cluster, &version).await;
     let before = Instant::now();
     let mut told = Vec::new();

@@ -1,4 +1,4 @@
-//! How a mishap befalls a cluster.
+//! Injects faults into a cluster, where a rule of the API server does not do it alone.
 
 use std::time::Duration;
 
@@ -8,56 +8,62 @@ use kube::api::{DeleteParams, EvictParams, ListParams, PostParams};
 use kube::core::ObjectMeta;
 use kube::{Api, Client, Resource, ResourceExt};
 use kubewright_cluster::User;
-use kubewright_cluster::admin::{Admin, Ending, Fault, NoAnswer, Rule, Schedule};
+use kubewright_cluster::admin::{Admin, ApiFault, Ending, NoAnswer, Rule, Schedule};
 
-use super::{Mishap, operators};
+use super::{Fault, operators};
 use crate::{Cluster, Deployed};
 
 /// Who evicts pods and takes nodes away.
 const USER: &str = "kubewright:faults";
 
 impl Cluster {
-    /// Has something go wrong, by hand; returns when it is over.
+    /// Injects a fault for so long; returns when it is over.
     ///
     /// ```no_run
     /// # async fn example(cluster: kubewright_testing::Cluster) {
     /// use std::time::Duration;
     ///
-    /// use kubewright_testing::faults::Mishap;
+    /// use kubewright_testing::faults::Fault;
     ///
-    /// cluster.befall(Mishap::Restart, Duration::from_secs(20)).await;
+    /// cluster.inject(Fault::Restart, Duration::from_secs(20)).await;
     /// # }
     /// ```
-    pub async fn befall(&self, mishap: Mishap, lasting: Duration) {
+    pub async fn inject(&self, fault: Fault, lasting: Duration) {
         let Some(admin) = self.admin() else { return };
-        let _befalling = self.weather().begins();
-        match mishap {
-            Mishap::Rule(rule) => {
+        let _injected = self.injector().begins();
+        match fault {
+            Fault::Rule(rule) => {
                 under(admin, [rule], lasting).await;
-                self.revive().await;
+                self.restart_ended().await;
             }
-            Mishap::Restart => {
-                let cut = Fault::Timeout { done: false, answer: NoAnswer::Cut };
+            Fault::Restart => {
+                let cut = ApiFault::Timeout { done: false, answer: NoAnswer::Cut };
                 let requests = Rule::new(cut).on(operators()).at(Schedule::always());
-                let watches = Rule::new(Fault::DropWatch { how: Ending::Reset }).on(operators());
+                let watches = Rule::new(ApiFault::DropWatch { how: Ending::Reset }).on(operators());
                 under(admin, [requests, watches], lasting).await;
-                self.revive().await;
+                self.restart_ended().await;
             }
-            Mishap::Crash { after } => self.crash(after, lasting).await,
-            Mishap::ClockSkew(by) => {
-                self.weather().skew(by);
+            Fault::Crash { after } => self.crash(after, lasting).await,
+            Fault::ClockSkew(by) => {
+                self.injector().skew(by);
                 tokio::time::sleep(lasting).await;
-                self.weather().skew(SignedDuration::ZERO);
+                self.injector().skew(SignedDuration::ZERO);
             }
-            Mishap::WebhookDown => {
+            Fault::WebhookDown => {
                 self.plug_webhooks(false);
                 tokio::time::sleep(lasting).await;
                 self.plug_webhooks(true);
             }
             // Pods and nodes may go meanwhile, or be protected: then nothing happens.
-            Mishap::Evict(number) => drop(evict(self.by_faults(), number).await),
-            Mishap::NodeGone(number) => drop(node_gone(self.by_faults(), number, lasting).await),
+            Fault::Evict(number) => drop(evict(self.by_faults(), number).await),
+            Fault::NodeGone(number) => drop(node_gone(self.by_faults(), number, lasting).await),
         }
+    }
+
+    /// What [`Self::inject`] was called.
+    #[deprecated(since = "0.1.0", note = "is called `inject`")]
+    pub async fn befall(&self, fault: Fault, lasting: Duration) {
+        self.inject(fault, lasting).await;
     }
 
     fn by_faults(&self) -> Client {
@@ -81,7 +87,7 @@ impl Cluster {
     }
 
     /// Starts the operators again that have ended by themselves, as a Deployment would.
-    pub(crate) async fn revive(&self) {
+    pub(crate) async fn restart_ended(&self) {
         for operator in self.operators().iter().filter(|operator| operator.failure().is_some()) {
             operator.crash().await;
             operator.restart().await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
-use kubewright_cluster::admin::{Fault, Rule, Schedule};
+use kubewright_cluster::admin::{ApiFault, Rule, Schedule};
 use kubewright_world::{ClockHand, World};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
@@ -23,9 +23,9 @@ const REQUEST: Duration = Duration::from_millis(1);
 /// go up to half a minute, and half as much again by chance).
 const RECOVERY: Duration = Duration::from_secs(60);
 
-/// What the weather is in a cluster; clones are of the same one. It is calm until somebody [begins](Self::begin).
+/// Injects the faults of plans into a cluster; clones are of the same one. It does nothing until somebody [begins](Self::begin).
 #[derive(Clone, Default)]
-pub(crate) struct Weather {
+pub(crate) struct FaultInjector {
     state: Arc<Mutex<State>>,
     /// Sets the operators' clocks.
     clocks: ClockHand,
@@ -42,17 +42,17 @@ struct State {
     /// The plans so far, one for each wave, with when it began.
     plans: Vec<(Timestamp, Plan)>,
     running: Option<JoinHandle<()>>,
-    calm_at: Option<Instant>,
-    /// How many mishaps befall the cluster at this moment.
-    befalling: usize,
+    over_at: Option<Instant>,
+    /// How many faults are injected at this moment.
+    injected: usize,
 }
 
-/// A mishap that befalls the cluster, until it is dropped.
-pub(crate) struct Befalling(Weather);
+/// A fault that is injected, until this is dropped.
+pub(crate) struct Injected(FaultInjector);
 
-impl Drop for Befalling {
+impl Drop for Injected {
     fn drop(&mut self) {
-        self.0.state.lock().befalling -= 1;
+        self.0.state.lock().injected -= 1;
     }
 }
 
@@ -62,12 +62,12 @@ struct Source {
     kinds: BTreeSet<Kind>,
 }
 
-impl Weather {
+impl FaultInjector {
     /// The first wave begins, and there will be others: a new one each time that the test does something after the cluster has
     /// [settled](Cluster::settle), until it [ends](Self::end).
     pub(crate) async fn begin(&self, cluster: &Cluster, seed: u64, kinds: BTreeSet<Kind>) {
         if let Some(admin) = cluster.admin() {
-            let slow = Rule::new(Fault::Latency { by: REQUEST }).on(operators()).at(Schedule::always());
+            let slow = Rule::new(ApiFault::Latency { by: REQUEST }).on(operators()).at(Schedule::always());
             admin.inject(slow);
         }
         {
@@ -100,7 +100,7 @@ impl Weather {
             let mut state = self.state.lock();
             let Some(Source { seed, kinds }) = &state.source else { return };
             let plan = Plan::of(*seed, state.plans.len() as u64, kinds);
-            state.calm_at = Some(Instant::now() + plan.end());
+            state.over_at = Some(Instant::now() + plan.end());
             state.plans.push((cluster.world().clock.now(), plan.clone()));
             state.running = Some(tokio::spawn(follow(cluster.clone(), plan)));
         }
@@ -109,7 +109,7 @@ impl Weather {
     }
 
     /// Waits until the wave is over, and everybody has found that out.
-    pub(crate) async fn calm(&self) {
+    pub(crate) async fn wait_until_over(&self) {
         let running = self.state.lock().running.take();
         if let Some(running) = running {
             // A wave that panicked is over, too; the panic is told by who notes panics.
@@ -121,7 +121,7 @@ impl Weather {
     /// Waits until the wave is over; none comes after it by itself.
     pub(crate) async fn end(&self, cluster: &Cluster) {
         self.state.lock().goes_on = false;
-        cluster.without_loops(self.calm()).await;
+        cluster.without_loops(self.wait_until_over()).await;
     }
 
     /// Whether anything has gone wrong so far, or may.
@@ -129,21 +129,21 @@ impl Weather {
         self.state.lock().source.is_some()
     }
 
-    /// A mishap begins.
-    pub(crate) fn begins(&self) -> Befalling {
-        self.state.lock().befalling += 1;
-        Befalling(self.clone())
+    /// A fault begins.
+    pub(crate) fn begins(&self) -> Injected {
+        self.state.lock().injected += 1;
+        Injected(self.clone())
     }
 
-    /// Whether a mishap befalls the cluster at this moment.
-    pub(crate) fn befalls(&self) -> bool {
-        self.state.lock().befalling > 0
+    /// Whether a fault is injected at this moment.
+    pub(crate) fn is_injecting(&self) -> bool {
+        self.state.lock().injected > 0
     }
 
     /// How long to wait for something that takes so long when nothing goes wrong.
     pub(crate) fn patience(&self, within: Duration) -> Duration {
-        let calm_at = self.state.lock().calm_at;
-        let wave = calm_at.map(|calm| calm.saturating_duration_since(Instant::now()) + RECOVERY);
+        let over_at = self.state.lock().over_at;
+        let wave = over_at.map(|end| end.saturating_duration_since(Instant::now()) + RECOVERY);
         wave.unwrap_or_default() + within
     }
 
@@ -180,7 +180,7 @@ impl Cluster {
     /// As [`Self::without_loops`] under faults: there a request takes time, so that what asks without end lets time pass.
     /// Elsewhere somebody who looked every second would be who works in a year in which nobody else does.
     pub(crate) async fn unless_looping<F: Future>(&self, waited_for: F) -> F::Output {
-        if self.weather().has_begun() { self.without_loops(waited_for).await } else { waited_for.await }
+        if self.injector().has_begun() { self.without_loops(waited_for).await } else { waited_for.await }
     }
 
     /// Waits for something, unless an operator asks without a pause for so long that it will not end.
@@ -221,7 +221,7 @@ async fn follow(cluster: Cluster, plan: Plan) {
         let cluster = cluster.clone();
         async move {
             tokio::time::sleep_until(start + episode.from).await;
-            cluster.befall(episode.mishap, episode.lasting).await;
+            cluster.inject(episode.fault, episode.lasting).await;
         }
     });
     join_all(episodes).await;
