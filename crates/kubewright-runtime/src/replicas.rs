@@ -9,8 +9,8 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
     Error, LeaderElection, Leadership, Shard, Sharding,
-    crew::{self, Extras, Hand},
     leader::{Elector, gate::Gate},
+    runners::{self, Extras, Runner},
     shard::{Keys, Member},
     worker::Turns,
 };
@@ -81,15 +81,15 @@ impl Replicas {
     /// them when it is dropped.
     pub(crate) fn start(
         self,
-        hands: Vec<Hand>,
+        runners: Vec<Runner>,
         extras: Extras,
         stop: &CancellationToken,
         failed: &mpsc::Sender<Error>,
     ) -> impl Future<Output = ()> + use<> {
-        let (hands, stop, keys): (Arc<[Hand]>, _, _) = (hands.into(), stop.clone(), self.keys());
+        let (runners, stop, keys): (Arc<[Runner]>, _, _) = (runners.into(), stop.clone(), self.keys());
         let extras = Arc::new(extras);
         let leading = extras.clone();
-        let lead = move |term| crew::serve(hands.clone(), leading.clone(), keys.clone(), term);
+        let lead = move |term| runners::serve(runners.clone(), leading.clone(), keys.clone(), term);
         let failed = failed.clone();
         let task: Option<AbortOnDropHandle<()>> = match self {
             Self::Independent => {
@@ -99,11 +99,11 @@ impl Replicas {
             Self::Elected(elector) => {
                 // The settings were checked before.
                 let work = async move { drop(elector.run(stop, lead).await) };
-                Some(crew::spawn("the leader election".to_owned(), work, failed))
+                Some(runners::spawn("the leader election".to_owned(), work, failed))
             }
             Self::Sharing(member) => {
                 let work = member.run(stop, lead);
-                Some(crew::spawn("the sharding of keys".to_owned(), work, failed))
+                Some(runners::spawn("the sharding of keys".to_owned(), work, failed))
             }
         };
         async move {

@@ -13,11 +13,11 @@ use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 
 use crate::{
     Cached, Key, Object,
-    begun::Begun,
     cache::{AnyInformer, Asked, Cache, Change, Index, Informer, Project, Told},
-    losses::Losses,
+    dynamic_watches::DynamicWatches,
     metrics::ControllerMetrics,
     object::AnyObject,
+    orphan_guard::OrphanGuard,
     pause,
     predicate::{Event, Predicate},
     rbac::Subject,
@@ -46,9 +46,9 @@ pub(crate) struct Sink {
     /// Whether what a reconcile wrote wakes its own key.
     pub(crate) hears_own: bool,
     /// The watches that reconciles began.
-    pub(crate) begun: Begun,
+    pub(crate) dynamic_watches: DynamicWatches,
     /// The own kind's objects that lost a child; none without an own kind.
-    pub(crate) losses: Option<Losses>,
+    pub(crate) orphan_guard: Option<OrphanGuard>,
 }
 
 /// Delivers every object that is known once more, as created, for those keys that a function accepts.
@@ -274,7 +274,7 @@ impl Delivery {
         let replay: Replay = Box::new(move |accepts| {
             held.upgrade().iter().for_each(|informer| replayed.replay(informer, accepts));
         });
-        delivery.sink.begun.add(alive, replay);
+        delivery.sink.dynamic_watches.add(alive, replay);
         informer.subscribe_while(alive, Box::new(move |change, told| delivery.tell(change, told)));
     }
 
@@ -287,11 +287,11 @@ impl Delivery {
 
     /// Delivers a change to the keys that are to hear of it.
     fn tell(&self, change: &Change<dyn AnyObject>, told: &Told) {
-        if let Some(losses) = &self.sink.losses {
+        if let Some(orphan_guard) = &self.sink.orphan_guard {
             match change {
                 Change::Created(_) => {}
-                Change::Updated { old, new } => losses.note(old.metadata(), Some(new.metadata())),
-                Change::Deleted(last) => losses.note(last.metadata(), None),
+                Change::Updated { old, new } => orphan_guard.note(old.metadata(), Some(new.metadata())),
+                Change::Deleted(last) => orphan_guard.note(last.metadata(), None),
             }
         }
         let priority = if told.was_there { Priority::LOW } else { Priority::NORMAL };

@@ -13,7 +13,7 @@ pub use self::{watching::Watching, write::Deletion};
 use crate::{
     Cache, Error, Key, Object,
     author::{Attempt, Author},
-    begun::Begun,
+    dynamic_watches::DynamicWatches,
     endpoint::Endpoint,
     events::{EventType, Recorder},
     rbac::Rights,
@@ -158,8 +158,8 @@ impl Context {
     }
 
     /// The watches that reconciles began.
-    pub(crate) fn begun(&self) -> &Begun {
-        &self.0.sink.begun
+    pub(crate) fn dynamic_watches(&self) -> &DynamicWatches {
+        &self.0.sink.dynamic_watches
     }
 
     /// What to do about a missing right, if that is what went wrong: whether code or cluster lacks it.

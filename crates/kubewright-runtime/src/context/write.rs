@@ -4,7 +4,7 @@ use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams};
 use serde_json::Value;
 
 use super::Context;
-use crate::{Apply, Error, Key, Object, endpoint::Deleted, wish::Wish};
+use crate::{Apply, Error, Key, Object, endpoint::Deleted, intent::Intent};
 
 /// What became of an object that was to be deleted.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ impl Context {
         let (namespace, key) = (namespace_of(object)?, Key::of(object));
         self.look_for_owner(object.meta()).await?;
         let request = async { self.endpoint::<K>(namespace).create(object).await };
-        self.write((!key.name.is_empty()).then_some(key), Wish::Whole(object), request).await
+        self.write((!key.name.is_empty()).then_some(key), Intent::Whole(object), request).await
     }
 
     /// Replaces the object with `object`; the server refuses when somebody changed it since it was read.
@@ -54,7 +54,7 @@ impl Context {
     /// # Errors
     /// What the server refuses.
     pub async fn patch<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.patch_part(key, None, Wish::Part(&patch), &Patch::Merge(&patch)).await
+        self.patch_part(key, None, Intent::Part(&patch), &Patch::Merge(&patch)).await
     }
 
     /// Applies a strategic merge patch to the object named `key`, which must be of a built-in kind. Its directives change
@@ -63,7 +63,7 @@ impl Context {
     /// # Errors
     /// What the server refuses.
     pub async fn patch_strategically<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.patch_part(key, None, Wish::Unsaid, &Patch::Strategic(&patch)).await
+        self.patch_part(key, None, Intent::Unsaid, &Patch::Strategic(&patch)).await
     }
 
     /// Applies a JSON merge patch to the status of the object named `key`: `{"status": {...}}`.
@@ -71,7 +71,7 @@ impl Context {
     /// # Errors
     /// What the server refuses.
     pub async fn patch_status<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.patch_part(key, Some("status"), Wish::Part(&patch), &Patch::Merge(&patch)).await
+        self.patch_part(key, Some("status"), Intent::Part(&patch), &Patch::Merge(&patch)).await
     }
 
     /// Applies `desired` (server-side apply) as the field manager that is called like the controller: the object gets these
@@ -104,7 +104,8 @@ impl Context {
         let informer = if params.dry_run { None } else { self.0.cache.informer::<K>() };
         let write = informer.as_ref().map(|informer| (informer, informer.write(None, None)));
         let uid = informer.as_ref().and_then(|informer| informer.get(key)?.meta().uid.clone());
-        let _own = self.0.sink.losses.as_ref().zip(uid).map(|(losses, uid)| losses.deleting(&uid));
+        let _own =
+            self.0.sink.orphan_guard.as_ref().zip(uid).map(|(orphan_guard, uid)| orphan_guard.deleting(&uid));
         let answer = match self.endpoint::<K>(key.namespace.as_deref()).delete(&key.name, &params).await {
             Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Deletion::Absent),
             answer => answer?,
@@ -128,8 +129,8 @@ impl Context {
 
     /// Whether the owner of an object that is to be made is there, where that is in doubt.
     pub(crate) async fn look_for_owner(&self, child: &ObjectMeta) -> Result<(), Error> {
-        match &self.0.sink.losses {
-            Some(losses) => losses.look_for_owner(&self.0.client, child).await,
+        match &self.0.sink.orphan_guard {
+            Some(orphan_guard) => orphan_guard.look_for_owner(&self.0.client, child).await,
             None => Ok(()),
         }
     }
@@ -139,17 +140,17 @@ impl Context {
         let (namespace, key) = (namespace_of(object)?, Key::of(object));
         let name = key.name.clone();
         let request = async { self.endpoint::<K>(namespace).replace(&name, subresource, object).await };
-        self.write(Some(key), Wish::Whole(object), request).await
+        self.write(Some(key), Intent::Whole(object), request).await
     }
 
     async fn patch_part<K: Object>(
         &self,
         key: &Key,
         subresource: Option<&str>,
-        wish: Wish<'_, K>,
+        intent: Intent<'_, K>,
         patch: &Patch<&Value>,
     ) -> Result<K, Error> {
-        self.patch_with(key, subresource, &PatchParams::default(), wish, patch).await
+        self.patch_with(key, subresource, &PatchParams::default(), intent, patch).await
     }
 
     pub(crate) async fn patch_with<K: Object>(
@@ -157,10 +158,10 @@ impl Context {
         key: &Key,
         subresource: Option<&str>,
         params: &PatchParams,
-        wish: Wish<'_, K>,
+        intent: Intent<'_, K>,
         patch: &Patch<&Value>,
     ) -> Result<K, Error> {
-        self.write(Some(key.clone()), wish, async {
+        self.write(Some(key.clone()), intent, async {
             self.endpoint::<K>(key.namespace.as_deref()).patch(&key.name, subresource, params, patch).await
         })
         .await
@@ -171,7 +172,7 @@ impl Context {
     pub(crate) async fn write<K: Object>(
         &self,
         key: Option<Key>,
-        wish: Wish<'_, K>,
+        intent: Intent<'_, K>,
         request: impl Future<Output = kube::Result<K>>,
     ) -> Result<K, Error> {
         let informer = self.0.cache.informer::<K>();
@@ -182,9 +183,9 @@ impl Context {
             if ended_by_update(&object) {
                 write.ended(&Key::of(&object), object.meta().uid.as_deref());
             } else if informer.selects(&object) {
-                // Who owns which fields is nobody's wish, and most of some objects.
+                // Who owns which fields is nobody's intent, and most of some objects.
                 let managed_fields = object.meta_mut().managed_fields.take();
-                let is_as_asked = write.is_own() && wish.is_fulfilled(&object);
+                let is_as_asked = write.is_own() && intent.is_fulfilled(&object);
                 object.meta_mut().managed_fields = managed_fields;
                 write.returned(informer.keep(object.clone()), is_as_asked);
             }

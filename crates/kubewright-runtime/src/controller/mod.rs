@@ -13,7 +13,7 @@ use kube::Client;
 use crate::{
     Key, Reconciler,
     events::Form,
-    losses::Losses,
+    orphan_guard::OrphanGuard,
     pause::{self, PAUSED, Pause},
     rbac::{Rights, Subject},
     reconciler::DynReconciler,
@@ -73,7 +73,7 @@ struct OwnKind {
     /// Finds the key of the object that controls an object with this metadata.
     owner_key: fn(&kube::api::ObjectMeta) -> Option<Key>,
     is_paused: pause::Look,
-    losses: Losses,
+    orphan_guard: OrphanGuard,
 }
 
 /// What a predicate would restrict.
@@ -115,8 +115,8 @@ impl Controller {
     }
 
     /// The own kind's objects that lose what they control.
-    pub(crate) fn losses(&self) -> Option<Losses> {
-        self.own.as_ref().map(|own| own.losses.clone())
+    pub(crate) fn orphan_guard(&self) -> Option<OrphanGuard> {
+        self.own.as_ref().map(|own| own.orphan_guard.clone())
     }
 
     pub(crate) fn pause(&self) -> Option<Pause> {

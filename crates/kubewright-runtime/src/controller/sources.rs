@@ -6,7 +6,9 @@ use futures::{Stream, StreamExt};
 use kube::api::PartialObjectMeta;
 
 use super::{Controller, Last, OwnKind};
-use crate::{Key, Member, Object, Predicate, losses::Losses, owner, pause, rbac::Subject, source::Kind};
+use crate::{
+    Key, Member, Object, Predicate, orphan_guard::OrphanGuard, owner, pause, rbac::Subject, source::Kind,
+};
 
 impl Controller {
     /// The own kind: every creation, change and deletion of an object leads to its key.
@@ -22,7 +24,7 @@ impl Controller {
             finalizers: Subject::of::<K>(Some("finalizers")),
             owner_key: owner::controller_key::<K>,
             is_paused: pause::look::<K>,
-            losses: Losses::of::<K>(),
+            orphan_guard: OrphanGuard::of::<K>(),
         });
         self.kind(Kind::own(|object: &K| vec![Key::of(object)]))
     }

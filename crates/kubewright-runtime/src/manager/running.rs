@@ -13,11 +13,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{Manager, UNKNOWN_HOST};
 use crate::{
     Cache, Context, Controller, Error, Member, Phase,
-    begun::Begun,
     cache::Connection,
-    crew::{Extras, Hand, Tasks},
+    dynamic_watches::DynamicWatches,
     events::Recorder,
     replicas::Replicas,
+    runners::{Extras, Runner, Tasks},
     source::Sink,
     span::Spans,
     worker::Worker,
@@ -65,7 +65,7 @@ impl Manager {
         let everywhere: Vec<_> =
             everywhere.into_iter().map(|controller| self.launch(controller, false, &failed)).collect();
         let in_turn = in_turn.into_iter().map(|controller| self.launch(controller, true, &failed)).collect();
-        let working: Vec<Tasks> = everywhere.iter().map(Hand::start).collect();
+        let working: Vec<Tasks> = everywhere.iter().map(Runner::start).collect();
         let others = self.start_extras(Phase::EveryReplica, &failed);
         let leading = self.extras(Phase::Leader, &failed);
         let replicas = std::mem::replace(&mut self.replicas, Replicas::Independent);
@@ -81,7 +81,7 @@ impl Manager {
         let ended = async {
             others.end().await;
             stop.cancel();
-            everywhere.iter().for_each(Hand::shut_down);
+            everywhere.iter().for_each(Runner::shut_down);
             join(join_all(working.into_iter().map(Tasks::ended)), taking_turns).await;
             servers.end().await;
             endpoints.end().await;
@@ -145,8 +145,9 @@ impl Manager {
     }
 
     /// Connects a controller to the caches; `in_turn` if it works only when it is this replica's turn.
-    fn launch(&self, controller: Controller, in_turn: bool, failed: &mpsc::Sender<Error>) -> Hand {
-        let (pause, own, losses) = (controller.pause(), controller.own_kind(), controller.losses());
+    fn launch(&self, controller: Controller, in_turn: bool, failed: &mpsc::Sender<Error>) -> Runner {
+        let (pause, own, orphan_guard) =
+            (controller.pause(), controller.own_kind(), controller.orphan_guard());
         let name: Arc<str> = controller.name.into();
         let queue = Arc::new(Workqueue::measured(controller.rate_limit, self.metrics.queue(&name)));
         self.backlog.read(&name, &queue);
@@ -160,8 +161,8 @@ impl Manager {
             open: open.clone(),
             pause: pause.as_ref().map(|pause| pause.annotation.clone()),
             hears_own: controller.hears_own,
-            begun: Begun::default(),
-            losses,
+            dynamic_watches: DynamicWatches::default(),
+            orphan_guard,
         };
         let declared: BTreeSet<_> =
             controller.kinds.iter().filter_map(|kind| kind.read_from_context()).collect();
@@ -183,7 +184,7 @@ impl Manager {
         let (reconciler, timeout, resync) = (controller.reconciler, controller.timeout, controller.resync);
         let worker = Worker { reconciler, context, queue, metrics, timeout, pause, spans, turns };
         let (failed, stop) = (failed.clone(), self.stop.clone());
-        Hand::new(worker, controller.concurrency, open, connected, controller.streams, failed, stop)
+        Runner::new(worker, controller.concurrency, open, connected, controller.streams, failed, stop)
             .resync(resync)
     }
 }

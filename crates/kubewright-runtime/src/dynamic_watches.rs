@@ -8,7 +8,7 @@ use crate::{Key, source::Replay};
 
 /// Watches that reconciles began, and that are replayed as those are that controllers declare; clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Begun(Arc<Mutex<Vec<Watch>>>);
+pub(crate) struct DynamicWatches(Arc<Mutex<Vec<Watch>>>);
 
 struct Watch {
     /// Held as long as it is to be replayed.
@@ -16,19 +16,19 @@ struct Watch {
     replay: Arc<Replay>,
 }
 
-impl Begun {
+impl DynamicWatches {
     /// One more, as long as `alive` is held.
     pub(crate) fn add(&self, alive: &Arc<()>, replay: Replay) {
-        let mut begun = self.0.lock();
-        begun.retain(|watch| watch.alive.strong_count() > 0);
-        begun.push(Watch { alive: Arc::downgrade(alive), replay: Arc::new(replay) });
+        let mut watches = self.0.lock();
+        watches.retain(|watch| watch.alive.strong_count() > 0);
+        watches.push(Watch { alive: Arc::downgrade(alive), replay: Arc::new(replay) });
     }
 
     /// Delivers what they know.
     pub(crate) fn replay(&self, accepts: &dyn Fn(&Key) -> bool) {
         let held: Vec<Arc<Replay>> = {
-            let begun = self.0.lock();
-            let held = begun.iter().filter(|watch| watch.alive.strong_count() > 0);
+            let watches = self.0.lock();
+            let held = watches.iter().filter(|watch| watch.alive.strong_count() > 0);
             held.map(|watch| watch.replay.clone()).collect()
         };
         // Outside of the lock: a mapping is anybody's.

@@ -36,7 +36,7 @@ const FIRST_TOLD: Duration = Duration::from_secs(10);
 const TOLD_EVERY: Duration = Duration::from_secs(300);
 
 /// A controller that is connected to the caches.
-pub(crate) struct Hand {
+pub(crate) struct Runner {
     pub(crate) worker: Worker,
     pub(crate) concurrency: usize,
     /// Whether events reach the queue.
@@ -93,7 +93,7 @@ impl Tasks {
     }
 }
 
-impl Hand {
+impl Runner {
     pub(crate) fn new(
         worker: Worker,
         concurrency: usize,
@@ -135,7 +135,7 @@ impl Hand {
                 loop {
                     tokio::time::sleep(Jitter(0.1).of(period, &context.world().dice)).await;
                     replays.iter().for_each(|replay| replay(&|_| true));
-                    context.begun().replay(&|_| true);
+                    context.dynamic_watches().replay(&|_| true);
                 }
             };
             spawn(format!("the resync of {}", self.name()), resync, self.failed.clone())
@@ -168,7 +168,7 @@ impl Hand {
 
     fn replay(&self, accepts: &dyn Fn(&Key) -> bool) {
         self.replays.iter().for_each(|replay| replay(accepts));
-        self.worker.context.begun().replay(accepts);
+        self.worker.context.dynamic_watches().replay(accepts);
     }
 }
 
@@ -234,23 +234,23 @@ async fn tell_what_is_missing(
 
 /// Works for a term: with all that is there when it begins, until it ends. With `keys`, on those keys that are this
 /// replica's.
-pub(crate) async fn serve(hands: Arc<[Hand]>, extras: Arc<Extras>, keys: Option<Arc<Keys>>, term: Term) {
-    for hand in hands.iter() {
-        hand.open.store(true, Ordering::SeqCst);
-        hand.replay(&|key| keys.as_ref().is_none_or(|keys| keys.is_mine(key)));
+pub(crate) async fn serve(runners: Arc<[Runner]>, extras: Arc<Extras>, keys: Option<Arc<Keys>>, term: Term) {
+    for runner in runners.iter() {
+        runner.open.store(true, Ordering::SeqCst);
+        runner.replay(&|key| keys.as_ref().is_none_or(|keys| keys.is_mine(key)));
     }
     let stop = CancellationToken::new();
     let _stop_on_drop = stop.clone().drop_guard();
-    let mut tasks: Vec<Tasks> = hands.iter().map(Hand::start).collect();
+    let mut tasks: Vec<Tasks> = runners.iter().map(Runner::start).collect();
     tasks.push(extras.start(&stop));
     tokio::select! {
         biased;
         () = term.stopped() => {}
-        () = replay_gains(&hands, keys.as_deref()) => {}
+        () = replay_gains(&runners, keys.as_deref()) => {}
     }
     stop.cancel();
     if !term.is_lost() {
-        hands.iter().for_each(Hand::shut_down);
+        runners.iter().for_each(Runner::shut_down);
     }
     let aborts: Vec<_> = tasks.iter().flat_map(Tasks::aborts).collect();
     let mut ended = pin!(join_all(tasks.into_iter().map(Tasks::ended)));
@@ -259,20 +259,20 @@ pub(crate) async fn serve(hands: Arc<[Hand]>, extras: Arc<Extras>, keys: Option<
         () = term.lost() => {}
         _ = &mut ended => return,
     }
-    for hand in hands.iter() {
-        hand.open.store(false, Ordering::SeqCst);
+    for runner in runners.iter() {
+        runner.open.store(false, Ordering::SeqCst);
     }
     aborts.iter().for_each(AbortHandle::abort);
     ended.await;
-    hands.iter().for_each(|hand| hand.worker.queue.clear());
+    runners.iter().for_each(|runner| runner.worker.queue.clear());
 }
 
 /// Delivers what is there for keys that become this replica's.
-async fn replay_gains(hands: &[Hand], keys: Option<&Keys>) {
+async fn replay_gains(runners: &[Runner], keys: Option<&Keys>) {
     let Some(keys) = keys else { return std::future::pending().await };
     loop {
         let gain = keys.gained().await;
-        hands.iter().for_each(|hand| hand.replay(&|key| keys.is_gained(&gain, key)));
+        runners.iter().for_each(|runner| runner.replay(&|key| keys.is_gained(&gain, key)));
     }
 }
 

@@ -27,7 +27,7 @@ const PARTING: [&str; 2] = ["foregroundDeletion", "orphan"];
 
 /// The objects of a controller's own kind that lost something they control. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Losses(Arc<Inner>);
+pub(crate) struct OrphanGuard(Arc<Inner>);
 
 struct Inner {
     /// Finds the key of the owner of an object with this metadata.
@@ -40,7 +40,7 @@ struct Inner {
 
 /// As long as it is kept, the controller is deleting an object.
 pub(crate) struct OwnDeletion {
-    losses: Losses,
+    orphan_guard: OrphanGuard,
     uid: String,
 }
 
@@ -53,7 +53,7 @@ struct Lost {
     deleting: Vec<String>,
 }
 
-impl Losses {
+impl OrphanGuard {
     /// Of owners of this kind.
     pub(crate) fn of<O: Object>() -> Self {
         Self(Arc::new(Inner {
@@ -67,7 +67,7 @@ impl Losses {
     /// The controller deletes the object of this uid itself.
     pub(crate) fn deleting(&self, uid: &str) -> OwnDeletion {
         self.0.lost.lock().deleting.push(uid.to_owned());
-        OwnDeletion { losses: self.clone(), uid: uid.to_owned() }
+        OwnDeletion { orphan_guard: self.clone(), uid: uid.to_owned() }
     }
 
     /// An object that had the metadata `before` has other metadata `now`, or is gone.
@@ -105,7 +105,7 @@ impl Losses {
 
 impl Drop for OwnDeletion {
     fn drop(&mut self) {
-        let deleting = &mut self.losses.0.lost.lock().deleting;
+        let deleting = &mut self.orphan_guard.0.lost.lock().deleting;
         if let Some(position) = deleting.iter().position(|uid| *uid == self.uid) {
             deleting.swap_remove(position);
         }
