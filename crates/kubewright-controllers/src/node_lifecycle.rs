@@ -69,7 +69,7 @@ impl Reconciler for Lifecycle {
             }
             return Ok(Outcome::Done);
         };
-        if self.meet(&node) {
+        if self.track(&node) {
             tell(ctx, &node, "RegisteredNode", &format!("Registered Node {} in Controller", key.name)).await;
         }
         let now = ctx.world().clock.now();
@@ -108,7 +108,7 @@ impl Reconciler for Lifecycle {
 
 impl Lifecycle {
     /// Whether the node is new; it is known from now on.
-    fn meet(&self, node: &Node) -> bool {
+    fn track(&self, node: &Node) -> bool {
         let mut known = self.known.lock();
         let name = node.metadata.name.clone().unwrap_or_default();
         let before = known.get(&name).filter(|known| known.node.metadata.uid == node.metadata.uid);

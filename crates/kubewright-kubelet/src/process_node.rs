@@ -20,7 +20,7 @@ use crate::container::{Container, Isolation, Runtime, Session, Streams, log};
 use crate::events::Events;
 use crate::images::Images;
 use crate::inputs::Node;
-use crate::node::{Heartbeat, Identity, Machine, Pods, Residents, allocatable};
+use crate::node::{Heartbeat, Identity, Machine, PodTable, Pods, allocatable};
 use crate::pod::{Preparer, Surroundings, View};
 use crate::probe;
 
@@ -81,7 +81,7 @@ pub struct Target {
 /// A node whose pods are processes of this machine. Clones are the same.
 #[derive(Clone)]
 pub struct ProcessNode {
-    residents: Residents,
+    table: PodTable,
     node: Arc<Node>,
     runtime: Arc<dyn Runtime>,
 }
@@ -128,8 +128,8 @@ impl ProcessNode {
             node: Arc::clone(&node),
         };
         let around = Surroundings { client, world, runtime: Arc::clone(&runtime), preparer, events, host };
-        let residents = Residents::default();
-        let pods = Pods::new(around, registered.clone(), residents.clone(), shutdown);
+        let table = PodTable::default();
+        let pods = Pods::new(around, registered.clone(), table.clone(), shutdown);
         let run = async move {
             tokio::select! {
                 biased;
@@ -138,7 +138,7 @@ impl ProcessNode {
                 () = write_events => {}
             }
         };
-        Ok((Self { residents, node, runtime }, run))
+        Ok((Self { table, node, runtime }, run))
     }
 
     /// What keeps the containers of the node apart from this machine.
@@ -215,7 +215,7 @@ impl ProcessNode {
     }
 
     fn pod(&self, target: &Target) -> Option<View> {
-        self.residents.find(&target.uid)
+        self.table.find(&target.uid)
     }
 
     fn container(&self, target: &Target) -> Result<Arc<dyn Container>, Refusal> {

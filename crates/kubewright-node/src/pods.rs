@@ -7,8 +7,8 @@
 
 mod containers;
 mod report;
-mod residents;
 mod script;
+mod table;
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -27,8 +27,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::containers::{Containers, is_running};
 use self::report::{Said, conditions_with, readiness, status};
-use self::residents::Residents;
 use self::script::Script;
+use self::table::PodTable;
 use crate::addresses::Pool;
 use crate::facts::{conditions, is_node_ready, node_name, phase};
 use crate::managed::Managed;
@@ -44,9 +44,9 @@ pub(crate) fn controller(
     stages: Stages,
     woken_by_stages: UnboundedReceiver<Key>,
 ) -> Controller {
-    let residents = Residents::default();
-    let woken = residents.clone();
-    let kubelet = Kubelet { managed, stages, residents, addresses: Mutex::new(Pool::of_pods()) };
+    let table = PodTable::default();
+    let woken = table.clone();
+    let kubelet = Kubelet { managed, stages, table, addresses: Mutex::new(Pool::of_pods()) };
     Controller::new("simulated-pods", kubelet)
         .source(keys(woken_by_stages))
         .for_kind::<Pod>()
@@ -66,18 +66,18 @@ pub(crate) fn controller(
 struct Kubelet {
     managed: Managed,
     stages: Stages,
-    residents: Residents,
+    table: PodTable,
     addresses: Mutex<Pool>,
 }
 
 impl Reconciler for Kubelet {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let Some(pod) = ctx.get::<Pod>(key).filter(|pod| !node_name(pod).is_empty()) else {
-            self.residents.forget(key);
+            self.table.forget(key);
             self.stages.forget("Pod", key);
             return Ok(Outcome::Done);
         };
-        let is_new_to_it = self.residents.meet(node_name(&pod), key);
+        let is_new_to_it = self.table.insert(node_name(&pod), key);
         let node = ctx.get::<Node>(&Key::cluster(node_name(&pod)));
         let Some(node) = node.filter(|node| self.managed.includes(node) && !nodes::is_stopped(node)) else {
             return Ok(Outcome::Done);

@@ -9,7 +9,7 @@ use crate::{
     DeletionPolicy, SecurityGroup, SecurityGroupStatus,
     cloud::{CloudError, Group, Neutron},
     identity::Marks,
-    membership::{Ours, Wish, membership},
+    membership::{Desired, Ours, membership},
     pass::ports,
 };
 
@@ -91,9 +91,9 @@ async fn leave(ctx: &Context, object: &SecurityGroup, neutron: &Neutron, group: 
         true => Ours::All,
         false => Ours::These { ports: &status.ports, servers: &status.nodes },
     };
-    let wish = Wish { group: &group.id, nodes: &[], filter: None, ours };
+    let desired = Desired { group: &group.id, nodes: &[], filter: None, ours };
     let mut failed = None;
-    for (port, done) in ports::leave(neutron, &group.id, membership(&wish, &members).leave).await {
+    for (port, done) in ports::leave(neutron, &group.id, membership(&desired, &members).leave).await {
         match done {
             Ok(()) => {
                 tracing::info!("Dettach SG from Server" = port.server, "Info");

@@ -10,7 +10,7 @@ use crate::{
 
 /// What decides about ports.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish<'a> {
+pub struct Desired<'a> {
     /// The group's ID.
     pub group: &'a str,
     /// The selected nodes.
@@ -66,22 +66,23 @@ pub fn attached(port: &Port) -> AttachedPort {
 
 /// What to do about `ports`, which have all of the selected servers and all that are in the group.
 #[must_use]
-pub fn membership(wish: &Wish<'_>, ports: &BTreeMap<String, Port>) -> Membership {
-    let servers: BTreeSet<&str> = wish.nodes.iter().filter_map(|node| node.server.as_deref().ok()).collect();
+pub fn membership(desired: &Desired<'_>, ports: &BTreeMap<String, Port>) -> Membership {
+    let servers: BTreeSet<&str> =
+        desired.nodes.iter().filter_map(|node| node.server.as_deref().ok()).collect();
     let mut result = Membership::default();
     for port in ports.values() {
-        let is_in = port.security_groups.iter().any(|id| id == wish.group);
+        let is_in = port.security_groups.iter().any(|id| id == desired.group);
         let is_wanted = servers.contains(port.device_id.as_str())
-            && is_meant(wish.filter, port)
+            && is_meant(desired.filter, port)
             && port.port_security_enabled;
         match (is_wanted, is_in) {
             (true, true) => result.stay.push(attached(port)),
             (true, false) => result.join.push(port.clone()),
-            (false, true) if is_ours(wish.ours, port) => result.leave.push(port.clone()),
+            (false, true) if is_ours(desired.ours, port) => result.leave.push(port.clone()),
             (false, _) => {}
         }
     }
-    result.problems = wish.nodes.iter().filter_map(|node| problem(wish, node, ports)).collect();
+    result.problems = desired.nodes.iter().filter_map(|node| problem(desired, node, ports)).collect();
     result
 }
 
@@ -102,7 +103,11 @@ fn is_meant(filter: Option<&PortFilter>, port: &Port) -> bool {
 }
 
 /// What keeps a node's server, or a port of it, out of the group.
-fn problem(wish: &Wish<'_>, node: &SelectedNode, ports: &BTreeMap<String, Port>) -> Option<NodeProblem> {
+fn problem(
+    desired: &Desired<'_>,
+    node: &SelectedNode,
+    ports: &BTreeMap<String, Port>,
+) -> Option<NodeProblem> {
     let told = |reason: &str, message: String| {
         Some(NodeProblem { node: node.name.clone(), reason: reason.to_owned(), message })
     };
@@ -116,7 +121,7 @@ fn problem(wish: &Wish<'_>, node: &SelectedNode, ports: &BTreeMap<String, Port>)
             format!("no port in this project is of server {server}: it is gone, or another project's");
         return told("ServerNotFound", message);
     }
-    let meant: Vec<&Port> = all.into_iter().filter(|port| is_meant(wish.filter, port)).collect();
+    let meant: Vec<&Port> = all.into_iter().filter(|port| is_meant(desired.filter, port)).collect();
     if meant.is_empty() {
         return told(
             "NoMatchingPort",
@@ -170,7 +175,7 @@ mod tests {
         let ports = [port("p1", "a", &["g"]), port("p2", "b", &["x", "g"]), port("p3", "c", &["x"])].into();
         let (nodes, memory) = (nodes(&["a", "c"]), known(&["p1", "p2"]));
         let ours = Ours::These { ports: &memory, servers: &[] };
-        let plan = membership(&Wish { group: "g", nodes: &nodes, filter: None, ours }, &ports);
+        let plan = membership(&Desired { group: "g", nodes: &nodes, filter: None, ours }, &ports);
         assert_eq!((ids(&plan.join), ids(&plan.leave)), (vec!["p3"], vec!["p2"]));
         assert_eq!(plan.stay, [attached(&ports["p1"])]);
         assert_eq!(plan.all().len(), 3, "what is under way is written down too");
@@ -181,13 +186,13 @@ mod tests {
     fn sg_10_what_others_put_into_the_group_stays_there() {
         let ports = [port("p1", "a", &["g"]), port("p2", "b", &["g"])].into();
         let memory = known(&["p1"]);
-        let wish = |ours| Wish { group: "g", nodes: &[], filter: None, ours };
-        let plan = membership(&wish(Ours::These { ports: &memory, servers: &[] }), &ports);
+        let desired = |ours| Desired { group: "g", nodes: &[], filter: None, ours };
+        let plan = membership(&desired(Ours::These { ports: &memory, servers: &[] }), &ports);
         assert_eq!(ids(&plan.leave), ["p1"]);
         let old_status = ["b".to_owned()];
-        let plan = membership(&wish(Ours::These { ports: &[], servers: &old_status }), &ports);
+        let plan = membership(&desired(Ours::These { ports: &[], servers: &old_status }), &ports);
         assert_eq!(ids(&plan.leave), ["p2"], "the first generation knew servers only");
-        assert_eq!(ids(&membership(&wish(Ours::All), &ports).leave), ["p1", "p2"]);
+        assert_eq!(ids(&membership(&desired(Ours::All), &ports).leave), ["p1", "p2"]);
     }
 
     #[test]
@@ -201,10 +206,10 @@ mod tests {
         let (nodes, memory) = (nodes(&["a"]), known(&["p2"]));
         let ours = Ours::These { ports: &memory, servers: &[] };
         let filter = PortFilter { network_ids: vec!["net".to_owned()], subnet_ids: vec!["s".to_owned()] };
-        let plan = membership(&Wish { group: "g", nodes: &nodes, filter: Some(&filter), ours }, &ports);
+        let plan = membership(&Desired { group: "g", nodes: &nodes, filter: Some(&filter), ours }, &ports);
         assert_eq!((ids(&plan.join), ids(&plan.leave)), (vec!["p1"], vec!["p2"]));
         let filter = PortFilter { network_ids: vec!["other".to_owned()], subnet_ids: Vec::new() };
-        let plan = membership(&Wish { group: "g", nodes: &nodes, filter: Some(&filter), ours }, &ports);
+        let plan = membership(&Desired { group: "g", nodes: &nodes, filter: Some(&filter), ours }, &ports);
         assert_eq!(plan.problems[0].reason, "NoMatchingPort");
     }
 
@@ -215,7 +220,7 @@ mod tests {
         let mut nodes = nodes(&["a", "b", "gone"]);
         nodes.push(SelectedNode { name: "odd".to_owned(), server: Err("because".to_owned()) });
         let ours = Ours::These { ports: &[], servers: &[] };
-        let plan = membership(&Wish { group: "g", nodes: &nodes, filter: None, ours }, &ports);
+        let plan = membership(&Desired { group: "g", nodes: &nodes, filter: None, ours }, &ports);
         assert_eq!(ids(&plan.join), ["p1"]);
         let reasons: Vec<&str> = plan.problems.iter().map(|problem| problem.reason.as_str()).collect();
         assert_eq!(reasons, ["PortSecurityDisabled", "ServerNotFound", "NotOfOpenStack"]);
@@ -234,13 +239,13 @@ mod tests {
             }).collect();
             let chosen: Vec<&str> = selected.iter().map(|at| names[*at]).collect();
             let nodes = nodes(&chosen);
-            let wish = Wish { group: "g", nodes: &nodes, filter: None, ours: Ours::These { ports: &memory, servers: &[] } };
-            let plan = membership(&wish, &ports);
+            let desired = Desired { group: "g", nodes: &nodes, filter: None, ours: Ours::These { ports: &memory, servers: &[] } };
+            let plan = membership(&desired, &ports);
             for one in &plan.leave { prop_assert!(!chosen.contains(&one.device_id.as_str())); }
             let mut after = ports.clone();
             for one in &plan.join { after.get_mut(&one.id).expect("known").security_groups.push("g".to_owned()); }
             for one in &plan.leave { after.get_mut(&one.id).expect("known").security_groups.retain(|id| id != "g"); }
-            let again = membership(&wish, &after);
+            let again = membership(&desired, &after);
             prop_assert!(again.join.is_empty() && again.leave.is_empty());
             prop_assert_eq!(again.stay.len(), after.values().filter(|port| chosen.contains(&port.device_id.as_str())).count());
         }

@@ -10,4 +10,4 @@ pub(crate) use self::addresses::Addresses;
 pub(crate) use self::heartbeat::Heartbeat;
 pub(crate) use self::machine::Machine;
 pub(crate) use self::object::{Identity, allocatable};
-pub(crate) use self::pods::{Pods, Residents};
+pub(crate) use self::pods::{PodTable, Pods};

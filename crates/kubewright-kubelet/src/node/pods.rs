@@ -21,9 +21,9 @@ use crate::pod::{Surroundings, View, Worker};
 
 /// The pods that have workers, by their uids. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Residents(Arc<Mutex<BTreeMap<String, View>>>);
+pub(crate) struct PodTable(Arc<Mutex<BTreeMap<String, View>>>);
 
-impl Residents {
+impl PodTable {
     pub(crate) fn find(&self, uid: &str) -> Option<View> {
         self.0.lock().get(uid).cloned()
     }
@@ -38,7 +38,7 @@ impl Residents {
 pub(crate) struct Pods {
     around: Surroundings,
     node: Node,
-    residents: Residents,
+    table: PodTable,
     addresses: Arc<Mutex<Addresses>>,
     workers: BTreeMap<String, watch::Sender<Option<Arc<Pod>>>>,
     running: JoinSet<String>,
@@ -49,13 +49,13 @@ impl Pods {
     pub(crate) fn new(
         around: Surroundings,
         node: Node,
-        residents: Residents,
+        table: PodTable,
         shutdown: CancellationToken,
     ) -> Self {
         Self {
             around,
             node,
-            residents,
+            table,
             addresses: Arc::default(),
             workers: BTreeMap::new(),
             running: JoinSet::new(),
@@ -115,7 +115,7 @@ impl Pods {
         let is_over = matches!(phase, Some("Succeeded" | "Failed"));
         let mut verdict = None;
         if !is_over && pod.metadata.deletion_timestamp.is_none() {
-            let others = self.residents.active();
+            let others = self.table.active();
             let others: Vec<&Pod> = others.iter().map(|pod| &**pod).collect();
             verdict = admit(&pod, &self.node, &others).err();
         }
@@ -129,7 +129,7 @@ impl Pods {
         };
         let view = View::new(Arc::clone(&pod));
         let uid = uid(&pod).to_owned();
-        self.residents.0.lock().insert(uid.clone(), view.clone());
+        self.table.0.lock().insert(uid.clone(), view.clone());
         let (sender, receiver) = watch::channel(Some(Arc::clone(&pod)));
         self.workers.insert(uid.clone(), sender);
         let worker = Worker::new(self.around.clone(), pod, address, verdict, view);
@@ -154,7 +154,7 @@ impl Pods {
         match ended {
             Ok(uid) => {
                 self.workers.remove(&uid);
-                self.residents.0.lock().remove(&uid);
+                self.table.0.lock().remove(&uid);
                 self.addresses.lock().free(&uid);
             }
             Err(error) => tracing::error!(%error, "the worker of a pod has failed"),

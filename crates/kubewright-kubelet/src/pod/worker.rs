@@ -2,7 +2,7 @@
 //! server how the pod is (`pkg/kubelet/pod_workers.go`, `syncPod`, `syncTerminatingPod`, `syncTerminatedPod`).
 
 mod carry_out;
-mod hear;
+mod reports;
 mod tell;
 
 use std::collections::BTreeMap;
@@ -161,14 +161,14 @@ impl Worker {
                 biased;
                 () = shutdown.cancelled() => return self.end_at_once().await,
                 Some(report) = self.reports.recv() => {
-                    self.hear(report);
+                    self.handle_report(report);
                     while let Ok(report) = self.reports.try_recv() {
-                        self.hear(report);
+                        self.handle_report(report);
                     }
                 }
                 changed = pods.changed(), if !self.gone => {
                     let pod = if changed.is_ok() { pods.borrow_and_update().clone() } else { None };
-                    self.meet(pod);
+                    self.update_pod(pod);
                 }
                 () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
             }
@@ -211,7 +211,7 @@ impl Worker {
     }
 
     /// The pod as it is now in the API.
-    fn meet(&mut self, pod: Option<Arc<Pod>>) {
+    fn update_pod(&mut self, pod: Option<Arc<Pod>>) {
         let Some(pod) = pod else {
             self.gone = true;
             return;

@@ -16,7 +16,7 @@ use crate::{
     SecurityGroup, SecurityGroupStatus,
     cloud::{CloudError, Group, Neutron, Port},
     identity::{self, Found, Identity, Marks},
-    membership::{Membership, Ours, Wish, membership},
+    membership::{Desired, Membership, Ours, membership},
     nodes::{self, NodeSelector, SelectedNode},
     rule::{Rule, Unfit, WantedRule, difference},
     status::{self, Findings, Servers, Trouble},
@@ -284,7 +284,7 @@ impl<'a> Pass<'a> {
             false => Ours::These { ports: &old.ports, servers: &old.nodes },
         };
         let filter = self.object.spec.ports.as_ref();
-        let plan = membership(&Wish { group: &group.id, nodes: &nodes, filter, ours }, &found);
+        let plan = membership(&Desired { group: &group.id, nodes: &nodes, filter, ours }, &found);
 
         self.status.id = Some(group.id.clone());
         self.status.creating_since = None;

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 /// The pods of each node, the node being there or not.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Residents(Arc<Mutex<Inner>>);
+pub(super) struct PodTable(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -18,9 +18,9 @@ struct Inner {
     news: BTreeSet<Key>,
 }
 
-impl Residents {
+impl PodTable {
     /// The pod is on this node; whether the node had news since it was last met.
-    pub(super) fn meet(&self, node: &str, pod: &Key) -> bool {
+    pub(super) fn insert(&self, node: &str, pod: &Key) -> bool {
         let mut inner = self.0.lock();
         if inner.nodes.get(pod).is_none_or(|known| **known != *node) {
             inner.leave(pod);
@@ -65,12 +65,12 @@ mod tests {
 
     #[test]
     fn news_reach_the_pods_of_the_node_once() {
-        let residents = Residents::default();
+        let table = PodTable::default();
         let (here, there) = (Key::namespaced("shop", "here"), Key::namespaced("shop", "there"));
-        assert!(!residents.meet("a", &here) && !residents.meet("b", &there));
-        assert_eq!(residents.wake("a"), std::slice::from_ref(&here));
-        assert!(residents.meet("a", &here) && !residents.meet("a", &here));
-        residents.forget(&here);
-        assert!(residents.wake("a").is_empty());
+        assert!(!table.insert("a", &here) && !table.insert("b", &there));
+        assert_eq!(table.wake("a"), std::slice::from_ref(&here));
+        assert!(table.insert("a", &here) && !table.insert("a", &here));
+        table.forget(&here);
+        assert!(table.wake("a").is_empty());
     }
 }

@@ -28,7 +28,7 @@ const SOON: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Worker {
-    pub(super) fn hear(&mut self, report: Report) {
+    pub(super) fn handle_report(&mut self, report: Report) {
         match report {
             Report::Prepared(result) => self.prepared(result),
             Report::Launched { name, result } => match *result {
@@ -118,20 +118,15 @@ impl Worker {
         }
         for kind in [ProbeKind::Startup, ProbeKind::Liveness, ProbeKind::Readiness] {
             let Some(probe) = kind.of(&member.container).cloned() else { continue };
-            let ears = Ears {
+            let sink = ProbeSink {
                 reporter: self.reporter.clone(),
                 events: self.around.events.clone(),
                 pod: Arc::clone(&self.pod),
                 member: member.clone(),
                 id: live.id.clone(),
             };
-            let rounds = Rounds {
-                kind,
-                probe,
-                subject: subject.clone(),
-                started: live.started.subscribe(),
-                sink: ears,
-            };
+            let rounds =
+                Rounds { kind, probe, subject: subject.clone(), started: live.started.subscribe(), sink };
             tokio::spawn(live.scope.clone().run_until_cancelled_owned(rounds.run()));
         }
     }
@@ -294,8 +289,8 @@ fn not_started(instance: Instance, message: String, now: Timestamp) -> Ended {
     }
 }
 
-/// What hears the probes of a container.
-struct Ears {
+/// Takes the results of a container's probes.
+struct ProbeSink {
     reporter: mpsc::UnboundedSender<Report>,
     events: Events,
     pod: Arc<k8s_openapi::api::core::v1::Pod>,
@@ -303,7 +298,7 @@ struct Ears {
     id: String,
 }
 
-impl Sink for Ears {
+impl Sink for ProbeSink {
     fn event(&self, reason: &'static str, message: String) {
         self.events.container(&self.pod, &self.member, Kind::Warning, reason, message);
     }
