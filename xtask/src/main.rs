@@ -20,6 +20,8 @@ mod summary;
 mod test;
 mod times;
 mod tools;
+#[cfg(test)]
+mod words;
 
 use std::process::ExitCode;
 

@@ -1,0 +1,86 @@
+//! Words that no public name has: those that Kubernetes, client-go and controller-runtime have another word for
+//! (docs/glossary.md).
+
+use std::path::{Path, PathBuf};
+
+/// The Rust files below a folder.
+pub(crate) fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.ends_with("target") {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::rust_files;
+    use crate::run::workspace;
+
+    /// Each with what it is called.
+    const BANNED: [(&str, &str); 9] = [
+        ("befall", "inject"),
+        ("mishap", "fault"),
+        ("weather", "fault injector"),
+        ("crew", "runners"),
+        ("wish", "desired"),
+        ("begun", "dynamic watches"),
+        ("ears", "sink"),
+        ("hear", "handle"),
+        ("residents", "pods"),
+    ];
+    const ITEMS: [&str; 9] = ["fn", "struct", "enum", "trait", "type", "mod", "const", "static", "union"];
+
+    /// The name of the public item that a line declares: `pub async fn start_up(` is `start_up`.
+    fn public_name(line: &str) -> Option<&str> {
+        let mut words = line.trim_start().strip_prefix("pub ")?.split_whitespace();
+        words.find(|word| ITEMS.contains(word))?;
+        words.next()?.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()
+    }
+
+    /// The words of a name: of `FaultPlan`, and of `fault_plan`, they are `fault` and `plan`.
+    fn words(name: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        for letter in name.chars() {
+            if letter == '_' || letter.is_uppercase() {
+                words.push(String::new());
+            }
+            words.last_mut().expect("there is one").extend(letter.to_lowercase().filter(|one| *one != '_'));
+        }
+        words
+    }
+
+    #[test]
+    fn no_public_name_has_a_word_that_kubernetes_has_another_one_for() {
+        assert_eq!(public_name("    pub async fn start_up<T>("), Some("start_up"));
+        assert_eq!(public_name("    pub(crate) fn weather()"), None);
+        assert_eq!(words("FaultPlan_of")[1..], ["fault", "plan", "of"]);
+        let mut all = Vec::new();
+        for folder in ["crates", "operators"] {
+            rust_files(&workspace().join(folder), &mut all);
+        }
+        let (mut wrong, mut names) = (Vec::new(), 0);
+        for file in all {
+            let text = fs::read_to_string(&file).expect("a file");
+            let mut before = "";
+            for line in text.lines() {
+                // What somebody may still have keeps its old name for one release.
+                let name = public_name(line).filter(|_| !before.trim_start().starts_with("#[deprecated"));
+                for (word, instead) in name.iter().flat_map(|name| words(name)).flat_map(|word| {
+                    BANNED.iter().filter(move |(banned, _)| *banned == word).collect::<Vec<_>>()
+                }) {
+                    wrong.push(format!("{}: {}: say {instead}, not {word}", file.display(), line.trim()));
+                }
+                names += usize::from(name.is_some());
+                before = line;
+            }
+        }
+        assert_eq!(wrong, [] as [String; 0]);
+        assert!(names > 2000, "only {names} names were found");
+    }
+}
