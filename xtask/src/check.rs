@@ -28,6 +28,9 @@ pub(crate) fn ci() -> Result<()> {
         "-D",
         "warnings",
     ]))?;
+    // What is shipped has no samples.
+    let shipped = ["clippy", "--package", "kubewright-cli", "--no-default-features", "--", "-D", "warnings"];
+    run(&mut cargo(shipped))?;
     each_crate_alone()?;
     let deny = tools::cargo_deny()?;
     run(Command::new(&deny).args(["check", "bans", "licenses", "sources"]).current_dir(workspace()))?;
@@ -74,9 +77,34 @@ fn advisories(deny: &Path) -> Result<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, path::Path};
 
-    use crate::run::workspace;
+    use crate::{run::workspace, words::rust_files};
+
+    /// Where `cargo test` is told that a crate has no examples in its documentation, there are none.
+    #[test]
+    fn no_example_stands_where_examples_are_not_tried() {
+        let has_example = |folder: &Path| {
+            let mut files = Vec::new();
+            rust_files(folder, &mut files);
+            let is_example = |line: &str| {
+                let line = line.trim_start();
+                line.starts_with("/// ```") || line.starts_with("//! ```")
+            };
+            files.iter().any(|file| fs::read_to_string(file).expect("a file").lines().any(is_example))
+        };
+        let mut untried = 0;
+        for folder in ["crates", "operators"] {
+            for entry in fs::read_dir(workspace().join(folder)).expect("a folder").flatten() {
+                let manifest = fs::read_to_string(entry.path().join("Cargo.toml")).expect("a manifest");
+                if manifest.contains("doctest = false") {
+                    untried += 1;
+                    assert!(!has_example(&entry.path().join("src")), "{}", entry.path().display());
+                }
+            }
+        }
+        assert!(untried > 10, "only {untried} crates say so");
+    }
 
     /// The tree stays small because each direct dependency has to say why it is there.
     #[test]
