@@ -19,6 +19,7 @@ use crate::{
 /// Where the samples live that mind no others.
 const NAMESPACE: &str = "default";
 /// Where the image police acts, which would find fault with the others' images.
+#[cfg(feature = "samples")]
 const POLICED: &str = "policed";
 
 /// An operator with a sample of its kind.
@@ -33,6 +34,7 @@ pub(crate) struct Sample {
 ///
 /// # Errors
 /// When a sample that is compiled in is no object.
+#[cfg(feature = "samples")]
 pub(crate) fn samples() -> anyhow::Result<Vec<Sample>> {
     use kubewright_app_service as app_service;
     use kubewright_at as at;
@@ -58,13 +60,32 @@ pub(crate) fn samples() -> anyhow::Result<Vec<Sample>> {
 }
 
 /// What the operators need that are not among [the samples](samples).
+#[cfg(feature = "samples")]
 pub(crate) fn left_out() -> Option<String> {
     use kubewright_security_group as security_group;
     let needs = security_group::WHAT_IT_NEEDS;
     (!security_group::is_configured()).then(|| format!("operator security-group does not run: {needs}"))
 }
 
+/// None.
+///
+/// # Errors
+/// Always: it says how to get them.
+#[cfg(not(feature = "samples"))]
+pub(crate) fn samples() -> anyhow::Result<Vec<Sample>> {
+    anyhow::bail!(
+        "--samples: this kubewright is built without the sample operators; build it with `--features samples`"
+    )
+}
+
+/// Nothing: there are none.
+#[cfg(not(feature = "samples"))]
+pub(crate) fn left_out() -> Option<String> {
+    None
+}
+
 impl Sample {
+    #[cfg(feature = "samples")]
     fn new(
         operator: Operator,
         sample: &str,
@@ -146,7 +167,7 @@ async fn create(objects: &mut Objects, object: &DynamicObject) -> anyhow::Result
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "samples"))]
 mod tests {
     use std::collections::BTreeSet;
 
