@@ -32,7 +32,11 @@ pub(super) fn test(project: &Project, args: &BuildArgs) -> anyhow::Result<()> {
 /// # Errors
 /// When cargo fails; it has said why then.
 pub(super) fn compile(project: &Project, triple: &str, args: &BuildArgs) -> anyhow::Result<PathBuf> {
-    let flags = flags(project, &project.local_packages()?);
+    let mut flags = vec!["-C".to_owned(), "target-feature=+crt-static".to_owned()];
+    // Flags that name the project would have cargo build everything anew for each; and who debugs looks for the sources.
+    if args.profile != "dev" {
+        flags.extend(remapped(project, &project.local_packages()?));
+    }
     let mut command = cargo();
     command
         .args(["build", "--message-format=json-render-diagnostics", "--package", &project.package])
@@ -60,11 +64,10 @@ fn executable(messages: &[u8], bin: &str) -> Option<PathBuf> {
     })
 }
 
-/// What the compiler is told: link all of it, and write paths as if all projects were in one place.
-fn flags(project: &Project, packages: &[(String, PathBuf)]) -> Vec<String> {
+/// Has the compiler write paths as if all projects were in one place.
+fn remapped(project: &Project, packages: &[(String, PathBuf)]) -> Vec<String> {
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-    let mut flags = vec!["-C".to_owned(), "target-feature=+crt-static".to_owned()];
-    flags.extend(cargo_home().map(|home| remap(&home, "/cargo")));
+    let mut flags: Vec<String> = cargo_home().map(|home| remap(&home, "/cargo")).into_iter().collect();
     for (name, folder) in packages {
         if !folder.starts_with(&project.workspace) {
             flags.push(remap(folder, &format!("/packages/{name}")));

@@ -30,10 +30,11 @@ async fn follow(tutorial: &str) {
     let folder = std::env::temp_dir().join(format!("kubewright-{tutorial}-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a temporary folder");
     symlink(&checkout, folder.join("kubewright")).expect("a link to the checkout");
+    share_what_is_built(&folder);
     let kubewright = needed("KUBEWRIGHT");
-    // What one page has built of the SDK another does not build again: beside the command, as it is of the same checkout.
-    let built = kubewright.parent().expect("a program is in a folder").with_file_name("tutorials");
-    let mut shell = Shell::new(&folder, &[kubewright, needed("KUBECTL")], built);
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a folder of the target").to_owned();
+    let lock = checkout.join("Cargo.lock");
+    let mut shell = Shell::new(&folder, &[kubewright, needed("KUBECTL")], built, lock);
     for block in blocks {
         match block {
             Block::File { name, text } => shell.write(&name, &text),
@@ -46,6 +47,18 @@ async fn follow(tutorial: &str) {
     }
     drop(shell);
     fs::remove_dir_all(&folder).expect("the folder can be removed");
+}
+
+/// Has cargo build dependencies as the workspace does, so that most of them are there already; the SDK, which each page builds,
+/// without the optimisation that only long tests are worth.
+fn share_what_is_built(folder: &Path) {
+    let mut config =
+        "[profile.dev]\ndebug = 0\n[profile.dev.package.\"*\"]\ndebug = false\nopt-level = 1\n".to_owned();
+    for package in ["kubewright", "kubewright-runtime", "kubewright-world"] {
+        config += &format!("[profile.dev.package.{package}]\ndebug = false\nopt-level = 0\n");
+    }
+    fs::create_dir_all(folder.join(".cargo")).expect("a folder");
+    fs::write(folder.join(".cargo/config.toml"), config).expect("the configuration is written");
 }
 
 /// Runs a command and compares what it says; one that is to be tried again, until it says it.

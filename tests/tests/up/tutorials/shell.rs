@@ -26,29 +26,45 @@ pub(crate) struct Shell {
     home: PathBuf,
     path: OsString,
     built: PathBuf,
+    lock: PathBuf,
     background: Vec<Child>,
 }
 
 impl Shell {
-    /// A shell in this folder, with these programs on its path, in which cargo builds into the folder `built`.
-    pub(crate) fn new(home: &Path, programs: &[PathBuf], built: PathBuf) -> Self {
+    /// A shell in this folder, with these programs on its path, in which cargo builds into the folder `built`, with the versions
+    /// of dependencies that the file `lock` says.
+    pub(crate) fn new(home: &Path, programs: &[PathBuf], built: PathBuf, lock: PathBuf) -> Self {
         let folders = programs.iter().filter_map(|program| program.parent()).map(Path::to_owned);
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(folders.chain(env::split_paths(&path))).expect("the path can be extended");
-        Self { home: home.to_owned(), path, built, background: Vec::new() }
+        Self { home: home.to_owned(), path, built, lock, background: Vec::new() }
     }
 
     /// Writes a file of the page's, in the folder that the shell is in.
     pub(crate) fn write(&self, name: &str, text: &str) {
-        let folder = fs::read_to_string(self.home.join(STATE).with_extension("folder"));
-        let file = folder.map_or_else(|_| self.home.clone(), |folder| folder.trim_end().into()).join(name);
+        let file = self.folder().join(name);
         fs::create_dir_all(file.parent().expect("a file is in a folder")).expect("a folder");
         fs::write(file, text).expect("the file is written");
+    }
+
+    /// The folder that the shell is in.
+    fn folder(&self) -> PathBuf {
+        let folder = fs::read_to_string(self.home.join(STATE).with_extension("folder"));
+        folder.map_or_else(|_| self.home.clone(), |folder| folder.trim_end().into())
+    }
+
+    /// A project that is new has the versions that the workspace is tested with, and not those of today.
+    fn lock_versions(&self) {
+        let folder = self.folder();
+        if folder.join("Cargo.toml").is_file() && !folder.join("Cargo.lock").exists() {
+            fs::copy(&self.lock, folder.join("Cargo.lock")).expect("the versions are copied");
+        }
     }
 
     /// Runs a command and gives what it says. One that ends in `&` is left running when it has said the last line that the page
     /// expects; `kill %1` ends the first of these.
     pub(crate) async fn run(&mut self, command: &Command) -> String {
+        self.lock_versions();
         if let Some(text) = command.text.strip_suffix(" &") {
             return self.start(text, &command.expected).await;
         }
@@ -103,8 +119,6 @@ impl Shell {
             bash.env(variable, env::var_os(variable).unwrap_or_else(|| home.join(folder).into()));
         }
         bash.env("CARGO_TARGET_DIR", &self.built);
-        // Nobody debugs what is built here.
-        bash.env("CARGO_PROFILE_DEV_DEBUG", "0");
         bash.env("HOME", &self.home).env_remove("KUBECONFIG");
         bash
     }
