@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::support::Api;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -12,6 +11,8 @@ use kubewright_apiserver::registry::{encode, tags};
 use kubewright_apiserver::webhook::Local;
 use kubewright_store::{Change, Disk, DiskOptions, Expect, Memory, Store};
 use serde_json::{Value, json};
+
+use crate::support::Api;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const BOXES: &str = "/apis/example.com/v1/namespaces/default/boxes";

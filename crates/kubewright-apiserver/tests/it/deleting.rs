@@ -1,8 +1,9 @@
 //! What a deletion leaves of an object, and what it answers.
 
-use crate::support::{Answer, Api};
 use http::Method;
 use serde_json::{Value, json};
+
+use crate::support::{Answer, Api};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";

@@ -1,8 +1,9 @@
 //! Objects through the whole way of the server: create, read, update, patch, delete.
 
-use crate::support::Api;
 use http::Method;
 use serde_json::{Value, json};
+
+use crate::support::Api;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 

@@ -1,8 +1,9 @@
 //! Bodies in protobuf, byte by byte as client-go v0.36 encodes them.
 
-use crate::support::{Answer, Api};
 use http::Method;
 use serde_json::{Value, json};
+
+use crate::support::{Answer, Api};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";

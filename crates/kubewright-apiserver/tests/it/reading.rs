@@ -2,8 +2,9 @@
 
 mod edge;
 
-use crate::support::Api;
 use serde_json::{Value, json};
+
+use crate::support::Api;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 

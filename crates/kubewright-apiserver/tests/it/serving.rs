@@ -1,13 +1,12 @@
 //! Definitions come into force: what is told of one is served already, or no longer.
 
-use std::sync::Arc;
-
-use crate::support::{Api, Watch};
+use futures::future::BoxFuture;
 use kubewright_apiserver::authn::User;
-use kubewright_apiserver::registry::Summary;
-use kubewright_store::{Change, Commit, Cursor, Expect, Gone, Memory, Name, Revision, Snapshot, Store};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+
+use crate::support::hooked::{Hook, Hooked};
+use crate::support::{Api, Watch};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const OF_BOXES: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/boxes.example.com";
@@ -33,41 +32,16 @@ fn definition(versions: &[&str], served: &[&str]) -> Value {
     })
 }
 
-/// A store whose watchers have read a commit before its writer goes on.
-struct ToldFirst(Memory<Summary>);
+/// The watchers of a store have read a commit before its writer goes on.
+struct ToldFirst;
 
-impl Store<Summary> for ToldFirst {
-    fn commit(
-        &self,
-        collection: &Name,
-        key: &Name,
-        expect: Expect,
-        change: Change<Summary>,
-    ) -> Commit<'_, Summary> {
-        let commit = self.0.commit(collection, key, expect, change);
-        Box::pin(async move {
-            let outcome = commit.await;
+impl Hook for ToldFirst {
+    fn after(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }
-            outcome
         })
-    }
-
-    fn snapshot(&self) -> Snapshot<Summary> {
-        self.0.snapshot()
-    }
-
-    fn snapshot_at(&self, collection: &Name, revision: Revision) -> Result<Snapshot<Summary>, Gone> {
-        self.0.snapshot_at(collection, revision)
-    }
-
-    fn watch(&self, collection: &Name, after: Revision) -> Result<Cursor<Summary>, Gone> {
-        self.0.watch(collection, after)
-    }
-
-    fn compact(&self, revision: Revision) {
-        self.0.compact(revision);
     }
 }
 
@@ -81,7 +55,7 @@ async fn versions_of_boxes(api: &Api) -> Vec<String> {
 /// A server on such a store, and what the versions of boxes are for one who is told of definitions, each time until the
 /// definition is told to be gone: what it says itself.
 async fn observed() -> (Api, JoinHandle<Vec<String>>) {
-    let api = Api::start_on(Arc::new(ToldFirst(Memory::new()))).await;
+    let api = Api::start_on(Hooked::new(ToldFirst)).await;
     let mut watch = api.watch(&format!("{DEFINITIONS}?watch=true")).await;
     let observer = api.as_user(User::new("observer", ["system:masters"]));
     let told = tokio::spawn(async move {
@@ -126,7 +100,7 @@ async fn who_is_told_of_a_reset_finds_no_kind_of_a_definition_that_it_took() {
 
 #[tokio::test(start_paused = true)]
 async fn a_definition_that_is_there_already_is_served_on() {
-    let api = Api::start_on(Arc::new(ToldFirst(Memory::new()))).await;
+    let api = Api::start_on(Hooked::new(ToldFirst)).await;
     api.post(DEFINITIONS, definition(&["v1"], &["v1"])).await.expect(201);
     let observer = api.as_user(User::new("observer", ["system:masters"]));
     let (again, seen) = tokio::join!(api.post(DEFINITIONS, definition(&["v2"], &["v2"])), async {
@@ -155,7 +129,7 @@ async fn left(watch: &mut Watch, request: impl Future) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_definition_whose_client_leaves_comes_into_force_and_goes_with_its_objects() {
-    let api = Api::start_on(Arc::new(ToldFirst(Memory::new()))).await;
+    let api = Api::start_on(Hooked::new(ToldFirst)).await;
     let mut watch = api.watch(&format!("{DEFINITIONS}?watch=true")).await;
     let added = left(&mut watch, api.post(DEFINITIONS, definition(&["v1"], &["v1"]))).await;
     assert!(added["object"]["status"]["conditions"].as_array().is_none_or(Vec::is_empty), "{added}");

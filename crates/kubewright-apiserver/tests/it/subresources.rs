@@ -3,8 +3,9 @@
 mod eviction;
 mod streams;
 
-use crate::support::Api;
 use serde_json::{Value, json};
+
+use crate::support::Api;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::support::{Api, Watch};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -11,6 +10,8 @@ use http::{Method, Request, Response};
 use kubewright_apiserver::webhook::Local;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+
+use crate::support::{Api, Watch};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const V1: &str = "/apis/example.com/v1/namespaces/default/ends";

@@ -3,9 +3,10 @@
 mod admission;
 mod reset;
 
-use crate::support::{Answer, Api};
 use kubewright_apiserver::authn::User;
 use serde_json::{Value, json};
+
+use crate::support::{Answer, Api};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";

@@ -2,9 +2,10 @@
 
 mod fuzz;
 
-use crate::support::Api;
 use http::Method;
 use serde_json::{Map, Value, json};
+
+use crate::support::Api;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const PROTOBUF: [(&str, &str); 1] = [("content-type", "application/vnd.kubernetes.protobuf")];

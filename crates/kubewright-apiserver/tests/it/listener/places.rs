@@ -10,8 +10,8 @@ use hyper::body::Incoming;
 use kubewright_apiserver::authn::User;
 use kubewright_apiserver::http::listener::Limits;
 use kubewright_apiserver::http::{ResponseBody, Settings};
-use kubewright_apiserver::registry::{self, Summary};
-use kubewright_store::{Change, Commit, Cursor, Expect, Gone, Memory, Name, Revision, Snapshot, Store};
+use kubewright_apiserver::registry;
+use kubewright_store::{Name, NoRoom};
 use kubewright_world::World;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
@@ -20,6 +20,7 @@ use tower::{Service, ServiceExt};
 
 use super::server::Server;
 use crate::support::Api;
+use crate::support::hooked::{Hook, Hooked};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -53,37 +54,15 @@ impl Latch {
     }
 }
 
-/// A store that keeps the thread of whoever commits the object `held`, as a long computation does.
-struct Holding(Memory<Summary>, Arc<Latch>);
+/// Keeps the thread of whoever commits the object `held`, as a long computation does.
+struct Holding(Arc<Latch>);
 
-impl Store<Summary> for Holding {
-    fn commit(
-        &self,
-        collection: &Name,
-        key: &Name,
-        expect: Expect,
-        change: Change<Summary>,
-    ) -> Commit<'_, Summary> {
+impl Hook for Holding {
+    fn before(&self, key: &Name) -> Result<(), NoRoom> {
         if key.ends_with("/held") {
-            self.1.pass();
+            self.0.pass();
         }
-        self.0.commit(collection, key, expect, change)
-    }
-
-    fn snapshot(&self) -> Snapshot<Summary> {
-        self.0.snapshot()
-    }
-
-    fn snapshot_at(&self, collection: &Name, revision: Revision) -> Result<Snapshot<Summary>, Gone> {
-        self.0.snapshot_at(collection, revision)
-    }
-
-    fn watch(&self, collection: &Name, after: Revision) -> Result<Cursor<Summary>, Gone> {
-        self.0.watch(collection, after)
-    }
-
-    fn compact(&self, revision: Revision) {
-        self.0.compact(revision);
+        Ok(())
     }
 }
 
@@ -112,7 +91,7 @@ impl Held {
     /// A server that is computing a large write.
     async fn start(query: &str) -> Self {
         let latch = Arc::new(Latch::default());
-        let store = Arc::new(Holding(Memory::new(), Arc::clone(&latch)));
+        let store = Hooked::new(Holding(Arc::clone(&latch)));
         let edge = Settings { places: 1, ..Settings::default() };
         let api = Api::start_as(store, registry::Settings::default(), edge).await;
         let server = Server::start_around(&World::real(), Limits::default(), |_| administrators(&api)).await;

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
+pub mod hooked;
 pub mod kubelet;
 
 use std::sync::Arc;

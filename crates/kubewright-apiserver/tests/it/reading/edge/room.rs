@@ -4,58 +4,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::StatusCode;
-use kubewright_apiserver::registry::Summary;
-use kubewright_store::{
-    Change, Commit, Cursor, Expect, Gone, Memory, Name, NoRoom, Revision, Snapshot, Store,
-};
+use kubewright_store::{Name, NoRoom};
 use serde_json::json;
 
 use crate::support::Api;
+use crate::support::hooked::{Hook, Hooked};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A store that has no room while it is told so.
-struct Small {
-    store: Memory<Summary>,
-    full: Arc<AtomicBool>,
-}
+/// A store has no room while it is told so.
+struct Full(Arc<AtomicBool>);
 
 fn no_room() -> NoRoom {
     NoRoom("/data/store/: No space left on device (os error 28)".into())
 }
 
-impl Store<Summary> for Small {
-    fn commit(
-        &self,
-        collection: &Name,
-        key: &Name,
-        expect: Expect,
-        change: Change<Summary>,
-    ) -> Commit<'_, Summary> {
-        if self.full.load(Ordering::Relaxed) {
-            return Box::pin(async { Err(no_room().into()) });
-        }
-        self.store.commit(collection, key, expect, change)
-    }
-
-    fn snapshot(&self) -> Snapshot<Summary> {
-        self.store.snapshot()
-    }
-
-    fn snapshot_at(&self, collection: &Name, revision: Revision) -> Result<Snapshot<Summary>, Gone> {
-        self.store.snapshot_at(collection, revision)
-    }
-
-    fn watch(&self, collection: &Name, after: Revision) -> Result<Cursor<Summary>, Gone> {
-        self.store.watch(collection, after)
-    }
-
-    fn compact(&self, revision: Revision) {
-        self.store.compact(revision);
+impl Hook for Full {
+    fn before(&self, _key: &Name) -> Result<(), NoRoom> {
+        if self.0.load(Ordering::Relaxed) { Err(no_room()) } else { Ok(()) }
     }
 
     fn health(&self) -> Result<(), Arc<str>> {
-        if self.full.load(Ordering::Relaxed) { Err(no_room().to_string().into()) } else { Ok(()) }
+        self.before(&"".into()).map_err(|error| error.to_string().into())
     }
 }
 
@@ -67,7 +37,7 @@ async fn text(api: &Api, path: &str) -> (StatusCode, String) {
 #[tokio::test(start_paused = true)]
 async fn a_server_without_room_says_so_to_writers_and_to_who_asks_for_its_health() {
     let full = Arc::new(AtomicBool::new(false));
-    let api = Api::start_on(Arc::new(Small { store: Memory::new(), full: Arc::clone(&full) })).await;
+    let api = Api::start_on(Hooked::new(Full(Arc::clone(&full)))).await;
     let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
     api.post(MAPS, map("first")).await.expect(201);
 
