@@ -44,6 +44,10 @@ pub use matching::{Match, Verb};
 pub use rule::{ApiFault, Ending, NoAnswer, Rule};
 pub use schedule::Schedule;
 
+/// What [`ApiFault`] was called.
+#[deprecated(since = "0.1.0", note = "is called `ApiFault`")]
+pub type Fault = ApiFault;
+
 use faults::{Faults, Since, Verdict};
 use log::Log;
 use watches::{End, Order, WatchId, Watches};
