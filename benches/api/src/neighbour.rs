@@ -2,6 +2,7 @@
 use crate::client::{Conn, JSON, JSON_PATCH, Result, TABLE, Target};
 use crate::stats::Sample;
 use crate::{Ctx, crud};
+use bytes::Bytes;
 use hyper::Method;
 use std::sync::Arc;
 use std::thread;
@@ -37,7 +38,7 @@ impl Load {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 Ok(200)
             }
-            Load::Patch => json_patch(conn, ns, times).await,
+            Load::Patch => json_patch(conn, ns).await,
             Load::Patterns => patterns(conn, times).await,
             Load::Table => {
                 conn.accept = TABLE;
@@ -55,6 +56,7 @@ pub async fn neighbour(x: &Ctx) -> Result<()> {
     conn.ok(Method::POST, &small, JSON, crud::configmap("small", "", "0")).await?;
     let small = format!("{small}/small");
     pods(x, &ns).await?;
+    crud::install_crd(x, &mut conn, LARGE, (&larges(&ns), large())).await?;
     for (name, load) in [
         ("neighbour-alone", Load::Nothing),
         ("neighbour-patch", Load::Patch),
@@ -106,22 +108,24 @@ fn repeated(target: &Arc<Target>, ns: &str, load: Load) -> Result<String, String
     runtime.block_on(work).map_err(|error: crate::Error| error.to_string())
 }
 
-/// A list of 1.2 million numbers, into which a JSON patch inserts 3,000 at its front.
-async fn json_patch(conn: &mut Conn, ns: &str, times: usize) -> Result<u16> {
-    let path = format!("/apis/bench.example.com/v1/namespaces/{ns}/larges");
-    if times == 0 {
-        conn.call(Method::POST, CRDS, JSON, LARGE.into()).await?;
-        let list = vec!["0"; ITEMS].join(",");
-        let large = format!(
-            r#"{{"apiVersion":"bench.example.com/v1","kind":"Large","metadata":{{"name":"large"}},"spec":{{"list":[{list}]}}}}"#
-        );
-        while conn.call(Method::POST, &path, JSON, large.clone().into()).await?.0 == 404 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
+fn larges(ns: &str) -> String {
+    format!("/apis/bench.example.com/v1/namespaces/{ns}/larges")
+}
+
+/// An object with a list of 1.2 million numbers. An etcd with its usual limit takes none.
+fn large() -> Bytes {
+    let list = vec!["0"; ITEMS].join(",");
+    format!(
+        r#"{{"apiVersion":"bench.example.com/v1","kind":"Large","metadata":{{"name":"large"}},"spec":{{"list":[{list}]}}}}"#
+    )
+    .into()
+}
+
+/// Inserts 3,000 items at the front of that list.
+async fn json_patch(conn: &mut Conn, ns: &str) -> Result<u16> {
     let inserts = vec![r#"{"op":"add","path":"/spec/list/0","value":1}"#; INSERTS].join(",");
-    let (status, _) =
-        conn.call(Method::PATCH, &format!("{path}/large"), JSON_PATCH, format!("[{inserts}]").into()).await?;
+    let path = format!("{}/large", larges(ns));
+    let (status, _) = conn.call(Method::PATCH, &path, JSON_PATCH, format!("[{inserts}]").into()).await?;
     Ok(status)
 }
 

@@ -53,7 +53,7 @@ impl<'a> Image<'a> {
     /// The image for people: what a runtime takes it for, such as `docker.io/library/nginx:latest`; as it is written where that
     /// is nothing.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn normalized(&self) -> String {
         self.meant().map_or_else(|| self.written.to_owned(), ToString::to_string)
     }
 }
@@ -102,7 +102,7 @@ mod tests {
             (&*format!("team/app:1@{digest}"), &*format!("docker.io/team/app:1@{digest}")),
             ("Nginx:Bad", "Nginx:Bad"),
         ] {
-            assert_eq!(Image::read(written).told(), told);
+            assert_eq!(Image::read(written).normalized(), told);
         }
     }
 

@@ -203,7 +203,7 @@ impl Plan {
             if place == guilty.len() {
                 guilty.push((offence.culprit, Vec::new()));
             }
-            let image = Image::read(&offence.of.image).told();
+            let image = Image::read(&offence.of.image).normalized();
             guilty[place].1.push(format!("container {:?}: image {image}", offence.of.container));
             self.violations.push(Violation {
                 kind: offence.culprit.kind.as_str().to_owned(),

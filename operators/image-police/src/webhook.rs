@@ -124,7 +124,9 @@ impl Deny {
             !before.iter().any(|old| old.image == one.image) && judge(&one.image, &rules).is_err()
         });
         let told: Vec<String> = illegal
-            .map(|one| format!("container {:?}: image {}", one.container, Image::read(&one.image).told()))
+            .map(|one| {
+                format!("container {:?}: image {}", one.container, Image::read(&one.image).normalized())
+            })
             .collect();
         if told.is_empty() {
             return Ok(());

@@ -24,7 +24,7 @@ use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::kinds::{Kind, Subresource, Verbs};
 use crate::patch::{self, Patch};
-use crate::registry::{self, Call, DeleteOptions, ListOptions, Part, Shown, WriteOptions, Written};
+use crate::registry::{self, Call, DeleteOptions, ListOptions, Part, WriteOptions, WriteResult, Written};
 use crate::watch;
 use std::sync::Arc;
 
@@ -323,8 +323,8 @@ impl Asked<'_> {
     /// The answer to a write.
     pub(super) fn written(&self, written: Written) -> Result<Response<ResponseBody>, ApiError> {
         let bytes = match written.result {
-            Shown::Object(bytes) => self.shaper()?.object(bytes)?,
-            Shown::Status(bytes) => bytes,
+            WriteResult::Object(bytes) => self.shaper()?.object(bytes)?,
+            WriteResult::Status(bytes) => bytes,
         };
         let mut response = respond::json(written.code, bytes, self.wanted.encoding);
         respond::warn(&mut response, &written.warnings);

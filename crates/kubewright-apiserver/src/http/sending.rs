@@ -22,8 +22,8 @@ use super::rope::PIECE;
 /// How much of a large piece is handed over at once: what a slow client takes counts as often.
 const SLICE: usize = 64 * 1024;
 
-/// How many bytes of all answers on a connection may wait for its client. A piece that is larger than what is left counts as
-/// that; a quarter is never left to large pieces, so that one that nobody takes does not stop the other answers.
+/// How many bytes of all answers on a connection may wait for its client. A large piece counts
+/// as what is free of three quarters, so that one that nobody takes does not stop the other answers.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
     bytes: Arc<Semaphore>,

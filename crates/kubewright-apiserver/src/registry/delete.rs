@@ -12,8 +12,8 @@ use super::allocate::addresses_of;
 use super::reset::Epoch;
 use super::update::{is_finished, modified};
 use super::{
-    Call, DeleteOptions, ListOptions, Propagation, Registry, Shown, Summary, Written, definitions, encode,
-    object,
+    Call, DeleteOptions, ListOptions, Propagation, Registry, Summary, WriteResult, Written, definitions,
+    encode, object,
 };
 use crate::admission::{self, Operation, Options, Review};
 use crate::error::ApiError;
@@ -66,7 +66,7 @@ impl Registry {
         options: &DeleteOptions,
         asks: Asks,
         warnings: &mut Vec<String>,
-    ) -> Result<Shown, ApiError> {
+    ) -> Result<WriteResult, ApiError> {
         let epoch = self.epochs.now();
         loop {
             let entry = self.viewed(call.kind, self.entry(call)?).await?;
@@ -316,14 +316,14 @@ fn check_preconditions(call: Call<'_>, current: &Value, options: &DeleteOptions)
 }
 
 /// The object where it is still there or its kind answers so, else a Status.
-fn answer(call: Call<'_>, next: &Value, bytes: Bytes, goes: bool) -> Shown {
+fn answer(call: Call<'_>, next: &Value, bytes: Bytes, goes: bool) -> WriteResult {
     if !goes || call.kind.behaviour.deletion_answers_object {
-        return Shown::Object(bytes);
+        return WriteResult::Object(bytes);
     }
     let mut details = json!({"name": call.name, "kind": call.kind.plural, "uid": object::uid(next)});
     if !call.kind.group.is_empty() {
         details["group"] = call.kind.group.clone().into();
     }
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
-    Shown::Status(status.to_string().into())
+    WriteResult::Status(status.to_string().into())
 }

@@ -120,21 +120,21 @@ pub struct Written {
     /// 201 for what was created, else 200.
     pub code: StatusCode,
     /// What it came to.
-    pub result: Shown,
+    pub result: WriteResult,
     /// Texts for `Warning` headers.
     pub warnings: Vec<String>,
 }
 
 /// The result of a write, as JSON.
 #[derive(Debug)]
-pub enum Shown {
-    /// An object of the kind, or a list of such: in the shape that the client wants.
+pub enum WriteResult {
+    /// An object of the kind or a list of such, in whatever shape the client wants; of a subresource, its view of the object.
     Object(Bytes),
     /// A Status, which stays one whatever shape is wanted.
     Status(Bytes),
 }
 
-impl Shown {
+impl WriteResult {
     /// Its bytes, whatever it is.
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
@@ -144,7 +144,7 @@ impl Shown {
     }
 }
 
-impl From<Bytes> for Shown {
+impl From<Bytes> for WriteResult {
     fn from(object: Bytes) -> Self {
         Self::Object(object)
     }
@@ -154,7 +154,7 @@ impl Written {
     /// The outcome of a write: warnings are told of one that failed, too.
     fn new(
         code: StatusCode,
-        outcome: Result<impl Into<Shown>, ApiError>,
+        outcome: Result<impl Into<WriteResult>, ApiError>,
         warnings: Vec<String>,
     ) -> Result<Self, ApiError> {
         match outcome {

@@ -1,4 +1,4 @@
-//! Has cargo run the tests, and build a static program whose bytes do not tell where it was built.
+//! Has cargo run the tests, and build a static program whose bytes do not tell where it was built, but with the profile `dev`.
 
 use std::{
     env,
