@@ -3,12 +3,57 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::field::FieldError;
-use crate::kinds::Kind;
+
+/// The names of a type of objects: what errors tell of it.
+pub trait TypeNames {
+    /// API group; empty for core.
+    fn group(&self) -> &str;
+    /// API version within the group.
+    fn version(&self) -> &str;
+    /// CamelCase name, as in `kind:`.
+    fn kind(&self) -> &str;
+    /// Lower-case plural, as in URLs.
+    fn plural(&self) -> &str;
+    /// The group that its objects belong to at heart: that of the version they are stored in. Messages of validation name
+    /// it.
+    fn own_group(&self) -> &str;
+
+    /// `group/version`, or the version alone for core.
+    fn api_version(&self) -> String {
+        match self.group() {
+            "" => self.version().to_owned(),
+            group => format!("{group}/{}", self.version()),
+        }
+    }
+}
+
+impl<T: TypeNames + ?Sized> TypeNames for Arc<T> {
+    fn group(&self) -> &str {
+        (**self).group()
+    }
+
+    fn version(&self) -> &str {
+        (**self).version()
+    }
+
+    fn kind(&self) -> &str {
+        (**self).kind()
+    }
+
+    fn plural(&self) -> &str {
+        (**self).plural()
+    }
+
+    fn own_group(&self) -> &str {
+        (**self).own_group()
+    }
+}
 
 /// An answer that is not a success.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,8 +139,8 @@ impl ApiError {
 
     /// 404 for an object.
     #[must_use]
-    pub fn not_found(kind: &Kind, name: &str) -> Self {
-        Self::not_found_in(&kind.group, &kind.plural, name)
+    pub fn not_found(kind: &impl TypeNames, name: &str) -> Self {
+        Self::not_found_in(kind.group(), kind.plural(), name)
     }
 
     /// 404 for an object of a resource.
@@ -145,37 +190,39 @@ impl ApiError {
 
     /// 409: an object of that name is there.
     #[must_use]
-    pub fn already_exists(kind: &Kind, name: &str) -> Self {
+    pub fn already_exists(kind: &impl TypeNames, name: &str) -> Self {
         Self::new(
             StatusCode::CONFLICT,
             "AlreadyExists",
-            format!("{} {name:?} already exists", kind.group_resource()),
+            format!("{} {name:?} already exists", qualified(kind.plural(), kind.group())),
         )
-        .with_details(details(name, &kind.group, &kind.plural))
+        .with_details(details(name, kind.group(), kind.plural()))
     }
 
     /// 409: the object has changed, or a precondition does not hold.
     #[must_use]
-    pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+    pub fn conflict(kind: &impl TypeNames, name: &str, why: &str) -> Self {
         Self::new(
             StatusCode::CONFLICT,
             "Conflict",
-            format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.group_resource()),
+            format!(
+                "Operation cannot be fulfilled on {} {name:?}: {why}",
+                qualified(kind.plural(), kind.group())
+            ),
         )
-        .with_details(details(name, &kind.group, &kind.plural))
+        .with_details(details(name, kind.group(), kind.plural()))
     }
 
     /// As [`Self::conflict`], told of the kind instead of its resource: a precondition of a deletion.
     #[must_use]
-    pub fn conflict_on_kind(kind: &Kind, name: &str, why: &str) -> Self {
-        let dot = if kind.group.is_empty() { "" } else { "." };
-        let qualified = format!("{}{dot}{}", kind.kind, kind.group);
+    pub fn conflict_on_kind(kind: &impl TypeNames, name: &str, why: &str) -> Self {
+        let qualified = qualified(kind.kind(), kind.group());
         Self::new(
             StatusCode::CONFLICT,
             "Conflict",
             format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}"),
         )
-        .with_details(details(name, &kind.group, &kind.kind))
+        .with_details(details(name, kind.group(), kind.kind()))
     }
 
     /// 410: the resource version is older than what is kept.
@@ -208,8 +255,8 @@ impl ApiError {
 
     /// 422: the object breaks rules.
     #[must_use]
-    pub fn invalid(kind: &Kind, name: &str, errors: &[FieldError]) -> Self {
-        Self::invalid_of(kind.own_group(), &kind.kind, name, errors)
+    pub fn invalid(kind: &impl TypeNames, name: &str, errors: &[FieldError]) -> Self {
+        Self::invalid_of(kind.own_group(), kind.kind(), name, errors)
     }
 
     /// 422 for an object of a group and kind.

@@ -13,6 +13,7 @@ mod cost;
 mod der;
 pub mod discovery;
 pub mod error;
+mod expressions;
 pub mod field;
 pub mod fields;
 pub mod http;

@@ -10,7 +10,7 @@ mod certificates;
 mod classes;
 mod deny;
 mod dynamic;
-pub(crate) mod expressions;
+mod expressions;
 mod external_ips;
 mod images;
 mod limit_ranger;
@@ -47,20 +47,8 @@ pub(crate) use policies::type_checking;
 
 use crate::error::ApiError;
 use crate::fields::Managed;
+pub use crate::kinds::Operation;
 use crate::registry::{Call, Registry, WriteOptions, body, object};
-
-/// What a write does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// A new object.
-    Create,
-    /// The next state of an object, or of a part of it.
-    Update,
-    /// An object goes.
-    Delete,
-    /// Somebody is led to what is behind an object.
-    Connect,
-}
 
 /// A write that wants to be admitted. The new object is not part of it: [`mutate`] may change it.
 #[derive(Clone, Copy)]

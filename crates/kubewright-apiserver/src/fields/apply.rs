@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::check::check;
 use super::conflict::{Conflict, refuse};
 use super::content::fields;
+use super::differences::Differences;
 use super::element::same;
 use super::last_applied;
 use super::managed::{Entry, Managed, Manager, Operation};
@@ -14,9 +15,8 @@ use super::merge::merge;
 use super::prune::prune;
 use super::shape::Shape;
 use super::update::{Write, put_managed, take_from_all, take_managed, without_system};
-use super::versions::Differences;
-use crate::error::ApiError;
-use crate::kinds::Kind;
+use super::versions::Version;
+use crate::error::{ApiError, TypeNames};
 use crate::registry::object;
 
 /// Who owns what was there before anybody applied.
@@ -53,9 +53,9 @@ impl Write<'_> {
     /// 400 for a configuration of another type, or one with managed fields; 409 for fields that others manage, unless
     /// `force`; 500 without a reason (as in Kubernetes) for one that does not fit the schema.
     pub fn apply(&self, live: Option<&Value>, config: &Value, force: bool) -> Result<Value, ApiError> {
-        let kind = self.versions.kind;
+        let kind = self.versions.written();
         check_type(kind, config)?;
-        let mut live = live.unwrap_or(&kind.ownership.blank).clone();
+        let mut live = live.unwrap_or(kind.blank()).clone();
         let managed = Managed::decode(take_managed(&mut live).as_ref())
             .map_err(|why| ApiError::unexplained(format!("failed to decode managed fields: {why}")))?;
         let managed = self.with_unmanaged(&live, managed).map_err(ApiError::from)?;
@@ -88,7 +88,7 @@ impl Write<'_> {
         }
         let before = Self { manager: BEFORE, ..*self };
         before
-            .updated(&self.versions.kind.ownership.blank, live, managed)
+            .updated(self.versions.written().blank(), live, managed)
             .map_err(|why| unexplained(format!("failed to create manager for existing fields: {why}")))
     }
 
@@ -99,7 +99,7 @@ impl Write<'_> {
         managed: Managed,
         force: bool,
     ) -> Result<(Value, Managed), Failure> {
-        let kind = self.versions.kind;
+        let kind = self.versions.written();
         let shape = Shape::of(kind);
         if config["metadata"].get("managedFields").is_some_and(Value::is_array) {
             return Err(Failure::Other(ApiError::bad_request("metadata.managedFields must be nil")));
@@ -178,9 +178,9 @@ impl Write<'_> {
 }
 
 /// The configuration has to say what it is.
-fn check_type(kind: &Kind, config: &Value) -> Result<(), ApiError> {
+fn check_type(kind: &dyn Version, config: &Value) -> Result<(), ApiError> {
     let text = |field: &str| config.get(field).and_then(Value::as_str).unwrap_or_default();
-    if text("kind") == kind.kind && text("apiVersion") == kind.api_version() {
+    if text("kind") == kind.kind() && text("apiVersion") == kind.api_version() {
         return Ok(());
     }
     Err(ApiError::bad_request(format!("invalid object type: {}", said_type(config))))
@@ -199,12 +199,12 @@ fn go_type(api_version: &str, kind: &str) -> String {
 
 /// Group, version and kind of a kind, as Go prints them: `group/version, Kind=kind`.
 #[must_use]
-pub fn type_of(kind: &Kind) -> String {
-    go_type(&kind.api_version(), &kind.kind)
+pub fn type_of(kind: &(impl TypeNames + ?Sized)) -> String {
+    go_type(&kind.api_version(), kind.kind())
 }
 
 /// An object as messages of apply name it: `namespace/name; group/version, Kind=kind`.
 #[must_use]
-pub fn about(kind: &Kind, object: &Value) -> String {
+pub fn about(kind: &(impl TypeNames + ?Sized), object: &Value) -> String {
     format!("{}/{}; {}", object::namespace(object), object::name(object), type_of(kind))
 }

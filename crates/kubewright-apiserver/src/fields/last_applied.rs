@@ -8,7 +8,7 @@ use super::compare::Difference;
 use super::content::fields;
 use super::set::Set;
 use super::shape::Shape;
-use crate::kinds::Kind;
+use super::versions::Version;
 use crate::registry::object;
 
 /// The manager for which it is looked after.
@@ -24,7 +24,7 @@ fn annotation(object: &Value) -> Option<&str> {
 /// The fields that the annotation of an object says and that still are as it says: who applies on the server what was
 /// applied on the client may take them.
 #[must_use]
-pub(super) fn allowed(kind: &Kind, live: &Value) -> Option<Set> {
+pub(super) fn allowed(kind: &dyn Version, live: &Value) -> Option<Set> {
     let last: Value = serde_json::from_str(annotation(live)?).ok()?;
     if last.get("apiVersion")?.as_str()? != kind.api_version() {
         return None;

@@ -1,6 +1,7 @@
 //! What an applier no longer lists goes, unless somebody else manages it
 //! (`sigs.k8s.io/structured-merge-diff/v6/merge`, `Updater.prune`).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -10,19 +11,18 @@ use super::managed::{Entry, Managed, Manager};
 use super::remove::remove;
 use super::set::Set;
 use super::shape::Shape;
-use super::versions::Versions;
-use crate::kinds::Kind;
+use super::versions::{Version, Versions};
 
 /// An object in one of its versions.
 struct Versioned<'a> {
-    kind: std::sync::Arc<Kind>,
-    value: std::borrow::Cow<'a, Value>,
+    kind: &'a dyn Version,
+    value: Cow<'a, Value>,
 }
 
 /// `merged`, an object that the configuration of `manager` was merged into, without what its configuration had `last`
 /// time, has no more, and nobody else manages. `managed` has its new entry.
 pub(super) fn prune(
-    versions: Versions<'_>,
+    versions: &dyn Versions,
     merged: Value,
     managed: &Managed,
     manager: &Manager,
@@ -35,24 +35,23 @@ pub(super) fn prune(
     if keeps_all || last.fields.is_empty() {
         return merged;
     }
-    let Some(kind) = versions.kind(&last.manager.api_version) else { return merged };
-    let before = versions.convert(versions.kind, &kind, &merged);
-    let shape = Shape::of(&kind);
+    let Some(kind) = versions.get(&last.manager.api_version) else { return merged };
+    let before = versions.convert(versions.written(), kind, &merged);
+    let shape = Shape::of(kind);
     let last = with_named(Some(shape), &last.fields);
-    let bare =
-        Versioned { kind: kind.clone(), value: std::borrow::Cow::Owned(remove(shape, &before, &last)) };
+    let bare = Versioned { kind, value: Cow::Owned(remove(shape, &before, &last)) };
     let owned = with_owned(versions, &before, bare, managed);
-    let owned = versions.convert(&owned.kind, &kind, &owned.value);
+    let owned = versions.convert(owned.kind, kind, &owned.value);
     let gone = with_named(Some(shape), &fields(shape, &before))
         .difference(&with_named(Some(shape), &fields(shape, &owned)));
     let pruned = remove(shape, &before, &gone.intersection(&last));
-    versions.convert(&kind, versions.kind, &pruned)
+    versions.convert(kind, versions.written(), &pruned)
 }
 
 /// Adds back what somebody manages: in the version of `pruned` first, so that other versions can be made of it.
 fn with_owned<'a>(
-    versions: Versions<'_>,
-    merged: &Value,
+    versions: &'a dyn Versions,
+    merged: &'a Value,
     mut pruned: Versioned<'a>,
     managed: &Managed,
 ) -> Versioned<'a> {
@@ -63,17 +62,17 @@ fn with_owned<'a>(
         let set = sets.entry((version != first, version)).or_default();
         *set = set.union(&entry.fields);
     }
-    let mut merged = Versioned { kind: pruned.kind.clone(), value: std::borrow::Cow::Borrowed(merged) };
+    let mut merged = Versioned { kind: pruned.kind, value: Cow::Borrowed(merged) };
     for ((_, version), set) in &sets {
-        let Some(kind) = versions.kind(version) else { continue };
-        let all = versions.convert(&merged.kind, &kind, &merged.value);
-        let some = versions.convert(&pruned.kind, &kind, &pruned.value);
-        let shape = Shape::of(&kind);
+        let Some(kind) = versions.get(version) else { continue };
+        let all = versions.convert(merged.kind, kind, &merged.value);
+        let some = versions.convert(pruned.kind, kind, &pruned.value);
+        let shape = Shape::of(kind);
         let named = |set: &Set| with_named(Some(shape), set);
         let kept = named(&fields(shape, &some)).union(&named(set));
         let value = remove(shape, &all, &named(&fields(shape, &all)).difference(&kept));
-        pruned = Versioned { kind: kind.clone(), value: std::borrow::Cow::Owned(value) };
-        merged = Versioned { kind, value: std::borrow::Cow::Owned(all) };
+        pruned = Versioned { kind, value: Cow::Owned(value) };
+        merged = Versioned { kind, value: Cow::Owned(all) };
     }
     pruned
 }

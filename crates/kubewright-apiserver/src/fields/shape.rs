@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use crate::kinds::Kind;
+use super::versions::Version;
 use crate::schema::{Additional, Coding, ListType, MapType, Node, Schema, Type};
 
 static OBJECT_META: LazyLock<Schema> = LazyLock::new(Schema::built_in::<ObjectMeta>);
@@ -119,10 +119,10 @@ pub enum Form<'a> {
 }
 
 impl<'a> Shape<'a> {
-    /// A whole object of a kind.
+    /// A whole object of a version.
     #[must_use]
-    pub fn of(kind: &'a Kind) -> Self {
-        Self::Node { node: kind.schema().root(), preserves: false, object: kind.custom.is_some() }
+    pub fn of(version: &'a dyn Version) -> Self {
+        Self::Node { node: version.root(), preserves: false, object: version.is_custom() }
     }
 
     /// What stands at a node.

@@ -7,11 +7,12 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use super::differences::Differences;
 use super::managed::{Entry, Managed, Manager, Operation, is_reset};
 use super::reconcile::reconcile;
 use super::set::{Set, named};
 use super::shape::Shape;
-use super::versions::{Differences, Versions};
+use super::versions::Versions;
 
 /// The most entries of updates that an object keeps (`DefaultMaxUpdateManagers`).
 const MOST_UPDATES: usize = 10;
@@ -40,7 +41,7 @@ static SYSTEM: LazyLock<Set> = LazyLock::new(|| {
 #[derive(Clone, Copy)]
 pub struct Write<'a> {
     /// The version that is written, and the others.
-    pub versions: Versions<'a>,
+    pub versions: &'a dyn Versions,
     /// Who writes.
     pub manager: &'a str,
     /// What is written to; empty for the object itself.
@@ -61,7 +62,7 @@ impl Write<'_> {
         if live.is_some() && managed.entries.is_empty() {
             return;
         }
-        let live = live.unwrap_or(&self.versions.kind.ownership.blank);
+        let live = live.unwrap_or(self.versions.written().blank());
         if let Ok(managed) = self.updated(live, next, managed) {
             put_managed(next, managed);
         }
@@ -91,7 +92,7 @@ impl Write<'_> {
         let mut managed = self.reconciled(managed);
         let mut differences = Differences::new(self.versions, live, new, self.ignored());
         take_from_all(&mut managed, &mut differences, None)?;
-        let version = self.versions.kind.api_version();
+        let version = self.versions.written().api_version();
         let changed = differences.at(&version)?.map(|difference| difference.changed.difference(&SYSTEM));
         if let Some(changed) = changed.filter(|changed| !changed.is_empty()) {
             self.give(&mut managed, changed);
@@ -117,20 +118,20 @@ impl Write<'_> {
         Manager {
             name: if self.manager.is_empty() { "unknown" } else { self.manager }.to_owned(),
             operation,
-            api_version: self.versions.kind.api_version(),
+            api_version: self.versions.written().api_version(),
             subresource: self.subresource.to_owned(),
         }
     }
 
     pub(super) fn ignored(&self) -> Option<&Set> {
-        self.versions.kind.ownership.left_alone(self.subresource)
+        self.versions.written().left_alone(self.subresource)
     }
 
     /// The entries under today's schemas, without those of versions that are gone.
     pub(super) fn reconciled(&self, mut managed: Managed) -> Managed {
         managed.entries.retain_mut(|entry| {
-            let Some(kind) = self.versions.kind(&entry.manager.api_version) else { return false };
-            if let Some(fields) = reconcile(Shape::of(&kind), &entry.fields) {
+            let Some(version) = self.versions.get(&entry.manager.api_version) else { return false };
+            if let Some(fields) = reconcile(Shape::of(version), &entry.fields) {
                 entry.fields = fields;
             }
             true

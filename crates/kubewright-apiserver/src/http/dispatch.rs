@@ -7,6 +7,7 @@ use http_body::Body as _;
 
 use super::body::{self, Decoded};
 use super::in_flight::{self, InFlight, Place};
+use super::incoming;
 use super::length::{Extent, length};
 use super::negotiate::{BodyEncoding, Encoding, Offer, Shape, Wanted, media_type};
 use super::places::Length;
@@ -105,7 +106,7 @@ async fn answer_for(
         _ => {
             let size = incoming.body.size_hint();
             let _reading = level.map(|level| level.body(&incoming.user, &size)).transpose()?;
-            body::collect(incoming.body, server.settings().request_timeout).await?
+            incoming::collect(incoming.body, server.settings().request_timeout).await?
         }
     };
     // A place is for who has said all: one whose body does not come would keep it from others.
@@ -292,7 +293,11 @@ async fn watched(asked: &Asked<'_>, place: Option<Place>) -> Result<Response<Res
     let options = ListOptions::read(asked.query, asked.call.kind, true)?.for_name(asked.call)?;
     let ended = asked.server.shutdown().clone();
     let encoding = asked.wanted.encoding;
-    let life = watch::Life { shortest: asked.server.settings().min_request_timeout, ended, beginning: place };
+    let life = watch::Life {
+        shortest: asked.server.settings().min_request_timeout,
+        ended,
+        beginning: place.map(|place| Box::new(place) as _),
+    };
     let registry = asked.server.registry();
     let events = watch::open(registry, asked.call, &options, asked.shaper()?, encoding, life).await?;
     Ok(match &asked.upgrade {

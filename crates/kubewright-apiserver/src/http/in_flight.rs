@@ -12,7 +12,7 @@ use http_body::SizeHint;
 use kubewright_schedule::parse_duration;
 use serde_json::json;
 
-use super::body::BODY_LIMIT;
+use super::incoming::BODY_LIMIT;
 use super::request::{Query, Target};
 use super::shares::{Share, Shares};
 use crate::authn::{NODES, SYSTEM_MASTERS, User};

@@ -7,6 +7,7 @@ mod connect;
 mod connection;
 mod dispatch;
 pub(crate) mod in_flight;
+pub mod incoming;
 pub(crate) mod json;
 mod length;
 pub mod listener;

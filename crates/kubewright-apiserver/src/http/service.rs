@@ -16,8 +16,8 @@ use kubewright_store::Snapshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::body::{self, BoxError, RequestBody};
 use super::in_flight::InFlight;
+use super::incoming::{self, BoxError, RequestBody};
 use super::listener::{RemoteAddress, Visitor};
 use super::places::{Length, Places};
 use super::request::{Path, Query, Target};
@@ -112,7 +112,8 @@ impl ApiServer {
     #[must_use]
     pub fn with(config: Config, settings: Settings) -> Self {
         let metrics = Metrics::new(config.registry.world().clock.now());
-        config.registry.webhooks().reach_pods_of(config.kubelets.clone());
+        let kubelets = config.kubelets.clone();
+        config.registry.webhooks().reach_pods_of(move |node| kubelets.of(node).is_some());
         let in_flight = InFlight::new(settings.max_reads, settings.max_writes);
         let places = Places::new(settings.places);
         Self(Arc::new(Served {
@@ -187,7 +188,7 @@ impl ApiServer {
                 respond::failure(&ApiError::internal(why), encoding)
             }
         };
-        body::drain(&mut body).await;
+        incoming::drain(&mut body).await;
         let mut response = respond::zip(response, &headers).map(|body| body.placed(self.places()));
         response.headers_mut().insert(AUDIT_ID, self.audit_id(&headers));
         response
@@ -320,7 +321,7 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (parts, body) = request.into_parts();
         // The type of the body ends here, so that what follows is compiled once.
-        self.clone().answer(parts, body::boxed(body)).map(Ok).boxed()
+        self.clone().answer(parts, incoming::boxed(body)).map(Ok).boxed()
     }
 }
 

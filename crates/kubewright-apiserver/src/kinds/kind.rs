@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use super::behaviour::Behaviour;
 use super::ownership::Ownership;
 use super::rules::{Rules, convert};
+use crate::error::TypeNames;
 use crate::schema::Schema;
 use crate::schema::definition::Versions;
 use crate::selector::Selectable;
@@ -320,6 +321,28 @@ impl Kind {
     #[must_use]
     pub fn has_status(&self) -> bool {
         self.subresources.contains(&Subresource::Status)
+    }
+}
+
+impl TypeNames for Kind {
+    fn group(&self) -> &str {
+        &self.group
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    fn plural(&self) -> &str {
+        &self.plural
+    }
+
+    fn own_group(&self) -> &str {
+        self.own_group()
     }
 }
 

@@ -4,11 +4,13 @@
 mod behaviour;
 mod built_in;
 mod kind;
+mod operation;
 mod ownership;
 pub mod rules;
 mod runtime_config;
 #[cfg(test)]
 mod served;
+mod versions;
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,8 +19,10 @@ pub use built_in::table;
 pub use kind::{
     BuiltIn, Custom, CustomParts, Kind, KnownScope, ScalePaths, Scope, Subresource, Verbs, built_in,
 };
+pub use operation::Operation;
 pub use ownership::Ownership;
 pub use runtime_config::RuntimeConfig;
+pub use versions::ServedVersions;
 
 /// All kinds that are served at one moment: an immutable value, replaced when a CustomResourceDefinition changes.
 #[derive(Clone, Debug, Default)]

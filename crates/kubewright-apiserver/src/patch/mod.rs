@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::ApiError;
 use crate::fields::printed;
+use crate::http::json::type_name;
 use crate::schema::Schema;
 
 pub use configuration::Configuration;
@@ -168,18 +169,6 @@ fn decode(body: &[u8]) -> Result<(Value, Vec<String>), String> {
 
 fn undecodable(why: &str) -> ApiError {
     ApiError::bad_request(format!("error decoding patch: {why}"))
-}
-
-/// The type of a value in the words of Go's decoder.
-pub(crate) fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[cfg(test)]

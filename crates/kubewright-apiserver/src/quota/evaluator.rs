@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::resources::Resources;
 use super::scope::Requirement;
 use super::{claims, pods, services};
-use crate::admission::Operation;
+use crate::kinds::Operation;
 use crate::kinds::rules::quantity::Quantity;
 
 /// Resources of the core group that a quota may also name without `count/`.

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{Call, FieldValidation, Registry, WriteOptions, body, object};
 use crate::error::ApiError;
-use crate::fields::{self, Versions, Write, printed};
-use crate::kinds::Kind;
+use crate::fields::{self, Write, printed};
+use crate::kinds::{Kind, ServedVersions};
 use crate::patch::Configuration;
 
 impl Registry {
@@ -52,7 +52,7 @@ impl Registry {
         let now = object::time(self.world.clock.now());
         let kinds = self.kinds();
         does(&Write {
-            versions: Versions { kinds: &kinds, kind: call.kind },
+            versions: &ServedVersions { kinds: &kinds, kind: call.kind },
             manager: &options.manager,
             subresource,
             now: now.as_str().unwrap_or_default(),

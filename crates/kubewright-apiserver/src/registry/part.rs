@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{Call, FieldValidation, create};
 use crate::error::ApiError;
 use crate::http::body::Decoded;
+use crate::http::json::type_name;
 use crate::kinds::Subresource;
-use crate::patch::type_name;
 use crate::schema::Schema;
 
 /// The body of a request for a subresource of the object that `call` names: typed, pruned, in the right namespace.

@@ -12,9 +12,10 @@ use super::{Call, Registry, WriteOptions, Written, create, encode, object, owner
 use crate::error::ApiError;
 use crate::field::FieldError;
 use crate::fields::scale::{self, Place};
-use crate::fields::{Element, Managed, Versions, Write};
-use crate::kinds::{Kind, Kinds, ScalePaths, Subresource, built_in};
-use crate::patch::{Change, Configuration, Patch, type_name};
+use crate::fields::{Element, Managed, Write};
+use crate::http::json::type_name;
+use crate::kinds::{Kind, Kinds, ScalePaths, ServedVersions, Subresource, built_in};
+use crate::patch::{Change, Configuration, Patch};
 use crate::selector::LabelSelector;
 
 impl Registry {
@@ -119,7 +120,7 @@ impl View for ScaleWrite<'_> {
         let live = self.of(current);
         let now = object::time(self.registry.world.clock.now());
         let write = Write {
-            versions: Versions { kinds: &self.kinds, kind: &SCALE },
+            versions: &ServedVersions { kinds: &self.kinds, kind: &SCALE },
             manager: &self.options.manager,
             subresource: "scale",
             now: now.as_str().unwrap_or_default(),

@@ -4,8 +4,9 @@
 mod fields;
 mod labels;
 mod parse;
+mod terms;
 
 pub use fields::{FieldSelector, NAME, NAMESPACE, Selectable, supported_fields};
 pub use labels::LabelSelector;
 
-pub(crate) use fields::field_terms;
+pub(crate) use terms::field_terms;

@@ -19,7 +19,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ApiError;
-use crate::http::in_flight::Place;
 use crate::http::negotiate::Encoding;
 use crate::http::protobuf;
 use crate::http::rope::{READ, Rope};
@@ -41,8 +40,8 @@ pub struct Life {
     pub shortest: Duration,
     /// Ends it at once when it is cancelled.
     pub ended: CancellationToken,
-    /// Its place among the requests in flight, kept until what was there at its beginning is told.
-    pub(crate) beginning: Option<Place>,
+    /// Held until what was there at its beginning is told: its place among the requests in flight.
+    pub beginning: Option<Box<dyn Send>>,
 }
 
 impl Life {
@@ -122,7 +121,7 @@ struct Watch {
     /// Whether a piece was told.
     has_begun: bool,
     /// Held until it is told.
-    beginning: Option<Place>,
+    beginning: Option<Box<dyn Send>>,
     /// Whether a bookmark says that all of it was told.
     initial_bookmark: bool,
     /// `None` when the stream ends after what is still to be written.

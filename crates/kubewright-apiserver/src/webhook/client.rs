@@ -26,7 +26,6 @@ use super::service::{self, Place, Resolve};
 use super::target::Target;
 use super::trust::Trust;
 use crate::http::tls::{ServingCertificate, WorldTime};
-use crate::kubelet::Kubelets;
 
 /// How long a connection may be idle (Go's `http.Transport` as client-go sets it up).
 const IDLE: Duration = Duration::from_secs(90);
@@ -63,11 +62,14 @@ pub enum Failure {
 
 type Connections = legacy::Client<Connector, Full<Bytes>>;
 
+/// Says of a node, by its name, whether its pods run and can be called.
+type RunsPods = dyn Fn(&str) -> bool + Send + Sync;
+
 /// Calls webhooks. Connections are kept and used again.
 pub struct Client {
     clock: Clock,
     local: Mutex<Vec<Arc<dyn Local>>>,
-    kubelets: Mutex<Kubelets>,
+    runs_pods: Mutex<Arc<RunsPods>>,
     remote: Mutex<BTreeMap<(Target, Destination), Connections>>,
 }
 
@@ -83,7 +85,12 @@ impl Client {
     /// A client by whose `clock` webhooks are waited for, and certificates are good.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        Self { clock, local: Mutex::default(), kubelets: Mutex::default(), remote: Mutex::default() }
+        Self {
+            clock,
+            local: Mutex::default(),
+            runs_pods: Mutex::new(Arc::new(|_| false)),
+            remote: Mutex::default(),
+        }
     }
 
     /// Asks `local` first from now on.
@@ -91,9 +98,9 @@ impl Client {
         self.local.lock().insert(0, local);
     }
 
-    /// Calls the pods of the nodes of `kubelets` too from now on: these run, where others are simulated.
-    pub fn reach_pods_of(&self, kubelets: Kubelets) {
-        *self.kubelets.lock() = kubelets;
+    /// Calls the pods of the nodes of which `runs_pods` holds too from now on: these run, where others are simulated.
+    pub fn reach_pods_of(&self, runs_pods: impl Fn(&str) -> bool + Send + Sync + 'static) {
+        *self.runs_pods.lock() = Arc::new(runs_pods);
     }
 
     /// Sends `body` (JSON) to `target` and gives back the body of the answer (JSON). A service is found by `services`.
@@ -144,8 +151,8 @@ impl Client {
                 let place = services.resolve(&service.namespace, &service.name, target.port);
                 match place.map_err(|why| call.failed(&why))? {
                     Place::Endpoints { cluster_ip, endpoints } => {
-                        let kubelets = self.kubelets.lock().clone();
-                        let reachable = service::reachable(cluster_ip, &endpoints, &kubelets);
+                        let runs_pods = Arc::clone(&self.runs_pods.lock());
+                        let reachable = service::reachable(cluster_ip, &endpoints, &*runs_pods);
                         Destination::Addresses(reachable.map_err(|why| call.failed(&why))?)
                     }
                     Place::Host(host, port) => destination(&host, port),

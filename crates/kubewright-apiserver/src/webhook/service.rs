@@ -6,9 +6,6 @@ use std::net::{IpAddr, SocketAddr};
 use kubewright_store::Snapshot;
 use serde_json::Value;
 
-use crate::kubelet::Kubelets;
-use crate::registry::Summary;
-
 const SERVICES: &str = "/services";
 const PODS: &str = "/pods";
 const SLICES: &str = "discovery.k8s.io/endpointslices";
@@ -55,7 +52,7 @@ pub struct PodOfEndpoint {
     pub node: String,
 }
 
-impl Resolve for Snapshot<Summary> {
+impl<T: Send + Sync> Resolve for Snapshot<T> {
     fn resolve(&self, namespace: &str, name: &str, port: u16) -> Result<Place, String> {
         resolve(self, namespace, name, port)
     }
@@ -100,10 +97,9 @@ pub(crate) fn resolve<T>(
 pub(super) fn reachable(
     cluster_ip: SocketAddr,
     endpoints: &[Endpoint],
-    kubelets: &Kubelets,
+    runs_pods: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<SocketAddr>, String> {
-    let runs =
-        |endpoint: &&Endpoint| endpoint.pod.as_ref().is_none_or(|pod| kubelets.of(&pod.node).is_some());
+    let runs = |endpoint: &&Endpoint| endpoint.pod.as_ref().is_none_or(|pod| runs_pods(&pod.node));
     let addresses: Vec<_> = endpoints.iter().filter(runs).map(|endpoint| endpoint.address).collect();
     if !addresses.is_empty() {
         return Ok(addresses);

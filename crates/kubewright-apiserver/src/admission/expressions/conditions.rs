@@ -4,9 +4,8 @@
 use kubewright_cel::limits::MATCH_CONDITIONS_COST_BUDGET;
 use serde_json::Value;
 
-use super::compiler::{Compiler, Expression, Returns};
-use super::environment::Names;
 use super::scope::{Budget, Scope};
+use crate::expressions::{Compiler, Expression, Names, Returns};
 
 /// The conditions of a webhook or policy.
 #[derive(Debug, Default)]

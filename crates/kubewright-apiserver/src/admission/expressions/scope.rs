@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use super::super::matching::Attributes;
 use super::authorizer::Asked;
-use super::compiler::Expression;
 use super::request::request_value;
 use crate::authz::Rights;
 use crate::error::ApiError;
+use crate::expressions::Expression;
 use crate::kinds::Kind;
 
 /// What the variables of expressions stand for.

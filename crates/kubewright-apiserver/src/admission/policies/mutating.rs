@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kubewright_cel::limits::RUNTIME_COST_BUDGET;
 use serde_json::{Value, json};
 
-use super::super::expressions::{Budget, Compiler, Expression, Names, Returns, Scope};
+use super::super::expressions::{Budget, Scope};
 use super::super::matching::{Attributes, converted};
 use super::super::reinvocation::Round;
 use super::super::{Review, adopt};
@@ -14,6 +14,7 @@ use super::binding::Binding;
 use super::patch;
 use super::policy::Policy;
 use crate::error::ApiError;
+use crate::expressions::{Compiler, Expression, Names, Returns};
 use crate::kinds::Kind;
 use crate::registry::object;
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::expressions::{Compiler, Conditions, Expression, Names};
+use super::super::expressions::Conditions;
 use super::super::matching::{Attributes, Constraints};
 use super::params::ParamKind;
+use crate::expressions::{Compiler, Expression, Names};
 use crate::kinds::Kind;
 
 /// A policy without what it does.

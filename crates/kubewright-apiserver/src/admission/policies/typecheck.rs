@@ -7,9 +7,9 @@ use std::sync::Arc;
 use kubewright_cel::DeclType;
 use serde_json::{Value, json};
 
-use super::super::expressions::{Compiler, Names};
 use super::params::ParamKind;
 use super::types;
+use crate::expressions::{Compiler, Names};
 use crate::kinds::{Kind, Kinds};
 
 /// The most types that a policy is checked against.

@@ -7,12 +7,13 @@ use kubewright_cel::Bindings;
 use kubewright_cel::limits::{MAX_MESSAGE_EXPRESSION_BYTES, RUNTIME_COST_BUDGET};
 use serde_json::{Value, json};
 
-use super::super::expressions::{Budget, Compiler, Expression, Names, Returns, Scope};
+use super::super::expressions::{Budget, Scope};
 use super::super::matching::Attributes;
 use super::super::{Review, warn};
 use super::binding::Binding;
 use super::policy::Policy;
 use crate::error::ApiError;
+use crate::expressions::{Compiler, Expression, Names, Returns};
 
 /// A policy and what it asks for.
 pub(super) struct ValidatingPolicy {

@@ -10,7 +10,7 @@ use super::review::ReviewVersion;
 use crate::error::ApiError;
 use crate::http::json;
 
-use crate::patch::type_name;
+use crate::http::json::type_name;
 
 /// What Kubernetes' decoder reads first of everything.
 const TYPE_META: &str =

@@ -6,11 +6,12 @@ use std::time::Duration;
 use kubewright_store::Snapshot;
 use serde_json::Value;
 
-use super::super::expressions::{Compiler, Conditions, Scope};
+use super::super::expressions::{Conditions, Scope};
 use super::super::matching::{Attributes, Constraints};
 use super::answer::{self, Answer};
 use super::review::{self, Objects, ReviewVersion};
 use crate::error::ApiError;
+use crate::expressions::Compiler;
 use crate::kinds::Kind;
 use crate::registry::Summary;
 use crate::webhook::{Client, Failure, Target};

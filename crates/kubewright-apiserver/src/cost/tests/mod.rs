@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::counted;
 use crate::fields::{Difference, Managed, Shape, Write, fields, merge, remove};
-use crate::kinds::Kinds;
 use crate::kinds::rules::Generation;
+use crate::kinds::{Kinds, ServedVersions};
 use crate::patch;
 use crate::schema::{Candidate, Extent, Schema, definition};
 use samples::{FORMS, Sample};
@@ -57,7 +57,7 @@ fn members(value: &Value) -> &Map<String, Value> {
 }
 
 fn shape(sample: &Sample) -> Shape<'_> {
-    Shape::of(&sample.kind)
+    Shape::of(&*sample.kind)
 }
 
 const WALKS: [(&str, Walk); 19] = [
@@ -151,7 +151,7 @@ const WALKS: [(&str, Walk); 19] = [
 ];
 
 fn write(sample: &Sample, kinds: &Kinds, work: impl FnOnce(Write<'_>)) {
-    let versions = crate::fields::Versions { kinds, kind: &sample.kind };
+    let versions = &ServedVersions { kinds, kind: &sample.kind };
     work(Write { versions, manager: "m", subresource: "", now: "2026-01-01T00:00:00Z" });
 }
 

@@ -4,8 +4,8 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::fields::{Difference, Element, Set, Shape, Versions, Write, fields, merge, remove};
-use crate::kinds::Kinds;
+use crate::fields::{Difference, Element, Set, Shape, Write, fields, merge, remove};
+use crate::kinds::{Kinds, ServedVersions};
 
 fn element() -> impl Strategy<Value = Element> {
     prop_oneof![
@@ -92,7 +92,7 @@ proptest! {
     #[test]
     fn merging_the_same_again_changes_nothing(live in pod(), config in pod()) {
         let kinds = Kinds::built_in();
-        let shape = Shape::of(kinds.get("", "v1", "pods").expect("a built-in kind"));
+        let shape = Shape::of(&**kinds.get("", "v1", "pods").expect("a built-in kind"));
         let once = merge(shape, &live, &config).expect("it fits");
         prop_assert_eq!(merge(shape, &once, &config), Ok(once.clone()));
         prop_assert!(fields(shape, &config).is_subset(&fields(shape, &once)));
@@ -102,7 +102,7 @@ proptest! {
     #[test]
     fn what_differs_is_in_one_of_both(old in pod(), new in pod()) {
         let kinds = Kinds::built_in();
-        let shape = Shape::of(kinds.get("", "v1", "pods").expect("a built-in kind"));
+        let shape = Shape::of(&**kinds.get("", "v1", "pods").expect("a built-in kind"));
         let found = Difference::between(shape, &old, &new).expect("it compares");
         prop_assert_eq!(found.is_empty(), old == new);
         let (of_old, of_new) = (fields(shape, &old), fields(shape, &new));
@@ -113,7 +113,7 @@ proptest! {
     #[test]
     fn nothing_is_left_of_what_is_removed(pod in pod()) {
         let kinds = Kinds::built_in();
-        let shape = Shape::of(kinds.get("", "v1", "pods").expect("a built-in kind"));
+        let shape = Shape::of(&**kinds.get("", "v1", "pods").expect("a built-in kind"));
         let all = fields(shape, &pod);
         prop_assert!(!fields(shape, &remove(shape, &pod, &all)).intersects(&all.leaves()));
     }
@@ -122,8 +122,9 @@ proptest! {
     fn applying_the_same_again_changes_nothing(live in pod(), config in pod()) {
         let kinds = Kinds::built_in();
         let kind = kinds.get("", "v1", "pods").expect("a built-in kind");
+        let versions = ServedVersions { kinds: &kinds, kind };
         let write = |now| Write {
-            versions: Versions { kinds: &kinds, kind }, manager: "applier", subresource: "", now,
+            versions: &versions, manager: "applier", subresource: "", now,
         };
         let once = write("2026-01-01T00:00:00Z").apply(Some(&live), &config, true).expect("it is forced");
         let twice = write("2026-01-02T00:00:00Z").apply(Some(&once), &config, false);

@@ -13,7 +13,7 @@ use crate::kinds::Kinds;
 fn the_fields_of_a_long_list_are_found_in_whatever_order_it_is() {
     let kinds = Kinds::built_in();
     let maps = kinds.get("", "v1", "configmaps").expect("it is served");
-    let shape = Shape::of(maps);
+    let shape = Shape::of(&**maps);
     let object = |numbers: &mut dyn Iterator<Item = u32>| {
         let finalizers: Vec<Value> =
             numbers.map(|number| json!(format!("example.com/{number:05}"))).collect();

@@ -7,11 +7,26 @@ use serde_json::{Value, json};
 
 use super::at::{At, same};
 use super::errors::Errors;
-use super::{NameRule, selector, text};
+use super::{selector, text};
 use crate::field::FieldError;
 
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+
+/// What a name must look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRule {
+    /// A DNS subdomain (RFC 1123): most kinds.
+    Subdomain,
+    /// The same, where only the whole name is looked at: replication controllers.
+    LongName,
+    /// A DNS label (RFC 1123): namespaces, services, stateful sets.
+    Label,
+    /// An IP address in its canonical form.
+    Address,
+    /// Anything that fits in one segment of a path: RBAC.
+    PathSegment,
+}
 
 /// What is wrong with the metadata of an object, whose name was already generated.
 #[must_use]

@@ -38,6 +38,7 @@ mod table;
 pub(crate) mod text;
 mod warnings;
 
+pub use metadata::NameRule;
 use serde_json::Value;
 
 use crate::authn::User;
@@ -146,21 +147,6 @@ pub enum Finalizers {
     Syntax,
     /// Warned of: custom kinds.
     Warned,
-}
-
-/// What a name must look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameRule {
-    /// A DNS subdomain (RFC 1123): most kinds.
-    Subdomain,
-    /// The same, where only the whole name is looked at: replication controllers.
-    LongName,
-    /// A DNS label (RFC 1123): namespaces, services, stateful sets.
-    Label,
-    /// An IP address in its canonical form.
-    Address,
-    /// Anything that fits in one segment of a path: RBAC.
-    PathSegment,
 }
 
 impl Rules {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds::rules::{NameRule, metadata};
+use crate::kinds::rules::metadata::{self, NameRule};
 
 /// Whether it is still the same object (`validateConvertedObject`).
 pub(super) fn is_same(original: &Value, converted: &Value) -> Result<(), String> {

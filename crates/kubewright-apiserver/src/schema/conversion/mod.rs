@@ -98,7 +98,7 @@ impl Review<'_> {
         // What is no JSON is read as YAML by kube-apiserver: a text.
         let answer: Value = serde_json::from_slice(answer).unwrap_or_else(|_| "".into());
         if !answer.is_object() {
-            let found = crate::patch::type_name(&answer);
+            let found = crate::http::json::type_name(&answer);
             return Err(unreadable(&format!("json: cannot unmarshal {found} into {TYPE}")));
         }
         self.is_review(&answer)?;
@@ -145,7 +145,7 @@ impl Review<'_> {
 
     fn one(&self, index: usize, original: &Value, mut converted: Value) -> Result<Value, String> {
         if !converted.is_object() {
-            let found = crate::patch::type_name(&converted);
+            let found = crate::http::json::type_name(&converted);
             return Err(format!(
                 "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
             ));

@@ -7,7 +7,7 @@ use super::super::names::label_1035;
 use super::super::node::{Additional, Node};
 use super::child;
 use crate::field::FieldError;
-use crate::kinds::rules::{NameRule, metadata};
+use crate::kinds::rules::metadata::{self, NameRule};
 
 /// What is wrong with the `apiVersion` and `kind` of embedded resources.
 pub(in crate::schema) fn check(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {

@@ -4,7 +4,7 @@ use kubewright_cel::escaping::is_reserved;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use crate::admission::expressions::{Compiler, Names, Returns};
+use crate::expressions::{Compiler, Names, Returns};
 
 /// The longest expression of an audit annotation.
 const MAX_AUDIT_EXPRESSION: usize = 5 * 1024;

@@ -10,7 +10,7 @@ use super::super::{Generation, Rules, fill, text};
 use super::expressions::Expressions;
 use super::matching;
 use crate::FieldError;
-use crate::admission::expressions::Returns;
+use crate::expressions::Returns;
 
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 /// The most audit annotations of a policy.

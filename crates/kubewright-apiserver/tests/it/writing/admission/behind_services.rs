@@ -12,7 +12,6 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use kubewright_apiserver::kubelet::Kubelets;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -202,7 +201,7 @@ async fn a_webhook_that_fails_open_is_counted() {
 async fn pods_are_reached_by_the_kubelets_that_a_server_has() {
     let api = with_service().await;
     lead(&api, 1, &[endpoint("127.64.0.28", Some("real"), &ready())]).await;
-    api.server.registry().webhooks().reach_pods_of(Kubelets::default());
+    api.server.registry().webhooks().reach_pods_of(|_| false);
     let (code, why) = ask(&api, "Fail", "").await;
     assert_eq!((code, why.contains("pod \"real\" is simulated")), (500, true), "{why}");
 }

@@ -1,0 +1,63 @@
+//! What is different between objects, in the versions that managers wrote them in.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::compare::Difference;
+use super::set::Set;
+use super::shape::Shape;
+use super::versions::Versions;
+
+/// What is different between two objects, in each version that somebody asks for.
+pub(super) struct Differences<'a> {
+    versions: &'a dyn Versions,
+    old: &'a Value,
+    new: &'a Value,
+    ignored: Option<&'a Set>,
+    found: BTreeMap<String, Option<Difference>>,
+}
+
+impl<'a> Differences<'a> {
+    /// Between two objects of the written version. Differences in `ignored` fields do not count.
+    #[must_use]
+    pub(super) fn new(
+        versions: &'a dyn Versions,
+        old: &'a Value,
+        new: &'a Value,
+        ignored: Option<&'a Set>,
+    ) -> Self {
+        Self { versions, old, new, ignored, found: BTreeMap::new() }
+    }
+
+    /// In that version; `None` when there is no such version.
+    ///
+    /// # Errors
+    /// As [`Difference::between`].
+    pub(super) fn at(&mut self, api_version: &str) -> Result<Option<&Difference>, String> {
+        if !self.found.contains_key(api_version) {
+            let difference = self.compare(api_version)?;
+            self.found.insert(api_version.to_owned(), difference);
+        }
+        Ok(self.found.get(api_version).and_then(Option::as_ref))
+    }
+
+    fn compare(&self, api_version: &str) -> Result<Option<Difference>, String> {
+        let written = self.versions.written();
+        let Some(version) = self.versions.get(api_version) else { return Ok(None) };
+        let is_written = api_version == written.api_version();
+        let difference = if is_written {
+            Difference::between(Shape::of(version), self.old, self.new)?
+        } else {
+            let old = self.versions.convert(written, version, self.old);
+            let new = self.versions.convert(written, version, self.new);
+            Difference::between(Shape::of(version), &old, &new)?
+        };
+        // What the strategy of a custom resource leaves alone is said for its own version only.
+        let ignored = self.ignored.filter(|_| is_written || !version.is_custom());
+        Ok(Some(match ignored {
+            Some(ignored) => difference.without(ignored),
+            None => difference,
+        }))
+    }
+}

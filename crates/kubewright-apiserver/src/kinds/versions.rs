@@ -1,0 +1,66 @@
+//! The versions of a resource, for [`crate::fields`].
+
+use serde_json::Value;
+
+use super::rules::convert;
+use super::{Kind, Kinds};
+use crate::fields::{Set, Version, Versions};
+use crate::schema::Node;
+
+/// The versions of a resource that are served, seen from one of them.
+#[derive(Clone, Copy)]
+pub struct ServedVersions<'a> {
+    /// All kinds.
+    pub kinds: &'a Kinds,
+    /// The version that is written.
+    pub kind: &'a Kind,
+}
+
+impl Versions for ServedVersions<'_> {
+    fn written(&self) -> &dyn Version {
+        self.kind
+    }
+
+    fn get(&self, api_version: &str) -> Option<&dyn Version> {
+        if api_version == self.kind.api_version() {
+            return Some(self.kind);
+        }
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let kind = self.kinds.get(group, version, &self.kind.plural)?;
+        (kind.collection == self.kind.collection).then_some(&**kind as &dyn Version)
+    }
+
+    fn convert(&self, from: &dyn Version, to: &dyn Version, object: &Value) -> Value {
+        let mut object = object.clone();
+        if from.version() == to.version() && from.group() == to.group() {
+            return object;
+        }
+        if !to.is_custom() {
+            convert::to_storage(from.group(), from.version(), from.plural(), &mut object);
+            convert::from_storage(to.group(), to.version(), to.plural(), &mut object);
+        }
+        if let Value::Object(map) = &mut object {
+            map.insert("kind".into(), to.kind().into());
+            map.insert("apiVersion".into(), to.api_version().into());
+        }
+        object
+    }
+}
+
+impl Version for Kind {
+    fn root(&self) -> &Node {
+        self.schema().root()
+    }
+
+    fn is_custom(&self) -> bool {
+        self.custom.is_some()
+    }
+
+    fn blank(&self) -> &Value {
+        &self.ownership.blank
+    }
+
+    fn left_alone(&self, subresource: &str) -> Option<&Set> {
+        self.ownership.left_alone(subresource)
+    }
+}
