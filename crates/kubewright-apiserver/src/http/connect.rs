@@ -23,7 +23,7 @@ use super::stream::Purpose;
 use crate::admission::{self, Operation, Options, Review};
 use crate::authz::{Attributes, Rights};
 use crate::error::ApiError;
-use crate::kinds::Subresource;
+use crate::kinds::{Proxied, Subresource};
 use crate::kubelet::{Kubelet, Refusal, Target};
 use crate::registry::{encode, object};
 
@@ -65,11 +65,10 @@ async fn answer_admitted(
     subresource: &Subresource,
 ) -> Result<Response<ResponseBody>, ApiError> {
     let registry = asked.server.registry();
-    if asked.call.kind.plural == "services" {
-        return proxy::to_service(asked).await;
-    }
-    if matches!(subresource, Subresource::Proxy(_)) && asked.call.kind.plural == "pods" {
-        return proxy::to_pod(asked).await;
+    match subresource {
+        Subresource::Proxy(Proxied::Service) => return proxy::to_service(asked).await,
+        Subresource::Proxy(Proxied::Pod) => return proxy::to_pod(asked).await,
+        _ => {}
     }
     if matches!(subresource, Subresource::Exec | Subresource::Attach | Subresource::PortForward) {
         may_create(asked, subresource).await?;

@@ -1,111 +1,117 @@
-//! The table of built-in kinds: those of Kubernetes v1.36, in the order of its discovery.
+//! The descriptor of a built-in kind: all that is known of it, in one value. Each kind has one, in a file of its own in
+//! the folder of its group; the groups list theirs.
 //!
 //! Not served: `componentstatuses` (deprecated), `apiregistration.k8s.io` and `resource.k8s.io`.
 
-use k8s_openapi::api::{
-    admissionregistration, apps, authentication, authorization, autoscaling, batch, certificates,
-    coordination, core, discovery, events, flowcontrol, networking, node, policy, rbac, scheduling, storage,
-};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions;
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource, SubResourceScope};
+use schemars::JsonSchema;
 
-use super::kind::Subresource::{
-    Approval, Attach, Binding, EphemeralContainers, Eviction, Exec, Finalize, Log, PortForward, Proxy,
-    Resize, Scale, Status, Token,
+use super::kind::{Scope, Subresource, Verbs};
+use super::rules::Rules;
+use super::{
+    admissionregistration, apiextensions, apps, authentication, authorization, autoscaling, batch,
+    certificates, coordination, core, discovery, events, flowcontrol, networking, node, policy, rbac,
+    scheduling, storage,
 };
-use super::kind::{BuiltIn, built_in};
+use crate::schema::Schema;
+use crate::table::Printer;
 
-/// Every built-in kind.
-pub fn table() -> Vec<BuiltIn> {
-    vec![
-        built_in::<core::v1::Binding>().create_only(),
-        built_in::<core::v1::ConfigMap>().short(&["cm"]),
-        built_in::<core::v1::Endpoints>().short(&["ep"]),
-        built_in::<core::v1::Event>().short(&["ev"]),
-        built_in::<core::v1::LimitRange>().short(&["limits"]),
-        built_in::<core::v1::Namespace>()
-            .without_delete_collection()
-            .short(&["ns"])
-            .with(&[Finalize, Status]),
-        built_in::<core::v1::Node>().short(&["no"]).with(&[Proxy("NodeProxyOptions"), Status]),
-        built_in::<core::v1::PersistentVolumeClaim>().short(&["pvc"]).with(&[Status]),
-        built_in::<core::v1::PersistentVolume>().short(&["pv"]).with(&[Status]),
-        built_in::<core::v1::Pod>().short(&["po"]).category("all").with(&[
-            Attach,
-            Binding,
-            EphemeralContainers,
-            Eviction,
-            Exec,
-            Log,
-            PortForward,
-            Proxy("PodProxyOptions"),
-            Resize,
-            Status,
-        ]),
-        built_in::<core::v1::PodTemplate>(),
-        built_in::<core::v1::ReplicationController>().short(&["rc"]).category("all").with(&[Scale, Status]),
-        built_in::<core::v1::ResourceQuota>().short(&["quota"]).with(&[Status]),
-        built_in::<core::v1::Secret>(),
-        built_in::<core::v1::ServiceAccount>().short(&["sa"]).with(&[Token]),
-        built_in::<core::v1::Service>()
-            .short(&["svc"])
-            .category("all")
-            .with(&[Proxy("ServiceProxyOptions"), Status]),
-        built_in::<apps::v1::ControllerRevision>(),
-        built_in::<apps::v1::DaemonSet>().short(&["ds"]).category("all").with(&[Status]),
-        built_in::<apps::v1::Deployment>().short(&["deploy"]).category("all").with(&[Scale, Status]),
-        built_in::<apps::v1::ReplicaSet>().short(&["rs"]).category("all").with(&[Scale, Status]),
-        built_in::<apps::v1::StatefulSet>().short(&["sts"]).category("all").with(&[Scale, Status]),
-        built_in::<events::v1::Event>().short(&["ev"]),
-        built_in::<authentication::v1::SelfSubjectReview>().create_only(),
-        built_in::<authentication::v1::TokenReview>().create_only(),
-        built_in::<authorization::v1::LocalSubjectAccessReview>().create_only(),
-        built_in::<authorization::v1::SelfSubjectAccessReview>().create_only(),
-        built_in::<authorization::v1::SelfSubjectRulesReview>().create_only(),
-        built_in::<authorization::v1::SubjectAccessReview>().create_only(),
-        built_in::<autoscaling::v2::HorizontalPodAutoscaler>()
-            .short(&["hpa"])
-            .category("all")
-            .with(&[Status]),
-        built_in::<autoscaling::v1::HorizontalPodAutoscaler>()
-            .short(&["hpa"])
-            .category("all")
-            .with(&[Status]),
-        built_in::<batch::v1::CronJob>().short(&["cj"]).category("all").with(&[Status]),
-        built_in::<batch::v1::Job>().category("all").with(&[Status]),
-        built_in::<certificates::v1::CertificateSigningRequest>().short(&["csr"]).with(&[Approval, Status]),
-        built_in::<networking::v1::IngressClass>(),
-        built_in::<networking::v1::Ingress>().short(&["ing"]).with(&[Status]),
-        built_in::<networking::v1::IPAddress>().short(&["ip"]),
-        built_in::<networking::v1::NetworkPolicy>().short(&["netpol"]),
-        built_in::<networking::v1::ServiceCIDR>().with(&[Status]),
-        built_in::<policy::v1::PodDisruptionBudget>().short(&["pdb"]).with(&[Status]),
-        built_in::<rbac::v1::ClusterRoleBinding>(),
-        built_in::<rbac::v1::ClusterRole>(),
-        built_in::<rbac::v1::RoleBinding>(),
-        built_in::<rbac::v1::Role>(),
-        built_in::<storage::v1::CSIDriver>(),
-        built_in::<storage::v1::CSINode>(),
-        built_in::<storage::v1::CSIStorageCapacity>(),
-        built_in::<storage::v1::StorageClass>().short(&["sc"]),
-        built_in::<storage::v1::VolumeAttachment>().with(&[Status]),
-        built_in::<storage::v1::VolumeAttributesClass>().short(&["vac"]),
-        built_in::<admissionregistration::v1::MutatingAdmissionPolicy>().category("api-extensions"),
-        built_in::<admissionregistration::v1::MutatingAdmissionPolicyBinding>().category("api-extensions"),
-        built_in::<admissionregistration::v1::MutatingWebhookConfiguration>().category("api-extensions"),
-        built_in::<admissionregistration::v1::ValidatingAdmissionPolicy>()
-            .category("api-extensions")
-            .with(&[Status]),
-        built_in::<admissionregistration::v1::ValidatingAdmissionPolicyBinding>().category("api-extensions"),
-        built_in::<admissionregistration::v1::ValidatingWebhookConfiguration>().category("api-extensions"),
-        built_in::<apiextensions::v1::CustomResourceDefinition>()
-            .short(&["crd", "crds"])
-            .category("api-extensions")
-            .with(&[Status]),
-        built_in::<scheduling::v1::PriorityClass>().short(&["pc"]),
-        built_in::<coordination::v1::Lease>(),
-        built_in::<node::v1::RuntimeClass>(),
-        built_in::<discovery::v1::EndpointSlice>(),
-        built_in::<flowcontrol::v1::FlowSchema>().with(&[Status]),
-        built_in::<flowcontrol::v1::PriorityLevelConfiguration>().with(&[Status]),
-    ]
+/// The groups, in the order of Kubernetes' discovery.
+static GROUPS: [&[&BuiltIn]; 19] = [
+    core::KINDS,
+    apps::KINDS,
+    events::KINDS,
+    authentication::KINDS,
+    authorization::KINDS,
+    autoscaling::KINDS,
+    batch::KINDS,
+    certificates::KINDS,
+    networking::KINDS,
+    policy::KINDS,
+    rbac::KINDS,
+    storage::KINDS,
+    admissionregistration::KINDS,
+    apiextensions::KINDS,
+    scheduling::KINDS,
+    coordination::KINDS,
+    node::KINDS,
+    discovery::KINDS,
+    flowcontrol::KINDS,
+];
+
+/// All that is known of a built-in kind of Kubernetes v1.36. What a descriptor does not say is as in most kinds
+/// ([`BuiltIn::of`]).
+pub struct BuiltIn {
+    /// API group; empty for core.
+    pub group: &'static str,
+    /// API version within the group.
+    pub version: &'static str,
+    /// CamelCase name, as in `kind:`.
+    pub kind: &'static str,
+    /// Lower-case plural, as in URLs.
+    pub plural: &'static str,
+    /// Whether its objects live in namespaces.
+    pub scope: Scope,
+    /// Abbreviations for kubectl.
+    pub short_names: &'static [&'static str],
+    /// Groups of kinds that kubectl lists together.
+    pub categories: &'static [&'static str],
+    /// What can be done with it.
+    pub verbs: Verbs,
+    /// What is served below an object.
+    pub subresources: &'static [Subresource],
+    /// The columns of its table, and what stands in them.
+    pub(crate) columns: Printer,
+    /// Its own functions: defaults, preparation, validation, warnings.
+    pub rules: Rules,
+    /// Makes its schema.
+    pub schema: fn() -> Schema,
+}
+
+impl BuiltIn {
+    /// What most kinds are, with the names and the schema that k8s-openapi has of this one.
+    #[must_use]
+    pub const fn of<T>() -> Self
+    where
+        T: Resource + JsonSchema,
+        T::Scope: KnownScope,
+    {
+        Self {
+            group: T::GROUP,
+            version: T::VERSION,
+            kind: T::KIND,
+            plural: T::URL_PATH_SEGMENT,
+            scope: T::Scope::SCOPE,
+            short_names: &[],
+            categories: &[],
+            verbs: Verbs::All,
+            subresources: &[],
+            columns: Printer::NAME_AND_CREATION,
+            rules: Rules::none(),
+            schema: Schema::built_in::<T>,
+        }
+    }
+
+    /// The descriptors of all kinds, in the order of Kubernetes' discovery.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        GROUPS.iter().copied().flatten().copied()
+    }
+}
+
+/// The scopes of k8s-openapi's types as values.
+pub trait KnownScope {
+    /// The value.
+    const SCOPE: Scope;
+}
+
+impl KnownScope for NamespaceResourceScope {
+    const SCOPE: Scope = Scope::Namespaced;
+}
+
+impl KnownScope for ClusterResourceScope {
+    const SCOPE: Scope = Scope::Cluster;
+}
+
+impl KnownScope for SubResourceScope {
+    const SCOPE: Scope = Scope::Namespaced;
 }

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource, SubResourceScope};
 use kubewright_store::{Name, Revision};
-use schemars::JsonSchema;
 
 use super::behaviour::Behaviour;
+use super::built_in::BuiltIn;
 use super::ownership::Ownership;
 use super::rules::{Rules, convert};
 use crate::error::TypeNames;
@@ -136,8 +135,19 @@ pub enum Subresource {
     Attach,
     /// `portforward` of a pod.
     PortForward,
-    /// `proxy` of a pod, service or node; its options are of this kind.
-    Proxy(&'static str),
+    /// `proxy` of a pod, service or node.
+    Proxy(Proxied),
+}
+
+/// What a client is led to by `proxy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proxied {
+    /// What listens in a pod.
+    Pod,
+    /// What is behind a service.
+    Service,
+    /// The kubelet of a node.
+    Node,
 }
 
 impl Subresource {
@@ -186,7 +196,9 @@ impl Subresource {
             Self::Exec => Some(("", "v1", "PodExecOptions")),
             Self::Attach => Some(("", "v1", "PodAttachOptions")),
             Self::PortForward => Some(("", "v1", "PodPortForwardOptions")),
-            Self::Proxy(options) => Some(("", "v1", options)),
+            Self::Proxy(Proxied::Pod) => Some(("", "v1", "PodProxyOptions")),
+            Self::Proxy(Proxied::Service) => Some(("", "v1", "ServiceProxyOptions")),
+            Self::Proxy(Proxied::Node) => Some(("", "v1", "NodeProxyOptions")),
             _ => None,
         }
     }
@@ -213,6 +225,34 @@ impl Kind {
                 Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
             }
             _ => None,
+        }
+    }
+
+    /// A built-in kind.
+    #[must_use]
+    pub fn built_in(of: &'static BuiltIn) -> Self {
+        let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+        let owner = if of.plural == "events" { "" } else { of.group };
+        Self {
+            group: of.group.to_owned(),
+            version: of.version.to_owned(),
+            kind: of.kind.to_owned(),
+            list_kind: format!("{}List", of.kind),
+            plural: of.plural.to_owned(),
+            singular: of.kind.to_ascii_lowercase(),
+            short_names: owned(of.short_names),
+            categories: owned(of.categories),
+            scope: of.scope,
+            verbs: of.verbs,
+            subresources: of.subresources.to_vec(),
+            collection: Name::from(format!("{owner}/{}", of.plural)),
+            columns: Columns::built_in(of.columns),
+            rules: of.rules,
+            behaviour: Behaviour::built_in(of.group, of.plural),
+            ownership: Ownership::built_in(of.group, of.kind, of.subresources.contains(&Subresource::Status)),
+            custom: None,
+            schema: LazySchema { made: OnceLock::new(), make: of.schema },
+            selectable: OnceLock::new(),
         }
     }
 
@@ -385,100 +425,4 @@ pub struct CustomParts {
 struct LazySchema {
     made: OnceLock<Arc<Schema>>,
     make: fn() -> Schema,
-}
-
-/// A line of the table of built-in kinds, which becomes a [`Kind`].
-pub struct BuiltIn(Kind);
-
-/// Starts a line of the table from the type that k8s-openapi has for it.
-pub fn built_in<T>() -> BuiltIn
-where
-    T: Resource + JsonSchema,
-    T::Scope: KnownScope,
-{
-    let plural = T::URL_PATH_SEGMENT;
-    let owner = if plural == "events" { "" } else { T::GROUP };
-    BuiltIn(Kind {
-        group: T::GROUP.to_owned(),
-        version: T::VERSION.to_owned(),
-        kind: T::KIND.to_owned(),
-        list_kind: format!("{}List", T::KIND),
-        plural: plural.to_owned(),
-        singular: T::KIND.to_ascii_lowercase(),
-        short_names: Vec::new(),
-        categories: Vec::new(),
-        scope: T::Scope::SCOPE,
-        verbs: Verbs::All,
-        subresources: Vec::new(),
-        collection: Name::from(format!("{owner}/{plural}")),
-        columns: Columns::built_in(T::GROUP, T::VERSION, plural),
-        rules: Rules::built_in(T::GROUP, T::VERSION, plural),
-        behaviour: Behaviour::built_in(T::GROUP, plural),
-        ownership: Ownership::default(),
-        custom: None,
-        schema: LazySchema { made: OnceLock::new(), make: Schema::built_in::<T> },
-        selectable: OnceLock::new(),
-    })
-}
-
-impl BuiltIn {
-    /// With these short names.
-    #[must_use]
-    pub fn short(mut self, names: &[&str]) -> Self {
-        self.0.short_names = names.iter().map(ToString::to_string).collect();
-        self
-    }
-
-    /// In this category.
-    #[must_use]
-    pub fn category(mut self, name: &str) -> Self {
-        self.0.categories = vec![name.to_owned()];
-        self
-    }
-
-    /// With these subresources.
-    #[must_use]
-    pub fn with(mut self, subresources: &[Subresource]) -> Self {
-        self.0.subresources = subresources.to_vec();
-        self
-    }
-
-    /// It can be created, and nothing is stored.
-    #[must_use]
-    pub fn create_only(mut self) -> Self {
-        self.0.verbs = Verbs::CreateOnly;
-        self
-    }
-
-    /// It has no `deletecollection`.
-    #[must_use]
-    pub fn without_delete_collection(mut self) -> Self {
-        self.0.verbs = Verbs::WithoutDeleteCollection;
-        self
-    }
-
-    /// The finished kind.
-    #[must_use]
-    pub fn finish(mut self) -> Kind {
-        self.0.ownership = Ownership::built_in(&self.0.group, &self.0.kind, self.0.has_status());
-        self.0
-    }
-}
-
-/// The scopes of k8s-openapi's types as values.
-pub trait KnownScope {
-    /// The value.
-    const SCOPE: Scope;
-}
-
-impl KnownScope for NamespaceResourceScope {
-    const SCOPE: Scope = Scope::Namespaced;
-}
-
-impl KnownScope for ClusterResourceScope {
-    const SCOPE: Scope = Scope::Cluster;
-}
-
-impl KnownScope for SubResourceScope {
-    const SCOPE: Scope = Scope::Namespaced;
 }

@@ -1,24 +1,41 @@
-//! Kinds as data: what a kind is ([`Kind`]), the table of built-in ones, and the functions that are their own
-//! ([`rules`]). No code outside this folder names a particular kind.
+//! Kinds as data: what a kind is ([`Kind`]), the descriptors of built-in ones ([`BuiltIn`]: a folder for each group, a file
+//! for each kind), and the functions that are their own ([`rules`]).
 
+pub mod admissionregistration;
+pub mod apiextensions;
+pub mod apps;
+pub mod authentication;
+pub mod authorization;
+pub mod autoscaling;
+pub mod batch;
 mod behaviour;
 mod built_in;
+pub mod certificates;
+pub mod coordination;
+pub mod core;
+pub mod discovery;
+pub mod events;
+pub mod flowcontrol;
 mod kind;
+pub mod networking;
+pub mod node;
 mod operation;
 mod ownership;
+pub mod policy;
+pub mod rbac;
 pub mod rules;
 mod runtime_config;
+pub mod scheduling;
 #[cfg(test)]
 mod served;
+pub mod storage;
 mod versions;
 
 use std::sync::{Arc, LazyLock};
 
 pub use behaviour::{Behaviour, Role};
-pub use built_in::table;
-pub use kind::{
-    BuiltIn, Custom, CustomParts, Kind, KnownScope, ScalePaths, Scope, Subresource, Verbs, built_in,
-};
+pub use built_in::{BuiltIn, KnownScope};
+pub use kind::{Custom, CustomParts, Kind, Proxied, ScalePaths, Scope, Subresource, Verbs};
 pub use operation::Operation;
 pub use ownership::Ownership;
 pub use runtime_config::RuntimeConfig;
@@ -37,7 +54,7 @@ impl Kinds {
     #[must_use]
     pub fn built_in() -> Self {
         static BUILT_IN: LazyLock<Kinds> =
-            LazyLock::new(|| Kinds::of(table().into_iter().map(|line| Arc::new(line.finish()))));
+            LazyLock::new(|| Kinds::of(BuiltIn::all().map(|kind| Arc::new(Kind::built_in(kind)))));
         BUILT_IN.clone()
     }
 

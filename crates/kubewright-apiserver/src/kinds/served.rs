@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Kinds;
+use super::{BuiltIn, Kinds};
 
 const REFERENCE: &str = include_str!("served.txt");
 
@@ -46,4 +46,35 @@ fn everything_but_the_known_gaps_is_served() {
     let (reference, ours) = (reference(), ours());
     assert_eq!(reference.difference(&ours).collect::<Vec<_>>(), GAPS);
     assert_eq!(ours.difference(&reference).collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+#[test]
+fn each_kind_has_one_descriptor_and_each_descriptor_is_listed() {
+    let served: BTreeSet<_> = ours()
+        .into_iter()
+        .filter(|name| name.split(' ').nth(1).is_some_and(|name| !name.contains('/')))
+        .collect();
+    let described: Vec<String> = BuiltIn::all()
+        .map(|kind| match kind.group {
+            "" => format!("{} {}", kind.version, kind.plural),
+            group => format!("{group}/{} {}", kind.version, kind.plural),
+        })
+        .collect();
+    assert_eq!(described.iter().collect::<BTreeSet<_>>(), served.iter().collect());
+    assert_eq!(described.len(), served.len(), "a kind is listed twice");
+    assert_eq!(files_of_descriptors(), described.len());
+}
+
+/// The files in the folders of groups: those beside a `mod.rs` that lists kinds.
+fn files_of_descriptors() -> usize {
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/src/kinds");
+    let sources = |folder: &std::path::Path| -> Vec<_> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    let lists = |folder: &std::path::PathBuf| {
+        std::fs::read_to_string(folder.join("mod.rs")).is_ok_and(|text| text.contains("static KINDS"))
+    };
+    let groups = sources(here.as_ref()).into_iter().filter(lists);
+    groups.map(|group| sources(&group).len() - 1).sum()
 }

@@ -14,7 +14,7 @@ use crate::field::FieldError;
 use crate::fields::scale::{self, Place};
 use crate::fields::{Element, Managed, Write};
 use crate::http::json::type_name;
-use crate::kinds::{Kind, Kinds, ScalePaths, ServedVersions, Subresource, built_in};
+use crate::kinds::{BuiltIn, Kind, Kinds, ScalePaths, ServedVersions, Subresource};
 use crate::patch::{Change, Configuration, Patch};
 use crate::selector::LabelSelector;
 
@@ -177,7 +177,10 @@ impl Step {
 }
 
 /// What a scale is to field ownership.
-static SCALE: LazyLock<Arc<Kind>> = LazyLock::new(|| Arc::new(built_in::<autoscaling::v1::Scale>().finish()));
+static SCALE: LazyLock<Arc<Kind>> = LazyLock::new(|| {
+    static DESCRIPTOR: BuiltIn = BuiltIn::of::<autoscaling::v1::Scale>();
+    Arc::new(Kind::built_in(&DESCRIPTOR))
+});
 
 /// Where a version of a kind has its replicas.
 fn place(kinds: &Kinds, kind: &Kind, api_version: &str) -> Place {

@@ -3,21 +3,11 @@
 use serde_json::Value;
 
 use super::age::age;
-use super::built_in::{NAME_AND_CREATION, Printer};
 use super::column::{NAME, integer, text as column};
+use super::printer::Printer;
 use super::value::{at, cells, count, items, joined, text};
 
-pub(super) fn printer(plural: &str) -> Printer {
-    match plural {
-        "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => WEBHOOKS,
-        "mutatingadmissionpolicies" => MUTATING_POLICIES,
-        "validatingadmissionpolicies" => VALIDATING_POLICIES,
-        "mutatingadmissionpolicybindings" | "validatingadmissionpolicybindings" => BINDINGS,
-        _ => NAME_AND_CREATION,
-    }
-}
-
-const WEBHOOKS: Printer = Printer {
+pub(crate) const WEBHOOKS: Printer = Printer {
     columns: &[NAME, integer("Webhooks"), column("Age")],
     cells: |configuration, now| {
         cells![
@@ -28,7 +18,7 @@ const WEBHOOKS: Printer = Printer {
     },
 };
 
-const MUTATING_POLICIES: Printer = Printer {
+pub(crate) const MUTATING_POLICIES: Printer = Printer {
     columns: &[NAME, integer("Mutations"), column("ParamKind"), column("Age")],
     cells: |policy, now| {
         cells![
@@ -40,7 +30,7 @@ const MUTATING_POLICIES: Printer = Printer {
     },
 };
 
-const VALIDATING_POLICIES: Printer = Printer {
+pub(crate) const VALIDATING_POLICIES: Printer = Printer {
     columns: &[NAME, integer("Validations"), column("ParamKind"), column("Age")],
     cells: |policy, now| {
         cells![
@@ -52,7 +42,7 @@ const VALIDATING_POLICIES: Printer = Printer {
     },
 };
 
-const BINDINGS: Printer = Printer {
+pub(crate) const BINDINGS: Printer = Printer {
     columns: &[NAME, column("PolicyName"), column("ParamRef"), column("Age")],
     cells: |binding, now| {
         cells![

@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::age::{age, ago, human};
-use super::built_in::Printer;
 use super::column::{NAME, boolean, integer, text as column};
+use super::printer::Printer;
 use super::value::{at, cells, condition, count, number, text, text_or};
 use super::workloads::{containers, selector};
 
-pub(super) const JOBS: Printer = Printer {
+pub(crate) const JOBS: Printer = Printer {
     columns: &[
         NAME,
         column("Status"),
@@ -35,7 +35,7 @@ pub(super) const JOBS: Printer = Printer {
     },
 };
 
-pub(super) const CRON_JOBS: Printer = Printer {
+pub(crate) const CRON_JOBS: Printer = Printer {
     columns: &[
         NAME,
         column("Schedule"),

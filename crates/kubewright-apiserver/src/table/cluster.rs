@@ -6,18 +6,18 @@ use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::age::{age, human};
-use super::built_in::Printer;
 use super::column::{NAME, boolean, integer, text as column};
+use super::printer::Printer;
 use super::value::{at, cells, flag, items, number, text, text_or};
 
-pub(super) const NAMESPACES: Printer = Printer {
+pub(crate) const NAMESPACES: Printer = Printer {
     columns: &[NAME, column("Status"), column("Age")],
     cells: |namespace, now| {
         cells![text(namespace, "/metadata/name"), text(namespace, "/status/phase"), age(namespace, now)]
     },
 };
 
-pub(super) const NODES: Printer = Printer {
+pub(crate) const NODES: Printer = Printer {
     columns: &[
         NAME,
         column("Status"),
@@ -51,19 +51,19 @@ pub(super) const NODES: Printer = Printer {
     },
 };
 
-pub(super) const LEASES: Printer = Printer {
+pub(crate) const LEASES: Printer = Printer {
     columns: &[NAME, column("Holder"), column("Age")],
     cells: |lease, now| {
         cells![text(lease, "/metadata/name"), text(lease, "/spec/holderIdentity"), age(lease, now)]
     },
 };
 
-pub(super) const RUNTIME_CLASSES: Printer = Printer {
+pub(crate) const RUNTIME_CLASSES: Printer = Printer {
     columns: &[NAME, column("Handler"), column("Age")],
     cells: |class, now| cells![text(class, "/metadata/name"), text(class, "/handler"), age(class, now)],
 };
 
-pub(super) const PRIORITY_CLASSES: Printer = Printer {
+pub(crate) const PRIORITY_CLASSES: Printer = Printer {
     columns: &[NAME, integer("Value"), boolean("Global-Default"), column("Age"), column("PreemptionPolicy")],
     cells: |class, now| {
         cells![
@@ -76,7 +76,7 @@ pub(super) const PRIORITY_CLASSES: Printer = Printer {
     },
 };
 
-pub(super) const SIGNING_REQUESTS: Printer = Printer {
+pub(crate) const SIGNING_REQUESTS: Printer = Printer {
     columns: &[
         NAME,
         column("Age"),

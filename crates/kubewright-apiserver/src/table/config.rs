@@ -3,18 +3,18 @@
 use serde_json::Value;
 
 use super::age::age;
-use super::built_in::Printer;
 use super::column::{NAME, text as column};
+use super::printer::Printer;
 use super::value::{cells, count, quantity, text};
 
-pub(super) const CONFIG_MAPS: Printer = Printer {
+pub(crate) const CONFIG_MAPS: Printer = Printer {
     columns: &[NAME, column("Data"), column("Age")],
     cells: |map, now| {
         cells![text(map, "/metadata/name"), count(map, "/data") + count(map, "/binaryData"), age(map, now)]
     },
 };
 
-pub(super) const SECRETS: Printer = Printer {
+pub(crate) const SECRETS: Printer = Printer {
     columns: &[NAME, column("Type"), column("Data"), column("Age")],
     cells: |secret, now| {
         cells![
@@ -26,12 +26,12 @@ pub(super) const SECRETS: Printer = Printer {
     },
 };
 
-pub(super) const SERVICE_ACCOUNTS: Printer = Printer {
+pub(crate) const SERVICE_ACCOUNTS: Printer = Printer {
     columns: &[NAME, column("Age")],
     cells: |account, now| cells![text(account, "/metadata/name"), age(account, now)],
 };
 
-pub(super) const RESOURCE_QUOTAS: Printer = Printer {
+pub(crate) const RESOURCE_QUOTAS: Printer = Printer {
     columns: &[NAME, column("Request"), column("Limit"), column("Age")],
     cells: |quota, now| {
         let (limits, requests): (Vec<String>, Vec<String>) =

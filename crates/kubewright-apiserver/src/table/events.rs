@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::age::ago;
-use super::built_in::Printer;
 use super::column::{NAME, text as column};
+use super::printer::Printer;
 use super::value::{at, cells, number, text};
 
-pub(super) const EVENTS: Printer = Printer {
+pub(crate) const EVENTS: Printer = Printer {
     columns: &[
         column("Last Seen"),
         column("Type"),

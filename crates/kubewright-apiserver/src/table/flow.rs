@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::age::age;
-use super::built_in::Printer;
 use super::column::{NAME, text as column};
+use super::printer::Printer;
 use super::value::{at, cells, items, number, text};
 
-pub(super) const SCHEMAS: Printer = Printer {
+pub(crate) const SCHEMAS: Printer = Printer {
     columns: &[
         NAME,
         column("PriorityLevel"),
@@ -35,7 +35,7 @@ pub(super) const SCHEMAS: Printer = Printer {
     },
 };
 
-pub(super) const LEVELS: Printer = Printer {
+pub(crate) const LEVELS: Printer = Printer {
     columns: &[
         NAME,
         column("Type"),

@@ -5,30 +5,30 @@
 //! paths of their definition. A table always has all columns: kubectl leaves out those of priority 1 unless it is asked
 //! for wide output.
 
-mod admission;
+pub(crate) mod admission;
 mod age;
-mod batch;
-mod built_in;
-mod cluster;
+pub(crate) mod batch;
+pub(crate) mod cluster;
 mod column;
-mod config;
+pub(crate) mod config;
 mod custom;
-mod events;
-mod flow;
-mod network;
-mod pods;
-mod rbac;
-mod scaling;
-mod storage;
+pub(crate) mod events;
+pub(crate) mod flow;
+pub(crate) mod network;
+pub(crate) mod pods;
+mod printer;
+pub(crate) mod rbac;
+pub(crate) mod scaling;
+pub(crate) mod storage;
 mod value;
-mod workloads;
+pub(crate) mod workloads;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use built_in::Printer;
 use column::Column;
 use custom::CustomColumn;
+pub(crate) use printer::Printer;
 
 /// The columns of a kind's table.
 #[derive(Clone, Debug)]
@@ -41,10 +41,9 @@ enum Source {
 }
 
 impl Columns {
-    /// The columns of a built-in kind; name and creation time where it has none of its own.
-    #[must_use]
-    pub fn built_in(group: &str, _version: &str, plural: &str) -> Self {
-        Self(Source::BuiltIn(built_in::printer(group, plural)))
+    /// The columns of a built-in kind.
+    pub(crate) fn built_in(printer: Printer) -> Self {
+        Self(Source::BuiltIn(printer))
     }
 
     /// The columns of a version of a CustomResourceDefinition (`additionalPrinterColumns`), name first; name and age
@@ -80,7 +79,7 @@ impl Columns {
 impl Default for Columns {
     /// Name and creation time.
     fn default() -> Self {
-        Self(Source::BuiltIn(built_in::NAME_AND_CREATION))
+        Self(Source::BuiltIn(Printer::NAME_AND_CREATION))
     }
 }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::age::age;
-use super::built_in::Printer;
 use super::column::{NAME, text as column};
+use super::printer::Printer;
 use super::value::{at, cells, count, items, joined, labels, number, text, text_or, with_more};
 use super::workloads::selector;
 
-pub(super) const SERVICES: Printer = Printer {
+pub(crate) const SERVICES: Printer = Printer {
     columns: &[
         NAME,
         column("Type"),
@@ -33,14 +33,14 @@ pub(super) const SERVICES: Printer = Printer {
     },
 };
 
-pub(super) const ENDPOINTS: Printer = Printer {
+pub(crate) const ENDPOINTS: Printer = Printer {
     columns: &[NAME, column("Endpoints"), column("Age")],
     cells: |endpoints, now| {
         cells![text(endpoints, "/metadata/name"), addresses(endpoints), age(endpoints, now)]
     },
 };
 
-pub(super) const ENDPOINT_SLICES: Printer = Printer {
+pub(crate) const ENDPOINT_SLICES: Printer = Printer {
     columns: &[NAME, column("AddressType"), column("Ports"), column("Endpoints"), column("Age")],
     cells: |slice, now| {
         let ports: Vec<String> = items(slice, "/ports").iter().map(slice_port).collect();
@@ -63,7 +63,7 @@ pub(super) const ENDPOINT_SLICES: Printer = Printer {
     },
 };
 
-pub(super) const INGRESSES: Printer = Printer {
+pub(crate) const INGRESSES: Printer = Printer {
     columns: &[NAME, column("Class"), column("Hosts"), column("Address"), column("Ports"), column("Age")],
     cells: |ingress, now| {
         cells![
@@ -77,7 +77,7 @@ pub(super) const INGRESSES: Printer = Printer {
     },
 };
 
-pub(super) const INGRESS_CLASSES: Printer = Printer {
+pub(crate) const INGRESS_CLASSES: Printer = Printer {
     columns: &[NAME, column("Controller"), column("Parameters"), column("Age")],
     cells: |class, now| {
         let default =
@@ -92,7 +92,7 @@ pub(super) const INGRESS_CLASSES: Printer = Printer {
     },
 };
 
-pub(super) const IP_ADDRESSES: Printer = Printer {
+pub(crate) const IP_ADDRESSES: Printer = Printer {
     columns: &[NAME, column("ParentRef")],
     cells: |address, now| {
         let parent = at(address, "/spec/parentRef").map_or("<none>".to_owned(), parent);
@@ -100,7 +100,7 @@ pub(super) const IP_ADDRESSES: Printer = Printer {
     },
 };
 
-pub(super) const NETWORK_POLICIES: Printer = Printer {
+pub(crate) const NETWORK_POLICIES: Printer = Printer {
     columns: &[NAME, column("Pod-Selector"), column("Age")],
     cells: |policy, now| {
         let pods = if at(policy, "/spec/podSelector").is_some() {
@@ -112,7 +112,7 @@ pub(super) const NETWORK_POLICIES: Printer = Printer {
     },
 };
 
-pub(super) const SERVICE_CIDRS: Printer = Printer {
+pub(crate) const SERVICE_CIDRS: Printer = Printer {
     columns: &[NAME, column("CIDRs"), column("Age")],
     cells: |range, now| {
         cells![text(range, "/metadata/name"), joined(range, "/spec/cidrs", ","), age(range, now)]

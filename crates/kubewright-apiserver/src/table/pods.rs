@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::age::{age, ago};
-use super::built_in::Printer;
 use super::column::{NAME, text as column};
+use super::printer::Printer;
 use super::value::{at, cells, condition, count, flag, items, number, text, text_or};
 
-pub(super) const PODS: Printer = Printer {
+pub(crate) const PODS: Printer = Printer {
     columns: &[
         NAME,
         column("Ready"),

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::age::age;
-use super::built_in::Printer;
 use super::column::{NAME, text as column};
+use super::printer::Printer;
 use super::value::{cells, items, text};
 
-pub(super) const BINDINGS: Printer = Printer {
+pub(crate) const BINDINGS: Printer = Printer {
     columns: &[
         NAME,
         column("Role"),

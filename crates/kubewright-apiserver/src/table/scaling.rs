@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::age::age;
-use super::built_in::Printer;
 use super::column::{NAME, integer, text as column};
+use super::printer::Printer;
 use super::value::{at, cells, items, number, quantity, text, with_more};
 
-pub(super) const AUTOSCALERS: Printer = Printer {
+pub(crate) const AUTOSCALERS: Printer = Printer {
     columns: &[
         NAME,
         column("Reference"),
@@ -34,7 +34,7 @@ pub(super) const AUTOSCALERS: Printer = Printer {
     },
 };
 
-pub(super) const DISRUPTION_BUDGETS: Printer = Printer {
+pub(crate) const DISRUPTION_BUDGETS: Printer = Printer {
     columns: &[
         NAME,
         column("Min Available"),

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::age::age;
-use super::built_in::Printer;
 use super::column::{NAME, boolean, integer, text as column};
+use super::printer::Printer;
 use super::value::{at, cells, count, flag, items, joined, quantity, text, text_or};
 
-pub(super) const VOLUMES: Printer = Printer {
+pub(crate) const VOLUMES: Printer = Printer {
     columns: &[
         NAME,
         column("Capacity"),
@@ -40,7 +40,7 @@ pub(super) const VOLUMES: Printer = Printer {
     },
 };
 
-pub(super) const CLAIMS: Printer = Printer {
+pub(crate) const CLAIMS: Printer = Printer {
     columns: &[
         NAME,
         column("Status"),
@@ -72,7 +72,7 @@ pub(super) const CLAIMS: Printer = Printer {
     },
 };
 
-pub(super) const CLASSES: Printer = Printer {
+pub(crate) const CLASSES: Printer = Printer {
     columns: &[
         NAME,
         column("Provisioner"),
@@ -101,12 +101,12 @@ pub(super) const CLASSES: Printer = Printer {
     },
 };
 
-pub(super) const ATTRIBUTES_CLASSES: Printer = Printer {
+pub(crate) const ATTRIBUTES_CLASSES: Printer = Printer {
     columns: &[NAME, column("DriverName"), column("Age")],
     cells: |class, now| cells![text(class, "/metadata/name"), text(class, "/driverName"), age(class, now)],
 };
 
-pub(super) const ATTACHMENTS: Printer = Printer {
+pub(crate) const ATTACHMENTS: Printer = Printer {
     columns: &[
         NAME,
         column("Attacher").of_names(),
@@ -127,12 +127,12 @@ pub(super) const ATTACHMENTS: Printer = Printer {
     },
 };
 
-pub(super) const CSI_NODES: Printer = Printer {
+pub(crate) const CSI_NODES: Printer = Printer {
     columns: &[NAME, integer("Drivers"), column("Age")],
     cells: |node, now| cells![text(node, "/metadata/name"), count(node, "/spec/drivers"), age(node, now)],
 };
 
-pub(super) const DRIVERS: Printer = Printer {
+pub(crate) const DRIVERS: Printer = Printer {
     columns: &[
         NAME,
         boolean("AttachRequired"),

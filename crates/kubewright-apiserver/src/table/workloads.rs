@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::age::age;
-use super::built_in::Printer;
 use super::column::{NAME, integer, text as column};
+use super::printer::Printer;
 use super::value::{cells, flag, items, labels, number, text};
 use crate::selector::LabelSelector;
 
-pub(super) const DEPLOYMENTS: Printer = Printer {
+pub(crate) const DEPLOYMENTS: Printer = Printer {
     columns: &[
         NAME,
         column("Ready"),
@@ -36,17 +36,17 @@ pub(super) const DEPLOYMENTS: Printer = Printer {
     },
 };
 
-pub(super) const REPLICA_SETS: Printer = Printer {
+pub(crate) const REPLICA_SETS: Printer = Printer {
     columns: REPLICA_COLUMNS,
     cells: |set, now| replicas(set, now, selector(set, "/spec/selector")),
 };
 
-pub(super) const REPLICATION_CONTROLLERS: Printer = Printer {
+pub(crate) const REPLICATION_CONTROLLERS: Printer = Printer {
     columns: REPLICA_COLUMNS,
     cells: |controller, now| replicas(controller, now, labels(controller, "/spec/selector")),
 };
 
-pub(super) const STATEFUL_SETS: Printer = Printer {
+pub(crate) const STATEFUL_SETS: Printer = Printer {
     columns: &[NAME, column("Ready"), column("Age"), column("Containers").wide(), column("Images").wide()],
     cells: |set, now| {
         let (names, images) = containers(set, "/spec/template/spec/containers");
@@ -54,7 +54,7 @@ pub(super) const STATEFUL_SETS: Printer = Printer {
     },
 };
 
-pub(super) const DAEMON_SETS: Printer = Printer {
+pub(crate) const DAEMON_SETS: Printer = Printer {
     columns: &[
         NAME,
         integer("Desired"),
@@ -86,7 +86,7 @@ pub(super) const DAEMON_SETS: Printer = Printer {
     },
 };
 
-pub(super) const CONTROLLER_REVISIONS: Printer = Printer {
+pub(crate) const CONTROLLER_REVISIONS: Printer = Printer {
     columns: &[NAME, column("Controller"), column("Revision"), column("Age")],
     cells: |revision, now| {
         cells![
@@ -98,7 +98,7 @@ pub(super) const CONTROLLER_REVISIONS: Printer = Printer {
     },
 };
 
-pub(super) const POD_TEMPLATES: Printer = Printer {
+pub(crate) const POD_TEMPLATES: Printer = Printer {
     columns: &[NAME, column("Containers"), column("Images"), column("Pod Labels")],
     cells: |template, _| {
         let (names, images) = containers(template, "/template/spec/containers");

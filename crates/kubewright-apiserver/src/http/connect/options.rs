@@ -72,6 +72,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::kinds::Proxied;
 
     fn options(subresource: &Subresource, query: &str, behind: Option<&str>) -> Value {
         of(subresource, &Query::parse(Some(query)), behind).unwrap().unwrap()
@@ -88,7 +89,7 @@ mod tests {
             options(&Subresource::PortForward, "ports=80,82&ports=1", None)["ports"],
             json!([80, 82, 1])
         );
-        let proxy = Subresource::Proxy("PodProxyOptions");
+        let proxy = Subresource::Proxy(Proxied::Pod);
         assert_eq!(options(&proxy, "path=q", Some("/a/"))["path"], "/a/");
         assert_eq!(options(&proxy, "path=q", None)["path"], "q");
     }

@@ -43,7 +43,7 @@ const USAGES: [&str; 23] = [
 ];
 
 /// The rules of certificate signing requests. Who asks is what the server says, whoever has said something else.
-pub(super) fn signing_requests() -> Rules {
+pub(crate) const fn signing_requests() -> Rules {
     Rules {
         default: |request| {
             fill::object(request, "status");

@@ -14,7 +14,7 @@ const LIMIT: usize = 1024 * 1024;
 const FROZEN: &str = "field is immutable when `immutable` is set";
 
 /// The rules of config maps.
-pub(super) fn config_maps() -> Rules {
+pub(crate) const fn config_maps() -> Rules {
     Rules {
         again: Again::Object,
         validate: |map| Errors::of(|errors| check_map(&At::root(map), errors)),
@@ -26,7 +26,7 @@ pub(super) fn config_maps() -> Rules {
 }
 
 /// The rules of secrets.
-pub(super) fn secrets() -> Rules {
+pub(crate) const fn secrets() -> Rules {
     Rules {
         default: |secret| {
             take_plain_data(secret);

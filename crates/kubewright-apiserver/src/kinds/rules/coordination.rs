@@ -8,7 +8,7 @@ use super::pods::check_tolerations;
 use super::{Again, Finalizers, Generation, Rules, fill, resources, selector, text};
 
 /// The rules of leases (`pkg/apis/coordination/validation`).
-pub(super) fn leases() -> Rules {
+pub(crate) const fn leases() -> Rules {
     Rules {
         default: |lease| {
             fill::object(lease, "spec");
@@ -41,7 +41,7 @@ const SYSTEM_CLASSES: [(&str, i64); 2] = [
 ];
 
 /// The rules of priority classes (`pkg/apis/scheduling/validation`).
-pub(super) fn priority_classes() -> Rules {
+pub(crate) const fn priority_classes() -> Rules {
     Rules {
         default: |class| {
             fill::absent(class, "preemptionPolicy", "PreemptLowerPriority");
@@ -94,7 +94,7 @@ fn check_priority(class: &At<'_>, errors: &mut Errors) {
 }
 
 /// The rules of runtime classes (`pkg/apis/node/validation`).
-pub(super) fn runtime_classes() -> Rules {
+pub(crate) const fn runtime_classes() -> Rules {
     Rules {
         default: |class| {
             if let Some(overhead) = fill::present(class, "overhead") {
@@ -126,7 +126,7 @@ fn check_runtime(class: &At<'_>, errors: &mut Errors) {
 }
 
 /// The rules of service accounts, which are all metadata.
-pub(super) fn service_accounts() -> Rules {
+pub(crate) const fn service_accounts() -> Rules {
     Rules {
         again: Again::Metadata,
         prepare_create: keep_names_of_secrets,

@@ -25,7 +25,7 @@ const FIXED: [&str; 13] = [
 ];
 
 /// The rules of core events. Their metadata is checked by the generic part alone.
-pub(super) fn core_rules() -> Rules {
+pub(crate) const fn core_rules() -> Rules {
     Rules {
         default: default_core,
         name: NameRule::PathSegment,
@@ -37,7 +37,7 @@ pub(super) fn core_rules() -> Rules {
 }
 
 /// The rules of `events.k8s.io/v1`.
-pub(super) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default: |event| {
             for key in ["eventTime", "deprecatedFirstTimestamp", "deprecatedLastTimestamp"] {

@@ -13,7 +13,7 @@ use super::{Again, Rules, fill, resources, text};
 const LISTS: [&str; 5] = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"];
 
 /// The rules of limit ranges.
-pub(super) fn limit_ranges() -> Rules {
+pub(crate) const fn limit_ranges() -> Rules {
     Rules {
         default: |range| {
             if let Some(spec) = fill::object(range, "spec") {
@@ -151,7 +151,7 @@ fn check_ratio(at: &At<'_>, ratio: Quantity, least: Quantity, most: Quantity, er
 }
 
 /// The rules of resource quotas.
-pub(super) fn quotas() -> Rules {
+pub(crate) const fn quotas() -> Rules {
     Rules {
         default: |quota| {
             if let Some(spec) = fill::object(quota, "spec") {

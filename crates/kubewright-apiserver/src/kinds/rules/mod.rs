@@ -1,42 +1,42 @@
 //! The functions that are a kind's own: defaults, preparation, validation. All pure, on JSON values.
 //!
-//! [`Rules::built_in`] is the table. A family of kinds has one file; what they share is in `at` (a place in an
+//! A kind's descriptor says which are its own. A family of kinds has one file; what they share is in `at` (a place in an
 //! object), `errors` (checks), `fill` (defaults), `text`, `quantity`, `percent` and `selector`. The rules are those of
 //! kube-apiserver v1.36: `pkg/apis/*/v1/defaults.go`, `pkg/registry/*/*/strategy.go`, `pkg/apis/*/validation`.
 //!
 //! No function here panics on any JSON, whether it fits the schema or not: what has an unexpected type is skipped.
 
-mod admission;
-mod apps;
+pub(super) mod admission;
+pub(super) mod apps;
 mod at;
-mod autoscaling;
-mod batch;
+pub(super) mod autoscaling;
+pub(super) mod batch;
 pub mod certificates;
-mod config;
+pub(super) mod config;
 pub mod convert;
-mod coordination;
+pub(super) mod coordination;
+pub(super) mod definitions;
 mod errors;
-mod events;
+pub(super) mod events;
 mod fill;
 pub mod flow;
-mod limits;
+pub(super) mod limits;
 pub mod metadata;
 pub mod namespaces;
-mod networking;
-mod nodes;
+pub(super) mod networking;
+pub(super) mod nodes;
 mod percent;
 pub mod pods;
-mod policy;
+pub(super) mod policy;
 pub(crate) mod quantity;
-mod rbac;
+pub(super) mod rbac;
 pub(crate) mod resources;
-mod reviews;
+pub(super) mod reviews;
 mod selector;
 pub mod services;
-mod storage;
-mod table;
+pub(super) mod storage;
 pub(crate) mod text;
-mod warnings;
+pub(super) mod warnings;
 
 pub use metadata::NameRule;
 use serde_json::Value;
@@ -72,9 +72,9 @@ pub struct Rules {
     /// object), beyond metadata and schema. Arguments: new, old.
     pub validate_status: fn(&Value, &Value) -> Vec<FieldError>,
     /// What a good object is warned of, see [`Rules::warnings`].
-    warn: warnings::Warn,
+    pub(super) warn: warnings::Warn,
     /// See [`Rules::warning_of_silent_deletion`].
-    silent_deletion: Option<&'static str>,
+    pub(super) silent_deletion: Option<&'static str>,
 }
 
 /// What an update checks as if the object were new, before it looks at the change. Kinds differ in that, and each
@@ -152,7 +152,7 @@ pub enum Finalizers {
 impl Rules {
     /// Rules that ask for nothing.
     #[must_use]
-    pub fn none() -> Self {
+    pub const fn none() -> Self {
         Self {
             default: |_| {},
             prepare_create: |_| {},
@@ -172,18 +172,8 @@ impl Rules {
 
     /// The rules of a custom resource: its schema says all else.
     #[must_use]
-    pub fn custom() -> Self {
+    pub const fn custom() -> Self {
         Self { generation: Generation::Content, finalizers: Finalizers::Warned, ..Self::none() }
-    }
-
-    /// The rules of a built-in kind; those of a kind that is not known here ask for nothing.
-    #[must_use]
-    pub fn built_in(group: &str, version: &str, plural: &str) -> Self {
-        Self {
-            warn: warnings::of(group, plural),
-            silent_deletion: warnings::of_silent_deletion(group, plural),
-            ..table::of(group, version, plural)
-        }
     }
 
     /// All that is wrong with a new object but its schema: metadata first (`rest.BeforeCreate`).

@@ -12,7 +12,7 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 /// The finalizer that keeps a namespace until it is empty.
 const FINALIZER: &str = "kubernetes";
 
-pub(super) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         prepare_create: |namespace| {

@@ -15,7 +15,7 @@ const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
 
 /// The rules of ingresses.
-pub(super) fn ingresses() -> Rules {
+pub(crate) const fn ingresses() -> Rules {
     Rules {
         default: |ingress| {
             if let Some(status) = fill::object(ingress, "status") {
@@ -146,7 +146,7 @@ fn check_reference(reference: &At<'_>, errors: &mut Errors) {
 }
 
 /// The rules of ingress classes.
-pub(super) fn ingress_classes() -> Rules {
+pub(crate) const fn ingress_classes() -> Rules {
     Rules {
         default: |class| {
             if let Some(parameters) = fill::reach(class, &["spec", "parameters"]) {
@@ -202,7 +202,7 @@ fn check_class(spec: &At<'_>, errors: &mut Errors) {
 }
 
 /// The rules of network policies.
-pub(super) fn policies() -> Rules {
+pub(crate) const fn policies() -> Rules {
     Rules {
         default: default_policy,
         generation: Generation::Content,
@@ -323,7 +323,7 @@ fn is_within(inner: (IpAddr, u8), outer: (IpAddr, u8)) -> bool {
 }
 
 /// The rules of IP addresses, which name themselves.
-pub(super) fn ip_addresses() -> Rules {
+pub(crate) const fn ip_addresses() -> Rules {
     Rules {
         again: Again::Metadata,
         name: super::NameRule::Address,
@@ -357,7 +357,7 @@ fn check_parent(parent: &At<'_>, errors: &mut Errors) {
 }
 
 /// The rules of service CIDRs.
-pub(super) fn service_cidrs() -> Rules {
+pub(crate) const fn service_cidrs() -> Rules {
     Rules {
         default: |range| {
             fill::object(range, "status");

@@ -24,7 +24,7 @@ const INFO: [&str; 10] = [
     "architecture",
 ];
 
-pub(super) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         // The configuration of kubelets by the API is gone.

@@ -10,7 +10,7 @@ use crate::FieldError;
 const COUNTS: [&str; 4] = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
 
 /// The rules of disruption budgets.
-pub(super) fn budgets() -> Rules {
+pub(crate) const fn budgets() -> Rules {
     Rules {
         default: |budget| {
             fill::object(budget, "spec");

@@ -9,19 +9,19 @@ use crate::FieldError;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-const BASE: fn() -> Rules = || Rules { name: NameRule::PathSegment, again: Again::Object, ..Rules::none() };
+const BASE: Rules = Rules { name: NameRule::PathSegment, again: Again::Object, ..Rules::none() };
 
 /// The rules of roles.
-pub(super) fn roles() -> Rules {
+pub(crate) const fn roles() -> Rules {
     Rules {
         validate: |role| Errors::of(|errors| check_rules(&At::root(role).get("rules"), true, errors)),
         default: show_rules,
-        ..BASE()
+        ..BASE
     }
 }
 
 /// The rules of cluster roles.
-pub(super) fn cluster_roles() -> Rules {
+pub(crate) const fn cluster_roles() -> Rules {
     Rules {
         default: show_rules,
         validate: |role| {
@@ -42,7 +42,7 @@ pub(super) fn cluster_roles() -> Rules {
                 }
             })
         },
-        ..BASE()
+        ..BASE
     }
 }
 
@@ -54,22 +54,22 @@ fn show_rules(role: &mut Value) {
 }
 
 /// The rules of role bindings.
-pub(super) fn role_bindings() -> Rules {
+pub(crate) const fn role_bindings() -> Rules {
     Rules {
         default: default_binding,
         validate: |binding| Errors::of(|errors| check_binding(&At::root(binding), true, errors)),
         validate_update: check_same_role,
-        ..BASE()
+        ..BASE
     }
 }
 
 /// The rules of cluster role bindings.
-pub(super) fn cluster_role_bindings() -> Rules {
+pub(crate) const fn cluster_role_bindings() -> Rules {
     Rules {
         default: default_binding,
         validate: |binding| Errors::of(|errors| check_binding(&At::root(binding), false, errors)),
         validate_update: check_same_role,
-        ..BASE()
+        ..BASE
     }
 }
 

@@ -9,7 +9,7 @@ use super::{Rules, fill};
 use crate::FieldError;
 
 /// The rules of access reviews. `about_others`: the review names a user.
-pub(super) fn access(about_others: bool, local: bool) -> Rules {
+pub(crate) const fn access(about_others: bool, local: bool) -> Rules {
     let validate: fn(&Value) -> Vec<FieldError> = match (about_others, local) {
         (_, true) => |review| {
             Errors::of(|errors| {
@@ -25,7 +25,7 @@ pub(super) fn access(about_others: bool, local: bool) -> Rules {
 }
 
 /// The rules of token reviews.
-pub(super) fn tokens() -> Rules {
+pub(crate) const fn tokens() -> Rules {
     Rules {
         default: |review| {
             fill::object(review, "spec");

@@ -11,7 +11,7 @@ use super::matching;
 use crate::FieldError;
 
 /// The rules of bindings: a validating one says what to do with what it finds.
-pub(crate) fn rules(validating: bool) -> Rules {
+pub(crate) const fn rules(validating: bool) -> Rules {
     Rules {
         default: |binding| {
             let Some(spec) = fill::object(binding, "spec") else { return };

@@ -6,6 +6,6 @@ mod matching;
 mod policies;
 mod webhooks;
 
-pub(super) use bindings::rules as binding_rules;
-pub(super) use policies::{mutating_rules, rules as policies};
-pub(super) use webhooks::{mutating as mutating_webhooks, validating as validating_webhooks};
+pub(crate) use bindings::rules as binding_rules;
+pub(crate) use policies::{mutating_rules, rules as policies};
+pub(crate) use webhooks::{mutating as mutating_webhooks, validating as validating_webhooks};

@@ -17,7 +17,7 @@ const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const MAX_AUDITS: usize = 20;
 
 /// The rules of validating policies.
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default: |policy| {
             fill::object(policy, "status");
@@ -32,7 +32,7 @@ pub(crate) fn rules() -> Rules {
 }
 
 /// The rules of mutating policies.
-pub(crate) fn mutating_rules() -> Rules {
+pub(crate) const fn mutating_rules() -> Rules {
     Rules {
         default,
         generation: Generation::Content,

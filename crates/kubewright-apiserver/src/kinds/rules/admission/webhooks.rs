@@ -13,7 +13,7 @@ use crate::FieldError;
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 /// The rules of validating configurations.
-pub(crate) fn validating() -> Rules {
+pub(crate) const fn validating() -> Rules {
     Rules {
         default: |object| fill::each(object, "webhooks", default),
         generation: Generation::Content,
@@ -24,7 +24,7 @@ pub(crate) fn validating() -> Rules {
 }
 
 /// The rules of mutating configurations.
-pub(crate) fn mutating() -> Rules {
+pub(crate) const fn mutating() -> Rules {
     Rules {
         default: |object| {
             fill::each(object, "webhooks", |hook| {

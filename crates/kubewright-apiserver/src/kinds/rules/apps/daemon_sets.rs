@@ -23,7 +23,7 @@ const COUNTS: [&str; 9] = [
     "collisionCount",
 ];
 
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         prepare_create: |object| {

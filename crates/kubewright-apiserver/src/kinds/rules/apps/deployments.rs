@@ -9,7 +9,7 @@ use super::super::{Generation, Rules, fill, percent, selector};
 use super::{check_collisions, check_counts, check_selector, printed_strategy};
 use crate::FieldError;
 
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         prepare_create: |object| fill::set(object, "status", serde_json::json!({})),

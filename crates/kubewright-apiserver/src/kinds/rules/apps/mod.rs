@@ -12,13 +12,13 @@ use super::at::At;
 use super::errors::Errors;
 use super::{Again, Rules, selector};
 
-pub(super) use daemon_sets::rules as daemon_sets;
-pub(super) use deployments::rules as deployments;
-pub(super) use replica_sets::{controllers as replication_controllers, rules as replica_sets};
-pub(super) use stateful_sets::rules as stateful_sets;
+pub(crate) use daemon_sets::rules as daemon_sets;
+pub(crate) use deployments::rules as deployments;
+pub(crate) use replica_sets::{controllers as replication_controllers, rules as replica_sets};
+pub(crate) use stateful_sets::rules as stateful_sets;
 
 /// The rules of controller revisions.
-pub(super) fn controller_revisions() -> Rules {
+pub(crate) const fn controller_revisions() -> Rules {
     Rules {
         default: |revision| super::fill::absent(revision, "revision", 0),
         validate: |revision| Errors::of(|errors| check_revision(&At::root(revision), errors)),

@@ -19,7 +19,7 @@ const COUNTS: [&str; 6] = [
 ];
 const PARTS: [&str; 3] = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
 
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         prepare_create: zero_status,
@@ -76,7 +76,7 @@ fn validate_status(new: &Value, _old: &Value) -> Vec<FieldError> {
 }
 
 /// The rules of replication controllers: the selector is a plain map, and takes the template's labels by default.
-pub(crate) fn controllers() -> Rules {
+pub(crate) const fn controllers() -> Rules {
     Rules {
         default: default_controller,
         prepare_create: zero_status,

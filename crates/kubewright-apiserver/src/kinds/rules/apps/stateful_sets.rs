@@ -23,7 +23,7 @@ const MUTABLE: [&str; 7] = [
     "persistentVolumeClaimRetentionPolicy",
 ];
 
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         prepare_create: |object| fill::set(object, "status", json!({"replicas": 0, "availableReplicas": 0})),

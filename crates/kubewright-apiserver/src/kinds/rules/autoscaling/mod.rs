@@ -16,7 +16,7 @@ const STATUS: fn(&mut Value) =
     |object| fill::set(object, "status", json!({"currentReplicas": 0, "desiredReplicas": 0}));
 
 /// The rules of `autoscaling/v2`.
-pub(super) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default: |object| {
             default_status(object);
@@ -33,7 +33,7 @@ pub(super) fn rules() -> Rules {
 }
 
 /// The rules of `autoscaling/v1`.
-pub(super) fn rules_v1() -> Rules {
+pub(crate) const fn rules_v1() -> Rules {
     Rules {
         default: |object| {
             default_status(object);

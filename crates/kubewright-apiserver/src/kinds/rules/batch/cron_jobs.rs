@@ -8,7 +8,7 @@ use super::super::{Generation, Rules, fill, text};
 use super::jobs;
 use kubewright_schedule::{Schedule, zone};
 
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         prepare_create: |object| fill::set(object, "status", serde_json::json!({})),

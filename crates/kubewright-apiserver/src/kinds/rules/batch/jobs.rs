@@ -15,7 +15,7 @@ const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 const FIXED: [&str; 5] =
     ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"];
 
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default: |object| {
             fill::object(object, "status");

@@ -5,5 +5,5 @@ mod failure;
 mod job_status;
 mod jobs;
 
-pub(super) use cron_jobs::rules as cron_jobs;
-pub(super) use jobs::rules as jobs;
+pub(crate) use cron_jobs::rules as cron_jobs;
+pub(crate) use jobs::rules as jobs;

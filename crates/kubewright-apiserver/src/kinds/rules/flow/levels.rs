@@ -15,7 +15,7 @@ const OLD_ANNOTATION: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurren
 const SHARES: &str = "must be a non-negative integer";
 
 /// The rules of priority levels.
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         prepare_create: |level| fill::set(level, "status", serde_json::json!({})),

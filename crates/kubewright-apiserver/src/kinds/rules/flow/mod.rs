@@ -6,8 +6,8 @@ mod levels;
 mod printed;
 mod schemas;
 
-pub(super) use levels::rules as priority_levels;
-pub(super) use schemas::rules as flow_schemas;
+pub(crate) use levels::rules as priority_levels;
+pub(crate) use schemas::rules as flow_schemas;
 
 use super::at::At;
 use super::errors::Errors;

@@ -13,7 +13,7 @@ const VERBS: [&str; 9] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 
 /// The rules of flow schemas.
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default: |schema| {
             fill::object(schema, "status");

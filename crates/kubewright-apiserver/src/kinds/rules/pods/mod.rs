@@ -77,7 +77,7 @@ impl<'a> PodParts<'a> {
 }
 
 /// The rules of pods.
-pub(super) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default: default_pod,
         prepare_create: |pod| {
@@ -95,7 +95,7 @@ pub(super) fn rules() -> Rules {
 }
 
 /// The rules of pod templates as objects of their own.
-pub(super) fn template_rules() -> Rules {
+pub(crate) const fn template_rules() -> Rules {
     let check =
         |object: &Value| Errors::of(|errors| template::check(&At::root(object).get("template"), errors));
     Rules {

@@ -7,7 +7,7 @@ use super::super::errors::Errors;
 use super::super::{Again, Rules, fill, text};
 use super::{PROTOCOLS, addresses};
 
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         again: Again::Metadata,

@@ -13,9 +13,9 @@ use super::at::At;
 use super::errors::Errors;
 use crate::FieldError;
 
-pub(super) use endpoints::rules as endpoints;
-pub(super) use service::rules;
-pub(super) use slices::rules as endpoint_slices;
+pub(crate) use endpoints::rules as endpoints;
+pub(crate) use service::rules;
+pub(crate) use slices::rules as endpoint_slices;
 
 /// What is wrong with the cluster addresses of a service, whose server chooses them only where nothing is
 /// (`ValidateServiceClusterIPsRelatedFields`).

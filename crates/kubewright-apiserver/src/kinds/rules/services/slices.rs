@@ -16,7 +16,7 @@ const PORTS: usize = 20_000;
 const HINTS: usize = 8;
 const TOPOLOGY: usize = 16;
 
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         prepare_create: drop_topology,

@@ -9,7 +9,7 @@ use super::super::{Again, Rules, fill, resources, selector, text};
 use super::{VOLUME_MODES, check_access_modes};
 use crate::FieldError;
 
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         prepare_create: |claim| {

@@ -13,7 +13,7 @@ use crate::FieldError;
 const PARAMETERS: usize = 512;
 const PARAMETERS_SIZE: usize = 256 * 1024;
 
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default: |class| {
             fill::absent(class, "reclaimPolicy", "Delete");
@@ -29,7 +29,7 @@ pub(crate) fn rules() -> Rules {
 }
 
 /// The rules of volume attributes classes.
-pub(crate) fn attributes_classes() -> Rules {
+pub(crate) const fn attributes_classes() -> Rules {
     Rules {
         validate: |class| {
             Errors::of(|errors| {

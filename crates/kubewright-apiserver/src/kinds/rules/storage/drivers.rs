@@ -9,7 +9,7 @@ use super::super::{Again, Generation, Rules, fill, resources, selector, text};
 use crate::FieldError;
 
 /// The rules of CSI drivers.
-pub(crate) fn drivers() -> Rules {
+pub(crate) const fn drivers() -> Rules {
     Rules {
         default: |driver| {
             let Some(spec) = fill::object(driver, "spec") else { return };
@@ -83,7 +83,7 @@ fn check_driver(spec: &At<'_>, errors: &mut Errors) {
 }
 
 /// The rules of CSI nodes.
-pub(crate) fn nodes() -> Rules {
+pub(crate) const fn nodes() -> Rules {
     Rules {
         default: |node| {
             if let Some(spec) = fill::object(node, "spec") {
@@ -125,7 +125,7 @@ fn check_node(drivers: &At<'_>, errors: &mut Errors) {
 }
 
 /// The rules of volume attachments.
-pub(crate) fn attachments() -> Rules {
+pub(crate) const fn attachments() -> Rules {
     Rules {
         default: |attachment| {
             if let Some(status) = fill::object(attachment, "status") {
@@ -168,7 +168,7 @@ fn check_attachment(spec: &At<'_>, errors: &mut Errors) {
 }
 
 /// The rules of CSI storage capacities.
-pub(crate) fn capacities() -> Rules {
+pub(crate) const fn capacities() -> Rules {
     Rules {
         default: |capacity| {
             fill::canonical(capacity, "capacity");

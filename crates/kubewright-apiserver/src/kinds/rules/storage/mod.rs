@@ -1,13 +1,13 @@
 //! Storage: claims, volumes and classes (`pkg/apis/core/validation`, `pkg/apis/storage/validation`).
 
-pub(super) mod claims;
+pub(crate) mod claims;
 mod classes;
 mod drivers;
 mod volumes;
 
-pub(super) use classes::{attributes_classes, rules as classes};
-pub(super) use drivers::{attachments, capacities, drivers, nodes};
-pub(super) use volumes::rules as volumes;
+pub(crate) use classes::{attributes_classes, rules as classes};
+pub(crate) use drivers::{attachments, capacities, drivers, nodes};
+pub(crate) use volumes::rules as volumes;
 
 use super::at::At;
 use super::errors::Errors;

@@ -45,7 +45,7 @@ const SECRETS: [&str; 4] = [
 ];
 const ONE_SOURCE: &str = "may not specify more than 1 volume type";
 
-pub(crate) fn rules() -> Rules {
+pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         prepare_create: |volume| {

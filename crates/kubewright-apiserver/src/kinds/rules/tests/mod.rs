@@ -48,7 +48,7 @@ const CLUSTER_WIDE: [&str; 23] = [
 ];
 
 fn rules(kind: Kind) -> Rules {
-    Rules::built_in(kind.0, kind.1, kind.2)
+    crate::kinds::Kinds::built_in().get(kind.0, kind.1, kind.2).expect("a served kind").rules
 }
 
 fn is_namespaced(kind: Kind) -> bool {

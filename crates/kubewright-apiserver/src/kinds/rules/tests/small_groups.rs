@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::samples::of;
 use super::{change_refused, each_change_is_refused, each_is_refused, made, refused, rules, set, told, with};
-use crate::kinds::rules::{Rules, certificates};
+use crate::kinds::rules::certificates;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 const ADMISSION: &str = "admissionregistration.k8s.io";
@@ -427,7 +427,7 @@ fn signing_requests_are_decided_once() {
 #[test]
 fn reviews_ask_about_one_thing() {
     let review = |plural: &'static str, spec: Value| {
-        let rules = Rules::built_in("authorization.k8s.io", "v1", plural);
+        let rules = rules(("authorization.k8s.io", "v1", plural));
         told(&(rules.validate)(&json!({"metadata": {"namespace": "n"}, "spec": spec})))
     };
     assert_eq!(
@@ -447,7 +447,7 @@ fn reviews_ask_about_one_thing() {
         ),
         ["spec.resourceAttributes.namespace: Invalid value: \"other\": must match metadata.namespace"]
     );
-    let tokens = Rules::built_in("authentication.k8s.io", "v1", "tokenreviews");
+    let tokens = rules(("authentication.k8s.io", "v1", "tokenreviews"));
     assert_eq!(told(&(tokens.validate)(&json!({"spec": {}}))), ["spec.token: Required value"]);
 }
 

@@ -1,10 +1,10 @@
 //! What a good object is warned of: deprecated fields, and what is allowed but hardly meant
 //! (`pkg/api/*/warnings.go`, `WarningsOnCreate` and `WarningsOnUpdate` of the strategies).
 
-mod addresses;
+pub(crate) mod addresses;
 mod overlaps;
-mod pods;
-mod storage;
+pub(crate) mod pods;
+pub(crate) mod storage;
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::at::At;
 use super::text;
 
 /// What an object is warned of, and the one that it replaces.
-pub(super) struct Subject<'a> {
+pub(crate) struct Subject<'a> {
     new: At<'a>,
     old: Option<At<'a>>,
     /// Whether this write raises the generation: templates are looked at again only then.
@@ -20,7 +20,7 @@ pub(super) struct Subject<'a> {
 }
 
 /// The warnings for objects of one kind.
-pub(super) type Warn = fn(&Subject<'_>, &mut Vec<String>);
+pub(crate) type Warn = fn(&Subject<'_>, &mut Vec<String>);
 
 impl<'a> Subject<'a> {
     pub(super) fn new(new: &'a Value, old: Option<&'a Value>, raised: &'a dyn Fn() -> bool) -> Self {
@@ -30,44 +30,6 @@ impl<'a> Subject<'a> {
     fn is_new(&self) -> bool {
         self.old.is_none()
     }
-}
-
-/// The warnings for a built-in kind.
-pub(super) fn of(group: &str, plural: &str) -> Warn {
-    match (group, plural) {
-        ("", "pods") => pods::of_pod,
-        ("", "podtemplates") => |subject, out| of_template(subject, &["template"], false, out),
-        ("", "replicationcontrollers") | ("apps", "deployments" | "replicasets") => {
-            |subject, out| of_template(subject, &["spec", "template"], true, out)
-        }
-        ("apps", "daemonsets") => |subject, out| of_template(subject, &["spec", "template"], false, out),
-        ("apps", "statefulsets") => of_stateful_set,
-        ("batch", "jobs") => |subject, out| of_job(subject, &["spec"], out),
-        ("batch", "cronjobs") => of_cron_job,
-        ("", "services") => addresses::of_service,
-        ("", "endpoints") => addresses::of_endpoints,
-        ("discovery.k8s.io", "endpointslices") => addresses::of_slice,
-        ("networking.k8s.io", "networkpolicies") => addresses::of_policy,
-        ("networking.k8s.io", "ingresses") => of_ingress,
-        ("", "nodes") => of_node,
-        ("", "serviceaccounts") => of_service_account,
-        ("", "secrets") => of_secret,
-        ("", "persistentvolumes") => storage::of_volume,
-        ("", "persistentvolumeclaims") => storage::of_claim,
-        ("storage.k8s.io", "storageclasses") => storage::of_class,
-        ("storage.k8s.io", "csistoragecapacities") => storage::of_capacity,
-        ("storage.k8s.io", "csidrivers") => storage::of_driver,
-        ("node.k8s.io", "runtimeclasses") => of_runtime_class,
-        _ => |_, _| {},
-    }
-}
-
-/// What a deletion is warned of that does not say what becomes of the dependents
-/// (`pkg/registry/batch/job/storage/storage.go`).
-pub(super) fn of_silent_deletion(group: &str, plural: &str) -> Option<&'static str> {
-    ((group, plural) == ("batch", "jobs")).then_some(
-        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
-    )
 }
 
 /// Labels of nodes that have other names now (`pkg/api/node`).
@@ -122,7 +84,22 @@ fn of_template(subject: &Subject<'_>, path: &[&str], named: bool, out: &mut Vec<
     }
 }
 
-fn of_stateful_set(subject: &Subject<'_>, out: &mut Vec<String>) {
+/// The template of an object that is one.
+pub(crate) fn of_pod_template(subject: &Subject<'_>, out: &mut Vec<String>) {
+    of_template(subject, &["template"], false, out);
+}
+
+/// The template in a spec.
+pub(crate) fn of_spec_template(subject: &Subject<'_>, out: &mut Vec<String>) {
+    of_template(subject, &["spec", "template"], false, out);
+}
+
+/// The template in a spec, whose pods are named after the object.
+pub(crate) fn of_named_template(subject: &Subject<'_>, out: &mut Vec<String>) {
+    of_template(subject, &["spec", "template"], true, out);
+}
+
+pub(crate) fn of_stateful_set(subject: &Subject<'_>, out: &mut Vec<String>) {
     of_template(subject, &["spec", "template"], false, out);
     let spec = subject.new.get("spec");
     for claim in spec.get("volumeClaimTemplates").items() {
@@ -135,7 +112,11 @@ fn of_stateful_set(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-fn of_job(subject: &Subject<'_>, path: &[&str], out: &mut Vec<String>) {
+pub(crate) fn of_job(subject: &Subject<'_>, out: &mut Vec<String>) {
+    of_job_spec(subject, &["spec"], out);
+}
+
+fn of_job_spec(subject: &Subject<'_>, path: &[&str], out: &mut Vec<String>) {
     of_name(subject, "Pod names and hostnames", out);
     if !subject.is_new() && !(subject.raised)() {
         return;
@@ -151,14 +132,14 @@ fn of_job(subject: &Subject<'_>, path: &[&str], out: &mut Vec<String>) {
     pods::of_template(&spec.get("template"), out);
 }
 
-fn of_cron_job(subject: &Subject<'_>, out: &mut Vec<String>) {
-    of_job(subject, &["spec", "jobTemplate", "spec"], out);
+pub(crate) fn of_cron_job(subject: &Subject<'_>, out: &mut Vec<String>) {
+    of_job_spec(subject, &["spec", "jobTemplate", "spec"], out);
     if !subject.is_new() && subject.new.dig(&["spec", "schedule"]).text().contains("TZ") {
         out.push("cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details".to_owned());
     }
 }
 
-fn of_ingress(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_ingress(subject: &Subject<'_>, out: &mut Vec<String>) {
     const CLASS: &str = "kubernetes.io/ingress.class";
     let is_annotated = subject.new.dig(&["metadata", "annotations"]).get(CLASS).is_set();
     if subject.is_new() && is_annotated && !subject.new.dig(&["spec", "ingressClassName"]).is_set() {
@@ -166,7 +147,7 @@ fn of_ingress(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-fn of_node(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_node(subject: &Subject<'_>, out: &mut Vec<String>) {
     let spec = subject.new.get("spec");
     if spec.get("configSource").is_set() {
         out.push("spec.configSource: the feature is removed".to_owned());
@@ -179,7 +160,7 @@ fn of_node(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-fn of_service_account(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_service_account(subject: &Subject<'_>, out: &mut Vec<String>) {
     const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
     let has = |account: &At<'_>| account.dig(&["metadata", "annotations"]).get(ENFORCE).is_set();
     if has(&subject.new) && !subject.old.as_ref().is_some_and(has) {
@@ -188,7 +169,7 @@ fn of_service_account(subject: &Subject<'_>, out: &mut Vec<String>) {
 }
 
 /// A certificate and a key that are no PEM. (Whether they belong together is not looked at.)
-fn of_secret(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_secret(subject: &Subject<'_>, out: &mut Vec<String>) {
     use base64::Engine;
     if subject.new.get("type").text() != "kubernetes.io/tls" {
         return;
@@ -203,7 +184,7 @@ fn of_secret(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-fn of_runtime_class(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_runtime_class(subject: &Subject<'_>, out: &mut Vec<String>) {
     let selector = subject.new.dig(&["scheduling", "nodeSelector"]);
     for why in selector.entries().filter_map(|(key, _)| deprecated_label(key)) {
         out.push(format!("{}: {why}", selector.path));

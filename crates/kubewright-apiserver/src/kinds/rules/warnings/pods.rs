@@ -23,7 +23,7 @@ const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
 
 /// A pod; only a new one, as people hardly change pods by hand.
-pub(super) fn of_pod(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_pod(subject: &Subject<'_>, out: &mut Vec<String>) {
     if subject.is_new() {
         of_name(subject, "the Pod's hostname", out);
         of_spec(&subject.new, true, out);

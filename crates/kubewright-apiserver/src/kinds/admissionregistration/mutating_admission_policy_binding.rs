@@ -1,0 +1,15 @@
+//! The kind `MutatingAdmissionPolicyBinding` of `admissionregistration.k8s.io/v1`.
+
+use k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicyBinding;
+
+use crate::kinds::BuiltIn;
+use crate::kinds::rules;
+use crate::table;
+
+/// All that is known of it.
+pub static MUTATING_ADMISSION_POLICY_BINDING: BuiltIn = BuiltIn {
+    categories: &["api-extensions"],
+    columns: table::admission::BINDINGS,
+    rules: rules::admission::binding_rules(false),
+    ..BuiltIn::of::<MutatingAdmissionPolicyBinding>()
+};

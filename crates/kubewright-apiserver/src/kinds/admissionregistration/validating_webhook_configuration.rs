@@ -1,0 +1,15 @@
+//! The kind `ValidatingWebhookConfiguration` of `admissionregistration.k8s.io/v1`.
+
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+
+use crate::kinds::BuiltIn;
+use crate::kinds::rules;
+use crate::table;
+
+/// All that is known of it.
+pub static VALIDATING_WEBHOOK_CONFIGURATION: BuiltIn = BuiltIn {
+    categories: &["api-extensions"],
+    columns: table::admission::WEBHOOKS,
+    rules: rules::admission::validating_webhooks(),
+    ..BuiltIn::of::<ValidatingWebhookConfiguration>()
+};

@@ -1,0 +1,15 @@
+//! The kind `CustomResourceDefinition` of `apiextensions.k8s.io/v1`.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Subresource};
+
+/// All that is known of it.
+pub static CUSTOM_RESOURCE_DEFINITION: BuiltIn = BuiltIn {
+    short_names: &["crd", "crds"],
+    categories: &["api-extensions"],
+    subresources: &[Subresource::Status],
+    rules: rules::definitions::rules(),
+    ..BuiltIn::of::<CustomResourceDefinition>()
+};

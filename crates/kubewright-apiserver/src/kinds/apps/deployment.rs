@@ -1,0 +1,17 @@
+//! The kind `Deployment` of `apps/v1`.
+
+use k8s_openapi::api::apps::v1::Deployment;
+
+use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static DEPLOYMENT: BuiltIn = BuiltIn {
+    short_names: &["deploy"],
+    categories: &["all"],
+    subresources: &[Subresource::Scale, Subresource::Status],
+    columns: table::workloads::DEPLOYMENTS,
+    rules: Rules { warn: warnings::of_named_template, ..rules::apps::deployments() },
+    ..BuiltIn::of::<Deployment>()
+};

@@ -1,0 +1,10 @@
+//! The kind `TokenReview` of `authentication.k8s.io/v1`.
+
+use k8s_openapi::api::authentication::v1::TokenReview;
+
+use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Verbs};
+
+/// All that is known of it.
+pub static TOKEN_REVIEW: BuiltIn =
+    BuiltIn { verbs: Verbs::CreateOnly, rules: rules::reviews::tokens(), ..BuiltIn::of::<TokenReview>() };

@@ -1,0 +1,13 @@
+//! The kind `SelfSubjectAccessReview` of `authorization.k8s.io/v1`.
+
+use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
+
+use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Verbs};
+
+/// All that is known of it.
+pub static SELF_SUBJECT_ACCESS_REVIEW: BuiltIn = BuiltIn {
+    verbs: Verbs::CreateOnly,
+    rules: rules::reviews::access(false, false),
+    ..BuiltIn::of::<SelfSubjectAccessReview>()
+};

@@ -1,0 +1,20 @@
+//! The kind `Job` of `batch/v1`.
+
+use k8s_openapi::api::batch::v1::Job;
+
+use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static JOB: BuiltIn = BuiltIn {
+    categories: &["all"],
+    subresources: &[Subresource::Status],
+    columns: table::batch::JOBS,
+    rules: Rules { warn: warnings::of_job, silent_deletion: Some(SILENT_DELETION), ..rules::batch::jobs() },
+    ..BuiltIn::of::<Job>()
+};
+
+/// What a deletion is warned of that does not say what becomes of the dependents
+/// (`pkg/registry/batch/job/storage/storage.go`).
+const SILENT_DELETION: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";

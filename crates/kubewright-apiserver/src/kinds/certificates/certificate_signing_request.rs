@@ -1,0 +1,16 @@
+//! The kind `CertificateSigningRequest` of `certificates.k8s.io/v1`.
+
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+
+use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static CERTIFICATE_SIGNING_REQUEST: BuiltIn = BuiltIn {
+    short_names: &["csr"],
+    subresources: &[Subresource::Approval, Subresource::Status],
+    columns: table::cluster::SIGNING_REQUESTS,
+    rules: rules::certificates::signing_requests(),
+    ..BuiltIn::of::<CertificateSigningRequest>()
+};

@@ -1,0 +1,14 @@
+//! The kind `Lease` of `coordination.k8s.io/v1`.
+
+use k8s_openapi::api::coordination::v1::Lease;
+
+use crate::kinds::BuiltIn;
+use crate::kinds::rules;
+use crate::table;
+
+/// All that is known of it.
+pub static LEASE: BuiltIn = BuiltIn {
+    columns: table::cluster::LEASES,
+    rules: rules::coordination::leases(),
+    ..BuiltIn::of::<Lease>()
+};

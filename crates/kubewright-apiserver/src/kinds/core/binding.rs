@@ -1,0 +1,8 @@
+//! The kind `Binding` of `v1`.
+
+use k8s_openapi::api::core::v1::Binding;
+
+use crate::kinds::{BuiltIn, Verbs};
+
+/// All that is known of it.
+pub static BINDING: BuiltIn = BuiltIn { verbs: Verbs::CreateOnly, ..BuiltIn::of::<Binding>() };

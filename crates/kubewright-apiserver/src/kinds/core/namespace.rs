@@ -1,0 +1,17 @@
+//! The kind `Namespace` of `v1`.
+
+use k8s_openapi::api::core::v1::Namespace;
+
+use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Subresource, Verbs};
+use crate::table;
+
+/// All that is known of it.
+pub static NAMESPACE: BuiltIn = BuiltIn {
+    short_names: &["ns"],
+    verbs: Verbs::WithoutDeleteCollection,
+    subresources: &[Subresource::Finalize, Subresource::Status],
+    columns: table::cluster::NAMESPACES,
+    rules: rules::namespaces::rules(),
+    ..BuiltIn::of::<Namespace>()
+};

@@ -1,0 +1,16 @@
+//! The kind `Node` of `v1`.
+
+use k8s_openapi::api::core::v1::Node;
+
+use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{BuiltIn, Proxied, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static NODE: BuiltIn = BuiltIn {
+    short_names: &["no"],
+    subresources: &[Subresource::Proxy(Proxied::Node), Subresource::Status],
+    columns: table::cluster::NODES,
+    rules: Rules { warn: warnings::of_node, ..rules::nodes::rules() },
+    ..BuiltIn::of::<Node>()
+};

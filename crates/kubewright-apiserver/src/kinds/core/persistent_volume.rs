@@ -1,0 +1,16 @@
+//! The kind `PersistentVolume` of `v1`.
+
+use k8s_openapi::api::core::v1::PersistentVolume;
+
+use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static PERSISTENT_VOLUME: BuiltIn = BuiltIn {
+    short_names: &["pv"],
+    subresources: &[Subresource::Status],
+    columns: table::storage::VOLUMES,
+    rules: Rules { warn: warnings::storage::of_volume, ..rules::storage::volumes() },
+    ..BuiltIn::of::<PersistentVolume>()
+};

@@ -1,0 +1,16 @@
+//! The kind `PersistentVolumeClaim` of `v1`.
+
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+
+use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static PERSISTENT_VOLUME_CLAIM: BuiltIn = BuiltIn {
+    short_names: &["pvc"],
+    subresources: &[Subresource::Status],
+    columns: table::storage::CLAIMS,
+    rules: Rules { warn: warnings::storage::of_claim, ..rules::storage::claims::rules() },
+    ..BuiltIn::of::<PersistentVolumeClaim>()
+};

@@ -1,0 +1,28 @@
+//! The kind `Pod` of `v1`.
+
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{BuiltIn, Proxied, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static POD: BuiltIn = BuiltIn {
+    short_names: &["po"],
+    categories: &["all"],
+    subresources: &[
+        Subresource::Attach,
+        Subresource::Binding,
+        Subresource::EphemeralContainers,
+        Subresource::Eviction,
+        Subresource::Exec,
+        Subresource::Log,
+        Subresource::PortForward,
+        Subresource::Proxy(Proxied::Pod),
+        Subresource::Resize,
+        Subresource::Status,
+    ],
+    columns: table::pods::PODS,
+    rules: Rules { warn: warnings::pods::of_pod, ..rules::pods::rules() },
+    ..BuiltIn::of::<Pod>()
+};

@@ -1,0 +1,14 @@
+//! The kind `PodTemplate` of `v1`.
+
+use k8s_openapi::api::core::v1::PodTemplate;
+
+use crate::kinds::BuiltIn;
+use crate::kinds::rules::{self, Rules, warnings};
+use crate::table;
+
+/// All that is known of it.
+pub static POD_TEMPLATE: BuiltIn = BuiltIn {
+    columns: table::workloads::POD_TEMPLATES,
+    rules: Rules { warn: warnings::of_pod_template, ..rules::pods::template_rules() },
+    ..BuiltIn::of::<PodTemplate>()
+};

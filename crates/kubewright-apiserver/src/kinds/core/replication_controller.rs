@@ -1,0 +1,17 @@
+//! The kind `ReplicationController` of `v1`.
+
+use k8s_openapi::api::core::v1::ReplicationController;
+
+use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static REPLICATION_CONTROLLER: BuiltIn = BuiltIn {
+    short_names: &["rc"],
+    categories: &["all"],
+    subresources: &[Subresource::Scale, Subresource::Status],
+    columns: table::workloads::REPLICATION_CONTROLLERS,
+    rules: Rules { warn: warnings::of_named_template, ..rules::apps::replication_controllers() },
+    ..BuiltIn::of::<ReplicationController>()
+};

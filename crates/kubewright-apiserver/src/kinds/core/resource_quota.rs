@@ -1,0 +1,16 @@
+//! The kind `ResourceQuota` of `v1`.
+
+use k8s_openapi::api::core::v1::ResourceQuota;
+
+use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static RESOURCE_QUOTA: BuiltIn = BuiltIn {
+    short_names: &["quota"],
+    subresources: &[Subresource::Status],
+    columns: table::config::RESOURCE_QUOTAS,
+    rules: rules::limits::quotas(),
+    ..BuiltIn::of::<ResourceQuota>()
+};

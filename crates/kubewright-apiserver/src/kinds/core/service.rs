@@ -1,0 +1,17 @@
+//! The kind `Service` of `v1`.
+
+use k8s_openapi::api::core::v1::Service;
+
+use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{BuiltIn, Proxied, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static SERVICE: BuiltIn = BuiltIn {
+    short_names: &["svc"],
+    categories: &["all"],
+    subresources: &[Subresource::Proxy(Proxied::Service), Subresource::Status],
+    columns: table::network::SERVICES,
+    rules: Rules { warn: warnings::addresses::of_service, ..rules::services::rules() },
+    ..BuiltIn::of::<Service>()
+};

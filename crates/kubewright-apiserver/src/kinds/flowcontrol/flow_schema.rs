@@ -1,0 +1,15 @@
+//! The kind `FlowSchema` of `flowcontrol.apiserver.k8s.io/v1`.
+
+use k8s_openapi::api::flowcontrol::v1::FlowSchema;
+
+use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static FLOW_SCHEMA: BuiltIn = BuiltIn {
+    subresources: &[Subresource::Status],
+    columns: table::flow::SCHEMAS,
+    rules: rules::flow::flow_schemas(),
+    ..BuiltIn::of::<FlowSchema>()
+};

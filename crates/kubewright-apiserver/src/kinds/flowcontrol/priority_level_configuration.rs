@@ -1,0 +1,15 @@
+//! The kind `PriorityLevelConfiguration` of `flowcontrol.apiserver.k8s.io/v1`.
+
+use k8s_openapi::api::flowcontrol::v1::PriorityLevelConfiguration;
+
+use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static PRIORITY_LEVEL_CONFIGURATION: BuiltIn = BuiltIn {
+    subresources: &[Subresource::Status],
+    columns: table::flow::LEVELS,
+    rules: rules::flow::priority_levels(),
+    ..BuiltIn::of::<PriorityLevelConfiguration>()
+};

@@ -1,0 +1,16 @@
+//! The kind `Ingress` of `networking.k8s.io/v1`.
+
+use k8s_openapi::api::networking::v1::Ingress;
+
+use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static INGRESS: BuiltIn = BuiltIn {
+    short_names: &["ing"],
+    subresources: &[Subresource::Status],
+    columns: table::network::INGRESSES,
+    rules: Rules { warn: warnings::of_ingress, ..rules::networking::ingresses() },
+    ..BuiltIn::of::<Ingress>()
+};

@@ -1,0 +1,15 @@
+//! The kind `ServiceCIDR` of `networking.k8s.io/v1`.
+
+use k8s_openapi::api::networking::v1::ServiceCIDR;
+
+use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static SERVICE_CIDR: BuiltIn = BuiltIn {
+    subresources: &[Subresource::Status],
+    columns: table::network::SERVICE_CIDRS,
+    rules: rules::networking::service_cidrs(),
+    ..BuiltIn::of::<ServiceCIDR>()
+};

@@ -1,0 +1,16 @@
+//! The kind `PodDisruptionBudget` of `policy/v1`.
+
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+
+use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static POD_DISRUPTION_BUDGET: BuiltIn = BuiltIn {
+    short_names: &["pdb"],
+    subresources: &[Subresource::Status],
+    columns: table::scaling::DISRUPTION_BUDGETS,
+    rules: rules::policy::budgets(),
+    ..BuiltIn::of::<PodDisruptionBudget>()
+};

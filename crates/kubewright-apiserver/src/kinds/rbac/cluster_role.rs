@@ -1,0 +1,10 @@
+//! The kind `ClusterRole` of `rbac.authorization.k8s.io/v1`.
+
+use k8s_openapi::api::rbac::v1::ClusterRole;
+
+use crate::kinds::BuiltIn;
+use crate::kinds::rules;
+
+/// All that is known of it.
+pub static CLUSTER_ROLE: BuiltIn =
+    BuiltIn { rules: rules::rbac::cluster_roles(), ..BuiltIn::of::<ClusterRole>() };

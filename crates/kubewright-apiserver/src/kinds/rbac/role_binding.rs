@@ -1,0 +1,14 @@
+//! The kind `RoleBinding` of `rbac.authorization.k8s.io/v1`.
+
+use k8s_openapi::api::rbac::v1::RoleBinding;
+
+use crate::kinds::BuiltIn;
+use crate::kinds::rules;
+use crate::table;
+
+/// All that is known of it.
+pub static ROLE_BINDING: BuiltIn = BuiltIn {
+    columns: table::rbac::BINDINGS,
+    rules: rules::rbac::role_bindings(),
+    ..BuiltIn::of::<RoleBinding>()
+};

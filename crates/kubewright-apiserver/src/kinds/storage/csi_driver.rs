@@ -1,0 +1,14 @@
+//! The kind `CSIDriver` of `storage.k8s.io/v1`.
+
+use k8s_openapi::api::storage::v1::CSIDriver;
+
+use crate::kinds::BuiltIn;
+use crate::kinds::rules::{self, Rules, warnings};
+use crate::table;
+
+/// All that is known of it.
+pub static CSI_DRIVER: BuiltIn = BuiltIn {
+    columns: table::storage::DRIVERS,
+    rules: Rules { warn: warnings::storage::of_driver, ..rules::storage::drivers() },
+    ..BuiltIn::of::<CSIDriver>()
+};

@@ -1,0 +1,14 @@
+//! The kind `CSINode` of `storage.k8s.io/v1`.
+
+use k8s_openapi::api::storage::v1::CSINode;
+
+use crate::kinds::BuiltIn;
+use crate::kinds::rules;
+use crate::table;
+
+/// All that is known of it.
+pub static CSI_NODE: BuiltIn = BuiltIn {
+    columns: table::storage::CSI_NODES,
+    rules: rules::storage::nodes(),
+    ..BuiltIn::of::<CSINode>()
+};

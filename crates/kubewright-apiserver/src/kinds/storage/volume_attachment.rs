@@ -1,0 +1,15 @@
+//! The kind `VolumeAttachment` of `storage.k8s.io/v1`.
+
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+
+use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Subresource};
+use crate::table;
+
+/// All that is known of it.
+pub static VOLUME_ATTACHMENT: BuiltIn = BuiltIn {
+    subresources: &[Subresource::Status],
+    columns: table::storage::ATTACHMENTS,
+    rules: rules::storage::attachments(),
+    ..BuiltIn::of::<VolumeAttachment>()
+};

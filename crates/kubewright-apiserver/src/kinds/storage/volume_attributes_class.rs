@@ -1,0 +1,15 @@
+//! The kind `VolumeAttributesClass` of `storage.k8s.io/v1`.
+
+use k8s_openapi::api::storage::v1::VolumeAttributesClass;
+
+use crate::kinds::BuiltIn;
+use crate::kinds::rules;
+use crate::table;
+
+/// All that is known of it.
+pub static VOLUME_ATTRIBUTES_CLASS: BuiltIn = BuiltIn {
+    short_names: &["vac"],
+    columns: table::storage::ATTRIBUTES_CLASSES,
+    rules: rules::storage::attributes_classes(),
+    ..BuiltIn::of::<VolumeAttributesClass>()
+};
