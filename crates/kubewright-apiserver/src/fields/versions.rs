@@ -14,6 +14,10 @@ pub trait Version: TypeNames + Sync {
     fn is_custom(&self) -> bool;
     /// An object that nobody has written anything to.
     fn blank(&self) -> &Value;
+    /// Turns an object of this version into a stored one, where both are of built-in kinds.
+    fn to_storage(&self, object: &mut Value);
+    /// Turns a stored object into one of this version, where both are of built-in kinds.
+    fn from_storage(&self, object: &mut Value);
     /// The fields that a write to the object (the empty subresource) or to a subresource leaves alone: it can neither own
     /// them nor take them from others.
     fn left_alone(&self, subresource: &str) -> Option<&Set>;

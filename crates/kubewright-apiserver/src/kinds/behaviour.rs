@@ -2,10 +2,9 @@
 //! (`pkg/registry/*/*/{strategy,storage}.go`).
 
 /// The part that a kind plays in the engine itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// None: it is stored.
-    #[default]
     Ordinary,
     /// Other objects live in it.
     Namespace,
@@ -24,7 +23,7 @@ pub enum Role {
 }
 
 /// How the engine treats a kind's objects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behaviour {
     /// See [`Role`].
     pub role: Role,
@@ -43,84 +42,18 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// Of a custom resource.
-    #[must_use]
-    pub fn custom() -> Self {
-        Self { conditional_update: true, ..Self::default() }
-    }
+    /// Of most built-in kinds.
+    pub const BUILT_IN: Self = Self {
+        role: Role::Ordinary,
+        born_with_status: false,
+        create_on_update: false,
+        conditional_update: false,
+        metadata_of_status_writes: &["annotations", "finalizers", "labels", "ownerReferences"],
+        orphans_by_default: false,
+        deletion_answers_object: false,
+    };
 
-    /// Of a built-in kind.
-    #[must_use]
-    pub fn built_in(group: &str, plural: &str) -> Self {
-        Self {
-            role: match (group, plural) {
-                ("", "namespaces") => Role::Namespace,
-                ("", "services") => Role::Service,
-                ("", "pods") => Role::Pod,
-                ("apiextensions.k8s.io", "customresourcedefinitions") => Role::Definition,
-                ("admissionregistration.k8s.io", "validatingadmissionpolicies") => Role::ValidatingPolicy,
-                ("flowcontrol.apiserver.k8s.io", "flowschemas") => Role::FlowSchema,
-                ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => Role::PriorityLevel,
-                _ => Role::Ordinary,
-            },
-            born_with_status: (group, plural) == ("", "nodes"),
-            create_on_update: matches!(
-                (group, plural),
-                ("", "endpoints" | "events" | "limitranges" | "services")
-                    | ("events.k8s.io", "events")
-                    | ("coordination.k8s.io", "leases")
-                    | ("node.k8s.io", "runtimeclasses")
-                    | ("rbac.authorization.k8s.io", _)
-            ),
-            conditional_update: matches!(
-                (group, plural),
-                (
-                    "coordination.k8s.io"
-                        | "admissionregistration.k8s.io"
-                        | "apiextensions.k8s.io"
-                        | "node.k8s.io",
-                    _
-                ) | ("policy", "poddisruptionbudgets")
-                    | (
-                        "storage.k8s.io",
-                        "csidrivers" | "csinodes" | "csistoragecapacities" | "volumeattachments"
-                    )
-            ),
-            metadata_of_status_writes: match (group, plural) {
-                (
-                    "apiextensions.k8s.io"
-                    | "admissionregistration.k8s.io"
-                    | "flowcontrol.apiserver.k8s.io"
-                    | "resource.k8s.io",
-                    _,
-                )
-                | ("storage.k8s.io", "volumeattachments") => &[],
-                ("apps", "deployments") => &["annotations", "finalizers", "ownerReferences"],
-                ("", "pods") => &["annotations", "finalizers", "labels"],
-                _ => &["annotations", "finalizers", "labels", "ownerReferences"],
-            },
-            orphans_by_default: matches!((group, plural), ("", "replicationcontrollers") | ("batch", "jobs")),
-            deletion_answers_object: matches!(
-                (group, plural),
-                (
-                    "",
-                    "namespaces"
-                        | "persistentvolumeclaims"
-                        | "persistentvolumes"
-                        | "pods"
-                        | "podtemplates"
-                        | "resourcequotas"
-                        | "serviceaccounts"
-                        | "services"
-                ) | (
-                    "storage.k8s.io",
-                    "csidrivers"
-                        | "csinodes"
-                        | "storageclasses"
-                        | "volumeattachments"
-                        | "volumeattributesclasses"
-                )
-            ),
-        }
-    }
+    /// Of a custom resource.
+    pub const CUSTOM: Self =
+        Self { conditional_update: true, metadata_of_status_writes: &[], ..Self::BUILT_IN };
 }

@@ -5,7 +5,9 @@
 
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource, SubResourceScope};
 use schemars::JsonSchema;
+use serde_json::Value;
 
+use super::behaviour::Behaviour;
 use super::kind::{Scope, Subresource, Verbs};
 use super::rules::Rules;
 use super::{
@@ -60,15 +62,50 @@ pub struct BuiltIn {
     pub verbs: Verbs,
     /// What is served below an object.
     pub subresources: &'static [Subresource],
+    /// What its clients are warned of, where it is deprecated (`k8s.io/apiserver/pkg/endpoints/deprecation`).
+    pub deprecation: Option<&'static str>,
     /// The columns of its table, and what stands in them.
     pub(crate) columns: Printer,
     /// Its own functions: defaults, preparation, validation, warnings.
     pub rules: Rules,
+    /// How the engine treats its objects.
+    pub behaviour: Behaviour,
+    /// How its objects are stored, where that is as another kind.
+    pub stored_as: Option<StoredAs>,
+    /// Where kube-apiserver would keep its objects (`pkg/kubeapiserver/default_storage_factory_builder.go`), where that is
+    /// not under its plural.
+    pub storage_prefix: Option<&'static str>,
     /// Makes its schema.
     pub schema: fn() -> Schema,
 }
 
+/// What the objects of a kind are stored as: those of another one, with which it shares a collection.
+pub struct StoredAs {
+    /// The kind that is stored.
+    pub kind: &'static BuiltIn,
+    /// Turns an object into a stored one.
+    pub to_storage: fn(&mut Value),
+    /// Turns a stored object into one of the kind.
+    pub from_storage: fn(&mut Value),
+}
+
 impl BuiltIn {
+    /// `group/version`, or the version alone for core.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// The kind that its objects are stored as: mostly itself.
+    #[must_use]
+    pub fn stored(&self) -> &Self {
+        self.stored_as.as_ref().map_or(self, |other| other.kind)
+    }
+
     /// What most kinds are, with the names and the schema that k8s-openapi has of this one.
     #[must_use]
     pub const fn of<T>() -> Self
@@ -86,8 +123,12 @@ impl BuiltIn {
             categories: &[],
             verbs: Verbs::All,
             subresources: &[],
+            deprecation: None,
             columns: Printer::NAME_AND_CREATION,
             rules: Rules::none(),
+            behaviour: Behaviour::BUILT_IN,
+            stored_as: None,
+            storage_prefix: None,
             schema: Schema::built_in::<T>,
         }
     }

@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use kubewright_store::{Name, Revision};
+use serde_json::Value;
 
 use super::behaviour::Behaviour;
-use super::built_in::BuiltIn;
+use super::built_in::{BuiltIn, StoredAs};
 use super::ownership::Ownership;
-use super::rules::{Rules, convert};
+use super::rules::Rules;
 use crate::error::TypeNames;
 use crate::schema::Schema;
 use crate::schema::definition::Versions;
@@ -51,6 +52,8 @@ pub struct Kind {
     pub ownership: Ownership,
     /// What only custom resources have.
     pub custom: Option<Custom>,
+    /// What only built-in kinds have.
+    built_in: Option<&'static BuiltIn>,
     schema: LazySchema,
     selectable: OnceLock<Arc<Selectable>>,
 }
@@ -216,15 +219,12 @@ pub struct ScalePaths {
 }
 
 impl Kind {
-    /// What clients of a deprecated version are warned of (`k8s.io/apiserver/pkg/endpoints/deprecation`).
+    /// What clients of a deprecated version are warned of.
     #[must_use]
     pub fn deprecation(&self) -> Option<&str> {
-        match (&self.custom, self.group.as_str(), self.plural.as_str()) {
-            (Some(custom), ..) => custom.deprecation.as_deref(),
-            (None, "", "endpoints") => {
-                Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
-            }
-            _ => None,
+        match &self.custom {
+            Some(custom) => custom.deprecation.as_deref(),
+            None => self.built_in?.deprecation,
         }
     }
 
@@ -232,7 +232,7 @@ impl Kind {
     #[must_use]
     pub fn built_in(of: &'static BuiltIn) -> Self {
         let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
-        let owner = if of.plural == "events" { "" } else { of.group };
+        let stored = of.stored();
         Self {
             group: of.group.to_owned(),
             version: of.version.to_owned(),
@@ -245,12 +245,13 @@ impl Kind {
             scope: of.scope,
             verbs: of.verbs,
             subresources: of.subresources.to_vec(),
-            collection: Name::from(format!("{owner}/{}", of.plural)),
+            collection: Name::from(format!("{}/{}", stored.group, stored.plural)),
             columns: Columns::built_in(of.columns),
             rules: of.rules,
-            behaviour: Behaviour::built_in(of.group, of.plural),
+            behaviour: of.behaviour,
             ownership: Ownership::built_in(of.group, of.kind, of.subresources.contains(&Subresource::Status)),
             custom: None,
+            built_in: Some(of),
             schema: LazySchema { made: OnceLock::new(), make: of.schema },
             selectable: OnceLock::new(),
         }
@@ -278,9 +279,10 @@ impl Kind {
             subresources: parts.subresources,
             columns: parts.columns,
             rules: Rules::custom(),
-            behaviour: Behaviour::custom(),
+            behaviour: Behaviour::CUSTOM,
             ownership: Ownership::custom(has_status),
             custom: Some(parts.custom),
+            built_in: None,
             schema: LazySchema {
                 made: schema,
                 make: || unreachable!("a custom kind is made with its schema"),
@@ -322,16 +324,46 @@ impl Kind {
     /// Whether objects are stored as this version has them.
     #[must_use]
     pub fn is_storage(&self) -> bool {
-        self.api_version() == self.storage_api_version()
+        match &self.custom {
+            Some(custom) => self.version == custom.versions.storage(),
+            None => self.stored_as().is_none(),
+        }
     }
 
     /// The `apiVersion` that its objects are stored with.
     #[must_use]
     pub fn storage_api_version(&self) -> String {
-        match &self.custom {
-            Some(custom) => format!("{}/{}", self.group, custom.versions.storage()),
-            None => convert::storage_api_version(&self.group, &self.plural)
-                .map_or_else(|| self.api_version(), str::to_owned),
+        match (&self.custom, self.built_in) {
+            (Some(custom), _) => format!("{}/{}", self.group, custom.versions.storage()),
+            (None, Some(built_in)) => built_in.stored().api_version(),
+            (None, None) => self.api_version(),
+        }
+    }
+
+    /// Turns an object of this built-in kind into the stored one. Others are left as they are.
+    pub fn to_storage(&self, object: &mut Value) {
+        if let Some(stored_as) = self.stored_as() {
+            (stored_as.to_storage)(object);
+        }
+    }
+
+    /// Turns a stored object into one of this built-in kind. Others are left as they are.
+    pub fn from_storage(&self, object: &mut Value) {
+        if let Some(stored_as) = self.stored_as() {
+            (stored_as.from_storage)(object);
+        }
+    }
+
+    fn stored_as(&self) -> Option<&'static StoredAs> {
+        self.built_in?.stored_as.as_ref()
+    }
+
+    /// Where kube-apiserver would keep its objects.
+    #[must_use]
+    pub fn storage_prefix(&self) -> String {
+        match self.built_in {
+            Some(built_in) => built_in.storage_prefix.unwrap_or(built_in.plural).to_owned(),
+            None => format!("{}/{}", self.group, self.plural),
         }
     }
 
@@ -339,10 +371,7 @@ impl Kind {
     /// `events.k8s.io` is one of the core group). Messages of validation name it.
     #[must_use]
     pub fn own_group(&self) -> &str {
-        match convert::storage_api_version(&self.group, &self.plural) {
-            Some(version) if self.custom.is_none() => version.split_once('/').map_or("", |(group, _)| group),
-            _ => &self.group,
-        }
+        self.built_in.map_or(self.group.as_str(), |built_in| built_in.stored().group)
     }
 
     /// Whether its objects live in namespaces.

@@ -34,7 +34,7 @@ mod versions;
 use std::sync::{Arc, LazyLock};
 
 pub use behaviour::{Behaviour, Role};
-pub use built_in::{BuiltIn, KnownScope};
+pub use built_in::{BuiltIn, KnownScope, StoredAs};
 pub use kind::{Custom, CustomParts, Kind, Proxied, ScalePaths, Scope, Subresource, Verbs};
 pub use operation::Operation;
 pub use ownership::Ownership;

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::rules::convert;
 use super::{Kind, Kinds};
 use crate::fields::{Set, Version, Versions};
 use crate::schema::Node;
@@ -36,8 +35,8 @@ impl Versions for ServedVersions<'_> {
             return object;
         }
         if !to.is_custom() {
-            convert::to_storage(from.group(), from.version(), from.plural(), &mut object);
-            convert::from_storage(to.group(), to.version(), to.plural(), &mut object);
+            from.to_storage(&mut object);
+            to.from_storage(&mut object);
         }
         if let Value::Object(map) = &mut object {
             map.insert("kind".into(), to.kind().into());
@@ -48,6 +47,14 @@ impl Versions for ServedVersions<'_> {
 }
 
 impl Version for Kind {
+    fn to_storage(&self, object: &mut Value) {
+        self.to_storage(object);
+    }
+
+    fn from_storage(&self, object: &mut Value) {
+        self.from_storage(object);
+    }
+
     fn root(&self) -> &Node {
         self.schema().root()
     }

@@ -15,7 +15,7 @@ use super::summary::Summary;
 use crate::cost;
 use crate::error::ApiError;
 use crate::http::rope::Rope;
-use crate::kinds::{Custom, Kind, rules::convert};
+use crate::kinds::{Custom, Kind};
 use crate::schema::definition::{Reading, Versions};
 
 /// The value of an entry in the version of `kind`: of a view of it where `is_to_be_converted` holds of it.
@@ -29,7 +29,7 @@ pub fn value(kind: &Kind, entry: &Entry<Summary>) -> Value {
     if let Some(custom) = &kind.custom {
         custom.versions.read(&kind.version, is_as_read(custom, entry), &mut value);
     } else if !kind.is_storage() {
-        convert::from_storage(&kind.group, &kind.version, &kind.plural, &mut value);
+        kind.from_storage(&mut value);
         set_type(kind, &mut value);
     }
     value
@@ -57,7 +57,7 @@ pub fn draft(kind: &Kind, mut object: Value) -> Draft<Summary> {
     if let Some(custom) = &kind.custom {
         custom.versions.store(&mut object);
     } else if !kind.is_storage() {
-        convert::to_storage(&kind.group, &kind.version, &kind.plural, &mut object);
+        kind.to_storage(&mut object);
     }
     let tag = Arc::new(Summary::of(kind, &object));
     super::object::set_meta(&mut object, "resourceVersion", Some(String::new().into()));

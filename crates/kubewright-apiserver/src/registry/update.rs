@@ -437,7 +437,7 @@ pub(super) fn modified(call: Call<'_>) -> ApiError {
 
 /// 409: a precondition does not hold, in the words of the storage layer (`k8s.io/apiserver/pkg/storage/errors.go`).
 pub(super) fn precondition_failed(call: Call<'_>, what: &str, given: &str, current: &str) -> ApiError {
-    let path = format!("/registry/{}/{}", storage_prefix(call.kind), call.key());
+    let path = format!("/registry/{}/{}", call.kind.storage_prefix(), call.key());
     ApiError::conflict(
         call.kind,
         call.name,
@@ -445,20 +445,6 @@ pub(super) fn precondition_failed(call: Call<'_>, what: &str, given: &str, curre
             "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {what} in precondition: {given}, {what} in object meta: {current}"
         ),
     )
-}
-
-/// Where kube-apiserver would keep objects of a kind (`pkg/kubeapiserver/default_storage_factory_builder.go`).
-fn storage_prefix(kind: &Kind) -> String {
-    match (kind.group.as_str(), kind.plural.as_str()) {
-        ("", "services") => "services/specs".to_owned(),
-        ("", "endpoints") => "services/endpoints".to_owned(),
-        ("", "nodes") => "minions".to_owned(),
-        ("", "replicationcontrollers") => "controllers".to_owned(),
-        ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
-        (group @ "apiextensions.k8s.io", plural) => format!("{group}/{plural}"),
-        (group, plural) if kind.custom.is_some() => format!("{group}/{plural}"),
-        (_, plural) => plural.to_owned(),
-    }
 }
 
 /// What only the server sets in metadata. A uid that the client gives stays, to be compared.

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::super::{Operation, Review};
 use crate::error::ApiError;
-use crate::kinds::rules::convert;
 use crate::kinds::{Kind, Role, Subresource};
 use crate::registry::{Registry, encode, object};
 use crate::selector::LabelSelector;
@@ -176,8 +175,8 @@ pub(super) fn has_labels(selector: &LabelSelector, object: &Value) -> bool {
 /// An object of one version as one of another version of the same resource.
 pub(in crate::admission) fn converted(mut object: Value, from: &Kind, to: &Kind) -> Value {
     if from.custom.is_none() {
-        convert::to_storage(&from.group, &from.version, &from.plural, &mut object);
-        convert::from_storage(&to.group, &to.version, &to.plural, &mut object);
+        from.to_storage(&mut object);
+        to.from_storage(&mut object);
     }
     encode::set_type(to, &mut object);
     object

@@ -3,7 +3,7 @@
 use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
 
 use crate::kinds::rules;
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Role, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -12,5 +12,11 @@ pub static VALIDATING_ADMISSION_POLICY: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::admission::VALIDATING_POLICIES,
     rules: rules::admission::policies(),
+    behaviour: Behaviour {
+        role: Role::ValidatingPolicy,
+        conditional_update: true,
+        metadata_of_status_writes: &[],
+        ..Behaviour::BUILT_IN
+    },
     ..BuiltIn::of::<ValidatingAdmissionPolicy>()
 };

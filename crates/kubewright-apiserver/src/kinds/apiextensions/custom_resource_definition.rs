@@ -3,7 +3,7 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use crate::kinds::rules;
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Role, Subresource};
 
 /// All that is known of it.
 pub static CUSTOM_RESOURCE_DEFINITION: BuiltIn = BuiltIn {
@@ -11,5 +11,12 @@ pub static CUSTOM_RESOURCE_DEFINITION: BuiltIn = BuiltIn {
     categories: &["api-extensions"],
     subresources: &[Subresource::Status],
     rules: rules::definitions::rules(),
+    behaviour: Behaviour {
+        role: Role::Definition,
+        conditional_update: true,
+        metadata_of_status_writes: &[],
+        ..Behaviour::BUILT_IN
+    },
+    storage_prefix: Some("apiextensions.k8s.io/customresourcedefinitions"),
     ..BuiltIn::of::<CustomResourceDefinition>()
 };

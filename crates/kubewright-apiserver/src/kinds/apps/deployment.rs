@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1::Deployment;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +13,9 @@ pub static DEPLOYMENT: BuiltIn = BuiltIn {
     subresources: &[Subresource::Scale, Subresource::Status],
     columns: table::workloads::DEPLOYMENTS,
     rules: Rules { warn: warnings::of_named_template, ..rules::apps::deployments() },
+    behaviour: Behaviour {
+        metadata_of_status_writes: &["annotations", "finalizers", "ownerReferences"],
+        ..Behaviour::BUILT_IN
+    },
     ..BuiltIn::of::<Deployment>()
 };

@@ -2,8 +2,10 @@
 
 use k8s_openapi::api::autoscaling::v1::HorizontalPodAutoscaler;
 
+use super::horizontal_pod_autoscaler::HORIZONTAL_POD_AUTOSCALER;
 use crate::kinds::rules;
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::rules::convert::autoscalers;
+use crate::kinds::{BuiltIn, StoredAs, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +15,10 @@ pub static HORIZONTAL_POD_AUTOSCALER_V1: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::scaling::AUTOSCALERS,
     rules: rules::autoscaling::rules_v1(),
+    stored_as: Some(StoredAs {
+        kind: &HORIZONTAL_POD_AUTOSCALER,
+        to_storage: autoscalers::to_v2,
+        from_storage: autoscalers::from_v2,
+    }),
     ..BuiltIn::of::<HorizontalPodAutoscaler>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::batch::v1::Job;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -12,6 +12,7 @@ pub static JOB: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::batch::JOBS,
     rules: Rules { warn: warnings::of_job, silent_deletion: Some(SILENT_DELETION), ..rules::batch::jobs() },
+    behaviour: Behaviour { orphans_by_default: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<Job>()
 };
 

@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::core::v1::Event;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules;
+use crate::kinds::{Behaviour, BuiltIn};
 use crate::table;
 
 /// All that is known of it.
@@ -11,5 +11,6 @@ pub static EVENT: BuiltIn = BuiltIn {
     short_names: &["ev"],
     columns: table::events::EVENTS,
     rules: rules::events::core_rules(),
+    behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<Event>()
 };

@@ -2,9 +2,13 @@
 
 use k8s_openapi::api::core::v1::LimitRange;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules;
+use crate::kinds::{Behaviour, BuiltIn};
 
 /// All that is known of it.
-pub static LIMIT_RANGE: BuiltIn =
-    BuiltIn { short_names: &["limits"], rules: rules::limits::limit_ranges(), ..BuiltIn::of::<LimitRange>() };
+pub static LIMIT_RANGE: BuiltIn = BuiltIn {
+    short_names: &["limits"],
+    rules: rules::limits::limit_ranges(),
+    behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<LimitRange>()
+};

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Namespace;
 
 use crate::kinds::rules;
-use crate::kinds::{BuiltIn, Subresource, Verbs};
+use crate::kinds::{Behaviour, BuiltIn, Role, Subresource, Verbs};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +13,6 @@ pub static NAMESPACE: BuiltIn = BuiltIn {
     subresources: &[Subresource::Finalize, Subresource::Status],
     columns: table::cluster::NAMESPACES,
     rules: rules::namespaces::rules(),
+    behaviour: Behaviour { role: Role::Namespace, deletion_answers_object: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<Namespace>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Node;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Proxied, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Proxied, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -12,5 +12,6 @@ pub static NODE: BuiltIn = BuiltIn {
     subresources: &[Subresource::Proxy(Proxied::Node), Subresource::Status],
     columns: table::cluster::NODES,
     rules: Rules { warn: warnings::of_node, ..rules::nodes::rules() },
+    behaviour: Behaviour { born_with_status: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<Node>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::PersistentVolume;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -12,5 +12,6 @@ pub static PERSISTENT_VOLUME: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::storage::VOLUMES,
     rules: Rules { warn: warnings::storage::of_volume, ..rules::storage::volumes() },
+    behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<PersistentVolume>()
 };

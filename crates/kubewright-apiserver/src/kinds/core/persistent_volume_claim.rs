@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -12,5 +12,6 @@ pub static PERSISTENT_VOLUME_CLAIM: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::storage::CLAIMS,
     rules: Rules { warn: warnings::storage::of_claim, ..rules::storage::claims::rules() },
+    behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<PersistentVolumeClaim>()
 };

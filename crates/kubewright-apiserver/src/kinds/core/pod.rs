@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Proxied, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Proxied, Role, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -24,5 +24,11 @@ pub static POD: BuiltIn = BuiltIn {
     ],
     columns: table::pods::PODS,
     rules: Rules { warn: warnings::pods::of_pod, ..rules::pods::rules() },
+    behaviour: Behaviour {
+        role: Role::Pod,
+        metadata_of_status_writes: &["annotations", "finalizers", "labels"],
+        deletion_answers_object: true,
+        ..Behaviour::BUILT_IN
+    },
     ..BuiltIn::of::<Pod>()
 };

@@ -2,13 +2,14 @@
 
 use k8s_openapi::api::core::v1::PodTemplate;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{Behaviour, BuiltIn};
 use crate::table;
 
 /// All that is known of it.
 pub static POD_TEMPLATE: BuiltIn = BuiltIn {
     columns: table::workloads::POD_TEMPLATES,
     rules: Rules { warn: warnings::of_pod_template, ..rules::pods::template_rules() },
+    behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<PodTemplate>()
 };

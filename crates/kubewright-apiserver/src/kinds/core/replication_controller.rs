@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::ReplicationController;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +13,7 @@ pub static REPLICATION_CONTROLLER: BuiltIn = BuiltIn {
     subresources: &[Subresource::Scale, Subresource::Status],
     columns: table::workloads::REPLICATION_CONTROLLERS,
     rules: Rules { warn: warnings::of_named_template, ..rules::apps::replication_controllers() },
+    behaviour: Behaviour { orphans_by_default: true, ..Behaviour::BUILT_IN },
+    storage_prefix: Some("controllers"),
     ..BuiltIn::of::<ReplicationController>()
 };

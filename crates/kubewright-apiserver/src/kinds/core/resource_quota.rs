@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::ResourceQuota;
 
 use crate::kinds::rules;
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -12,5 +12,6 @@ pub static RESOURCE_QUOTA: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::config::RESOURCE_QUOTAS,
     rules: rules::limits::quotas(),
+    behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<ResourceQuota>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Service;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Proxied, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Proxied, Role, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +13,12 @@ pub static SERVICE: BuiltIn = BuiltIn {
     subresources: &[Subresource::Proxy(Proxied::Service), Subresource::Status],
     columns: table::network::SERVICES,
     rules: Rules { warn: warnings::addresses::of_service, ..rules::services::rules() },
+    behaviour: Behaviour {
+        role: Role::Service,
+        create_on_update: true,
+        deletion_answers_object: true,
+        ..Behaviour::BUILT_IN
+    },
+    storage_prefix: Some("services/specs"),
     ..BuiltIn::of::<Service>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::ServiceAccount;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -12,5 +12,6 @@ pub static SERVICE_ACCOUNT: BuiltIn = BuiltIn {
     subresources: &[Subresource::Token],
     columns: table::config::SERVICE_ACCOUNTS,
     rules: Rules { warn: warnings::of_service_account, ..rules::coordination::service_accounts() },
+    behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<ServiceAccount>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::flowcontrol::v1::PriorityLevelConfiguration;
 
 use crate::kinds::rules;
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Role, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -11,5 +11,6 @@ pub static PRIORITY_LEVEL_CONFIGURATION: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::flow::LEVELS,
     rules: rules::flow::priority_levels(),
+    behaviour: Behaviour { role: Role::PriorityLevel, metadata_of_status_writes: &[], ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<PriorityLevelConfiguration>()
 };

@@ -12,5 +12,6 @@ pub static INGRESS: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::network::INGRESSES,
     rules: Rules { warn: warnings::of_ingress, ..rules::networking::ingresses() },
+    storage_prefix: Some("ingress"),
     ..BuiltIn::of::<Ingress>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
 use crate::kinds::rules;
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -12,5 +12,6 @@ pub static POD_DISRUPTION_BUDGET: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::scaling::DISRUPTION_BUDGETS,
     rules: rules::policy::budgets(),
+    behaviour: Behaviour { conditional_update: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<PodDisruptionBudget>()
 };

@@ -2,9 +2,12 @@
 
 use k8s_openapi::api::rbac::v1::ClusterRole;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules;
+use crate::kinds::{Behaviour, BuiltIn};
 
 /// All that is known of it.
-pub static CLUSTER_ROLE: BuiltIn =
-    BuiltIn { rules: rules::rbac::cluster_roles(), ..BuiltIn::of::<ClusterRole>() };
+pub static CLUSTER_ROLE: BuiltIn = BuiltIn {
+    rules: rules::rbac::cluster_roles(),
+    behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<ClusterRole>()
+};

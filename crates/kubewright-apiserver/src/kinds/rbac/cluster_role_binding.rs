@@ -2,13 +2,14 @@
 
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules;
+use crate::kinds::{Behaviour, BuiltIn};
 use crate::table;
 
 /// All that is known of it.
 pub static CLUSTER_ROLE_BINDING: BuiltIn = BuiltIn {
     columns: table::rbac::BINDINGS,
     rules: rules::rbac::cluster_role_bindings(),
+    behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<ClusterRoleBinding>()
 };

@@ -2,8 +2,12 @@
 
 use k8s_openapi::api::rbac::v1::Role;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules;
+use crate::kinds::{Behaviour, BuiltIn};
 
 /// All that is known of it.
-pub static ROLE: BuiltIn = BuiltIn { rules: rules::rbac::roles(), ..BuiltIn::of::<Role>() };
+pub static ROLE: BuiltIn = BuiltIn {
+    rules: rules::rbac::roles(),
+    behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<Role>()
+};

@@ -71,7 +71,7 @@ fn default_core(event: &mut Value) {
 
 fn stored(event: &Value) -> Value {
     let mut event = event.clone();
-    convert::to_storage("events.k8s.io", "v1", "events", &mut event);
+    convert::events::to_core(&mut event);
     event
 }
 

@@ -2,13 +2,14 @@
 
 use k8s_openapi::api::storage::v1::CSIDriver;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{Behaviour, BuiltIn};
 use crate::table;
 
 /// All that is known of it.
 pub static CSI_DRIVER: BuiltIn = BuiltIn {
     columns: table::storage::DRIVERS,
     rules: Rules { warn: warnings::storage::of_driver, ..rules::storage::drivers() },
+    behaviour: Behaviour { conditional_update: true, deletion_answers_object: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<CSIDriver>()
 };

@@ -2,13 +2,14 @@
 
 use k8s_openapi::api::storage::v1::CSINode;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules;
+use crate::kinds::{Behaviour, BuiltIn};
 use crate::table;
 
 /// All that is known of it.
 pub static CSI_NODE: BuiltIn = BuiltIn {
     columns: table::storage::CSI_NODES,
     rules: rules::storage::nodes(),
+    behaviour: Behaviour { conditional_update: true, deletion_answers_object: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<CSINode>()
 };

@@ -2,11 +2,12 @@
 
 use k8s_openapi::api::storage::v1::CSIStorageCapacity;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{Behaviour, BuiltIn};
 
 /// All that is known of it.
 pub static CSI_STORAGE_CAPACITY: BuiltIn = BuiltIn {
     rules: Rules { warn: warnings::storage::of_capacity, ..rules::storage::capacities() },
+    behaviour: Behaviour { conditional_update: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<CSIStorageCapacity>()
 };

@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::storage::v1::StorageClass;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules::{self, Rules, warnings};
+use crate::kinds::{Behaviour, BuiltIn};
 use crate::table;
 
 /// All that is known of it.
@@ -11,5 +11,6 @@ pub static STORAGE_CLASS: BuiltIn = BuiltIn {
     short_names: &["sc"],
     columns: table::storage::CLASSES,
     rules: Rules { warn: warnings::storage::of_class, ..rules::storage::classes() },
+    behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<StorageClass>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 
 use crate::kinds::rules;
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -11,5 +11,11 @@ pub static VOLUME_ATTACHMENT: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::storage::ATTACHMENTS,
     rules: rules::storage::attachments(),
+    behaviour: Behaviour {
+        conditional_update: true,
+        metadata_of_status_writes: &[],
+        deletion_answers_object: true,
+        ..Behaviour::BUILT_IN
+    },
     ..BuiltIn::of::<VolumeAttachment>()
 };

@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::storage::v1::VolumeAttributesClass;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules;
+use crate::kinds::{Behaviour, BuiltIn};
 use crate::table;
 
 /// All that is known of it.
@@ -11,5 +11,6 @@ pub static VOLUME_ATTRIBUTES_CLASS: BuiltIn = BuiltIn {
     short_names: &["vac"],
     columns: table::storage::ATTRIBUTES_CLASSES,
     rules: rules::storage::attributes_classes(),
+    behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::of::<VolumeAttributesClass>()
 };

@@ -86,7 +86,7 @@ fn check_v2(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
 
 fn check_v1(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut stored = object.clone();
-    convert::to_storage("autoscaling", "v1", "horizontalpodautoscalers", &mut stored);
+    convert::autoscalers::to_v2(&mut stored);
     // Both versions have the same field for the target, which is all that counts of the old object.
     check_v2(&stored, old)
 }

@@ -14,7 +14,7 @@ const AMOUNTS: [(&str, &str); 3] =
     [("averageUtilization", "AverageUtilization"), ("averageValue", "AverageValue"), ("value", "Value")];
 
 /// From `v1` to `v2`.
-pub(super) fn to_v2(object: &mut Value) {
+pub(crate) fn to_v2(object: &mut Value) {
     fill::set(object, "apiVersion", "autoscaling/v2");
     let mut read =
         |key: &str| take_annotation(object, key).and_then(|text| serde_json::from_str::<Value>(&text).ok());
@@ -51,7 +51,7 @@ pub(super) fn to_v2(object: &mut Value) {
 }
 
 /// From `v2` to `v1`.
-pub(super) fn from_v2(object: &mut Value) {
+pub(crate) fn from_v2(object: &mut Value) {
     fill::set(object, "apiVersion", "autoscaling/v1");
     let mut notes: Vec<(&str, Value)> = Vec::new();
     if let Some(spec) = fill::present(object, "spec") {

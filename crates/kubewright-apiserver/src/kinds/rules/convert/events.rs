@@ -16,7 +16,7 @@ const NAMES: [(&str, &str); 7] = [
 ];
 
 /// From `events.k8s.io/v1` to core.
-pub(super) fn to_core(event: &mut Value) {
+pub(crate) fn to_core(event: &mut Value) {
     rename(event, "v1", NAMES.map(|(core, new)| (new, core)));
     for key in ["involvedObject", "source"] {
         fill::absent(event, key, json!({}));
@@ -30,7 +30,7 @@ pub(super) fn to_core(event: &mut Value) {
 }
 
 /// From core to `events.k8s.io/v1`, which leaves empty texts out.
-pub(super) fn from_core(event: &mut Value) {
+pub(crate) fn from_core(event: &mut Value) {
     rename(event, "events.k8s.io/v1", NAMES);
     for key in ["reportingController", "reportingInstance"] {
         if event.get(key) == Some(&json!("")) {

@@ -14,6 +14,8 @@ mod storage;
 mod warnings;
 mod workloads;
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::Rules;
@@ -48,7 +50,11 @@ const CLUSTER_WIDE: [&str; 23] = [
 ];
 
 fn rules(kind: Kind) -> Rules {
-    crate::kinds::Kinds::built_in().get(kind.0, kind.1, kind.2).expect("a served kind").rules
+    served(kind).rules
+}
+
+fn served(kind: Kind) -> Arc<crate::kinds::Kind> {
+    Arc::clone(crate::kinds::Kinds::built_in().get(kind.0, kind.1, kind.2).expect("a served kind"))
 }
 
 fn is_namespaced(kind: Kind) -> bool {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Kind, is_namespaced, made, refused, rules, samples, told};
+use super::{Kind, is_namespaced, made, refused, rules, samples, served, told};
 use crate::kinds::rules::{Generation, convert};
 
 /// Names of fields that lead deep into the rules.
@@ -150,8 +150,9 @@ fn run_everything(kind: Kind, new: &Value, old: &Value) {
     let _ = rules.errors_on_status(&object, old, is_namespaced(kind));
     let _ = rules.warnings(&object, None);
     let _ = rules.generation.raised(&object, old);
-    convert::to_storage(kind.0, kind.1, kind.2, &mut object);
-    convert::from_storage(kind.0, kind.1, kind.2, &mut object);
+    let kind = served(kind);
+    kind.to_storage(&mut object);
+    kind.from_storage(&mut object);
 }
 
 #[test]
@@ -226,8 +227,8 @@ proptest! {
         let mut core = json!({"apiVersion": "v1", "reason": object, "involvedObject": {"kind": "Pod"}, "source": {},
             "firstTimestamp": null, "lastTimestamp": null, "eventTime": null, "reportingComponent": "", "reportingInstance": ""});
         let before = core.clone();
-        convert::from_storage("events.k8s.io", "v1", "events", &mut core);
-        convert::to_storage("events.k8s.io", "v1", "events", &mut core);
+        convert::events::from_core(&mut core);
+        convert::events::to_core(&mut core);
         prop_assert_eq!(core, before);
     }
 }
