@@ -2,15 +2,15 @@
 //! networks of services, the priority classes, and the default roles.
 
 use futures::future::{try_join, try_join_all};
+use kubewright_meta::{ApiError, object};
 use kubewright_store::Revision;
 use serde_json::{Value, json};
 
 use crate::authn::{User, combined};
 use crate::authz::bootstrap::objects as roles;
-use crate::error::ApiError;
 use crate::http::body::Decoded;
 use crate::kinds::rules::flow::bootstrap as flow;
-use crate::registry::{Call, Family, FieldValidation, Part, Registry, Settings, WriteOptions, object};
+use crate::registry::{Call, Family, FieldValidation, Part, Registry, Settings, WriteOptions};
 
 /// Who has written them, as field ownership tells it.
 const MANAGER: &str = "kube-apiserver";

@@ -9,15 +9,13 @@ pub mod admission;
 pub mod authn;
 pub mod authz;
 pub mod bootstrap;
+#[cfg(all(test, debug_assertions))]
 mod cost;
 mod der;
 pub mod discovery;
-pub mod error;
 mod expressions;
-pub mod field;
 pub mod fields;
 pub mod http;
-pub mod jsonpath;
 pub mod kinds;
 pub mod kubelet;
 pub mod openapi;
@@ -30,6 +28,3 @@ pub mod table;
 pub mod trust;
 pub mod watch;
 pub mod webhook;
-
-pub use error::ApiError;
-pub use field::FieldError;

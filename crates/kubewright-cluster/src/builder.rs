@@ -39,7 +39,7 @@ pub enum StartError {
     Recording(#[from] Unfit),
     /// The objects of a new cluster were refused.
     #[error("the first objects could not be written: {0}")]
-    Bootstrap(#[from] kubewright_apiserver::ApiError),
+    Bootstrap(#[from] kubewright_meta::ApiError),
     /// The node of this machine was refused.
     #[error("the node of this machine could not be registered: {0}")]
     Node(#[from] kube::Error),

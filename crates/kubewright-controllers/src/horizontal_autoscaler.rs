@@ -29,7 +29,7 @@ use k8s_openapi::api::autoscaling::v2::{
     HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus, MetricStatus,
 };
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kubewright_apiserver::selector::LabelSelector;
+use kubewright_meta::selector::LabelSelector;
 use kubewright_runtime::{Context, Controller, Error, EventType, Key, Outcome, Reconciler};
 use parking_lot::Mutex;
 use tokio::time::Instant;

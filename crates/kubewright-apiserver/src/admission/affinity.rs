@@ -1,11 +1,10 @@
 //! LimitPodHardAntiAffinityTopology: what a pod must not be near to is told by node
 //! (`k8s.io/kubernetes/plugin/pkg/admission/antiaffinity`).
 
+use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
 use super::Review;
-use crate::error::ApiError;
-use crate::registry::object;
 
 /// The one topology key that a required anti-affinity may have.
 const HOST: &str = "kubernetes.io/hostname";

@@ -1,6 +1,7 @@
 //! The plugins that come with kube-apiserver, in its order (`pkg/kubeapiserver/options/plugins.go`). Which of them look at
 //! a kind is decided once: the others cost nothing.
 
+use kubewright_meta::ApiError;
 use serde_json::Value;
 
 use super::{
@@ -8,7 +9,6 @@ use super::{
     namespace, nodes, owners, pod_resize, pod_security, priority, runtime_class, service_account,
     tolerations, volumes,
 };
-use crate::error::ApiError;
 
 /// What the plugins before the webhooks add, and refuse.
 ///

@@ -1,14 +1,13 @@
 //! CertificateApproval, CertificateSigning and CertificateSubjectRestriction: who may approve and sign for a signer,
 //! and what a signer never signs (`k8s.io/kubernetes/plugin/pkg/admission/certificates`).
 
+use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
 use super::refusal::forbidden;
 use super::{Operation, Plugin, Review};
 use crate::authz::Attributes;
-use crate::error::ApiError;
 use crate::kinds::rules::certificates::organizations;
-use crate::registry::object;
 
 const GROUP: &str = "certificates.k8s.io";
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";

@@ -3,11 +3,11 @@
 
 use std::cmp::Reverse;
 
+use kubewright_meta::object;
 use serde_json::Value;
 
 use super::{Review, stored};
 use crate::quota::CLASS_ANNOTATION;
-use crate::registry::object;
 
 const STORAGE: &str = "storage.k8s.io/storageclasses";
 const STORAGE_MARKS: [&str; 2] =

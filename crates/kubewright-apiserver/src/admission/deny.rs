@@ -1,10 +1,10 @@
 //! AlwaysDeny: nothing is admitted (`k8s.io/kubernetes/plugin/pkg/admission/deny`).
 
+use kubewright_meta::ApiError;
 use serde_json::Value;
 
 use super::refusal::forbidden;
 use super::{Plugin, Review};
-use crate::error::ApiError;
 
 /// Who has to write the first objects of a cluster all the same.
 const SERVER: &str = "system:apiserver";

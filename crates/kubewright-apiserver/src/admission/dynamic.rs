@@ -1,6 +1,7 @@
 //! Dynamic admission: webhooks and policies, which users configure at run time. They come after the built-in plugins;
 //! policies before webhooks.
 
+use kubewright_meta::ApiError;
 use kubewright_store::Snapshot;
 use kubewright_world::World;
 use serde_json::{Value, json};
@@ -9,7 +10,6 @@ use super::policies::{self, Policies};
 use super::reinvocation::Round;
 use super::webhooks::{self, Webhooks};
 use super::{Operation, Plugin, Review};
-use crate::error::ApiError;
 use crate::kinds::Kind;
 use crate::registry::{
     DeleteOptions, FieldValidation, Propagation, Summary, WriteOptions, body, encode, part,

@@ -1,11 +1,11 @@
 //! DenyServiceExternalIPs: no service gets an external address that it has not had
 //! (`k8s.io/kubernetes/plugin/pkg/admission/network/denyserviceexternalips`).
 
+use kubewright_meta::ApiError;
 use serde_json::Value;
 
 use super::Review;
 use super::refusal::forbidden;
-use crate::error::ApiError;
 
 /// # Errors
 /// 403 for a new external address.

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
 use super::refusal::{forbidden, joined};
 use super::{Operation, Review};
-use crate::error::ApiError;
-use crate::registry::object;
 
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 

@@ -1,16 +1,15 @@
 //! LimitRanger: what containers, pods and claims may ask for in a namespace, and what they get when they do not say
 //! (`k8s.io/kubernetes/plugin/pkg/admission/limitranger`).
 
+use kubewright_meta::quantity::Quantity;
+use kubewright_meta::{ApiError, object};
 use serde_json::{Map, Value, json};
 
 use super::refusal::{forbidden, joined};
 use super::{Operation, Review, stored};
-use crate::error::ApiError;
 use crate::kinds::Role;
 use crate::kinds::rules::pods::merge;
-use crate::kinds::rules::quantity::Quantity;
 use crate::quota::{Resources, spec_limits, spec_requests};
-use crate::registry::object;
 
 const COLLECTION: &str = "/limitranges";
 /// Tells what was filled in.

@@ -37,6 +37,7 @@ mod tolerations;
 mod volumes;
 mod webhooks;
 
+use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
 pub(crate) use dynamic::Dynamic;
@@ -45,10 +46,9 @@ use dynamic::{Rounds, adopt, warn};
 pub use plugins::{Plugin, PluginError, Plugins};
 pub(crate) use policies::type_checking;
 
-use crate::error::ApiError;
 use crate::fields::Managed;
 pub use crate::kinds::Operation;
-use crate::registry::{Call, Registry, WriteOptions, body, object};
+use crate::registry::{Call, Registry, WriteOptions, body};
 
 /// A write that wants to be admitted. The new object is not part of it: [`mutate`] may change it.
 #[derive(Clone, Copy)]

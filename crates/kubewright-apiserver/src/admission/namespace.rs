@@ -2,11 +2,11 @@
 //! (`k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle`). NamespaceExists: nothing at all is done in one that is
 //! missing (`k8s.io/kubernetes/plugin/pkg/admission/namespace/exists`).
 
+use kubewright_meta::ApiError;
 use serde_json::{Value, json};
 
 use super::refusal::forbidden;
 use super::{Operation, Review};
-use crate::error::ApiError;
 use crate::kinds::Role;
 
 /// The namespaces that cannot be deleted.

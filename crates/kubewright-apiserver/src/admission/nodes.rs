@@ -2,10 +2,10 @@
 //! (`k8s.io/kubernetes/plugin/pkg/admission/nodetaint`). PodTopologyLabels: a pod tells where its node is
 //! (`k8s.io/kubernetes/plugin/pkg/admission/podtopologylabels`).
 
+use kubewright_meta::object;
 use serde_json::{Value, json};
 
 use super::Review;
-use crate::registry::object;
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const PLACES: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];

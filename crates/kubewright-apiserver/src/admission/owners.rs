@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use kubewright_meta::ApiError;
 use serde_json::Value;
 
 use super::refusal::forbidden;
 use super::{Operation, Review};
 use crate::authz::{Attributes, Decision, Rights};
-use crate::error::ApiError;
 
 /// # Errors
 /// 403: new owners on an object that the user may not delete, or an owner that is held, and whose finalizers the user may

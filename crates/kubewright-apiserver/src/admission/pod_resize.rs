@@ -1,13 +1,12 @@
 //! PodResizeValidator (`k8s.io/kubernetes/plugin/pkg/admission/podresize`).
 
+use kubewright_meta::quantity::Quantity;
+use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::refusal::forbidden;
 use super::{Review, nodes, stored};
-use crate::error::ApiError;
-use crate::kinds::rules::quantity::Quantity;
 use crate::quota;
-use crate::registry::object;
 
 /// Allows a pod that runs to be resized where its node can do it: one with Linux and enough room.
 ///

@@ -1,11 +1,10 @@
 //! Priority: the name of a priority class becomes a number (`k8s.io/kubernetes/plugin/pkg/admission/priority`).
 
+use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
 use super::refusal::forbidden;
 use super::{Operation, Review, stored};
-use crate::error::ApiError;
-use crate::registry::object;
 
 const COLLECTION: &str = "scheduling.k8s.io/priorityclasses";
 

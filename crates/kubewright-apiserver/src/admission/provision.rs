@@ -4,12 +4,12 @@
 use std::sync::{Arc, LazyLock};
 
 use futures::future::BoxFuture;
+use kubewright_meta::ApiError;
 use serde_json::{Value, json};
 
 use super::refusal::forbidden;
 use super::{Operation, Review};
 use crate::authn::User;
-use crate::error::ApiError;
 use crate::http::body::Decoded;
 use crate::kinds::Kind;
 use crate::registry::{Call, WriteOptions, Written};

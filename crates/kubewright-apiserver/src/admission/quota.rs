@@ -4,15 +4,15 @@
 use std::sync::{Arc, LazyLock};
 
 use futures::future::BoxFuture;
+use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
 use super::refusal::forbidden;
 use super::{Operation, Review, stored};
 use crate::authn::User;
-use crate::error::ApiError;
 use crate::kinds::Kind;
 use crate::quota::{Change, Charge, Evaluator};
-use crate::registry::{Call, Part, Written, object};
+use crate::registry::{Call, Part, Written};
 
 const COLLECTION: &str = "/resourcequotas";
 /// Who writes the status of quotas.

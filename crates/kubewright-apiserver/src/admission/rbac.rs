@@ -1,10 +1,10 @@
 //! Nobody grants what they do not hold (`k8s.io/kubernetes/pkg/registry/rbac/*/policybased`).
 
+use kubewright_meta::ApiError;
 use serde_json::Value;
 
 use super::{Operation, Review};
 use crate::authz::{Attributes, escalation};
-use crate::error::ApiError;
 
 /// Asks about the object as all mutations have left it.
 ///

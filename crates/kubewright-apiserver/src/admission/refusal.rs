@@ -1,10 +1,9 @@
 //! How plugins refuse (`k8s.io/apiserver/pkg/admission/errors.go`).
 
+use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
 use super::Review;
-use crate::error::ApiError;
-use crate::registry::object;
 
 /// 403 for the object of a review. One without a name yet goes by its prefix.
 pub(super) fn forbidden(review: &Review<'_>, object: &Value, why: &str) -> ApiError {

@@ -1,13 +1,12 @@
 //! RuntimeClass: what a pod's runtime costs, and the nodes that have it
 //! (`k8s.io/kubernetes/plugin/pkg/admission/runtimeclass`).
 
+use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::refusal::forbidden;
 use super::{Review, stored, tolerations};
-use crate::error::ApiError;
 use crate::quota::Resources;
-use crate::registry::object;
 
 const COLLECTION: &str = "node.k8s.io/runtimeclasses";
 const OTHER_OVERHEAD: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";

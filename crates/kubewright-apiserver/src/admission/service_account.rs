@@ -1,12 +1,12 @@
 //! ServiceAccount: every pod runs as a service account that exists, and gets its token
 //! (`k8s.io/kubernetes/plugin/pkg/admission/serviceaccount`).
 
+use kubewright_meta::{ApiError, object};
 use serde_json::{Map, Value, json};
 
 use super::refusal::forbidden;
 use super::{Operation, Review, stored};
-use crate::error::ApiError;
-use crate::registry::{Registry, object};
+use crate::registry::Registry;
 
 /// Where containers find the token.
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::object;
 use serde_json::{Value, json};
 
 use crate::kinds::rules::resources::is_extended;
-use crate::registry::object;
 
 const TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 const SECONDS: u64 = 300;

@@ -1,14 +1,13 @@
 //! StorageObjectInUseProtection and PersistentVolumeClaimResize: what is in use is not deleted, and what cannot grow
 //! does not (`k8s.io/kubernetes/plugin/pkg/admission/storage`).
 
+use kubewright_meta::quantity::Quantity;
+use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
 use super::refusal::forbidden;
 use super::{Review, stored};
-use crate::error::ApiError;
-use crate::kinds::rules::quantity::Quantity;
 use crate::quota::class_of_claim;
-use crate::registry::object;
 
 /// Holds a new claim, volume or attributes class until its controller finds that nobody uses it.
 pub(super) fn protect(object: &mut Value, plural: &str) {

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use http::HeaderMap;
+use kubewright_meta::ApiError;
 use percent_encoding::percent_decode_str;
 
 use super::user::{
@@ -15,7 +16,6 @@ use super::user::{
     split_node, split_service_account,
 };
 use crate::authz::{Attributes, Rights, forbidden};
-use crate::error::ApiError;
 
 const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";

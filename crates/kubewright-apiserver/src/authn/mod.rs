@@ -28,6 +28,7 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use jiff::Timestamp;
+use kubewright_meta::ApiError;
 use kubewright_world::World;
 use serde::Deserialize;
 
@@ -45,7 +46,6 @@ pub use user::{
 };
 pub use webhook::{TokenWebhook, UnsupportedVersion};
 
-use crate::error::ApiError;
 use crate::trust::Bundle;
 use crate::webhook::Client;
 use accounts::Verified;

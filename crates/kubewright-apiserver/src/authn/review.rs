@@ -2,13 +2,13 @@
 //! (`k8s.io/kubernetes/pkg/registry/authentication`).
 
 use jiff::Timestamp;
+use kubewright_meta::ApiError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::user::UserInfo;
 use super::{Identity, Secret, TokenError, User, decode};
 use crate::authz::null_is_default;
-use crate::error::ApiError;
 
 #[derive(Deserialize)]
 struct TokenReview {

@@ -3,6 +3,7 @@
 
 use http::StatusCode;
 use jiff::Timestamp;
+use kubewright_meta::{ApiError, FieldError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -10,8 +11,6 @@ use super::service_account::{Bound, Claims, Reference};
 use super::user::service_account_name;
 use super::{Authenticator, Lookup, decode, read, whole_second};
 use crate::authz::null_is_default;
-use crate::error::ApiError;
-use crate::field::FieldError;
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";

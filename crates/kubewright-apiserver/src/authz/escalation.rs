@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::StatusCode;
+use kubewright_meta::ApiError;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -13,7 +14,6 @@ use super::rbac::{MissingRole, aggregate};
 use super::rule::{Rule, quoted_list};
 use super::{Attributes, Rights};
 use crate::authn::{SYSTEM_MASTERS, User};
-use crate::error::ApiError;
 
 /// More single rights than this in one object are refused unseen (a rule multiplies its lists, so a body of a megabyte
 /// can name 10^20 of them). Kubernetes has no such limit.

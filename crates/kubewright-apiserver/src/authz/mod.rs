@@ -20,6 +20,8 @@ mod rights;
 mod rule;
 mod webhook;
 
+use kubewright_meta::ApiError;
+
 pub use abac::{Policies, PolicyError};
 pub use authorizer::Authorizer;
 pub use decision::{Decision, Verdict};
@@ -34,7 +36,6 @@ pub(crate) use objects::null_is_default;
 pub(crate) use rule::Action;
 
 use crate::authn::User;
-use crate::error::ApiError;
 
 /// What somebody wants to do.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
+use kubewright_meta::selector;
 use kubewright_store::Snapshot;
 use serde_json::Value;
 
 use super::rule::Rule;
 use super::{Attributes, Decision, bootstrap};
 use crate::authn::{NODES, User};
-use crate::selector;
 
 const PREFIX: &str = "system:node:";
 const LEASES: &str = "kube-node-lease";

@@ -3,15 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use kubewright_meta::{ApiError, FieldError, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::rbac::aggregate_in_order;
 use super::{Attributes, Decision, Rights, Verdict, null_is_default};
 use crate::authn::{User, decode};
-use crate::error::ApiError;
-use crate::field::FieldError;
-use crate::kinds::rules::text;
 
 const GROUP: &str = "authorization.k8s.io";
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kubewright_meta::selector::{LabelSelector, field_terms};
 use kubewright_world::Clock;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -11,7 +12,6 @@ use serde_json::{Map, Value, json};
 
 use super::{Attributes, Decision, Verdict, null_is_default};
 use crate::authn::User;
-use crate::selector::{LabelSelector, field_terms};
 use crate::webhook::{Client, Remote};
 
 /// How long an answer may take.

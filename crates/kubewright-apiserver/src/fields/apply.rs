@@ -2,6 +2,7 @@
 //! (`sigs.k8s.io/structured-merge-diff/v6/merge`, `Updater.Apply`, and the managers of
 //! `k8s.io/apimachinery/pkg/util/managedfields/internal` around it).
 
+use kubewright_meta::{ApiError, TypeNames, object};
 use serde_json::Value;
 
 use super::check::check;
@@ -16,8 +17,6 @@ use super::prune::prune;
 use super::shape::Shape;
 use super::update::{Write, put_managed, take_from_all, take_managed, without_system};
 use super::versions::Version;
-use crate::error::{ApiError, TypeNames};
-use crate::registry::object;
 
 /// Who owns what was there before anybody applied.
 const BEFORE: &str = "before-first-apply";

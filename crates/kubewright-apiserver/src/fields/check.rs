@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::cost;
 use serde_json::{Map, Value};
 
 use super::item;
 use super::printed::{in_go, plain, type_name};
 use super::shape::{Form, List, ListKind, Object, Scalar, Shape};
-use crate::cost;
 
 /// What is wrong with a configuration.
 #[must_use]

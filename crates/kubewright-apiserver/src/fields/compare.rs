@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use kubewright_meta::cost;
 use serde_json::{Map, Value};
 
 use super::element::{Element, same};
 use super::item;
 use super::set::Set;
 use super::shape::{Form, List, ListKind, Object, Shape};
-use crate::cost;
 
 /// The fields in which two objects differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

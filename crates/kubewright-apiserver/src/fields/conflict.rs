@@ -2,12 +2,12 @@
 //! (`k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go`).
 
 use http::StatusCode;
+use kubewright_meta::ApiError;
 use serde_json::{Value, json};
 
 use super::element::Element;
 use super::managed::{Manager, Operation};
 use super::set::Set;
-use crate::error::ApiError;
 
 /// A field that somebody else manages.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::cost;
 use serde_json::{Map, Value};
 
 use super::compare::{items, members};
@@ -10,7 +11,6 @@ use super::element::Element;
 use super::item;
 use super::set::Set;
 use super::shape::{Form, List, ListKind, Object, Shape};
-use crate::cost;
 
 /// The fields of an object: its scalars, its atomic lists and objects, the items of its other lists, and the members of
 /// objects whose names are not the schema's.

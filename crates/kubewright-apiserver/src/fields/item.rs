@@ -4,11 +4,11 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use kubewright_meta::cost;
 use serde_json::Value;
 
 use super::element::{Element, compare};
 use super::shape::{Keys, List, ListKind};
-use crate::cost;
 
 /// The step to an item of a set or map.
 ///

@@ -1,6 +1,7 @@
 //! The annotation in which `kubectl apply` keeps what it applied on the client's side, and the way from there to
 //! server-side apply (`k8s.io/apimachinery/pkg/util/managedfields/internal/lastapplied*.go`).
 
+use kubewright_meta::object;
 use serde_json::Value;
 
 use super::check::check;
@@ -9,7 +10,6 @@ use super::content::fields;
 use super::set::Set;
 use super::shape::Shape;
 use super::versions::Version;
-use crate::registry::object;
 
 /// The manager for which it is looked after.
 pub(super) const MANAGER: &str = "kubectl";

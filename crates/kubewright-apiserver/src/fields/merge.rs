@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use kubewright_meta::cost::{self, copied};
 use serde_json::{Map, Value};
 
 use super::compare::{items, members};
 use super::element::Element;
 use super::item;
 use super::shape::{Form, List, ListKind, Object, Shape};
-use crate::cost::{self, copied};
 
 /// The object with all that a configuration says. Nothing is taken away: what only the object has stays.
 ///

@@ -1,11 +1,11 @@
 //! Taking fields out of an object (`sigs.k8s.io/structured-merge-diff/v6/typed`, `remove.go`).
 
+use kubewright_meta::cost::{self, copied};
 use serde_json::{Map, Value};
 
 use super::item;
 use super::set::Set;
 use super::shape::{Form, List, ListKind, Object, Shape};
-use crate::cost::{self, copied};
 
 /// The object without the fields of a set; null when nothing is left of it.
 #[must_use]

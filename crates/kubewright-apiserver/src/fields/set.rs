@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
+use kubewright_meta::cost;
+
 use super::element::Element;
-use crate::cost;
 
 /// A set of field paths, as a tree: sorted steps, each with whether the path ends there and with what goes on below it.
 /// No step is without both. A field does not stand for the fields below it: they are members of their own.

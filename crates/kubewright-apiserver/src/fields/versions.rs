@@ -1,9 +1,9 @@
 //! What field ownership has to know of a resource and its versions; who has kinds tells it.
 
+use kubewright_meta::TypeNames;
 use serde_json::Value;
 
 use super::set::Set;
-use crate::error::TypeNames;
 use crate::schema::Node;
 
 /// A version of a resource.

@@ -1,12 +1,12 @@
 //! Bodies of objects: JSON or YAML, decoded within the limits of depth.
 
 use bytes::Bytes;
+use kubewright_meta::ApiError;
 use serde_json::Value;
 
 use super::json::type_name;
 use super::negotiate::TextEncoding;
 use super::{json, yaml};
-use crate::error::ApiError;
 
 /// A decoded body.
 #[derive(Debug)]

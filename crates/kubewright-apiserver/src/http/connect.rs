@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use http::header::UPGRADE;
 use http::{Response, StatusCode};
+use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::dispatch::Asked;
@@ -22,10 +23,9 @@ use super::respond::{self, ResponseBody};
 use super::stream::Purpose;
 use crate::admission::{self, Operation, Options, Review};
 use crate::authz::{Attributes, Rights};
-use crate::error::ApiError;
 use crate::kinds::{Proxied, Subresource};
 use crate::kubelet::{Kubelet, Refusal, Target};
-use crate::registry::{encode, object};
+use crate::registry::encode;
 
 const KUBELET_PORT: u16 = 10_250;
 

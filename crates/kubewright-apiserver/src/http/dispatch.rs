@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use http_body::Body as _;
+use kubewright_meta::{ApiError, FieldError};
 
 use super::body::{self, Decoded};
 use super::in_flight::{self, InFlight, Place};
@@ -21,8 +22,6 @@ use super::subresources;
 use super::upgrade::Upgrade;
 use super::websocket;
 use crate::authn::User;
-use crate::error::ApiError;
-use crate::field::FieldError;
 use crate::kinds::{Kind, Subresource, Verbs};
 use crate::patch::{self, Patch};
 use crate::registry::{self, Call, DeleteOptions, ListOptions, Part, WriteOptions, WriteResult, Written};

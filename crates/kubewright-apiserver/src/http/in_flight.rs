@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http_body::SizeHint;
+use kubewright_meta::ApiError;
 use kubewright_schedule::parse_duration;
 use serde_json::json;
 
@@ -16,7 +17,6 @@ use super::incoming::BODY_LIMIT;
 use super::request::{Query, Target};
 use super::shares::{Share, Shares};
 use crate::authn::{NODES, SYSTEM_MASTERS, User};
-use crate::error::ApiError;
 
 /// What lasts as long as the client wants beside watches, and takes no place among the requests in flight
 /// (`k8s.io/kubernetes/pkg/controlplane/apiserver/config.go`, `LongRunningFunc`).

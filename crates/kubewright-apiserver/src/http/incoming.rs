@@ -6,9 +6,9 @@ use bytes::Bytes;
 use http_body::Body;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kubewright_meta::ApiError;
 
 use super::in_flight;
-use crate::error::ApiError;
 
 /// Any error of a body.
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures::Stream;
+use kubewright_meta::ApiError;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinError, block_in_place};
@@ -22,7 +23,6 @@ use tokio_util::sync::PollSemaphore;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::response_body::CutOff;
-use crate::error::ApiError;
 
 /// How long a piece of work may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 //! The grammar is that of `k8s.io/apiserver/pkg/endpoints/request/requestinfo.go`.
 
 use http::Method;
+use kubewright_meta::ApiError;
 use percent_encoding::percent_decode_str;
-
-use crate::error::ApiError;
 
 /// The place of the API that a URL names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,12 +7,12 @@ use http::header::{
     VARY,
 };
 use http::{HeaderMap, Response, StatusCode};
+use kubewright_meta::ApiError;
 use serde_json::Value;
 
 use super::negotiate::Encoding;
 use super::protobuf;
 pub(super) use super::response_body::ResponseBody;
-use crate::error::ApiError;
 
 const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
 

@@ -12,6 +12,7 @@ use http::header::{HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
+use kubewright_meta::ApiError;
 use kubewright_store::Snapshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +28,6 @@ use super::system::{Documents, Metrics};
 use super::{dispatch, in_flight, negotiate, respond, system};
 use crate::authn::{ANONYMOUS, Authenticator, User, impersonation};
 use crate::authz::{Attributes, Decision, Rights, forbidden};
-use crate::error::ApiError;
 use crate::kubelet::Kubelets;
 use crate::registry::{Registry, Summary};
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
 use jiff::Timestamp;
+use kubewright_meta::{ApiError, object};
 use kubewright_store::Entry;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,9 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::negotiate::{MetaVersion, Shape};
 use super::rope::{PIECE, READ, Rope};
-use crate::error::ApiError;
 use crate::kinds::Kind;
-use crate::registry::{List, Summary, encode, object};
+use crate::registry::{List, Summary, encode};
 
 /// How much of the object the rows of a table carry (`includeObject`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

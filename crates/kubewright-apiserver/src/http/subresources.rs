@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
+use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::connect;
@@ -10,11 +11,8 @@ use super::respond::{self, ResponseBody};
 use crate::admission::{self, Review};
 use crate::authn::review;
 use crate::authz::{Rights, review as reviews};
-use crate::error::ApiError;
 use crate::kinds::Subresource;
-use crate::registry::{
-    Call, Member, Part, WriteOptions, Written, encode, object, part_of, review_of, scale_paths,
-};
+use crate::registry::{Call, Member, Part, WriteOptions, Written, encode, part_of, review_of, scale_paths};
 
 pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<ResponseBody>, ApiError> {
     let call = asked.call;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use kubewright_meta::TypeNames;
 use kubewright_store::{Name, Revision};
 use serde_json::Value;
 
@@ -10,7 +11,6 @@ use super::behaviour::Behaviour;
 use super::built_in::{BuiltIn, StoredAs};
 use super::ownership::Ownership;
 use super::rules::Rules;
-use crate::error::TypeNames;
 use crate::schema::Schema;
 use crate::schema::definition::Versions;
 use crate::selector::Selectable;

@@ -1,10 +1,10 @@
 //! Configurations for server-side apply: YAML (and so JSON), whatever the content type says of it
 //! (`k8s.io/apiserver/pkg/endpoints/handlers/patch.go`, `applyPatcher`).
 
+use kubewright_meta::ApiError;
 use serde_json::{Map, Value};
 
 use super::type_name;
-use crate::ApiError;
 use crate::http::json;
 use crate::http::yaml::{self, Parsed};
 

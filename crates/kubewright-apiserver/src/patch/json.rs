@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use http::StatusCode;
+use kubewright_meta::ApiError;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::document::{Node, depth};
 use super::pointer::{self, Pointer};
 use super::{decode, type_name, undecodable};
-use crate::ApiError;
 
 /// The most operations a patch may have (`maxJSONPatchOperations` of the API server).
 const MAX_OPERATIONS: usize = 10_000;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubewright_meta::cost;
 use serde_json::{Map, Value};
 
 use super::strategic::{self, DIRECTIVE, Failure};
-use crate::cost;
 use crate::schema::Node;
 
 /// How a list is merged.

@@ -1,9 +1,8 @@
 //! RFC 7386 merge patches, as `evanphx/json-patch` v4 applies them: its one difference is that nulls inside the
 //! objects of a list are dropped too, unless the list takes the place of an object.
 
+use kubewright_meta::cost;
 use serde_json::{Map, Value};
-
-use crate::cost;
 
 /// Merges the members of a patch into `target`, which becomes an object if it is none.
 pub fn apply(target: &mut Value, patch: &Map<String, Value>) {

@@ -14,9 +14,9 @@ pub mod strategic;
 use std::sync::Arc;
 
 use http::StatusCode;
+use kubewright_meta::ApiError;
 use serde_json::{Map, Value};
 
-use crate::ApiError;
 use crate::fields::printed;
 use crate::http::json::type_name;
 use crate::schema::Schema;

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::cost;
 use serde_json::{Map, Value};
 
 use super::lists::{self, MergeList};
-use crate::cost;
 use crate::schema::{Merge, Node};
 
 /// Says that an object replaces, or deletes, what it would be merged with.

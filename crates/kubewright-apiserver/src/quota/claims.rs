@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::quantity::Quantity;
 use serde_json::Value;
 
 use super::resources::Resources;
 use super::scope::{Operator, Requirement};
-use crate::kinds::rules::quantity::Quantity;
 
 const CLAIMS: &str = "persistentvolumeclaims";
 const STORAGE: &str = "requests.storage";

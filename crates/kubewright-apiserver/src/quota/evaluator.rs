@@ -1,13 +1,13 @@
 //! What knows how to count objects of a resource.
 
 use jiff::Timestamp;
+use kubewright_meta::quantity::Quantity;
 use serde_json::Value;
 
 use super::resources::Resources;
 use super::scope::Requirement;
 use super::{claims, pods, services};
 use crate::kinds::Operation;
-use crate::kinds::rules::quantity::Quantity;
 
 /// Resources of the core group that a quota may also name without `count/`.
 pub(super) const ALIASED: [&str; 4] = ["configmaps", "replicationcontrollers", "resourcequotas", "secrets"];

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use kubewright_meta::quantity::Quantity;
 use serde_json::{Map, Value};
-
-use crate::kinds::rules::quantity::Quantity;
 
 /// Amounts by the names of resources.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,9 +1,9 @@
 //! Services (`pkg/quota/v1/evaluator/core/services.go`).
 
+use kubewright_meta::quantity::Quantity;
 use serde_json::Value;
 
 use super::resources::Resources;
-use crate::kinds::rules::quantity::Quantity;
 
 pub(super) fn matches_name(name: &str) -> bool {
     matches!(name, "count/services" | "services" | "services.nodeports" | "services.loadbalancers")

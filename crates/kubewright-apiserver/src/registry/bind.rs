@@ -1,12 +1,12 @@
 //! Binding: a pod gets its node (`k8s.io/kubernetes/pkg/registry/core/pod/storage`, `BindingREST`).
 
 use http::StatusCode;
+use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::update::precondition_failed;
-use super::{Call, Part, Registry, object};
+use super::{Call, Part, Registry};
 use crate::admission::{self, Review};
-use crate::error::ApiError;
 use crate::kinds::rules::pods;
 
 impl Registry {

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::{ApiError, FieldError, object};
 use serde_json::Value;
 
-use super::{encode, object, type_of_body};
-use crate::error::ApiError;
-use crate::field::FieldError;
+use super::{encode, type_of_body};
 use crate::fields::printed;
 use crate::http::body::{Decoded, Origin};
 use crate::kinds::{Kind, Role};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use kubewright_meta::ApiError;
 use kubewright_store::{Change, CommitError, Entry, Expect, Name};
 
 use super::definitions::is_definition;
 use super::reset::Epoch;
 use super::{Registry, Summary};
-use crate::error::ApiError;
 use crate::kinds::Kind;
 
 impl Registry {

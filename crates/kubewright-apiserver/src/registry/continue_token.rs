@@ -2,9 +2,9 @@
 
 use base64::engine::general_purpose::{self, GeneralPurpose};
 use base64::{DecodeError, Engine, alphabet};
+use kubewright_meta::ApiError;
 use kubewright_store::Revision;
 
-use crate::error::ApiError;
 use crate::http::json;
 
 /// How tokens are written: Base64 for URLs; last bits that say nothing are taken as Go takes them.

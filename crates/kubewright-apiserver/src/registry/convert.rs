@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use kubewright_meta::{ApiError, object};
 use kubewright_store::{Entry, Event, Revision};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::{Registry, Summary, encode, object};
-use crate::error::ApiError;
+use super::{Registry, Summary, encode};
 use crate::kinds::Kind;
 use crate::schema::conversion::Webhook;
 use crate::schema::definition::Versions;

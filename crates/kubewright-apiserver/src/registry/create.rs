@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use http::StatusCode;
+use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
 use super::allocate::addresses_of;
 use super::reset::Epoch;
-use super::{Call, Registry, WriteOptions, Written, body, custom, definitions, encode, key, object};
+use super::{Call, Registry, WriteOptions, Written, body, custom, definitions, encode, key};
 use crate::admission::{self, Review};
-use crate::error::ApiError;
-use crate::field::FieldError;
 use crate::http::body::Decoded;
 use crate::patch::Configuration;
 use crate::schema::{Candidate, Extent};

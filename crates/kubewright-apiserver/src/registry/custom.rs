@@ -1,9 +1,10 @@
 //! The validation of custom resources, in the order of kube-apiserver
 //! (`apiextensions-apiserver/pkg/registry/customresource/{strategy,status_strategy,validator}.go`).
 
+use kubewright_meta::FieldError;
+use kubewright_meta::field::go_float;
 use serde_json::Value;
 
-use crate::field::{FieldError, go_float};
 use crate::kinds::{Kind, ScalePaths, Subresource};
 use crate::schema::{Candidate, Extent};
 

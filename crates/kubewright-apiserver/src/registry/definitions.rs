@@ -4,14 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_store::{Change, CommitError, Conflict, Entry, Expect, Name, Revision, Snapshot};
 use serde_json::{Value, json};
 
 use super::waiting::Waiting;
-use super::{Call, DeleteOptions, Registry, Summary, encode, object};
+use super::{Call, DeleteOptions, Registry, Summary, encode};
 use crate::authn::User;
-use crate::error::ApiError;
-use crate::field::FieldError;
 use crate::kinds::{Kind, Kinds, Role};
 use crate::schema::definition::{self, Versions};
 use crate::schema::{Candidate, Extent};

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use http::StatusCode;
 use jiff::{Timestamp, ToSpan};
+use kubewright_meta::{ApiError, object};
 use kubewright_store::{Change, Entry, Expect};
 use serde_json::{Value, json};
 
@@ -13,10 +14,9 @@ use super::reset::Epoch;
 use super::update::{is_finished, modified};
 use super::{
     Call, DeleteOptions, ListOptions, Propagation, Registry, Summary, WriteResult, Written, definitions,
-    encode, object,
+    encode,
 };
 use crate::admission::{self, Operation, Options, Review};
-use crate::error::ApiError;
 use crate::http::rope::Rope;
 use crate::kinds::Role;
 

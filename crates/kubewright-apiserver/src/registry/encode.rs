@@ -8,12 +8,11 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
+use kubewright_meta::{ApiError, cost};
 use kubewright_store::{Draft, Entry};
 use serde_json::{Map, Value, json};
 
 use super::summary::Summary;
-use crate::cost;
-use crate::error::ApiError;
 use crate::http::rope::Rope;
 use crate::kinds::{Custom, Kind};
 use crate::schema::definition::{Reading, Versions};
@@ -60,7 +59,7 @@ pub fn draft(kind: &Kind, mut object: Value) -> Draft<Summary> {
         kind.to_storage(&mut object);
     }
     let tag = Arc::new(Summary::of(kind, &object));
-    super::object::set_meta(&mut object, "resourceVersion", Some(String::new().into()));
+    kubewright_meta::object::set_meta(&mut object, "resourceVersion", Some(String::new().into()));
     let mut bytes = Vec::with_capacity(1024);
     bytes.extend_from_slice(head(&kind.kind, &kind.storage_api_version()).as_bytes());
     let revision_at = write_rest(&mut bytes, &object);

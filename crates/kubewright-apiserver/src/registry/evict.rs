@@ -5,15 +5,14 @@ use std::sync::LazyLock;
 
 use http::StatusCode;
 use jiff::Timestamp;
+use kubewright_meta::selector::LabelSelector;
+use kubewright_meta::{ApiError, FieldError, object};
 use serde_json::{Value, json};
 
-use super::{Call, DeleteOptions, Part, Registry, WriteOptions, bind, encode, object};
+use super::{Call, DeleteOptions, Part, Registry, WriteOptions, bind, encode};
 use crate::admission::{self, Review};
 use crate::authn::User;
-use crate::error::ApiError;
-use crate::field::FieldError;
 use crate::http::request::Query;
-use crate::selector::LabelSelector;
 
 const BUDGETS: &str = "policy/poddisruptionbudgets";
 /// The most evictions that a budget may have unconfirmed by its controller.

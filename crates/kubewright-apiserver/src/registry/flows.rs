@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use kubewright_meta::object;
 use serde_json::{Value, json};
 
-use super::{Call, Part, Registry, WriteOptions, encode, object};
+use super::{Call, Part, Registry, WriteOptions, encode};
 use crate::authn::User;
 use crate::kinds::rules::flow::bootstrap::is_mandatory;
 use crate::kinds::{Kind, Role};

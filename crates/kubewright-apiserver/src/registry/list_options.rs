@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use kubewright_meta::selector::LabelSelector;
+use kubewright_meta::{ApiError, FieldError};
 use kubewright_store::{Entry, Revision};
 use serde_json::json;
 
 use super::{Call, Summary, encode, summary};
-use crate::error::ApiError;
-use crate::field::FieldError;
 use crate::http::request::Query;
 use crate::kinds::Kind;
-use crate::selector::{FieldSelector, LabelSelector, NAME, NAMESPACE};
+use crate::selector::{FieldSelector, NAME, NAMESPACE};
 
 /// How a list relates to the resource version that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

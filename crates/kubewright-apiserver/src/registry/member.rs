@@ -1,9 +1,8 @@
 //! The smaller subresources, which change one part of an object.
 
+use kubewright_meta::{FieldError, object};
 use serde_json::Value;
 
-use super::object;
-use crate::field::FieldError;
 use crate::kinds::rules::{certificates, namespaces, pods};
 
 /// The one part of an object that a smaller subresource changes.

@@ -20,7 +20,6 @@ mod flows;
 mod list_options;
 mod member;
 mod node_ports;
-pub mod object;
 mod options;
 mod ownership;
 pub(crate) mod part;
@@ -42,6 +41,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::StatusCode;
+use kubewright_meta::ApiError;
 use kubewright_store::{Entry, Name, Snapshot, Store};
 use kubewright_world::World;
 
@@ -64,7 +64,6 @@ pub use update::Part;
 use crate::admission::Dynamic;
 use crate::authn::User;
 use crate::authz::{Authorizer, Mode};
-use crate::error::ApiError;
 use crate::kinds::{Kind, Kinds, Role};
 use crate::webhook;
 

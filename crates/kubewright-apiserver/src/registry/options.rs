@@ -2,14 +2,13 @@
 
 use http::HeaderMap;
 use http::header::USER_AGENT;
+use kubewright_meta::rules::metadata;
+use kubewright_meta::{ApiError, FieldError};
 use serde_json::Value;
 
 use super::body::FieldValidation;
-use crate::error::ApiError;
-use crate::field::FieldError;
 use crate::http::negotiate::media_type;
 use crate::http::request::Query;
-use crate::kinds::rules::metadata;
 use crate::patch;
 
 /// The most bytes of the name of a manager (`FieldManagerMaxLength`).

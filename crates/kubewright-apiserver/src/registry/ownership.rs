@@ -1,9 +1,9 @@
 //! Who owns what a write has changed: the engine's side of [`crate::fields`].
 
+use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
-use super::{Call, FieldValidation, Registry, WriteOptions, body, object};
-use crate::error::ApiError;
+use super::{Call, FieldValidation, Registry, WriteOptions, body};
 use crate::fields::{self, Write, printed};
 use crate::kinds::{Kind, ServedVersions};
 use crate::patch::Configuration;

@@ -3,10 +3,10 @@
 use std::sync::LazyLock;
 
 use k8s_openapi::api::{authentication, autoscaling, core, policy};
+use kubewright_meta::ApiError;
 use serde_json::Value;
 
 use super::{Call, FieldValidation, create};
-use crate::error::ApiError;
 use crate::http::body::Decoded;
 use crate::http::json::type_name;
 use crate::kinds::Subresource;

@@ -1,10 +1,11 @@
 //! What happens around validating policies: a new one, and one with new expressions, gets its status
 //! (`k8s.io/kubernetes/pkg/controller/validatingadmissionpolicystatus`; here the server does it, which has the types).
 
+use kubewright_meta::object;
 use kubewright_store::{Change, Expect, Name};
 use serde_json::json;
 
-use super::{Registry, encode, object};
+use super::{Registry, encode};
 use crate::admission::type_checking;
 use crate::kinds::Kind;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use kubewright_meta::ApiError;
 use kubewright_store::{Entry, Gone, Revision, Snapshot};
 use serde_json::Value;
 
@@ -10,7 +11,6 @@ use super::continue_token::{Start, Token};
 use super::list_options::parse_version;
 use super::select::Selected;
 use super::{Call, ListOptions, Registry, Summary, VersionMatch, encode, key};
-use crate::error::ApiError;
 use crate::kinds::Kind;
 
 /// What a list found.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kubewright_meta::{ApiError, object};
 use kubewright_store::{Change, Expect, Memory, Name, Snapshot};
 use serde_json::Value;
 use tokio::sync::{OnceCell, RwLock, RwLockReadGuard};
 
-use super::{Registry, Summary, encode, object};
-use crate::error::ApiError;
+use super::{Registry, Summary, encode};
 use crate::kinds::Kind;
 
 /// What a reset and the writes have to know of each other.

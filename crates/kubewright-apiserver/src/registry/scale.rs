@@ -4,19 +4,18 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use k8s_openapi::api::autoscaling;
+use kubewright_meta::selector::LabelSelector;
+use kubewright_meta::{ApiError, FieldError, object};
 use serde_json::{Map, Value, json};
 
 use super::body::of_patch;
 use super::update::{View, modified, precondition_failed};
-use super::{Call, Registry, WriteOptions, Written, create, encode, object, ownership};
-use crate::error::ApiError;
-use crate::field::FieldError;
+use super::{Call, Registry, WriteOptions, Written, create, encode, ownership};
 use crate::fields::scale::{self, Place};
 use crate::fields::{Element, Managed, Write};
 use crate::http::json::type_name;
 use crate::kinds::{BuiltIn, Kind, Kinds, ScalePaths, ServedVersions, Subresource};
 use crate::patch::{Change, Configuration, Patch};
-use crate::selector::LabelSelector;
 
 impl Registry {
     /// The scale of an object.

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
+use kubewright_meta::ApiError;
 use kubewright_store::Entry;
 
 use super::{ListOptions, Registry, Summary, encode};
-use crate::error::ApiError;
 use crate::kinds::Kind;
 
 /// How many entries are converted at once where not all of them may be selected.

@@ -3,11 +3,9 @@
 
 use std::sync::LazyLock;
 
+use kubewright_meta::{ApiError, FieldError, object};
 use serde_json::Value;
 
-use super::object;
-use crate::error::ApiError;
-use crate::field::FieldError;
 use crate::http::body::unrecognized;
 use crate::kinds::{Kind, Kinds};
 

@@ -5,17 +5,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
+use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_store::{self as store, Entry, Expect, Revision};
 use serde_json::Value;
 
 use super::allocate::addresses_of;
 use super::member::Member;
 use super::reset::Epoch;
-use super::{Call, Registry, Summary, WriteOptions, Written, body, create, custom, encode, object};
+use super::{Call, Registry, Summary, WriteOptions, Written, body, create, custom, encode};
 use crate::admission::{self, Operation, Options, Review};
 use crate::authz::{Attributes, forbidden};
-use crate::error::ApiError;
-use crate::field::FieldError;
 use crate::fields;
 use crate::http::body::Decoded;
 use crate::kinds::rules::Generation;

@@ -1,10 +1,10 @@
 //! Secrets whose tokens were used get a label that says when.
 
+use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
-use super::{Call, Part, Registry, object};
+use super::{Call, Part, Registry};
 use crate::authn::{LAST_USED, Used, User};
-use crate::error::ApiError;
 
 impl Registry {
     /// Labels Secrets with the day on which their tokens were used. One that is gone or replaced is left alone.

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use kubewright_meta::object;
 use serde_json::Value;
 
-use super::{definitions, object};
+use super::definitions;
 
 /// The definitions whose names are not accepted, with their groups.
 #[derive(Default)]

@@ -4,12 +4,12 @@
 //! optional lists and maps without entries are gone (Go's `omitempty`), and values that Go reads into types of its own
 //! (quantities, times, bytes) are in canonical form.
 
+use kubewright_meta::cost;
 use serde_json::{Map, Value, json};
 
 use super::node::{Additional, Coding, Node, Other, Type};
-use super::scalar::{self, Precision, quantity};
+use super::scalar::{self, Precision};
 use super::zeros;
-use crate::cost;
 
 /// Decodes an object in place. Returns the paths of its unknown fields, each after `prefix`.
 ///
@@ -41,7 +41,7 @@ impl Decoder {
             Coding::Raw => Ok(()),
             Coding::Quantity => {
                 let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                *value = quantity::canonical(&text)?.into();
+                *value = kubewright_meta::quantity::canonical_text(&text)?.into();
                 Ok(())
             }
             Coding::IntOrString if value.is_string() => Ok(()),

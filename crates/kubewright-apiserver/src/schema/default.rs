@@ -1,9 +1,9 @@
 //! Defaults (`apiextensions-apiserver/pkg/apiserver/schema/defaulting`).
 
+use kubewright_meta::cost;
 use serde_json::Value;
 
 use super::node::{Additional, Node};
-use crate::cost;
 
 /// Removes the nulls that no schema allows and no default replaces, as Kubernetes does with custom resources before it
 /// sets defaults. Where nothing is said of a value, it stays.

@@ -28,6 +28,8 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
+use kubewright_meta::FieldError;
+use kubewright_meta::field::Problem;
 use rules::{Budget, Finding, Rules};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
@@ -36,10 +38,7 @@ use validate::Former;
 pub(crate) use node::Coding;
 pub use node::{Additional, Bounds, ListType, Logic, MapType, Merge, Node, Reason, Rule, Type};
 pub use pattern::Pattern;
-pub use scalar::quantity;
 pub(crate) use scalar::seconds as time;
-
-use crate::field::{FieldError, Problem};
 
 /// A structural schema.
 #[derive(Clone, Debug)]

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kubewright_meta::cost;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use super::built_in;
 use super::facts::Facts;
-use crate::cost;
 
 const COMPONENTS: &str = "#/components/schemas/";
 

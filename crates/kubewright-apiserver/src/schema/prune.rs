@@ -2,12 +2,11 @@
 //! (`apiextensions-apiserver/pkg/apiserver/schema/{objectmeta,pruning}`).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kubewright_meta::{FieldError, cost};
 use serde_json::{Map, Value};
 
 use super::node::{Additional, Node};
 use super::{built_in, decode};
-use crate::cost;
-use crate::field::FieldError;
 
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
+use kubewright_meta::cost;
 use serde_json::Value;
 
 use super::format;
 use super::node::{Additional, Bounds, ListType, Logic, MapType, Merge, Node, Reason, Rule, Type};
 use super::pattern::Pattern;
-use crate::cost;
 
 /// The node of a schema, and all below it.
 pub(super) fn node(schema: &Value) -> Node {

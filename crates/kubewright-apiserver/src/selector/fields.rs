@@ -1,10 +1,10 @@
 //! Field selectors: the language of the query parameter (`k8s.io/apimachinery/pkg/fields/selector.go`), and the
 //! fields that each kind lets itself be selected by (`pkg/apis/*/v1/conversion.go`, `pkg/registry/*/*/strategy.go`).
 
+use kubewright_meta::jsonpath::Path;
+use kubewright_meta::selector::{Term, split_term, split_terms, unescape};
 use serde_json::Value;
 
-use super::terms::{Term, split_term, split_terms, unescape};
-use crate::jsonpath::Path;
 use crate::kinds::{Kind, Scope};
 
 /// Which fields an object must have. All terms must hold; without any, all objects are selected.

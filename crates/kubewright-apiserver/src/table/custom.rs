@@ -1,10 +1,10 @@
 //! The columns of custom kinds (`registry/customresource/tableconvertor` of `k8s.io/apiextensions-apiserver`).
 
 use jiff::Timestamp;
+use kubewright_meta::jsonpath::Path;
 use serde_json::{Value, json};
 
 use super::{age, column, value};
-use crate::jsonpath::Path;
 
 /// A column of a custom kind.
 #[derive(Clone, Debug)]

@@ -1,13 +1,13 @@
 //! What makes pods: deployments and their kin.
 
 use jiff::Timestamp;
+use kubewright_meta::selector::LabelSelector;
 use serde_json::Value;
 
 use super::age::age;
 use super::column::{NAME, integer, text as column};
 use super::printer::Printer;
 use super::value::{cells, flag, items, labels, number, text};
-use crate::selector::LabelSelector;
 
 pub(crate) const DEPLOYMENTS: Printer = Printer {
     columns: &[

@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, Stream};
+use kubewright_meta::ApiError;
 use kubewright_store::{Cursor, Entry, Event, Gone, Revision};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::ApiError;
 use crate::http::negotiate::Encoding;
 use crate::http::protobuf;
 use crate::http::rope::{READ, Rope};
@@ -300,6 +300,6 @@ impl Lines {
 
 /// The object of an event whose entry no longer carries what the client has to see: `value` under another version.
 fn under_version(mut value: Value, version: Revision) -> Value {
-    crate::registry::object::set_meta(&mut value, "resourceVersion", Some(version.0.to_string().into()));
+    kubewright_meta::object::set_meta(&mut value, "resourceVersion", Some(version.0.to_string().into()));
     value
 }

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::Full;
-use kubewright_apiserver::ApiError;
 use kubewright_apiserver::http::{CutOff, ResponseBody, WholeLines, protobuf};
+use kubewright_meta::ApiError;
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 

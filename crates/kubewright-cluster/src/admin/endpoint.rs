@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, Limited};
-use kubewright_apiserver::ApiError;
 use kubewright_apiserver::http::listener::RemoteAddress;
+use kubewright_meta::ApiError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -1,9 +1,9 @@
 //! History that a rule has done away with: what a client is told who asks for it
 //! (`k8s.io/apiserver/pkg/storage/{cacher,etcd3}`).
 
-use kubewright_apiserver::ApiError;
 use kubewright_apiserver::http::request::Query;
 use kubewright_apiserver::registry::expired_page;
+use kubewright_meta::ApiError;
 use kubewright_store::Revision;
 
 use super::asked::Asked;

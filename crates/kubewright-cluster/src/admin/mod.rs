@@ -28,8 +28,8 @@ use std::task::Waker;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kubewright_apiserver::ApiError;
 use kubewright_apiserver::http::WeakApiServer;
+use kubewright_meta::ApiError;
 use kubewright_store::Revision;
 use kubewright_world::{Pacer, World};
 use parking_lot::Mutex;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
-use kubewright_apiserver::ApiError;
+use kubewright_meta::ApiError;
 use serde_json::{Value, json};
 
 use super::asked::Asked;

@@ -9,7 +9,7 @@ use k8s_openapi::api::autoscaling::v2::{
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector as SelectorSpec;
 use kube::api::{ListParams, ObjectMeta};
-use kubewright_apiserver::selector::LabelSelector;
+use kubewright_meta::selector::LabelSelector;
 use kubewright_runtime::{Context, Key};
 use serde_json::json;
 

@@ -5,7 +5,7 @@
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kube::api::{ListParams, Request};
-use kubewright_apiserver::selector::LabelSelector;
+use kubewright_meta::selector::LabelSelector;
 use serde_json::Value;
 
 use super::quantity::milli;

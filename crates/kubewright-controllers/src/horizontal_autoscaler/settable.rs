@@ -18,7 +18,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ObjectMeta;
-use kubewright_apiserver::selector::LabelSelector;
+use kubewright_meta::selector::LabelSelector;
 
 use super::quantity::milli;
 use super::requests::{name, running_containers};

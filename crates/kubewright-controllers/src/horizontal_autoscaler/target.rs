@@ -8,7 +8,7 @@ use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::api::autoscaling::v2::CrossVersionObjectReference;
 use kube::Client;
 use kube::api::PostParams;
-use kubewright_apiserver::selector::LabelSelector;
+use kubewright_meta::selector::LabelSelector;
 use kubewright_runtime::Error;
 use parking_lot::Mutex;
 

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use kubewright_cel::limits::PER_CALL_LIMIT;
 use kubewright_cel::{Bindings, Program, ResourceAttributes, Value as Cel};
+use kubewright_meta::ApiError;
 use serde_json::{Map, Value};
 
 use super::super::matching::Attributes;
 use super::authorizer::Asked;
 use super::request::request_value;
 use crate::authz::Rights;
-use crate::error::ApiError;
 use crate::expressions::Expression;
 use crate::kinds::Kind;
 

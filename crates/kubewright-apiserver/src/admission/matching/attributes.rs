@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use kubewright_meta::selector::LabelSelector;
+use kubewright_meta::{ApiError, object};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::super::{Operation, Review};
-use crate::error::ApiError;
 use crate::kinds::{Kind, Role, Subresource};
-use crate::registry::{Registry, encode, object};
-use crate::selector::LabelSelector;
+use crate::registry::{Registry, encode};
 
 /// Group, version and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use kubewright_meta::ApiError;
+use kubewright_meta::selector::LabelSelector;
 use serde_json::Value;
 
 use super::attributes::{Attributes, has_labels};
 use super::rule::Rule;
-use crate::error::ApiError;
 use crate::kinds::Kind;
-use crate::selector::LabelSelector;
 
 /// Which requests something is about.
 #[derive(Debug)]

@@ -9,13 +9,13 @@ mod restricted;
 
 use std::collections::BTreeMap;
 
+use kubewright_meta::ApiError;
 use serde_json::Value;
 
 use self::checks::Finding;
 use self::policy::{Level, Policy, Standard};
 use super::refusal::forbidden;
 use super::{Operation, Review, stored};
-use crate::error::ApiError;
 use crate::kinds::Role;
 
 pub(super) use namespace::validate as validate_namespace;

@@ -2,14 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubewright_meta::{ApiError, FieldError, object};
 use serde_json::Value;
 
 use super::checks;
 use super::policy::{Level, Policy, Standard};
 use super::{Operation, Review, stored};
-use crate::error::ApiError;
-use crate::field::FieldError;
-use crate::registry::object;
 
 /// The most pods that are looked at.
 const MOST: usize = 3000;

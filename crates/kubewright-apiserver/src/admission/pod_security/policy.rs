@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::field::FieldError;
+use kubewright_meta::FieldError;
 
 /// The newest version that differs from the one before.
 const NEWEST: u32 = 35;

@@ -1,14 +1,13 @@
 //! Whoever makes a policy or a binding must be able to read what it takes its parameters from
 //! (`k8s.io/kubernetes/pkg/registry/admissionregistration/*/authz.go`).
 
+use kubewright_meta::{ApiError, FieldError};
 use serde_json::Value;
 
 use super::super::{Operation, Review};
 use super::params::ParamKind;
 use crate::authn::{SYSTEM_MASTERS, User};
 use crate::authz::Attributes;
-use crate::error::ApiError;
-use crate::field::FieldError;
 use crate::registry::encode;
 
 /// Checks the parameters of a policy or binding that is written.
@@ -38,7 +37,7 @@ pub(in crate::admission) fn authorize(review: &Review<'_>, object: &Value) -> Re
     };
     outcome.map_err(|why| {
         let error = FieldError::forbidden(format!("spec.{field}"), why);
-        ApiError::invalid(kind, crate::registry::object::name(object), &[error])
+        ApiError::invalid(kind, kubewright_meta::object::name(object), &[error])
     })
 }
 

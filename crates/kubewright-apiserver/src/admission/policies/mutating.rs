@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use kubewright_cel::limits::RUNTIME_COST_BUDGET;
+use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::super::expressions::{Budget, Scope};
@@ -13,10 +14,8 @@ use super::super::{Review, adopt};
 use super::binding::Binding;
 use super::patch;
 use super::policy::Policy;
-use crate::error::ApiError;
 use crate::expressions::{Compiler, Expression, Names, Returns};
 use crate::kinds::Kind;
-use crate::registry::object;
 
 /// A policy and what it changes.
 pub(super) struct MutatingPolicy {

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use kubewright_meta::selector::LabelSelector;
 use serde_json::Value;
 
 use super::super::Review;
 use super::super::matching::Attributes;
 use crate::kinds::{Kind, Kinds};
 use crate::registry::encode;
-use crate::selector::LabelSelector;
 
 /// `paramKind`.
 pub(super) struct ParamKind {

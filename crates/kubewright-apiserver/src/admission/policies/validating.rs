@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use http::StatusCode;
 use kubewright_cel::Bindings;
 use kubewright_cel::limits::{MAX_MESSAGE_EXPRESSION_BYTES, RUNTIME_COST_BUDGET};
+use kubewright_meta::ApiError;
 use serde_json::{Value, json};
 
 use super::super::expressions::{Budget, Scope};
@@ -12,7 +13,6 @@ use super::super::matching::Attributes;
 use super::super::{Review, warn};
 use super::binding::Binding;
 use super::policy::Policy;
-use crate::error::ApiError;
 use crate::expressions::{Compiler, Expression, Names, Returns};
 
 /// A policy and what it asks for.

@@ -4,10 +4,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
+use kubewright_meta::ApiError;
 use serde_json::{Map, Value, json};
 
 use super::review::ReviewVersion;
-use crate::error::ApiError;
 use crate::http::json;
 
 use crate::http::json::type_name;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kubewright_meta::ApiError;
 use kubewright_store::Snapshot;
 use serde_json::Value;
 
@@ -10,7 +11,6 @@ use super::super::expressions::{Conditions, Scope};
 use super::super::matching::{Attributes, Constraints};
 use super::answer::{self, Answer};
 use super::review::{self, Objects, ReviewVersion};
-use crate::error::ApiError;
 use crate::expressions::Compiler;
 use crate::kinds::Kind;
 use crate::registry::Summary;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use kubewright_meta::ApiError;
 use serde_json::Value;
 
 use super::super::matching::{Attributes, converted};
@@ -10,7 +11,6 @@ use super::super::reinvocation::Round;
 use super::super::{Review, adopt, warn};
 use super::answer::{Answer, denial};
 use super::hook::{Hook, Refusal};
-use crate::error::ApiError;
 use crate::kinds::Kind;
 use crate::patch::{JsonPatch, explain};
 

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use kubewright_meta::ApiError;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::super::matching::{Attributes, Gvk};
-use crate::error::ApiError;
 use crate::kinds::Kind;
 
 /// A version of AdmissionReview.

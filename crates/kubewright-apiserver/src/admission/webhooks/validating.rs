@@ -1,6 +1,7 @@
 //! Validating webhooks are asked all at once (`.../webhook/validating/dispatcher.go`).
 
 use futures::future::join_all;
+use kubewright_meta::ApiError;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -9,7 +10,6 @@ use super::super::{Review, warn};
 use super::answer::{Answer, denial};
 use super::fail_open::FailOpen;
 use super::hook::{Hook, Refusal};
-use crate::error::ApiError;
 
 /// Asks every validating webhook that wants to know.
 ///

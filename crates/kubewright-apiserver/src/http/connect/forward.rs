@@ -1,12 +1,12 @@
 //! Connections to ports of pods: how they are asked for.
 
 use http::{Response, StatusCode};
+use kubewright_meta::ApiError;
 
 use super::super::dispatch::Asked;
 use super::super::respond::{self, ResponseBody};
 use super::super::stream::{Forwarding, Ports};
 use super::Backend;
-use crate::error::ApiError;
 
 pub(super) async fn answer(asked: &Asked<'_>, backend: Backend) -> Result<Response<ResponseBody>, ApiError> {
     let Some(upgrade) = &asked.upgrade else {

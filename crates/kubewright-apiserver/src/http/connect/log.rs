@@ -9,6 +9,7 @@ use futures::future::ready;
 use futures::{Stream, StreamExt, stream};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
+use kubewright_meta::{ApiError, FieldError, object};
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -17,10 +18,7 @@ use super::super::respond::{self, ResponseBody};
 use super::super::upgrade::{Refused, Upgrade};
 use super::super::websocket::{self, Handshake};
 use super::{container_of, kubelet_address, node_name, refused, target};
-use crate::error::ApiError;
-use crate::field::FieldError;
 use crate::kubelet::{LogOptions, LogStream, Refusal, Since};
-use crate::registry::object;
 use crate::schema;
 
 pub(super) async fn answer(asked: &Asked<'_>, pod: &Value) -> Result<Response<ResponseBody>, ApiError> {

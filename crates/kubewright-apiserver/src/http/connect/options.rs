@@ -1,10 +1,10 @@
 //! What a client asks of a connection, as an object of its own kind: its query
 //! (`k8s.io/apimachinery/pkg/runtime/converter`), and the path behind a proxy.
 
+use kubewright_meta::ApiError;
 use serde_json::{Map, Value};
 
 use super::super::request::Query;
-use crate::error::ApiError;
 use crate::kinds::Subresource;
 
 /// The options of a connection by a subresource; `None` of one that is a plain read.

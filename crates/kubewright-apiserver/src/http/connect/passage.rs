@@ -12,12 +12,12 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use kubewright_meta::ApiError;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::super::dispatch::Asked;
 use super::super::respond::ResponseBody;
 use super::proxy::unreached;
-use crate::error::ApiError;
 use crate::kubelet::Duplex;
 
 /// Headers that are about one connection (`net/http/httputil`), and those that say who asks: that is the API server's

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
+use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
 use super::super::dispatch::Asked;
 use super::super::respond::ResponseBody;
 use super::{address_of, node_name, passage, simulated, target};
-use crate::error::ApiError;
 use crate::kubelet::Kubelet;
-use crate::registry::{Call, encode, object};
+use crate::registry::{Call, encode};
 
 /// What a URL names: `name`, `name:port` or `scheme:name:port`
 /// (`SplitSchemeNamePort` in `k8s.io/apimachinery/pkg/util/net`).

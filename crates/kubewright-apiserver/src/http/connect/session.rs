@@ -1,12 +1,12 @@
 //! Sessions with processes in containers: how they are asked for.
 
 use http::{Response, StatusCode};
+use kubewright_meta::ApiError;
 
 use super::super::dispatch::Asked;
 use super::super::respond::{self, ResponseBody};
 use super::super::stream::{Purpose, Sessions};
 use super::{Backend, refusal};
-use crate::error::ApiError;
 use crate::kubelet::Streams;
 
 pub(super) async fn answer(

@@ -2,8 +2,8 @@
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
+use kubewright_meta::ApiError;
 
-use crate::error::ApiError;
 use crate::http::protobuf::{self, ObjectType};
 
 /// The text forms of a body.

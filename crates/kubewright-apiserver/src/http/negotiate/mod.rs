@@ -7,13 +7,13 @@ mod content_type;
 
 use http::HeaderMap;
 use http::header::{ACCEPT, USER_AGENT};
+use kubewright_meta::ApiError;
 use serde_json::json;
 
 pub use content_type::{BodyEncoding, TextEncoding, media_type};
 
 use super::protobuf;
 use super::request::Query;
-use crate::error::ApiError;
 use accept::Clause;
 
 /// The forms in which an answer can be written.

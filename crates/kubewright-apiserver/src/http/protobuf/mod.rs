@@ -19,12 +19,12 @@ mod wire;
 
 use std::fmt;
 
+use kubewright_meta::ApiError;
 use serde_json::{Map, Value};
 
 use self::table::Message;
 use self::wire::Reader;
 use super::body::excerpt;
-use crate::error::ApiError;
 
 /// The media type.
 pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";

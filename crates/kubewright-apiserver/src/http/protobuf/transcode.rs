@@ -7,12 +7,12 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use kubewright_meta::object::as_map;
 use serde_json::{Map, Number, Value, json};
 
 use super::super::json;
 use super::table::{Field, Form, Message, Other, Type};
 use super::wire::{Reader, Result, Wire};
-use crate::registry::object::as_map;
 
 /// How deep the JSON may be: less than what `serde_json` reads, as stored objects are read again.
 pub(super) const LEVELS: usize = 127;

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
+use kubewright_meta::ApiError;
 
 use super::super::request::Query;
 use super::super::respond;
 use super::super::response_body::ResponseBody;
 use super::super::service::ApiServer;
-use crate::error::ApiError;
 
 /// What all three ask, in this order. A server answers only when it has what the hooks make (`bootstrap`).
 const CHECKS: [&str; 8] = [

@@ -10,6 +10,7 @@ mod metrics;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
+use kubewright_meta::ApiError;
 use serde_json::{Value, json};
 
 pub(super) use documents::Documents;
@@ -21,7 +22,6 @@ use super::respond;
 use super::response_body::ResponseBody;
 use super::service::ApiServer;
 use crate::discovery;
-use crate::error::ApiError;
 use crate::kinds::Kinds;
 
 /// The version of Kubernetes that is served.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::prelude::{FromDer, X509Certificate};
@@ -11,7 +12,6 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use super::at::At;
 use super::errors::Errors;
 use super::{Again, NameRule, Rules, fill, text};
-use crate::FieldError;
 use crate::authn::User;
 
 const RSA: &str = "1.2.840.113549.1.1.1";

@@ -2,12 +2,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::at::At;
 use super::errors::Errors;
 use super::{Again, Rules, fill, text};
-use crate::FieldError;
 
 /// How many bytes of data there may be.
 const LIMIT: usize = 1024 * 1024;

@@ -1,12 +1,12 @@
 //! Events in both of their versions (`pkg/apis/core/validation/events.go`). They are stored as core events, and that
 //! is what the errors name.
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::at::At;
 use super::errors::Errors;
 use super::{Finalizers, NameRule, Rules, convert, fill, text};
-use crate::FieldError;
 
 const FIXED: [&str; 13] = [
     "involvedObject",

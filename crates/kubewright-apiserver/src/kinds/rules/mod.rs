@@ -1,14 +1,13 @@
 //! The functions that are a kind's own: defaults, preparation, validation. All pure, on JSON values.
 //!
-//! A kind's descriptor says which are its own. A family of kinds has one file; what they share is in `at` (a place in an
-//! object), `errors` (checks), `fill` (defaults), `text`, `quantity`, `percent` and `selector`. The rules are those of
-//! kube-apiserver v1.36: `pkg/apis/*/v1/defaults.go`, `pkg/registry/*/*/strategy.go`, `pkg/apis/*/validation`.
+//! A kind's descriptor says which are its own. A family of kinds has one file; what they share is in `kubewright-meta`:
+//! `at` (a place in an object), `errors` (checks), `fill` (defaults), `text`, `quantity`, `percent` and `selector`. The rules
+//! are those of kube-apiserver v1.36: `pkg/apis/*/v1/defaults.go`, `pkg/registry/*/*/strategy.go`, `pkg/apis/*/validation`.
 //!
 //! No function here panics on any JSON, whether it fits the schema or not: what has an unexpected type is skipped.
 
 pub(super) mod admission;
 pub(super) mod apps;
-mod at;
 pub(super) mod autoscaling;
 pub(super) mod batch;
 pub mod certificates;
@@ -16,33 +15,27 @@ pub(super) mod config;
 pub mod convert;
 pub(super) mod coordination;
 pub(super) mod definitions;
-mod errors;
 pub(super) mod events;
-mod fill;
 pub mod flow;
 pub(super) mod limits;
-pub mod metadata;
 pub mod namespaces;
 pub(super) mod networking;
 pub(super) mod nodes;
-mod percent;
 pub mod pods;
 pub(super) mod policy;
-pub(crate) mod quantity;
 pub(super) mod rbac;
 pub(crate) mod resources;
 pub(super) mod reviews;
-mod selector;
 pub mod services;
 pub(super) mod storage;
-pub(crate) mod text;
 pub(super) mod warnings;
 
-pub use metadata::NameRule;
+use kubewright_meta::rules::metadata::{self, NameRule};
+use kubewright_meta::rules::{at, errors, fill, percent, selector};
+use kubewright_meta::{FieldError, quantity, text};
 use serde_json::Value;
 
 use crate::authn::User;
-use crate::field::FieldError;
 
 /// What a kind does beyond its schema. The engine calls these in the order in which they stand here.
 #[derive(Clone, Copy)]

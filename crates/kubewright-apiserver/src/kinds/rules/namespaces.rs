@@ -1,11 +1,11 @@
 //! Namespaces.
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
 use super::{Again, NameRule, Rules, fill, text};
-use crate::FieldError;
 
 /// The label that names the namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";

@@ -3,13 +3,13 @@
 
 use std::net::IpAddr;
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::at::{At, same};
 use super::errors::Errors;
 use super::pods::check_port;
 use super::{Again, Generation, Rules, fill, selector, text};
-use crate::FieldError;
 
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];

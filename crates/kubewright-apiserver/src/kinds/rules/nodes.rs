@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
 use super::pods::EFFECTS;
 use super::{Again, Rules, fill, resources, text};
-use crate::FieldError;
 
 /// What a node tells of its machine; the names are there before the kubelet fills them in.
 const INFO: [&str; 10] = [

@@ -1,11 +1,11 @@
 //! The group `policy`: disruption budgets (`pkg/apis/policy/validation`).
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
 use super::{Finalizers, Generation, NameRule, Rules, fill, percent, selector};
-use crate::FieldError;
 
 const COUNTS: [&str; 4] = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
 

@@ -1,11 +1,11 @@
 //! The group `rbac.authorization.k8s.io` (`pkg/apis/rbac/validation`).
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::at::{At, same};
 use super::errors::Errors;
 use super::{Again, NameRule, Rules, fill, selector, text};
-use crate::FieldError;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 

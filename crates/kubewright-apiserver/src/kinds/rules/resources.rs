@@ -66,7 +66,7 @@ fn pod_name(resource: &str, at: &At<'_>, errors: &mut Errors) {
     name(resource, at, errors);
     if errors.count() == before && !matches!(resource, "cpu" | "memory") && !is_huge_pages(resource) {
         let error =
-            crate::field::FieldError::not_supported(&at.path, resource, ["cpu", "hugepages-", "memory"]);
+            kubewright_meta::FieldError::not_supported(&at.path, resource, ["cpu", "hugepages-", "memory"]);
         errors.push(error);
     }
 }
@@ -223,7 +223,7 @@ fn check_claims(list: &At<'_>, known: &[&str], errors: &mut Errors) {
         let first = seen.range(requests.clone()..).next();
         let has_request = request.is_empty() && first.is_some_and(|first| first.starts_with(&requests));
         if seen.contains(name) || seen.contains(&key) || has_request {
-            errors.push(crate::field::FieldError::duplicate(&claim.path, key.as_str()));
+            errors.push(kubewright_meta::FieldError::duplicate(&claim.path, key.as_str()));
         }
         seen.insert(key);
         if !known_names.contains(name) {
@@ -235,9 +235,9 @@ fn check_claims(list: &At<'_>, known: &[&str], errors: &mut Errors) {
                 String::new()
             };
             unknown += 1;
-            errors.push(crate::field::FieldError {
+            errors.push(kubewright_meta::FieldError {
                 field: claim.path.clone(),
-                problem: crate::field::Problem::NotFound(name.into()),
+                problem: kubewright_meta::field::Problem::NotFound(name.into()),
                 detail: format!("must be one of the names in pod.spec.resourceClaims{which}"),
             });
         }

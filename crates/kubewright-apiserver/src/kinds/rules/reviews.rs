@@ -1,12 +1,12 @@
 //! Reviews: requests that are answered and not stored (`pkg/apis/authorization/validation`,
 //! `pkg/apis/authentication/validation`). They have no name, so only these checks are made of them.
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
 use super::{Rules, fill};
-use crate::FieldError;
 
 /// The rules of access reviews. `about_others`: the review names a user.
 pub(crate) const fn access(about_others: bool, local: bool) -> Rules {

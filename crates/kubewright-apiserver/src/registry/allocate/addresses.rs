@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
+use kubewright_meta::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::{Refusal, Taken, has_addresses, reserved, text, texts};
-use crate::field::FieldError;
 use crate::registry::{Cidr, Family, Registry};
 
 impl Registry {

@@ -1,9 +1,9 @@
 //! IP families of a service: what follows from what it says, and from the networks of the cluster (`initIPFamilyFields`).
 
+use kubewright_meta::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::{has_addresses, text, texts};
-use crate::field::FieldError;
 use crate::registry::{Family, ServiceCidrs};
 
 const PREFER: &str = "PreferDualStack";

@@ -14,12 +14,11 @@ pub(super) use networks::addresses_of;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use kubewright_meta::{ApiError, FieldError, object};
 use serde_json::{Map, Value};
 use tokio::sync::MutexGuard;
 
-use super::{Registry, encode, object};
-use crate::error::ApiError;
-use crate::field::FieldError;
+use super::{Registry, encode};
 use crate::kinds::rules::services;
 use crate::kinds::{Kind, Role};
 

@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::texts;
 use crate::authn::User;
-use crate::error::ApiError;
 use crate::http::body::Decoded;
 use crate::kinds::{Kind, Role};
-use crate::registry::{Call, Cidr, DeleteOptions, Family, Registry, WriteOptions, encode, object};
+use crate::registry::{Call, Cidr, DeleteOptions, Family, Registry, WriteOptions, encode};
 
 const GROUP: &str = "networking.k8s.io";
 /// Who has written an IPAddress, as field ownership tells it.

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubewright_meta::{FieldError, object};
 use serde_json::{Map, Value};
 
 use super::{Refusal, reserved, text};
-use crate::field::FieldError;
-use crate::registry::{Registry, object};
+use crate::registry::Registry;
 
 /// The node ports of a service.
 pub(super) fn of(spec: &Value) -> impl Iterator<Item = u64> {

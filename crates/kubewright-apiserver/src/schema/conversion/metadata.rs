@@ -1,8 +1,7 @@
 //! The metadata of a converted object: the webhook may change labels and annotations, nothing else.
 
+use kubewright_meta::rules::metadata::{self, NameRule};
 use serde_json::{Map, Value, json};
-
-use crate::kinds::rules::metadata::{self, NameRule};
 
 /// Whether it is still the same object (`validateConvertedObject`).
 pub(super) fn is_same(original: &Value, converted: &Value) -> Result<(), String> {

@@ -2,12 +2,12 @@
 //! (`ValidateCustomResourceDefinitionOpenAPISchema` and `cel_validation.go`).
 
 use kubewright_cel::limits::{ESTIMATED_CRD_COST_LIMIT, ESTIMATED_RULE_COST_LIMIT, MAX_REQUEST_SIZE_BYTES};
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::{rules, structural};
 use super::path::Path;
 use super::{flag, go, list, part, text};
-use crate::field::FieldError;
 
 /// How many of the costliest rules are told.
 const TOLD: usize = 4;
@@ -109,7 +109,7 @@ pub(super) fn validate(
         let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
         errors.push(FieldError {
             field: all.to_string(),
-            problem: crate::field::Problem::Internal,
+            problem: kubewright_meta::field::Problem::Internal,
             detail: detail.into(),
         });
         return;

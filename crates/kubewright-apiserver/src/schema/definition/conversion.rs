@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::names::{label_1035, subdomain};
 use super::path::Path;
 use super::{flag, list, one_of, part, text, texts};
-use crate::field::FieldError;
 
 /// What is wrong with `spec.conversion`; `old` is the definition that it replaces.
 pub(super) fn validate(spec: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {

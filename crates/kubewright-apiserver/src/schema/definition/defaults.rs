@@ -1,12 +1,12 @@
 //! Defaults in a schema must be valid by that schema (`apiextensions-apiserver/pkg/apiserver/schema/defaulting`).
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::super::rules::{Budget, Finding, Rules};
 use super::super::{node::Node, prune, structural, validate as validation};
 use super::path::Path;
 use super::{fields, flag, part};
-use crate::field::FieldError;
 
 /// What is wrong with the defaults of a structural schema.
 pub(super) fn validate(schema: &Value, path: &Path<'_>) -> Vec<FieldError> {

@@ -1,9 +1,10 @@
 //! The validation of a definition against what it was, and who approved of it.
 
+use kubewright_meta::FieldError;
+use kubewright_meta::field::Problem;
 use serde_json::Value;
 
 use super::{fields, flag, list, text, texts, versions};
-use crate::field::{FieldError, Problem};
 
 /// Once a definition is established, its kind and scope stay; group and plural stay always.
 pub(super) fn unchanged(spec: &Value, old: &Value, errors: &mut Vec<FieldError>) {

@@ -17,6 +17,7 @@ mod structure;
 mod versions;
 mod warnings;
 
+use kubewright_meta::FieldError;
 use path::Path;
 use serde_json::{Value, json};
 
@@ -25,8 +26,6 @@ pub use spec::{validate, validate_status};
 pub use status::status;
 pub use versions::{Reading, Versions};
 pub use warnings::warnings;
-
-use crate::field::FieldError;
 
 /// Fills in what the author of a definition left out (`pkg/apis/apiextensions/v1/defaults.go`): the singular and the kind
 /// of lists, the conversion strategy, and the port of a conversion webhook.

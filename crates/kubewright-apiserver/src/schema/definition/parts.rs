@@ -2,13 +2,13 @@
 
 use std::sync::LazyLock;
 
+use kubewright_meta::FieldError;
 use regex::Regex;
 use serde_json::Value;
 
 use super::super::names::label_1035;
 use super::path::Path;
 use super::{flag, part, text, texts};
-use crate::field::FieldError;
 
 /// Names, those asked for and those accepted alike.
 pub(super) fn resource_names(names: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {

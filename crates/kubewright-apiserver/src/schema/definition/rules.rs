@@ -3,14 +3,13 @@
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
+use kubewright_meta::{FieldError, cost};
 use serde_json::Value;
 
 use super::super::{node::Node, rules::field_path, structural};
 use super::cel::{self, Context, Total};
 use super::path::Path;
 use super::{fields, flag, list, part, text, texts};
-use crate::cost;
-use crate::field::FieldError;
 
 /// What breaks the rules. `cel`: the schema is in order otherwise, so that its own rules can be looked at. `unchanged`: it is
 /// as it was.

@@ -1,12 +1,12 @@
 //! The validation of a definition's schema: first its structure, then its defaults, then the rules of each part
 //! (`validateCustomResourceDefinitionValidation`).
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::pattern::Patterns;
 use super::path::Path;
 use super::{defaults, fields, flag, go, list, part, rules, structure, text};
-use crate::field::FieldError;
 
 /// What is wrong with the `schema` of a version that stands at `path`. `status`: the status subresource is on. `unchanged`:
 /// the schema is as it was. `patterns`: those of all versions.

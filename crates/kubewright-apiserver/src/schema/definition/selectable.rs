@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
+use kubewright_meta::field::Problem;
 use serde_json::Value;
 
 use super::super::node::Type;
 use super::super::{rules::field_path, structural};
 use super::path::Path;
 use super::text;
-use crate::field::{FieldError, Problem};
 
 /// At most so many.
 const MOST: usize = 8;

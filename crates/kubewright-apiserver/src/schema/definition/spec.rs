@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::names::{label_1035, subdomain};
@@ -10,7 +11,6 @@ use super::history::{approval, stored_versions, unchanged};
 use super::parts::{columns, deprecation, resource_names, scale};
 use super::path::Path;
 use super::{conversion, flag, go, list, one_of, part, schema, selectable, text};
-use crate::field::FieldError;
 
 /// What is wrong with a definition, beyond its metadata; `old` is the one that it replaces.
 ///

@@ -1,13 +1,12 @@
 //! Whether a schema is structural (`apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go`): each field has
 //! one type, said outside of combinations; what combinations mention is said outside of them too.
 
+use kubewright_meta::{FieldError, cost};
 use serde_json::{Value, json};
 
 use super::super::pattern::Patterns;
 use super::path::Path;
 use super::{fields, flag, list, part, text};
-use crate::cost;
-use crate::field::FieldError;
 
 /// What makes a schema unstructural, sorted by message. `patterns`: those of its definition.
 pub(super) fn validate(schema: &Value, patterns: &mut Patterns, path: &Path<'_>) -> Vec<FieldError> {

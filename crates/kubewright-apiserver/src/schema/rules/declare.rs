@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use kubewright_cel::{DeclField, DeclType, ListKind};
+use kubewright_meta::cost;
 use serde_json::Value;
 
 use super::super::node::{Additional, Bounds, ListType, Node, Type};
-use crate::cost;
 
 /// What rules see of a value. `resource`: it is the root of a custom or embedded resource, of which type and name are
 /// always seen.

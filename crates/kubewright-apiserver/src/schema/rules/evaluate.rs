@@ -4,13 +4,13 @@ use std::cell::OnceCell;
 
 use kubewright_cel::limits::{MAX_MESSAGE_EXPRESSION_BYTES, PER_CALL_LIMIT, RUNTIME_COST_BUDGET};
 use kubewright_cel::{Bindings, EvaluationError, Program, Value as Seen};
+use kubewright_meta::field::Problem;
+use kubewright_meta::{FieldError, cost};
 use serde_json::{Map, Value};
 
 use super::super::node::{Reason, Type};
 use super::super::validate::{Former, FormerElements, Keyed};
 use super::{Compiled, Rules};
-use crate::cost;
-use crate::field::{FieldError, Problem};
 
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";

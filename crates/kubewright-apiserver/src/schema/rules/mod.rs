@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kubewright_cel::DeclType;
+use kubewright_meta::cost;
 
 use super::node::{Additional, Node};
-use crate::cost;
 
 pub(in crate::schema) use compile::{Compiled, compile};
 pub(in crate::schema) use evaluate::{Budget, Finding};

@@ -1,7 +1,6 @@
 //! Values that JSON writes as text, as Go reads and writes them.
 
 mod binary;
-pub mod quantity;
 mod time;
 
 pub(super) use binary::canonical as base64;

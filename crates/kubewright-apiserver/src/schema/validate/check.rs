@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use kubewright_meta::field::Problem;
+use kubewright_meta::{FieldError, cost};
 use serde_json::{Map, Value};
 
 use super::super::format;
 use super::super::node::{Additional, Bounds, Node, Type};
 use super::former::Former;
 use super::number;
-use crate::cost;
-use crate::field::{FieldError, Problem};
 
 /// What is wrong with a value, such as a whole object, whose fields are told as below `base`. `old` is what it replaces.
 pub(super) fn value(node: &Node, value: &Value, old: Option<Former<'_>>, base: &str) -> Vec<FieldError> {

@@ -1,13 +1,13 @@
 //! Resources inside of custom resources (`x-kubernetes-embedded-resource`) say what they are
 //! (`apiextensions-apiserver/pkg/apiserver/schema/objectmeta/validation.go`).
 
+use kubewright_meta::FieldError;
+use kubewright_meta::rules::metadata::{self, NameRule};
 use serde_json::{Map, Value, json};
 
 use super::super::names::label_1035;
 use super::super::node::{Additional, Node};
 use super::child;
-use crate::field::FieldError;
-use crate::kinds::rules::metadata::{self, NameRule};
 
 /// What is wrong with the `apiVersion` and `kind` of embedded resources.
 pub(in crate::schema) fn check(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {

@@ -3,10 +3,10 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
+use kubewright_meta::cost;
 use serde_json::Value;
 
 use super::super::node::{Additional, ListType, Node};
-use crate::cost;
 
 /// The old value that stands where a new one does, as far as the schema lets one tell: fields by their name, elements of
 /// lists of type map by their keys, other elements not at all.

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use kubewright_meta::{FieldError, cost};
 use serde_json::{Map, Value};
 
 use super::super::node::{Additional, ListType, Node};
 use super::child;
-use crate::cost;
-use crate::field::FieldError;
 
 /// The elements that stand in their list twice, each told once.
 pub(super) fn check(node: &Node, value: &Value, path: &str) -> Vec<FieldError> {

@@ -7,10 +7,10 @@ mod lists;
 mod logic;
 mod number;
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::node::Node;
-use crate::field::FieldError;
 
 pub(super) use check::value_at;
 pub(super) use embedded::check as embedded_at;

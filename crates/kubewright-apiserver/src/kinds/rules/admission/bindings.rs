@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{Generation, Rules, fill, selector, text};
 use super::matching;
-use crate::FieldError;
 
 /// The rules of bindings: a validating one says what to do with what it finds.
 pub(crate) const fn rules(validating: bool) -> Rules {

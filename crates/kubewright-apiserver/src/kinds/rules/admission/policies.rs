@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::At;
@@ -9,7 +10,6 @@ use super::super::errors::Errors;
 use super::super::{Generation, Rules, fill, text};
 use super::expressions::Expressions;
 use super::matching;
-use crate::FieldError;
 use crate::expressions::Returns;
 
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];

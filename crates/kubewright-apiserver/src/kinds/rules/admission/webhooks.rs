@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{Generation, Rules, fill, text};
 use super::matching;
-use crate::FieldError;
 
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 

@@ -1,5 +1,6 @@
 //! Daemon sets.
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::super::at::{At, same};
@@ -7,7 +8,6 @@ use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
 use super::super::{Generation, Rules, fill, percent, selector};
 use super::{check_collisions, printed_strategy};
-use crate::FieldError;
 
 /// Counts the templates; a field of its own in old versions of the API.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";

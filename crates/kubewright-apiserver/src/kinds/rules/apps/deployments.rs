@@ -1,5 +1,6 @@
 //! Deployments.
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::At;
@@ -7,7 +8,6 @@ use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
 use super::super::{Generation, Rules, fill, percent, selector};
 use super::{check_collisions, check_counts, check_selector, printed_strategy};
-use crate::FieldError;
 
 pub(crate) const fn rules() -> Rules {
     Rules {

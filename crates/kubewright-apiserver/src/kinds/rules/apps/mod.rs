@@ -89,7 +89,11 @@ fn check_collisions(new: &Value, old: &Value, errors: &mut Errors) {
     if let Some(before) = of(old) {
         let now = of(new).unwrap_or_default();
         if now < before {
-            errors.push(crate::FieldError::invalid("status.collisionCount", now, "cannot be decremented"));
+            errors.push(kubewright_meta::FieldError::invalid(
+                "status.collisionCount",
+                now,
+                "cannot be decremented",
+            ));
         }
     }
 }

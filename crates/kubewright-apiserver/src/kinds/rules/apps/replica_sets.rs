@@ -1,5 +1,6 @@
 //! Replica sets, and the older replication controllers.
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::At;
@@ -7,7 +8,6 @@ use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
 use super::super::{Generation, NameRule, Rules, fill, selector};
 use super::{check_counts, check_selector};
-use crate::FieldError;
 
 const COUNTS: [&str; 6] = [
     "replicas",

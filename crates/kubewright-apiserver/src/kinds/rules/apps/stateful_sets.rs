@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::super::at::{At, same};
@@ -10,7 +11,6 @@ use super::super::pods::{default_template, template};
 use super::super::storage::claims;
 use super::super::{Generation, NameRule, Rules, fill, selector, text};
 use super::{check_collisions, check_counts, check_selector, printed_strategy};
-use crate::FieldError;
 
 /// What may change.
 const MUTABLE: [&str; 7] = [

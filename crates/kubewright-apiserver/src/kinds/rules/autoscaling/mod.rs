@@ -3,12 +3,12 @@
 
 mod metrics;
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
 use super::{Rules, convert, fill, resources, text};
-use crate::FieldError;
 
 /// The start of the annotations in which `v1` tells what only `v2` has fields for.
 const NOTES: &str = "autoscaling.alpha.kubernetes.io/";

@@ -70,8 +70,11 @@ fn check_template(template: &At<'_>, errors: &mut Errors) {
         errors.invalid(&job.get("selector"), "`selector` will be auto-generated");
     }
     if job.get("manualSelector").is_true() {
-        let error =
-            crate::FieldError::not_supported(format!("{}.manualSelector", job.path), true, ["nil", "false"]);
+        let error = kubewright_meta::FieldError::not_supported(
+            format!("{}.manualSelector", job.path),
+            true,
+            ["nil", "false"],
+        );
         errors.push(error);
     }
 }

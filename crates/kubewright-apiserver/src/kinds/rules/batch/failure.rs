@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{fill, text};
-use crate::FieldError;
 
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 const STATUSES: [&str; 3] = ["False", "True", "Unknown"];

@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::{Errors, IMMUTABLE};
-use crate::FieldError;
 
 /// Checks the status that is written against the one that was there.
 pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {

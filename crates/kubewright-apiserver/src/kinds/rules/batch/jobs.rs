@@ -1,5 +1,6 @@
 //! Jobs.
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::super::at::{At, same};
@@ -7,7 +8,6 @@ use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
 use super::super::{Again, Generation, Rules, fill, selector, text};
 use super::{failure, job_status};
-use crate::FieldError;
 
 /// The labels that tie pods to their job: the present ones and those without a domain, from older versions.
 const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];

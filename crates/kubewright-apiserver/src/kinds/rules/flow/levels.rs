@@ -1,12 +1,12 @@
 //! Priority levels (`pkg/apis/flowcontrol/v1/defaults.go`, `ValidatePriorityLevelConfiguration`).
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::{Again, Generation, Rules, fill};
 use super::{bootstrap, check_conditions, printed};
-use crate::FieldError;
 
 const MOST_QUEUES: i64 = 10_000_000;
 /// How many bits of a request's hash may be spent on dealing it a hand of queues.

@@ -1,12 +1,12 @@
 //! Flow schemas (`pkg/apis/flowcontrol/v1/defaults.go`, `ValidateFlowSchema`).
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::{Again, Generation, Rules, fill, text};
 use super::{bootstrap, check_conditions, printed};
-use crate::FieldError;
 
 const LAST_PRECEDENCE: i64 = 10_000;
 const VERBS: [&str; 9] =

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::text;
-use crate::FieldError;
 
 /// Checks `resourceClaims`.
 pub(super) fn check(claims: &At<'_>, errors: &mut Errors) {

@@ -159,7 +159,7 @@ fn check_host_ports<'a>(containers: impl Iterator<Item = At<'a>>, errors: &mut E
         let Some(number) = host.number().filter(|number| *number != 0) else { continue };
         let key = format!("{}/{}/{number}", port.get("protocol").text(), port.get("hostIP").text());
         if !taken.insert(key.clone()) {
-            errors.push(crate::FieldError::duplicate(&host.path, key));
+            errors.push(kubewright_meta::FieldError::duplicate(&host.path, key));
         }
     }
 }
@@ -170,7 +170,7 @@ fn check_resize(policies: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors) {
         let here = |field: &str| At { path: policies.path.clone(), ..policy.get(field) };
         let (resource, restart) = (here("resourceName"), here("restartPolicy"));
         if !seen.insert(resource.text()) {
-            errors.push(crate::FieldError::duplicate(&policy.path, resource.text()));
+            errors.push(kubewright_meta::FieldError::duplicate(&policy.path, resource.text()));
         }
         errors.need_one_of(&resource, &["cpu", "memory"]);
         errors.need_one_of(&restart, &["NotRequired", "RestartContainer"]);

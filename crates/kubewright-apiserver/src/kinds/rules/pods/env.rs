@@ -133,10 +133,10 @@ pub(super) fn check_field(field: &At<'_>, allowed: &[&str], errors: &mut Errors)
     }
 }
 
-fn qualified(at: &At<'_>, key: &str) -> Vec<crate::FieldError> {
+fn qualified(at: &At<'_>, key: &str) -> Vec<kubewright_meta::FieldError> {
     text::label_key(key)
         .into_iter()
-        .map(|message| crate::FieldError::invalid(&at.path, key, message))
+        .map(|message| kubewright_meta::FieldError::invalid(&at.path, key, message))
         .collect()
 }
 

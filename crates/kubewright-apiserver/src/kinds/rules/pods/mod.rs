@@ -21,12 +21,12 @@ pub(crate) mod volumes;
 
 use std::collections::BTreeMap;
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::at::At;
 use super::errors::Errors;
 use super::{Again, Generation, Rules, fill};
-use crate::FieldError;
 
 pub(crate) use defaults::{merge, pod as default_pod, qos_class, template as default_template};
 pub(crate) use handlers::check_port;

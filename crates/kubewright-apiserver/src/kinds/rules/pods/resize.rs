@@ -1,13 +1,13 @@
 //! What may change in a pod that is resized (`pkg/registry/core/pod/strategy.go`, `podResizeStrategy`, and
 //! `ValidatePodResize`).
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::fill;
 use super::{check_pod, qos_class};
-use crate::FieldError;
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 const MUTABLE: &str = "only cpu and memory resources are mutable";

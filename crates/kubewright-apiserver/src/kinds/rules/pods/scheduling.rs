@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubewright_meta::FieldError;
+
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{selector, text};
-use crate::FieldError;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";

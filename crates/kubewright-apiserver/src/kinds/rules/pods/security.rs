@@ -1,12 +1,12 @@
 //! Security contexts of pods and containers.
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::paths::check_descending;
 use super::systems;
-use crate::FieldError;
 
 const LARGEST_ID: i64 = i32::MAX as i64;
 const PROFILES: [&str; 3] = ["Localhost", "RuntimeDefault", "Unconfined"];

@@ -92,7 +92,7 @@ fn check_names(spec: &At<'_>, errors: &mut Errors) {
             errors.forbidden(&hostname, "may not be specified when hostNetwork is true");
         }
         if hostname.text().len() > 64 {
-            errors.push(crate::FieldError::too_long(&hostname.path, 64));
+            errors.push(kubewright_meta::FieldError::too_long(&hostname.path, 64));
         }
         errors.text(&hostname, text::subdomain);
     }
@@ -183,7 +183,7 @@ fn check_scheduling_gates(gates: &At<'_>, errors: &mut Errors) {
             errors.invalid_as(&gate, name, message);
         }
         if !seen.insert(name) {
-            errors.push(crate::FieldError::duplicate(&gate.path, name));
+            errors.push(kubewright_meta::FieldError::duplicate(&gate.path, name));
         }
     }
 }

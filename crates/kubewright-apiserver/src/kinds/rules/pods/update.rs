@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::{At, canonical, same};
 use super::super::errors::Errors;
 use super::super::{fill, text};
 use super::{annotations, check_pod, scheduling};
-use crate::FieldError;
 
 const CHANGEABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 

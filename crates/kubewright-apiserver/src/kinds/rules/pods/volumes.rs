@@ -477,7 +477,7 @@ pub(crate) fn check_driver_name(driver: &At<'_>, errors: &mut Errors) {
         return;
     }
     if driver.text().len() > 63 {
-        errors.push(crate::FieldError::too_long(&driver.path, 63));
+        errors.push(kubewright_meta::FieldError::too_long(&driver.path, 63));
     }
     for message in text::subdomain(&driver.text().to_lowercase()) {
         errors.invalid(driver, message);

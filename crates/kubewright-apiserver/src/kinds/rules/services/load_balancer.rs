@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{fill, text};
-use crate::FieldError;
 
 /// Packets to an address go to the node as they are, unless something else is said.
 pub(super) fn default_status(service: &mut Value) {

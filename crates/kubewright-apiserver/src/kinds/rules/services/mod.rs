@@ -7,11 +7,11 @@ mod load_balancer;
 mod service;
 mod slices;
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::at::At;
 use super::errors::Errors;
-use crate::FieldError;
 
 pub(crate) use endpoints::rules as endpoints;
 pub(crate) use service::rules;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::super::at::At;
@@ -9,7 +10,6 @@ use super::super::errors::Errors;
 use super::super::pods::check_port;
 use super::super::{Again, NameRule, Rules, fill, selector, text};
 use super::{PROTOCOLS, addresses, change, load_balancer};
-use crate::FieldError;
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 

@@ -1,5 +1,6 @@
 //! Persistent volume claims, alone and as templates of other kinds.
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::super::at::{At, same};
@@ -7,7 +8,6 @@ use super::super::errors::Errors;
 use super::super::quantity::Quantity;
 use super::super::{Again, Rules, fill, resources, selector, text};
 use super::{VOLUME_MODES, check_access_modes};
-use crate::FieldError;
 
 pub(crate) const fn rules() -> Rules {
     Rules {

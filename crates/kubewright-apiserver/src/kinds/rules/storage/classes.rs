@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{Again, Rules, fill, text};
-use crate::FieldError;
 
 /// How many parameters there may be, and how large all of them together.
 const PARAMETERS: usize = 512;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
+
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::volumes::check_driver_name;
 use super::super::{Again, Generation, Rules, fill, resources, selector, text};
-use crate::FieldError;
 
 /// The rules of CSI drivers.
 pub(crate) const fn drivers() -> Rules {

@@ -23,7 +23,7 @@ fn check_access_modes(modes: &At<'_>, missing: &str, errors: &mut Errors) {
     let (mut exclusive, mut shared) = (false, false);
     for mode in modes.items().map(|mode| mode.text()) {
         if !ACCESS_MODES.contains(&mode) {
-            errors.push(crate::FieldError::not_supported(&modes.path, mode, ACCESS_MODES));
+            errors.push(kubewright_meta::FieldError::not_supported(&modes.path, mode, ACCESS_MODES));
         } else if mode == "ReadWriteOncePod" {
             exclusive = true;
         } else {

@@ -1,5 +1,6 @@
 //! Persistent volumes.
 
+use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::super::at::At;
@@ -8,7 +9,6 @@ use super::super::pods::{check_node_selector, volumes};
 use super::super::quantity::Quantity;
 use super::super::{Again, Rules, fill, resources, text};
 use super::{VOLUME_MODES, check_access_modes};
-use crate::FieldError;
 
 /// The fields that say where the bytes are, in Kubernetes' order.
 const SOURCES: [&str; 22] = [

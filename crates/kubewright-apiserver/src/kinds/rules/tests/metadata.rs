@@ -1,8 +1,9 @@
+use kubewright_meta::rules::metadata::{self, NameRule};
 use serde_json::{Value, json};
 
 use super::samples::{CONFIG_MAP, DEPLOYMENT, NAMESPACE, SERVICE, STATEFUL_SET};
 use super::{change_refused, each_is_refused, made, refused, rules, samples, told, with};
-use crate::kinds::rules::{Generation, NameRule, Rules, metadata};
+use crate::kinds::rules::{Generation, Rules};
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const PATH_OWNERS: &str = "metadata.ownerReferences";

@@ -103,7 +103,7 @@ fn change_refused(kind: Kind, object: &Value, change: impl FnOnce(&mut Value)) -
     said
 }
 
-fn told(errors: &[crate::FieldError]) -> Vec<String> {
+fn told(errors: &[kubewright_meta::FieldError]) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 

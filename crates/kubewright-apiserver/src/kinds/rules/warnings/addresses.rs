@@ -3,9 +3,10 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use kubewright_meta::text;
+
 use super::super::at::At;
 use super::Subject;
-use crate::kinds::rules::text;
 
 /// An address (`GetWarningsForIP`).
 pub(super) fn of_ip(at: &At<'_>, out: &mut Vec<String>) {

@@ -1,14 +1,18 @@
 //! Quantities such as `250m`, `1.5Gi` or `2e3` (`k8s.io/apimachinery/pkg/api/resource`): parsing, comparing, and the
 //! one canonical way of writing each.
 
+mod text;
+
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
+pub use text::canonical_text;
+
 /// An amount, exact to the nano unit. What is smaller is rounded away from zero; what is larger than a 64-bit number
 /// becomes the largest one, as in Kubernetes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quantity {
+pub struct Quantity {
     nanos: i128,
     format: Format,
 }
@@ -28,10 +32,10 @@ const DIGITS: usize = 30;
 
 impl Quantity {
     /// Nothing.
-    pub(crate) const ZERO: Self = Self { nanos: 0, format: Format::DecimalSi };
+    pub const ZERO: Self = Self { nanos: 0, format: Format::DecimalSi };
 
     /// Reads a quantity: a signed decimal number and a suffix (`n u m k M G T P E`, `Ki` to `Ei`, or `e` and a number).
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let (negative, rest) = match text.as_bytes().first()? {
             b'-' => (true, &text[1..]),
             b'+' => (false, &text[1..]),
@@ -49,7 +53,7 @@ impl Quantity {
     }
 
     /// The quantity that a JSON value holds: a text, or a bare number.
-    pub(crate) fn of(value: &Value) -> Option<Self> {
+    pub fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Self::parse(text),
             Value::Number(number) => Self::parse(&number.to_string()),
@@ -58,33 +62,33 @@ impl Quantity {
     }
 
     /// Below, at, or above zero.
-    pub(crate) fn sign(self) -> Ordering {
+    pub fn sign(self) -> Ordering {
         self.nanos.cmp(&0)
     }
 
     /// The whole number, rounded away from zero (`Quantity.Value`).
-    pub(crate) fn whole(self) -> i64 {
+    pub fn whole(self) -> i64 {
         i64::try_from(divide_up(self.nanos, UNIT)).unwrap_or(i64::MAX)
     }
 
     /// It as a number that messages show with six decimals.
-    pub(crate) fn approximate(self) -> f64 {
+    pub fn approximate(self) -> f64 {
         self.nanos as f64 / UNIT as f64
     }
 
     /// Rounded up (away from zero) to thousandths, the finest that lists of resources keep.
-    pub(crate) fn in_thousandths(self) -> Self {
+    pub fn in_thousandths(self) -> Self {
         const MILLI: i128 = UNIT / 1000;
         Self { nanos: divide_up(self.nanos, MILLI) * MILLI, ..self }
     }
 
     /// Whether it is a whole number.
-    pub(crate) fn is_whole(self) -> bool {
+    pub fn is_whole(self) -> bool {
         self.nanos % UNIT == 0
     }
 
     /// So many of something.
-    pub(crate) fn count(number: usize) -> Self {
+    pub fn count(number: usize) -> Self {
         Self {
             nanos: i128::try_from(number).unwrap_or(i128::MAX).saturating_mul(UNIT),
             format: Format::DecimalSi,
@@ -92,22 +96,22 @@ impl Quantity {
     }
 
     /// The whole number that it is, or the next one away from zero.
-    pub(crate) fn rounded_up(self) -> Self {
+    pub fn rounded_up(self) -> Self {
         Self { nanos: divide_up(self.nanos, UNIT) * UNIT, ..self }
     }
 
     /// How many whole ones it is, rounded away from zero.
-    pub(crate) fn units(self) -> i128 {
+    pub fn units(self) -> i128 {
         divide_up(self.nanos, UNIT)
     }
 
     /// How many thousandths it is, rounded away from zero.
-    pub(crate) fn millis(self) -> i128 {
+    pub fn millis(self) -> i128 {
         divide_up(self.nanos, UNIT / 1000)
     }
 
     /// Whether it is a whole number of times another, which is not nothing.
-    pub(crate) fn is_multiple_of(self, unit: Self) -> bool {
+    pub fn is_multiple_of(self, unit: Self) -> bool {
         unit.nanos != 0 && self.nanos % unit.nanos == 0
     }
 }
@@ -173,7 +177,7 @@ impl std::fmt::Display for Quantity {
 }
 
 /// The canonical text of a JSON value that holds a quantity; nothing when it holds none.
-pub(crate) fn canonical(value: &Value) -> Option<String> {
+pub fn canonical(value: &Value) -> Option<String> {
     Quantity::of(value).map(|quantity| quantity.to_string())
 }
 

@@ -1,4 +1,4 @@
-//! Quantities, such as `500m` or `1Gi`: reading and canonical form (`k8s.io/apimachinery/pkg/api/resource`).
+//! The text of a quantity as Kubernetes writes it back: what decoding an object does to it.
 
 /// The regular expression that the message quotes. The rule itself is [`Parts::of`].
 const MALFORMED: &str =
@@ -19,7 +19,7 @@ const NANOS: u128 = 1_000_000_000;
 ///
 /// # Errors
 /// Text that is no quantity, in Kubernetes' words.
-pub fn canonical(text: &str) -> Result<String, &'static str> {
+pub fn canonical_text(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
     let parts = Parts::of(text)?;
     let unit = Unit::of(parts.suffix)?;
@@ -247,7 +247,7 @@ mod tests {
             ("1.500", "1.500"),
             ("1000E", "1000E"),
         ] {
-            assert_eq!(canonical(given).as_deref(), Ok(written), "{given:?}");
+            assert_eq!(canonical_text(given).as_deref(), Ok(written), "{given:?}");
         }
     }
 
@@ -264,21 +264,21 @@ mod tests {
             ("1.2.3", MALFORMED),
             ("true", MALFORMED),
         ] {
-            assert_eq!(canonical(given), Err(why), "{given:?}");
+            assert_eq!(canonical_text(given), Err(why), "{given:?}");
         }
     }
 
     proptest! {
         #[test]
         fn canonical_form_is_canonical(text in "[+-]?[0-9]{0,25}(\\.[0-9]{0,25})?(m|u|n|k|M|Ki|Gi|Ei|e[0-9]{1,2}|e-[0-9]{1,2})?") {
-            if let Ok(once) = canonical(&text) {
-                prop_assert_eq!(canonical(&once), Ok(once.clone()), "{} became {}", text, once);
+            if let Ok(once) = canonical_text(&text) {
+                prop_assert_eq!(canonical_text(&once), Ok(once.clone()), "{} became {}", text, once);
             }
         }
 
         #[test]
         fn any_text_has_an_answer(text in ".*") {
-            let _ = canonical(&text);
+            let _ = canonical_text(&text);
         }
     }
 }

@@ -36,7 +36,7 @@ impl Drop for Quiet {
 
 /// What a check finds. It is made without paths first, which most objects pass, and which allocates no texts; only where
 /// something is wrong it is made again to tell where.
-pub(crate) fn checked<E>(check: impl Fn() -> Vec<E>) -> Vec<E> {
+pub fn checked<E>(check: impl Fn() -> Vec<E>) -> Vec<E> {
     let quiet = Quiet::new();
     let passed = check().is_empty();
     drop(quiet);
@@ -45,7 +45,7 @@ pub(crate) fn checked<E>(check: impl Fn() -> Vec<E>) -> Vec<E> {
 
 /// A value inside an object and the path that leads to it. What is not there is `null`.
 #[derive(Clone, Debug)]
-pub(crate) struct At<'a> {
+pub struct At<'a> {
     /// The value; `null` when there is none.
     pub value: &'a Value,
     /// The path as errors show it, such as `spec.ports[0].name`.
@@ -54,17 +54,17 @@ pub(crate) struct At<'a> {
 
 impl<'a> At<'a> {
     /// The object itself.
-    pub(crate) fn root(value: &'a Value) -> Self {
+    pub fn root(value: &'a Value) -> Self {
         Self { value, path: String::new() }
     }
 
     /// A value that errors call `path`, wherever it comes from.
-    pub(crate) fn named(path: impl Into<String>, value: &'a Value) -> Self {
+    pub fn named(path: impl Into<String>, value: &'a Value) -> Self {
         Self { value, path: path.into() }
     }
 
     /// The field of that name.
-    pub(crate) fn get(&self, field: &str) -> At<'a> {
+    pub fn get(&self, field: &str) -> At<'a> {
         cost::step();
         let value = self.value.get(field).unwrap_or(&ABSENT);
         if !paths_are_told() {
@@ -75,18 +75,18 @@ impl<'a> At<'a> {
     }
 
     /// The fields one below the other, such as `["spec", "template"]`.
-    pub(crate) fn dig(&self, fields: &[&str]) -> At<'a> {
+    pub fn dig(&self, fields: &[&str]) -> At<'a> {
         fields.iter().fold(self.clone(), |at, field| at.get(field))
     }
 
     /// The entry of a map: its path ends in `[key]`.
-    pub(crate) fn entry(&self, key: &str) -> At<'a> {
+    pub fn entry(&self, key: &str) -> At<'a> {
         let path = if paths_are_told() { format!("{}[{key}]", self.path) } else { String::new() };
         At { value: self.value.get(key).unwrap_or(&ABSENT), path }
     }
 
     /// The items of a list; none when it is no list.
-    pub(crate) fn items(&self) -> impl Iterator<Item = At<'a>> + use<'a> {
+    pub fn items(&self) -> impl Iterator<Item = At<'a>> + use<'a> {
         let path = self.path.clone();
         let items: &'a [Value] = self.value.as_array().map_or(&[], Vec::as_slice);
         let told = paths_are_told();
@@ -97,7 +97,7 @@ impl<'a> At<'a> {
     }
 
     /// The entries of a map, by key; none when it is no map.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, At<'a>)> + use<'a> {
+    pub fn entries(&self) -> impl Iterator<Item = (&'a str, At<'a>)> + use<'a> {
         let path = self.path.clone();
         let entries: &'a Map<String, Value> = self.value.as_object().unwrap_or(&NO_ENTRIES);
         let told = paths_are_told();
@@ -108,27 +108,27 @@ impl<'a> At<'a> {
     }
 
     /// Its text; empty when it is none.
-    pub(crate) fn text(&self) -> &'a str {
+    pub fn text(&self) -> &'a str {
         self.value.as_str().unwrap_or_default()
     }
 
     /// Its whole number, when it is one.
-    pub(crate) fn number(&self) -> Option<i64> {
+    pub fn number(&self) -> Option<i64> {
         self.value.as_i64()
     }
 
     /// Whether it is `true`.
-    pub(crate) fn is_true(&self) -> bool {
+    pub fn is_true(&self) -> bool {
         self.value == &Value::Bool(true)
     }
 
     /// Whether there is a value.
-    pub(crate) fn is_set(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         !self.value.is_null()
     }
 
     /// Whether there is nothing in it: no value, an empty text, list or map.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         match self.value {
             Value::Null => true,
             Value::String(text) => text.is_empty(),
@@ -139,7 +139,7 @@ impl<'a> At<'a> {
     }
 
     /// How many items or entries it has.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         match self.value {
             Value::Array(items) => items.len(),
             Value::Object(fields) => fields.len(),
@@ -149,18 +149,18 @@ impl<'a> At<'a> {
 
     /// Whether it equals another as Kubernetes compares (`apimachinery/pkg/api/equality.Semantic`): no value and an
     /// empty list are the same.
-    pub(crate) fn same(&self, other: &At<'_>) -> bool {
+    pub fn same(&self, other: &At<'_>) -> bool {
         same(self.value, other.value)
     }
 
     /// As [`At::same`], where texts and maps may be empty or not there at all.
-    pub(crate) fn same_or_empty(&self, other: &At<'_>) -> bool {
+    pub fn same_or_empty(&self, other: &At<'_>) -> bool {
         (self.is_empty() && other.is_empty()) || self.same(other)
     }
 }
 
 /// See [`At::same`]. Each value is looked at once: the second look at a map is for what only it has.
-pub(crate) fn same(one: &Value, other: &Value) -> bool {
+pub fn same(one: &Value, other: &Value) -> bool {
     cost::step();
     match (one, other) {
         (Value::Null, other) | (other, Value::Null) => {
@@ -175,7 +175,7 @@ pub(crate) fn same(one: &Value, other: &Value) -> bool {
 }
 
 /// The value as all have it that are [`same`]: what is nothing is not there.
-pub(crate) fn canonical(value: &Value) -> Value {
+pub fn canonical(value: &Value) -> Value {
     match value {
         Value::Array(items) if items.is_empty() => Value::Null,
         Value::Array(items) => Value::Array(items.iter().map(canonical).collect()),
@@ -188,7 +188,7 @@ pub(crate) fn canonical(value: &Value) -> Value {
 }
 
 /// Whether the members that count are the same in both, as [`At::same`] has it.
-pub(crate) fn same_members(
+pub fn same_members(
     one: &Map<String, Value>,
     other: &Map<String, Value>,
     counts: impl Fn(&str) -> bool,

@@ -1,42 +1,41 @@
 //! What work costs, counted: a test says how the cost of walking an object grows, and no clock is asked.
 //!
 //! Whatever walks objects or schemas counts its steps here: one for each value (or pair of values) that it looks at. In
-//! a build that is not for tests there is no counter, and a step is nothing.
+//! a release build there is no counter, and a step is nothing.
 
 use serde_json::Value;
 
-#[cfg(test)]
-mod tests;
-
-#[cfg(test)]
+#[cfg(debug_assertions)]
 thread_local! {
     static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// One value was looked at.
 #[inline]
-pub(crate) fn step() {
+pub fn step() {
     steps(1);
 }
 
 /// So many values, or bytes, were.
 #[inline]
-pub(crate) fn steps(count: usize) {
-    #[cfg(test)]
+pub fn steps(count: usize) {
+    #[cfg(debug_assertions)]
     STEPS.with(|steps| steps.set(steps.get() + count as u64));
-    #[cfg(not(test))]
+    #[cfg(not(debug_assertions))]
     let _ = count;
 }
 
 /// A copy of a value: a step for each value in it.
-pub(crate) fn copied(value: &Value) -> Value {
-    #[cfg(test)]
+#[inline]
+#[must_use]
+pub fn copied(value: &Value) -> Value {
+    #[cfg(debug_assertions)]
     steps(size(value));
     value.clone()
 }
 
 /// How many values there are in a value, itself among them.
-#[cfg(test)]
+#[cfg(debug_assertions)]
 fn size(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(size).sum(),
@@ -46,7 +45,8 @@ fn size(value: &Value) -> usize {
 }
 
 /// How many steps this thread has counted so far.
-#[cfg(test)]
-pub(crate) fn counted() -> u64 {
+#[cfg(debug_assertions)]
+#[must_use]
+pub fn counted() -> u64 {
     STEPS.with(std::cell::Cell::get)
 }

@@ -9,7 +9,7 @@ const LABEL_KEY: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const KEY_WORDS: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 
 /// The words for a text that breaks a regular expression.
-pub(crate) fn pattern(message: &str, regex: &str, examples: &[&str]) -> String {
+pub fn pattern(message: &str, regex: &str, examples: &[&str]) -> String {
     if examples.is_empty() {
         return format!("{message} (regex used for validation is '{regex}')");
     }
@@ -18,7 +18,7 @@ pub(crate) fn pattern(message: &str, regex: &str, examples: &[&str]) -> String {
 }
 
 /// The words for a text that is too long for a name.
-pub(crate) fn too_long(limit: usize) -> String {
+pub fn too_long(limit: usize) -> String {
     format!("must be no more than {limit} characters")
 }
 
@@ -43,7 +43,7 @@ fn is_label_name(text: &str) -> bool {
 }
 
 /// A DNS label (RFC 1123).
-pub(crate) fn label(text: &str) -> Vec<String> {
+pub fn label(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 63 {
         errors.push(too_long(63));
@@ -60,7 +60,7 @@ pub(crate) fn label(text: &str) -> Vec<String> {
 }
 
 /// A DNS label that starts with a letter (RFC 1035).
-pub(crate) fn label_1035(text: &str) -> Vec<String> {
+pub fn label_1035(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 63 {
         errors.push(too_long(63));
@@ -73,7 +73,7 @@ pub(crate) fn label_1035(text: &str) -> Vec<String> {
 }
 
 /// A DNS subdomain (RFC 1123).
-pub(crate) fn subdomain(text: &str) -> Vec<String> {
+pub fn subdomain(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 253 {
         errors.push(too_long(253));
@@ -86,7 +86,7 @@ pub(crate) fn subdomain(text: &str) -> Vec<String> {
 }
 
 /// A DNS subdomain in which `_` is a letter (`IsDNS1123SubdomainWithUnderscore`).
-pub(crate) fn subdomain_with_underscore(text: &str) -> Vec<String> {
+pub fn subdomain_with_underscore(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 253 {
         errors.push(too_long(253));
@@ -105,7 +105,7 @@ pub(crate) fn subdomain_with_underscore(text: &str) -> Vec<String> {
 }
 
 /// A DNS subdomain below a `*.`.
-pub(crate) fn wildcard_subdomain(text: &str) -> Vec<String> {
+pub fn wildcard_subdomain(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 253 {
         errors.push(too_long(253));
@@ -118,7 +118,7 @@ pub(crate) fn wildcard_subdomain(text: &str) -> Vec<String> {
 }
 
 /// A name that fits in one segment of a path.
-pub(crate) fn path_segment(text: &str) -> Vec<String> {
+pub fn path_segment(text: &str) -> Vec<String> {
     if text == "." || text == ".." {
         return vec![format!("may not be '{text}'")];
     }
@@ -126,7 +126,7 @@ pub(crate) fn path_segment(text: &str) -> Vec<String> {
 }
 
 /// The start of a name that fits in one segment of a path.
-pub(crate) fn path_segment_prefix(text: &str) -> Vec<String> {
+pub fn path_segment_prefix(text: &str) -> Vec<String> {
     ['/', '%']
         .iter()
         .filter(|bad| text.contains(**bad))
@@ -135,7 +135,7 @@ pub(crate) fn path_segment_prefix(text: &str) -> Vec<String> {
 }
 
 /// A label's key: a name, with a subdomain and `/` before it or without ("qualified name").
-pub(crate) fn label_key(text: &str) -> Vec<String> {
+pub fn label_key(text: &str) -> Vec<String> {
     let words =
         |start: &str| pattern(&format!("{start} {KEY_WORDS}"), LABEL_KEY, &["MyName", "my.name", "123-abc"]);
     let mut errors = Vec::new();
@@ -169,7 +169,7 @@ pub(crate) fn label_key(text: &str) -> Vec<String> {
 }
 
 /// A label's value.
-pub(crate) fn label_value(text: &str) -> Vec<String> {
+pub fn label_value(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 63 {
         errors.push("must be no more than 63 bytes".to_owned());
@@ -182,7 +182,7 @@ pub(crate) fn label_value(text: &str) -> Vec<String> {
 }
 
 /// The name of a port (an IANA service name).
-pub(crate) fn port_name(text: &str) -> Vec<String> {
+pub fn port_name(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 15 {
         errors.push(too_long(15));
@@ -203,7 +203,7 @@ pub(crate) fn port_name(text: &str) -> Vec<String> {
 }
 
 /// The name of an environment variable.
-pub(crate) fn env_name(text: &str) -> Vec<String> {
+pub fn env_name(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.is_empty() {
         errors.push("environment variable name must be non-empty".to_owned());
@@ -216,7 +216,7 @@ pub(crate) fn env_name(text: &str) -> Vec<String> {
 }
 
 /// A key of a ConfigMap or Secret.
-pub(crate) fn config_key(text: &str) -> Vec<String> {
+pub fn config_key(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 253 {
         errors.push(too_long(253));
@@ -235,7 +235,7 @@ pub(crate) fn config_key(text: &str) -> Vec<String> {
 }
 
 /// The name of an HTTP header.
-pub(crate) fn header_name(text: &str) -> Vec<String> {
+pub fn header_name(text: &str) -> Vec<String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         return Vec::new();
     }
@@ -244,7 +244,7 @@ pub(crate) fn header_name(text: &str) -> Vec<String> {
 }
 
 /// A share in percent.
-pub(crate) fn percent(text: &str) -> Vec<String> {
+pub fn percent(text: &str) -> Vec<String> {
     if text
         .strip_suffix('%')
         .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
@@ -256,7 +256,7 @@ pub(crate) fn percent(text: &str) -> Vec<String> {
 }
 
 /// An IP address, IPv4 or IPv6.
-pub(crate) fn ip(text: &str) -> Vec<String> {
+pub fn ip(text: &str) -> Vec<String> {
     if text.parse::<std::net::IpAddr>().is_ok() {
         return Vec::new();
     }
@@ -264,7 +264,7 @@ pub(crate) fn ip(text: &str) -> Vec<String> {
 }
 
 /// An IP address as Kubernetes writes it.
-pub(crate) fn canonical_ip(text: &str) -> Vec<String> {
+pub fn canonical_ip(text: &str) -> Vec<String> {
     match text.parse::<std::net::IpAddr>() {
         Ok(address) if address.to_string() == text => Vec::new(),
         Ok(address) => vec![format!("must be in canonical form (\"{address}\")")],
@@ -273,12 +273,12 @@ pub(crate) fn canonical_ip(text: &str) -> Vec<String> {
 }
 
 /// An IP address in the words of endpoints.
-pub(crate) fn old_ip(text: &str) -> Vec<String> {
+pub fn old_ip(text: &str) -> Vec<String> {
     if ip(text).is_empty() { Vec::new() } else { vec!["must be a valid IP address".to_owned()] }
 }
 
 /// A range of IP addresses (an address, `/`, and the length of the prefix).
-pub(crate) fn cidr(text: &str) -> Vec<String> {
+pub fn cidr(text: &str) -> Vec<String> {
     if parse_cidr(text).is_some() {
         return Vec::new();
     }
@@ -286,7 +286,7 @@ pub(crate) fn cidr(text: &str) -> Vec<String> {
 }
 
 /// The address and the length of the prefix of a [`cidr`].
-pub(crate) fn parse_cidr(text: &str) -> Option<(std::net::IpAddr, u8)> {
+pub fn parse_cidr(text: &str) -> Option<(std::net::IpAddr, u8)> {
     let (address, length) = text.split_once('/')?;
     let address: std::net::IpAddr = address.parse().ok()?;
     let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());

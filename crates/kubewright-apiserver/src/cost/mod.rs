@@ -5,9 +5,9 @@ mod definitions;
 mod kinds;
 mod samples;
 
+use kubewright_meta::cost::counted;
 use serde_json::{Map, Value, json};
 
-use super::counted;
 use crate::fields::{Difference, Managed, Shape, Write, fields, merge, remove};
 use crate::kinds::rules::Generation;
 use crate::kinds::{Kinds, ServedVersions};

@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 
 use super::at::At;
 use super::errors::Errors;
-use super::text;
 use crate::FieldError;
+use crate::text;
 
 /// Checks a map of labels: its keys and values (`ValidateLabels`).
-pub(crate) fn check_labels(labels: &At<'_>, errors: &mut Errors) {
+pub fn check_labels(labels: &At<'_>, errors: &mut Errors) {
     for (key, value) in labels.value.as_object().into_iter().flatten() {
         for message in text::label_key(key) {
             errors.invalid_as(labels, key.as_str(), message);
@@ -22,7 +22,7 @@ pub(crate) fn check_labels(labels: &At<'_>, errors: &mut Errors) {
 }
 
 /// Checks a label selector, when there is one (`ValidateLabelSelector`).
-pub(crate) fn check(selector: &At<'_>, errors: &mut Errors) {
+pub fn check(selector: &At<'_>, errors: &mut Errors) {
     check_labels(&selector.get("matchLabels"), errors);
     for requirement in selector.get("matchExpressions").items() {
         let values = requirement.get("values");
@@ -45,19 +45,19 @@ pub(crate) fn check(selector: &At<'_>, errors: &mut Errors) {
 }
 
 /// Whether a selector can be used: nothing is wrong with its expressions and labels (`LabelSelectorAsSelector`).
-pub(crate) fn is_usable(selector: &At<'_>) -> bool {
+pub fn is_usable(selector: &At<'_>) -> bool {
     let mut errors = Errors::default();
     check(&At { path: String::new(), ..selector.clone() }, &mut errors);
     errors.count() == 0
 }
 
 /// `Invalid value`, of a selector as Go prints it.
-pub(crate) fn invalid(selector: &At<'_>, detail: impl Into<String>, errors: &mut Errors) {
+pub fn invalid(selector: &At<'_>, detail: impl Into<String>, errors: &mut Errors) {
     errors.push(FieldError::invalid(&selector.path, Value::Null, detail).printed(printed(selector)));
 }
 
 /// A selector that may not change.
-pub(crate) fn immutable(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
+pub fn immutable(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     if !new.same(old) {
         let error = FieldError::invalid(&new.path, Value::Null, super::errors::IMMUTABLE);
         errors.push(if new.is_set() { error.printed(printed(new)) } else { error });
@@ -92,12 +92,12 @@ fn printed(selector: &At<'_>) -> String {
 }
 
 /// Whether a selector asks for nothing, and so matches everything.
-pub(crate) fn is_everything(selector: &At<'_>) -> bool {
+pub fn is_everything(selector: &At<'_>) -> bool {
     selector.get("matchLabels").is_empty() && selector.get("matchExpressions").is_empty()
 }
 
 /// Whether a selector matches these labels. A selector with an unknown operator matches nothing.
-pub(crate) fn matches(selector: &Value, labels: &Value) -> bool {
+pub fn matches(selector: &Value, labels: &Value) -> bool {
     let none = Map::new();
     let labels = labels.as_object().unwrap_or(&none);
     let wanted = selector.get("matchLabels").and_then(Value::as_object).unwrap_or(&none);

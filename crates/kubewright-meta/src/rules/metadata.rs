@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::at::{At, same};
 use super::errors::Errors;
-use super::{selector, text};
+use super::selector;
 use crate::field::FieldError;
+use crate::text;
 
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
@@ -161,7 +162,7 @@ fn check_update(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
 }
 
 /// Annotations: keys like those of labels (in any case), and a limit on all of them together.
-pub(crate) fn check_annotations(annotations: &At<'_>, errors: &mut Errors) {
+pub fn check_annotations(annotations: &At<'_>, errors: &mut Errors) {
     let mut size = 0;
     for (key, value) in annotations.value.as_object().into_iter().flatten() {
         size += key.len() + value.as_str().unwrap_or_default().len();
@@ -295,7 +296,7 @@ pub fn validate_field_manager(name: &str) -> Vec<FieldError> {
 }
 
 /// Whether two objects have the same annotations.
-pub(crate) fn same_annotations(one: &Value, other: &Value) -> bool {
+pub fn same_annotations(one: &Value, other: &Value) -> bool {
     let of = |object: &Value| {
         let annotations = object.pointer("/metadata/annotations").cloned().unwrap_or_default();
         if annotations == json!({}) { Value::Null } else { annotations }

@@ -3,10 +3,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::quantity;
+use crate::quantity;
 
 /// The object at `key`, made when there is none; nothing when something else is there.
-pub(crate) fn object<'a>(parent: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+pub fn object<'a>(parent: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     let slot = parent.as_object_mut()?.entry(key).or_insert(Value::Null);
     if slot.is_null() {
         *slot = json!({});
@@ -15,17 +15,17 @@ pub(crate) fn object<'a>(parent: &'a mut Value, key: &str) -> Option<&'a mut Val
 }
 
 /// The object at `key`, when there is one.
-pub(crate) fn present<'a>(parent: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+pub fn present<'a>(parent: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     parent.get_mut(key).filter(|value| value.is_object())
 }
 
 /// The object under these keys, when it is there.
-pub(crate) fn reach<'a>(parent: &'a mut Value, keys: &[&str]) -> Option<&'a mut Value> {
+pub fn reach<'a>(parent: &'a mut Value, keys: &[&str]) -> Option<&'a mut Value> {
     keys.iter().try_fold(parent, |at, key| present(at, key))
 }
 
 /// Sets `key` where there is no value.
-pub(crate) fn absent(parent: &mut Value, key: &str, value: impl Into<Value>) {
+pub fn absent(parent: &mut Value, key: &str, value: impl Into<Value>) {
     if let Some(fields) = parent.as_object_mut()
         && fields.get(key).is_none_or(Value::is_null)
     {
@@ -34,7 +34,7 @@ pub(crate) fn absent(parent: &mut Value, key: &str, value: impl Into<Value>) {
 }
 
 /// Sets `key` where there is no value or an empty text.
-pub(crate) fn blank(parent: &mut Value, key: &str, value: &str) {
+pub fn blank(parent: &mut Value, key: &str, value: &str) {
     if let Some(fields) = parent.as_object_mut()
         && fields.get(key).is_none_or(|old| old.is_null() || old.as_str() == Some(""))
     {
@@ -43,7 +43,7 @@ pub(crate) fn blank(parent: &mut Value, key: &str, value: &str) {
 }
 
 /// Sets `key` where there is no value or 0.
-pub(crate) fn zero(parent: &mut Value, key: &str, value: i64) {
+pub fn zero(parent: &mut Value, key: &str, value: i64) {
     if let Some(fields) = parent.as_object_mut()
         && fields.get(key).is_none_or(|old| old.is_null() || old.as_i64() == Some(0))
     {
@@ -52,21 +52,21 @@ pub(crate) fn zero(parent: &mut Value, key: &str, value: i64) {
 }
 
 /// Sets `key`.
-pub(crate) fn set(parent: &mut Value, key: &str, value: impl Into<Value>) {
+pub fn set(parent: &mut Value, key: &str, value: impl Into<Value>) {
     if let Some(fields) = parent.as_object_mut() {
         fields.insert(key.to_owned(), value.into());
     }
 }
 
 /// Removes `key`.
-pub(crate) fn remove(parent: &mut Value, key: &str) {
+pub fn remove(parent: &mut Value, key: &str) {
     if let Some(fields) = parent.as_object_mut() {
         fields.remove(key);
     }
 }
 
 /// Carries `key` over from the old object: set as it was, removed where it was not.
-pub(crate) fn keep(new: &mut Value, old: &Value, key: &str) {
+pub fn keep(new: &mut Value, old: &Value, key: &str) {
     match old.get(key) {
         Some(value) => set(new, key, value.clone()),
         None => remove(new, key),
@@ -74,19 +74,19 @@ pub(crate) fn keep(new: &mut Value, old: &Value, key: &str) {
 }
 
 /// Does something to every item of the list at `key`.
-pub(crate) fn each(parent: &mut Value, key: &str, mut change: impl FnMut(&mut Value)) {
+pub fn each(parent: &mut Value, key: &str, mut change: impl FnMut(&mut Value)) {
     if let Some(items) = parent.get_mut(key).and_then(Value::as_array_mut) {
         items.iter_mut().for_each(&mut change);
     }
 }
 
 /// The labels (or other map of texts) at `key`, made when there are none.
-pub(crate) fn map<'a>(parent: &'a mut Value, key: &str) -> Option<&'a mut Map<String, Value>> {
+pub fn map<'a>(parent: &'a mut Value, key: &str) -> Option<&'a mut Map<String, Value>> {
     object(parent, key)?.as_object_mut()
 }
 
 /// Writes the quantity at `key` in its canonical form.
-pub(crate) fn canonical(parent: &mut Value, key: &str) {
+pub fn canonical(parent: &mut Value, key: &str) {
     if let Some(value) = parent.get_mut(key)
         && let Some(text) = quantity::canonical(value)
     {
@@ -96,7 +96,7 @@ pub(crate) fn canonical(parent: &mut Value, key: &str) {
 
 /// Writes every quantity of the list of resources at `key` in its canonical form, in thousandths at the finest
 /// (`SetDefaults_ResourceList`).
-pub(crate) fn canonical_map(parent: &mut Value, key: &str) {
+pub fn canonical_map(parent: &mut Value, key: &str) {
     let Some(entries) = parent.get_mut(key).and_then(Value::as_object_mut) else { return };
     for (_, value) in entries.iter_mut() {
         if let Some(quantity) = quantity::Quantity::of(value) {

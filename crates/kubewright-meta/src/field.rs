@@ -181,7 +181,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// A number as Go's `%v` writes it: with an exponent from a million on.
-pub(crate) fn go_float(number: f64) -> String {
+pub fn go_float(number: f64) -> String {
     let plain = number.to_string();
     if number == 0.0 || (1e-4..1e6).contains(&number.abs()) {
         return plain;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kubewright_meta::cost::counted;
 use kubewright_store::Memory;
 use kubewright_world::World;
 use serde_json::{Map, Value, json};
@@ -81,7 +82,7 @@ impl Cluster {
 
     /// Creates a definition, changes and deletes it.
     async fn one_more(&self) -> u64 {
-        let before = super::counted();
+        let before = counted();
         self.define(&definition("things", 1)).await;
         let changed = async |call: Call<'_>| {
             let entry = self.registry.entry(call).expect("it is there");
@@ -92,7 +93,7 @@ impl Cluster {
         };
         self.with_definition("things", changed).await.expect("it is changed");
         self.delete_definition("things").await;
-        super::counted() - before
+        counted() - before
     }
 }
 
@@ -113,9 +114,9 @@ async fn an_object_that_goes_does_not_have_its_definition_read() {
         cluster.create("example.com", "others0", "default", &object).await;
         let kind = cluster.registry.kinds().get("example.com", "v1", "others0").expect("served").clone();
         let call = Call { kind: &kind, namespace: "default", name: "a", user: &cluster.admin };
-        let before = super::counted();
+        let before = counted();
         cluster.registry.delete(call, &DeleteOptions::default()).await.expect("it is deleted");
-        costs.push(super::counted() - before);
+        costs.push(counted() - before);
     }
     assert_eq!(costs[0], costs[1]);
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::parse;
 use crate::FieldError;
-use crate::kinds::rules::text;
+use crate::text;
 
 /// Which labels an object must have. All requirements must hold; without any, all objects are selected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl LabelSelector {
     }
 
     /// The conditions as a LabelSelector's `matchExpressions` says them; one that it cannot say is left out.
-    pub(crate) fn requirements(&self) -> Vec<Value> {
+    pub fn requirements(&self) -> Vec<Value> {
         let Selection::All(requirements) = &self.0 else { return Vec::new() };
         requirements.iter().filter_map(Requirement::expression).collect()
     }

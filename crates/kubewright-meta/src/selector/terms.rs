@@ -2,14 +2,17 @@
 
 /// One condition: a field has a value, or another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Term {
-    pub(crate) field: String,
-    pub(crate) equal: bool,
-    pub(crate) value: String,
+pub struct Term {
+    /// The field, as the selector calls it.
+    pub field: String,
+    /// Whether it has the value; else it has another one.
+    pub equal: bool,
+    /// The value.
+    pub value: String,
 }
 
 /// The conditions of a selector for no kind in particular; `None` when it is none.
-pub(crate) fn field_terms(text: &str) -> Option<Vec<Term>> {
+pub fn field_terms(text: &str) -> Option<Vec<Term>> {
     let parts = split_terms(text).into_iter().filter(|part| !part.is_empty());
     let term = |part| {
         let (field, equal, value) = split_term(part)?;
@@ -19,7 +22,7 @@ pub(crate) fn field_terms(text: &str) -> Option<Vec<Term>> {
 }
 
 /// The terms between the commas; escapes are still in them.
-pub(super) fn split_terms(text: &str) -> Vec<&str> {
+pub fn split_terms(text: &str) -> Vec<&str> {
     let mut terms = Vec::new();
     let (mut start, mut escaped) = (0, false);
     for (index, character) in text.char_indices() {
@@ -38,7 +41,7 @@ pub(super) fn split_terms(text: &str) -> Vec<&str> {
 }
 
 /// Field, operator and value, split at the first operator.
-pub(super) fn split_term(term: &str) -> Option<(&str, bool, &str)> {
+pub fn split_term(term: &str) -> Option<(&str, bool, &str)> {
     let at = term.char_indices().map(|(at, _)| at).find(|at| {
         let rest = &term[*at..];
         rest.starts_with("!=") || rest.starts_with('=')
@@ -51,7 +54,11 @@ pub(super) fn split_term(term: &str) -> Option<(&str, bool, &str)> {
     Some((field, equal, value))
 }
 
-pub(super) fn unescape(text: &str) -> Result<String, String> {
+/// The value of a term without its escapes.
+///
+/// # Errors
+/// An escape of anything but `\\`, `,` and `=`, or one of these without, in Kubernetes' words.
+pub fn unescape(text: &str) -> Result<String, String> {
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars();
     while let Some(character) = characters.next() {

@@ -1,0 +1,19 @@
+//! The vocabulary that objects of all kinds share.
+//!
+//! Metadata ([`object`]), errors as Kubernetes answers them ([`ApiError`]) and as it finds them in fields ([`FieldError`]),
+//! label selectors ([`selector`]), quantities, names and other texts ([`quantity`], [`text`]), JSON paths, and what rules of
+//! kinds are written with ([`rules`]). All are pure functions on JSON values. No kind is known here, no schema, and no
+//! server.
+
+pub mod cost;
+pub mod error;
+pub mod field;
+pub mod jsonpath;
+pub mod object;
+pub mod quantity;
+pub mod rules;
+pub mod selector;
+pub mod text;
+
+pub use error::{ApiError, TypeNames};
+pub use field::FieldError;
