@@ -11,7 +11,6 @@ pub mod authz;
 pub mod bootstrap;
 #[cfg(all(test, debug_assertions))]
 mod cost;
-mod der;
 pub mod discovery;
 mod expressions;
 pub mod fields;

@@ -9,10 +9,10 @@ use kubewright_apiserver::admission::Plugins;
 use kubewright_apiserver::authn::{FrontProxy, KeyError, Secret, ServiceAccounts, TokenWebhook, User};
 use kubewright_apiserver::authz::Mode;
 use kubewright_apiserver::http;
-use kubewright_apiserver::http::tls::TlsError;
 use kubewright_apiserver::kinds::RuntimeConfig;
 use kubewright_apiserver::registry::{self, NodePorts, ServiceCidrs};
 use kubewright_controllers::UnknownController;
+use kubewright_serve::tls::TlsError;
 use kubewright_world::{Pacing, World};
 
 use crate::cluster::administrator;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use kubewright_apiserver::authn::{KeyError, Secret, TokenKey};
-use kubewright_apiserver::http::authority::{Authority, AuthorityError};
 use kubewright_apiserver::registry::{self, Summary};
+use kubewright_serve::authority::{Authority, AuthorityError};
 use kubewright_store::{Disk, DiskOptions, OpenError};
 use kubewright_world::World;
 

@@ -34,9 +34,9 @@ pub use kubewright_apiserver::authn::{
     FrontProxy, PublicKey, Secret, ServiceAccounts, TokenKey, TokenWebhook, User, token_file,
 };
 pub use kubewright_apiserver::authz;
-pub use kubewright_apiserver::http::tls::ServingCertificate;
 pub use kubewright_apiserver::kinds::RuntimeConfig;
 pub use kubewright_apiserver::registry::{NodePorts, ServiceCidrs};
 pub use kubewright_apiserver::trust::Bundle;
 pub use kubewright_apiserver::webhook::Remote;
+pub use kubewright_serve::tls::ServingCertificate;
 pub use serve::{Endpoint, ServeError, Serving};

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kubewright_apiserver::http::authority::{Authority, AuthorityError, Credentials};
 use kubewright_apiserver::http::listener::{BindError, Limits, Listener};
-use kubewright_apiserver::http::tls::{self, ServingCertificate, TlsError};
 use kubewright_apiserver::trust::{Bundle, BundleError};
+use kubewright_serve::authority::{Authority, AuthorityError, Credentials};
+use kubewright_serve::tls::{ServerTls, ServingCertificate, TlsError};
 use kubewright_world::World;
 
 use crate::admin::front::Front;
@@ -188,7 +188,9 @@ impl Cluster {
         let shutdown = self.shutdown();
         let Endpoint { listener, certificate, clients, .. } = endpoint;
         let asked = proxies.map_or_else(|| clients.clone(), |proxies| clients.clone().and(proxies));
-        let tls = tls::server_config(&certificate, &asked, self.world().clock)?;
+        let tls = ServerTls::showing(certificate.certified()?).http_2().without_resumption();
+        let tls =
+            tls.asking_clients(asked.subjects()).clock(self.world().clock).build().map_err(TlsError::from)?;
         let limits = limits(self.world());
         match self.admin() {
             Some(admin) => {

@@ -5,12 +5,13 @@ mod approver;
 mod cleaner;
 mod kubelet;
 mod signer;
+mod usages;
 
 use k8s_openapi::api::certificates::v1::{
     CertificateSigningRequest as Csr, CertificateSigningRequestCondition as Condition,
 };
-use kubewright_apiserver::http::authority::CertificateRequest;
 use kubewright_runtime::Error;
+use kubewright_serve::authority::CertificateRequest;
 
 pub(crate) use approver::controller as approver;
 pub(crate) use cleaner::controller as cleaner;
@@ -50,7 +51,7 @@ fn read(csr: &Csr) -> Result<CertificateRequest, Error> {
 
 #[cfg(test)]
 mod tests {
-    use kubewright_apiserver::http::authority::CertificateRequest;
+    use kubewright_serve::authority::CertificateRequest;
     use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
     use serde_json::{Value, json};
 

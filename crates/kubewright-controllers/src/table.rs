@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use kubewright_apiserver::authn::ServiceAccounts;
-use kubewright_apiserver::http::authority::Authority;
 use kubewright_runtime::Controller;
+use kubewright_serve::authority::Authority;
 
 use crate::{
     bootstrap_tokens, certificates, cluster_roles, cronjob, daemonset, deployment, disruption,

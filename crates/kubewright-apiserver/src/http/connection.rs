@@ -2,12 +2,13 @@
 
 use std::fmt::Display;
 use std::io;
-use std::pin::{Pin, pin};
 
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use kubewright_serve::connection::{self, HandshakeError, drive};
+use kubewright_serve::tls::HTTP_2;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -18,7 +19,6 @@ use tower::ServiceExt;
 
 use super::listener::{Limits, RemoteAddress, Service};
 use super::sending::{Patience, Room, Sending};
-use super::tls::HTTP_2;
 use super::visitors::{Stay, Visitor};
 use crate::authn::PeerCertificate;
 
@@ -57,17 +57,15 @@ async fn serve_visitor<S: Service>(
     service: S,
     settings: Settings,
 ) {
-    let handshake = timeout(settings.limits.handshake, handshake(stream, &settings.tls));
-    let shaken = tokio::select! {
-        biased;
-        () = settings.shutdown.cancelled() => return,
-        shaken = handshake => shaken,
-    };
-    match shaken {
-        Ok(Ok(Some(stream))) => serve_requests(stream, remote, visitor, service, settings).await,
-        Ok(Ok(None)) => tracing::debug!(remote = %remote.0, "plain HTTP on the TLS port"),
-        Ok(Err(error)) => tracing::debug!(remote = %remote.0, %error, "no TLS handshake"),
-        Err(_) => tracing::debug!(remote = %remote.0, "no TLS handshake in time"),
+    let shaken = handshake(stream, &settings.tls);
+    match connection::handshake(shaken, settings.limits.handshake, &settings.shutdown).await {
+        Ok(Some(stream)) => serve_requests(stream, remote, visitor, service, settings).await,
+        Ok(None) => tracing::debug!(remote = %remote.0, "plain HTTP on the TLS port"),
+        Err(HandshakeError::Stopped) => {}
+        Err(HandshakeError::Failed(error)) => {
+            tracing::debug!(remote = %remote.0, %error, "no TLS handshake");
+        }
+        Err(HandshakeError::TimedOut) => tracing::debug!(remote = %remote.0, "no TLS handshake in time"),
     }
 }
 
@@ -184,18 +182,6 @@ async fn silence(asked: &CancellationToken, limits: &Limits) {
     if timeout(limits.request_head, asked.cancelled()).await.is_ok() {
         std::future::pending::<()>().await;
     }
-}
-
-/// Drives a connection to its end. When it is to be left, `finish` lets it end after the requests in flight.
-async fn drive<C: Future>(connection: C, finish: fn(Pin<&mut C>), leaves: &CancellationToken) -> C::Output {
-    let mut connection = pin!(connection);
-    tokio::select! {
-        biased;
-        () = leaves.cancelled() => {}
-        ended = connection.as_mut() => return ended,
-    }
-    finish(connection.as_mut());
-    connection.await
 }
 
 fn report(remote: RemoteAddress, served: Result<(), impl Display>) {

@@ -1,8 +1,7 @@
-//! The HTTPS listener: one adapter around the service. It accepts, limits and stops; a connection's own life is in
-//! `connection`.
+//! The HTTPS listener: one adapter around the service, with its limits. Who may be connected is in `visitors`, a connection's
+//! own life in `connection`.
 
 use std::error::Error;
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,8 +12,6 @@ use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use rustls::ServerConfig;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::connection;
@@ -105,10 +102,7 @@ fn reason(error: &io::Error) -> String {
 
 /// A port that is taken, and not served yet: clients that connect wait.
 #[derive(Debug)]
-pub struct Listener {
-    socket: TcpListener,
-    address: SocketAddr,
-}
+pub struct Listener(kubewright_serve::Listener);
 
 /// What an API server must be to be served: a tower service whose responses can be sent to another thread. (A name for
 /// a list of bounds; there is nothing to implement.)
@@ -143,18 +137,14 @@ impl Listener {
     /// # Errors
     /// When it cannot be had.
     pub async fn bind(address: SocketAddr) -> Result<Self, BindError> {
-        let bound = async {
-            let socket = TcpListener::bind(address).await?;
-            let address = socket.local_addr()?;
-            Ok(Self { socket, address })
-        };
-        bound.await.map_err(|source| BindError { address, source })
+        let bound = kubewright_serve::Listener::bind("api", address).await;
+        bound.map(Self).map_err(|source| BindError { address, source })
     }
 
     /// The address that it listens on, with the port that it was given.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
-        self.address
+        self.0.local_addr()
     }
 
     /// Serves `service` over TLS with HTTP/1.1 and HTTP/2 until `shutdown` is cancelled. A request has in its extensions
@@ -175,120 +165,9 @@ impl Listener {
         shutdown: CancellationToken,
     ) {
         let settings = connection::Settings { tls: tls.into(), limits, shutdown: shutdown.clone() };
-        let visitors = Visitors::new(limits.connections);
-        let mut connections = JoinSet::new();
-        let mut arrived = None;
-        loop {
-            if let Some((stream, remote)) = arrived.take() {
-                match visitors.come() {
-                    Some(stay) => {
-                        let (service, settings) = (service.clone(), settings.clone());
-                        connections.spawn(connection::serve(stream, remote, stay, service, settings));
-                    }
-                    None => arrived = Some((stream, remote)),
-                }
-            }
-            tokio::select! {
-                biased;
-                () = shutdown.cancelled() => break,
-                Some(ended) = connections.join_next() => report(ended),
-                (stream, remote) = accept(&self.socket, &visitors), if arrived.is_none() => {
-                    arrived = Some((stream, RemoteAddress(remote)));
-                }
-                () = visitors.changed(), if arrived.is_some() => {}
-            }
-        }
-        drop(self.socket);
-        let finish = async {
-            while let Some(ended) = connections.join_next().await {
-                report(ended);
-            }
+        let serve = move |stream, remote, stay| {
+            connection::serve(stream, RemoteAddress(remote), stay, service.clone(), settings.clone())
         };
-        if tokio::time::timeout(limits.grace, finish).await.is_err() {
-            tracing::warn!(
-                connections = connections.len(),
-                "ending connections whose requests do not finish"
-            );
-            connections.shutdown().await;
-        }
-    }
-}
-
-/// The next connection. Errors do not end a listener: those of a single connection are its own, and when the system has
-/// no file descriptors or memory left, others have to give some back.
-fn accept<'a>(
-    socket: &'a TcpListener,
-    visitors: &'a Visitors,
-) -> impl Future<Output = (TcpStream, SocketAddr)> + 'a {
-    survive(|| socket.accept(), || visitors.end_one())
-}
-
-/// Asks again until there is no error. `end_one` ends a connection that need not be, if there is one.
-async fn survive<T, F: Future<Output = io::Result<T>>>(
-    mut ask: impl FnMut() -> F,
-    end_one: impl Fn() -> bool,
-) -> T {
-    /// A connection has ended by then.
-    const SOON: Duration = Duration::from_millis(10);
-    const LATER: Duration = Duration::from_secs(1);
-    loop {
-        let error = match ask().await {
-            Ok(answer) => return answer,
-            Err(error) => error,
-        };
-        let of_one_connection = matches!(
-            error.kind(),
-            io::ErrorKind::ConnectionAborted
-                | io::ErrorKind::ConnectionReset
-                | io::ErrorKind::ConnectionRefused
-        );
-        if of_one_connection {
-            continue;
-        }
-        let wait = if end_one() { SOON } else { LATER };
-        tracing::warn!(%error, ?wait, "cannot accept connections; trying again");
-        tokio::time::sleep(wait).await;
-    }
-}
-
-fn report(ended: Result<(), JoinError>) {
-    if let Err(error) = ended
-        && error.is_panic()
-    {
-        tracing::error!(%error, "a connection panicked");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::VecDeque;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_listener_survives_that_the_system_is_out_of_file_descriptors() {
-        let start = tokio::time::Instant::now();
-        // 24 is EMFILE, 23 is ENFILE; the one in the middle is of a client that has gone already.
-        let mut answers = VecDeque::from([
-            Err(io::Error::from_raw_os_error(24)),
-            Err(io::ErrorKind::ConnectionAborted.into()),
-            Err(io::Error::from_raw_os_error(23)),
-            Ok("connection"),
-        ]);
-        let ask = || std::future::ready(answers.pop_front().expect("it stops at the first success"));
-        assert_eq!(survive(ask, || false).await, "connection");
-        assert_eq!(start.elapsed(), Duration::from_secs(2), "two pauses");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn who_holds_file_descriptors_for_nothing_gives_them_back() {
-        let visitors = Visitors::new(4096);
-        let stranger = visitors.come().expect("there is room");
-        let start = tokio::time::Instant::now();
-        let mut answers = VecDeque::from([Err(io::Error::from_raw_os_error(24)), Ok("connection")]);
-        let ask = || std::future::ready(answers.pop_front().expect("it stops at the first success"));
-        assert_eq!(survive(ask, || visitors.end_one()).await, "connection");
-        stranger.ended().await;
-        assert_eq!(start.elapsed(), Duration::from_millis(10));
+        self.0.serve(Visitors::new(limits.connections), limits.grace, shutdown, serve).await;
     }
 }

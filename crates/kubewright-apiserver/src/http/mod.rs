@@ -1,7 +1,6 @@
 //! The edge: the API server as a tower service ([`ApiServer`]), what turns HTTP into calls of the engine, and the TLS
 //! listener around it.
 
-pub mod authority;
 pub mod body;
 mod connect;
 mod connection;
@@ -24,10 +23,8 @@ mod settings;
 pub(crate) mod shape;
 mod shares;
 mod stream;
-mod subject;
 mod subresources;
 mod system;
-pub mod tls;
 mod upgrade;
 mod visitors;
 mod websocket;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use kubewright_serve::ConnectionLimit;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
@@ -133,9 +134,18 @@ impl Visitors {
         let (here, turn, is_full, changed) = Default::default();
         Self(Arc::new(House { most, here, turn, is_full, changed }))
     }
+}
+
+impl ConnectionLimit for Visitors {
+    type Permit = Stay;
+
+    /// Who comes is what shows that somebody has to go.
+    fn accepts(&self, _: usize) -> bool {
+        true
+    }
 
     /// Somebody comes; who has to go for it is ended. `None` when all others may stay.
-    pub(super) fn come(&self) -> Option<Stay> {
+    fn admit(&self) -> Option<Stay> {
         let is_full = self.0.here.lock().len() >= self.0.most;
         self.0.is_full.store(is_full, Ordering::SeqCst);
         if is_full && !self.end_one() {
@@ -151,7 +161,7 @@ impl Visitors {
     }
 
     /// Ends the connection that has to go first; `false` when all may stay.
-    pub(super) fn end_one(&self) -> bool {
+    fn end_one(&self) -> bool {
         let mut here = self.0.here.lock();
         let first = first_to_go(&here);
         let ended = first.and_then(|number| here.remove(&number));
@@ -159,7 +169,7 @@ impl Visitors {
     }
 
     /// Waits, where nobody can go, until perhaps somebody can.
-    pub(super) async fn changed(&self) {
+    async fn changed(&self) {
         self.0.changed.notified().await;
     }
 }
@@ -193,7 +203,7 @@ mod tests {
     #[test]
     fn who_has_to_go_first_is_the_stranger_who_did_nothing_for_the_longest() {
         let visitors = Visitors::new(6);
-        let stays: [Stay; 6] = std::array::from_fn(|_| visitors.come().expect("there is room"));
+        let stays: [Stay; 6] = std::array::from_fn(|_| visitors.admit().expect("there is room"));
         let [busy, idle, busy_stranger, first, second, third] = &stays;
         let _requests = [busy.0.asks(), busy_stranger.0.asks()];
         busy.0.identified();
@@ -210,13 +220,13 @@ mod tests {
     #[tokio::test]
     async fn where_all_may_stay_who_comes_waits_until_one_can_go() {
         let visitors = Visitors::new(1);
-        let first = visitors.come().expect("there is room");
+        let first = visitors.admit().expect("there is room");
         first.0.identified();
         let request = first.0.asks();
-        assert!(visitors.come().is_none());
+        assert!(visitors.admit().is_none());
         drop(request);
         visitors.changed().await;
-        let second = visitors.come().expect("there is room");
+        let second = visitors.admit().expect("there is room");
         assert!(first.0.0.ended.is_cancelled());
         drop((first, second));
         assert!(visitors.0.here.lock().is_empty());
@@ -235,7 +245,7 @@ mod tests {
         });
         let visitors = Visitors::new(1);
         for (user, is_stranger) in [(None, true), (Some(User::new("a", ["b"])), false)] {
-            let stay = visitors.come().expect("there is room");
+            let stay = visitors.admit().expect("there is room");
             let mut request =
                 Request::get("/api/v1/pods").body(Empty::<Bytes>::new()).expect("a good request");
             request.extensions_mut().insert(stay.visitor().clone());

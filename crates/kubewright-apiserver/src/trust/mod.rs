@@ -110,7 +110,8 @@ impl Bundle {
     }
 
     /// Whom the bundle speaks for, as a server tells its clients.
-    pub(crate) fn subjects(&self) -> Vec<DistinguishedName> {
+    #[must_use]
+    pub fn subjects(&self) -> Vec<DistinguishedName> {
         self.roots.iter().map(|root| root.subject.clone()).collect()
     }
 

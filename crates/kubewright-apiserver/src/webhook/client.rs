@@ -13,6 +13,7 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kubewright_serve::tls::{ServingCertificate, WorldTime};
 use kubewright_world::Clock;
 use parking_lot::Mutex;
 use rustls::ClientConfig;
@@ -25,7 +26,6 @@ use super::connect::{self, Connector, Destination, NotConnected};
 use super::service::{self, Place, Resolve};
 use super::target::Target;
 use super::trust::Trust;
-use crate::http::tls::{ServingCertificate, WorldTime};
 
 /// How long a connection may be idle (Go's `http.Transport` as client-go sets it up).
 const IDLE: Duration = Duration::from_secs(90);

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::client::{Client, Failure};
 use super::service::{Place, Resolve};
 use super::target::{Access, Credentials, Target};
-use crate::http::tls::ServingCertificate;
+use kubewright_serve::tls::ServingCertificate;
 
 /// How often is asked, and how long is waited before the second time and, half as long again, before each further one
 /// (`k8s.io/apiserver/pkg/server/options`, `DefaultAuthWebhookRetryBackoff`, without its jitter).

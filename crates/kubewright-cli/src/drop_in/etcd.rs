@@ -1,22 +1,25 @@
 //! etcd, as far as those who start it beside kube-apiserver look at it: it is healthy. It keeps nothing, because our
 //! kube-apiserver needs no store but its own.
 
-use std::{convert::Infallible, net::SocketAddr, pin::pin, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use futures::stream::{FuturesUnordered, StreamExt};
 use http::{Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::Full;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use hyper::body::Incoming;
+use kubewright_serve::{Listener, MaxConnections, connection::Http1};
 
 use super::flags::Flags;
 use crate::signals::Signals;
 
 /// Where etcd listens for clients unless it is told otherwise.
 const CLIENTS: &str = "http://localhost:2379";
+
+/// Time for the head of a request, and how large it may be.
+const HEAD: Duration = Duration::from_secs(30);
+const HEAD_BYTES: usize = 400 << 10;
 
 /// For a request that we do not answer.
 const NOT_HERE: &str = "kubewright stands here in the place of etcd and keeps nothing: \
@@ -42,7 +45,7 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
         for url in flags.text("listen-peer-urls").into_iter().flat_map(|list| list.split(',')) {
             peers.push(bind(url.trim()).await?);
         }
-        let mut serving: FuturesUnordered<_> = listeners.into_iter().map(accept).collect();
+        let mut serving: FuturesUnordered<_> = listeners.into_iter().map(serve).collect();
         tokio::select! {
             biased;
             () = signals.next() => {}
@@ -54,9 +57,9 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
 }
 
 /// Takes the port of a URL such as `http://127.0.0.1:2379`.
-async fn bind(url: &str) -> anyhow::Result<TcpListener> {
+async fn bind(url: &str) -> anyhow::Result<Listener> {
     let address = address(url)?;
-    TcpListener::bind(address).await.with_context(|| format!("listen tcp {address}"))
+    Listener::bind("etcd", address).await.with_context(|| format!("listen tcp {address}"))
 }
 
 /// What a URL says to listen on.
@@ -69,25 +72,12 @@ fn address(url: &str) -> anyhow::Result<SocketAddr> {
     host.parse().with_context(|| format!("{url:?}: expected an IP address and a port"))
 }
 
-async fn accept(listener: TcpListener) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(serve(stream))),
-            // Out of file descriptors, or the client has gone: others may be luckier.
-            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-        }
-    }
-}
-
-/// Serves one connection; what goes wrong on it is the client's business.
-async fn serve(stream: TcpStream) {
-    let service = service_fn(|request: Request<Incoming>| {
-        let response = answer(request.method(), request.uri().path());
-        std::future::ready(Ok::<_, Infallible>(response))
-    });
-    let connection =
-        http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
-    let _ = pin!(connection).await;
+/// Answers whoever comes, for ever.
+async fn serve(listener: Listener) {
+    let http = Http1 { head: HEAD, head_bytes: HEAD_BYTES, keep_alive: true };
+    let answer =
+        |request: Request<Incoming>| std::future::ready(answer(request.method(), request.uri().path()));
+    http.serve_all(listener, MaxConnections(usize::MAX), answer).await;
 }
 
 /// As etcd answers (`server/etcdserver/api/etcdhttp`).

@@ -3,8 +3,8 @@
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::Api;
 use kube::api::PostParams;
-use kubewright_apiserver::http::authority::CertificateRequest;
 use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler};
+use kubewright_serve::authority::CertificateRequest;
 
 use super::{APPROVED, Condition, Csr, DENIED, KUBELET_CLIENT, has, issued, kubelet, read, usages};
 

@@ -2,8 +2,8 @@
 //! kube-controller-manager looks once an hour, this one looks when it is time.
 
 use jiff::{SignedDuration, Timestamp};
-use kubewright_apiserver::http::authority::expiry_of;
 use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler};
+use kubewright_serve::authority::expiry_of;
 
 use super::{APPROVED, Csr, DENIED, FAILED, conditions, has, issued};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kubewright_apiserver::http::authority::CertificateRequest;
+use kubewright_serve::authority::CertificateRequest;
 
 const NODES: &str = "system:nodes";
 const NODE: &str = "system:node:";

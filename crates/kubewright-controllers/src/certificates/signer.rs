@@ -1,13 +1,15 @@
 //! Signs what is approved for one of Kubernetes' own signers (`signer/signer.go`).
 
+use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kubewright_apiserver::http::authority::{Authority, CertificateRequest};
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler, World};
+use kubewright_serve::authority::{Authority, CertificateRequest};
 
+use super::usages::purposes;
 use super::{
     APPROVED, Condition, Csr, DENIED, FAILED, KUBELET_CLIENT, conditions, has, issued, kubelet, read, usages,
 };
@@ -47,10 +49,11 @@ impl Reconciler for Signing {
         let mut csr = Csr::clone(&csr);
         match signer.check(&request, usages(&csr)) {
             Ok(()) => {
-                let authority = self.authority(ctx.world())?;
-                let signed = authority.sign(&request, usages(&csr), lifetime(csr.spec.expiration_seconds));
-                let certificate =
-                    signed.map_err(|error| Error::new(format!("error auto signing csr: {error}")))?;
+                let failed = |why: &dyn Display| Error::new(format!("error auto signing csr: {why}"));
+                let purposes = purposes(usages(&csr)).map_err(|why| failed(&why))?;
+                let ttl = lifetime(csr.spec.expiration_seconds);
+                let signed = self.authority(ctx.world())?.sign(&request, purposes, ttl);
+                let certificate = signed.map_err(|error| failed(&error))?;
                 csr.status.get_or_insert_default().certificate = Some(ByteString(certificate.into_bytes()));
             }
             Err(why) => {

@@ -1,20 +1,19 @@
 //! A listener and what it answers.
 
-use std::{convert::Infallible, fmt, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::Full;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
+use hyper::body::Incoming;
+use kubewright_serve::{
+    Listener, MaxConnections,
+    connection::{Http1, handshake},
 };
+use tokio::{net::TcpStream, sync::watch};
 use tokio_rustls::TlsAcceptor;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 
@@ -75,8 +74,8 @@ impl Endpoint {
         let failed = |error: io::Error| {
             Error::Misconfigured(format!("cannot serve {} at {}: {error}", self.name, self.address))
         };
-        let listener = TcpListener::bind(normalized(&self.address)).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let listener = Listener::bind(self.name, normalized(&self.address)).await.map_err(failed)?;
+        let address = listener.local_addr();
         self.announce.send_replace(Some(address));
         tracing::info!(%address, secure = self.tls.is_some(), "serving {}", self.name);
         Ok(Listening { listener, endpoint: self })
@@ -99,82 +98,41 @@ fn normalized(address: &str) -> String {
 
 /// An endpoint whose address is taken.
 pub(crate) struct Listening {
-    listener: TcpListener,
+    listener: Listener,
     endpoint: Endpoint,
 }
 
 impl Listening {
     /// Serves until `stop`, and finishes then what was begun.
     pub(crate) async fn serve(self, stop: CancellationToken) {
-        let connections = TaskTracker::new();
-        let free = Arc::new(Semaphore::new(CONNECTIONS));
-        // Connections end with the endpoint, also when this future is dropped.
-        let closing = stop.child_token();
-        let _closing_on_drop = closing.clone().drop_guard();
-        let acceptor = self.endpoint.tls.clone().map(TlsAcceptor::from);
-        loop {
-            let accepted = tokio::select! {
-                biased;
-                () = stop.cancelled() => break,
-                accepted = self.accept(&free) => accepted,
-            };
-            let Some((stream, place)) = accepted else { continue };
-            let (acceptor, route, closing) = (acceptor.clone(), self.endpoint.route.clone(), closing.clone());
-            connections.spawn(async move {
-                match acceptor {
-                    None => converse(stream, route, closing).await,
-                    Some(acceptor) => {
-                        if let Ok(Ok(stream)) = tokio::time::timeout(HEAD, acceptor.accept(stream)).await {
-                            converse(stream, route, closing).await;
-                        }
-                    }
-                }
-                drop(place);
-            });
-        }
-        connections.close();
-        if tokio::time::timeout(DRAIN, connections.wait()).await.is_err() {
-            tracing::debug!("requests to {} were still being answered", self.endpoint.name);
-        }
-    }
-
-    async fn accept(&self, free: &Arc<Semaphore>) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-        let place = free.clone().acquire_owned().await.ok()?;
-        match self.listener.accept().await {
-            Ok((stream, _)) => Some((stream, place)),
-            Err(error) => {
-                // Mostly out of file descriptors: others have to close some first.
-                tracing::warn!(%error, "cannot accept a connection to {}", self.endpoint.name);
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                None
-            }
-        }
+        let Endpoint { tls, route, .. } = self.endpoint;
+        let (acceptor, closing) = (tls.map(TlsAcceptor::from), stop.clone());
+        let serve = move |stream, _, ()| connection(stream, acceptor.clone(), route.clone(), closing.clone());
+        self.listener.serve(MaxConnections(CONNECTIONS), DRAIN, stop, serve).await;
     }
 }
 
-/// Answers the requests of one connection, until it or the endpoint ends.
-async fn converse(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
+/// Answers the requests of one connection, until it or the endpoint ends. Who closes in the middle of a request is not worth
+/// a line.
+async fn connection(
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
     route: Arc<dyn Route>,
     closing: CancellationToken,
 ) {
-    let service = service_fn(move |request: Request<Incoming>| {
+    let answer = |request: Request<Incoming>| {
         let route = route.clone();
-        async move { Ok::<_, Infallible>(respond(&*route, &request.into_parts().0).await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(HEAD_SIZE)
-        .serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    tokio::select! {
-        biased;
-        // Who closes in the middle of a request is not worth a line.
-        _ = &mut connection => return,
-        () = closing.cancelled() => connection.as_mut().graceful_shutdown(),
+        async move { respond(&*route, &request.into_parts().0).await }
+    };
+    let http = Http1 { head: HEAD, head_bytes: HEAD_SIZE, keep_alive: true };
+    match acceptor {
+        None => http.serve(stream, answer, &closing).await,
+        Some(acceptor) => {
+            if let Ok(stream) = handshake(acceptor.accept(stream), HEAD, &closing).await {
+                http.serve(stream, answer, &closing).await;
+            }
+        }
     }
-    let _ = connection.await;
 }
 
 /// The answer to a request; only reading is allowed.

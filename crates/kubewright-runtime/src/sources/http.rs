@@ -1,17 +1,16 @@
 //! Keys that somebody posts.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::body::Incoming;
+use kubewright_serve::{Listener, MaxConnections, connection::Http1};
 use tokio::{
     net::TcpListener,
     sync::mpsc::{self, error::TrySendError},
-    task::JoinSet,
 };
 
 use crate::Key;
@@ -68,32 +67,14 @@ struct Taken {
 
 /// Serves for ever; connections end when this is dropped.
 async fn serve(listener: TcpListener, taken: Arc<Taken>) {
-    let mut connections = JoinSet::new();
-    loop {
-        while connections.len() >= CONNECTIONS {
-            // How a connection ended matters to nobody.
-            let _ = connections.join_next().await;
-        }
-        let Ok((stream, _)) = listener.accept().await else {
-            // Mostly out of file descriptors: others have to close some first.
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            continue;
-        };
-        while connections.try_join_next().is_some() {}
-        let taken = taken.clone();
-        let service = service_fn(move |request: Request<Incoming>| {
-            let (status, text) = taken.answer(&request);
-            std::future::ready(Ok::<_, Infallible>(answer(status, text)))
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
-            .max_buf_size(HEAD_SIZE)
-            // Each request has a connection of its own: nobody keeps a place by doing nothing.
-            .keep_alive(false)
-            .serve_connection(TokioIo::new(stream), service);
-        connections.spawn(async move { drop(connection.await) });
-    }
+    let Ok(listener) = Listener::of("keys", listener) else { return std::future::pending().await };
+    // Each request has a connection of its own: nobody keeps a place by doing nothing.
+    let http = Http1 { head: HEAD, head_bytes: HEAD_SIZE, keep_alive: false };
+    let answer = move |request: Request<Incoming>| {
+        let (status, text) = taken.answer(&request);
+        std::future::ready(answer(status, text))
+    };
+    http.serve_all(listener, MaxConnections(CONNECTIONS), answer).await;
 }
 
 impl Taken {

@@ -1,6 +1,6 @@
 //! The webhooks on a socket: TLS 1.2 and 1.3, HTTP/1.1 and HTTP/2.
 
-use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -10,19 +10,18 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
 };
-use rustls::{ServerConfig, crypto::ring};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::watch,
-    task::JoinSet,
-    time::timeout,
+use kubewright_serve::{
+    MaxConnections,
+    connection::{drive, handshake},
+    tls::ServerTls,
 };
+use tokio::{net::TcpStream, sync::watch, time::timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Service,
-    certificates::{Newest, Shown},
+    certificates::Shown,
     service::{refusal, too_large},
 };
 use crate::Error;
@@ -41,23 +40,19 @@ const BODY: Duration = Duration::from_secs(30);
 const PING: Duration = Duration::from_secs(30);
 /// Time for requests to finish once the server is to stop.
 const GRACE: Duration = Duration::from_secs(10);
-/// A pause when the system has no connections left.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// A port that is taken.
 pub(crate) struct Listener {
-    socket: TcpListener,
+    socket: kubewright_serve::Listener,
     pub(crate) address: SocketAddr,
 }
 
 impl Listener {
     pub(crate) async fn bind(address: SocketAddr) -> Result<Self, Error> {
-        let bound = async {
-            let socket = TcpListener::bind(address).await?;
-            let address = socket.local_addr()?;
-            Ok::<_, std::io::Error>(Self { socket, address })
-        };
-        bound.await.map_err(|error| Error::new(format!("webhooks cannot be served at {address}: {error}")))
+        let bound = kubewright_serve::Listener::bind("webhooks", address).await;
+        let socket =
+            bound.map_err(|error| Error::new(format!("webhooks cannot be served at {address}: {error}")))?;
+        Ok(Self { address: socket.local_addr(), socket })
     }
 
     /// Serves until `shutdown`; then requests may finish. Dropping the future ends everything at once.
@@ -67,57 +62,22 @@ impl Listener {
         shown: watch::Receiver<Option<Shown>>,
         shutdown: CancellationToken,
     ) -> Result<(), Error> {
-        let tls = TlsAcceptor::from(Arc::new(tls(shown)?));
-        let mut connections = JoinSet::new();
-        loop {
-            let accepted = tokio::select! {
-                biased;
-                () = shutdown.cancelled() => break,
-                Some(_) = connections.join_next() => continue,
-                accepted = self.socket.accept(), if connections.len() < MOST_CONNECTIONS => accepted,
-            };
-            match accepted {
-                Ok((stream, _)) => {
-                    connections.spawn(connection(stream, tls.clone(), service.clone(), shutdown.clone()));
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "webhooks: no connection can be accepted; trying again");
-                    tokio::time::sleep(PAUSE).await;
-                }
-            }
-        }
-        drop(self.socket);
-        let finish = async { while connections.join_next().await.is_some() {} };
-        if timeout(GRACE, finish).await.is_err() {
-            tracing::warn!("webhooks: requests that did not finish were ended");
-        }
+        let newest = move || shown.borrow().as_ref().map(Shown::certified);
+        let tls = TlsAcceptor::from(ServerTls::showing_newest(newest).http_2().build().map_err(Error::new)?);
+        let closing = shutdown.clone();
+        let serve = move |stream, _, ()| connection(stream, tls.clone(), service.clone(), closing.clone());
+        self.socket.serve(MaxConnections(MOST_CONNECTIONS), GRACE, shutdown, serve).await;
         Ok(())
     }
-}
-
-fn tls(shown: watch::Receiver<Option<Shown>>) -> Result<ServerConfig, Error> {
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(Error::new)?
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::new(Newest(shown)));
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
 }
 
 /// One connection to its end. What goes wrong on it is its caller's business.
 async fn connection(stream: TcpStream, tls: TlsAcceptor, service: Service, shutdown: CancellationToken) {
     // An error means that the caller has gone, which the handshake will see.
     let _ = stream.set_nodelay(true);
-    let shaken = tokio::select! {
-        biased;
-        () = shutdown.cancelled() => return,
-        shaken = timeout(HANDSHAKE, tls.accept(stream)) => shaken,
-    };
-    let stream = match shaken {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return tracing::debug!(%error, "webhooks: no TLS handshake"),
-        Err(_) => return tracing::debug!("webhooks: no TLS handshake in time"),
+    let stream = match handshake(tls.accept(stream), HANDSHAKE, &shutdown).await {
+        Ok(stream) => stream,
+        Err(error) => return tracing::debug!(%error, "webhooks: no TLS"),
     };
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(Some(IDLE));
@@ -131,15 +91,8 @@ async fn connection(stream: TcpStream, tls: TlsAcceptor, service: Service, shutd
         let service = service.clone();
         async move { Ok::<_, Infallible>(answer(&service, request).await.map(Full::new)) }
     });
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
-    let ended = tokio::select! {
-        biased;
-        () = shutdown.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-        ended = connection.as_mut() => ended,
-    };
+    let connection = builder.serve_connection(TokioIo::new(stream), answer);
+    let ended = drive(connection, |connection| connection.graceful_shutdown(), &shutdown).await;
     if let Err(error) = ended {
         tracing::debug!(error, "webhooks: a connection ended with an error");
     }

@@ -5,7 +5,7 @@ use kubewright_world::{SIMULATION_START, World};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, date_time_ymd};
 
 use super::*;
-use crate::http::authority::Authority;
+use kubewright_serve::authority::Authority;
 
 /// A certificate that signs itself, good in 2026, and the bundle that holds it: as those of jenvtest.
 fn certificate(attributes: &[(DnType, &str)]) -> (PeerCertificate, Arc<Bundle>) {
@@ -68,7 +68,7 @@ async fn only_what_the_authority_has_signed_for_clients_is_trusted() {
     let (ours, theirs) = (Authority::new(&world).unwrap(), Authority::new(&world).unwrap());
     let bundle = Arc::new(Bundle::of_der([ours.ca_der().clone()]).unwrap());
     let hour = Duration::from_secs(3600);
-    let show = |credentials: &crate::http::authority::Credentials| {
+    let show = |credentials: &kubewright_serve::authority::Credentials| {
         PeerCertificate::new(vec![credentials.certificate_der().clone()]).unwrap()
     };
     let admin = show(&ours.client_certificate("admin", &["system:masters", "b"], hour).unwrap());

@@ -4,7 +4,7 @@ use http::{HeaderName, HeaderValue};
 use kubewright_world::{SIMULATION_START, World};
 
 use super::*;
-use crate::http::authority::Authority;
+use kubewright_serve::authority::Authority;
 
 fn authority() -> Authority {
     Authority::new(&World::simulated(1)).unwrap()

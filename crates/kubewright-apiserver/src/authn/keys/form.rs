@@ -8,7 +8,7 @@ use ring::signature::{
 };
 
 use super::KeyError;
-use crate::der::{self, BIT_STRING, INTEGER, NULL, OCTET_STRING, SEQUENCE, element};
+use kubewright_serve::der::{self, BIT_STRING, INTEGER, NULL, OCTET_STRING, SEQUENCE, element};
 
 /// The object identifier 1.2.840.10045.2.1, `ecPublicKey`.
 const EC: &[u8] = &[6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1];

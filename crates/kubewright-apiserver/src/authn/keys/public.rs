@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::form::{self, Family};
 use super::{KeyError, encode};
-use crate::der::{self, INTEGER};
+use kubewright_serve::der::{self, INTEGER};
 
 /// A public key by which tokens are verified.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,14 +4,14 @@ use std::sync::Mutex;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{Request, Response};
+use kubewright_serve::authority::Authority;
+use kubewright_serve::tls::{ServerTls, ServingCertificate};
 use kubewright_world::World;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use super::super::Local;
 use super::*;
-use crate::http::authority::Authority;
-use crate::http::tls;
 use crate::trust::Bundle;
 
 fn no_files(path: &str) -> io::Result<Vec<u8>> {
@@ -155,8 +155,9 @@ async fn a_server_is_shown_the_certificate_of_the_kubeconfig_and_known_by_its_au
     let authority = Authority::new(&world).unwrap();
     let stranger = Authority::new(&world).unwrap();
     let clients = Bundle::of_der([authority.ca_der().clone()]).unwrap();
-    let serving = authority.serving_certificate(&["localhost"]).unwrap();
-    let tls = TlsAcceptor::from(tls::server_config(&serving.into(), &clients, world.clock).unwrap());
+    let serving: ServingCertificate = authority.serving_certificate(&["localhost"]).unwrap().into();
+    let tls = ServerTls::showing(serving.certified().unwrap()).asking_clients(clients.subjects());
+    let tls = TlsAcceptor::from(tls.clock(world.clock).http_2().without_resumption().build().unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let client = authority.client_certificate("hook-caller", &[], Duration::from_secs(3600)).unwrap();

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use kubewright_apiserver::http::authority::Credentials;
+use kubewright_serve::authority::Credentials;
 use rustls::client::WantsClientCert;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};

@@ -14,10 +14,10 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use kubewright_apiserver::authn::PeerCertificate;
-use kubewright_apiserver::http::authority::Authority;
 use kubewright_apiserver::http::listener::{self, Limits, Listener, RemoteAddress, Visitor};
-use kubewright_apiserver::http::tls;
 use kubewright_apiserver::trust::Bundle;
+use kubewright_serve::authority::Authority;
+use kubewright_serve::tls::{ServerTls, ServingCertificate};
 use kubewright_world::World;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
@@ -64,9 +64,11 @@ impl Server {
         make: impl FnOnce(Service) -> S,
     ) -> Self {
         let authority = Authority::new(world).unwrap();
-        let serving = authority.serving_certificate(&["localhost", "127.0.0.1"]).unwrap();
+        let serving: ServingCertificate =
+            authority.serving_certificate(&["localhost", "127.0.0.1"]).unwrap().into();
         let clients = Bundle::of_der([authority.ca_der().clone()]).unwrap();
-        let tls = tls::server_config(&serving.into(), &clients, world.clock).unwrap();
+        let tls = ServerTls::showing(serving.certified().unwrap()).http_2().without_resumption();
+        let tls = tls.asking_clients(clients.subjects()).clock(world.clock).build().unwrap();
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr();
         let shutdown = CancellationToken::new();

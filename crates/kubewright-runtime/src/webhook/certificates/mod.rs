@@ -1,22 +1,21 @@
 //! What the server shows, and what the API server has to trust for it.
 
-mod authority;
+mod authorities;
 mod files;
 mod own;
 
 use std::{path::PathBuf, sync::Arc};
 
 use kube::Client;
-use kubewright_world::World;
-use rustls::{
-    crypto::ring,
-    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
-    server::{ClientHello, ResolvesServerCert},
-    sign::CertifiedKey,
+use kubewright_serve::{
+    files::CertificateFiles,
+    tls::{ServingCertificate, TlsError},
 };
+use kubewright_world::World;
+use rustls::sign::CertifiedKey;
 use tokio::sync::watch;
 
-pub use self::authority::Lifetimes;
+pub use self::authorities::Lifetimes;
 use crate::{Error, Key, metrics::CertificateMetrics};
 
 /// Where the server's certificate comes from.
@@ -103,13 +102,11 @@ impl Certificates {
     ) -> Result<(), Error> {
         match self.0 {
             Source::Given { chain, key, ca } => {
-                shown.send_replace(Some(
-                    Shown::of_pem(chain.as_bytes(), key.as_bytes(), ca).map_err(Error::Misconfigured)?,
-                ));
+                shown.send_replace(Some(Shown::of_pem(&chain, &key, ca).map_err(Error::Misconfigured)?));
                 std::future::pending().await
             }
             Source::Files { certificate, key, ca } => {
-                files::run(&certificate, &key, &ca, counts, shown).await
+                files::run(CertificateFiles::new(certificate, key).with_ca(ca), counts, shown).await
             }
             Source::Memory(lifetimes) => own::in_memory(world, lifetimes, names, shown).await,
             Source::Secret(secret, lifetimes) => {
@@ -129,35 +126,23 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    fn new(
-        chain: Vec<CertificateDer<'static>>,
-        key: PrivateKeyDer<'static>,
-        bundle: Option<String>,
-    ) -> Result<Self, String> {
-        let key = CertifiedKey::from_der(chain, key, &ring::default_provider());
-        let key = key.map_err(|error| format!("the certificate and its key cannot be used: {error}"))?;
-        Ok(Self { key: Arc::new(key), bundle: bundle.map(Arc::from) })
+    fn new(key: Arc<CertifiedKey>, bundle: Option<String>) -> Self {
+        Self { key, bundle: bundle.map(Arc::from) }
     }
 
-    fn of_pem(chain: &[u8], key: &[u8], bundle: Option<String>) -> Result<Self, String> {
-        let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
-            .collect::<Result<_, _>>()
-            .map_err(|error| format!("the certificate cannot be read: {error}"))?;
-        if chain.is_empty() {
-            return Err("there is no certificate".to_owned());
-        }
-        let key =
-            PrivateKeyDer::from_pem_slice(key).map_err(|error| format!("the key cannot be read: {error}"))?;
-        Self::new(chain, key, bundle)
+    fn of_pem(chain: &str, key: &str, bundle: Option<String>) -> Result<Self, String> {
+        let given = ServingCertificate::of_pem(chain, key).and_then(|given| given.certified());
+        let key = given.map_err(|error| match error {
+            TlsError::NoCertificate => "there is no certificate".to_owned(),
+            TlsError::UnreadableCertificate(why) => format!("the certificate cannot be read: {why}"),
+            TlsError::UnreadableKey(why) => format!("the key cannot be read: {why}"),
+            other => format!("the certificate and its key cannot be used: {other}"),
+        })?;
+        Ok(Self::new(key, bundle))
     }
-}
 
-/// Shows whatever is the newest.
-#[derive(Debug)]
-pub(crate) struct Newest(pub(crate) watch::Receiver<Option<Shown>>);
-
-impl ResolvesServerCert for Newest {
-    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.0.borrow().as_ref().map(|shown| Arc::clone(&shown.key))
+    /// What a server shows.
+    pub(crate) fn certified(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.key)
     }
 }

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::{
     Shown,
-    authority::{Authorities, Issued, Lifetimes},
+    authorities::{Authorities, Issued, Lifetimes},
 };
 use crate::{Error, Key};
 
@@ -117,7 +117,7 @@ async fn current(
                 secrets.create(&PostParams::default(), &secret).await.map(|_| authorities)
             }
             Some(mut secret) => {
-                let mut authorities = read(&secret, lifetimes).map_err(|why| {
+                let mut authorities = read(world, &secret, lifetimes).map_err(|why| {
                     Error::new(format!(
                         "the Secret {key} holds no authority ({why}); without it, a new one is made"
                     ))
@@ -140,12 +140,12 @@ async fn current(
     }
 }
 
-fn read(secret: &Secret, lifetimes: Lifetimes) -> Result<Authorities, String> {
+fn read(world: &World, secret: &Secret, lifetimes: Lifetimes) -> Result<Authorities, String> {
     let part = |name: &str| {
         let data = secret.data.as_ref().and_then(|data| data.get(name));
         data.map(|bytes| bytes.0.as_slice()).ok_or_else(|| format!("no {name}"))
     };
-    Authorities::read(part(CERTIFICATES)?, part(KEYS)?, lifetimes).map_err(|error| error.to_string())
+    Authorities::read(world, part(CERTIFICATES)?, part(KEYS)?, lifetimes).map_err(|error| error.to_string())
 }
 
 fn keep(secret: &mut Secret, authorities: &Authorities) {
@@ -163,8 +163,8 @@ fn show(
     shown: &watch::Sender<Option<Shown>>,
 ) -> Result<Duration, Error> {
     let next = authorities.issue(world, names, issued.take()).map_err(Error::new)?;
-    let fresh = Shown::new(next.chain.clone(), next.key.clone_key(), Some(authorities.bundle()))
-        .map_err(Error::new)?;
+    let certified = next.certificate.certified().map_err(Error::new)?;
+    let fresh = Shown::new(certified, Some(authorities.bundle()));
     shown.send_if_modified(|shown| {
         let same = shown.as_ref().is_some_and(|shown| shown.is(&fresh));
         if !same {

@@ -1,4 +1,4 @@
-//! The control plane's certificate authority.
+//! A certificate authority: what it issues, and how it is kept.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,33 +7,68 @@ use jiff::{SignedDuration, Timestamp};
 use kubewright_world::World;
 use pem::Pem;
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, PublicKeyData, SerialNumber,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, PublicKeyData,
+    SerialNumber,
 };
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use time::OffsetDateTime;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::subject;
-
 mod request;
+mod subject;
 
-pub use request::{Alternatives, CertificateRequest};
-
-/// How long the authority and its serving certificates are good: as long as kubeadm's authority.
-const LIFETIME: SignedDuration = SignedDuration::from_hours(10 * 365 * 24);
+pub use rcgen::{ExtendedKeyUsagePurpose, KeyUsagePurpose};
+pub use request::{Alternatives, CertificateRequest, Purposes};
 
 /// How far the clock of who checks a certificate may be behind.
 const SKEW: SignedDuration = SignedDuration::from_mins(5);
 
-/// Issues the certificates of one control plane: its server's, and those that its clients show.
-///
-/// Times and serial numbers are the [`World`]'s; keys come from the machine's entropy whatever the world is (they show
-/// in no answer of the API), and are ECDSA P-256, which takes well under a millisecond to make.
+/// What an authority calls itself and its servers, and how long what it issues is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Its own common name. `kubewright-ca`.
+    pub name: &'static str,
+    /// The common name of servers. `kube-apiserver`.
+    pub server: &'static str,
+    /// How long it is good. Ten years, as kubeadm's.
+    pub lifetime: Duration,
+    /// How long certificates of servers are good, and never for longer than the authority. As long as the authority.
+    pub serving: Duration,
+    /// Where its keys and those of servers come from.
+    pub keys: Keys,
+}
+
+/// Where keys come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// From the machine's entropy, whatever the world is: ECDSA P-256, which takes well under a millisecond to make.
+    Machine,
+    /// From the machine's entropy, but in a simulation from its seed.
+    World,
+}
+
+impl Default for Profile {
+    /// That of a control plane.
+    fn default() -> Self {
+        let lifetime = Duration::from_secs(10 * 365 * 24 * 3600);
+        Self {
+            name: "kubewright-ca",
+            server: "kube-apiserver",
+            lifetime,
+            serving: Duration::MAX,
+            keys: Keys::Machine,
+        }
+    }
+}
+
+/// Issues certificates: of servers, and those that clients show. Times and serial numbers are the [`World`]'s.
 pub struct Authority {
     world: World,
+    profile: Profile,
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
+    since: Timestamp,
     not_after: Timestamp,
 }
 
@@ -41,6 +76,7 @@ pub struct Authority {
 pub struct Credentials {
     certificate: CertificateDer<'static>,
     key: KeyPair,
+    not_after: Timestamp,
 }
 
 /// Why a certificate cannot be issued.
@@ -61,9 +97,6 @@ pub enum AuthorityError {
     /// A text that is no request for a certificate.
     #[error("{0}")]
     Request(String),
-    /// Usages that no certificate can have.
-    #[error("unrecognized usage values: [{}]", quoted(.0))]
-    Usages(Vec<String>),
     /// The authority is too old to sign anything.
     #[error("the signer has expired: NotAfter={0}")]
     Expired(Timestamp),
@@ -73,21 +106,30 @@ pub enum AuthorityError {
 }
 
 impl Authority {
-    /// A new authority with a key of its own.
+    /// A new authority of a control plane, with a key of its own.
     ///
     /// # Errors
     /// When the machine gives no entropy, or the world's clock is far off.
     pub fn new(world: &World) -> Result<Self, AuthorityError> {
+        Self::with_profile(world, Profile::default())
+    }
+
+    /// A new authority with a key of its own.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_profile(world: &World, profile: Profile) -> Result<Self, AuthorityError> {
         let now = world.clock.outside().now();
-        let not_after = now.saturating_add(LIFETIME).unwrap_or(Timestamp::MAX);
-        let mut params = params(world, now, not_after)?;
-        params.distinguished_name.push(DnType::CommonName, "kubewright-ca");
+        let mut params = params(world, now, after(now, profile.lifetime))?;
+        params.distinguished_name.push(DnType::CommonName, profile.name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages =
             vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let key = KeyPair::generate()?;
+        let key = profile.keys.generate(world)?;
         let certificate = params.self_signed(&key)?.der().clone();
-        Ok(Self { world: world.clone(), issuer: Issuer::new(params, key), certificate, not_after })
+        let (since, not_after) = validity(&parsed(&certificate)?)?;
+        let issuer = Issuer::new(params, key);
+        Ok(Self { world: world.clone(), profile, issuer, certificate, since, not_after })
     }
 
     /// An authority that was kept: what [`Self::ca_pem`] and [`Self::key_pem`] gave. What it has issued stays good.
@@ -95,18 +137,67 @@ impl Authority {
     /// # Errors
     /// When these are not a certificate and its key.
     pub fn load(world: &World, certificate: &str, key: &str) -> Result<Self, AuthorityError> {
-        let unreadable = |why: &dyn fmt::Display| AuthorityError::Unreadable(why.to_string());
         let certificate = pem::parse(certificate).map_err(|error| unreadable(&error))?;
         let certificate = CertificateDer::from(certificate.into_contents());
         let key = KeyPair::from_pem(key).map_err(|error| unreadable(&error))?;
-        let (_, parsed) = X509Certificate::from_der(&certificate).map_err(|error| unreadable(&error))?;
+        Self::of(world, Profile::default(), certificate, key)
+    }
+
+    /// Authorities that were kept together, one after the other: their certificates and, in the same order, their keys, in
+    /// PEM.
+    ///
+    /// # Errors
+    /// When there is none, or these are not certificates and their keys.
+    pub fn load_all(
+        world: &World,
+        profile: Profile,
+        certificates: &[u8],
+        keys: &[u8],
+    ) -> Result<Vec<Self>, AuthorityError> {
+        let certificates: Vec<_> = CertificateDer::pem_slice_iter(certificates)
+            .collect::<Result<_, _>>()
+            .map_err(|error| unreadable(&error))?;
+        let keys: Vec<_> = PrivatePkcs8KeyDer::pem_slice_iter(keys)
+            .collect::<Result<_, _>>()
+            .map_err(|error| unreadable(&error))?;
+        if certificates.is_empty() || certificates.len() != keys.len() {
+            let (certificates, keys) = (certificates.len(), keys.len());
+            return Err(unreadable(&format_args!("{certificates} certificates and {keys} keys")));
+        }
+        let pairs = certificates.into_iter().zip(keys);
+        pairs
+            .map(|(certificate, key)| {
+                let key = KeyPair::try_from(&key).map_err(|error| unreadable(&error))?;
+                Self::of(world, profile, certificate, key)
+            })
+            .collect()
+    }
+
+    fn of(
+        world: &World,
+        profile: Profile,
+        certificate: CertificateDer<'static>,
+        key: KeyPair,
+    ) -> Result<Self, AuthorityError> {
+        let parsed = parsed(&certificate)?;
         if parsed.public_key().raw != key.subject_public_key_info() {
             return Err(unreadable(&"the key is another one's"));
         }
-        let not_after = Timestamp::from_second(parsed.validity().not_after.timestamp())
-            .map_err(|error| unreadable(&error))?;
+        let (since, not_after) = validity(&parsed)?;
         let issuer = Issuer::from_ca_cert_der(&certificate, key)?;
-        Ok(Self { world: world.clone(), issuer, certificate, not_after })
+        Ok(Self { world: world.clone(), profile, issuer, certificate, since, not_after })
+    }
+
+    /// When it was made.
+    #[must_use]
+    pub fn since(&self) -> Timestamp {
+        self.since
+    }
+
+    /// Until when it is good.
+    #[must_use]
+    pub fn not_after(&self) -> Timestamp {
+        self.not_after
     }
 
     /// The authority's own certificate, for `certificate-authority-data` and `ca.crt`.
@@ -127,12 +218,14 @@ impl Authority {
         &self.certificate
     }
 
-    /// A certificate for a server that is reached under these DNS names and IP addresses, good as long as the authority.
+    /// A certificate for a server that is reached under these DNS names and IP addresses.
     ///
     /// # Errors
     /// When a name is neither, or a key cannot be made.
     pub fn serving_certificate(&self, names: &[impl AsRef<str>]) -> Result<Credentials, AuthorityError> {
-        let mut params = params(&self.world, self.world.clock.outside().now(), self.not_after)?;
+        let now = self.world.clock.outside().now();
+        let not_after = after(now, self.profile.serving).min(self.not_after);
+        let mut params = params(&self.world, now, not_after)?;
         for name in names {
             let name = name.as_ref();
             let bad = |_| AuthorityError::Name(name.to_owned());
@@ -140,12 +233,12 @@ impl Authority {
                 .subject_alt_names
                 .extend(CertificateParams::new([name.to_owned()]).map_err(bad)?.subject_alt_names);
         }
-        params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+        params.distinguished_name.push(DnType::CommonName, self.profile.server);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
-        let key = KeyPair::generate()?;
+        let key = self.profile.keys.generate(&self.world)?;
         let certificate = params.signed_by(&key, &self.issuer)?.der().clone();
-        Ok(Credentials { certificate, key })
+        Ok(Credentials { certificate, key, not_after })
     }
 
     /// A certificate with which a client says that it is `user` and a member of `groups`
@@ -164,15 +257,14 @@ impl Authority {
             return Err(AuthorityError::NoUser);
         }
         let now = self.world.clock.outside().now();
-        let ttl = SignedDuration::try_from(ttl).unwrap_or(SignedDuration::MAX);
-        let not_after = now.saturating_add(ttl).map_or(self.not_after, |end| end.min(self.not_after));
+        let not_after = after(now, ttl).min(self.not_after);
         let mut params = params(&self.world, now, not_after)?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate()?;
         let nameless = params.signed_by(&key, &self.issuer)?;
         let certificate = subject::rename(nameless.der(), &subject::of(user, groups), self.issuer.key())?;
-        Ok(Credentials { certificate: certificate.into(), key })
+        Ok(Credentials { certificate: certificate.into(), key, not_after })
     }
 }
 
@@ -195,6 +287,12 @@ impl Credentials {
         &self.certificate
     }
 
+    /// Until when it is good.
+    #[must_use]
+    pub fn not_after(&self) -> Timestamp {
+        self.not_after
+    }
+
     /// The key.
     #[must_use]
     pub fn key_der(&self) -> PrivatePkcs8KeyDer<'static> {
@@ -210,9 +308,35 @@ pub fn expiry_of(text: &[u8]) -> Option<Timestamp> {
     Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()
 }
 
-fn quoted(texts: &[String]) -> String {
-    let texts: Vec<_> = texts.iter().map(|text| format!("{text:?}")).collect();
-    texts.join(" ")
+fn unreadable(why: &dyn fmt::Display) -> AuthorityError {
+    AuthorityError::Unreadable(why.to_string())
+}
+
+fn parsed<'a>(certificate: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, AuthorityError> {
+    X509Certificate::from_der(certificate).map(|(_, parsed)| parsed).map_err(|error| unreadable(&error))
+}
+
+/// From when a certificate of an authority was, and until when it is good.
+fn validity(certificate: &X509Certificate<'_>) -> Result<(Timestamp, Timestamp), AuthorityError> {
+    let time = |seconds| Timestamp::from_second(seconds).map_err(|error| unreadable(&error));
+    let validity = certificate.validity();
+    let since = time(validity.not_before.timestamp())?;
+    Ok((since.saturating_add(SKEW).unwrap_or(since), time(validity.not_after.timestamp())?))
+}
+
+/// So long after that time, or the last time there is.
+fn after(time: Timestamp, wait: Duration) -> Timestamp {
+    let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX);
+    time.saturating_add(wait).unwrap_or(Timestamp::MAX)
+}
+
+impl Keys {
+    fn generate(self, world: &World) -> Result<KeyPair, rcgen::Error> {
+        match world.simulation().filter(|_| self == Self::World) {
+            Some(simulation) => KeyPair::try_from(simulation.key()),
+            None => KeyPair::generate(),
+        }
+    }
 }
 
 /// What all certificates have in common: no name, a random serial number, digital signatures.
@@ -292,7 +416,7 @@ mod tests {
     async fn a_client_certificate_is_never_good_for_longer_than_its_authority() {
         let authority = authority();
         let end = parse(authority.ca_der()).validity().not_after.timestamp();
-        assert_eq!(end, (SIMULATION_START + LIFETIME).as_second());
+        assert_eq!(end, (SIMULATION_START + Profile::default().lifetime).as_second());
         let issued = authority.client_certificate("a", &[], Duration::MAX).expect("a certificate");
         assert_eq!(parse(issued.certificate_der()).validity().not_after.timestamp(), end);
     }

@@ -2,14 +2,20 @@
 
 use x509_parser::asn1_rs::{Any, FromDer};
 
-pub(crate) const INTEGER: u8 = 0x02;
-pub(crate) const BIT_STRING: u8 = 0x03;
-pub(crate) const OCTET_STRING: u8 = 0x04;
-pub(crate) const NULL: u8 = 0x05;
-pub(crate) const SEQUENCE: u8 = 0x30;
+/// The tag of an INTEGER.
+pub const INTEGER: u8 = 0x02;
+/// The tag of a BIT STRING.
+pub const BIT_STRING: u8 = 0x03;
+/// The tag of an OCTET STRING.
+pub const OCTET_STRING: u8 = 0x04;
+/// The tag of NULL.
+pub const NULL: u8 = 0x05;
+/// The tag of a SEQUENCE.
+pub const SEQUENCE: u8 = 0x30;
 
 /// A DER element with that tag and the contents one after the other.
-pub(crate) fn element(tag: u8, contents: &[&[u8]]) -> Vec<u8> {
+#[must_use]
+pub fn element(tag: u8, contents: &[&[u8]]) -> Vec<u8> {
     let length: usize = contents.iter().map(|content| content.len()).sum();
     let bytes = length.to_be_bytes();
     let mut der = vec![tag];
@@ -25,7 +31,8 @@ pub(crate) fn element(tag: u8, contents: &[&[u8]]) -> Vec<u8> {
 }
 
 /// The parts of an element that is made of others, each with its tag and length; `None` for what is no DER.
-pub(crate) fn fields(der: &[u8]) -> Option<Vec<&[u8]>> {
+#[must_use]
+pub fn fields(der: &[u8]) -> Option<Vec<&[u8]>> {
     let (_, whole) = Any::from_der(der).ok()?;
     let mut left = whole.data;
     let mut fields = Vec::new();
@@ -38,7 +45,8 @@ pub(crate) fn fields(der: &[u8]) -> Option<Vec<&[u8]>> {
 }
 
 /// What stands in an element, without its tag and length, when it has this tag.
-pub(crate) fn content(der: &[u8], tag: u8) -> Option<&[u8]> {
+#[must_use]
+pub fn content(der: &[u8], tag: u8) -> Option<&[u8]> {
     let (_, whole) = Any::from_der(der).ok()?;
     (der.first() == Some(&tag)).then_some(whole.data)
 }

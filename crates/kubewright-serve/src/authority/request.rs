@@ -1,22 +1,18 @@
-//! Requests for certificates (PKCS #10), and what the authority makes of them
+//! Requests for certificates (PKCS #10), and what the authority makes of them, as kube-controller-manager's does
 //! (`k8s.io/kubernetes/pkg/controller/certificates/authority`).
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use pem::{EncodeConfig, LineEnding, Pem};
-use rcgen::{
-    CustomExtension, ExtendedKeyUsagePurpose as Extended, IsCa, KeyUsagePurpose as Usage,
-    SubjectPublicKeyInfo,
-};
+use rcgen::{CustomExtension, ExtendedKeyUsagePurpose, IsCa, KeyUsagePurpose, SubjectPublicKeyInfo};
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::cri_attributes::ParsedCriAttribute;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer;
 
-use super::{Authority, AuthorityError, SKEW, params};
+use super::{Authority, AuthorityError, SKEW, params, subject};
 use crate::der::{SEQUENCE, element};
-use crate::http::subject;
 
 /// What lives for less ends when it was asked to; all else ends [`SKEW`] earlier, as it begins.
 const SHORT: SignedDuration = SignedDuration::from_hours(8);
@@ -48,6 +44,15 @@ pub struct Alternatives {
     pub ip: Vec<Vec<u8>>,
     /// URIs.
     pub uri: Vec<String>,
+}
+
+/// What a certificate may be used for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Purposes {
+    /// What its key may do.
+    pub key: Vec<KeyUsagePurpose>,
+    /// What it may be shown for.
+    pub extended: Vec<ExtendedKeyUsagePurpose>,
 }
 
 impl CertificateRequest {
@@ -133,16 +138,16 @@ impl Alternatives {
 }
 
 impl Authority {
-    /// The certificate (PEM) that a request asks for: for its key, its subject and its other names, with these usages (as
-    /// CertificateSigningRequests spell them) and no other extension that it may ask for. It begins five minutes ago and is
+    /// The certificate (PEM) that a request asks for: for its key, its subject and its other names, for these
+    /// purposes and with no other extension that it may ask for. It begins five minutes ago and is
     /// good for `ttl`, or as long as the authority if that is shorter (`PermissiveSigningPolicy`).
     ///
     /// # Errors
-    /// When a usage is unknown, the authority's own time is over, or there is no entropy for the signature.
+    /// When the authority's own time is over, or there is no entropy for the signature.
     pub fn sign(
         &self,
         request: &CertificateRequest,
-        usages: &[String],
+        purposes: Purposes,
         ttl: Duration,
     ) -> Result<String, AuthorityError> {
         let now = self.world.clock.outside().now();
@@ -153,7 +158,7 @@ impl Authority {
         let ttl = if ttl < SHORT { ttl } else { ttl.saturating_sub(SKEW) };
         let not_after = now.saturating_add(ttl).map_or(self.not_after, |end| end.min(self.not_after));
         let mut params = params(&self.world, now, not_after)?;
-        (params.key_usages, params.extended_key_usages) = purposes(usages)?;
+        (params.key_usages, params.extended_key_usages) = (purposes.key, purposes.extended);
         params.is_ca = IsCa::ExplicitNoCa;
         params.use_authority_key_identifier_extension = true;
         if let Some(names) = request.alternatives.der() {
@@ -168,61 +173,6 @@ impl Authority {
             EncodeConfig::new().set_line_ending(LineEnding::LF),
         ))
     }
-}
-
-/// The usages in the two extensions that hold them (`keyUsagesFromStrings`).
-fn purposes(usages: &[String]) -> Result<(Vec<Usage>, Vec<Extended>), AuthorityError> {
-    let (mut plain, mut extended, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
-    for usage in usages {
-        match (plain_purpose(usage), extended_purpose(usage)) {
-            (Some(purpose), _) if plain.contains(&purpose) => {}
-            (Some(purpose), _) => plain.push(purpose),
-            (None, Some(purpose)) => extended.push(purpose),
-            (None, None) => unknown.push(usage.clone()),
-        }
-    }
-    // Sorted and each once, as Go has them.
-    extended.sort_by_key(|(rank, _)| *rank);
-    extended.dedup_by_key(|(rank, _)| *rank);
-    match unknown.is_empty() {
-        true => Ok((plain, extended.into_iter().map(|(_, purpose)| purpose).collect())),
-        false => Err(AuthorityError::Usages(unknown)),
-    }
-}
-
-fn plain_purpose(usage: &str) -> Option<Usage> {
-    Some(match usage {
-        "signing" | "digital signature" => Usage::DigitalSignature,
-        "content commitment" => Usage::ContentCommitment,
-        "key encipherment" => Usage::KeyEncipherment,
-        "key agreement" => Usage::KeyAgreement,
-        "data encipherment" => Usage::DataEncipherment,
-        "cert sign" => Usage::KeyCertSign,
-        "crl sign" => Usage::CrlSign,
-        "encipher only" => Usage::EncipherOnly,
-        "decipher only" => Usage::DecipherOnly,
-        _ => return None,
-    })
-}
-
-/// With its place in the order of Go's `x509.ExtKeyUsage`.
-fn extended_purpose(usage: &str) -> Option<(u8, Extended)> {
-    let of_pkix = |number| Extended::Other(vec![1, 3, 6, 1, 5, 5, 7, 3, number]);
-    Some(match usage {
-        "any" => (0, Extended::Any),
-        "server auth" => (1, Extended::ServerAuth),
-        "client auth" => (2, Extended::ClientAuth),
-        "code signing" => (3, Extended::CodeSigning),
-        "email protection" | "s/mime" => (4, Extended::EmailProtection),
-        "ipsec end system" => (5, of_pkix(5)),
-        "ipsec tunnel" => (6, of_pkix(6)),
-        "ipsec user" => (7, of_pkix(7)),
-        "timestamping" => (8, Extended::TimeStamping),
-        "ocsp signing" => (9, Extended::OcspSigning),
-        "microsoft sgc" => (10, Extended::Other(vec![1, 3, 6, 1, 4, 1, 311, 10, 3, 3])),
-        "netscape sgc" => (11, Extended::Other(vec![2, 16, 840, 1, 113_730, 4, 1])),
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

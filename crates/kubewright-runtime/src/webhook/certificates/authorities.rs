@@ -1,19 +1,14 @@
-//! A certificate authority of the operator's own, and the one that follows it: pure functions of what is there and the time.
+//! The operator's own certificate authority, and the one that follows it: pure functions of what is there and the time.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kubewright_world::World;
-use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, SerialNumber,
+use kubewright_serve::{
+    authority::{Authority, AuthorityError, Keys, Profile},
+    tls::ServingCertificate,
 };
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, pem::PemObject};
-use time::OffsetDateTime;
-use x509_parser::prelude::{FromDer, X509Certificate};
-
-/// How far the clock of who checks a certificate may be behind.
-const SKEW: SignedDuration = SignedDuration::from_mins(5);
+use kubewright_world::World;
+use rustls::pki_types::CertificateDer;
 
 /// For how long certificates are good. A certificate is followed by the next when a third of its life is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +30,12 @@ impl Default for Lifetimes {
 }
 
 impl Lifetimes {
+    fn profile(&self) -> Profile {
+        let (lifetime, serving) = (self.authority, self.serving);
+        let (name, server) = ("kubewright-webhook-ca", "kubewright-webhook");
+        Profile { name, server, lifetime, serving, keys: Keys::World }
+    }
+
     /// What is wrong with them.
     pub(crate) fn mistake(&self) -> Option<String> {
         let good = self.serving >= Duration::from_secs(60)
@@ -47,14 +48,6 @@ impl Lifetimes {
     }
 }
 
-/// One authority.
-struct Authority {
-    certificate: CertificateDer<'static>,
-    key: KeyPair,
-    since: Timestamp,
-    until: Timestamp,
-}
-
 /// The authorities that are trusted, oldest first. There is one, and for a third of its life the next one as well.
 pub(crate) struct Authorities {
     all: Vec<Authority>,
@@ -63,23 +56,11 @@ pub(crate) struct Authorities {
 
 /// What a server shows.
 pub(crate) struct Issued {
-    pub(crate) chain: Vec<CertificateDer<'static>>,
-    pub(crate) key: PrivateKeyDer<'static>,
+    pub(crate) certificate: ServingCertificate,
     /// When the next one is due.
     renew: Timestamp,
     /// Who has signed it.
     signer: CertificateDer<'static>,
-}
-
-/// Why there is no certificate.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AuthorityError {
-    #[error("a certificate cannot be made: {0}")]
-    Crypto(#[from] rcgen::Error),
-    #[error("{0} cannot be written into a certificate")]
-    Time(Timestamp),
-    #[error("{0}")]
-    Unreadable(String),
 }
 
 impl Authorities {
@@ -92,30 +73,12 @@ impl Authorities {
 
     /// Those that were kept: certificates and keys in PEM, in the same order.
     pub(crate) fn read(
+        world: &World,
         certificates: &[u8],
         keys: &[u8],
         lifetimes: Lifetimes,
     ) -> Result<Self, AuthorityError> {
-        let unreadable = |why: &dyn std::fmt::Display| AuthorityError::Unreadable(why.to_string());
-        let certificates: Vec<_> = CertificateDer::pem_slice_iter(certificates)
-            .collect::<Result<_, _>>()
-            .map_err(|error| unreadable(&error))?;
-        let keys: Vec<_> = PrivatePkcs8KeyDer::pem_slice_iter(keys)
-            .collect::<Result<_, _>>()
-            .map_err(|error| unreadable(&error))?;
-        if certificates.is_empty() || certificates.len() != keys.len() {
-            return Err(unreadable(&format_args!(
-                "{} certificates and {} keys",
-                certificates.len(),
-                keys.len()
-            )));
-        }
-        let mut all = Vec::new();
-        for (certificate, key) in certificates.into_iter().zip(keys) {
-            let key = KeyPair::try_from(&key)?;
-            let (since, until) = validity(&certificate)?;
-            all.push(Authority { certificate, key, since, until });
-        }
+        let all = Authority::load_all(world, lifetimes.profile(), certificates, keys)?;
         Ok(Self { all, lifetimes })
     }
 
@@ -123,23 +86,24 @@ impl Authorities {
     pub(crate) fn advance(&mut self, world: &World) -> Result<bool, AuthorityError> {
         let now = world.clock.outside().now();
         let before = self.all.len();
-        self.all.retain(|authority| authority.until > now);
+        self.all.retain(|authority| authority.not_after() > now);
         let dropped = self.all.len() < before;
-        let due = self.all.last().is_none_or(|newest| renewal(newest.until, self.lifetimes.authority) <= now);
+        let next = |newest: &Authority| renewal(newest.not_after(), self.lifetimes.authority);
+        let due = self.all.last().is_none_or(|newest| next(newest) <= now);
         if due {
-            self.all.push(Authority::new(world, self.lifetimes.authority)?);
+            self.all.push(Authority::with_profile(world, self.lifetimes.profile())?);
         }
         Ok(dropped || due)
     }
 
     /// The certificates that vouch for what is shown now, and for what will be: a `caBundle`.
     pub(crate) fn bundle(&self) -> String {
-        self.all.iter().map(|authority| encode("CERTIFICATE", &authority.certificate)).collect()
+        self.all.iter().map(Authority::ca_pem).collect::<String>().replace("\r\n", "\n")
     }
 
     /// The keys, to be kept by nobody but the operator.
     pub(crate) fn keys(&self) -> String {
-        self.all.iter().map(|authority| authority.key.serialize_pem()).collect()
+        self.all.iter().map(Authority::key_pem).collect()
     }
 
     /// A serving certificate for these names and addresses. `shown` stays where it is still the right one.
@@ -151,26 +115,17 @@ impl Authorities {
     ) -> Result<Issued, AuthorityError> {
         let now = world.clock.outside().now();
         let signer = self.signer(now).ok_or_else(|| AuthorityError::Unreadable("no authority".to_owned()))?;
-        if let Some(shown) = shown.filter(|shown| shown.renew > now && shown.signer == signer.certificate) {
+        if let Some(shown) = shown.filter(|shown| shown.renew > now && shown.signer == *signer.ca_der()) {
             return Ok(shown);
         }
-        let until = after(now, self.lifetimes.serving).min(signer.until);
-        let mut params = params(world, now, until)?;
-        params.subject_alt_names = CertificateParams::new(names)?.subject_alt_names;
-        params.distinguished_name.push(DnType::CommonName, "kubewright-webhook");
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        params.use_authority_key_identifier_extension = true;
-        let key = key(world)?;
-        let issuer = Issuer::from_ca_cert_der(&signer.certificate, &signer.key)?;
-        let certificate = params.signed_by(&key, &issuer)?.der().clone();
-        let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
-        let renew = renewal(until, self.lifetimes.serving);
-        Ok(Issued { chain: vec![certificate], key, renew, signer: signer.certificate.clone() })
+        let issued = signer.serving_certificate(names)?;
+        let renew = renewal(issued.not_after(), self.lifetimes.serving);
+        Ok(Issued { certificate: issued.into(), renew, signer: signer.ca_der().clone() })
     }
 
     /// The newest authority that everybody knows by now, or the oldest.
     fn signer(&self, now: Timestamp) -> Option<&Authority> {
-        let known = |authority: &&Authority| after(authority.since, self.lifetimes.overlap) <= now;
+        let known = |authority: &&Authority| after(authority.since(), self.lifetimes.overlap) <= now;
         self.all.iter().rev().find(known).or(self.all.first())
     }
 
@@ -178,46 +133,13 @@ impl Authorities {
     pub(crate) fn next(&self, world: &World, shown: &Issued) -> Duration {
         let now = world.clock.outside().now();
         let authorities = self.all.iter().flat_map(|authority| {
-            let known = after(authority.since, self.lifetimes.overlap);
-            [authority.until, known, renewal(authority.until, self.lifetimes.authority)]
+            let known = after(authority.since(), self.lifetimes.overlap);
+            [authority.not_after(), known, renewal(authority.not_after(), self.lifetimes.authority)]
         });
         let soonest = authorities.chain([shown.renew]).filter(|time| *time > now).min();
         let wait = soonest.map_or(SignedDuration::ZERO, |time| time.duration_since(now));
         Duration::try_from(wait).unwrap_or_default()
     }
-}
-
-impl Authority {
-    fn new(world: &World, lifetime: Duration) -> Result<Self, AuthorityError> {
-        let now = world.clock.outside().now();
-        let until = after(now, lifetime);
-        let mut params = params(world, now, until)?;
-        params.distinguished_name.push(DnType::CommonName, "kubewright-webhook-ca");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages =
-            vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let key = key(world)?;
-        let certificate = params.self_signed(&key)?.der().clone();
-        let (since, until) = validity(&certificate)?;
-        Ok(Self { certificate, key, since, until })
-    }
-}
-
-/// A new key: from the machine's entropy, but in a simulation from its seed.
-fn key(world: &World) -> Result<KeyPair, rcgen::Error> {
-    match world.simulation() {
-        Some(simulation) => KeyPair::try_from(simulation.key()),
-        None => KeyPair::generate(),
-    }
-}
-
-/// From when, and until when a certificate is good.
-fn validity(certificate: &CertificateDer<'_>) -> Result<(Timestamp, Timestamp), AuthorityError> {
-    let unreadable = |why: &dyn std::fmt::Display| AuthorityError::Unreadable(why.to_string());
-    let (_, parsed) = X509Certificate::from_der(certificate).map_err(|error| unreadable(&error))?;
-    let time = |seconds| Timestamp::from_second(seconds).map_err(|error| unreadable(&error));
-    let since = time(parsed.validity().not_before.timestamp())?;
-    Ok((since.saturating_add(SKEW).unwrap_or(since), time(parsed.validity().not_after.timestamp())?))
 }
 
 /// When what is good until `until` and lives for `lifetime` has to be followed.
@@ -231,35 +153,11 @@ fn after(time: Timestamp, wait: Duration) -> Timestamp {
     time.saturating_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// What all certificates have in common.
-fn params(world: &World, now: Timestamp, until: Timestamp) -> Result<CertificateParams, AuthorityError> {
-    let mut serial = [0; 16];
-    world.dice.fill(&mut serial);
-    // A serial number is positive (RFC 5280, 4.1.2.2), and its first byte is not 0.
-    serial[0] = serial[0] & 0x7f | 0x40;
-    let calendar = |time: Timestamp| {
-        OffsetDateTime::from_unix_timestamp(time.as_second()).map_err(|_| AuthorityError::Time(time))
-    };
-    let mut params = CertificateParams::default();
-    params.distinguished_name = DistinguishedName::new();
-    params.serial_number = Some(SerialNumber::from_slice(&serial));
-    params.not_before = calendar(now.saturating_sub(SKEW).unwrap_or(now))?;
-    params.not_after = calendar(until)?;
-    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    Ok(params)
-}
-
-/// PEM.
-pub(super) fn encode(label: &str, der: &[u8]) -> String {
-    use base64::{Engine, engine::general_purpose::STANDARD};
-    let text = STANDARD.encode(der);
-    let lines = text.as_bytes().chunks(64).map(|line| String::from_utf8_lossy(line).into_owned());
-    let lines: Vec<String> = lines.collect();
-    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
-}
-
 #[cfg(test)]
 mod tests {
+    use rustls::pki_types::pem::PemObject;
+    use x509_parser::prelude::{FromDer, X509Certificate};
+
     use super::*;
 
     const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -272,8 +170,12 @@ mod tests {
         bundle.matches("BEGIN").count()
     }
 
+    fn leaf(issued: &Issued) -> &CertificateDer<'static> {
+        &issued.certificate.chain()[0]
+    }
+
     fn is_signed_by(issued: &Issued, bundle: &str) -> bool {
-        let leaf = X509Certificate::from_der(&issued.chain[0]).expect("a certificate").1;
+        let leaf = X509Certificate::from_der(leaf(issued)).expect("a certificate").1;
         CertificateDer::pem_slice_iter(bundle.as_bytes()).flatten().any(|authority| {
             let authority = X509Certificate::from_der(&authority).expect("a certificate").1;
             leaf.verify_signature(Some(authority.public_key())).is_ok()
@@ -290,9 +192,9 @@ mod tests {
             let wait = authorities.next(&world, &shown).min(DAY);
             tokio::time::sleep(wait).await;
             rotations += u32::from(authorities.advance(&world).expect("entropy"));
-            let before = shown.chain[0].clone();
+            let before = leaf(&shown).clone();
             shown = authorities.issue(&world, &names(), Some(shown)).expect("a certificate");
-            renewals += u32::from(shown.chain[0] != before);
+            renewals += u32::from(*leaf(&shown) != before);
             let bundle = authorities.bundle();
             assert!(is_signed_by(&shown, &bundle) && is_signed_by(&shown, &old_bundle));
             assert!((1..=2).contains(&certificates(&bundle)));
@@ -312,13 +214,14 @@ mod tests {
         let (bundle, keys) = (first.bundle(), first.keys());
         assert_eq!(certificates(&bundle), 2);
         let lifetimes = Lifetimes::default();
-        let kept = Authorities::read(bundle.as_bytes(), keys.as_bytes(), lifetimes).expect("what was kept");
+        let kept =
+            Authorities::read(&world, bundle.as_bytes(), keys.as_bytes(), lifetimes).expect("what was kept");
         assert_eq!((kept.bundle(), kept.keys()), (bundle.clone(), keys));
         let issued = kept.issue(&world, &names(), None).expect("a certificate");
-        let old = first.all[0].certificate.clone();
+        let old = first.all[0].ca_der().clone();
         assert_eq!(issued.signer, old, "nobody knows the new authority yet");
         for (certificates, keys) in [("", ""), (&*bundle, ""), ("x", "y"), (&*bundle, &*bundle)] {
-            assert!(Authorities::read(certificates.as_bytes(), keys.as_bytes(), lifetimes).is_err());
+            assert!(Authorities::read(&world, certificates.as_bytes(), keys.as_bytes(), lifetimes).is_err());
         }
     }
 

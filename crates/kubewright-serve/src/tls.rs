@@ -1,0 +1,293 @@
+//! TLS: the certificate that a server shows, and the configuration around it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use kubewright_world::Clock;
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::{self as pki_pem, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::time_provider::TimeProvider;
+use rustls::{DigitallySignedStruct, DistinguishedName, InconsistentKeys, ServerConfig, SignatureScheme};
+
+use crate::authority::Credentials;
+
+/// HTTP/2, as clients choose it (ALPN).
+pub const HTTP_2: &[u8] = b"h2";
+/// HTTP/1.1; also what a client speaks that chooses nothing.
+pub const HTTP_1: &[u8] = b"http/1.1";
+
+/// Why there is no TLS, in Go's words where Go has some (`crypto/tls`, `X509KeyPair`).
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A text without a certificate.
+    #[error("tls: failed to find any PEM data in certificate input")]
+    NoCertificate,
+    /// A text whose certificate cannot be read.
+    #[error("tls: failed to find any PEM data in certificate input")]
+    UnreadableCertificate(#[source] pki_pem::Error),
+    /// A text without a key, or one that cannot be read.
+    #[error("tls: failed to find any PEM data in key input")]
+    UnreadableKey(#[source] pki_pem::Error),
+    /// The key is not the certificate's.
+    #[error("tls: private key does not match public key")]
+    OtherKey,
+    /// The certificate and the key cannot be used.
+    #[error("tls: {0}")]
+    Rustls(#[from] rustls::Error),
+}
+
+/// The certificate that a server shows, with those between it and its authority, and its key.
+pub struct ServingCertificate {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl ServingCertificate {
+    /// What two texts in PEM hold, such as those of `--tls-cert-file` and `--tls-private-key-file`. The key is of PKCS #8,
+    /// PKCS #1 or SEC 1. Whether it is the certificate's is seen by [`Self::certified`].
+    ///
+    /// # Errors
+    /// When there is no certificate, or no key.
+    pub fn of_pem(chain: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Result<Self, TlsError> {
+        let chain: Vec<_> = CertificateDer::pem_slice_iter(chain.as_ref())
+            .collect::<Result<_, _>>()
+            .map_err(TlsError::UnreadableCertificate)?;
+        if chain.is_empty() {
+            return Err(TlsError::NoCertificate);
+        }
+        let key = PrivateKeyDer::from_pem_slice(key.as_ref()).map_err(TlsError::UnreadableKey)?;
+        Ok(Self { chain, key })
+    }
+
+    /// A certificate for these names that nobody vouches for, with a key of the machine's entropy.
+    ///
+    /// # Errors
+    /// When there is no entropy, or a name is none.
+    pub fn self_signed(names: impl Into<Vec<String>>) -> Result<Self, rcgen::Error> {
+        let made = rcgen::generate_simple_self_signed(names)?;
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        Ok(Self { chain: vec![made.cert.der().clone()], key })
+    }
+
+    /// The certificate and its key, ready to be shown.
+    ///
+    /// # Errors
+    /// When the key is not the certificate's, or of a kind that cannot sign.
+    pub fn certified(&self) -> Result<Arc<CertifiedKey>, TlsError> {
+        let key = CertifiedKey::from_der(self.chain.clone(), self.key.clone_key(), &ring::default_provider());
+        key.map(Arc::new).map_err(|error| match error {
+            rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => TlsError::OtherKey,
+            other => other.into(),
+        })
+    }
+
+    /// The certificates, the server's own first.
+    #[must_use]
+    pub fn chain(&self) -> &[CertificateDer<'static>] {
+        &self.chain
+    }
+
+    /// The certificates and the key.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+        (self.chain, self.key)
+    }
+
+    /// The certificates as a text in PEM, the server's own first.
+    #[must_use]
+    pub fn chain_pem(&self) -> String {
+        let pems: Vec<_> = self.chain.iter().map(|der| pem::Pem::new("CERTIFICATE", der.to_vec())).collect();
+        pem::encode_many(&pems)
+    }
+
+    /// The key as a text in PEM.
+    #[must_use]
+    pub fn key_pem(&self) -> String {
+        let tag = match &self.key {
+            PrivateKeyDer::Pkcs1(_) => "RSA PRIVATE KEY",
+            PrivateKeyDer::Sec1(_) => "EC PRIVATE KEY",
+            _ => "PRIVATE KEY",
+        };
+        pem::encode(&pem::Pem::new(tag, self.key.secret_der()))
+    }
+}
+
+impl From<Credentials> for ServingCertificate {
+    fn from(issued: Credentials) -> Self {
+        Self { chain: vec![issued.certificate_der().clone()], key: issued.key_der().into() }
+    }
+}
+
+impl fmt::Debug for ServingCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServingCertificate")
+    }
+}
+
+/// The configuration of a server's TLS, 1.2 and 1.3: of HTTP/1.1, without client certificates, unless it is said otherwise.
+#[derive(Debug)]
+pub struct ServerTls {
+    certificate: Arc<dyn ResolvesServerCert>,
+    protocols: Vec<Vec<u8>>,
+    clients: Vec<DistinguishedName>,
+    clock: Option<Clock>,
+    resumption: bool,
+}
+
+impl ServerTls {
+    /// Shows this certificate.
+    #[must_use]
+    pub fn showing(certificate: Arc<CertifiedKey>) -> Self {
+        Self::showing_newest(move || Some(Arc::clone(&certificate)))
+    }
+
+    /// Shows whatever this gives at the moment of a handshake; none fails it.
+    #[must_use]
+    pub fn showing_newest(
+        certificate: impl Fn() -> Option<Arc<CertifiedKey>> + Send + Sync + 'static,
+    ) -> Self {
+        let certificate = Arc::new(Newest(certificate));
+        let (protocols, clients) = (vec![HTTP_1.to_vec()], Vec::new());
+        Self { certificate, protocols, clients, clock: None, resumption: true }
+    }
+
+    /// Speaks HTTP/2 with clients that do, too.
+    #[must_use]
+    pub fn http_2(mut self) -> Self {
+        self.protocols.insert(0, HTTP_2.to_vec());
+        self
+    }
+
+    /// Asks clients for a certificate, and tells them whom it trusts; with no subjects it does not ask.
+    ///
+    /// A client need not show one, and must prove that it has the key of what it shows. Whether that is trusted is for the
+    /// service to say: a bad certificate does not end the handshake, as kube-apiserver's (`RequestClientCert` in
+    /// `k8s.io/apiserver/pkg/server/secure_serving.go`) does not.
+    #[must_use]
+    pub fn asking_clients(mut self, subjects: Vec<DistinguishedName>) -> Self {
+        self.clients = subjects;
+        self
+    }
+
+    /// Has the time of those outside of a world.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Resumes no sessions: a handshake on the loopback takes a millisecond.
+    #[must_use]
+    pub fn without_resumption(mut self) -> Self {
+        self.resumption = false;
+        self
+    }
+
+    /// The configuration.
+    ///
+    /// # Errors
+    /// Never, as long as ring knows ciphers of both versions.
+    pub fn build(self) -> Result<Arc<ServerConfig>, rustls::Error> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = match self.clock {
+            Some(clock) => {
+                ServerConfig::builder_with_details(Arc::clone(&provider), Arc::new(WorldTime(clock)))
+            }
+            None => ServerConfig::builder_with_provider(Arc::clone(&provider)),
+        };
+        let clients = Arc::new(RequestedCertificate { provider, subjects: self.clients });
+        let mut config = builder
+            .with_safe_default_protocol_versions()?
+            .with_client_cert_verifier(clients)
+            .with_cert_resolver(self.certificate);
+        config.alpn_protocols = self.protocols;
+        if !self.resumption {
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+        }
+        Ok(Arc::new(config))
+    }
+}
+
+/// Shows whatever is the newest.
+struct Newest<F>(F);
+
+impl<F: Fn() -> Option<Arc<CertifiedKey>> + Send + Sync> ResolvesServerCert for Newest<F> {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.0()
+    }
+}
+
+impl<F> fmt::Debug for Newest<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Newest")
+    }
+}
+
+/// Asks clients for a certificate, and takes any whose key they have.
+#[derive(Debug)]
+struct RequestedCertificate {
+    provider: Arc<CryptoProvider>,
+    subjects: Vec<DistinguishedName>,
+}
+
+impl ClientCertVerifier for RequestedCertificate {
+    fn offer_client_auth(&self) -> bool {
+        !self.subjects.is_empty()
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &self.subjects
+    }
+
+    fn verify_client_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// The clock of those outside of a world, for whoever checks certificates.
+#[derive(Debug)]
+pub struct WorldTime(pub Clock);
+
+impl TimeProvider for WorldTime {
+    fn current_time(&self) -> Option<UnixTime> {
+        let seconds = u64::try_from(self.0.outside().now().as_second()).unwrap_or_default();
+        Some(UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds)))
+    }
+}
