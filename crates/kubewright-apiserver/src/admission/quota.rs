@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::refusal::forbidden;
 use super::{Operation, Review, stored};
 use crate::authn::User;
-use crate::kinds::Kind;
+use crate::kinds::{Counted, Kind};
 use crate::quota::{Change, Charge, Evaluator};
 use crate::registry::{Call, Part, Written};
 
@@ -26,10 +26,10 @@ static SERVER: LazyLock<User> = LazyLock::new(|| User::new("system:apiserver", [
 pub(super) async fn charge(review: &Review<'_>, object: &Value) -> Result<(), ApiError> {
     let call = review.call;
     let snapshot = review.registry.snapshot();
-    if call.namespace.is_empty() || snapshot.len(COLLECTION) == 0 || is_exempt(call.kind) {
+    if call.namespace.is_empty() || snapshot.len(COLLECTION) == 0 || call.kind.counted == Counted::Uncharged {
         return Ok(());
     }
-    let evaluator = Evaluator::of(&call.kind.group, &call.kind.plural);
+    let evaluator = Evaluator::of_kind(call.kind);
     let old = review.old.filter(|_| review.operation == Operation::Update);
     if !evaluator.handles(review.operation, review.subresource, object, old) {
         return Ok(());
@@ -66,11 +66,6 @@ pub(super) async fn charge(review: &Review<'_>, object: &Value) -> Result<(), Ap
         }
     }
     Ok(())
-}
-
-/// Events are never counted (`DefaultIgnoredResources` in `pkg/quota/v1/install`).
-fn is_exempt(kind: &Kind) -> bool {
-    kind.plural == "events" && matches!(kind.group.as_str(), "" | "events.k8s.io")
 }
 
 /// A write within a write: its type has to be told.

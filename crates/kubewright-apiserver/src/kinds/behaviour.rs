@@ -22,6 +22,23 @@ pub enum Role {
     PriorityLevel,
 }
 
+/// How objects of a kind count for the quotas of their namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// By their number, as `count/` and the resource.
+    Objects,
+    /// The same; a quota may also leave out the `count/`.
+    Aliased,
+    /// By their number, and no write is charged (`DefaultIgnoredResources` in `pkg/quota/v1/install`).
+    Uncharged,
+    /// As pods: what they ask for and are limited to.
+    Pods,
+    /// As services: their node ports and load balancers.
+    Services,
+    /// As claims: the storage that they ask for.
+    Claims,
+}
+
 /// How the engine treats a kind's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behaviour {

@@ -7,8 +7,9 @@ use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource, SubRes
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use super::behaviour::Behaviour;
+use super::behaviour::{Behaviour, Counted};
 use super::kind::{Scope, Subresource, Verbs};
+use super::ownership::LeftAlone;
 use super::rules::Rules;
 use super::{
     admissionregistration, apiextensions, apps, authentication, authorization, autoscaling, batch,
@@ -16,6 +17,7 @@ use super::{
     scheduling, storage,
 };
 use crate::schema::Schema;
+use crate::selector::Fields;
 use crate::table::Printer;
 
 /// The groups, in the order of Kubernetes' discovery.
@@ -70,6 +72,12 @@ pub struct BuiltIn {
     pub rules: Rules,
     /// How the engine treats its objects.
     pub behaviour: Behaviour,
+    /// Which fields a write leaves alone.
+    pub left_alone: LeftAlone,
+    /// The fields that its objects can be selected by.
+    pub fields: Fields,
+    /// How its objects count for quotas.
+    pub counted: Counted,
     /// How its objects are stored, where that is as another kind.
     pub stored_as: Option<StoredAs>,
     /// Where kube-apiserver would keep its objects (`pkg/kubeapiserver/default_storage_factory_builder.go`), where that is
@@ -127,6 +135,9 @@ impl BuiltIn {
             columns: Printer::NAME_AND_CREATION,
             rules: Rules::none(),
             behaviour: Behaviour::BUILT_IN,
+            left_alone: LeftAlone::BUILT_IN,
+            fields: Fields::NONE,
+            counted: Counted::Objects,
             stored_as: None,
             storage_prefix: None,
             schema: Schema::built_in::<T>,

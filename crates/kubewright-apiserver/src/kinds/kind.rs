@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use kubewright_meta::TypeNames;
 use kubewright_store::{Name, Revision};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::behaviour::Behaviour;
+use super::behaviour::{Behaviour, Counted};
 use super::built_in::{BuiltIn, StoredAs};
 use super::ownership::Ownership;
 use super::rules::Rules;
@@ -50,11 +50,14 @@ pub struct Kind {
     pub behaviour: Behaviour,
     /// What field ownership has to know of it.
     pub ownership: Ownership,
+    /// How its objects count for quotas.
+    pub counted: Counted,
     /// What only custom resources have.
     pub custom: Option<Custom>,
     /// What only built-in kinds have.
     built_in: Option<&'static BuiltIn>,
     schema: LazySchema,
+    blank: OnceLock<Value>,
     selectable: OnceLock<Arc<Selectable>>,
 }
 
@@ -249,10 +252,12 @@ impl Kind {
             columns: Columns::built_in(of.columns),
             rules: of.rules,
             behaviour: of.behaviour,
-            ownership: Ownership::built_in(of.group, of.kind, of.subresources.contains(&Subresource::Status)),
+            ownership: Ownership::built_in(of.left_alone, of.subresources.contains(&Subresource::Status)),
+            counted: of.counted,
             custom: None,
             built_in: Some(of),
             schema: LazySchema { made: OnceLock::new(), make: of.schema },
+            blank: OnceLock::new(),
             selectable: OnceLock::new(),
         }
     }
@@ -281,12 +286,14 @@ impl Kind {
             rules: Rules::custom(),
             behaviour: Behaviour::CUSTOM,
             ownership: Ownership::custom(has_status),
+            counted: Counted::Objects,
             custom: Some(parts.custom),
             built_in: None,
             schema: LazySchema {
                 made: schema,
                 make: || unreachable!("a custom kind is made with its schema"),
             },
+            blank: OnceLock::new(),
             selectable: OnceLock::new(),
         }
     }
@@ -297,10 +304,33 @@ impl Kind {
         self.schema.made.get_or_init(|| Arc::new((self.schema.make)()))
     }
 
+    /// An object that nobody has written anything to, without metadata and status: of built-in kinds it has the fields that
+    /// Go writes even when they are empty. Nobody owns them for having been the first to write them.
+    #[must_use]
+    pub fn blank(&self) -> &Value {
+        self.blank.get_or_init(|| {
+            let mut blank = Value::Object(Map::new());
+            if self.custom.is_none() && self.schema().decode(&mut blank).is_ok() {
+                for part in ["metadata", "status"] {
+                    crate::registry::object::as_map(&mut blank).remove(part);
+                }
+            }
+            blank
+        })
+    }
+
     /// The fields that its objects can be selected by, beyond name and namespace.
     #[must_use]
     pub fn selectable(&self) -> &Arc<Selectable> {
-        self.selectable.get_or_init(|| Arc::new(Selectable::of(self)))
+        self.selectable.get_or_init(|| {
+            Arc::new(match (&self.custom, self.built_in) {
+                (Some(custom), _) => {
+                    Selectable::custom(custom.selectable_fields.iter().cloned(), self.namespaced())
+                }
+                (None, Some(built_in)) => Selectable::built_in(built_in.fields, self.namespaced()),
+                (None, None) => Selectable::default(),
+            })
+        })
     }
 
     /// `group/version`, or the version alone for core.

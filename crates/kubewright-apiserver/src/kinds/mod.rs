@@ -33,11 +33,11 @@ mod versions;
 
 use std::sync::{Arc, LazyLock};
 
-pub use behaviour::{Behaviour, Role};
+pub use behaviour::{Behaviour, Counted, Role};
 pub use built_in::{BuiltIn, KnownScope, StoredAs};
 pub use kind::{Custom, CustomParts, Kind, Proxied, ScalePaths, Scope, Subresource, Verbs};
 pub use operation::Operation;
-pub use ownership::Ownership;
+pub use ownership::{LeftAlone, Ownership};
 pub use runtime_config::RuntimeConfig;
 pub use versions::ServedVersions;
 

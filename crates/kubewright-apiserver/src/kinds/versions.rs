@@ -64,7 +64,7 @@ impl Version for Kind {
     }
 
     fn blank(&self) -> &Value {
-        &self.ownership.blank
+        self.blank()
     }
 
     fn left_alone(&self, subresource: &str) -> Option<&Set> {

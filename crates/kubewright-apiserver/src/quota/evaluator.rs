@@ -8,9 +8,7 @@ use super::resources::Resources;
 use super::scope::Requirement;
 use super::{claims, pods, services};
 use crate::kinds::Operation;
-
-/// Resources of the core group that a quota may also name without `count/`.
-pub(super) const ALIASED: [&str; 4] = ["configmaps", "replicationcontrollers", "resourcequotas", "secrets"];
+use crate::kinds::{BuiltIn, Counted, Kind};
 
 /// Counts the objects of one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,22 +24,33 @@ pub(crate) enum Evaluator {
         /// `count/` and the resource.
         name: String,
         /// The older name.
-        alias: Option<&'static str>,
+        alias: Option<String>,
     },
 }
 
 impl Evaluator {
-    /// The one for a resource.
+    /// The one for a kind.
+    pub(crate) fn of_kind(kind: &Kind) -> Self {
+        Self::new(kind.counted, &kind.group, &kind.plural)
+    }
+
+    /// The one for a resource, whether it is served or not.
     pub(crate) fn of(group: &str, plural: &str) -> Self {
-        match (group, plural) {
-            ("", "pods") => Self::Pods,
-            ("", "services") => Self::Services,
-            ("", "persistentvolumeclaims") => Self::Claims,
-            ("", plural) => {
-                let alias = ALIASED.into_iter().find(|alias| *alias == plural);
-                Self::Objects { name: format!("count/{plural}"), alias }
-            }
-            (group, plural) => Self::Objects { name: format!("count/{plural}.{group}"), alias: None },
+        let known = BuiltIn::all().find(|kind| kind.group == group && kind.plural == plural);
+        Self::new(known.map_or(Counted::Objects, |kind| kind.counted), group, plural)
+    }
+
+    fn new(counted: Counted, group: &str, plural: &str) -> Self {
+        let name = || match group {
+            "" => format!("count/{plural}"),
+            group => format!("count/{plural}.{group}"),
+        };
+        match counted {
+            Counted::Pods => Self::Pods,
+            Counted::Services => Self::Services,
+            Counted::Claims => Self::Claims,
+            Counted::Objects | Counted::Uncharged => Self::Objects { name: name(), alias: None },
+            Counted::Aliased => Self::Objects { name: name(), alias: Some(plural.to_owned()) },
         }
     }
 
@@ -71,7 +80,7 @@ impl Evaluator {
             Self::Pods => pods::matches_name(resource),
             Self::Services => services::matches_name(resource),
             Self::Claims => claims::matches_name(resource),
-            Self::Objects { name, alias } => resource == name || Some(resource) == *alias,
+            Self::Objects { name, alias } => resource == name || Some(resource) == alias.as_deref(),
         }
     }
 
@@ -92,7 +101,7 @@ impl Evaluator {
             Self::Claims => claims::usage(object),
             Self::Objects { name, alias } => {
                 let mut usage = Resources::default();
-                for name in [Some(name.as_str()), *alias].into_iter().flatten() {
+                for name in [Some(name.as_str()), alias.as_deref()].into_iter().flatten() {
                     usage.set(name, Quantity::count(1));
                 }
                 usage

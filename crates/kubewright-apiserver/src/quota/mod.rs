@@ -23,6 +23,8 @@ pub(crate) use evaluator::Evaluator;
 pub(crate) use pod_totals::{requests as pod_requests, spec_limits, spec_requests};
 pub(crate) use resources::Resources;
 
+use crate::kinds::{BuiltIn, Counted};
+
 /// A resource of the API: its group (empty for core) and plural.
 pub type GroupResource = (String, String);
 
@@ -32,10 +34,12 @@ pub type GroupResource = (String, String);
 pub fn counted(hard: &Value) -> BTreeSet<GroupResource> {
     let names: Vec<&str> = hard.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let mut counted: BTreeSet<GroupResource> = names.iter().filter_map(|name| named(name)).collect();
-    for plural in ["persistentvolumeclaims", "pods", "services"] {
-        let evaluator = Evaluator::of("", plural);
+    let own_names =
+        |kind: &&BuiltIn| matches!(kind.counted, Counted::Pods | Counted::Services | Counted::Claims);
+    for BuiltIn { group, plural, .. } in BuiltIn::all().filter(own_names) {
+        let evaluator = Evaluator::of(group, plural);
         if names.iter().any(|name| evaluator.matches_name(name)) {
-            counted.insert((String::new(), plural.to_owned()));
+            counted.insert(((*group).to_owned(), (*plural).to_owned()));
         }
     }
     counted
@@ -49,8 +53,11 @@ fn named(name: &str) -> Option<GroupResource> {
             Some((plural, group)) => Some((group.to_owned(), plural.to_owned())),
             None => core(resource),
         },
-        None if evaluator::ALIASED.contains(&name) => core(name),
-        None => None,
+        None => {
+            let alias =
+                BuiltIn::all().find(|kind| kind.counted == Counted::Aliased && kind.plural == name)?;
+            Some((alias.group.to_owned(), alias.plural.to_owned()))
+        }
     }
 }
 

@@ -55,8 +55,8 @@ impl ListOptions {
         let limit = query.number("limit")?.unwrap_or(0);
         let timeout = query.number("timeoutSeconds")?;
         let labels = LabelSelector::parse(query.text("labelSelector")).map_err(ApiError::bad_request)?;
-        let fields =
-            FieldSelector::parse(query.text("fieldSelector"), kind).map_err(ApiError::bad_request)?;
+        let fields = FieldSelector::parse(query.text("fieldSelector"), kind.selectable())
+            .map_err(ApiError::bad_request)?;
         let initial_events = query.get("sendInitialEvents").map(|_| query.flag("sendInitialEvents"));
         check(query, watch, initial_events)?;
         let version_match = match query.text("resourceVersionMatch") {
@@ -92,8 +92,9 @@ impl ListOptions {
         if !self.fields.is_everything() && self.fields.exact("metadata.name") != Some(call.name) {
             return Err(ApiError::bad_request("fieldSelector metadata.name doesn't match requested name"));
         }
-        let fields = FieldSelector::parse(&format!("metadata.name={}", escaped(call.name)), call.kind)
-            .map_err(ApiError::bad_request)?;
+        let fields =
+            FieldSelector::parse(&format!("metadata.name={}", escaped(call.name)), call.kind.selectable())
+                .map_err(ApiError::bad_request)?;
         Ok(Self { fields, ..self })
     }
 

@@ -5,19 +5,18 @@ use kubewright_meta::jsonpath::Path;
 use kubewright_meta::selector::{Term, split_term, split_terms, unescape};
 use serde_json::Value;
 
-use crate::kinds::{Kind, Scope};
 
 /// Which fields an object must have. All terms must hold; without any, all objects are selected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSelector(Vec<Term>);
 
 impl FieldSelector {
-    /// Reads `a=b,c!=d` (`\` before a comma, an equals sign or a backslash takes it as it is) for a kind. Fields come
-    /// out under the names of [`supported_fields`].
+    /// Reads `a=b,c!=d` (`\` before a comma, an equals sign or a backslash takes it as it is) for a kind with these fields.
+    /// They come out under the names of [`Selectable::names`].
     ///
     /// # Errors
     /// What is wrong with the text, or the field that the kind does not support, in Kubernetes' words.
-    pub fn parse(text: &str, kind: &Kind) -> Result<Self, String> {
+    pub fn parse(text: &str, selectable: &Selectable) -> Result<Self, String> {
         let mut terms = Vec::new();
         let mut parts = split_terms(text);
         parts.sort_unstable();
@@ -29,13 +28,9 @@ impl FieldSelector {
                 terms.push((field, equal, unescape(value)?));
             }
         }
-        let supported = supported_fields(kind);
-        let known = |(field, equal, value): (&str, bool, String)| {
-            let name = canonical(kind, field);
-            match supported.iter().any(|one| one == name) {
-                true => Ok(Term { field: name.to_owned(), equal, value }),
-                false => Err(unsupported(kind, field)),
-            }
+        let known = |(field, equal, value): (&str, bool, String)| match selectable.meant(field) {
+            Some(name) => Ok(Term { field: name.to_owned(), equal, value }),
+            None => Err(selectable.refusal.of(field)),
         };
         terms.into_iter().map(known).collect::<Result<_, _>>().map(Self)
     }
@@ -79,87 +74,98 @@ pub const NAME: &str = "metadata.name";
 /// The namespace of an object as a field.
 pub const NAMESPACE: &str = "metadata.namespace";
 
-/// The fields that a built-in kind supports beyond name and namespace.
-fn built_in_fields(group: &str, kind: &str) -> Option<&'static [&'static str]> {
-    Some(match (group, kind) {
-        ("", "Pod") => &[
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.podIPs",
-            "status.nominatedNodeName",
-        ],
-        ("", "Node") => &["spec.unschedulable"],
-        ("", "ReplicationController") => &["status.replicas"],
-        ("", "Namespace") => &["status.phase"],
-        ("", "Secret") => &["type"],
-        ("", "Service") => &["spec.clusterIP", "spec.type"],
-        ("", "Event") | ("events.k8s.io", "Event") => &[
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
-        ],
-        ("batch", "Job") => &["status.successful"],
-        ("certificates.k8s.io", "CertificateSigningRequest") => &["spec.signerName"],
-        _ => return None,
-    })
+/// The fields that a kind lets its objects be selected by.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields {
+    /// Those beyond name and namespace.
+    pub own: &'static [Field],
+    /// How others are refused.
+    pub refusal: Refusal,
 }
 
-/// The fields that a kind's objects can be selected by.
-#[must_use]
-pub fn supported_fields(kind: &Kind) -> Vec<String> {
-    let own = built_in_fields(&kind.group, &kind.kind);
-    let generic = kind.custom.is_none() && own.is_none();
-    let namespace = (kind.scope == Scope::Namespaced || generic).then_some(NAMESPACE);
-    let mut fields: Vec<String> = std::iter::once(NAME)
-        .chain(namespace)
-        .chain(own.into_iter().flatten().copied())
-        .map(Into::into)
-        .collect();
-    fields.extend(kind.custom.iter().flat_map(|custom| custom.selectable_fields.iter().cloned()));
-    fields
+/// A field that a built-in kind lets its objects be selected by.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// What clients call it.
+    pub called: Called,
+    /// Where it stands in an object: the first path where there is some text counts. Mostly at its name.
+    pub paths: Option<&'static [&'static str]>,
+    /// The value where there is none.
+    pub default: &'static str,
 }
 
-/// The name in [`supported_fields`] of what a client calls a field; empty where the client may not call it so.
-fn canonical<'a>(kind: &Kind, field: &'a str) -> &'a str {
-    match (kind.group.as_str(), kind.kind.as_str(), field) {
-        ("", "Pod", "spec.host") => "spec.nodeName",
-        ("events.k8s.io", "Event", field) => match field {
-            "regarding.kind" => "involvedObject.kind",
-            "regarding.namespace" => "involvedObject.namespace",
-            "regarding.name" => "involvedObject.name",
-            "regarding.uid" => "involvedObject.uid",
-            "regarding.apiVersion" => "involvedObject.apiVersion",
-            "regarding.resourceVersion" => "involvedObject.resourceVersion",
-            "regarding.fieldPath" => "involvedObject.fieldPath",
-            "reportingController" => "reportingComponent",
-            "reason" | "type" | NAME | NAMESPACE => field,
-            _ => "",
-        },
-        _ => field,
+/// What clients call a field.
+#[derive(Clone, Copy, Debug)]
+pub enum Called {
+    /// By its name.
+    Name,
+    /// By its name or this one.
+    Also(&'static str),
+    /// By this name only.
+    Only(&'static str),
+    /// They cannot ask for it.
+    Nothing,
+}
+
+/// How a field is refused that a kind does not let its objects be selected by.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Refusal {
+    /// As that of a kind which has no fields of its own: it can always be asked for a namespace.
+    #[default]
+    OnlyNames,
+    /// As that of a kind which has.
+    Unsupported,
+    /// As that of a kind which says its name.
+    UnsupportedFor(&'static str),
+}
+
+impl Fields {
+    /// Name and namespace alone.
+    pub const NONE: Self = Self { own: &[], refusal: Refusal::OnlyNames };
+
+    /// Name, namespace where there is one, and these.
+    #[must_use]
+    pub const fn of(own: &'static [Field]) -> Self {
+        Self { own, refusal: Refusal::Unsupported }
     }
 }
 
-fn unsupported(kind: &Kind, field: &str) -> String {
-    if kind.group == "batch" && kind.kind == "Job" {
-        return format!("field label {field:?} not supported for Job");
+impl Field {
+    /// A field that stands where its name says, and is called so.
+    #[must_use]
+    pub const fn of(name: &'static str) -> Self {
+        Self { name, called: Called::Name, paths: None, default: "" }
     }
-    if kind.custom.is_some() || built_in_fields(&kind.group, &kind.kind).is_some() {
-        return format!("field label not supported: {field}");
+
+    fn is_called(&self, name: &str) -> bool {
+        match self.called {
+            Called::Name => name == self.name,
+            Called::Also(other) => name == self.name || name == other,
+            Called::Only(other) => name == other,
+            Called::Nothing => false,
+        }
     }
-    format!("{field:?} is not a known field selector: only {NAME:?}, {NAMESPACE:?}")
+
+    fn source(&self) -> Source {
+        match self.paths {
+            Some(paths) => Source::at(paths, self.default),
+            None => Source::at(&[self.name], self.default),
+        }
+    }
+}
+
+impl Refusal {
+    fn of(self, field: &str) -> String {
+        match self {
+            Self::OnlyNames => {
+                format!("{field:?} is not a known field selector: only {NAME:?}, {NAMESPACE:?}")
+            }
+            Self::Unsupported => format!("field label not supported: {field}"),
+            Self::UnsupportedFor(kind) => format!("field label {field:?} not supported for {kind}"),
+        }
+    }
 }
 
 /// The fields of a kind, beyond name and namespace, that its objects can be selected by; ready to be read.
@@ -167,6 +173,10 @@ fn unsupported(kind: &Kind, field: &str) -> String {
 pub struct Selectable {
     names: Box<[String]>,
     sources: Box<[Source]>,
+    /// Of a built-in kind: what they are called.
+    fields: &'static [Field],
+    has_namespace: bool,
+    refusal: Refusal,
 }
 
 /// Where the value of a field comes from.
@@ -179,24 +189,32 @@ struct Source {
 }
 
 impl Selectable {
-    /// Those of a kind.
+    /// Those of a built-in kind.
     #[must_use]
-    pub fn of(kind: &Kind) -> Self {
-        let names: Box<[String]> = supported_fields(kind)
-            .into_iter()
-            .filter(|field| !matches!(field.as_str(), NAME | NAMESPACE))
-            .collect();
-        Self { sources: names.iter().map(|field| Source::of(kind, field)).collect(), names }
+    pub fn built_in(fields: Fields, namespaced: bool) -> Self {
+        Self {
+            names: fields.own.iter().map(|field| field.name.to_owned()).collect(),
+            sources: fields.own.iter().map(Field::source).collect(),
+            fields: fields.own,
+            has_namespace: namespaced || matches!(fields.refusal, Refusal::OnlyNames),
+            refusal: fields.refusal,
+        }
     }
 
     /// Those of a version of a custom kind, by their JSON paths without the leading dot.
     #[must_use]
-    pub fn custom(paths: impl IntoIterator<Item = String>) -> Self {
+    pub fn custom(paths: impl IntoIterator<Item = String>, namespaced: bool) -> Self {
         let names: Box<[String]> = paths.into_iter().collect();
-        Self { sources: names.iter().map(|path| Source::at(&[path], "")).collect(), names }
+        Self {
+            sources: names.iter().map(|path| Source::at(&[path], "")).collect(),
+            names,
+            fields: &[],
+            has_namespace: namespaced,
+            refusal: Refusal::Unsupported,
+        }
     }
 
-    /// What they are called, as in [`supported_fields`].
+    /// What they are called, as messages name them.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
@@ -207,28 +225,20 @@ impl Selectable {
     pub fn values(&self, object: &Value) -> Box<[Box<str>]> {
         self.sources.iter().map(|source| source.value(object).into()).collect()
     }
+
+    /// The name of what a client calls a field; `None` of what it cannot ask for.
+    fn meant<'a>(&self, field: &'a str) -> Option<&'a str> {
+        if field == NAME || field == NAMESPACE && self.has_namespace {
+            return Some(field);
+        }
+        let built_in = self.fields.iter().find(|one| one.is_called(field)).map(|one| one.name);
+        built_in.or_else(|| {
+            (self.fields.is_empty() && self.names.iter().any(|one| one == field)).then_some(field)
+        })
+    }
 }
 
 impl Source {
-    fn of(kind: &Kind, field: &str) -> Self {
-        let regarding = field.replacen("involvedObject", "regarding", 1);
-        let (paths, default): (&[&str], _) = match (kind.kind.as_str(), field) {
-            _ if kind.custom.is_some() => (&[field], ""),
-            ("Pod", "spec.hostNetwork") | ("Node", "spec.unschedulable") => (&[field], "false"),
-            ("Pod", "status.podIP") => (&["status.podIPs[0].ip"], ""),
-            ("Pod", "status.podIPs") => (&[], ""),
-            ("ReplicationController", "status.replicas") => (&[field], "0"),
-            ("Job", "status.successful") => (&["status.succeeded"], "0"),
-            ("Event", "reportingComponent") => (&REPORTING, ""),
-            ("Event", "source") => {
-                (&["source.component", "deprecatedSource.component", REPORTING[0], REPORTING[1]], "")
-            }
-            ("Event", _) => (&[field, &regarding], ""),
-            _ => (&[field], ""),
-        };
-        Self::at(paths, default)
-    }
-
     fn at(paths: &[&str], default: &'static str) -> Self {
         let paths = paths.iter().filter_map(|path| Path::parse(&format!(".{path}")).ok()).collect();
         Self { paths, default }
@@ -239,9 +249,6 @@ impl Source {
         texts.find(|text| !text.is_empty()).unwrap_or_else(|| self.default.to_owned())
     }
 }
-
-/// Where an event says who reports it: in the core group, in `events.k8s.io`.
-const REPORTING: [&str; 2] = ["reportingComponent", "reportingController"];
 
 fn shown(value: &Value) -> String {
     match value {
@@ -256,15 +263,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::kinds::Kinds;
+    use crate::kinds::{Kind, Kinds};
 
     fn kind(group: &str, version: &str, plural: &str) -> std::sync::Arc<Kind> {
         std::sync::Arc::clone(Kinds::built_in().get(group, version, plural).expect("a kind"))
     }
 
     fn selects(kind: &Kind, selector: &str, object: &Value) -> bool {
-        let selector = FieldSelector::parse(selector, kind).expect("a selector");
-        let selectable = Selectable::of(kind);
+        let selector = FieldSelector::parse(selector, kind.selectable()).expect("a selector");
+        let selectable = kind.selectable();
         let values = selectable.values(object);
         selector.matches(|field| match field {
             NAME => object["metadata"]["name"].as_str().unwrap_or_default(),
@@ -299,7 +306,10 @@ mod tests {
     fn the_exact_name_is_known() {
         let pods = kind("", "v1", "pods");
         let exact = |text: &str| {
-            FieldSelector::parse(text, &pods).expect("a selector").exact("metadata.name").map(str::to_owned)
+            FieldSelector::parse(text, pods.selectable())
+                .expect("a selector")
+                .exact("metadata.name")
+                .map(str::to_owned)
         };
         assert_eq!(exact("metadata.name=a,status.phase=x"), Some("a".to_owned()));
         assert_eq!(exact("metadata.name!=a"), None);
@@ -309,7 +319,8 @@ mod tests {
     fn escapes_are_taken_as_they_are() {
         let secrets = kind("", "v1", "secrets");
         assert!(selects(&secrets, r"type=a\,b\=c\\", &json!({"type": r"a,b=c\"})));
-        let refused = |text: &str| FieldSelector::parse(text, &secrets).expect_err("must be refused");
+        let refused =
+            |text: &str| FieldSelector::parse(text, secrets.selectable()).expect_err("must be refused");
         assert_eq!(refused(r"type=a\x"), r"invalid field selector: invalid escape sequence: \x");
         assert_eq!(refused("type=a\\"), "invalid field selector: invalid escape sequence: \\");
         assert_eq!(refused("type=a=b"), "invalid field selector: unescaped character in value: 61");
@@ -317,8 +328,9 @@ mod tests {
 
     #[test]
     fn mistakes_are_told_in_the_words_of_kubernetes() {
-        let refused =
-            |kind: &Kind, text: &str| FieldSelector::parse(text, kind).expect_err("must be refused");
+        let refused = |kind: &Kind, text: &str| {
+            FieldSelector::parse(text, kind.selectable()).expect_err("must be refused")
+        };
         let secrets = kind("", "v1", "secrets");
         assert_eq!(refused(&secrets, "data.x=y"), "field label not supported: data.x");
         assert_eq!(
@@ -349,8 +361,8 @@ mod tests {
         let event = json!({"involvedObject": {"kind": "Pod"}, "reportingComponent": "kubelet"});
         assert!(selects(&core, "involvedObject.kind=Pod,source=kubelet", &event));
         assert!(selects(&events, "regarding.kind=Pod,reportingController=kubelet", &event));
-        assert!(FieldSelector::parse("regarding.kind=Pod", &core).is_err());
-        assert!(FieldSelector::parse("involvedObject.kind=Pod", &events).is_err());
+        assert!(FieldSelector::parse("regarding.kind=Pod", core.selectable()).is_err());
+        assert!(FieldSelector::parse("involvedObject.kind=Pod", events.selectable()).is_err());
         let same = json!({"regarding": {"kind": "Pod"}, "reportingController": "kubelet"});
         assert!(selects(&core, "involvedObject.kind=Pod,source=kubelet", &same));
     }

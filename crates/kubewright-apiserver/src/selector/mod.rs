@@ -2,4 +2,4 @@
 
 mod fields;
 
-pub use fields::{FieldSelector, NAME, NAMESPACE, Selectable, supported_fields};
+pub use fields::{Called, Field, FieldSelector, Fields, NAME, NAMESPACE, Refusal, Selectable};

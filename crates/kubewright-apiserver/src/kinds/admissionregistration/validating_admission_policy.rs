@@ -3,7 +3,7 @@
 use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
 
 use crate::kinds::rules;
-use crate::kinds::{Behaviour, BuiltIn, Role, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, LeftAlone, Role, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -18,5 +18,6 @@ pub static VALIDATING_ADMISSION_POLICY: BuiltIn = BuiltIn {
         metadata_of_status_writes: &[],
         ..Behaviour::BUILT_IN
     },
+    left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
     ..BuiltIn::of::<ValidatingAdmissionPolicy>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1::Deployment;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, LeftAlone, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -17,5 +17,6 @@ pub static DEPLOYMENT: BuiltIn = BuiltIn {
         metadata_of_status_writes: &["annotations", "finalizers", "ownerReferences"],
         ..Behaviour::BUILT_IN
     },
+    left_alone: LeftAlone { status: &[&["spec"], &["metadata", "labels"]], ..LeftAlone::BUILT_IN },
     ..BuiltIn::of::<Deployment>()
 };

@@ -4,6 +4,7 @@ use k8s_openapi::api::batch::v1::Job;
 
 use crate::kinds::rules::{self, Rules, warnings};
 use crate::kinds::{Behaviour, BuiltIn, Subresource};
+use crate::selector::{Field, Fields, Refusal};
 use crate::table;
 
 /// All that is known of it.
@@ -13,6 +14,10 @@ pub static JOB: BuiltIn = BuiltIn {
     columns: table::batch::JOBS,
     rules: Rules { warn: warnings::of_job, silent_deletion: Some(SILENT_DELETION), ..rules::batch::jobs() },
     behaviour: Behaviour { orphans_by_default: true, ..Behaviour::BUILT_IN },
+    fields: Fields {
+        own: &[Field { paths: Some(&["status.succeeded"]), default: "0", ..Field::of("status.successful") }],
+        refusal: Refusal::UnsupportedFor("Job"),
+    },
     ..BuiltIn::of::<Job>()
 };
 

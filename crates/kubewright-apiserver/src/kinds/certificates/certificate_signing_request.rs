@@ -3,7 +3,8 @@
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 
 use crate::kinds::rules;
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{BuiltIn, LeftAlone, Subresource};
+use crate::selector::{Field, Fields};
 use crate::table;
 
 /// All that is known of it.
@@ -12,5 +13,12 @@ pub static CERTIFICATE_SIGNING_REQUEST: BuiltIn = BuiltIn {
     subresources: &[Subresource::Approval, Subresource::Status],
     columns: table::cluster::SIGNING_REQUESTS,
     rules: rules::certificates::signing_requests(),
+    left_alone: LeftAlone {
+        main: &[&["spec"]],
+        status: &[&["spec"], &["status", "conditions"]],
+        approval: &[&["spec"], &["status", "certificate"]],
+        ..LeftAlone::BUILT_IN
+    },
+    fields: Fields::of(&[Field::of("spec.signerName")]),
     ..BuiltIn::of::<CertificateSigningRequest>()
 };

@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Counted};
 use crate::table;
 
 /// All that is known of it.
@@ -11,5 +11,6 @@ pub static CONFIG_MAP: BuiltIn = BuiltIn {
     short_names: &["cm"],
     columns: table::config::CONFIG_MAPS,
     rules: rules::config::config_maps(),
+    counted: Counted::Aliased,
     ..BuiltIn::of::<ConfigMap>()
 };

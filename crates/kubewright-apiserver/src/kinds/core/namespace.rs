@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::Namespace;
 
 use crate::kinds::rules;
 use crate::kinds::{Behaviour, BuiltIn, Role, Subresource, Verbs};
+use crate::selector::{Field, Fields};
 use crate::table;
 
 /// All that is known of it.
@@ -14,5 +15,6 @@ pub static NAMESPACE: BuiltIn = BuiltIn {
     columns: table::cluster::NAMESPACES,
     rules: rules::namespaces::rules(),
     behaviour: Behaviour { role: Role::Namespace, deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    fields: Fields::of(&[Field::of("status.phase")]),
     ..BuiltIn::of::<Namespace>()
 };

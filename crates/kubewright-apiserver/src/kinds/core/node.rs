@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::kinds::rules::{self, Rules, warnings};
 use crate::kinds::{Behaviour, BuiltIn, Proxied, Subresource};
+use crate::selector::{Field, Fields};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +14,6 @@ pub static NODE: BuiltIn = BuiltIn {
     columns: table::cluster::NODES,
     rules: Rules { warn: warnings::of_node, ..rules::nodes::rules() },
     behaviour: Behaviour { born_with_status: true, ..Behaviour::BUILT_IN },
+    fields: Fields::of(&[Field { default: "false", ..Field::of("spec.unschedulable") }]),
     ..BuiltIn::of::<Node>()
 };

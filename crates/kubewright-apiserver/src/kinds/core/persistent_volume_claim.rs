@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Counted, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +13,6 @@ pub static PERSISTENT_VOLUME_CLAIM: BuiltIn = BuiltIn {
     columns: table::storage::CLAIMS,
     rules: Rules { warn: warnings::storage::of_claim, ..rules::storage::claims::rules() },
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    counted: Counted::Claims,
     ..BuiltIn::of::<PersistentVolumeClaim>()
 };

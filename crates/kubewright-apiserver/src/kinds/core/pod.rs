@@ -3,7 +3,8 @@
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, Proxied, Role, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Counted, LeftAlone, Proxied, Role, Subresource};
+use crate::selector::{Called, Field, Fields};
 use crate::table;
 
 /// All that is known of it.
@@ -30,5 +31,21 @@ pub static POD: BuiltIn = BuiltIn {
         deletion_answers_object: true,
         ..Behaviour::BUILT_IN
     },
+    left_alone: LeftAlone {
+        status: &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
+        ..LeftAlone::BUILT_IN
+    },
+    fields: Fields::of(&[
+        Field { called: Called::Also("spec.host"), ..Field::of("spec.nodeName") },
+        Field::of("spec.restartPolicy"),
+        Field::of("spec.schedulerName"),
+        Field::of("spec.serviceAccountName"),
+        Field { default: "false", ..Field::of("spec.hostNetwork") },
+        Field::of("status.phase"),
+        Field { paths: Some(&["status.podIPs[0].ip"]), ..Field::of("status.podIP") },
+        Field { paths: Some(&[]), ..Field::of("status.podIPs") },
+        Field::of("status.nominatedNodeName"),
+    ]),
+    counted: Counted::Pods,
     ..BuiltIn::of::<Pod>()
 };

@@ -3,7 +3,8 @@
 use k8s_openapi::api::core::v1::ReplicationController;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Counted, Subresource};
+use crate::selector::{Field, Fields};
 use crate::table;
 
 /// All that is known of it.
@@ -14,6 +15,8 @@ pub static REPLICATION_CONTROLLER: BuiltIn = BuiltIn {
     columns: table::workloads::REPLICATION_CONTROLLERS,
     rules: Rules { warn: warnings::of_named_template, ..rules::apps::replication_controllers() },
     behaviour: Behaviour { orphans_by_default: true, ..Behaviour::BUILT_IN },
+    fields: Fields::of(&[Field { default: "0", ..Field::of("status.replicas") }]),
+    counted: Counted::Aliased,
     storage_prefix: Some("controllers"),
     ..BuiltIn::of::<ReplicationController>()
 };

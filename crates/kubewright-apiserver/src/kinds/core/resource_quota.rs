@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::ResourceQuota;
 
 use crate::kinds::rules;
-use crate::kinds::{Behaviour, BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Counted, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +13,6 @@ pub static RESOURCE_QUOTA: BuiltIn = BuiltIn {
     columns: table::config::RESOURCE_QUOTAS,
     rules: rules::limits::quotas(),
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    counted: Counted::Aliased,
     ..BuiltIn::of::<ResourceQuota>()
 };

@@ -3,7 +3,8 @@
 use k8s_openapi::api::core::v1::Service;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, Proxied, Role, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Counted, Proxied, Role, Subresource};
+use crate::selector::{Field, Fields};
 use crate::table;
 
 /// All that is known of it.
@@ -19,6 +20,8 @@ pub static SERVICE: BuiltIn = BuiltIn {
         deletion_answers_object: true,
         ..Behaviour::BUILT_IN
     },
+    fields: Fields::of(&[Field::of("spec.clusterIP"), Field::of("spec.type")]),
+    counted: Counted::Services,
     storage_prefix: Some("services/specs"),
     ..BuiltIn::of::<Service>()
 };

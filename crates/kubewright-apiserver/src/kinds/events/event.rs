@@ -5,7 +5,8 @@ use k8s_openapi::api::events::v1::Event;
 use crate::kinds::core::event;
 use crate::kinds::rules;
 use crate::kinds::rules::convert::events;
-use crate::kinds::{Behaviour, BuiltIn, StoredAs};
+use crate::kinds::{Behaviour, BuiltIn, Counted, StoredAs};
+use crate::selector::{Called, Field, Fields};
 use crate::table;
 
 /// All that is known of it.
@@ -19,5 +20,32 @@ pub static EVENT: BuiltIn = BuiltIn {
         to_storage: events::to_core,
         from_storage: events::from_core,
     }),
+    fields: Fields::of(&FIELDS),
+    counted: Counted::Uncharged,
     ..BuiltIn::of::<Event>()
+};
+
+/// What events of this group call the fields of [`event::FIELDS`].
+const NAMES: [Called; 11] = [
+    Called::Only("regarding.kind"),
+    Called::Only("regarding.namespace"),
+    Called::Only("regarding.name"),
+    Called::Only("regarding.uid"),
+    Called::Only("regarding.apiVersion"),
+    Called::Only("regarding.resourceVersion"),
+    Called::Only("regarding.fieldPath"),
+    Called::Name,
+    Called::Only("reportingController"),
+    Called::Nothing,
+    Called::Name,
+];
+
+const FIELDS: [Field; 11] = {
+    let mut fields = event::FIELDS;
+    let mut at = 0;
+    while at < fields.len() {
+        fields[at].called = NAMES[at];
+        at += 1;
+    }
+    fields
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 
 use crate::kinds::rules;
-use crate::kinds::{Behaviour, BuiltIn, Role, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, LeftAlone, Role, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -12,5 +12,6 @@ pub static FLOW_SCHEMA: BuiltIn = BuiltIn {
     columns: table::flow::SCHEMAS,
     rules: rules::flow::flow_schemas(),
     behaviour: Behaviour { role: Role::FlowSchema, metadata_of_status_writes: &[], ..Behaviour::BUILT_IN },
+    left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
     ..BuiltIn::of::<FlowSchema>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::networking::v1::ServiceCIDR;
 
 use crate::kinds::rules;
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{BuiltIn, LeftAlone, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -11,5 +11,6 @@ pub static SERVICE_CIDR: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::network::SERVICE_CIDRS,
     rules: rules::networking::service_cidrs(),
+    left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
     ..BuiltIn::of::<ServiceCIDR>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 
 use crate::kinds::rules;
-use crate::kinds::{Behaviour, BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, LeftAlone, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -17,5 +17,6 @@ pub static VOLUME_ATTACHMENT: BuiltIn = BuiltIn {
         deletion_answers_object: true,
         ..Behaviour::BUILT_IN
     },
+    left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
     ..BuiltIn::of::<VolumeAttachment>()
 };

@@ -50,6 +50,7 @@ impl Versions {
     /// are objects.
     #[must_use]
     pub fn of(definition: &Value, before: Option<&Self>, stored: &BTreeSet<String>) -> Self {
+        let namespaced = text(&definition["spec"], "scope") == "Namespaced";
         let mut all: BTreeMap<String, Version> = BTreeMap::new();
         for version in versions(definition) {
             let name = text(version, "name");
@@ -64,7 +65,7 @@ impl Versions {
                     let schema = twin.map(|twin| twin.schema.clone());
                     Version {
                         schema: schema.unwrap_or_else(|| Schema::custom(source)),
-                        selectable: Arc::new(Selectable::custom(fields())),
+                        selectable: Arc::new(Selectable::custom(fields(), namespaced)),
                     }
                 }
             };
