@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use crate::authn::{User, combined};
 use crate::authz::bootstrap::objects as roles;
 use crate::http::body::Decoded;
+use crate::kinds::core::config_map::CONFIG_MAP;
+use crate::kinds::networking::service_cidr::SERVICE_CIDR;
 use crate::kinds::rules::flow::bootstrap as flow;
 use crate::registry::{Call, Family, FieldValidation, Part, Registry, Settings, WriteOptions};
 
@@ -160,7 +162,7 @@ fn service_cidr(settings: &Settings) -> (&'static str, Value) {
 /// The networks are usable.
 async fn report_service_cidr(registry: &Registry) -> Result<(), ApiError> {
     let kinds = registry.kinds();
-    let Some(kind) = kinds.get("networking.k8s.io", "v1", "servicecidrs") else { return Ok(()) };
+    let Some(kind) = kinds.find(&SERVICE_CIDR) else { return Ok(()) };
     let user = server();
     let now = object::time(registry.world().clock.now());
     let ready = |cidr: &mut Value| {
@@ -195,7 +197,7 @@ async fn publish_authentication(registry: &Registry) -> Result<(), ApiError> {
     });
     create(registry, MANAGER, "configmaps", object).await?;
     let kinds = registry.kinds();
-    let Some(kind) = kinds.get("", "v1", "configmaps") else { return Ok(()) };
+    let Some(kind) = kinds.find(&CONFIG_MAP) else { return Ok(()) };
     let user = server();
     let combine = |object: &mut Value| {
         let said = serde_json::from_value(object["data"].take()).unwrap_or_default();

@@ -5,8 +5,9 @@ use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
 use super::refusal::forbidden;
-use super::{Operation, Plugin, Review};
+use super::{Operation, Review};
 use crate::authz::Attributes;
+use crate::kinds::Role;
 use crate::kinds::rules::certificates::organizations;
 
 const GROUP: &str = "certificates.k8s.io";
@@ -16,10 +17,9 @@ const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 /// request: the controllers believe it (`k8s.io/kubernetes/pkg/registry/certificates/certificates`, which does it in its
 /// strategies).
 pub(super) fn complete(review: &Review<'_>, request: &mut Value) {
-    let (kind, Some(old)) = (review.call.kind, review.old) else { return };
-    if kind.group != GROUP || kind.plural != "certificatesigningrequests" {
+    let Some(old) = review.old.filter(|_| review.call.kind.behaviour.role == Role::SigningRequest) else {
         return;
-    }
+    };
     if review.subresource == "status" {
         keep_decisions(request, old);
     }
@@ -70,36 +70,40 @@ fn stamp(request: &mut Value, old: &Value, now: &Value) {
     }
 }
 
-/// Asks whether a write to a request for a certificate is its writer's to make.
+/// Asks whether an approval is its writer's to make.
 ///
 /// # Errors
 /// 403.
-pub(super) fn validate(review: &Review<'_>, request: &Value) -> Result<(), ApiError> {
-    match (review.subresource, review.operation, review.old) {
-        ("", Operation::Create, _) if review.asks(Plugin::CertificateSubjectRestriction) => {
-            check_subject(review, request)
-        }
-        ("approval", Operation::Update, Some(old)) if review.asks(Plugin::CertificateApproval) => {
-            let signer = signer_of(old);
-            if is_authorized(review, "approve", signer) {
-                return Ok(());
-            }
-            let why = format!("user not permitted to approve requests with signerName {signer:?}");
-            Err(forbidden(review, request, &why))
-        }
-        ("status", Operation::Update, Some(old)) if review.asks(Plugin::CertificateSigning) => {
-            let signer = signer_of(old);
-            let signed = ["certificate", "conditions"]
-                .iter()
-                .any(|field| request["status"].get(field) != old["status"].get(field));
-            if !signed || is_authorized(review, "sign", signer) {
-                return Ok(());
-            }
-            let why = format!("user not permitted to sign requests with signerName {signer:?}");
-            Err(forbidden(review, request, &why))
-        }
-        _ => Ok(()),
+pub(super) fn validate_approval(review: &Review<'_>, request: &Value) -> Result<(), ApiError> {
+    let ("approval", Operation::Update, Some(old)) = (review.subresource, review.operation, review.old)
+    else {
+        return Ok(());
+    };
+    let signer = signer_of(old);
+    if is_authorized(review, "approve", signer) {
+        return Ok(());
     }
+    let why = format!("user not permitted to approve requests with signerName {signer:?}");
+    Err(forbidden(review, request, &why))
+}
+
+/// Asks whether a signature is its writer's to make.
+///
+/// # Errors
+/// 403.
+pub(super) fn validate_signing(review: &Review<'_>, request: &Value) -> Result<(), ApiError> {
+    let ("status", Operation::Update, Some(old)) = (review.subresource, review.operation, review.old) else {
+        return Ok(());
+    };
+    let signer = signer_of(old);
+    let signed = ["certificate", "conditions"]
+        .iter()
+        .any(|field| request["status"].get(field) != old["status"].get(field));
+    if !signed || is_authorized(review, "sign", signer) {
+        return Ok(());
+    }
+    let why = format!("user not permitted to sign requests with signerName {signer:?}");
+    Err(forbidden(review, request, &why))
 }
 
 fn signer_of(request: &Value) -> &str {
@@ -125,7 +129,10 @@ fn is_authorized(review: &Review<'_>, verb: &str, signer: &str) -> bool {
 }
 
 /// Nobody becomes a member of `system:masters` by a certificate of the cluster's.
-fn check_subject(review: &Review<'_>, request: &Value) -> Result<(), ApiError> {
+///
+/// # Errors
+/// 403.
+pub(super) fn validate_subject(review: &Review<'_>, request: &Value) -> Result<(), ApiError> {
     if signer_of(request) != CLIENT_SIGNER {
         return Ok(());
     }

@@ -18,7 +18,6 @@ mod matching;
 mod namespace;
 mod nodes;
 mod owners;
-mod plugins;
 mod pod_resize;
 mod pod_security;
 mod policies;
@@ -43,11 +42,10 @@ use serde_json::Value;
 pub(crate) use dynamic::Dynamic;
 pub use dynamic::Options;
 use dynamic::{Rounds, adopt, warn};
-pub use plugins::{Plugin, PluginError, Plugins};
 pub(crate) use policies::type_checking;
 
 use crate::fields::Managed;
-pub use crate::kinds::Operation;
+pub use crate::kinds::{Operation, Plugin, PluginError, Plugins};
 use crate::registry::{Call, Registry, WriteOptions, body};
 
 /// A write that wants to be admitted. The new object is not part of it: [`mutate`] may change it.
@@ -72,9 +70,9 @@ pub struct Review<'a> {
 }
 
 impl<'a> Review<'a> {
-    /// Whether a plugin is on.
+    /// Whether a plugin is on, and has something to do with the kind.
     fn asks(&self, plugin: Plugin) -> bool {
-        self.registry.settings().admission.has(plugin)
+        self.call.kind.plugins.has(plugin) && self.registry.settings().admission.has(plugin)
     }
 
     /// Of something new: an object (the empty subresource), or the body of a subresource, such as a Binding.

@@ -5,7 +5,7 @@
 use kubewright_meta::object;
 use serde_json::{Value, json};
 
-use super::Review;
+use super::{Operation, Review};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const PLACES: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
@@ -24,8 +24,19 @@ pub(super) fn taint(node: &mut Value) {
     }
 }
 
-/// Gives what is bound to a node (a pod, or a binding) the labels of the node's zone and region.
-pub(super) fn tell_place(review: &Review<'_>, object: &mut Value, node: &str) {
+/// Gives a new pod, or a binding to a node, the labels of the node's zone and region.
+pub(super) fn place(review: &Review<'_>, object: &mut Value) {
+    let node = match (review.subresource, review.operation) {
+        ("", Operation::Create) => node_of(object),
+        ("binding", Operation::Create) if object["target"]["kind"] == "Node" => {
+            object["target"]["name"].as_str().unwrap_or_default().to_owned()
+        }
+        _ => return,
+    };
+    tell_place(review, object, &node);
+}
+
+fn tell_place(review: &Review<'_>, object: &mut Value, node: &str) {
     if node.is_empty() {
         return;
     }

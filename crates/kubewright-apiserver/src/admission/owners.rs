@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::refusal::forbidden;
 use super::{Operation, Review};
 use crate::authz::{Attributes, Decision, Rights};
+use crate::kinds::Role;
 
 /// # Errors
 /// 403: new owners on an object that the user may not delete, or an owner that is held, and whose finalizers the user may
@@ -16,7 +17,7 @@ use crate::authz::{Attributes, Decision, Rights};
 pub(super) fn validate(review: &Review<'_>, object: &Value) -> Result<(), ApiError> {
     let call = review.call;
     // A pod takes nothing from a status but the status.
-    if (call.kind.group.is_empty() && call.kind.plural == "pods" && review.subresource == "status")
+    if (call.kind.behaviour.role == Role::Pod && review.subresource == "status")
         || !matches!(review.operation, Operation::Create | Operation::Update)
     {
         return Ok(());

@@ -12,6 +12,7 @@ use super::{Operation, Review};
 use crate::authn::User;
 use crate::http::body::Decoded;
 use crate::kinds::Kind;
+use crate::kinds::core::namespace::NAMESPACE;
 use crate::registry::{Call, WriteOptions, Written};
 
 /// Who creates them.
@@ -27,7 +28,7 @@ pub(super) async fn admit(review: &Review<'_>, object: &Value) -> Result<(), Api
     if !meant || registry.snapshot().get("/namespaces", call.namespace).is_some() {
         return Ok(());
     }
-    let Some(kind) = registry.kinds().get("", "v1", "namespaces").cloned() else { return Ok(()) };
+    let Some(kind) = registry.kinds().find(&NAMESPACE).cloned() else { return Ok(()) };
     match create(review, &kind).await {
         Err(error) if error.reason != "AlreadyExists" => Err(forbidden(review, object, &error.message)),
         _ => Ok(()),

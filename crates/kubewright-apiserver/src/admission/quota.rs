@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::refusal::forbidden;
 use super::{Operation, Review, stored};
 use crate::authn::User;
+use crate::kinds::core::resource_quota::RESOURCE_QUOTA;
 use crate::kinds::{Counted, Kind};
 use crate::quota::{Change, Charge, Evaluator};
 use crate::registry::{Call, Part, Written};
@@ -51,7 +52,7 @@ pub(super) async fn charge(review: &Review<'_>, object: &Value) -> Result<(), Ap
     if review.dry_run || charged.is_empty() {
         return Ok(());
     }
-    let Some(kind) = review.registry.kinds().get("", "v1", "resourcequotas").cloned() else { return Ok(()) };
+    let Some(kind) = review.registry.kinds().find(&RESOURCE_QUOTA).cloned() else { return Ok(()) };
     for name in charged {
         let edit = |quota: &mut Value| {
             if let Charge::Used(used) = change.charge(quota).map_err(refuse)? {

@@ -10,13 +10,10 @@ use super::{Review, stored};
 use crate::quota::class_of_claim;
 
 /// Holds a new claim, volume or attributes class until its controller finds that nobody uses it.
-pub(super) fn protect(object: &mut Value, plural: &str) {
-    let finalizer = match plural {
-        "persistentvolumeclaims" => "kubernetes.io/pvc-protection",
-        "persistentvolumes" => "kubernetes.io/pv-protection",
-        _ => "kubernetes.io/vac-protection",
-    };
-    object::add_finalizer(object, finalizer);
+pub(super) fn protect(review: &Review<'_>, object: &mut Value) {
+    if let Some(finalizer) = review.call.kind.finalizer_in_use() {
+        object::add_finalizer(object, finalizer);
+    }
 }
 
 /// Lets a claim grow only when it is bound, and its storage class allows it.

@@ -78,35 +78,47 @@ struct SelectorAttributes {
     requirements: Vec<Value>,
 }
 
-/// Answers a review of `authorization.k8s.io/v1`, named by its plural; `namespace` is that of the URL (empty outside of
+/// What a review of `authorization.k8s.io/v1` asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// What anyone may do (SubjectAccessReview).
+    Anyone,
+    /// What anyone may do in one namespace (LocalSubjectAccessReview).
+    InNamespace,
+    /// What one may do oneself (SelfSubjectAccessReview).
+    Oneself,
+    /// All that one may do oneself (SelfSubjectRulesReview).
+    OwnRules,
+}
+
+/// Answers a review of `authorization.k8s.io/v1`; `namespace` is that of the URL (empty outside of
 /// one), `user` asks. The answer is the body with a status; a review of one's own rules is answered with the rules alone.
 ///
 /// # Errors
-/// 400 when the body is of another shape, 422 when it breaks the rules, 404 for a plural that is no review.
+/// 400 when the body is of another shape, 422 when it breaks the rules.
 pub fn handle(
     rights: &Rights,
     user: &User,
-    plural: &str,
+    asks: Asks,
     namespace: &str,
     body: &Value,
 ) -> Result<Value, ApiError> {
-    match plural {
-        "subjectaccessreviews" => {
+    match asks {
+        Asks::Anyone => {
             let review: Review = decode("SubjectAccessReview", body)?;
             let mut errors = spec_errors(&review.spec);
             errors.extend(subject_errors(&review.spec));
             errors.extend(metadata_errors(&review.metadata, ""));
             access(rights, &review.spec.subject(), &review.spec, &errors, body)
         }
-        "selfsubjectaccessreviews" => {
+        Asks::Oneself => {
             let review: Review = decode("SelfSubjectAccessReview", body)?;
             let mut errors = spec_errors(&review.spec);
             errors.extend(metadata_errors(&review.metadata, ""));
             access(rights, user, &review.spec, &errors, body)
         }
-        "localsubjectaccessreviews" => local(rights, namespace, body),
-        "selfsubjectrulesreviews" => rules(rights, user, body),
-        _ => Err(ApiError::no_such_resource()),
+        Asks::InNamespace => local(rights, namespace, body),
+        Asks::OwnRules => rules(rights, user, body),
     }
 }
 

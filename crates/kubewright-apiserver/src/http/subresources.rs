@@ -11,8 +11,11 @@ use super::respond::{self, ResponseBody};
 use crate::admission::{self, Review};
 use crate::authn::review;
 use crate::authz::{Rights, review as reviews};
-use crate::kinds::Subresource;
-use crate::registry::{Call, Member, Part, WriteOptions, Written, encode, part_of, review_of, scale_paths};
+use crate::kinds::core::pod::POD;
+use crate::kinds::{Role, Subresource};
+use crate::registry::{
+    Call, Member, Part, WriteOptions, Written, encode, object, part_of, review_of, scale_paths,
+};
 
 pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<ResponseBody>, ApiError> {
     let call = asked.call;
@@ -111,7 +114,7 @@ async fn bind(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<R
 async fn bind_named(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
     let (registry, call) = (asked.server.registry(), asked.call);
     let kinds = registry.kinds();
-    let pods = kinds.get("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
+    let pods = kinds.find(&POD).ok_or_else(ApiError::no_such_resource)?;
     let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
     let binding = part_of(call, &Subresource::Binding, asked.decoded()?, options.validation, &mut warnings)?;
@@ -173,7 +176,8 @@ pub(super) async fn answer_review(asked: &Asked<'_>) -> Result<Response<Response
         return Err(ApiError::method_not_allowed());
     }
     let (server, call) = (asked.server, asked.call);
-    if call.kind.group.is_empty() {
+    let role = call.kind.behaviour.role;
+    if role == Role::Binding {
         return bind_named(asked).await;
     }
     let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
@@ -182,8 +186,8 @@ pub(super) async fn answer_review(asked: &Asked<'_>) -> Result<Response<Response
     server.registry().own(call, "", &options, None, &mut body);
     let snapshot = server.registry().snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
-    let answer = match call.kind.plural.as_str() {
-        "tokenreviews" => {
+    let answer = match role {
+        Role::TokenReview => {
             let review::Question { token, audiences } = review::Question::read(&body)?;
             let authenticator = server.authenticator();
             let found = authenticator.authenticate_token(token.reveal(), &audiences, &lookup);
@@ -191,11 +195,12 @@ pub(super) async fn answer_review(asked: &Asked<'_>) -> Result<Response<Response
             let found = authenticator.or_ask(found, token.reveal(), &audiences).await;
             review::answer(&body, &found)?
         }
-        "selfsubjectreviews" => review::review_self(call.user, server.registry().world().clock.now())?,
-        plural => {
-            let handle = |rights: &Rights| reviews::handle(rights, call.user, plural, call.namespace, &body);
+        Role::SelfSubjectReview => review::review_self(call.user, server.registry().world().clock.now())?,
+        Role::AccessReview(asks) => {
+            let handle = |rights: &Rights| reviews::handle(rights, call.user, asks, call.namespace, &body);
             server.registry().authorizer().resolve(&snapshot, handle).await?.to_string()
         }
+        _ => return Err(ApiError::no_such_resource()),
     };
     let mut response = respond::json(StatusCode::CREATED, answer.into(), asked.wanted.encoding);
     respond::warn(&mut response, &warnings);

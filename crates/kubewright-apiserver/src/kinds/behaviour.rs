@@ -1,6 +1,8 @@
 //! How the engine treats a kind's objects where kinds differ: facts of the registry strategies of kube-apiserver v1.36
 //! (`pkg/registry/*/*/{strategy,storage}.go`).
 
+use crate::authz::review::Asks;
+
 /// The part that a kind plays in the engine itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -12,14 +14,32 @@ pub enum Role {
     Definition,
     /// It has addresses and ports that are unique in the cluster.
     Service,
-    /// Its status tells what is wrong with the types of its expressions.
+    /// A policy of admission that refuses. Its status tells what is wrong with the types of its expressions.
     ValidatingPolicy,
+    /// A policy of admission that changes objects.
+    MutatingPolicy,
+    /// Says where a policy that refuses applies.
+    ValidatingPolicyBinding,
+    /// Says where a policy that changes objects applies.
+    MutatingPolicyBinding,
+    /// Names webhooks of admission.
+    WebhookConfiguration,
     /// It runs as a service account, is bound to a node, and ends gracefully.
     Pod,
     /// Its status tells whether its priority level is there.
     FlowSchema,
     /// Flow schemas name it.
     PriorityLevel,
+    /// Asks for a certificate: who may decide and sign is asked, and when it was done is set by the server.
+    SigningRequest,
+    /// Nothing is stored: a pod is bound.
+    Binding,
+    /// Nothing is stored: the answer says whose a token is.
+    TokenReview,
+    /// Nothing is stored: the answer says who asks.
+    SelfSubjectReview,
+    /// Nothing is stored: the answer says what somebody may do.
+    AccessReview(Asks),
 }
 
 /// How objects of a kind count for the quotas of their namespace.
@@ -56,6 +76,21 @@ pub struct Behaviour {
     pub orphans_by_default: bool,
     /// Whether a deletion is answered with the object instead of a Status.
     pub deletion_answers_object: bool,
+}
+
+impl Role {
+    /// Whether it configures admission itself: no webhook or policy ever sees it.
+    #[must_use]
+    pub fn configures_admission(self) -> bool {
+        matches!(
+            self,
+            Self::ValidatingPolicy
+                | Self::MutatingPolicy
+                | Self::ValidatingPolicyBinding
+                | Self::MutatingPolicyBinding
+                | Self::WebhookConfiguration
+        )
+    }
 }
 
 impl Behaviour {

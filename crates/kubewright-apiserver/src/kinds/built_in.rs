@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::behaviour::{Behaviour, Counted};
 use super::kind::{Scope, Subresource, Verbs};
 use super::ownership::LeftAlone;
+use super::plugins::Plugin;
 use super::rules::Rules;
 use super::{
     admissionregistration, apiextensions, apps, authentication, authorization, autoscaling, batch,
@@ -78,6 +79,10 @@ pub struct BuiltIn {
     pub fields: Fields,
     /// How its objects count for quotas.
     pub counted: Counted,
+    /// The admission plugins that look at its objects, beyond those that look at all.
+    pub plugins: &'static [Plugin],
+    /// The finalizer that holds an object as long as it is in use (StorageObjectInUseProtection).
+    pub finalizer_in_use: Option<&'static str>,
     /// How its objects are stored, where that is as another kind.
     pub stored_as: Option<StoredAs>,
     /// Where kube-apiserver would keep its objects (`pkg/kubeapiserver/default_storage_factory_builder.go`), where that is
@@ -138,6 +143,8 @@ impl BuiltIn {
             left_alone: LeftAlone::BUILT_IN,
             fields: Fields::NONE,
             counted: Counted::Objects,
+            plugins: &[],
+            finalizer_in_use: None,
             stored_as: None,
             storage_prefix: None,
             schema: Schema::built_in::<T>,

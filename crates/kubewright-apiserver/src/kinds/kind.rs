@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::behaviour::{Behaviour, Counted};
 use super::built_in::{BuiltIn, StoredAs};
 use super::ownership::Ownership;
+use super::plugins::PluginSet;
 use super::rules::Rules;
 use crate::schema::Schema;
 use crate::schema::definition::Versions;
@@ -52,6 +53,8 @@ pub struct Kind {
     pub ownership: Ownership,
     /// How its objects count for quotas.
     pub counted: Counted,
+    /// The admission plugins that look at its objects.
+    pub plugins: PluginSet,
     /// What only custom resources have.
     pub custom: Option<Custom>,
     /// What only built-in kinds have.
@@ -254,6 +257,7 @@ impl Kind {
             behaviour: of.behaviour,
             ownership: Ownership::built_in(of.left_alone, of.subresources.contains(&Subresource::Status)),
             counted: of.counted,
+            plugins: PluginSet::OF_EVERY_KIND.union(PluginSet::of(of.plugins)),
             custom: None,
             built_in: Some(of),
             schema: LazySchema { made: OnceLock::new(), make: of.schema },
@@ -287,6 +291,7 @@ impl Kind {
             behaviour: Behaviour::CUSTOM,
             ownership: Ownership::custom(has_status),
             counted: Counted::Objects,
+            plugins: PluginSet::OF_EVERY_KIND,
             custom: Some(parts.custom),
             built_in: None,
             schema: LazySchema {
@@ -310,10 +315,11 @@ impl Kind {
     pub fn blank(&self) -> &Value {
         self.blank.get_or_init(|| {
             let mut blank = Value::Object(Map::new());
-            if self.custom.is_none() && self.schema().decode(&mut blank).is_ok() {
-                for part in ["metadata", "status"] {
-                    crate::registry::object::as_map(&mut blank).remove(part);
-                }
+            if self.custom.is_none()
+                && self.schema().decode(&mut blank).is_ok()
+                && let Value::Object(members) = &mut blank
+            {
+                members.retain(|member, _| !matches!(&**member, "metadata" | "status"));
             }
             blank
         })
@@ -386,6 +392,12 @@ impl Kind {
 
     fn stored_as(&self) -> Option<&'static StoredAs> {
         self.built_in?.stored_as.as_ref()
+    }
+
+    /// The finalizer that holds an object as long as it is in use.
+    #[must_use]
+    pub fn finalizer_in_use(&self) -> Option<&'static str> {
+        self.built_in?.finalizer_in_use
     }
 
     /// Where kube-apiserver would keep its objects.

@@ -21,6 +21,7 @@ pub mod networking;
 pub mod node;
 mod operation;
 mod ownership;
+mod plugins;
 pub mod policy;
 pub mod rbac;
 pub mod rules;
@@ -38,6 +39,7 @@ pub use built_in::{BuiltIn, KnownScope, StoredAs};
 pub use kind::{Custom, CustomParts, Kind, Proxied, ScalePaths, Scope, Subresource, Verbs};
 pub use operation::Operation;
 pub use ownership::{LeftAlone, Ownership};
+pub use plugins::{Plugin, PluginError, PluginSet, Plugins};
 pub use runtime_config::RuntimeConfig;
 pub use versions::ServedVersions;
 
@@ -73,6 +75,12 @@ impl Kinds {
         let wanted = (group, version, plural);
         let found = self.by_path.binary_search_by(|kind| path(kind).cmp(&wanted)).ok()?;
         self.by_path.get(found)
+    }
+
+    /// A built-in kind, where it is served.
+    #[must_use]
+    pub fn find(&self, kind: &BuiltIn) -> Option<&Arc<Kind>> {
+        self.get(kind.group, kind.version, kind.plural)
     }
 
     /// All kinds: built-in ones in discovery's order, then custom ones as they came.

@@ -13,6 +13,7 @@ use super::{Call, DeleteOptions, Part, Registry, WriteOptions, bind, encode};
 use crate::admission::{self, Review};
 use crate::authn::User;
 use crate::http::request::Query;
+use crate::kinds::policy::pod_disruption_budget::POD_DISRUPTION_BUDGET;
 
 const BUDGETS: &str = "policy/poddisruptionbudgets";
 /// The most evictions that a budget may have unconfirmed by its controller.
@@ -107,7 +108,7 @@ impl Registry {
 
     /// Takes one disruption from a budget: a compare-and-swap of its status, so that no two evictions take the same.
     async fn take_from(&self, call: Call<'_>, name: &str, dry_run: bool) -> Result<(), ApiError> {
-        let Some(kind) = self.kinds().get("policy", "v1", "poddisruptionbudgets").cloned() else {
+        let Some(kind) = self.kinds().find(&POD_DISRUPTION_BUDGET).cloned() else {
             return Ok(());
         };
         let now = self.world.clock.now();

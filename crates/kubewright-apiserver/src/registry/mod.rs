@@ -253,7 +253,19 @@ impl Registry {
             Role::ValidatingPolicy => self.policy_changed(kind, name).await,
             Role::FlowSchema => self.flow_schema_changed(kind, name).await,
             Role::PriorityLevel => self.priority_level_changed(name).await,
-            Role::Ordinary | Role::Namespace | Role::Service | Role::Pod => {}
+            Role::Ordinary
+            | Role::Namespace
+            | Role::Service
+            | Role::Pod
+            | Role::MutatingPolicy
+            | Role::ValidatingPolicyBinding
+            | Role::MutatingPolicyBinding
+            | Role::WebhookConfiguration
+            | Role::SigningRequest
+            | Role::Binding
+            | Role::TokenReview
+            | Role::SelfSubjectReview
+            | Role::AccessReview(_) => {}
         }
     }
 
@@ -282,8 +294,17 @@ pub(crate) fn has_follow_up(kind: &Kind) -> bool {
         | Role::FlowSchema
         | Role::PriorityLevel
         | Role::Service => true,
-        Role::Ordinary | Role::Namespace | Role::Pod => {
-            kind.custom.as_ref().is_some_and(|custom| custom.terminating)
-        }
+        Role::Ordinary
+        | Role::Namespace
+        | Role::Pod
+        | Role::MutatingPolicy
+        | Role::ValidatingPolicyBinding
+        | Role::MutatingPolicyBinding
+        | Role::WebhookConfiguration
+        | Role::SigningRequest
+        | Role::Binding
+        | Role::TokenReview
+        | Role::SelfSubjectReview
+        | Role::AccessReview(_) => kind.custom.as_ref().is_some_and(|custom| custom.terminating),
     }
 }

@@ -7,7 +7,7 @@ use kubewright_meta::{ApiError, FieldError, object};
 use serde_json::Value;
 
 use crate::http::body::unrecognized;
-use crate::kinds::{Kind, Kinds};
+use crate::kinds::{Kind, Kinds, Role};
 
 /// The types that every API group has (`k8s.io/apimachinery/pkg/apis/meta/v1`, `AddToGroupVersion`).
 const IN_EVERY_GROUP: [&str; 7] = [
@@ -126,7 +126,7 @@ pub(super) fn check(kind: &Kind, object: &Value) -> Result<(), Mismatch> {
     if given.group == kind.group && given.version == kind.version && given.kind == kind.kind {
         return Ok(());
     }
-    let own_scheme = kind.group == "apiextensions.k8s.io";
+    let own_scheme = kind.behaviour.role == Role::Definition;
     let named = || match given.group {
         "" => given.version.to_owned(),
         group => format!("{group}/{}", given.version),
@@ -175,7 +175,7 @@ impl<'a> Given<'a> {
     fn is_known(&self, of_definitions: bool) -> bool {
         let core = self.group.is_empty() && self.version == "v1";
         let in_group = |found: &std::sync::Arc<Kind>| {
-            (found.group == "apiextensions.k8s.io") == of_definitions
+            (found.behaviour.role == Role::Definition) == of_definitions
                 && (found.kind == self.kind
                     || found.list_kind == self.kind
                     || IN_EVERY_GROUP.contains(&self.kind))

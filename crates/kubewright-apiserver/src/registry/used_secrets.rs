@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use super::{Call, Part, Registry};
 use crate::authn::{LAST_USED, Used, User};
+use crate::kinds::core::secret::SECRET;
 
 impl Registry {
     /// Labels Secrets with the day on which their tokens were used. One that is gone or replaced is left alone.
     pub(crate) async fn label_used(&self, used: Vec<Used>) {
         let kinds = self.kinds();
-        let Some(kind) = kinds.get("", "v1", "secrets").filter(|_| !used.is_empty()) else { return };
+        let Some(kind) = kinds.find(&SECRET).filter(|_| !used.is_empty()) else { return };
         let user = User::new("system:apiserver", ["system:masters"]);
         for Used { namespace, name, uid, day } in used {
             let label = |secret: &mut Value| {

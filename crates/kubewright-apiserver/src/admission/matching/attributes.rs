@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::super::{Operation, Review};
+use crate::kinds::core::namespace::NAMESPACE;
 use crate::kinds::{Kind, Role, Subresource};
 use crate::registry::{Registry, encode};
 
@@ -67,17 +68,7 @@ impl<'a> Attributes<'a> {
 
     /// Whether it is about a configuration of admission itself, which no webhook or policy ever sees.
     pub(in crate::admission) fn is_exempt(&self) -> bool {
-        let kind = self.review.call.kind;
-        kind.group == "admissionregistration.k8s.io"
-            && matches!(
-                kind.kind.as_str(),
-                "ValidatingWebhookConfiguration"
-                    | "MutatingWebhookConfiguration"
-                    | "ValidatingAdmissionPolicy"
-                    | "ValidatingAdmissionPolicyBinding"
-                    | "MutatingAdmissionPolicy"
-                    | "MutatingAdmissionPolicyBinding"
-            )
+        self.review.call.kind.behaviour.role.configures_admission()
     }
 
     /// Whether it is about a namespace itself.
@@ -184,5 +175,5 @@ pub(in crate::admission) fn converted(mut object: Value, from: &Kind, to: &Kind)
 
 fn namespaces(registry: &Registry) -> Result<Arc<Kind>, ApiError> {
     let kinds = registry.kinds();
-    kinds.get("", "v1", "namespaces").cloned().ok_or_else(ApiError::no_such_resource)
+    kinds.find(&NAMESPACE).cloned().ok_or_else(ApiError::no_such_resource)
 }

@@ -18,10 +18,8 @@ use super::refusal::forbidden;
 use super::{Operation, Review, stored};
 use crate::kinds::Role;
 
-pub(super) use namespace::validate as validate_namespace;
-
 /// Asks what a new or changed pod, or the template of pods in another object, has against the standards of its
-/// namespace. A pod may be refused; all else is only warned of.
+/// namespace. A pod may be refused; all else is only warned of. Of a namespace it asks what its pods have against it.
 ///
 /// # Errors
 /// 403 for a pod.
@@ -30,7 +28,11 @@ pub(super) fn validate(
     object: &Value,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    let is_pod = review.call.kind.behaviour.role == Role::Pod;
+    let role = review.call.kind.behaviour.role;
+    if role == Role::Namespace {
+        return namespace::validate(review, object, warnings);
+    }
+    let is_pod = role == Role::Pod;
     if !is_pod && !review.subresource.is_empty() {
         return Ok(());
     }

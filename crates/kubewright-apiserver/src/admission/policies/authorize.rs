@@ -8,6 +8,9 @@ use super::super::{Operation, Review};
 use super::params::ParamKind;
 use crate::authn::{SYSTEM_MASTERS, User};
 use crate::authz::Attributes;
+use crate::kinds::admissionregistration::mutating_admission_policy::MUTATING_ADMISSION_POLICY;
+use crate::kinds::admissionregistration::validating_admission_policy::VALIDATING_ADMISSION_POLICY;
+use crate::kinds::{BuiltIn, Role};
 use crate::registry::encode;
 
 /// Checks the parameters of a policy or binding that is written.
@@ -16,23 +19,18 @@ use crate::registry::encode;
 /// 422 when the user may not read them.
 pub(in crate::admission) fn authorize(review: &Review<'_>, object: &Value) -> Result<(), ApiError> {
     let kind = review.call.kind;
-    if kind.group != "admissionregistration.k8s.io"
-        || !review.subresource.is_empty()
+    if !review.subresource.is_empty()
         || review.operation == Operation::Delete
         || review.call.user.is_in(SYSTEM_MASTERS)
     {
         return Ok(());
     }
-    let (field, outcome) = match kind.plural.as_str() {
-        "validatingadmissionpolicies" | "mutatingadmissionpolicies" => {
-            ("paramKind", of_policy(review, object))
+    let (field, outcome) = match kind.behaviour.role {
+        Role::ValidatingPolicy | Role::MutatingPolicy => ("paramKind", of_policy(review, object)),
+        Role::ValidatingPolicyBinding => {
+            ("paramRef", of_binding(review, object, &VALIDATING_ADMISSION_POLICY))
         }
-        "validatingadmissionpolicybindings" => {
-            ("paramRef", of_binding(review, object, "validatingadmissionpolicies"))
-        }
-        "mutatingadmissionpolicybindings" => {
-            ("paramRef", of_binding(review, object, "mutatingadmissionpolicies"))
-        }
+        Role::MutatingPolicyBinding => ("paramRef", of_binding(review, object, &MUTATING_ADMISSION_POLICY)),
         _ => return Ok(()),
     };
     outcome.map_err(|why| {
@@ -68,7 +66,7 @@ fn of_policy(review: &Review<'_>, object: &Value) -> Result<(), String> {
 }
 
 /// A binding's author can read the objects that it names.
-fn of_binding(review: &Review<'_>, object: &Value, policies: &str) -> Result<(), String> {
+fn of_binding(review: &Review<'_>, object: &Value, policies: &BuiltIn) -> Result<(), String> {
     let spec = &object["spec"];
     let Some(reference) = spec.get("paramRef").filter(|reference| !reference.is_null()) else {
         return Ok(());
@@ -113,9 +111,9 @@ fn of_binding(review: &Review<'_>, object: &Value, policies: &str) -> Result<(),
     })
 }
 
-fn policy(review: &Review<'_>, plural: &str, name: &str) -> Option<Value> {
+fn policy(review: &Review<'_>, policies: &BuiltIn, name: &str) -> Option<Value> {
     let kinds = review.registry.kinds();
-    let kind = kinds.get("admissionregistration.k8s.io", "v1", plural)?;
+    let kind = kinds.find(policies)?;
     let entry = review.registry.snapshot().get(&kind.collection, name).cloned()?;
     Some(encode::value(kind, &entry))
 }

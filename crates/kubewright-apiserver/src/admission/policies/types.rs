@@ -4,6 +4,7 @@
 
 use kubewright_cel::{DeclField, DeclType, ListKind};
 
+use crate::kinds::core::config_map::CONFIG_MAP;
 use crate::kinds::{Kind, Kinds};
 use crate::schema::{Additional, Node, Type};
 
@@ -16,7 +17,7 @@ pub(super) fn of_kind(kinds: &Kinds, kind: &Kind) -> DeclType {
         for name in ["apiVersion", "kind"] {
             fields.push((name.to_owned(), DeclType::string(None)));
         }
-        let metadata = kinds.get("", "v1", "configmaps").and_then(|kind| {
+        let metadata = kinds.find(&CONFIG_MAP).and_then(|kind| {
             let metadata = kind.schema().root().field("metadata").cloned()?;
             declare(&metadata, &mut Vec::new())
         });

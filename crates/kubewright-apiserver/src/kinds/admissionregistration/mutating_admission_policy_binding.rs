@@ -3,7 +3,7 @@
 use k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicyBinding;
 
 use crate::kinds::rules;
-use crate::kinds::{Behaviour, BuiltIn};
+use crate::kinds::{Behaviour, BuiltIn, Role};
 use crate::table;
 
 /// All that is known of it.
@@ -11,6 +11,11 @@ pub static MUTATING_ADMISSION_POLICY_BINDING: BuiltIn = BuiltIn {
     categories: &["api-extensions"],
     columns: table::admission::BINDINGS,
     rules: rules::admission::binding_rules(false),
-    behaviour: Behaviour { conditional_update: true, metadata_of_status_writes: &[], ..Behaviour::BUILT_IN },
+    behaviour: Behaviour {
+        role: Role::MutatingPolicyBinding,
+        conditional_update: true,
+        metadata_of_status_writes: &[],
+        ..Behaviour::BUILT_IN
+    },
     ..BuiltIn::of::<MutatingAdmissionPolicyBinding>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1::DaemonSet;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{BuiltIn, Plugin, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +13,6 @@ pub static DAEMON_SET: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::workloads::DAEMON_SETS,
     rules: Rules { warn: warnings::of_spec_template, ..rules::apps::daemon_sets() },
+    plugins: &[Plugin::PodSecurity],
     ..BuiltIn::of::<DaemonSet>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1::Deployment;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, LeftAlone, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, LeftAlone, Plugin, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -18,5 +18,6 @@ pub static DEPLOYMENT: BuiltIn = BuiltIn {
         ..Behaviour::BUILT_IN
     },
     left_alone: LeftAlone { status: &[&["spec"], &["metadata", "labels"]], ..LeftAlone::BUILT_IN },
+    plugins: &[Plugin::PodSecurity],
     ..BuiltIn::of::<Deployment>()
 };

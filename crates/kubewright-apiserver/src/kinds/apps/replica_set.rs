@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1::ReplicaSet;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{BuiltIn, Plugin, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +13,6 @@ pub static REPLICA_SET: BuiltIn = BuiltIn {
     subresources: &[Subresource::Scale, Subresource::Status],
     columns: table::workloads::REPLICA_SETS,
     rules: Rules { warn: warnings::of_named_template, ..rules::apps::replica_sets() },
+    plugins: &[Plugin::PodSecurity],
     ..BuiltIn::of::<ReplicaSet>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1::StatefulSet;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{BuiltIn, Plugin, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +13,6 @@ pub static STATEFUL_SET: BuiltIn = BuiltIn {
     subresources: &[Subresource::Scale, Subresource::Status],
     columns: table::workloads::STATEFUL_SETS,
     rules: Rules { warn: warnings::of_stateful_set, ..rules::apps::stateful_sets() },
+    plugins: &[Plugin::PodSecurity],
     ..BuiltIn::of::<StatefulSet>()
 };

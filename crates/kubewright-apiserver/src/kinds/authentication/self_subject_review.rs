@@ -2,8 +2,11 @@
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 
-use crate::kinds::{BuiltIn, Verbs};
+use crate::kinds::{Behaviour, BuiltIn, Role, Verbs};
 
 /// All that is known of it.
-pub static SELF_SUBJECT_REVIEW: BuiltIn =
-    BuiltIn { verbs: Verbs::CreateOnly, ..BuiltIn::of::<SelfSubjectReview>() };
+pub static SELF_SUBJECT_REVIEW: BuiltIn = BuiltIn {
+    verbs: Verbs::CreateOnly,
+    behaviour: Behaviour { role: Role::SelfSubjectReview, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<SelfSubjectReview>()
+};

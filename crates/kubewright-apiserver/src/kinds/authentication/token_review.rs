@@ -3,8 +3,12 @@
 use k8s_openapi::api::authentication::v1::TokenReview;
 
 use crate::kinds::rules;
-use crate::kinds::{BuiltIn, Verbs};
+use crate::kinds::{Behaviour, BuiltIn, Role, Verbs};
 
 /// All that is known of it.
-pub static TOKEN_REVIEW: BuiltIn =
-    BuiltIn { verbs: Verbs::CreateOnly, rules: rules::reviews::tokens(), ..BuiltIn::of::<TokenReview>() };
+pub static TOKEN_REVIEW: BuiltIn = BuiltIn {
+    verbs: Verbs::CreateOnly,
+    rules: rules::reviews::tokens(),
+    behaviour: Behaviour { role: Role::TokenReview, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<TokenReview>()
+};

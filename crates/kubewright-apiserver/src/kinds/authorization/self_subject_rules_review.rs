@@ -2,8 +2,12 @@
 
 use k8s_openapi::api::authorization::v1::SelfSubjectRulesReview;
 
-use crate::kinds::{BuiltIn, Verbs};
+use crate::authz::review::Asks;
+use crate::kinds::{Behaviour, BuiltIn, Role, Verbs};
 
 /// All that is known of it.
-pub static SELF_SUBJECT_RULES_REVIEW: BuiltIn =
-    BuiltIn { verbs: Verbs::CreateOnly, ..BuiltIn::of::<SelfSubjectRulesReview>() };
+pub static SELF_SUBJECT_RULES_REVIEW: BuiltIn = BuiltIn {
+    verbs: Verbs::CreateOnly,
+    behaviour: Behaviour { role: Role::AccessReview(Asks::OwnRules), ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<SelfSubjectRulesReview>()
+};

@@ -3,7 +3,7 @@
 use k8s_openapi::api::batch::v1::CronJob;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{BuiltIn, Plugin, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +13,6 @@ pub static CRON_JOB: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::batch::CRON_JOBS,
     rules: Rules { warn: warnings::of_cron_job, ..rules::batch::cron_jobs() },
+    plugins: &[Plugin::PodSecurity],
     ..BuiltIn::of::<CronJob>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::batch::v1::Job;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Plugin, Subresource};
 use crate::selector::{Field, Fields, Refusal};
 use crate::table;
 
@@ -18,6 +18,7 @@ pub static JOB: BuiltIn = BuiltIn {
         own: &[Field { paths: Some(&["status.succeeded"]), default: "0", ..Field::of("status.successful") }],
         refusal: Refusal::UnsupportedFor("Job"),
     },
+    plugins: &[Plugin::PodSecurity],
     ..BuiltIn::of::<Job>()
 };
 

@@ -3,7 +3,7 @@
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 
 use crate::kinds::rules;
-use crate::kinds::{BuiltIn, LeftAlone, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, LeftAlone, Plugin, Role, Subresource};
 use crate::selector::{Field, Fields};
 use crate::table;
 
@@ -13,6 +13,7 @@ pub static CERTIFICATE_SIGNING_REQUEST: BuiltIn = BuiltIn {
     subresources: &[Subresource::Approval, Subresource::Status],
     columns: table::cluster::SIGNING_REQUESTS,
     rules: rules::certificates::signing_requests(),
+    behaviour: Behaviour { role: Role::SigningRequest, ..Behaviour::BUILT_IN },
     left_alone: LeftAlone {
         main: &[&["spec"]],
         status: &[&["spec"], &["status", "conditions"]],
@@ -20,5 +21,10 @@ pub static CERTIFICATE_SIGNING_REQUEST: BuiltIn = BuiltIn {
         ..LeftAlone::BUILT_IN
     },
     fields: Fields::of(&[Field::of("spec.signerName")]),
+    plugins: &[
+        Plugin::CertificateApproval,
+        Plugin::CertificateSigning,
+        Plugin::CertificateSubjectRestriction,
+    ],
     ..BuiltIn::of::<CertificateSigningRequest>()
 };

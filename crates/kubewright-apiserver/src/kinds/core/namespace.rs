@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Namespace;
 
 use crate::kinds::rules;
-use crate::kinds::{Behaviour, BuiltIn, Role, Subresource, Verbs};
+use crate::kinds::{Behaviour, BuiltIn, Plugin, Role, Subresource, Verbs};
 use crate::selector::{Field, Fields};
 use crate::table;
 
@@ -16,5 +16,6 @@ pub static NAMESPACE: BuiltIn = BuiltIn {
     rules: rules::namespaces::rules(),
     behaviour: Behaviour { role: Role::Namespace, deletion_answers_object: true, ..Behaviour::BUILT_IN },
     fields: Fields::of(&[Field::of("status.phase")]),
+    plugins: &[Plugin::PodSecurity],
     ..BuiltIn::of::<Namespace>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Node;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, Proxied, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Plugin, Proxied, Subresource};
 use crate::selector::{Field, Fields};
 use crate::table;
 
@@ -15,5 +15,6 @@ pub static NODE: BuiltIn = BuiltIn {
     rules: Rules { warn: warnings::of_node, ..rules::nodes::rules() },
     behaviour: Behaviour { born_with_status: true, ..Behaviour::BUILT_IN },
     fields: Fields::of(&[Field { default: "false", ..Field::of("spec.unschedulable") }]),
+    plugins: &[Plugin::TaintNodesByCondition],
     ..BuiltIn::of::<Node>()
 };

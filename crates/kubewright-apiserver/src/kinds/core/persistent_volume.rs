@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::PersistentVolume;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Plugin, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -13,5 +13,7 @@ pub static PERSISTENT_VOLUME: BuiltIn = BuiltIn {
     columns: table::storage::VOLUMES,
     rules: Rules { warn: warnings::storage::of_volume, ..rules::storage::volumes() },
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    plugins: &[Plugin::StorageObjectInUseProtection],
+    finalizer_in_use: Some("kubernetes.io/pv-protection"),
     ..BuiltIn::of::<PersistentVolume>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, Counted, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Counted, Plugin, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -14,5 +14,12 @@ pub static PERSISTENT_VOLUME_CLAIM: BuiltIn = BuiltIn {
     rules: Rules { warn: warnings::storage::of_claim, ..rules::storage::claims::rules() },
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     counted: Counted::Claims,
+    plugins: &[
+        Plugin::LimitRanger,
+        Plugin::DefaultStorageClass,
+        Plugin::StorageObjectInUseProtection,
+        Plugin::PersistentVolumeClaimResize,
+    ],
+    finalizer_in_use: Some("kubernetes.io/pvc-protection"),
     ..BuiltIn::of::<PersistentVolumeClaim>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, Counted, LeftAlone, Proxied, Role, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Counted, LeftAlone, Plugin, Proxied, Role, Subresource};
 use crate::selector::{Called, Field, Fields};
 use crate::table;
 
@@ -47,5 +47,18 @@ pub static POD: BuiltIn = BuiltIn {
         Field::of("status.nominatedNodeName"),
     ]),
     counted: Counted::Pods,
+    plugins: &[
+        Plugin::LimitPodHardAntiAffinityTopology,
+        Plugin::LimitRanger,
+        Plugin::ServiceAccount,
+        Plugin::AlwaysPullImages,
+        Plugin::PodSecurity,
+        Plugin::Priority,
+        Plugin::DefaultTolerationSeconds,
+        Plugin::ExtendedResourceToleration,
+        Plugin::RuntimeClass,
+        Plugin::PodTopologyLabels,
+        Plugin::PodResizeValidator,
+    ],
     ..BuiltIn::of::<Pod>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::PodTemplate;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn};
+use crate::kinds::{Behaviour, BuiltIn, Plugin};
 use crate::table;
 
 /// All that is known of it.
@@ -11,5 +11,6 @@ pub static POD_TEMPLATE: BuiltIn = BuiltIn {
     columns: table::workloads::POD_TEMPLATES,
     rules: Rules { warn: warnings::of_pod_template, ..rules::pods::template_rules() },
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    plugins: &[Plugin::PodSecurity],
     ..BuiltIn::of::<PodTemplate>()
 };

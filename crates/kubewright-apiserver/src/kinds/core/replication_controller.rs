@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::ReplicationController;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, Counted, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Counted, Plugin, Subresource};
 use crate::selector::{Field, Fields};
 use crate::table;
 
@@ -17,6 +17,7 @@ pub static REPLICATION_CONTROLLER: BuiltIn = BuiltIn {
     behaviour: Behaviour { orphans_by_default: true, ..Behaviour::BUILT_IN },
     fields: Fields::of(&[Field { default: "0", ..Field::of("status.replicas") }]),
     counted: Counted::Aliased,
+    plugins: &[Plugin::PodSecurity],
     storage_prefix: Some("controllers"),
     ..BuiltIn::of::<ReplicationController>()
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Service;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{Behaviour, BuiltIn, Counted, Proxied, Role, Subresource};
+use crate::kinds::{Behaviour, BuiltIn, Counted, Plugin, Proxied, Role, Subresource};
 use crate::selector::{Field, Fields};
 use crate::table;
 
@@ -22,6 +22,7 @@ pub static SERVICE: BuiltIn = BuiltIn {
     },
     fields: Fields::of(&[Field::of("spec.clusterIP"), Field::of("spec.type")]),
     counted: Counted::Services,
+    plugins: &[Plugin::DenyServiceExternalIPs],
     storage_prefix: Some("services/specs"),
     ..BuiltIn::of::<Service>()
 };

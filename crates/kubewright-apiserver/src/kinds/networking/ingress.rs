@@ -3,7 +3,7 @@
 use k8s_openapi::api::networking::v1::Ingress;
 
 use crate::kinds::rules::{self, Rules, warnings};
-use crate::kinds::{BuiltIn, Subresource};
+use crate::kinds::{BuiltIn, Plugin, Subresource};
 use crate::table;
 
 /// All that is known of it.
@@ -12,6 +12,7 @@ pub static INGRESS: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::network::INGRESSES,
     rules: Rules { warn: warnings::of_ingress, ..rules::networking::ingresses() },
+    plugins: &[Plugin::DefaultIngressClass],
     storage_prefix: Some("ingress"),
     ..BuiltIn::of::<Ingress>()
 };

@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 
-use crate::kinds::BuiltIn;
 use crate::kinds::rules;
+use crate::kinds::{BuiltIn, Plugin};
 use crate::table;
 
 /// All that is known of it.
@@ -11,5 +11,6 @@ pub static PRIORITY_CLASS: BuiltIn = BuiltIn {
     short_names: &["pc"],
     columns: table::cluster::PRIORITY_CLASSES,
     rules: rules::coordination::priority_classes(),
+    plugins: &[Plugin::Priority],
     ..BuiltIn::of::<PriorityClass>()
 };

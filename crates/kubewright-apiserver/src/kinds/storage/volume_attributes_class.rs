@@ -3,7 +3,7 @@
 use k8s_openapi::api::storage::v1::VolumeAttributesClass;
 
 use crate::kinds::rules;
-use crate::kinds::{Behaviour, BuiltIn};
+use crate::kinds::{Behaviour, BuiltIn, Plugin};
 use crate::table;
 
 /// All that is known of it.
@@ -12,5 +12,7 @@ pub static VOLUME_ATTRIBUTES_CLASS: BuiltIn = BuiltIn {
     columns: table::storage::ATTRIBUTES_CLASSES,
     rules: rules::storage::attributes_classes(),
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    plugins: &[Plugin::StorageObjectInUseProtection],
+    finalizer_in_use: Some("kubernetes.io/vac-protection"),
     ..BuiltIn::of::<VolumeAttributesClass>()
 };

@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use super::texts;
 use crate::authn::User;
 use crate::http::body::Decoded;
-use crate::kinds::{Kind, Role};
+use crate::kinds::networking::ip_address::IP_ADDRESS;
+use crate::kinds::networking::service_cidr::SERVICE_CIDR;
+use crate::kinds::{BuiltIn, Kind, Role};
 use crate::registry::{Call, Cidr, DeleteOptions, Family, Registry, WriteOptions, encode};
 
-const GROUP: &str = "networking.k8s.io";
 /// Who has written an IPAddress, as field ownership tells it.
 const MANAGER: &str = "kube-apiserver";
 /// The ServiceCIDR that the server was started with: its addresses go first.
@@ -31,13 +32,13 @@ pub(in crate::registry) fn addresses_of(kind: &Kind, object: &Value) -> BTreeSet
 }
 
 impl Registry {
-    fn networking(&self, plural: &str) -> Option<Arc<Kind>> {
-        self.kinds().get(GROUP, "v1", plural).cloned()
+    fn kind_served(&self, kind: &BuiltIn) -> Option<Arc<Kind>> {
+        self.kinds().find(kind).cloned()
     }
 
     /// The networks of the ServiceCIDRs that are ready, or, where these are not served, those of the settings.
     pub(super) fn ready_networks(&self) -> Vec<Cidr> {
-        let Some(kind) = self.networking("servicecidrs") else {
+        let Some(kind) = self.kind_served(&SERVICE_CIDR) else {
             return self.settings.service_cidrs.iter().collect();
         };
         let snapshot = self.snapshot();
@@ -49,7 +50,7 @@ impl Registry {
 
     /// Whether there is an IPAddress of it.
     pub(super) fn is_held(&self, address: IpAddr) -> bool {
-        let kind = self.networking("ipaddresses");
+        let kind = self.kind_served(&IP_ADDRESS);
         kind.is_some_and(|kind| self.snapshot().get(&kind.collection, &address.to_string()).is_some())
     }
 
@@ -85,7 +86,7 @@ impl Registry {
     }
 
     async fn hold_address(&self, address: IpAddr, namespace: &str, name: &str) -> Result<(), ApiError> {
-        let Some(kind) = self.networking("ipaddresses") else { return Ok(()) };
+        let Some(kind) = self.kind_served(&IP_ADDRESS) else { return Ok(()) };
         let value = json!({
             "apiVersion": kind.api_version(),
             "kind": kind.kind,
@@ -105,7 +106,7 @@ impl Registry {
     }
 
     async fn release_address(&self, address: IpAddr) -> Result<(), ApiError> {
-        let Some(kind) = self.networking("ipaddresses") else { return Ok(()) };
+        let Some(kind) = self.kind_served(&IP_ADDRESS) else { return Ok(()) };
         let (user, name) = (server(), address.to_string());
         let call = Call { kind: &kind, namespace: "", name: &name, user: &user };
         Box::pin(self.delete(call, &DeleteOptions::default())).await.map(drop)

@@ -1,4 +1,4 @@
-//! The admission plugins of kube-apiserver v1.36: their names, which are on, and how they are switched
+//! The admission plugins of kube-apiserver v1.36: their names, which look at which kinds, which are on, and how they are switched
 //! (`k8s.io/kubernetes/pkg/kubeapiserver/options/{plugins,admission}.go`).
 
 use std::fmt;
@@ -127,23 +127,53 @@ pub enum PluginError {
 }
 
 /// A set of plugins, one bit for each.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Set(u64);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PluginSet(u64);
 
-impl Set {
-    fn of(plugins: impl Iterator<Item = Plugin>) -> Self {
-        Self(plugins.fold(0, |set, plugin| set | 1 << plugin as u32))
+impl PluginSet {
+    /// Those that look at objects of every kind.
+    pub const OF_EVERY_KIND: Self = Self::of(&[
+        Plugin::AlwaysAdmit,
+        Plugin::NamespaceAutoProvision,
+        Plugin::NamespaceLifecycle,
+        Plugin::NamespaceExists,
+        Plugin::OwnerReferencesPermissionEnforcement,
+        Plugin::MutatingAdmissionPolicy,
+        Plugin::MutatingAdmissionWebhook,
+        Plugin::ValidatingAdmissionPolicy,
+        Plugin::ValidatingAdmissionWebhook,
+        Plugin::ResourceQuota,
+        Plugin::AlwaysDeny,
+    ]);
+
+    /// These.
+    #[must_use]
+    pub const fn of(plugins: &[Plugin]) -> Self {
+        let (mut set, mut at) = (0, 0);
+        while at < plugins.len() {
+            set |= 1 << plugins[at] as u32;
+            at += 1;
+        }
+        Self(set)
     }
 
-    fn has(self, plugin: Plugin) -> bool {
+    /// Those of both sets.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether a plugin is in it.
+    #[must_use]
+    pub const fn has(self, plugin: Plugin) -> bool {
         self.0 & 1 << plugin as u32 != 0
     }
 
-    fn with(self, plugin: Plugin) -> Self {
+    const fn with(self, plugin: Plugin) -> Self {
         Self(self.0 | 1 << plugin as u32)
     }
 
-    fn without(self, plugin: Plugin) -> Self {
+    const fn without(self, plugin: Plugin) -> Self {
         Self(self.0 & !(1 << plugin as u32))
     }
 }
@@ -151,15 +181,16 @@ impl Set {
 /// Which admission plugins are asked. The default is kube-apiserver's.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Plugins {
-    on: Set,
-    enabled: Set,
-    disabled: Set,
+    on: PluginSet,
+    enabled: PluginSet,
+    disabled: PluginSet,
 }
 
 impl Default for Plugins {
     fn default() -> Self {
-        let on = Set::of(Plugin::ALL.into_iter().filter(|plugin| plugin.is_default()));
-        Self { on, enabled: Set(0), disabled: Set(0) }
+        let defaults = Plugin::ALL.into_iter().filter(|plugin| plugin.is_default());
+        let on = defaults.fold(PluginSet(0), PluginSet::with);
+        Self { on, enabled: PluginSet(0), disabled: PluginSet(0) }
     }
 }
 
@@ -169,11 +200,11 @@ impl Plugins {
     /// # Errors
     /// [`PluginError::Unknown`].
     pub fn only<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, PluginError> {
-        let mut on = Set(0);
+        let mut on = PluginSet(0);
         for name in names {
             on = on.with(named("admission-control", name)?);
         }
-        Ok(Self { on, enabled: Set(0), disabled: Set(0) })
+        Ok(Self { on, enabled: PluginSet(0), disabled: PluginSet(0) })
     }
 
     /// Switches one on, as `--enable-admission-plugins` does.
