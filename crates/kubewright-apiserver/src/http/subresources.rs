@@ -13,9 +13,7 @@ use crate::authn::review;
 use crate::authz::{Rights, review as reviews};
 use crate::kinds::core::pod::POD;
 use crate::kinds::{Role, Subresource};
-use crate::registry::{
-    Call, Member, Part, WriteOptions, Written, encode, object, part_of, review_of, scale_paths,
-};
+use crate::registry::{Call, Member, Part, WriteOptions, Written, encode, part_of, review_of, scale_paths};
 
 pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<ResponseBody>, ApiError> {
     let call = asked.call;

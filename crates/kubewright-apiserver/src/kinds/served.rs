@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{BuiltIn, Kinds};
+use super::{BuiltIn, Kinds, Role, Verbs};
 
 const REFERENCE: &str = include_str!("served.txt");
 
@@ -59,6 +59,17 @@ fn each_kind_has_one_descriptor_and_each_descriptor_is_listed() {
     assert_eq!(described.iter().collect::<BTreeSet<_>>(), served.iter().collect());
     assert_eq!(described.len(), served.len(), "a kind is listed twice");
     assert_eq!(files_of_descriptors(), described.len());
+}
+
+#[test]
+fn what_is_only_created_says_how_it_is_answered() {
+    for kind in BuiltIn::all() {
+        let is_answered = matches!(
+            kind.behaviour.role,
+            Role::Binding | Role::TokenReview | Role::SelfSubjectReview | Role::AccessReview(_)
+        );
+        assert_eq!(is_answered, kind.verbs == Verbs::CreateOnly, "{}", kind.kind);
+    }
 }
 
 /// The files in the folders of groups: those beside a `mod.rs` that lists kinds.

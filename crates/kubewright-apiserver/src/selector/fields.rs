@@ -5,7 +5,6 @@ use kubewright_meta::jsonpath::Path;
 use kubewright_meta::selector::{Term, split_term, split_terms, unescape};
 use serde_json::Value;
 
-
 /// Which fields an object must have. All terms must hold; without any, all objects are selected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSelector(Vec<Term>);

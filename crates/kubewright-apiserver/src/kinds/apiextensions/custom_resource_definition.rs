@@ -2,15 +2,23 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-use crate::kinds::rules;
+use crate::kinds::rules::{Again, Generation, Rules};
 use crate::kinds::{Behaviour, BuiltIn, Role, Subresource};
+use crate::schema::definition;
 
 /// All that is known of it.
 pub static CUSTOM_RESOURCE_DEFINITION: BuiltIn = BuiltIn {
     short_names: &["crd", "crds"],
     categories: &["api-extensions"],
     subresources: &[Subresource::Status],
-    rules: rules::definitions::rules(),
+    // The engine asks `schema::definition` for the rest, which needs to know the other definitions.
+    rules: Rules {
+        generation: Generation::Content,
+        again: Again::Metadata,
+        prepare_create: definition::begin,
+        prepare_update: |definition, _| definition::store(definition),
+        ..Rules::none()
+    },
     behaviour: Behaviour {
         role: Role::Definition,
         conditional_update: true,

@@ -1,8 +1,9 @@
 //! The functions that are a kind's own: defaults, preparation, validation. All pure, on JSON values.
 //!
-//! A kind's descriptor says which are its own. A family of kinds has one file; what they share is in `kubewright-meta`:
-//! `at` (a place in an object), `errors` (checks), `fill` (defaults), `text`, `quantity`, `percent` and `selector`. The rules
-//! are those of kube-apiserver v1.36: `pkg/apis/*/v1/defaults.go`, `pkg/registry/*/*/strategy.go`, `pkg/apis/*/validation`.
+//! A kind's descriptor says which are its own, and has them beside it where they are few; a family of kinds has one file
+//! here. What they share is in `kubewright-meta`: `at` (a place in an object), `errors` (checks), `fill` (defaults), `text`,
+//! `quantity`, `percent` and `selector`. The rules are those of kube-apiserver v1.36: `pkg/apis/*/v1/defaults.go`,
+//! `pkg/registry/*/*/strategy.go`, `pkg/apis/*/validation`.
 //!
 //! No function here panics on any JSON, whether it fits the schema or not: what has an unexpected type is skipped.
 
@@ -13,8 +14,6 @@ pub(super) mod batch;
 pub mod certificates;
 pub(super) mod config;
 pub mod convert;
-pub(super) mod coordination;
-pub(super) mod definitions;
 pub(super) mod events;
 pub mod flow;
 pub(super) mod limits;
