@@ -3,7 +3,7 @@
 use crate::{
     Error, Project,
     change::{File, Whose},
-    manifest::{MANIFEST, dependency},
+    manifest::{MANIFEST, dependency, said},
     project::PROJECT,
     registry,
     templates::{fill, rust},
@@ -13,7 +13,7 @@ use crate::{
 pub(crate) fn files(project: &Project) -> Result<Vec<File>, Error> {
     let name = project.project_name.as_str();
     let crate_name = project.project_name.crate_name();
-    let license = project.license.spdx().map(|id| format!("license = {id:?}\n")).unwrap_or_default();
+    let license = project.license.spdx().map(|id| said("license", id) + "\n").unwrap_or_default();
     let sdk = dependency(&project.sdk);
     let places = [("name", name), ("crate", &crate_name), ("license", &license), ("sdk", &sdk)];
     let text = |template| fill(template, &places);
