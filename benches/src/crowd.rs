@@ -88,7 +88,7 @@ async fn create(client: &Client) -> Result<()> {
             for index in (creator..PODS).step_by(CREATORS) {
                 let pod = json!({"metadata": {"name": format!("pod-{index}"), "labels": {"app": "crowd"}},
                     "spec": {"containers": [{"name": "c", "image": "web:1"}]}});
-                pods.create(&PostParams::default(), &serde_json::from_value(pod)?).await?;
+                pods.create(&PostParams::default(), &kubewright_objects::from_value(pod)?).await?;
             }
             anyhow::Ok(())
         });

@@ -52,7 +52,7 @@ pub(crate) async fn settle(client: &Client) -> Result<()> {
 /// When it is refused or does not become available.
 pub(crate) async fn deployment_available(client: &Client, name: &str) -> Result<Duration> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), "default");
-    let deployment = serde_json::from_value(json!({
+    let deployment = kubewright_objects::from_value(json!({
         "metadata": {"name": name},
         "spec": {
             "selector": {"matchLabels": {"app": name}},

@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(cluster.server.as_deref(), Some("https://127.0.0.1:6443"));
         assert_eq!(cluster.certificate_authority_data, Some(STANDARD.encode("the ca")));
         let user = read.auth_infos[0].auth_info.as_ref().expect("a user");
-        assert_eq!(serde_json::to_value(user).expect("JSON")["token"], "the token");
+        assert_eq!(kubewright_objects::to_value(user).expect("JSON")["token"], "the token");
     }
 
     #[cfg(unix)]

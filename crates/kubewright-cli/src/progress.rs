@@ -76,7 +76,7 @@ mod tests {
     fn sample(status: &Value) -> Change {
         let object =
             json!({"metadata": {"name": "x", "namespace": "default", "generation": 2}, "status": status});
-        let object = serde_json::from_value(object).expect("an object");
+        let object = kubewright_objects::from_value(object).expect("an object");
         Change { kind: "whitelist".to_owned(), object, gone: false }
     }
 

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     fn change(kind: &str, gone: bool, object: Value) -> Change {
-        let object = serde_json::from_value(object).expect("an object");
+        let object = kubewright_objects::from_value(object).expect("an object");
         Change { kind: kind.to_owned(), object, gone }
     }
 

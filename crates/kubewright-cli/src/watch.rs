@@ -118,13 +118,16 @@ mod tests {
 
     #[test]
     fn a_crd_is_followed_in_its_first_served_version() {
-        let crd = serde_json::from_value(json!({"metadata": {"name": "as.b.c"}, "spec": {
+        let crd = kubewright_objects::from_value(json!({"metadata": {"name": "as.b.c"}, "spec": {
             "group": "b.c",
             "names": {"kind": "A", "plural": "as"},
             "versions": [{"name": "v1alpha1", "served": false}, {"name": "v1", "served": true}],
         }}))
         .expect("a CRD");
         assert_eq!(served_kind(&crd), Some(resource("b.c", "v1", "A", "as")));
-        assert_eq!(served_kind(&serde_json::from_value(json!({"metadata": {}})).expect("an object")), None);
+        assert_eq!(
+            served_kind(&kubewright_objects::from_value(json!({"metadata": {}})).expect("an object")),
+            None
+        );
     }
 }

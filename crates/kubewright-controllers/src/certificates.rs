@@ -78,7 +78,7 @@ mod tests {
 
     /// A CertificateSigningRequest with this status for a request in PEM.
     pub(super) fn csr(signer: &str, pem: &str, usages: &[&str], status: &Value) -> Csr {
-        let mut csr: Csr = serde_json::from_value(json!({
+        let mut csr: Csr = kubewright_objects::from_value(json!({
             "metadata": {"name": "csr"},
             "spec": {"signerName": signer, "request": "", "usages": usages, "username": "system:node:a"},
             "status": status,

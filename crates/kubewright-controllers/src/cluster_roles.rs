@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     fn role(value: Value) -> Arc<ClusterRole> {
-        Arc::new(serde_json::from_value(value).expect("a role"))
+        Arc::new(kubewright_objects::from_value(value).expect("a role"))
     }
 
     #[test]

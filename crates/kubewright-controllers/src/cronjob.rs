@@ -185,14 +185,14 @@ mod tests {
         });
         let Value::Object(members) = spec else { panic!("members of a specification") };
         cron["spec"].as_object_mut().expect("a specification").extend(members);
-        serde_json::from_value(cron).expect("a CronJob")
+        kubewright_objects::from_value(cron).expect("a CronJob")
     }
 
     fn job(name: &str, status: Value) -> Job {
         let metadata = json!({"name": name, "namespace": "default", "uid": format!("uid-{name}")});
         let mut job = json!({"metadata": metadata});
         job["status"] = status;
-        serde_json::from_value(job).expect("a Job")
+        kubewright_objects::from_value(job).expect("a Job")
     }
 
     /// A Job that runs.

@@ -242,7 +242,7 @@ mod tests {
 
     /// A DaemonSet `web` with Kubernetes' defaults.
     pub(super) fn daemon_set() -> DaemonSet {
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "web", "namespace": "default", "uid": "uid-web", "generation": 1,
                 "annotations": {"deprecated.daemonset.template.generation": "1"}},
             "spec": {
@@ -260,13 +260,13 @@ mod tests {
 
     /// A node.
     pub(super) fn node(name: &str) -> Node {
-        serde_json::from_value(json!({"metadata": {"name": name}})).expect("a node")
+        kubewright_objects::from_value(json!({"metadata": {"name": name}})).expect("a node")
     }
 
     /// A node with a taint that nothing tolerates.
     pub(super) fn tainted(name: &str, effect: &str) -> Node {
         let taints = json!([{"key": "broken", "effect": effect}]);
-        serde_json::from_value(json!({"metadata": {"name": name}, "spec": {"taints": taints}}))
+        kubewright_objects::from_value(json!({"metadata": {"name": name}, "spec": {"taints": taints}}))
             .expect("a node")
     }
 

@@ -179,7 +179,7 @@ mod tests {
 
     /// A Deployment `web` with Kubernetes' defaults that wants this many pods of `web:1`.
     pub(super) fn deployment(replicas: i32) -> Deployment {
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "web", "namespace": "default", "uid": "uid-web", "generation": 1},
             "spec": {
                 "replicas": replicas,

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     fn endpoints(subsets: &Value) -> Endpoints {
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "web", "namespace": "default", "uid": "uid-web", "labels": {"x": "y"},
                 "annotations": {LAST_APPLIED: "{}", "note": "n"}},
             "subsets": subsets}))

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn service(spec: &Value) -> Service {
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "web", "namespace": "default", "labels": {"team": "a"}}, "spec": spec}))
         .expect("a Service")
     }

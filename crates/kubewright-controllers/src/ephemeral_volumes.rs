@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_claim_has_the_name_of_pod_and_volume_and_what_its_template_says() {
-        let pod: Pod = serde_json::from_value(json!({
+        let pod: Pod = kubewright_objects::from_value(json!({
             "metadata": {"name": "p", "namespace": "ns", "uid": "u"},
             "spec": {"containers": [], "volumes": [
                 {"name": "plain", "emptyDir": {}},

@@ -75,14 +75,14 @@ mod tests {
     use super::*;
 
     fn claim(wanted: &str, has: &str) -> PersistentVolumeClaim {
-        serde_json::from_value(json!({"metadata": {"name": "data", "uid": "u"},
+        kubewright_objects::from_value(json!({"metadata": {"name": "data", "uid": "u"},
             "spec": {"volumeName": "disk", "resources": {"requests": {"storage": wanted}}},
             "status": {"phase": "Bound", "capacity": {"storage": has}}}))
         .expect("a claim")
     }
 
     fn volume(provisioner: &str, uid: &str) -> PersistentVolume {
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "disk", "annotations": {PROVISIONED_BY: provisioner}},
             "spec": {"claimRef": {"uid": uid}}}))
         .expect("a volume")

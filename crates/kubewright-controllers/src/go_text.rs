@@ -28,7 +28,7 @@ mod tests {
         assert_eq!(label_selector(None), "nil");
         let selector = json!({"matchLabels": {"queue": "a", "b": "c"},
             "matchExpressions": [{"key": "x", "operator": "In", "values": ["1", "2"]}]});
-        let selector: LabelSelector = serde_json::from_value(selector).expect("a selector");
+        let selector: LabelSelector = kubewright_objects::from_value(selector).expect("a selector");
         assert_eq!(
             label_selector(Some(&selector)),
             "&LabelSelector{MatchLabels:map[string]string{b: c,queue: a,},MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:x,Operator:In,Values:[1 2],},},}"

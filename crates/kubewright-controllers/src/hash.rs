@@ -10,7 +10,7 @@ const SAFE_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 /// letters. Kubernetes (`ComputeHash` in `pkg/controller/controller_utils.go`) sums a dump of Go's memory instead, so
 /// its hashes for the same template are others; the length and the alphabet are the same.
 pub(crate) fn of_template(template: &PodTemplateSpec, collisions: Option<i32>) -> String {
-    let canonical = serde_json::to_value(template).map(|value| value.to_string()).unwrap_or_default();
+    let canonical = kubewright_objects::to_value(template).map(|value| value.to_string()).unwrap_or_default();
     let mut sum = Fnv::new(Order::XorFirst);
     sum.write(canonical.as_bytes());
     if let Some(collisions) = collisions {
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn template(value: Value) -> PodTemplateSpec {
-        serde_json::from_value(value).expect("a template")
+        kubewright_objects::from_value(value).expect("a template")
     }
 
     fn sum(order: Order, text: &str) -> u32 {

@@ -19,7 +19,7 @@ const LONGEST_PREFIX: usize = 223;
 
 /// What a revision of `template` holds.
 pub(crate) fn snapshot(template: &PodTemplateSpec) -> Value {
-    let mut template = serde_json::to_value(template).unwrap_or_else(|_| json!({}));
+    let mut template = kubewright_objects::to_value(template).unwrap_or_else(|_| json!({}));
     template["$patch"] = json!("replace");
     json!({"spec": {"template": template}})
 }
@@ -28,7 +28,7 @@ pub(crate) fn snapshot(template: &PodTemplateSpec) -> Value {
 pub(crate) fn template(revision: &ControllerRevision) -> Option<PodTemplateSpec> {
     let mut template = data(revision).pointer("/spec/template")?.clone();
     template.as_object_mut()?.remove("$patch");
-    serde_json::from_value(template).ok()
+    kubewright_objects::from_value(template).ok()
 }
 
 /// What the revision holds.
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     fn owner() -> StatefulSet {
-        serde_json::from_value(json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u",
+        kubewright_objects::from_value(json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u",
             "annotations": {"kubernetes.io/change-cause": "first"}}}))
         .expect("a StatefulSet")
     }
@@ -100,7 +100,7 @@ mod tests {
     fn a_revision_puts_back_the_template_that_it_was_taken_of() {
         let before = json!({"metadata": {"labels": {"app": "web"}},
             "spec": {"containers": [{"name": "c", "image": "web:1", "resources": {}}], "securityContext": {}}});
-        let before: PodTemplateSpec = serde_json::from_value(before).expect("a template");
+        let before: PodTemplateSpec = kubewright_objects::from_value(before).expect("a template");
         let data = snapshot(&before);
         assert_eq!(data["spec"]["template"]["$patch"], "replace");
         assert_eq!(data["spec"]["template"]["spec"]["securityContext"], json!({}));

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     fn secret(labels: &Value) -> Secret {
-        serde_json::from_value(json!({"metadata": {"name": "t", "creationTimestamp": NOW.to_string(),
+        kubewright_objects::from_value(json!({"metadata": {"name": "t", "creationTimestamp": NOW.to_string(),
             "labels": labels}}))
         .expect("a secret")
     }
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn secrets_are_found_wherever_a_pod_names_them() {
-        let pod: Pod = serde_json::from_value(json!({"spec": {
+        let pod: Pod = kubewright_objects::from_value(json!({"spec": {
             "imagePullSecrets": [{"name": "pull"}],
             "containers": [{"name": "c", "envFrom": [{"secretRef": {"name": "env"}}],
                 "env": [{"name": "E", "valueFrom": {"secretKeyRef": {"name": "key", "key": "k"}}}]}],

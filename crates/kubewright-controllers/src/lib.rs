@@ -71,7 +71,7 @@ mod tests {
 
     /// A namespace `shop` in this phase.
     pub(crate) fn namespace(phase: &str) -> Namespace {
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "shop", "uid": "uid-shop"},
             "spec": {"finalizers": ["kubernetes"]},
             "status": {"phase": phase},

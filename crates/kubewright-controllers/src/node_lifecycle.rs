@@ -235,7 +235,8 @@ mod tests {
     #[test]
     fn labels_of_old_follow_those_of_today() {
         let node = |labels: Value| -> Node {
-            serde_json::from_value(json!({"metadata": {"name": "n", "labels": labels}})).expect("a node")
+            kubewright_objects::from_value(json!({"metadata": {"name": "n", "labels": labels}}))
+                .expect("a node")
         };
         let patch = labels(&node(json!({"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "plan9"})));
         assert_eq!(patch, Some(json!({"metadata": {"labels": {"beta.kubernetes.io/os": "linux"}}})));

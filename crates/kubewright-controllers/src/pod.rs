@@ -103,7 +103,7 @@ pub(crate) mod tests {
             .map(|since| json!({"type": "Ready", "status": "True", "lastTransitionTime": Time(since)}))
             .into_iter()
             .collect();
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": name, "namespace": "default", "uid": format!("uid-{name}"),
                 "resourceVersion": "1", "labels": {"app": "web"}},
             "spec": {"containers": [], "nodeName": "node-0"},

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     fn owner(name: &str) -> ReplicaSet {
-        serde_json::from_value(json!({"metadata": {"name": name, "namespace": "shop", "uid": "u"}}))
+        kubewright_objects::from_value(json!({"metadata": {"name": name, "namespace": "shop", "uid": "u"}}))
             .expect("a set")
     }
 
@@ -119,9 +119,9 @@ mod tests {
                 "name": "ignored"},
             "spec": {"containers": []},
         });
-        let pod = from_template(&owner("web"), serde_json::from_value(template).expect("a template"));
+        let pod = from_template(&owner("web"), kubewright_objects::from_value(template).expect("a template"));
         assert_eq!(
-            serde_json::to_value(&pod.metadata).expect("JSON"),
+            kubewright_objects::to_value(&pod.metadata).expect("JSON"),
             json!({
                 "generateName": "web-", "namespace": "shop", "labels": {"app": "web"}, "annotations": {"note": "x"},
                 "finalizers": ["example.com/hold"],

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     fn node(ready: &str) -> Node {
-        serde_json::from_value(json!({"metadata": {"name": "n"},
+        kubewright_objects::from_value(json!({"metadata": {"name": "n"},
             "spec": {"taints": [{"key": OUT_OF_SERVICE, "effect": "NoExecute"}]},
             "status": {"conditions": [{"type": "Ready", "status": ready}]}}))
         .expect("a node")

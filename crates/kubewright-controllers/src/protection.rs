@@ -181,14 +181,14 @@ mod tests {
     use super::*;
 
     fn pod(node: &str, phase: &str) -> Pod {
-        serde_json::from_value(json!({"metadata": {"name": "p", "uid": "u"}, "status": {"phase": phase},
+        kubewright_objects::from_value(json!({"metadata": {"name": "p", "uid": "u"}, "status": {"phase": phase},
             "spec": {"nodeName": node, "containers": [], "volumes": [
                 {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "e", "ephemeral": {}}]}}))
         .expect("a pod")
     }
 
     fn claim(name: &str, owner: &str) -> PersistentVolumeClaim {
-        serde_json::from_value(json!({"metadata": {"name": name, "ownerReferences": [
+        kubewright_objects::from_value(json!({"metadata": {"name": name, "ownerReferences": [
             {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": owner, "controller": true}]}}))
         .expect("a claim")
     }

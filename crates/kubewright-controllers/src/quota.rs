@@ -250,7 +250,8 @@ fn plan(
     if before["hard"] == status["hard"] && before["used"] == status["used"] {
         return Ok(None);
     }
-    let status = serde_json::from_value(status).map_err(|error| Error::terminal(error.to_string()))?;
+    let status =
+        kubewright_objects::from_value(status).map_err(|error| Error::terminal(error.to_string()))?;
     Ok(Some(ResourceQuota { status: Some(status), ..quota.clone() }))
 }
 
@@ -261,7 +262,7 @@ mod tests {
     use super::*;
 
     fn quota(status: &Value) -> ResourceQuota {
-        serde_json::from_value(json!({"metadata": {"name": "q", "namespace": "shop"},
+        kubewright_objects::from_value(json!({"metadata": {"name": "q", "namespace": "shop"},
             "spec": {"hard": {"pods": "2", "requests.cpu": "1", "count/deployments.apps": "3"}}, "status": status}))
         .expect("a quota")
     }

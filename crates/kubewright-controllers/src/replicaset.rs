@@ -128,7 +128,7 @@ mod tests {
 
     /// A ReplicaSet `web` that wants this many pods labelled `app=web`.
     pub(super) fn replica_set(replicas: i32) -> ReplicaSet {
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "web", "namespace": "default", "uid": "uid-web", "generation": 1},
             "spec": {
                 "replicas": replicas,

@@ -212,13 +212,13 @@ mod tests {
     }
 
     fn account(uid: &str) -> ServiceAccount {
-        serde_json::from_value(json!({"metadata": {"name": "bot", "namespace": "ns", "uid": uid},
+        kubewright_objects::from_value(json!({"metadata": {"name": "bot", "namespace": "ns", "uid": uid},
             "secrets": [{"name": "a"}, {"name": "bot-token"}]}))
         .expect("an account")
     }
 
     fn secret(annotations: &Value) -> Secret {
-        serde_json::from_value(json!({"type": "kubernetes.io/service-account-token",
+        kubewright_objects::from_value(json!({"type": "kubernetes.io/service-account-token",
             "metadata": {"name": "bot-token", "namespace": "ns", "uid": "s", "annotations": annotations}}))
         .expect("a Secret")
     }

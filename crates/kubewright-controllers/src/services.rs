@@ -240,10 +240,10 @@ mod tests {
     use crate::pod::tests::pod;
 
     fn service(spec: &serde_json::Value) -> Service {
-        let mut service: Service = serde_json::from_value(json!({
+        let mut service: Service = kubewright_objects::from_value(json!({
             "metadata": {"name": "web", "namespace": "default", "creationTimestamp": NOW.to_string()}}))
         .expect("a Service");
-        service.spec = serde_json::from_value(spec.clone()).expect("a specification");
+        service.spec = kubewright_objects::from_value(spec).expect("a specification");
         service
     }
 
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_named_port_is_that_of_the_first_container_with_this_name_and_protocol() {
-        let pod: Pod = serde_json::from_value(json!({"spec": {
+        let pod: Pod = kubewright_objects::from_value(json!({"spec": {
             "containers": [{"name": "c", "ports": [
                 {"name": "dns", "containerPort": 53, "protocol": "UDP"},
                 {"name": "dns", "containerPort": 54, "protocol": "TCP"}]}],
@@ -274,7 +274,7 @@ mod tests {
                 {"name": "once", "ports": [{"name": "admin", "containerPort": 1}]},
                 {"name": "side", "restartPolicy": "Always", "ports": [{"name": "admin", "containerPort": 9}]}]}}))
         .expect("a pod");
-        let at = |wanted| port(&pod, &serde_json::from_value(wanted).expect("a port"));
+        let at = |wanted| port(&pod, &kubewright_objects::from_value(wanted).expect("a port"));
         assert_eq!(at(json!({"port": 1, "targetPort": "dns", "protocol": "TCP"})), Some(54));
         assert_eq!(at(json!({"port": 1, "targetPort": "admin"})), Some(9));
         assert_eq!(at(json!({"port": 1, "targetPort": "none"})), None);

@@ -187,7 +187,7 @@ mod tests {
 
     /// A StatefulSet `web` with Kubernetes' defaults that wants this many pods of `web:1`.
     pub(super) fn stateful_set(replicas: i32) -> StatefulSet {
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "web", "namespace": "default", "uid": "uid-web", "generation": 1},
             "spec": {
                 "replicas": replicas,
@@ -210,9 +210,9 @@ mod tests {
         let template = json!([{"metadata": {"name": "data", "labels": {"tier": "disk"}}, "status": {"phase": "Pending"},
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]);
         let spec = set.spec.as_mut().expect("a spec");
-        spec.volume_claim_templates = serde_json::from_value(template).expect("templates");
+        spec.volume_claim_templates = kubewright_objects::from_value(template).expect("templates");
         spec.persistent_volume_claim_retention_policy =
-            serde_json::from_value(policy.clone()).expect("a policy");
+            kubewright_objects::from_value(policy).expect("a policy");
         set
     }
 

@@ -176,9 +176,10 @@ mod tests {
     use super::*;
 
     fn patience_of(tolerations: &Value) -> Patience {
-        let taint: Taint = serde_json::from_value(json!({"key": "out", "value": "v", "effect": "NoExecute"}))
-            .expect("a taint");
-        let tolerations: Vec<Toleration> = serde_json::from_value(tolerations.clone()).expect("tolerations");
+        let taint: Taint =
+            kubewright_objects::from_value(json!({"key": "out", "value": "v", "effect": "NoExecute"}))
+                .expect("a taint");
+        let tolerations: Vec<Toleration> = kubewright_objects::from_value(tolerations).expect("tolerations");
         patience(&[&taint], &tolerations)
     }
 

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn job(ttl: &Value, condition: &str) -> Job {
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "work", "namespace": "default"},
             "spec": {"ttlSecondsAfterFinished": ttl, "template": {}},
             "status": {"conditions": [{"type": condition, "status": "True", "lastTransitionTime": NOW.to_string()}]},

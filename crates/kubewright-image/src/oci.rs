@@ -198,11 +198,11 @@ mod tests {
 
     #[test]
     fn a_configuration_full_of_nulls_is_an_empty_one() {
-        let file: ConfigFile = serde_json::from_value(json!({
+        let file: ConfigFile = serde_json::from_str(&json!({
             "architecture": "amd64", "os": "linux", "created": null, "rootfs": {"type": "layers", "diff_ids": null},
             "config": {"Env": null, "Cmd": null, "Entrypoint": null, "Labels": null, "Volumes": null, "User": null,
                 "WorkingDir": null, "ExposedPorts": null, "StopSignal": ""},
-        }))
+        }).to_string())
         .expect("a configuration");
         let expected = Config { architecture: "amd64".into(), os: "linux".into(), ..Config::default() };
         assert_eq!(file.into_config(), expected);
@@ -210,13 +210,13 @@ mod tests {
 
     #[test]
     fn a_configuration_tells_all_that_a_container_needs() {
-        let file: ConfigFile = serde_json::from_value(json!({
+        let file: ConfigFile = serde_json::from_str(&json!({
             "architecture": "arm64", "variant": "v8", "os": "linux", "created": "2026-01-02T03:04:05Z",
             "rootfs": {"type": "layers", "diff_ids": []}, "history": [{"created_by": "COPY"}],
             "config": {"Env": ["PATH=/bin", "EMPTY=", "A=b=c", "BARE"], "Cmd": ["-v"], "Entrypoint": ["/app"],
                 "Labels": {"a": "b"}, "Volumes": {"/data": {}}, "User": "65532:0", "WorkingDir": "/srv",
                 "ExposedPorts": {"80/tcp": {}, "53/udp": {}}, "StopSignal": "SIGQUIT", "Shell": ["/bin/sh"]},
-        }))
+        }).to_string())
         .expect("a configuration");
         let config = file.into_config();
         let env: Vec<(&str, &str)> =

@@ -296,7 +296,7 @@ mod tests {
             status[field] = value;
         }
         status["ready"] = json!(false);
-        let status = serde_json::from_value(status).expect("a status");
+        let status = kubewright_objects::from_value(status).expect("a status");
         run_of_log(&target, Some(status), previous).map_err(|refusal| refusal.to_string())
     }
 

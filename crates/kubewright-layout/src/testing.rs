@@ -12,7 +12,7 @@ fn printed(operator: &Operator, namespace: Option<&str>, certificate: WebhookCer
         ..Installation::default()
     };
     let objects = operator.manifests(&installation).expect("manifests");
-    objects.iter().map(|object| serde_json::to_value(object).expect("JSON")).collect()
+    objects.iter().map(|object| kubewright_runtime::object::to_value(object).expect("JSON")).collect()
 }
 
 fn manifests(operator: &Operator, namespace: Option<&str>) -> Manifests {

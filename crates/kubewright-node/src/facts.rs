@@ -60,7 +60,7 @@ pub fn is_node_ready(node: &Node) -> bool {
 /// The condition as Kubernetes writes it: with a `lastProbeTime`, though nobody sets it.
 #[must_use]
 pub fn condition_json(condition: &PodCondition) -> Value {
-    let mut value = serde_json::to_value(condition).unwrap_or_default();
+    let mut value = kubewright_objects::to_value(condition).unwrap_or_default();
     if value.get("lastProbeTime").is_none() {
         value["lastProbeTime"] = json!(null);
     }

@@ -17,7 +17,6 @@ pub mod storage;
 
 use k8s_openapi::api::core::v1::Node;
 use kubewright_runtime::Controller;
-use serde::Deserialize;
 use serde_json::Value;
 
 pub use self::managed::PROCESS;
@@ -28,7 +27,7 @@ pub use self::scheduler::scheduler;
 #[must_use]
 pub fn is_simulated(count: usize, node: &Value) -> bool {
     let is_it = |node: &Node| managed::Managed::of(count).includes(node) && !nodes::is_stopped(node);
-    Node::deserialize(node).is_ok_and(|node| is_it(&node))
+    kubewright_objects::from_value::<Node>(node).is_ok_and(|node| is_it(&node))
 }
 
 /// The controllers of simulated nodes: `count` nodes that are there from the start; and the pods on them.

@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_node_that_says_that_it_is_fake_is_always_simulated() {
         let node = |annotations: serde_json::Value| -> Node {
-            serde_json::from_value(json!({"metadata": {"annotations": annotations}})).expect("a node")
+            kubewright_objects::from_value(json!({"metadata": {"annotations": annotations}})).expect("a node")
         };
         let (fake, plain, other) =
             (node(json!({ANNOTATION: "fake"})), node(json!({})), node(json!({ANNOTATION: "real"})));

@@ -313,7 +313,7 @@ mod tests {
 
     fn node(status: impl Into<Value>) -> Node {
         let status = status.into();
-        serde_json::from_value(json!({"metadata": {"name": "mine", "uid": "u"}, "status": status}))
+        kubewright_objects::from_value(json!({"metadata": {"name": "mine", "uid": "u"}, "status": status}))
             .expect("a node")
     }
 

@@ -151,13 +151,13 @@ mod tests {
 
     fn node() -> Node {
         let node = json!({"metadata": {"name": "n", "labels": {"zone": "two", "cores": "8"}}});
-        serde_json::from_value(node).expect("a node")
+        kubewright_objects::from_value(node).expect("a node")
     }
 
     fn pod(spec: Value) -> PodSpec {
         let mut spec = spec;
         spec["containers"] = json!([]);
-        serde_json::from_value(spec).expect("a spec")
+        kubewright_objects::from_value(spec).expect("a spec")
     }
 
     fn is_selected(spec: Value) -> bool {
@@ -218,17 +218,17 @@ mod tests {
     fn preferences_add_up() {
         let term = |weight: i32, zone: &str| -> PreferredSchedulingTerm {
             let zone = json!({"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]});
-            serde_json::from_value(json!({"weight": weight, "preference": zone})).expect("a term")
+            kubewright_objects::from_value(json!({"weight": weight, "preference": zone})).expect("a term")
         };
         assert_eq!(preference(&[term(5, "two"), term(7, "one"), term(1, "two")], Place::from(&node())), 6);
     }
 
     fn taint(effect: &str) -> Taint {
-        serde_json::from_value(json!({"key": "k", "value": "v", "effect": effect})).expect("a taint")
+        kubewright_objects::from_value(json!({"key": "k", "value": "v", "effect": effect})).expect("a taint")
     }
 
     fn stands(toleration: Value, taint: &Taint) -> bool {
-        is_tolerated(taint, &[serde_json::from_value(toleration).expect("a toleration")])
+        is_tolerated(taint, &[kubewright_objects::from_value(toleration).expect("a toleration")])
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Stages {
         if !inner.stages.iter().any(|stage| stage.kind == kind) {
             return Cue::Default;
         }
-        let object = serde_json::to_value(object).unwrap_or_default();
+        let object = kubewright_objects::to_value(object).unwrap_or_default();
         let now = world.clock.now();
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();

@@ -59,7 +59,7 @@ impl<'a, K: Object> Apply<'a, K> {
             meta.remove("creationTimestamp");
         }
         if let (Some(owners), None) = (owners, self.subresource) {
-            body["metadata"]["ownerReferences"] = serde_json::to_value(owners)?;
+            body["metadata"]["ownerReferences"] = kubewright_objects::to_value(&owners)?;
         }
         Ok(body)
     }

@@ -173,7 +173,7 @@ mod tests {
     fn that_a_namespace_ends_is_told_by_the_cause() {
         let ending = |cause: &str| {
             let status = serde_json::json!({"code": 403, "reason": "Forbidden", "details": {"causes": [{"reason": cause}]}});
-            let status = serde_json::from_value::<Status>(status).expect("a Status").boxed();
+            let status = kubewright_objects::from_value::<Status>(status).expect("a Status").boxed();
             Error::terminal(kube::Error::Api(status)).is_namespace_ending()
         };
         assert!(ending("NamespaceTerminating") && !ending("FieldValueInvalid"));

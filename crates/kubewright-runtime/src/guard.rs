@@ -108,7 +108,7 @@ impl Context {
     pub async fn set_condition<K: Object>(&self, object: &K, wanted: &Wanted) -> Result<bool, Error> {
         let mut status = fields_of(object, |field| field == "status")?["status"]["conditions"].take();
         let mut all: Vec<Condition> =
-            if status.is_null() { Vec::new() } else { serde_json::from_value(status.take())? };
+            if status.is_null() { Vec::new() } else { kubewright_objects::from_value(status.take())? };
         if !conditions::set(&mut all, wanted, self.world().clock.now()) {
             return Ok(false);
         }

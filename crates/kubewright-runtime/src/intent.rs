@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     fn map(value: Value) -> ConfigMap {
-        serde_json::from_value(value).expect("a ConfigMap")
+        kubewright_objects::from_value(value).expect("a ConfigMap")
     }
 
     #[test]

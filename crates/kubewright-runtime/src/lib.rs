@@ -33,7 +33,6 @@ mod logging;
 mod manager;
 mod member;
 pub mod metrics;
-mod object;
 mod orphan_guard;
 pub mod owner;
 mod pause;
@@ -57,6 +56,8 @@ pub mod webhook;
 mod worker;
 pub mod workqueue;
 
+/// Kubernetes objects as JSON: one form to read and one to write, for all types.
+pub use kubewright_objects as object;
 pub use kubewright_world::World;
 pub use tokio_util::sync::CancellationToken;
 

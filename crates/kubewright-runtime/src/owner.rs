@@ -100,7 +100,8 @@ mod tests {
     /// RT-07.
     #[test]
     fn the_reference_of_a_controller_says_that_it_controls_and_holds_up_its_deletion() {
-        let reference = serde_json::to_value(controller_reference(&stored::<ReplicaSet>("web", "u1")));
+        let reference =
+            kubewright_objects::to_value(&controller_reference(&stored::<ReplicaSet>("web", "u1")));
         assert_eq!(
             reference.expect("it is plain data"),
             serde_json::json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u1",

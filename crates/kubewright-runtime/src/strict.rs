@@ -30,9 +30,9 @@ pub enum Undecodable {
 /// # Errors
 /// [`Undecodable`].
 pub fn decode<T: Serialize + DeserializeOwned>(value: &Value) -> Result<T, Undecodable> {
-    let decoded = T::deserialize(value)?;
+    let decoded = kubewright_objects::from_value::<T>(value)?;
     let mut unknown = Vec::new();
-    lost("", value, &serde_json::to_value(&decoded)?, &mut unknown);
+    lost("", value, &kubewright_objects::to_value(&decoded)?, &mut unknown);
     if unknown.is_empty() { Ok(decoded) } else { Err(Undecodable::Unknown(unknown)) }
 }
 

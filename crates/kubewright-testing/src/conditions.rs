@@ -39,10 +39,10 @@ impl Cluster {
     /// # Panics
     /// When the object is not there; with its history.
     pub async fn condition<K: Object>(&self, name: &str, type_: &str) -> Option<Condition> {
-        let object = serde_json::to_value(self.get::<K>(name).await).unwrap_or_default();
+        let object = kubewright_objects::to_value(&self.get::<K>(name).await).unwrap_or_default();
         let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
         let found = conditions?.iter().find(|condition| condition["type"] == type_)?;
-        Condition::deserialize(found).ok()
+        kubewright_objects::from_value::<Condition>(found).ok()
     }
 
     /// The Events about an object, oldest first.

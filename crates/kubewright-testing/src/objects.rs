@@ -28,7 +28,7 @@ impl Cluster {
     pub async fn try_get<K: Object>(&self, name: &str) -> Option<K> {
         self.look_at(Subject::of::<K>(self.namespace(), name));
         match self.api::<K>(None).get_opt(name).await {
-            Ok(found) => found.map(typed),
+            Ok(found) => found.as_ref().map(typed),
             Err(error) => self.failed::<K>("get", name, &error),
         }
     }
@@ -39,7 +39,7 @@ impl Cluster {
     /// When the API server does not say.
     pub async fn list<K: Object>(&self) -> Vec<K> {
         match self.api::<K>(None).list(&ListParams::default()).await {
-            Ok(found) => found.items.into_iter().map(|object| self.noted(typed(object))).collect(),
+            Ok(found) => found.items.iter().map(|object| self.noted(typed(object))).collect(),
             Err(error) => self.failed::<K>("list", "", &error),
         }
     }
@@ -73,7 +73,7 @@ impl Cluster {
         self.injector().next(self).await;
         let api = self.api::<K>(object.meta().namespace.as_deref());
         match api.create(&PostParams::default(), &untyped(object)).await {
-            Ok(created) => self.noted(typed(created)),
+            Ok(created) => self.noted(typed(&created)),
             Err(error) => {
                 self.failed::<K>("create", object.meta().name.as_deref().unwrap_or_default(), &error)
             }
@@ -95,7 +95,7 @@ impl Cluster {
         let api = self.api::<K>(object.metadata.namespace.as_deref());
         let params = PatchParams::apply("kubectl").validation_strict();
         match api.patch(&name, &params, &Patch::Apply(&object)).await {
-            Ok(applied) => self.noted(typed(applied)),
+            Ok(applied) => self.noted(typed(&applied)),
             Err(error) => self.failed::<K>("apply", &name, &error),
         }
     }
@@ -109,7 +109,7 @@ impl Cluster {
         let name = object.meta().name.as_deref().unwrap_or_default();
         let api = self.api::<K>(object.meta().namespace.as_deref());
         match api.replace(name, &PostParams::default(), &untyped(object)).await {
-            Ok(updated) => self.noted(typed(updated)),
+            Ok(updated) => self.noted(typed(&updated)),
             Err(error) => self.failed::<K>("update", name, &error),
         }
     }
@@ -122,7 +122,7 @@ impl Cluster {
         self.injector().next(self).await;
         self.look_at(Subject::of::<K>(self.namespace(), name));
         match self.api::<K>(None).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await {
-            Ok(patched) => typed(patched),
+            Ok(patched) => typed(&patched),
             Err(error) => self.failed::<K>("patch", name, &error),
         }
     }
@@ -159,13 +159,12 @@ impl Cluster {
     }
 }
 
-fn typed<K: Object>(object: DynamicObject) -> K {
-    object
-        .try_parse()
+fn typed<K: Object>(object: &DynamicObject) -> K {
+    kubewright_objects::convert(object)
         .unwrap_or_else(|error| panic!("what the API server has is no {}: {error}", K::kind(&())))
 }
 
 fn untyped<K: Object>(object: &K) -> DynamicObject {
-    let parsed = serde_json::to_value(object).and_then(serde_json::from_value);
-    parsed.unwrap_or_else(|error| panic!("a {} that is no object: {error}", K::kind(&())))
+    kubewright_objects::convert(object)
+        .unwrap_or_else(|error| panic!("a {} that is no object: {error}", K::kind(&())))
 }

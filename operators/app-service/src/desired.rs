@@ -41,7 +41,7 @@ pub(crate) fn pod(app: &AppService, name: &str) -> serde_json::Result<Pod> {
         owner_references: Some(vec![owner::controller_reference(app)]),
         ..ObjectMeta::default()
     };
-    serde_json::from_value(json!({
+    kubewright::object::from_value(json!({
         "metadata": metadata,
         "spec": {
             "restartPolicy": app.spec.restart_policy,

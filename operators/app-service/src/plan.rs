@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     fn app(spec: Value) -> AppService {
-        let mut app = AppService::new("example", serde_json::from_value(spec).expect("a spec"));
+        let mut app = AppService::new("example", kubewright::object::from_value(spec).expect("a spec"));
         app.metadata.namespace = Some("default".to_owned());
         app.metadata.uid = Some("uid-1".to_owned());
         app
@@ -203,7 +203,7 @@ mod tests {
         let ready = if phase == "Running" { "True" } else { "False" };
         let status =
             json!({"phase": phase, "podIP": "10.0.0.1", "conditions": [{"type": "Ready", "status": ready}]});
-        pod.status = Some(serde_json::from_value(status).expect("a status"));
+        pod.status = Some(kubewright::object::from_value(status).expect("a status"));
         Arc::new(pod)
     }
 

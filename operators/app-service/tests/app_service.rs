@@ -98,7 +98,7 @@ async fn as_03_a_deleted_pod_is_made_again(cluster: Cluster) {
 async fn as_04_a_pod_of_nobody_is_not_adopted_and_not_counted(cluster: Cluster) {
     with_sample(&cluster).await;
     let known = cluster.get::<AppService>(NAME).await.resource_version();
-    let theirs: Pod = serde_json::from_value(json!({
+    let theirs: Pod = kubewright::object::from_value(json!({
         "metadata": {"name": "theirs", "labels": {"app": NAME}}, "spec": {"containers": [{"name": "a", "image": "a"}]},
     }))
     .expect("a Pod");
@@ -112,7 +112,7 @@ async fn as_04_a_pod_of_nobody_is_not_adopted_and_not_counted(cluster: Cluster) 
 #[kubewright::test]
 async fn as_04_a_name_that_somebody_else_has_is_told_and_taken_when_it_is_free(cluster: Cluster) {
     cluster.run(operator).await;
-    let theirs: Pod = serde_json::from_value(json!({
+    let theirs: Pod = kubewright::object::from_value(json!({
         "metadata": {"name": "example-appservice-pod"}, "spec": {"containers": [{"name": "a", "image": "a"}]},
     }))
     .expect("a Pod");
@@ -246,7 +246,7 @@ async fn as_07_what_a_check_says_is_a_condition(cluster: Cluster) {
     };
     cluster.run(move || operator_with(move |manager| check::with(manager.world(), ask))).await;
     let mut checked = sample();
-    checked.spec.check = Some(serde_json::from_value(json!({"exec": ["healthy"]})).expect("a check"));
+    checked.spec.check = Some(kubewright::object::from_value(json!({"exec": ["healthy"]})).expect("a check"));
     cluster.create(&checked).await;
     cluster
         .eventually(|cluster| async move { condition(&cluster, "Healthy").await == "True ProbeSucceeded" })

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn crds() -> [Value; 2] {
-        [At::crd(), BookAt::crd()].map(|crd| serde_json::to_value(crd).expect("a CRD is JSON"))
+        [At::crd(), BookAt::crd()].map(|crd| kubewright::object::to_value(&crd).expect("a CRD is JSON"))
     }
 
     /// AT-24: two groups, one schema.

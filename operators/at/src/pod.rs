@@ -168,7 +168,7 @@ mod tests {
         let mut spec = json!({"schedule": "2026-01-01T00:00:00Z", "command": "echo YAY"});
         let Value::Object(more) = more else { panic!("members of a spec") };
         spec.as_object_mut().expect("members").extend(more);
-        let mut at = At::new("example-at", serde_json::from_value(spec).expect("a spec"));
+        let mut at = At::new("example-at", kubewright::object::from_value(spec).expect("a spec"));
         at.metadata.namespace = Some("default".to_owned());
         at.metadata.uid = Some("uid-1".to_owned());
         at

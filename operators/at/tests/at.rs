@@ -20,12 +20,12 @@ use serde_json::json;
 /// AT-01: before the kind had columns.
 #[kubewright::test]
 async fn at_01_a_first_crd_shows_name_and_age_and_answers_to_its_singular(cluster: Cluster) {
-    let mut crd = serde_json::to_value(<At as kube::CustomResourceExt>::crd()).expect("a CRD");
+    let mut crd = kubewright::object::to_value(&<At as kube::CustomResourceExt>::crd()).expect("a CRD");
     let version = &mut crd["spec"]["versions"][0];
     version["additionalPrinterColumns"] = json!([]);
     version["schema"]["openAPIV3Schema"]["properties"]["spec"]["required"] = json!([]);
     let crd: k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition =
-        serde_json::from_value(crd).expect("a CRD");
+        kubewright::object::from_value(crd).expect("a CRD");
     cluster.create(&crd).await;
     cluster.create(&at("example-at", json!({}))).await;
     let (columns, rows) = table(&cluster, ATS).await;
@@ -288,7 +288,7 @@ async fn at_18_what_cannot_be_refused_is_a_condition_and_one_event(cluster: Clus
 #[kubewright::test]
 async fn at_19_a_foreign_pod_is_never_adopted(cluster: Cluster) {
     cluster.run(operator).await;
-    let foreign: Pod = serde_json::from_value(json!({
+    let foreign: Pod = kubewright::object::from_value(json!({
         "metadata": {"name": "example-at-pod", "annotations": {"kubewright.dev/run-for": "1s"}},
         "spec": {"restartPolicy": "Never", "containers": [{"name": "theirs", "image": "theirs"}]}}))
     .expect("a pod");

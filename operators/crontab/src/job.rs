@@ -122,7 +122,7 @@ mod tests {
 
     fn crontab(template: &Value) -> CronTab {
         let spec = json!({"schedule": "@daily", "jobTemplate": template});
-        let mut crontab = CronTab::new("backup", serde_json::from_value(spec).expect("a spec"));
+        let mut crontab = CronTab::new("backup", kubewright::object::from_value(spec).expect("a spec"));
         crontab.metadata.namespace = Some("default".to_owned());
         crontab.metadata.uid = Some("uid-1".to_owned());
         crontab

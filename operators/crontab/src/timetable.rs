@@ -101,7 +101,7 @@ mod tests {
 
     fn timetable(schedule: &str, zone: Option<&str>) -> Result<Timetable, NoTimetable> {
         let spec = json!({"schedule": schedule, "timeZone": zone, "jobTemplate": {}});
-        Timetable::of(&serde_json::from_value(spec).expect("a spec"))
+        Timetable::of(&kubewright::object::from_value(spec).expect("a spec"))
     }
 
     fn due(schedule: &str, since: &str, now: &str) -> Option<(String, bool)> {

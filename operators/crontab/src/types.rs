@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     fn version() -> Value {
-        let crd = serde_json::to_value(CronTab::crd()).expect("a CRD is JSON");
+        let crd = kubewright::object::to_value(&CronTab::crd()).expect("a CRD is JSON");
         assert_eq!(crd["metadata"]["name"], "crontabs.alpha.ianlewis.org");
         crd["spec"]["versions"][0].clone()
     }

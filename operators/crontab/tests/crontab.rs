@@ -394,7 +394,7 @@ async fn whatever_restarts_there_is_one_job_for_each_tick(cluster: Cluster) {
 #[kubewright::test]
 async fn a_foreign_job_of_the_same_name_is_left_alone(cluster: Cluster) {
     cluster.run(operator).await;
-    let foreign: Job = serde_json::from_value(json!({"metadata": {"name": "backup-29453820"}, "spec": {"suspend": true,
+    let foreign: Job = kubewright::object::from_value(json!({"metadata": {"name": "backup-29453820"}, "spec": {"suspend": true,
         "template": {"spec": {"containers": [{"name": "theirs", "image": "theirs"}], "restartPolicy": "Never"}}}})).expect("a Job");
     let foreign = cluster.create(&foreign).await;
     cluster.create(&crontab("backup", json!({}))).await;

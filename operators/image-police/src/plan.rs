@@ -331,7 +331,7 @@ mod tests {
         for (field, value) in spec.as_object().expect("fields") {
             all[field] = value.clone();
         }
-        let mut list = WhiteList::new(name, serde_json::from_value(all).expect("a spec"));
+        let mut list = WhiteList::new(name, kubewright::object::from_value(all).expect("a spec"));
         list.metadata.namespace = Some("default".to_owned());
         Arc::new(list)
     }

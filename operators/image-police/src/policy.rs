@@ -51,8 +51,8 @@ pub(crate) fn policy(observed: &Observed, regime: &Regime) -> Option<Policy> {
     let policy = json!({"metadata": metadata, "spec": spec(&observed.namespace, regime)});
     let binding = json!({"metadata": metadata, "spec": {"policyName": name, "validationActions": ["Deny"]}});
     // What is written here has these types.
-    let policy = serde_json::from_value(policy).ok()?;
-    let binding = serde_json::from_value(binding).ok()?;
+    let policy = kubewright::object::from_value(policy).ok()?;
+    let binding = kubewright::object::from_value(binding).ok()?;
     Some(Policy { policy, binding })
 }
 

@@ -71,7 +71,7 @@ pub fn webhook(view: View, police: Police) -> Webhook {
     };
     let namespaces = LabelSelector { match_expressions: Some(vec![elsewhere]), ..LabelSelector::default() };
     let webhook = Webhook::validating_with(PATH, NAME, Deny { view, police });
-    let rules: Vec<RuleWithOperations> = serde_json::from_value(policy::rules()).unwrap_or_default();
+    let rules: Vec<RuleWithOperations> = kubewright::object::from_value(policy::rules()).unwrap_or_default();
     rules
         .into_iter()
         .fold(webhook, Webhook::rule)
@@ -159,7 +159,7 @@ fn read(kind: Kind, object: &Value) -> Result<Option<Workload>, Denied> {
 }
 
 fn of<K: Judged>(object: &Value) -> Result<Option<Workload>, Denied> {
-    let object: K = serde::Deserialize::deserialize(object)
+    let object: K = kubewright::object::from_value(object)
         .map_err(|error| Denied::with_code(400, format!("it is no {}: {error}", K::KIND.as_str())))?;
     Ok(Workload::of(&object))
 }

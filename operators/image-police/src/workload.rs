@@ -450,7 +450,8 @@ mod tests {
     }
 
     fn check<K: Judged>(spec: &Value) {
-        let object: K = serde_json::from_value(json!({"metadata": meta(), "spec": spec})).expect("an object");
+        let object: K =
+            kubewright::object::from_value(json!({"metadata": meta(), "spec": spec})).expect("an object");
         let workload = Workload::of(&object).expect("it lives");
         let told: Vec<_> =
             workload.uses.iter().map(|one| format!("{}={}", one.container, one.image)).collect();
@@ -483,7 +484,8 @@ mod tests {
 
     #[test]
     fn what_is_on_its_way_out_is_not_judged() {
-        let mut pod: Pod = serde_json::from_value(json!({"metadata": meta(), "spec": pod()})).expect("a Pod");
+        let mut pod: Pod =
+            kubewright::object::from_value(json!({"metadata": meta(), "spec": pod()})).expect("a Pod");
         pod.metadata.deletion_timestamp =
             Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH));
         assert_eq!(Workload::of(&pod), None);
@@ -492,7 +494,8 @@ mod tests {
     #[test]
     fn a_patch_to_zero_keeps_in_mind_how_many_there_were() {
         let spec = json!({"replicas": 3, "selector": {}, "template": {}});
-        let deployment: Deployment = serde_json::from_value(json!({"spec": spec})).expect("a Deployment");
+        let deployment: Deployment =
+            kubewright::object::from_value(json!({"spec": spec})).expect("a Deployment");
         assert_eq!(
             deployment.rest(),
             Some(json!({"metadata": {"annotations": {SCALED_FROM: "3"}}, "spec": {"replicas": 0}}))

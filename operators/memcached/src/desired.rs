@@ -42,7 +42,7 @@ fn metadata(memcached: &Memcached) -> ObjectMeta {
 
 /// An object of these parts, which have its type.
 fn object<K: kubewright::Object>(memcached: &Memcached, spec: &Value) -> serde_json::Result<K> {
-    serde_json::from_value(json!({"metadata": metadata(memcached), "spec": spec}))
+    kubewright::object::from_value(json!({"metadata": metadata(memcached), "spec": spec}))
 }
 
 /// The Deployment.

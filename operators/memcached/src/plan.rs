@@ -180,7 +180,7 @@ mod tests {
     use crate::MemcachedSpec;
 
     fn memcached(size: i32) -> Memcached {
-        let spec: MemcachedSpec = serde_json::from_value(json!({"size": size})).expect("a spec");
+        let spec: MemcachedSpec = kubewright::object::from_value(json!({"size": size})).expect("a spec");
         let mut memcached = Memcached::new("cache", spec);
         memcached.metadata.namespace = Some("default".to_owned());
         memcached.metadata.uid = Some("uid-1".to_owned());
@@ -191,7 +191,7 @@ mod tests {
         let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "cache-1", "uid": "u", "controller": true});
         let conditions = json!([{"type": "Ready", "status": if ready { "True" } else { "False" }}]);
         Arc::new(
-            serde_json::from_value(json!({
+            kubewright::object::from_value(json!({
                 "metadata": {"name": name, "ownerReferences": [owner]},
                 "status": {"podIP": "10.0.0.1", "conditions": conditions},
             }))

@@ -225,7 +225,8 @@ async fn mc_04_a_deployment_of_somebody_else_is_left_alone(cluster: Cluster) {
         "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "theirs"}]}},
     });
     let theirs: Deployment =
-        serde_json::from_value(json!({"metadata": {"name": NAME}, "spec": spec})).expect("a Deployment");
+        kubewright::object::from_value(json!({"metadata": {"name": NAME}, "spec": spec}))
+            .expect("a Deployment");
     let before = cluster.create(&theirs).await;
     cluster.create(&sample()).await;
     cluster.settle().await;

@@ -110,7 +110,7 @@ mod tests {
     const ID: &str = "11111111-2222-3333-4444-55555555abcd";
 
     fn node(provider: &str, uuid: &str) -> Node {
-        serde_json::from_value(json!({
+        kubewright::object::from_value(json!({
             "metadata": {"name": "a"},
             "spec": {"providerID": provider},
             "status": {"nodeInfo": {
@@ -124,8 +124,8 @@ mod tests {
     fn matches(spec: Value, labels: Value) -> bool {
         let mut spec = spec;
         spec["name"] = "x".into();
-        let spec: SecurityGroupSpec = serde_json::from_value(spec).expect("a spec");
-        let labels = serde_json::from_value(labels).expect("labels");
+        let spec: SecurityGroupSpec = kubewright::object::from_value(spec).expect("a spec");
+        let labels = kubewright::object::from_value(labels).expect("labels");
         NodeSelector::of(&spec).expect("a selector").matches(&labels)
     }
 
@@ -178,7 +178,7 @@ mod tests {
         for (operator, values) in [("In", json!([])), ("Exists", json!(["a"])), ("Near", json!([]))] {
             let spec = json!({"name": "x", "nodeLabelSelector": {"matchExpressions": [
                 {"key": "zone", "operator": operator, "values": values}]}});
-            let spec: SecurityGroupSpec = serde_json::from_value(spec).expect("a spec");
+            let spec: SecurityGroupSpec = kubewright::object::from_value(spec).expect("a spec");
             assert!(NodeSelector::of(&spec).is_err(), "{operator}");
         }
     }

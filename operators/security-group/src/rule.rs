@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     fn spec(value: Value) -> SecurityGroupRule {
-        serde_json::from_value(value).expect("a rule of a spec")
+        kubewright::object::from_value(value).expect("a rule of a spec")
     }
 
     fn wanted(value: Value) -> Rule {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     fn in_cloud(value: Value) -> Rule {
-        let found: FoundRule = serde_json::from_value(value).expect("a rule of Neutron");
+        let found: FoundRule = kubewright::object::from_value(value).expect("a rule of Neutron");
         Rule::found(&found).expect("it is known")
     }
 

@@ -97,7 +97,7 @@ fn set(value: Value) -> Value {
 }
 
 fn json<T: serde::Serialize>(value: &T) -> Value {
-    serde_json::to_value(value).unwrap_or_default()
+    kubewright::object::to_value(value).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -230,8 +230,9 @@ mod tests {
             let conditions =
                 json!([{"type": "Available", "status": status, "reason": "Because", "message": "so"}]);
             let found = deployment(|found| {
-                found.status =
-                    Some(serde_json::from_value(json!({"conditions": conditions})).expect("a status"));
+                found.status = Some(
+                    kubewright::object::from_value(json!({"conditions": conditions})).expect("a status"),
+                );
             });
             plan(&whitelist(), Some(&found), NOW)
         };

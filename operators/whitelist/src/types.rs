@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn crd() -> serde_json::Value {
-        serde_json::to_value(WhiteList::crd()).expect("a CRD is JSON")
+        kubewright::object::to_value(&WhiteList::crd()).expect("a CRD is JSON")
     }
 
     /// WL-14: the group is the sample's own, so that the image police, whose WhiteList is another kind, can be beside it.

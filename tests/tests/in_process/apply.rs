@@ -25,7 +25,7 @@ struct Applier(Desired);
 impl Reconciler for Applier {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let Some(owner) = ctx.get::<Deployment>(key) else { return Ok(Outcome::Done) };
-        let mut map: ConfigMap = serde_json::from_value(self.0.map.lock().clone())?;
+        let mut map: ConfigMap = kubewright_objects::from_value(self.0.map.lock().clone())?;
         // What was read may be handed in as it is.
         map.metadata.resource_version = Some("1".into());
         map.metadata.managed_fields = Some(Vec::new());
@@ -119,7 +119,8 @@ async fn what_an_apply_leaves_out_goes_and_what_others_set_stays() {
 async fn a_field_of_somebody_else_is_taken_by_force_only() {
     let scene = Scene::start().await;
     let map: ConfigMap =
-        serde_json::from_value(json!({"metadata": {"name": "settings"}, "data": {"a": "0"}})).unwrap();
+        kubewright_objects::from_value(json!({"metadata": {"name": "settings"}, "data": {"a": "0"}}))
+            .unwrap();
     let params = PostParams { field_manager: Some("somebody".into()), ..PostParams::default() };
     scene.maps().create(&params, &map).await.unwrap();
     let refused = scene.apply(json!({"a": "1"}), false).await.unwrap_err();

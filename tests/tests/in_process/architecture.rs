@@ -52,7 +52,7 @@ impl Lab {
     }
 
     async fn create_web(&self, replicas: i32) -> Deployment {
-        let web = serde_json::from_value(json!({
+        let web = kubewright_objects::from_value(json!({
             "metadata": {"name": "web"},
             "spec": {
                 "replicas": replicas,
@@ -237,10 +237,11 @@ async fn a_rollout_of_a_bad_image_is_given_up_and_undone() {
     tokio::time::sleep(Duration::from_secs(601)).await;
     assert_eq!(told().await, (Some(3), "False".to_owned(), "ProgressDeadlineExceeded".to_owned()));
 
-    let mut template = serde_json::to_value(good.spec.as_ref().unwrap().template.as_ref().unwrap()).unwrap();
+    let mut template =
+        kubewright_objects::to_value(good.spec.as_ref().unwrap().template.as_ref().unwrap()).unwrap();
     template["metadata"]["labels"].as_object_mut().unwrap().remove("pod-template-hash");
     let undo = json!([{"op": "replace", "path": "/spec/template", "value": template}]);
-    let undo = Patch::<Deployment>::Json(serde_json::from_value(undo).unwrap());
+    let undo = Patch::<Deployment>::Json(kubewright_objects::from_value(undo).unwrap());
     lab.deployments.patch("web", &PatchParams::default(), &undo).await.unwrap();
     lab.cluster.settle().await;
     assert_eq!(told().await, (Some(4), "True".to_owned(), "NewReplicaSetAvailable".to_owned()));
@@ -311,7 +312,7 @@ impl Reconciler for Cloud {
 async fn ka_12_a_controller_makes_a_load_balancer_outside_of_kubernetes() {
     let lab = Lab::start("*", 1).await;
     let services: Api<Service> = Api::default_namespaced(lab.cluster.client());
-    let service = serde_json::from_value(json!({
+    let service = kubewright_objects::from_value(json!({
         "metadata": {"name": "web"}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
     }));
     services.create(&PostParams::default(), &service.unwrap()).await.unwrap();
@@ -346,7 +347,7 @@ async fn ka_13_controllers_meet_in_objects_alone() {
     assert_eq!(all(&lab.replica_sets).await, []);
     let spec = web.spec.unwrap();
     let set = ReplicaSet {
-        metadata: serde_json::from_value(json!({"name": "by-hand"})).unwrap(),
+        metadata: kubewright_objects::from_value(json!({"name": "by-hand"})).unwrap(),
         spec: Some(k8s_openapi::api::apps::v1::ReplicaSetSpec {
             replicas: spec.replicas,
             selector: spec.selector,

@@ -68,7 +68,7 @@ async fn what_commands_in_pods_find_becomes_a_condition_and_one_that_hangs_holds
             "nodeName": "here", "automountServiceAccountToken": false,
             "containers": [{"name": "main", "image": "tool", "command": ["sleep", "1000000"]}],
         }});
-        let pod = serde_json::from_value(pod).expect("a pod");
+        let pod = kubewright_objects::from_value(pod).expect("a pod");
         pods.create(&PostParams::default(), &pod).await.expect("it is created");
     }
     let exec = Exec::new(cluster.client());

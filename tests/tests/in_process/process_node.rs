@@ -73,7 +73,7 @@ impl Machine {
             }
         }
         let pod = json!({"metadata": {"name": name}, "spec": spec});
-        let pod = serde_json::from_value(pod).expect("a pod");
+        let pod = kubewright_objects::from_value(pod).expect("a pod");
         let pod = self.pods().create(&PostParams::default(), &pod).await.expect("it is created");
         // Whole seconds from here on are seconds of the pod.
         self.cluster.settle().await;
@@ -552,7 +552,8 @@ async fn what_a_container_needs_and_is_not_there_is_waited_for() {
         ("CreateContainerConfigError".to_owned(), "configmap \"later\" not found".to_owned())
     );
     let map: ConfigMap =
-        serde_json::from_value(json!({"metadata": {"name": "later"}, "data": {"a": "b"}})).expect("a map");
+        kubewright_objects::from_value(json!({"metadata": {"name": "later"}, "data": {"a": "b"}}))
+            .expect("a map");
     let maps: Api<ConfigMap> = Api::default_namespaced(machine.cluster.client());
     maps.create(&PostParams::default(), &map).await.expect("it is created");
     machine.pass(12).await;
@@ -582,7 +583,8 @@ async fn a_volume_that_cannot_be_made_holds_the_pod() {
         ),
         "{events:?}"
     );
-    let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "later"}})).expect("a map");
+    let map: ConfigMap =
+        kubewright_objects::from_value(json!({"metadata": {"name": "later"}})).expect("a map");
     let maps: Api<ConfigMap> = Api::default_namespaced(machine.cluster.client());
     maps.create(&PostParams::default(), &map).await.expect("it is created");
     machine.pass(125).await;
@@ -617,7 +619,7 @@ async fn an_ephemeral_container_joins_a_running_pod() {
     let mut pod = machine.pod("p").await;
     let container = json!([{"name": "debug", "image": "tool", "command": ["exit", "4"]}]);
     pod.spec.as_mut().expect("a spec").ephemeral_containers =
-        serde_json::from_value(container).expect("a container");
+        kubewright_objects::from_value(container).expect("a container");
     let pods = machine.pods();
     pods.replace_ephemeral_containers("p", &PostParams::default(), &pod).await.expect("it is added");
     machine.cluster.settle().await;
@@ -679,7 +681,7 @@ async fn the_scheduler_places_pods_on_the_node_of_this_machine() {
     let pods: Api<Pod> = Api::default_namespaced(cluster.client());
     let pod = json!({"metadata": {"name": "p"}, "spec": {"automountServiceAccountToken": false, "containers": [
         {"name": "c", "image": "tool", "command": ["sleep", "1000"]}]}});
-    let pod = serde_json::from_value(pod).expect("a pod");
+    let pod = kubewright_objects::from_value(pod).expect("a pod");
     cluster.settle().await;
     pods.create(&PostParams::default(), &pod).await.expect("it is created");
     tokio::time::sleep(Duration::from_secs(5)).await;

@@ -85,7 +85,7 @@ async fn an_operator_is_installed_and_runs_in_a_test_with_its_webhooks_under_its
 }
 
 fn called(name: &str) -> ConfigMap {
-    serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
+    kubewright_objects::from_value(json!({"metadata": {"name": name}})).unwrap()
 }
 
 /// A folder that is gone in the end.

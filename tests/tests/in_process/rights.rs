@@ -194,8 +194,8 @@ async fn cluster() -> Cluster {
         "selector": {"matchLabels": {"app": "web"}},
         "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web"}]}},
     }});
-    let deployment: Deployment = serde_json::from_value(deployment).unwrap();
-    let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "a"}})).unwrap();
+    let deployment: Deployment = kubewright_objects::from_value(deployment).unwrap();
+    let map: ConfigMap = kubewright_objects::from_value(json!({"metadata": {"name": "a"}})).unwrap();
     let (client, params) = (cluster.client(), PostParams::default());
     Api::default_namespaced(client.clone()).create(&params, &deployment).await.unwrap();
     Api::default_namespaced(client.clone()).create(&params, &map).await.unwrap();
@@ -212,7 +212,7 @@ async fn under(cluster: &Cluster, rules: Vec<PolicyRule>) -> (Client, Observed) 
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "operator"},
         "subjects": [{"kind": "ServiceAccount", "namespace": "default", "name": "operator"}]});
     for object in [role, binding] {
-        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        let object: DynamicObject = kubewright_objects::from_value(object).unwrap();
         let types = object.types.as_ref().unwrap();
         let kind = kube::core::ApiResource::from_gvk(&types.try_into().unwrap());
         let api: Api<DynamicObject> = Api::all_with(cluster.client(), &kind);
@@ -322,7 +322,7 @@ async fn every_operation_works_under_the_rights_that_were_generated_for_it_and_w
 fn all_rules(observed: &Observed) -> Vec<PolicyRule> {
     let roles = observed.roles("operator", "operator-system").into_iter();
     roles
-        .flat_map(|role| serde_json::from_value::<Vec<PolicyRule>>(role.data["rules"].clone()).unwrap())
+        .flat_map(|role| kubewright_objects::from_value::<Vec<PolicyRule>>(&role.data["rules"]).unwrap())
         .collect()
 }
 
@@ -413,6 +413,6 @@ async fn a_right_that_the_code_does_not_declare_is_told_with_its_declaration() {
         "these rights are missing:\n  add: secrets create (in the namespace default): the code does not declare it: \
          add .writes::<K>([Verb::Create]) with K of secrets to the controller"
     );
-    let value: Value = serde_json::to_value(observed.roles("op", "default")).unwrap();
+    let value: Value = kubewright_objects::to_value(&observed.roles("op", "default")).unwrap();
     assert_eq!(value[0]["kind"], "ClusterRole");
 }

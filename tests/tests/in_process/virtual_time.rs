@@ -42,7 +42,7 @@ async fn again_in_one_hour_runs_at_once_in_wall_time_and_an_hour_later_in_cluste
     cluster.settle().await;
     ran.lock().clear();
 
-    let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "a"}})).unwrap();
+    let map: ConfigMap = kubewright_objects::from_value(json!({"metadata": {"name": "a"}})).unwrap();
     maps.create(&PostParams::default(), &map).await.unwrap();
     cluster.settle().await;
     let first = ran.lock().clone();
@@ -73,7 +73,7 @@ async fn again_in_one_hour_runs_at_once_in_wall_time_and_an_hour_later_in_cluste
 async fn history(seed: u64) -> Vec<String> {
     let cluster = Cluster::builder().seed(seed).nodes(2).start().await.unwrap();
     let deployments: Api<Deployment> = Api::default_namespaced(cluster.client());
-    let deployment: Deployment = serde_json::from_value(json!({
+    let deployment: Deployment = kubewright_objects::from_value(json!({
         "metadata": {"name": "web"},
         "spec": {
             "replicas": 3,
@@ -129,7 +129,7 @@ async fn clusters_live_side_by_side_and_do_not_see_each_other() {
             .map(Result::unwrap)
             .collect();
     let maps = |cluster: &Cluster| Api::<ConfigMap>::default_namespaced(cluster.client());
-    let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "mine"}})).unwrap();
+    let map: ConfigMap = kubewright_objects::from_value(json!({"metadata": {"name": "mine"}})).unwrap();
     maps(&clusters[3]).create(&PostParams::default(), &map).await.unwrap();
     for (number, cluster) in clusters.iter().enumerate() {
         assert_eq!(maps(cluster).get_opt("mine").await.unwrap().is_some(), number == 3);
@@ -169,7 +169,7 @@ async fn a_controller_that_selects_objects_keeps_no_others_in_its_cache() {
     let running = tokio::spawn(manager.run(cluster.shutdown()));
     let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
     for name in ["a", "b", "c"] {
-        let map = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+        let map = kubewright_objects::from_value(json!({"metadata": {"name": name}})).unwrap();
         maps.create(&PostParams::default(), &map).await.unwrap();
     }
     cluster.settle().await;
@@ -190,7 +190,7 @@ impl Reconciler for Replica {
 
 /// Lets the service account `operator` of `default` read ConfigMaps, and what the documentation says that replicas need.
 async fn allow(cluster: &Cluster, lease_verbs: &[&str]) {
-    let role: Role = serde_json::from_value(json!({
+    let role: Role = kubewright_objects::from_value(json!({
         "metadata": {"name": "operator"},
         "rules": [
             {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": lease_verbs},
@@ -198,7 +198,7 @@ async fn allow(cluster: &Cluster, lease_verbs: &[&str]) {
         ],
     }))
     .unwrap();
-    let binding: RoleBinding = serde_json::from_value(json!({
+    let binding: RoleBinding = kubewright_objects::from_value(json!({
         "metadata": {"name": "operator"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "operator"},
         "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": "default"}],
@@ -226,7 +226,8 @@ async fn allow(cluster: &Cluster, lease_verbs: &[&str]) {
     create("clusterrolebindings", &bound).await.unwrap();
     let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
     for number in 0..20 {
-        let map = serde_json::from_value(json!({"metadata": {"name": format!("c{number}")}})).unwrap();
+        let map =
+            kubewright_objects::from_value(json!({"metadata": {"name": format!("c{number}")}})).unwrap();
         maps.create(&PostParams::default(), &map).await.unwrap();
     }
 }
@@ -319,7 +320,7 @@ impl Reconciler for Counting {
 async fn a_kind_is_watched_whenever_its_definition_comes_and_its_objects_end_with_it() {
     let cluster = Cluster::start().await.unwrap();
     let deployments: Api<Deployment> = Api::default_namespaced(cluster.client());
-    let web: Deployment = serde_json::from_value(json!({"metadata": {"name": "web"}, "spec": {
+    let web: Deployment = kubewright_objects::from_value(json!({"metadata": {"name": "web"}, "spec": {
         "replicas": 5, "selector": {"matchLabels": {"app": "web"}},
         "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web"}]}},
     }}))
@@ -336,7 +337,7 @@ async fn a_kind_is_watched_whenever_its_definition_comes_and_its_objects_end_wit
     };
     assert_eq!(replicas().await, Some(0));
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
-    let definition: CustomResourceDefinition = serde_json::from_value(json!({
+    let definition: CustomResourceDefinition = kubewright_objects::from_value(json!({
         "metadata": {"name": "widgets.example.com"},
         "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
             "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]},

@@ -264,7 +264,7 @@ async fn replicas_share_an_authority_that_is_followed_by_the_next_before_it_ends
 
     let api: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     let overwritten = json!([{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]);
-    let overwritten: json_patch::Patch = serde_json::from_value(overwritten).unwrap();
+    let overwritten: json_patch::Patch = kubewright_objects::from_value(overwritten).unwrap();
     api.patch("test-validating", &PatchParams::default(), &Patch::Json::<()>(overwritten)).await.unwrap();
     cluster.settle().await;
     assert_eq!(trusted(&client).await, first, "somebody else's bundle is put right");
@@ -366,7 +366,7 @@ fn definition(stored: &str) -> CustomResourceDefinition {
                 version("v2", json!({"width": number, "height": number, "color": text}))
             ]}
     });
-    serde_json::from_value(definition).unwrap()
+    kubewright_objects::from_value(definition).unwrap()
 }
 
 #[tokio::test(start_paused = true)]

@@ -64,7 +64,7 @@ impl Definition {
                     "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
             },
         });
-        let definition = serde_json::from_value(definition).expect("a definition");
+        let definition = kubewright_objects::from_value(definition).expect("a definition");
         self.0.create(&PostParams::default(), &definition).await.expect("it is created");
     }
 }
@@ -126,8 +126,10 @@ async fn grant(lab: &Lab, name: &str, verbs: &[&str]) {
         "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": lab.namespace()}],
     });
     let post = PostParams::default();
-    let (role, binding): (Role, RoleBinding) =
-        (serde_json::from_value(role).expect("a role"), serde_json::from_value(binding).expect("a binding"));
+    let (role, binding): (Role, RoleBinding) = (
+        kubewright_objects::from_value(role).expect("a role"),
+        kubewright_objects::from_value(binding).expect("a binding"),
+    );
     Api::namespaced(lab.admin(), lab.namespace()).create(&post, &role).await.expect("a role");
     Api::namespaced(lab.admin(), lab.namespace()).create(&post, &binding).await.expect("a binding");
 }
@@ -191,7 +193,7 @@ async fn a_webhook_that_hangs_fails_writes_until_it_is_gone() {
             "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"], "operations": ["*"]}],
         }],
     });
-    let configuration = serde_json::from_value(configuration).expect("a configuration");
+    let configuration = kubewright_objects::from_value(configuration).expect("a configuration");
     configurations.create(&PostParams::default(), &configuration).await.expect("it is created");
 
     lab.put("configmaps", "a", json!({})).await;

@@ -269,7 +269,7 @@ impl Lab {
                     answer => written = answer.expect("its status is written"),
                 }
             }
-            return serde_json::to_value(written).expect("JSON");
+            return kubewright_objects::to_value(&written).expect("JSON");
         }
     }
 
@@ -284,7 +284,7 @@ impl Lab {
     /// What is stored, if it is there.
     pub(crate) async fn stored(&self, plural: &str, name: &str) -> Option<Value> {
         let stored = self.api(&self.namespace, plural).get_opt(name).await.expect("an answer");
-        stored.map(|stored| serde_json::to_value(stored).expect("JSON"))
+        stored.map(|stored| kubewright_objects::to_value(&stored).expect("JSON"))
     }
 
     /// The names of what is stored.
@@ -296,7 +296,7 @@ impl Lab {
     /// The events that somebody recorded, in the form of `events.k8s.io` or of the core API.
     pub(crate) async fn events_of(&self, reporter: &str, plural: &str) -> Vec<Value> {
         let all = self.api(&self.namespace, plural).list(&ListParams::default()).await.expect("a list");
-        let all = all.into_iter().map(|event| serde_json::to_value(event).expect("JSON"));
+        let all = all.into_iter().map(|event| kubewright_objects::to_value(&event).expect("JSON"));
         let is_theirs = |event: &Value| {
             event["reportingController"] == reporter || event["reportingComponent"] == reporter
         };
@@ -390,7 +390,7 @@ impl Drop for Lab {
 }
 
 fn object(body: Value) -> DynamicObject {
-    serde_json::from_value(body).expect("an object")
+    kubewright_objects::from_value(body).expect("an object")
 }
 
 fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {

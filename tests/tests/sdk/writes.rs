@@ -196,7 +196,7 @@ async fn ensure_creates_changes_what_differs_and_then_writes_nothing() {
 async fn ensure_is_content_with_a_pod_that_admission_extended() {
     let (lab, log) = (Lab::new().await, Log::new());
     let did = log.clone();
-    let wanted: Pod = serde_json::from_value(json!({
+    let wanted: Pod = kubewright_objects::from_value(json!({
         "metadata": {"name": "child", "namespace": lab.namespace()},
         "spec": {
             "volumes": [{"name": "scratch", "emptyDir": {}}],

@@ -30,7 +30,7 @@ async fn advance(client: &Client, by: &str) -> String {
 }
 
 fn map(name: &str) -> ConfigMap {
-    serde_json::from_value(json!({"metadata": {"name": name}})).expect("a ConfigMap")
+    kubewright_objects::from_value(json!({"metadata": {"name": name}})).expect("a ConfigMap")
 }
 
 async fn next_name(events: &mut (impl Stream<Item = kube::Result<WatchEvent<ConfigMap>>> + Unpin)) -> String {
@@ -48,7 +48,7 @@ async fn is_given_up(client: &Client) -> bool {
 }
 
 async fn deploy(client: &Client) {
-    let deployment: Deployment = serde_json::from_value(json!({
+    let deployment: Deployment = kubewright_objects::from_value(json!({
         "metadata": {"name": "web"},
         "spec": {
             "selector": {"matchLabels": {"app": "web"}},
@@ -87,12 +87,13 @@ async fn a_day_passes_in_one_call_and_only_then() {
     );
 
     let accounts: Api<ServiceAccount> = Api::default_namespaced(client.clone());
-    let wanted = serde_json::from_value(json!({"spec": {"audiences": [], "expirationSeconds": 7200}}));
+    let wanted =
+        kubewright_objects::from_value(json!({"spec": {"audiences": [], "expirationSeconds": 7200}}));
     let wanted: TokenRequest = wanted.expect("a TokenRequest");
     accounts
         .create(
             &PostParams::default(),
-            &serde_json::from_value(json!({"metadata": {"name": "web"}})).expect("an account"),
+            &kubewright_objects::from_value(json!({"metadata": {"name": "web"}})).expect("an account"),
         )
         .await
         .expect("created");
@@ -100,7 +101,7 @@ async fn a_day_passes_in_one_call_and_only_then() {
     let token = token.status.expect("a token").token;
     let is_good = async || {
         let review: TokenReview =
-            serde_json::from_value(json!({"spec": {"token": token}})).expect("a review");
+            kubewright_objects::from_value(json!({"spec": {"token": token}})).expect("a review");
         let reviews: Api<TokenReview> = Api::all(client.clone());
         let review = reviews.create(&PostParams::default(), &review).await.expect("reviewed");
         review.status.expect("an answer").authenticated.unwrap_or(false)
@@ -128,7 +129,7 @@ async fn a_day_passes_in_one_call_and_only_then() {
 /// A token of this account for ten minutes, which is the least.
 async fn token_of(client: &Client, account: &str) -> String {
     let accounts: Api<ServiceAccount> = Api::default_namespaced(client.clone());
-    let wanted = serde_json::from_value(json!({"spec": {"audiences": [], "expirationSeconds": 600}}));
+    let wanted = kubewright_objects::from_value(json!({"spec": {"audiences": [], "expirationSeconds": 600}}));
     let wanted: TokenRequest = wanted.expect("a TokenRequest");
     let token =
         accounts.create_token_request(account, &PostParams::default(), &wanted).await.expect("a token");
@@ -153,7 +154,7 @@ async fn a_token_that_is_rotated_is_used_before_the_old_one_expires() {
         ],
     );
     let client = client(&up).await;
-    let account = serde_json::from_value(json!({"metadata": {"name": "web"}})).expect("an account");
+    let account = kubewright_objects::from_value(json!({"metadata": {"name": "web"}})).expect("an account");
     let accounts: Api<ServiceAccount> = Api::default_namespaced(client.clone());
     accounts.create(&PostParams::default(), &account).await.expect("created");
 

@@ -169,7 +169,7 @@ async fn list(up: &Up) -> (BTreeMap<String, Known>, u64) {
 }
 
 fn config_map(name: &str, value: u64, version: Option<&str>) -> ConfigMap {
-    serde_json::from_value(json!({
+    kubewright_objects::from_value(json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": name, "resourceVersion": version},

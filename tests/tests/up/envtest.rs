@@ -125,14 +125,15 @@ async fn controllers_run_only_where_they_are_switched_on() {
         let api = Api::<ConfigMap>::default_namespaced(pair.admin());
         let owner = api.create(&PostParams::default(), &config_map("owner")).await.expect("created");
         let mut dependent = config_map("dependent");
-        dependent.metadata.owner_references = serde_json::from_value(json!([
+        dependent.metadata.owner_references = kubewright_objects::from_value(json!([
             {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.metadata.uid}
         ]))
         .expect("owner references");
         api.create(&PostParams::default(), &dependent).await.expect("created");
         api.delete("owner", &DeleteParams::background()).await.expect("deleted");
         let namespaces = Api::<Namespace>::all(pair.admin());
-        let shop = serde_json::from_value(json!({"metadata": {"name": "shop"}})).expect("a namespace");
+        let shop =
+            kubewright_objects::from_value(json!({"metadata": {"name": "shop"}})).expect("a namespace");
         namespaces.create(&PostParams::default(), &shop).await.expect("created");
         namespaces.delete("shop", &DeleteParams::default()).await.expect("deleted");
     }
@@ -279,5 +280,5 @@ async fn who_takes_it_for_a_store_is_told_what_it_is() {
 }
 
 fn config_map(name: &str) -> ConfigMap {
-    serde_json::from_value(json!({"metadata": {"name": name}})).expect("a ConfigMap")
+    kubewright_objects::from_value(json!({"metadata": {"name": name}})).expect("a ConfigMap")
 }

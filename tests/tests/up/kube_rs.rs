@@ -22,7 +22,7 @@ async fn kube_creates_watches_applies_and_deletes() {
     let up = Up::start("kube-rs", &[]);
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client(&up).await);
     let config_map = |step: &str| -> ConfigMap {
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "round"}, "data": {"step": step}
         }))
         .expect("a ConfigMap")

@@ -64,7 +64,7 @@ async fn what_commands_in_processes_find_becomes_a_condition_and_one_that_hangs_
             "terminationGracePeriodSeconds": 1, "automountServiceAccountToken": false,
             "containers": [{"name": "main", "image": "the-machine", "command": ["sleep", "1000"]}],
         }});
-        let pod = serde_json::from_value(pod).expect("a pod");
+        let pod = kubewright_objects::from_value(pod).expect("a pod");
         pods.create(&PostParams::default(), &pod).await.expect("it is created");
     }
 

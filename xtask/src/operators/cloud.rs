@@ -91,5 +91,5 @@ fn boot(cloud: &OpenStack) -> Result<String> {
 fn groups_of(cloud: &OpenStack, server: &str) -> Result<(String, Vec<String>)> {
     let ports = cloud.ask("GET", "neutron", &format!("/v2.0/ports?device_id={server}"), None)?;
     let port = ports["ports"].get(0).context("it has a port")?;
-    Ok((text(port, "/id")?, serde_json::from_value(port["security_groups"].clone())?))
+    Ok((text(port, "/id")?, serde_json::from_str(&port["security_groups"].to_string())?))
 }

@@ -164,7 +164,7 @@ impl Look<'_> {
 
     /// What the API server would say against an object, but for what it would have said before.
     fn refusal(&self, object: &DynamicObject) -> Option<String> {
-        let object = serde_json::to_value(object).ok()?;
+        let object = kubewright_objects::to_value(object).ok()?;
         let mut told = against(&self.after, object.clone());
         if told.is_empty() {
             return None;

@@ -153,7 +153,7 @@ impl Objects {
 /// # Errors
 /// When it is none.
 pub(crate) fn object(json: Value) -> anyhow::Result<DynamicObject> {
-    serde_json::from_value(json).context("this is no object")
+    kubewright_objects::from_value(json).context("this is no object")
 }
 
 /// `customresourcedefinition.apiextensions.k8s.io/x`, as kubectl calls it.

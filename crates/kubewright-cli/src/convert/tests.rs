@@ -29,7 +29,7 @@ fn refused(text: &str) -> String {
 
 /// Applies an object under strict validation, as `kubectl apply --server-side` does.
 async fn apply(client: &Client, object: &Value) -> Result<Value, String> {
-    let object: DynamicObject = serde_json::from_value(object.clone()).expect("an object");
+    let object: DynamicObject = kubewright_objects::from_value(object).expect("an object");
     let types = object.types.as_ref().expect("a kind");
     let kind = ApiResource::from_gvk(&GroupVersionKind::try_from(types).expect("a kind"));
     let namespaced = !matches!(kind.kind.as_str(), "CustomResourceDefinition");
@@ -255,7 +255,7 @@ async fn tp_10_a_protected_group_is_told_of_and_refused_by_the_server() {
         "CustomResourceDefinition",
     ));
     let api: Api<DynamicObject> = Api::all_with(cluster.client(), &kind);
-    let object: DynamicObject = serde_json::from_value(crd).expect("an object");
+    let object: DynamicObject = kubewright_objects::from_value(crd).expect("an object");
     let error = api.create(&PostParams::default(), &object).await.expect_err("it is refused").to_string();
     assert!(error.contains("metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation"), "{error}");
 }

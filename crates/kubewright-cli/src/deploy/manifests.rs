@@ -25,6 +25,6 @@ pub(super) fn of(
         _ => project.build()?,
     };
     let objects = program.manifests(&flags)?;
-    let objects = objects.into_iter().map(serde_json::from_value).collect::<Result<_, _>>();
+    let objects = objects.into_iter().map(kubewright_objects::from_value).collect::<Result<_, _>>();
     objects.with_context(|| format!("what `{} manifests` prints are no objects", project.bin))
 }

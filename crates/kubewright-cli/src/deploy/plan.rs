@@ -118,7 +118,7 @@ mod tests {
     fn object(api_version: &str, kind: &str) -> DynamicObject {
         let object =
             json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": kind.to_lowercase()}});
-        serde_json::from_value(object).expect("an object")
+        kubewright_objects::from_value(object).expect("an object")
     }
 
     #[test]
@@ -159,7 +159,8 @@ mod tests {
         let error = Plan::new(vec![object("v1", "Namespace")]).expect_err("no Deployment").to_string();
         assert!(error.contains("no Deployment") && error.contains("--crds-only"), "{error}");
         assert!(
-            Plan::new(vec![serde_json::from_value(json!({"metadata": {}})).expect("an object")]).is_err()
+            Plan::new(vec![kubewright_objects::from_value(json!({"metadata": {}})).expect("an object")])
+                .is_err()
         );
     }
 }

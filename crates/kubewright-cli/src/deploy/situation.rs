@@ -219,10 +219,14 @@ mod tests {
             json!({"containerStatuses": [container(&json!({"waiting": {"reason": "ImagePullBackOff"}}))]});
         let typed = |value: Value| value;
         Observed {
-            deployment: serde_json::from_value(deployment).expect("a Deployment"),
-            sets: serde_json::from_value(typed(json!([set("old", "1"), set("new", "2")]))).expect("sets"),
-            pods: serde_json::from_value(json!([pod("before", "old", &broken), pod("now", "new", status)]))
-                .expect("pods"),
+            deployment: kubewright_objects::from_value(deployment).expect("a Deployment"),
+            sets: kubewright_objects::from_value(typed(json!([set("old", "1"), set("new", "2")])))
+                .expect("sets"),
+            pods: kubewright_objects::from_value(json!([
+                pod("before", "old", &broken),
+                pod("now", "new", status)
+            ]))
+            .expect("pods"),
             events: Vec::new(),
         }
     }
@@ -257,7 +261,7 @@ mod tests {
             let mut container = container(&json!({"running": {}}));
             container["containerID"] = json!("simulated://u/operator");
             let status = json!({"phase": "Running", "containerStatuses": [container]});
-            pod.status = serde_json::from_value(status).expect("a status");
+            pod.status = kubewright_objects::from_value(status).expect("a status");
             pod.spec.get_or_insert_default().node_name = Some("node-0".to_owned());
         }
         let situation = observed.situation();
@@ -305,7 +309,7 @@ mod tests {
             json!({"metadata": {}, "type": "Warning", "reason": "FailedMount", "message": message,
                 "lastTimestamp": time, "involvedObject": {"uid": uid}})
         };
-        observed.events = serde_json::from_value(json!([
+        observed.events = kubewright_objects::from_value(json!([
             event("now", "2030-01-01T00:00:02Z", "no secret"),
             event("now", "2030-01-01T00:00:01Z", "earlier"),
             event("before", "2030-01-01T00:00:03Z", "of another"),
@@ -319,7 +323,7 @@ mod tests {
         let mut observed = with_pod(&Value::Null);
         let failure = json!([{"type": "ReplicaFailure", "status": "True", "message": "pods is forbidden: exceeded quota: q"}]);
         observed.deployment.status.as_mut().expect("a status").conditions =
-            Some(serde_json::from_value(failure).expect("conditions"));
+            Some(kubewright_objects::from_value(failure).expect("conditions"));
         let told = observed.situation();
         assert_eq!(told.line, "its pods cannot be created: pods is forbidden: exceeded quota: q");
         assert!(told.remedy.contains("raise the quota"));

@@ -60,7 +60,7 @@ async fn removed(
 }
 
 async fn create(cluster: &Cluster, object: &Value) {
-    let object: DynamicObject = serde_json::from_value(object.clone()).expect("an object");
+    let object: DynamicObject = kubewright_objects::from_value(object).expect("an object");
     let kind = GroupVersionKind::try_from(object.types.as_ref().expect("a kind")).expect("a kind");
     let resource = ApiResource::from_gvk(&kind);
     let api: Api<DynamicObject> = match object.namespace() {

@@ -122,7 +122,7 @@ mod tests {
     fn input(sample: &str) -> Input {
         let objects =
             kubewright_whitelist::operator().manifests(&Installation::default()).expect("manifests");
-        let own = objects.iter().map(|object| serde_json::to_value(object).expect("JSON")).collect();
+        let own = objects.iter().map(|object| kubewright_objects::to_value(object).expect("JSON")).collect();
         let objects = vec![serde_saphyr::from_str(sample).expect("YAML")];
         Input {
             installed: Manifests { own, certified: None },

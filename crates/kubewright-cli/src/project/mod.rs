@@ -170,14 +170,14 @@ impl Project {
             Value::Null => Value::Object(serde_json::Map::new()),
             value => value.clone(),
         };
-        let mut about: About = serde_json::from_value(package.clone()).context("cargo metadata")?;
-        about.olm = serde_json::from_value(of_table("olm"))
+        let mut about: About = kubewright_objects::from_value(package).context("cargo metadata")?;
+        about.olm = kubewright_objects::from_value(of_table("olm"))
             .map_err(|error| Usage(format!("[package.metadata.kubewright.olm] in Cargo.toml: {error}")))?;
         if let Some(icon) = &about.olm.icon {
             about.olm.icon_data = std::fs::read(root.join(icon))
                 .with_context(|| format!("the icon {icon} (package.metadata.kubewright.olm.icon)"))?;
         }
-        let settings = serde_json::from_value(of_table("generate")).map_err(|error| {
+        let settings = kubewright_objects::from_value(of_table("generate")).map_err(|error| {
             Usage(format!("[package.metadata.kubewright.generate] in Cargo.toml: {error}"))
         })?;
         Ok(Self {

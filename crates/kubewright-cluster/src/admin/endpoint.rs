@@ -187,7 +187,7 @@ fn requests(admin: &Admin, query: &str) -> Result<Value, ApiError> {
             }
         }
     }
-    let wanted: Match = serde_json::from_value(Value::Object(wanted))
+    let wanted: Match = kubewright_objects::from_value(Value::Object(wanted))
         .map_err(|error| ApiError::bad_request(format!("{error}, or `limit`")))?;
     Ok(json!(admin.requests(&wanted, limit)))
 }

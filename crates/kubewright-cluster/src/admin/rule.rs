@@ -169,7 +169,7 @@ impl Rule {
         if !value.is_object() {
             return Err("a rule is an object such as {\"fault\":\"conflict\"}".to_owned());
         }
-        let written: Written = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let written: Written = kubewright_objects::from_value(value).map_err(|error| error.to_string())?;
         let rule = written.rule()?;
         rule.check()?;
         Ok(rule)
@@ -244,7 +244,7 @@ impl Written {
             Value::String(name) => json!({ name: {} }),
             other => other,
         };
-        let fault = serde_json::from_value(fault).map_err(|error| format!("fault: {error}"))?;
+        let fault = kubewright_objects::from_value(fault).map_err(|error| format!("fault: {error}"))?;
         Ok(Rule { matching: self.matching, fault, schedule })
     }
 }

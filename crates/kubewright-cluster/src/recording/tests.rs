@@ -6,7 +6,8 @@ use super::*;
 use crate::Cluster;
 
 fn config_map(text: &str) -> ConfigMap {
-    serde_json::from_value(json!({"metadata": {"name": "a"}, "data": {"text": text}})).expect("a ConfigMap")
+    kubewright_objects::from_value(json!({"metadata": {"name": "a"}, "data": {"text": text}}))
+        .expect("a ConfigMap")
 }
 
 /// A cluster without controllers in which `a` was made, changed and deleted, and `b` is there.

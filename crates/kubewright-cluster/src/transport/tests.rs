@@ -37,15 +37,15 @@ async fn with_a_pod() -> (Cluster, Api<Pod>, Arc<Fake>) {
     let account = json!({"metadata": {"name": "default"}});
     let pod = json!({"metadata": {"name": "a"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "x"}]}});
     let client = cluster.client();
-    let read = |value| serde_json::from_value(value).expect("an object");
+    let read = |value| kubewright_objects::from_value(value).expect("an object");
     let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(client.clone());
     nodes
-        .create(&PostParams::default(), &serde_json::from_value(node).expect("a node"))
+        .create(&PostParams::default(), &kubewright_objects::from_value(node).expect("a node"))
         .await
         .expect("created");
     let accounts: Api<k8s_openapi::api::core::v1::ServiceAccount> =
         Api::namespaced(client.clone(), "default");
-    let account = serde_json::from_value(account).expect("an account");
+    let account = kubewright_objects::from_value(account).expect("an account");
     accounts.create(&PostParams::default(), &account).await.expect("created");
     let pods: Api<Pod> = Api::namespaced(client, "default");
     pods.create(&PostParams::default(), &read(pod)).await.expect("created");
@@ -155,7 +155,7 @@ async fn who_wants_something_of_a_pod_on_a_simulated_node_is_told_what_runs_pods
     const TOLD: &str = "node-0 is simulated: its pods do not run; kubewright up --runtime process runs them";
     let cluster = Cluster::start().await.expect("it starts");
     cluster.settle().await;
-    let pod: Pod = serde_json::from_value(
+    let pod: Pod = kubewright_objects::from_value(
         json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}),
     )
     .expect("a pod");

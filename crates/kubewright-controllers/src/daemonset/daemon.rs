@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     fn tolerations(spec: serde_json::Value) -> Vec<Toleration> {
-        let mut spec: PodSpec = serde_json::from_value(spec).expect("a spec");
+        let mut spec: PodSpec = kubewright_objects::from_value(spec).expect("a spec");
         tolerate(&mut spec);
         spec.tolerations.expect("tolerations")
     }

@@ -45,7 +45,10 @@ mod tests {
         let node = json!({"metadata": {"name": "n", "labels": {"zone": "two", "cores": "8"}}, "spec": {"taints": taints}});
         let mut spec = spec;
         spec["containers"] = json!([]);
-        fit(&serde_json::from_value(spec).expect("a spec"), &serde_json::from_value(node).expect("a node"))
+        fit(
+            &kubewright_objects::from_value(spec).expect("a spec"),
+            &kubewright_objects::from_value(node).expect("a node"),
+        )
     }
 
     fn affinity(term: &Value) -> Value {

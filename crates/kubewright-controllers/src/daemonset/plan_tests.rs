@@ -10,7 +10,7 @@ fn rolling(surge: &Value, unavailable: &Value) -> DaemonSet {
     let mut set = daemon_set();
     let strategy =
         json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}});
-    set.spec.as_mut().expect("a spec").update_strategy = serde_json::from_value(strategy).ok();
+    set.spec.as_mut().expect("a spec").update_strategy = kubewright_objects::from_value(strategy).ok();
     set
 }
 
@@ -137,7 +137,7 @@ fn old_pods_that_are_not_available_go_first_whatever_the_bound_is() {
 fn on_delete_leaves_old_pods_alone() {
     let mut set = daemon_set();
     set.spec.as_mut().expect("a spec").update_strategy =
-        serde_json::from_value(json!({"type": "OnDelete"})).ok();
+        kubewright_objects::from_value(json!({"type": "OnDelete"})).ok();
     assert!(planned(&set, &[node("a")], &[ready("a", "old")]).is_empty());
 }
 

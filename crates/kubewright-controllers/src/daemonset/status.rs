@@ -75,7 +75,7 @@ mod tests {
             now: NOW,
         };
         let (status, next) = status(&observed);
-        (serde_json::to_value(status).expect("JSON"), next)
+        (kubewright_objects::to_value(&status).expect("JSON"), next)
     }
 
     #[test]
@@ -102,9 +102,10 @@ mod tests {
     #[test]
     fn what_others_wrote_into_the_status_stays() {
         let mut set = daemon_set();
-        set.status = serde_json::from_value(json!({"currentNumberScheduled": 9, "numberMisscheduled": 9,
+        set.status =
+            kubewright_objects::from_value(json!({"currentNumberScheduled": 9, "numberMisscheduled": 9,
             "desiredNumberScheduled": 9, "numberReady": 9, "collisionCount": 2}))
-        .ok();
+            .ok();
         let (status, _) = counted(&set, &[], &[]);
         assert_eq!((&status["collisionCount"], &status["numberReady"]), (&json!(2), &json!(0)));
     }

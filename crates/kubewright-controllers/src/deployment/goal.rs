@@ -64,7 +64,7 @@ mod tests {
 
     fn goal(replicas: i32, surge: impl Into<Value>, unavailable: impl Into<Value>) -> (i32, i32) {
         let (surge, unavailable) = (surge.into(), unavailable.into());
-        let deployment = serde_json::from_value(json!({
+        let deployment = kubewright_objects::from_value(json!({
             "metadata": {"name": "web"},
             "spec": {"replicas": replicas, "selector": {}, "template": {},
                 "strategy": {"type": "RollingUpdate",

@@ -235,7 +235,7 @@ fn history_beyond_the_limit_goes_lowest_revision_first() {
 fn recreate_waits_for_the_last_old_pod_before_the_first_new_one() {
     let mut server = Server::new(deployment(2));
     server.deployment.spec.as_mut().unwrap().strategy =
-        serde_json::from_value(json!({"type": "Recreate"})).ok();
+        kubewright_objects::from_value(json!({"type": "Recreate"})).ok();
     server.converge();
     server.update("web:2");
     server.settle();
@@ -274,7 +274,7 @@ proptest! {
         let mut server = Server::new(deployment(3));
         let rolling = json!({"type": "RollingUpdate",
             "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}});
-        server.deployment.spec.as_mut().unwrap().strategy = serde_json::from_value(rolling).ok();
+        server.deployment.spec.as_mut().unwrap().strategy = kubewright_objects::from_value(rolling).ok();
         for (image, replicas, paused, ready) in &wishes {
             server.update(&format!("web:{image}"));
             server.scale(*replicas);

@@ -72,7 +72,7 @@ fn counts_of_zero_are_left_out() {
     let mut none = deployment(0);
     none.spec.as_mut().unwrap().progress_deadline_seconds = None;
     let (status, _) = status(&none, &set(&none, 0, 0, 0), &Happened::Nothing, NOW);
-    let mut value = serde_json::to_value(status).unwrap();
+    let mut value = kubewright_objects::to_value(&status).unwrap();
     value["conditions"] = Value::Null;
     assert_eq!(value, json!({"observedGeneration": 1, "terminatingReplicas": 0, "conditions": null}));
 }
@@ -84,7 +84,7 @@ fn pods_that_could_not_be_made_are_unavailable_and_the_failure_is_passed_on() {
     let failed =
         json!({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "no room"});
     let new = Arc::make_mut(sets.new.as_mut().unwrap());
-    new.status.as_mut().unwrap().conditions = Some(vec![serde_json::from_value(failed).unwrap()]);
+    new.status.as_mut().unwrap().conditions = Some(vec![kubewright_objects::from_value(failed).unwrap()]);
     let (failing, _) = status(&wanted, &sets, &Happened::Nothing, NOW);
     assert_eq!(failing.unavailable_replicas, Some(1));
     assert_eq!(condition(&failing, "ReplicaFailure"), json!(["True", "FailedCreate", "no room"]));

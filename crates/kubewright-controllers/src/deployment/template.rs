@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn template(value: serde_json::Value) -> PodTemplateSpec {
-        serde_json::from_value(value).expect("a template")
+        kubewright_objects::from_value(value).expect("a template")
     }
 
     #[test]

@@ -135,7 +135,7 @@ mod tests {
     use crate::pod::tests::pod;
 
     fn budget(status: &serde_json::Value) -> PodDisruptionBudget {
-        serde_json::from_value(json!({"metadata": {"name": "b", "generation": 2}, "status": status}))
+        kubewright_objects::from_value(json!({"metadata": {"name": "b", "generation": 2}, "status": status}))
             .expect("a budget")
     }
 

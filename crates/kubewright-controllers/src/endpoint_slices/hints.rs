@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn slice(ready: bool) -> EndpointSlice {
-        serde_json::from_value(json!({"addressType": "IPv4", "metadata": {}, "endpoints": [
+        kubewright_objects::from_value(json!({"addressType": "IPv4", "metadata": {}, "endpoints": [
             {"addresses": ["10.0.0.1"], "conditions": {"ready": ready}, "zone": "z", "nodeName": "n"}]}))
         .expect("a slice")
     }

@@ -6,14 +6,14 @@ use super::*;
 const MANAGER: &str = "endpointslice-controller.k8s.io";
 
 fn service() -> Service {
-    serde_json::from_value(json!({
+    kubewright_objects::from_value(json!({
         "metadata": {"name": "web", "namespace": "default", "uid": "uid-web", "labels": {"team": "a"}},
         "spec": {"clusterIP": "10.0.0.1", "ipFamilies": ["IPv4"], "selector": {"app": "web"}}}))
     .expect("a Service")
 }
 
 fn endpoint(at: usize, ready: bool) -> Endpoint {
-    serde_json::from_value(json!({
+    kubewright_objects::from_value(json!({
         "addresses": [format!("10.1.{}.{}", at / 250, at % 250)], "conditions": {"ready": ready},
         "targetRef": {"kind": "Pod", "namespace": "default", "name": format!("p{at}")}}))
     .expect("an endpoint")

@@ -123,7 +123,7 @@ pub(super) mod tests {
     /// An object with this metadata.
     pub(in super::super) fn meta(metadata: impl Into<Value>) -> Arc<Meta> {
         let metadata = metadata.into();
-        Arc::new(serde_json::from_value(json!({"metadata": metadata})).expect("metadata"))
+        Arc::new(kubewright_objects::from_value(json!({"metadata": metadata})).expect("metadata"))
     }
 
     fn child(owner: &str) -> Value {

@@ -21,7 +21,7 @@ fn pod(name: &str, phase: &str, started: i64, ready: (&str, i64)) -> Arc<Pod> {
 fn of_status(name: &str, status: &Value) -> Arc<Pod> {
     let containers = json!([{"name": "c", "resources": {"requests": {"cpu": "100m"}}}]);
     let pod = json!({"metadata": {"name": name}, "spec": {"containers": containers}, "status": status});
-    Arc::new(serde_json::from_value(pod).expect("a pod"))
+    Arc::new(kubewright_objects::from_value(pod).expect("a pod"))
 }
 
 fn ready(name: &str) -> Arc<Pod> {

@@ -8,7 +8,7 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn behavior(behavior: Value) -> HorizontalPodAutoscalerBehavior {
-    serde_json::from_value(behavior).expect("a behavior")
+    kubewright_objects::from_value(behavior).expect("a behavior")
 }
 
 fn bounds(current: i32) -> Bounds {

@@ -35,7 +35,7 @@ impl Decided {
 fn decide_with(metrics: &Value, measured: &[Measured], replicas: i32, behavior: &Value) -> Decided {
     let spec = json!({"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 10,
         "metrics": metrics, "behavior": behavior});
-    let spec = serde_json::from_value(spec).expect("a spec");
+    let spec = kubewright_objects::from_value(spec).expect("a spec");
     let seen = Seen {
         namespace: "shop",
         spec: &spec,

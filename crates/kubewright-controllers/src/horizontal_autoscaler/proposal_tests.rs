@@ -17,7 +17,7 @@ fn pods() -> Vec<Arc<Pod>> {
             .map(|name| json!({"name": name, "resources": {"requests": requests}}))
             .collect();
         let pod = json!({"metadata": {"name": name}, "spec": {"containers": containers}, "status": status});
-        Arc::new(serde_json::from_value(pod).expect("a pod"))
+        Arc::new(kubewright_objects::from_value(pod).expect("a pod"))
     };
     ["x", "y", "z"].map(pod).to_vec()
 }
@@ -31,7 +31,7 @@ fn propose(metric: Value, measured: &Measured) -> Result<Proposal, Failure> {
         tolerances: Tolerances { down: 0.1, up: 0.1 },
         now: Timestamp::constant(1_800_000_000, 0),
     };
-    of_metric(&serde_json::from_value(metric).expect("a metric"), measured, &scene, "shop")
+    of_metric(&kubewright_objects::from_value(metric).expect("a metric"), measured, &scene, "shop")
 }
 
 fn used(values: [i64; 3]) -> Measured {

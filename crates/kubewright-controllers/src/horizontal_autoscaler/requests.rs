@@ -113,7 +113,7 @@ mod tests {
 
     fn pod(spec: &Value) -> Arc<Pod> {
         let pod = json!({"metadata": {"name": "p"}, "spec": spec});
-        Arc::new(serde_json::from_value(pod).expect("a pod"))
+        Arc::new(kubewright_objects::from_value(pod).expect("a pod"))
     }
 
     fn asking(name: &str, cpu: &str) -> Value {

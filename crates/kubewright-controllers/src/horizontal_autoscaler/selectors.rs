@@ -59,7 +59,7 @@ mod tests {
             selectors.set(&one, &web);
         }
         let pod = json!({"metadata": {"name": "p", "namespace": "a", "labels": {"app": "web", "tier": "x"}}});
-        let pods = [Arc::new(serde_json::from_value(pod).expect("a pod"))];
+        let pods = [Arc::new(kubewright_objects::from_value(pod).expect("a pod"))];
         assert_eq!(selectors.controlling(&pods), [key("a", "one"), key("a", "two")].into());
         selectors.forget(&key("a", "one"));
         selectors.set(&key("a", "two"), &LabelSelector::parse("tier=y").expect("a selector"));

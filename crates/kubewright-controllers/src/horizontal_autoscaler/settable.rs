@@ -141,7 +141,7 @@ mod tests {
     fn pod(name: &str, annotations: &Value) -> Arc<Pod> {
         let pod = json!({"metadata": {"name": name, "annotations": annotations}, "status": {"phase": "Running"},
             "spec": {"containers": [{"name": "c"}, {"name": "d"}]}});
-        Arc::new(serde_json::from_value(pod).expect("a pod"))
+        Arc::new(kubewright_objects::from_value(pod).expect("a pod"))
     }
 
     fn used(annotations: &Value) -> Result<Vec<(String, Option<i64>)>, String> {

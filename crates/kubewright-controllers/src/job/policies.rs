@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_success_rule_asks_for_indexes_or_how_many_of_them() {
         let met = |rules: Value, succeeded: &str| {
-            let policy = serde_json::from_value(json!({"rules": rules})).expect("a policy");
+            let policy = kubewright_objects::from_value(json!({"rules": rules})).expect("a policy");
             success(&policy, &Indexes::parse(succeeded, 10), 10)
         };
         let rules = json!([{"succeededIndexes": "0,2-3"}, {"succeededIndexes": "5-9", "succeededCount": 2}, {"succeededCount": 6}]);

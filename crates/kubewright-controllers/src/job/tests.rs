@@ -34,7 +34,7 @@ pub(super) fn job(spec: Value) -> Job {
     });
     let Value::Object(members) = spec else { panic!("members of a specification") };
     job["spec"].as_object_mut().expect("a specification").extend(members);
-    serde_json::from_value(job).expect("a Job")
+    kubewright_objects::from_value(job).expect("a Job")
 }
 
 /// A tracked pod of the Job with this status.
@@ -46,7 +46,7 @@ pub(super) fn pod(name: &str, status: Value) -> Pod {
         "spec": {"containers": [], "nodeName": "node-0"},
     });
     pod["status"] = status;
-    serde_json::from_value(pod).expect("a pod")
+    kubewright_objects::from_value(pod).expect("a pod")
 }
 
 /// A tracked pod of an index in this phase.
@@ -136,7 +136,7 @@ fn the_reasons_to_fail_come_in_order() {
     let mut announced = limited.clone();
     let condition =
         json!([{"type": "FailureTarget", "status": "True", "reason": "PodFailurePolicy", "message": "m"}]);
-    announced.status.get_or_insert_default().conditions = serde_json::from_value(condition).ok();
+    announced.status.get_or_insert_default().conditions = kubewright_objects::from_value(condition).ok();
     assert_eq!(step(&announced, &[]), (0, 0, "PodFailurePolicy".into()), "what was announced stays");
 }
 
@@ -256,7 +256,7 @@ impl Play {
                     self.made += 1;
                     pod.metadata.name = Some(format!("p{}", self.made));
                     pod.metadata.uid = pod.metadata.name.clone();
-                    pod.status = serde_json::from_value(json!({"phase": "Running"})).ok();
+                    pod.status = kubewright_objects::from_value(json!({"phase": "Running"})).ok();
                     self.pods.push(pod);
                 }
             }

@@ -104,13 +104,13 @@ mod tests {
             .map(|status| json!({"type": "Ready", "status": status, "lastHeartbeatTime": Time(NOW)}))
             .into_iter()
             .collect();
-        serde_json::from_value(json!({"metadata": {"name": "n", "creationTimestamp": Time(NOW)},
+        kubewright_objects::from_value(json!({"metadata": {"name": "n", "creationTimestamp": Time(NOW)},
             "status": {"conditions": conditions}}))
         .expect("a node")
     }
 
     fn lease(renewed: Timestamp, seconds: i32) -> Lease {
-        serde_json::from_value(
+        kubewright_objects::from_value(
             json!({"spec": {"renewTime": MicroTime(renewed), "leaseDurationSeconds": seconds}}),
         )
         .expect("a lease")

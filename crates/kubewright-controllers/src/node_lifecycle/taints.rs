@@ -112,7 +112,7 @@ mod tests {
         let taints: Vec<_> = taints.iter().map(|key| json!({"key": key, "effect": "NoSchedule"})).collect();
         let conditions: Vec<_> =
             conditions.iter().map(|(kind, status)| json!({"type": kind, "status": status})).collect();
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "n", "resourceVersion": "7"},
             "spec": {"taints": taints, "unschedulable": unschedulable},
             "status": {"conditions": conditions},
@@ -165,8 +165,9 @@ mod tests {
     fn evicting_keys(node: &Node, eviction: Eviction) -> Vec<String> {
         let now = Time(kubewright_world::SIMULATION_START);
         let wanted = plan(node, eviction, &now).map(|patch| patch["spec"]["taints"].clone());
-        let wanted =
-            wanted.and_then(|taints| serde_json::from_value::<Vec<Taint>>(taints).ok()).unwrap_or_default();
+        let wanted = wanted
+            .and_then(|taints| kubewright_objects::from_value::<Vec<Taint>>(taints).ok())
+            .unwrap_or_default();
         wanted.into_iter().filter(|taint| taint.effect == "NoExecute").map(|taint| taint.key).collect()
     }
 

@@ -151,7 +151,7 @@ mod tests {
         let node = |status: &str| {
             let node = json!({"metadata": {"labels": {"topology.kubernetes.io/zone": zone}},
                 "status": {"conditions": [{"type": "Ready", "status": status}]}});
-            Arc::new(serde_json::from_value(node).expect("a node"))
+            Arc::new(kubewright_objects::from_value(node).expect("a node"))
         };
         let ready = std::iter::repeat_with(|| node("True")).take(ready);
         ready.chain(std::iter::repeat_with(|| node("Unknown")).take(unready)).collect()

@@ -177,7 +177,7 @@ mod tests {
         let restarted = |policy: Option<&str>| -> Pod {
             let mut pod = pod("restless", "Running", None);
             let init = serde_json::json!([{"name": "init", "restartPolicy": policy}]);
-            pod.spec.as_mut().expect("spec").init_containers = serde_json::from_value(init).ok();
+            pod.spec.as_mut().expect("spec").init_containers = kubewright_objects::from_value(init).ok();
             let status = k8s_openapi::api::core::v1::ContainerStatus {
                 name: "init".into(),
                 restart_count: 3,

@@ -132,15 +132,18 @@ mod tests {
             "conditions": [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "no"}]});
         let mut counted = status.clone();
         counted["terminatingReplicas"] = json!(1);
-        let controller: ReplicationController = serde_json::from_value(json!({
+        let controller: ReplicationController = kubewright_objects::from_value(json!({
             "metadata": {"name": "web", "namespace": "default"},
             "spec": {"replicas": 3, "selector": {"app": "web"}},
         }))
         .expect("a ReplicationController");
-        let told = controller.reporting(serde_json::from_value(counted).expect("a status"));
-        assert_eq!(serde_json::to_value(&told.status).expect("JSON"), status);
-        assert_eq!(serde_json::to_value(told.report()).expect("JSON"), status);
+        let told = controller.reporting(kubewright_objects::from_value(counted).expect("a status"));
+        assert_eq!(kubewright_objects::to_value(&told.status).expect("JSON"), status);
+        assert_eq!(kubewright_objects::to_value(&told.report()).expect("JSON"), status);
         let selector = controller.selector().expect("a selector");
-        assert_eq!(serde_json::to_value(selector).expect("JSON"), json!({"matchLabels": {"app": "web"}}));
+        assert_eq!(
+            kubewright_objects::to_value(&selector).expect("JSON"),
+            json!({"matchLabels": {"app": "web"}})
+        );
     }
 }

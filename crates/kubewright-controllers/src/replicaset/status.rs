@@ -110,7 +110,7 @@ mod tests {
     fn an_empty_set_says_zero_replicas_and_none_terminating() {
         let (status, next) = status(&replica_set(0), &[], None, NOW);
         assert_eq!(
-            serde_json::to_value(status).unwrap(),
+            kubewright_objects::to_value(&status).unwrap(),
             json!({"replicas": 0, "terminatingReplicas": 0, "observedGeneration": 1})
         );
         assert_eq!(next, None);
@@ -126,7 +126,7 @@ mod tests {
             shared(&[pod("pending", "Pending", None), unlabelled, going, pod("failed", "Failed", None)]);
         let (status, _) = status(&replica_set(2), &all, None, NOW);
         assert_eq!(
-            serde_json::to_value(status).unwrap(),
+            kubewright_objects::to_value(&status).unwrap(),
             json!({"replicas": 2, "fullyLabeledReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
                 "terminatingReplicas": 1, "observedGeneration": 1})
         );

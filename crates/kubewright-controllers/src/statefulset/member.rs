@@ -113,7 +113,7 @@ mod tests {
     fn a_pod_is_called_by_its_ordinal_everywhere() {
         let set = stateful_set(3);
         let pod = new(&set, &revision_of("web-1", "web:1"), 2);
-        let shown = serde_json::to_value(&pod).expect("JSON");
+        let shown = kubewright_objects::to_value(&pod).expect("JSON");
         assert_eq!(
             shown["metadata"]["labels"],
             json!({"app": "web", POD_NAME: "web-2", POD_INDEX: "2", history::POD_LABEL: "web-1"})
@@ -131,10 +131,11 @@ mod tests {
         let set = with_claims(stateful_set(1), &json!({}));
         let mut revision = revision_of("web-1", "web:1");
         let volumes = json!([{"name": "tmp", "emptyDir": {}}, {"name": "data", "emptyDir": {}}]);
-        revision.template.spec.as_mut().expect("a spec").volumes = serde_json::from_value(volumes).ok();
+        revision.template.spec.as_mut().expect("a spec").volumes =
+            kubewright_objects::from_value(volumes).ok();
         let pod = new(&set, &revision, 0);
         assert_eq!(
-            serde_json::to_value(&pod.spec.as_ref().expect("a spec").volumes).expect("JSON"),
+            kubewright_objects::to_value(&pod.spec.as_ref().expect("a spec").volumes).expect("JSON"),
             json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}, {"name": "tmp", "emptyDir": {}}])
         );
         assert!(is_mounted(&set, &pod));
@@ -147,7 +148,7 @@ mod tests {
         let claim = &claims(&set, &new(&set, &revision_of("web-1", "web:1"), 4))["data"];
         assert_eq!(claim.metadata.name.as_deref(), Some("data-web-4"));
         assert_eq!(
-            serde_json::to_value(&claim.metadata.labels).expect("JSON"),
+            kubewright_objects::to_value(&claim.metadata.labels).expect("JSON"),
             json!({"app": "web", "tier": "disk"})
         );
         assert_eq!(claim.status, None);

@@ -64,7 +64,8 @@ mod tests {
     fn ordinals_start_where_the_spec_says() {
         let mut set = stateful_set(3);
         assert_eq!(wanted(&set), 0..3);
-        set.spec.as_mut().expect("a spec").ordinals = serde_json::from_value(json!({"start": 5})).ok();
+        set.spec.as_mut().expect("a spec").ordinals =
+            kubewright_objects::from_value(json!({"start": 5})).ok();
         assert_eq!(wanted(&set), 5..8);
     }
 }

@@ -50,7 +50,7 @@ fn parallel(mut set: StatefulSet) -> StatefulSet {
 
 fn strategy_of(mut set: StatefulSet, strategy: serde_json::Value) -> StatefulSet {
     set.spec.as_mut().expect("a spec").update_strategy =
-        serde_json::from_value(strategy).expect("a strategy");
+        kubewright_objects::from_value(strategy).expect("a strategy");
     set
 }
 
@@ -74,7 +74,7 @@ fn ended(mut pod: Pod, phase: &str) -> Pod {
 
 fn claim(name: &str, owners: &serde_json::Value) -> PersistentVolumeClaim {
     let claim = json!({"metadata": {"name": name, "namespace": "default", "ownerReferences": owners}});
-    serde_json::from_value(claim).expect("a claim")
+    kubewright_objects::from_value(claim).expect("a claim")
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn parallel_pods_are_created_and_deleted_together() {
 #[test]
 fn a_set_that_starts_at_five_has_no_pod_zero() {
     let mut set = parallel(stateful_set(2));
-    set.spec.as_mut().expect("a spec").ordinals = serde_json::from_value(json!({"start": 5})).ok();
+    set.spec.as_mut().expect("a spec").ordinals = kubewright_objects::from_value(json!({"start": 5})).ok();
     let plan = planned(&set, &revisions("web-1", "web-1"), &[ready(0, "web-1"), ready(5, "web-1")]);
     assert_eq!(plan, ["create web-6 of web-1", "delete web-0"]);
 }
@@ -269,7 +269,7 @@ proptest! {
         replicas in 0..8i32, start in 0..3i32, there in proptest::collection::btree_set(0..10i32, 0..10),
     ) {
         let mut set = parallel(stateful_set(replicas));
-        set.spec.as_mut().expect("a spec").ordinals = serde_json::from_value(json!({"start": start})).ok();
+        set.spec.as_mut().expect("a spec").ordinals = kubewright_objects::from_value(json!({"start": start})).ok();
         let one = revisions("web-1", "web-1");
         let mut cluster = Cluster { pods: BTreeMap::new() };
         for ordinal in there {

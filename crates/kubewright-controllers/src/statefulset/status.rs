@@ -78,7 +78,7 @@ mod tests {
 
     fn shown(set: &StatefulSet, pods: &[Pod]) -> serde_json::Value {
         let pods: Vec<_> = pods.iter().cloned().map(Arc::new).collect();
-        serde_json::to_value(status(set, &revisions(), &pods, NOW).0).expect("JSON")
+        kubewright_objects::to_value(&status(set, &revisions(), &pods, NOW).0).expect("JSON")
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
         let done = shown(&set, &pods);
         assert_eq!((&done["currentRevision"], &done["currentReplicas"]), (&json!("web-2"), &json!(2)));
         set.spec.as_mut().expect("a spec").update_strategy =
-            serde_json::from_value(json!({"type": "OnDelete"})).ok();
+            kubewright_objects::from_value(json!({"type": "OnDelete"})).ok();
         let never = shown(&set, &pods);
         assert_eq!((&never["currentRevision"], never.get("currentReplicas")), (&json!("web-1"), None));
     }

@@ -9,12 +9,12 @@ fn claim(annotations: &Value, spec: &Value) -> PersistentVolumeClaim {
     for (key, value) in spec.as_object().into_iter().flatten() {
         claim["spec"][key] = value.clone();
     }
-    serde_json::from_value(claim).expect("a claim")
+    kubewright_objects::from_value(claim).expect("a claim")
 }
 
 fn volume(name: &str, reference: &Value) -> Arc<PersistentVolume> {
     Arc::new(
-        serde_json::from_value(json!({"metadata": {"name": name}, "status": {"phase": "Available"},
+        kubewright_objects::from_value(json!({"metadata": {"name": name}, "status": {"phase": "Available"},
             "spec": {"capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteOnce"], "claimRef": reference}}))
         .expect("a volume"),
     )
@@ -22,7 +22,7 @@ fn volume(name: &str, reference: &Value) -> Arc<PersistentVolume> {
 
 fn class(name: &str, provisioner: &str, mode: &str, annotations: &Value) -> Arc<StorageClass> {
     Arc::new(
-        serde_json::from_value(json!({"metadata": {"name": name, "annotations": annotations,
+        kubewright_objects::from_value(json!({"metadata": {"name": name, "annotations": annotations,
             "creationTimestamp": NOW.to_string()}, "provisioner": provisioner, "volumeBindingMode": mode}))
         .expect("a class"),
     )
@@ -87,9 +87,10 @@ fn a_delayed_claim_waits_for_its_pod_and_takes_only_what_was_reserved() {
     assert_eq!(planned(&waiting, std::slice::from_ref(&reserved), &classes), Step::Bind(reserved));
     let placed = claim(&json!({SELECTED_NODE: "node-0"}), &spec);
     assert_eq!(planned(&placed, &[], &classes), Step::Provision(Arc::clone(&classes[0])));
-    let pod: Pod = serde_json::from_value(json!({"metadata": {"name": "user", "namespace": "ns"}, "spec": {
+    let pod: Pod =
+        kubewright_objects::from_value(json!({"metadata": {"name": "user", "namespace": "ns"}, "spec": {
         "containers": [], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}}))
-    .expect("a pod");
+        .expect("a pod");
     let seen = Seen { volumes: &[], classes: &classes, pods: &[Arc::new(pod)] };
     assert_eq!(told(plan(&waiting, &seen)).1, "waiting for pod user to be scheduled");
 }

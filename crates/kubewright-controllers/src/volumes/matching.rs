@@ -66,7 +66,7 @@ mod tests {
         for (key, value) in spec.as_object().into_iter().flatten() {
             volume["spec"][key] = value.clone();
         }
-        Arc::new(serde_json::from_value(volume).expect("a volume"))
+        Arc::new(kubewright_objects::from_value(volume).expect("a volume"))
     }
 
     fn claim(spec: &Value) -> PersistentVolumeClaim {
@@ -75,7 +75,7 @@ mod tests {
         for (key, value) in spec.as_object().into_iter().flatten() {
             claim["spec"][key] = value.clone();
         }
-        serde_json::from_value(claim).expect("a claim")
+        kubewright_objects::from_value(claim).expect("a claim")
     }
 
     fn found(claim: &PersistentVolumeClaim, volumes: &[Arc<PersistentVolume>]) -> Option<String> {

@@ -117,13 +117,13 @@ mod tests {
 
     #[test]
     fn a_simulated_volume_is_made_to_measure_and_reserved() {
-        let claim: PersistentVolumeClaim = serde_json::from_value(json!({
+        let claim: PersistentVolumeClaim = kubewright_objects::from_value(json!({
             "metadata": {"name": "data", "namespace": "ns", "uid": "u"},
             "spec": {"storageClassName": "fast", "accessModes": ["ReadWriteOnce"], "volumeMode": "Block",
                 "resources": {"requests": {"storage": "3Gi"}}}}))
         .expect("a claim");
         let class: StorageClass =
-            serde_json::from_value(json!({"metadata": {"name": "fast"}, "provisioner": PROVISIONER}))
+            kubewright_objects::from_value(json!({"metadata": {"name": "fast"}, "provisioner": PROVISIONER}))
                 .expect("a class");
         let made = json!(volume(&claim, &class));
         assert_eq!(made["metadata"]["name"], "pvc-u");

@@ -175,13 +175,13 @@ mod tests {
     use super::*;
 
     fn volume(annotations: &Value, reference: &Value) -> PersistentVolume {
-        serde_json::from_value(json!({"metadata": {"name": "disk", "annotations": annotations},
+        kubewright_objects::from_value(json!({"metadata": {"name": "disk", "annotations": annotations},
             "spec": {"claimRef": reference, "persistentVolumeReclaimPolicy": "Delete"}}))
         .expect("a volume")
     }
 
     fn claim(uid: &str, volume: &str) -> PersistentVolumeClaim {
-        serde_json::from_value(json!({"metadata": {"name": "data", "namespace": "ns", "uid": uid},
+        kubewright_objects::from_value(json!({"metadata": {"name": "data", "namespace": "ns", "uid": uid},
             "spec": {"volumeName": volume}}))
         .expect("a claim")
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::{World, deployment};
 
 fn object<K: serde::de::DeserializeOwned>(value: Value) -> K {
-    serde_json::from_value(value).expect("an object")
+    kubewright_objects::from_value(value).expect("an object")
 }
 
 async fn used(world: &World) -> Value {

@@ -29,7 +29,8 @@ fn request(organization: &str, name: &str) -> ByteString {
 async fn asked(world: &World, signer: &str, request: ByteString) -> Csr {
     let spec =
         json!({"signerName": signer, "request": request, "usages": ["digital signature", "client auth"]});
-    let csr = serde_json::from_value(json!({"metadata": {"name": "csr"}, "spec": spec})).expect("a request");
+    let csr = kubewright_objects::from_value(json!({"metadata": {"name": "csr"}, "spec": spec}))
+        .expect("a request");
     csrs(world).create(&PostParams::default(), &csr).await.expect("created");
     world.settle().await;
     csrs(world).get("csr").await.expect("the request")
@@ -65,7 +66,7 @@ async fn a_client_gets_a_certificate_when_somebody_approves_and_nobody_else_does
     let mut csr = asked(&world, CLIENT, request("team", "ada")).await;
     assert_eq!(certificate(&csr), None);
     let approval = json!({"conditions": [{"type": "Approved", "status": "True", "reason": "Test"}]});
-    csr.status = Some(serde_json::from_value(approval).expect("a status"));
+    csr.status = Some(kubewright_objects::from_value(approval).expect("a status"));
     let _: Csr = csrs(&world)
         .replace_subresource("approval", "csr", &PostParams::default(), &csr)
         .await
@@ -76,7 +77,8 @@ async fn a_client_gets_a_certificate_when_somebody_approves_and_nobody_else_does
 
 /// Who the API server says has this token.
 async fn user(world: &World, token: &str) -> Option<String> {
-    let review: TokenReview = serde_json::from_value(json!({"spec": {"token": token}})).expect("a review");
+    let review: TokenReview =
+        kubewright_objects::from_value(json!({"spec": {"token": token}})).expect("a review");
     let reviews = Api::<TokenReview>::all(world.client.clone());
     let status = reviews.create(&PostParams::default(), &review).await.expect("an answer").status?;
     status.user.and_then(|user| user.username).filter(|_| status.authenticated == Some(true))

@@ -18,7 +18,7 @@ async fn three_nodes() -> World {
         let allocatable = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
         let node = json!({"metadata": {"name": name, "labels": {"disk": "ssd"}},
             "status": {"capacity": allocatable, "allocatable": allocatable}});
-        let node = serde_json::from_value(node).expect("a node");
+        let node = kubewright_objects::from_value(node).expect("a node");
         nodes.create(&PostParams::default(), &node).await.expect("created");
     }
     world.settle().await;
@@ -35,7 +35,7 @@ fn daemon_set(spec: Value) -> Value {
 
 async fn status(world: &World) -> Value {
     let set = world.api::<DaemonSet>().get("web").await.expect("the set");
-    serde_json::to_value(set.status).expect("JSON")
+    kubewright_objects::to_value(&set.status).expect("JSON")
 }
 
 async fn patch_node(world: &World, name: &str, patch: Value) {

@@ -11,7 +11,7 @@ use crate::support::{World, deployment, phase, template};
 
 async fn status(world: &World) -> Value {
     let web = world.api::<Deployment>().get("web").await.expect("the Deployment");
-    serde_json::to_value(web.status).expect("JSON")
+    kubewright_objects::to_value(&web.status).expect("JSON")
 }
 
 fn reason(status: &Value, kind: &str) -> String {

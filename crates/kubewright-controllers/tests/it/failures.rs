@@ -252,7 +252,7 @@ async fn daemon_sets_never_double_or_orphan_a_pod() {
 
 /// The node that the pod is on or was made for.
 fn node(pod: &Pod) -> String {
-    let pod = serde_json::to_value(pod).expect("JSON");
+    let pod = kubewright_objects::to_value(&pod).expect("JSON");
     let terms = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
     terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0].as_str().unwrap_or_default().to_owned()
 }

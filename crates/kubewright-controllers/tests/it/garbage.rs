@@ -151,12 +151,13 @@ async fn a_wrong_uid_is_an_absent_owner_and_an_unknown_kind_is_not() {
 #[tokio::test(start_paused = true)]
 async fn an_owner_of_another_namespace_counts_as_absent_and_people_are_told() {
     let world = World::with(COLLECTOR).await;
-    let namespace = serde_json::from_value(json!({"metadata": {"name": "elsewhere"}})).expect("a namespace");
+    let namespace =
+        kubewright_objects::from_value(json!({"metadata": {"name": "elsewhere"}})).expect("a namespace");
     Api::<Namespace>::all(world.client.clone())
         .create(&PostParams::default(), &namespace)
         .await
         .expect("created");
-    let top = serde_json::from_value(json!({"metadata": {"name": "owner"}})).expect("a map");
+    let top = kubewright_objects::from_value(json!({"metadata": {"name": "owner"}})).expect("a map");
     let elsewhere = Api::<ConfigMap>::namespaced(world.client.clone(), "elsewhere");
     let top = elsewhere.create(&PostParams::default(), &top).await.expect("created");
     world.settle().await;
@@ -178,7 +179,7 @@ fn definitions(world: &World) -> Api<DynamicObject> {
 
 /// A ConfigMap `child`, whose owner is the `app` of a new kind; the objects of that kind.
 async fn child_of_a_custom_resource(world: &World) -> Api<DynamicObject> {
-    let definition: DynamicObject = serde_json::from_value(json!({
+    let definition: DynamicObject = kubewright_objects::from_value(json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "parents.example.com"},
         "spec": {"group": "example.com", "scope": "Namespaced",
@@ -192,7 +193,7 @@ async fn child_of_a_custom_resource(world: &World) -> Api<DynamicObject> {
     let parents = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Parent"));
     let parents = Api::<DynamicObject>::default_namespaced_with(world.client.clone(), &parents);
     let parent = json!({"apiVersion": "example.com/v1", "kind": "Parent", "metadata": {"name": "app"}});
-    let parent: DynamicObject = serde_json::from_value(parent).expect("a parent");
+    let parent: DynamicObject = kubewright_objects::from_value(parent).expect("a parent");
     let parent = parents.create(&PostParams::default(), &parent).await.expect("created");
     let reference =
         json!({"apiVersion": "example.com/v1", "kind": "Parent", "name": "app", "uid": parent.metadata.uid});
@@ -225,7 +226,7 @@ async fn what_objects_of_a_kind_own_stays_while_the_kind_is_merely_not_served() 
     let world = World::with(COLLECTOR).await;
     child_of_a_custom_resource(&world).await;
     let patch = json!([{"op": "replace", "path": "/spec/versions/0/served", "value": false}]);
-    let patch: Patch<()> = Patch::Json(serde_json::from_value(patch).expect("a patch"));
+    let patch: Patch<()> = Patch::Json(kubewright_objects::from_value(patch).expect("a patch"));
     let unserved = definitions(&world).patch("parents.example.com", &PatchParams::default(), &patch).await;
     unserved.expect("patched");
     world.settle().await;

@@ -86,7 +86,7 @@ async fn do_something(
             let finalizers: &[&str] = if faults.below(5) == 0 { &[HOLD] } else { &[] };
             let map =
                 json!({"metadata": {"name": name, "ownerReferences": owners, "finalizers": finalizers}});
-            let map = serde_json::from_value(map).expect("a ConfigMap");
+            let map = kubewright_objects::from_value(map).expect("a ConfigMap");
             seen.push(api.create(&PostParams::default(), &map).await.expect("created"));
         }
         (Some(map), 0) => {

@@ -205,7 +205,7 @@ async fn farm(world: &World) -> Api<DynamicObject> {
     let crd = json!({"metadata": {"name": "farms.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
         "names": {"plural": "farms", "kind": "Farm"}, "versions": [version]}});
     let crds = Api::<CustomResourceDefinition>::all(world.client.clone());
-    let crd = serde_json::from_value(crd).expect("a CRD");
+    let crd = kubewright_objects::from_value(crd).expect("a CRD");
     crds.create(&PostParams::default(), &crd).await.expect("created");
     let kind = kube::core::GroupVersionKind::gvk("example.com", "v1", "Farm");
     let farms = Api::default_namespaced_with(world.client.clone(), &ApiResource::from_gvk(&kind));
@@ -277,7 +277,7 @@ async fn a_served_metrics_api_goes_before_what_was_set() {
         "spec": {"group": "metrics.k8s.io", "scope": "Namespaced", "versions": [version],
             "names": {"plural": "pods", "kind": "PodMetrics"}}});
     let crds = Api::<CustomResourceDefinition>::all(world.client.clone());
-    let crd = serde_json::from_value(crd).expect("a CRD");
+    let crd = kubewright_objects::from_value(crd).expect("a CRD");
     crds.create(&PostParams::default(), &crd).await.expect("created");
     let kind = kube::core::GroupVersionKind::gvk("metrics.k8s.io", "v1beta1", "PodMetrics");
     let kind = ApiResource::from_gvk_with_plural(&kind, "pods");

@@ -19,7 +19,8 @@ impl Shop {
     async fn open() -> Self {
         let world = World::start().await;
         let namespaces = Api::<Namespace>::all(world.client.clone());
-        let shop = serde_json::from_value(json!({"metadata": {"name": "shop"}})).expect("a namespace");
+        let shop =
+            kubewright_objects::from_value(json!({"metadata": {"name": "shop"}})).expect("a namespace");
         namespaces.create(&PostParams::default(), &shop).await.expect("created");
         world.settle().await;
         Self { world, namespaces }
@@ -60,7 +61,7 @@ async fn a_namespace_has_an_account_and_the_certificates_and_gets_them_back() {
 #[tokio::test(start_paused = true)]
 async fn a_deleted_namespace_takes_everything_with_it() {
     let shop = Shop::open().await;
-    let web: Deployment = serde_json::from_value(deployment(2)).expect("a Deployment");
+    let web: Deployment = kubewright_objects::from_value(deployment(2)).expect("a Deployment");
     shop.api().create(&PostParams::default(), &web).await.expect("created");
     shop.world.settle().await;
     shop.close().await;
@@ -75,9 +76,10 @@ async fn pods_go_before_everything_else() {
     let shop = Shop::open().await;
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]},
         "spec": {"containers": [{"name": "c", "image": "web:1"}]}});
-    let held: Pod = serde_json::from_value(held).expect("a pod");
+    let held: Pod = kubewright_objects::from_value(held).expect("a pod");
     shop.api().create(&PostParams::default(), &held).await.expect("created");
-    let plain: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "plain"}})).expect("a map");
+    let plain: ConfigMap =
+        kubewright_objects::from_value(json!({"metadata": {"name": "plain"}})).expect("a map");
     shop.api().create(&PostParams::default(), &plain).await.expect("created");
     shop.world.settle().await;
     shop.close().await;
@@ -94,7 +96,7 @@ async fn pods_go_before_everything_else() {
 async fn what_holds_a_namespace_up_is_told_in_its_conditions() {
     let shop = Shop::open().await;
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]}});
-    let held: ConfigMap = serde_json::from_value(held).expect("a map");
+    let held: ConfigMap = kubewright_objects::from_value(held).expect("a map");
     shop.api().create(&PostParams::default(), &held).await.expect("created");
     shop.close().await;
     let status = shop.namespaces.get("shop").await.expect("it is held").status.expect("a status");

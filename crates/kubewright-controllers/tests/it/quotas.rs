@@ -110,7 +110,8 @@ async fn objects_are_counted_in_whatever_version_they_are_served() {
     let definition = json!({"metadata": {"name": "gauges.example.com"}, "spec": {
         "group": "example.com", "scope": "Namespaced", "names": names, "versions": versions([true, false])}});
     let definitions = Api::<CustomResourceDefinition>::all(world.client.clone());
-    let definition: CustomResourceDefinition = serde_json::from_value(definition).expect("a definition");
+    let definition: CustomResourceDefinition =
+        kubewright_objects::from_value(definition).expect("a definition");
     definitions.create(&PostParams::default(), &definition).await.expect("created");
     let gauge = |version: &str, name: &str| {
         let kind = GroupVersionKind::gvk("example.com", version, "Gauge");

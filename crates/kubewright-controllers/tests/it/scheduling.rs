@@ -35,7 +35,7 @@ fn reason(pod: &Pod) -> String {
 async fn node(world: &World, name: &str, taints: Value) {
     let node = json!({"metadata": {"name": name, "labels": {"mine": "yes"}}, "spec": {"taints": taints},
         "status": {"capacity": {"cpu": "4", "memory": "8Gi", "pods": "110"}}});
-    let node = serde_json::from_value::<Node>(node).expect("a node");
+    let node = kubewright_objects::from_value::<Node>(node).expect("a node");
     Api::<Node>::all(world.client.clone()).create(&PostParams::default(), &node).await.expect("created");
     world.settle().await;
 }
@@ -144,7 +144,7 @@ async fn a_more_important_pod_takes_the_place_of_a_lesser_one() {
     node(&world, "mine", json!([])).await;
     let classes = Api::<PriorityClass>::all(world.client.clone());
     let class = json!({"metadata": {"name": "high"}, "value": 1000});
-    let class = serde_json::from_value(class).expect("a class");
+    let class = kubewright_objects::from_value(class).expect("a class");
     classes.create(&PostParams::default(), &class).await.expect("created");
     let large = json!({"nodeSelector": {"mine": "yes"}, "resources": {"requests": {"cpu": "3"}}});
     world.create::<Pod>(pod("lesser", large.clone())).await;
@@ -234,7 +234,7 @@ async fn without_nodes_pods_are_left_alone_until_a_fake_one_comes() {
     world.settle().await;
     assert_eq!(get(&world, "p").await.status.and_then(|status| status.conditions), None);
     let fake = json!({"metadata": {"name": "fake", "annotations": {"kwok.x-k8s.io/node": "fake"}}});
-    let fake = serde_json::from_value::<Node>(fake).expect("a node");
+    let fake = kubewright_objects::from_value::<Node>(fake).expect("a node");
     let nodes = Api::<Node>::all(world.client.clone());
     nodes.create(&PostParams::default(), &fake).await.expect("created");
     world.settle().await;

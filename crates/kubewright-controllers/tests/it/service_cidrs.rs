@@ -27,7 +27,7 @@ fn networks(world: &World) -> Api<ServiceCIDR> {
 
 async fn network(world: &World, name: &str, cidr: &str) {
     let object = json!({"metadata": {"name": name}, "spec": {"cidrs": [cidr]}});
-    let object = serde_json::from_value(object).expect("a network");
+    let object = kubewright_objects::from_value(object).expect("a network");
     networks(world).create(&PostParams::default(), &object).await.expect("created");
     world.settle().await;
 }
@@ -41,7 +41,7 @@ async fn ready(world: &World, name: &str) -> Option<(String, String, String)> {
 
 async fn service(world: &World, name: &str) -> Result<String, kube::Error> {
     let object = json!({"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}});
-    let object = serde_json::from_value(object).expect("a service");
+    let object = kubewright_objects::from_value(object).expect("a service");
     let made = world.api::<Service>().create(&PostParams::default(), &object).await?;
     Ok(made.spec.and_then(|spec| spec.cluster_ip).expect("an address"))
 }
@@ -71,12 +71,12 @@ async fn an_address_is_an_object_while_a_service_has_it_and_taken_while_there_is
     assert_eq!(addresses(&world).await, ["10.0.0.1"]);
     let held = json!({"metadata": {"name": "10.0.0.3"},
         "spec": {"parentRef": {"resource": "services", "namespace": "default", "name": "other"}}});
-    let held = serde_json::from_value(held).expect("an address");
+    let held = kubewright_objects::from_value(held).expect("an address");
     let all = Api::<IPAddress>::all(world.client.clone());
     all.create(&PostParams::default(), &held).await.expect("created");
     let wanted =
         json!({"metadata": {"name": "a"}, "spec": {"clusterIP": "10.0.0.3", "ports": [{"port": 80}]}});
-    let wanted: Service = serde_json::from_value(wanted).expect("a service");
+    let wanted: Service = kubewright_objects::from_value(wanted).expect("a service");
     let services = world.api::<Service>();
     let refused = services.create(&PostParams::default(), &wanted).await.expect_err("taken").to_string();
     assert!(
@@ -114,7 +114,7 @@ async fn a_network_goes_when_its_last_address_is_free_and_gives_none_away_meanwh
     );
     let other =
         json!({"metadata": {"name": "b"}, "spec": {"clusterIP": "10.9.0.8", "ports": [{"port": 80}]}});
-    let other = serde_json::from_value(other).expect("a service");
+    let other = kubewright_objects::from_value(other).expect("a service");
     let refused = world.api::<Service>().create(&PostParams::default(), &other).await;
     let refused = refused.expect_err("on its way out").to_string();
     assert!(refused.contains("the provided network does not match the current range"), "{refused}");

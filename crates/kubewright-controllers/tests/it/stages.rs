@@ -21,11 +21,12 @@ async fn with_stages(stages: &[Value]) -> World {
                 {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
         },
     });
-    let definition: CustomResourceDefinition = serde_json::from_value(definition).expect("a definition");
+    let definition: CustomResourceDefinition =
+        kubewright_objects::from_value(definition).expect("a definition");
     let definitions = Api::all(world.client.clone());
     definitions.create(&PostParams::default(), &definition).await.expect("created");
     for stage in stages {
-        let stage: DynamicObject = serde_json::from_value(stage.clone()).expect("a stage");
+        let stage: DynamicObject = kubewright_objects::from_value(stage).expect("a stage");
         api(&world).create(&PostParams::default(), &stage).await.expect("created");
     }
     world.settle().await;

@@ -27,7 +27,7 @@ fn with_claims(policy: &str) -> Value {
 
 async fn status(world: &World) -> Value {
     let set = world.api::<StatefulSet>().get("web").await.expect("the set");
-    serde_json::to_value(set.status).expect("JSON")
+    kubewright_objects::to_value(&set.status).expect("JSON")
 }
 
 /// The image of each pod.

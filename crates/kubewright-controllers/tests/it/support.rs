@@ -67,7 +67,7 @@ impl World {
             + DeserializeOwned
             + Serialize,
     {
-        let object: K = serde_json::from_value(object).expect("an object");
+        let object: K = kubewright_objects::from_value(object).expect("an object");
         self.api::<K>().create(&PostParams::default(), &object).await.expect("created")
     }
 
@@ -110,7 +110,7 @@ impl World {
     /// Makes a class `simulated` whose claims get a volume at once.
     pub(crate) async fn storage_class(&self) {
         let class = json!({"metadata": {"name": "simulated"}, "provisioner": "simulated.kubewright.dev"});
-        let class = serde_json::from_value(class).expect("a class");
+        let class = kubewright_objects::from_value(class).expect("a class");
         let classes = Api::<k8s_openapi::api::storage::v1::StorageClass>::all(self.client.clone());
         classes.create(&PostParams::default(), &class).await.expect("created");
     }

@@ -24,7 +24,8 @@ async fn joinable(controllers: &str) -> World {
 
 /// User and groups of a token.
 async fn who(world: &World, token: &str) -> Option<(String, Vec<String>)> {
-    let review: TokenReview = serde_json::from_value(json!({"spec": {"token": token}})).expect("a review");
+    let review: TokenReview =
+        kubewright_objects::from_value(json!({"spec": {"token": token}})).expect("a review");
     let reviews = Api::<TokenReview>::all(world.client.clone());
     let status = reviews.create(&PostParams::default(), &review).await.expect("an answer").status?;
     let user = status.user.filter(|_| status.authenticated == Some(true))?;
@@ -45,7 +46,7 @@ async fn bootstrap_secret(world: &World, fields: Value) {
     for (name, value) in fields.as_object().expect("fields") {
         object["stringData"][name] = value.clone();
     }
-    let object: Secret = serde_json::from_value(object).expect("a secret");
+    let object: Secret = kubewright_objects::from_value(object).expect("a secret");
     system::<Secret>(world).create(&PostParams::default(), &object).await.expect("created");
 }
 
@@ -80,7 +81,7 @@ async fn what_a_machine_reads_first_is_signed_by_each_token() {
     let world = joinable("bootstrapsigner").await;
     let infos = Api::<ConfigMap>::namespaced(world.client.clone(), "kube-public");
     let info = json!({"metadata": {"name": "cluster-info"}, "data": {"kubeconfig": "text"}});
-    let info: ConfigMap = serde_json::from_value(info).expect("a config map");
+    let info: ConfigMap = kubewright_objects::from_value(info).expect("a config map");
     infos.create(&PostParams::default(), &info).await.expect("created");
     bootstrap_secret(&world, json!({})).await;
     world.settle().await;

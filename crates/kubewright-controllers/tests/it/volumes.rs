@@ -26,7 +26,7 @@ async fn phase_of_claim(world: &World) -> String {
 #[tokio::test(start_paused = true)]
 async fn a_claim_of_a_simulated_class_gets_a_volume_that_goes_with_it() {
     let world = World::start().await;
-    let class: StorageClass = serde_json::from_value(
+    let class: StorageClass = kubewright_objects::from_value(
         json!({"metadata": {"name": "fast"}, "provisioner": "simulated.kubewright.dev"}),
     )
     .expect("a class");
@@ -50,9 +50,10 @@ async fn a_claim_takes_a_volume_that_comes_later_and_leaves_it_released() {
     let world = World::start().await;
     world.create::<PersistentVolumeClaim>(claim("")).await;
     world.settle().await;
-    let disk: PersistentVolume = serde_json::from_value(json!({"metadata": {"name": "disk"}, "spec": {
+    let disk: PersistentVolume =
+        kubewright_objects::from_value(json!({"metadata": {"name": "disk"}, "spec": {
         "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/tmp/x"}}}))
-    .expect("a volume");
+        .expect("a volume");
     Api::<PersistentVolume>::all(world.client.clone())
         .create(&PostParams::default(), &disk)
         .await
@@ -69,10 +70,11 @@ async fn a_claim_takes_a_volume_that_comes_later_and_leaves_it_released() {
 async fn what_is_told_of_a_volume_has_the_same_source_as_what_is_told_of_a_claim() {
     let world = World::start().await;
     world.create::<PersistentVolumeClaim>(claim("")).await;
-    let disk: PersistentVolume = serde_json::from_value(json!({"metadata": {"name": "disk"}, "spec": {
+    let disk: PersistentVolume =
+        kubewright_objects::from_value(json!({"metadata": {"name": "disk"}, "spec": {
         "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/tmp/x"},
         "persistentVolumeReclaimPolicy": "Recycle"}}))
-    .expect("a volume");
+        .expect("a volume");
     world.settle().await;
     let volumes = Api::<PersistentVolume>::all(world.client.clone());
     volumes.create(&PostParams::default(), &disk).await.expect("created");
@@ -89,8 +91,10 @@ async fn what_is_told_of_a_volume_has_the_same_source_as_what_is_told_of_a_claim
 }
 
 fn growing_class() -> StorageClass {
-    serde_json::from_value(json!({"metadata": {"name": "fast"}, "provisioner": "simulated.kubewright.dev",
-        "allowVolumeExpansion": true}))
+    kubewright_objects::from_value(
+        json!({"metadata": {"name": "fast"}, "provisioner": "simulated.kubewright.dev",
+        "allowVolumeExpansion": true}),
+    )
     .expect("a class")
 }
 
@@ -162,7 +166,7 @@ async fn what_becomes_of_a_volume_without_its_claim_is_its_policy() {
             disk["spec"].as_object_mut().expect("a spec").remove("csi");
             disk["spec"]["hostPath"] = json!({"path": "/tmp/x"});
         }
-        let disk: PersistentVolume = serde_json::from_value(disk).expect("a volume");
+        let disk: PersistentVolume = kubewright_objects::from_value(disk).expect("a volume");
         all.create(&PostParams::default(), &disk).await.expect("created");
         world.create::<PersistentVolumeClaim>(claim("")).await;
         world.settle().await;

@@ -17,7 +17,7 @@ pub(crate) const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 /// An object of Kubernetes.
 pub(crate) fn object<T: DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
+    kubewright_objects::from_value(value).unwrap()
 }
 
 /// The pod `ns/web` with this `spec`.

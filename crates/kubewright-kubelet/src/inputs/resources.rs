@@ -149,7 +149,7 @@ mod tests {
             "as the kubelet has it"
         );
         let limits = json!({"limits": {"memory": "2Gi", "cpu": "0"}});
-        pod.spec.as_mut().unwrap().resources = serde_json::from_value(limits).unwrap();
+        pod.spec.as_mut().unwrap().resources = kubewright_objects::from_value(limits).unwrap();
         assert_eq!(quantity("limits.memory", "1Gi", "other", &pod).as_deref(), Ok("2"));
         assert_eq!(quantity("limits.cpu", "1", "other", &pod).as_deref(), Ok("4"));
         assert_eq!(quantity("limits.cpu", "1", "app", &pod).as_deref(), Ok("2"), "its own");

@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn it_is_asked_for_as_bound_to_the_pod() {
         let need = TokenNeed { audience: "vault".to_owned(), expiration_seconds: 600 };
-        let request = serde_json::to_value(need.request(&pod(json!({"containers": []})))).unwrap();
+        let request = kubewright_objects::to_value(&need.request(&pod(json!({"containers": []})))).unwrap();
         let bound = json!({"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": "u1"});
         let spec = json!({"audiences": ["vault"], "boundObjectRef": bound, "expirationSeconds": 600});
         assert_eq!(request["spec"], spec);

@@ -9,6 +9,7 @@ use futures::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client};
+use kubewright_objects::ByText;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -75,10 +76,10 @@ impl Pods {
                 Some(ended) = self.running.join_next() => self.ended(ended),
                 Some(event) = events.next() => match event {
                     Ok(Event::Init) => listed = Some(Vec::new()),
-                    Ok(Event::InitApply(pod)) => listed.get_or_insert_default().push(Arc::new(pod)),
+                    Ok(Event::InitApply(ByText(pod))) => listed.get_or_insert_default().push(Arc::new(pod)),
                     Ok(Event::InitDone) => self.replace(listed.take().unwrap_or_default()),
-                    Ok(Event::Apply(pod)) => self.apply(Arc::new(pod)),
-                    Ok(Event::Delete(pod)) => self.gone(uid(&pod)),
+                    Ok(Event::Apply(ByText(pod))) => self.apply(Arc::new(pod)),
+                    Ok(Event::Delete(ByText(pod))) => self.gone(uid(&pod)),
                     Err(error) => tracing::warn!(%error, "the pods of the node cannot be watched"),
                 }
             }
@@ -162,7 +163,10 @@ impl Pods {
     }
 }
 
-fn watch_pods(client: &Client, node: &Node) -> impl Stream<Item = watcher::Result<Event<Pod>>> + use<> {
+fn watch_pods(
+    client: &Client,
+    node: &Node,
+) -> impl Stream<Item = watcher::Result<Event<ByText<Pod>>>> + use<> {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let config = watcher::Config::default().fields(&format!("spec.nodeName={name}"));
     let events = watcher::watcher(Api::all(client.clone()), config);

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     fn node() -> Node {
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "n", "labels": {"kubernetes.io/os": "linux"}},
             "status": {"allocatable": {"cpu": "2", "memory": "1Gi", "pods": "2"}},
         }))
@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn pod(spec: &Value) -> Pod {
-        serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": spec})).expect("a pod")
+        kubewright_objects::from_value(json!({"metadata": {"name": "p"}, "spec": spec})).expect("a pod")
     }
 
     fn refusal(spec: &Value, others: &[&Pod]) -> Option<(String, String)> {

@@ -87,8 +87,7 @@ impl Blueprint {
             spec.containers.iter().map(|container| Member { role: Role::Main, container: container.clone() });
         let ephemeral = spec.ephemeral_containers.iter().flatten().filter_map(|container| {
             // The two types have the same fields, but for the container that the ephemeral one looks at.
-            let value = serde_json::to_value(container).ok()?;
-            let container = serde_json::from_value(value).ok()?;
+            let container = kubewright_objects::convert(container).ok()?;
             Some(Member { role: Role::Ephemeral, container })
         });
         Self {
@@ -170,7 +169,7 @@ mod tests {
     use super::*;
 
     fn blueprint(spec: &serde_json::Value) -> Blueprint {
-        Blueprint::of(&serde_json::from_value(json!({"metadata": {}, "spec": spec})).expect("a pod"))
+        Blueprint::of(&kubewright_objects::from_value(json!({"metadata": {}, "spec": spec})).expect("a pod"))
     }
 
     #[test]

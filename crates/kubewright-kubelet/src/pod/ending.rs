@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn sidecars_end_last_and_in_the_reverse_of_their_order() {
-        let pod = serde_json::from_value(serde_json::json!({"metadata": {}, "spec": {
+        let pod = kubewright_objects::from_value(serde_json::json!({"metadata": {}, "spec": {
             "initContainers": [
                 {"name": "a", "restartPolicy": "Always"}, {"name": "i"}, {"name": "b", "restartPolicy": "Always"},
             ],

@@ -286,7 +286,7 @@ mod tests {
         if spec["containers"].is_null() {
             spec["containers"] = json!([{"name": "c", "image": "web:1"}]);
         }
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "p", "namespace": "shop", "uid": "u", "annotations": annotations},
             "spec": spec,
         }))

@@ -96,7 +96,7 @@ mod tests {
     fn act(annotations: impl Into<Value>, role: Role) -> Act {
         let annotations = annotations.into();
         let pod: Pod =
-            serde_json::from_value(json!({"metadata": {"annotations": annotations}})).expect("a pod");
+            kubewright_objects::from_value(json!({"metadata": {"annotations": annotations}})).expect("a pod");
         Script::of(&pod).act(&Container { name: "c".into(), ..Container::default() }, role)
     }
 

@@ -10,7 +10,7 @@ const OWN: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 1);
 const SECOND: Duration = Duration::from_secs(1);
 
 fn pod(phase: &str) -> Pod {
-    serde_json::from_value(json!({
+    kubewright_objects::from_value(json!({
         "metadata": {"name": "p", "namespace": "shop", "uid": "u"},
         "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "web:1"}]},
         "status": {"phase": phase},
@@ -19,13 +19,13 @@ fn pod(phase: &str) -> Pod {
 }
 
 fn with_status(mut pod: Pod, status: Value) -> Pod {
-    pod.status = serde_json::from_value(status).expect("a status");
+    pod.status = kubewright_objects::from_value(status).expect("a status");
     pod
 }
 
 fn of_a_job(mut pod: Pod) -> Pod {
     let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": true});
-    pod.metadata.owner_references = serde_json::from_value(json!([owner])).ok();
+    pod.metadata.owner_references = kubewright_objects::from_value(json!([owner])).ok();
     pod.spec.as_mut().expect("a spec").restart_policy = Some("Never".into());
     pod
 }
@@ -99,9 +99,10 @@ fn the_pod_of_a_job_is_seen_running_and_ends_well() {
 #[test]
 fn annotations_say_how_long_a_pod_runs_and_how_it_ends() {
     let mut failing = of_a_job(pod("Pending"));
-    failing.metadata.annotations =
-        serde_json::from_value(json!({"kubewright.dev/run-for": "30s", "kubewright.dev/exit-code": "3"}))
-            .ok();
+    failing.metadata.annotations = kubewright_objects::from_value(
+        json!({"kubewright.dev/run-for": "30s", "kubewright.dev/exit-code": "3"}),
+    )
+    .ok();
     let running = started(&failing);
     assert_eq!(step(&running, NOW + SECOND * 10), Step::Rest(Some(SECOND * 20)));
     let status = written(&running, NOW + SECOND * 30);
@@ -114,7 +115,8 @@ fn annotations_say_how_long_a_pod_runs_and_how_it_ends() {
 #[test]
 fn a_pod_in_a_crash_loop_goes_on_and_is_not_ready() {
     let mut crashing = pod("Pending");
-    crashing.metadata.annotations = serde_json::from_value(json!({"kubewright.dev/exit-code": "1"})).ok();
+    crashing.metadata.annotations =
+        kubewright_objects::from_value(json!({"kubewright.dev/exit-code": "1"})).ok();
     let mut now = started(&crashing);
     for _ in 0..4 {
         let status = written(&now, NOW);
@@ -184,7 +186,8 @@ fn a_deleted_pod_goes_at_once_unless_a_finalizer_holds_it() {
 fn a_pod_that_takes_its_time_to_stop_has_its_grace_period() {
     let stopping = |takes: &str| {
         let mut going = pod("Pending");
-        going.metadata.annotations = serde_json::from_value(json!({"kubewright.dev/stop-for": takes})).ok();
+        going.metadata.annotations =
+            kubewright_objects::from_value(json!({"kubewright.dev/stop-for": takes})).ok();
         let mut going = started(&going);
         going.metadata.deletion_timestamp = Some(Time(NOW + SECOND * 30));
         going.metadata.deletion_grace_period_seconds = Some(30);
@@ -207,7 +210,7 @@ fn a_pod_that_takes_its_time_to_stop_has_its_grace_period() {
 fn readiness_follows_the_gates() {
     let mut pending = pod("Pending");
     pending.spec.as_mut().expect("a spec").readiness_gates =
-        serde_json::from_value(json!([{"conditionType": "example.com/open"}])).ok();
+        kubewright_objects::from_value(json!([{"conditionType": "example.com/open"}])).ok();
     let shut = started(&pending);
     assert_eq!(said(&shut, "Ready"), "False ReadinessGatesNotReady");
     assert_eq!(step(&shut, NOW), Step::Rest(None));
@@ -215,7 +218,7 @@ fn readiness_follows_the_gates() {
     let mut open = shut.clone();
     let opened = json!({"type": "example.com/open", "status": "True"});
     let all = open.status.as_mut().and_then(|status| status.conditions.as_mut()).expect("conditions");
-    all.push(serde_json::from_value(opened).expect("a condition"));
+    all.push(kubewright_objects::from_value(opened).expect("a condition"));
     assert!(matches!(step(&open, NOW), Step::Readiness(Said { kind: "Ready", is_true: true, .. })));
 }
 
@@ -224,7 +227,7 @@ fn init_containers_have_ended_and_sidecars_run() {
     let mut pod = pod("Pending");
     let init =
         json!([{"name": "setup", "image": "i"}, {"name": "proxy", "image": "p", "restartPolicy": "Always"}]);
-    pod.spec.as_mut().expect("a spec").init_containers = serde_json::from_value(init).ok();
+    pod.spec.as_mut().expect("a spec").init_containers = kubewright_objects::from_value(init).ok();
     let status = written(&pod, NOW);
     assert_eq!(status["initContainerStatuses"][0]["state"]["terminated"]["exitCode"], 0);
     assert!(status["initContainerStatuses"][1]["state"]["running"].is_object());
@@ -235,9 +238,9 @@ fn init_containers_have_ended_and_sidecars_run() {
 fn an_init_container_that_fails_ends_a_pod_that_never_restarts() {
     let mut pod = of_a_job(pod("Pending"));
     pod.spec.as_mut().expect("a spec").init_containers =
-        serde_json::from_value(json!([{"name": "setup"}])).ok();
+        kubewright_objects::from_value(json!([{"name": "setup"}])).ok();
     pod.metadata.annotations =
-        serde_json::from_value(json!({"setup.containers.kubewright.dev/exit-code": "2"})).ok();
+        kubewright_objects::from_value(json!({"setup.containers.kubewright.dev/exit-code": "2"})).ok();
     let status = written(&pod, NOW);
     assert_eq!(status["phase"], "Failed");
     assert_eq!(status["initContainerStatuses"][0]["state"]["terminated"]["exitCode"], 2);

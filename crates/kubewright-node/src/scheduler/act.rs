@@ -203,10 +203,10 @@ mod tests {
     fn a_refusal_is_written_once_for_each_reason() {
         let now = Time(SIMULATION_START);
         let pod = json!({"metadata": {"name": "p", "uid": "u"}, "spec": {"containers": []}});
-        let mut pod: Pod = serde_json::from_value(pod).expect("a pod");
+        let mut pod: Pod = kubewright_objects::from_value(pod).expect("a pod");
         let none = "no nodes available to schedule pods";
         let patch = refusal(&pod, none, &Nomination::Keep, &now).expect("a patch");
-        pod.status = serde_json::from_value(patch["status"].clone()).ok();
+        pod.status = kubewright_objects::from_value(&patch["status"]).ok();
         assert_eq!(refusal(&pod, none, &Nomination::Clear, &now), None);
         assert!(
             refusal(&pod, "0/1 nodes are available: 1 Insufficient cpu.", &Nomination::Keep, &now).is_some()

@@ -210,7 +210,7 @@ mod tests {
     fn node(name: u8, cpu: u8) -> Arc<Node> {
         let node = json!({"metadata": {"name": format!("n{name}")},
             "status": {"allocatable": {"cpu": cpu.to_string(), "pods": "10"}}});
-        Arc::new(serde_json::from_value(node).expect("a node"))
+        Arc::new(kubewright_objects::from_value(node).expect("a node"))
     }
 
     fn subject(uid: u8, cpu: u8) -> Arc<Subject> {
@@ -222,7 +222,7 @@ mod tests {
                 "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu.to_string()}},
                     "ports": [{"containerPort": 1, "hostPort": 1}]}]},
         });
-        Arc::new(Subject::of(Arc::new(serde_json::from_value(pod).expect("a pod"))))
+        Arc::new(Subject::of(Arc::new(kubewright_objects::from_value(pod).expect("a pod"))))
     }
 
     #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ fn node(name: &str, labels: impl Into<Value>, spec: impl Into<Value>) -> Arc<Nod
     labels["kubernetes.io/hostname"] = json!(name);
     let node = json!({"metadata": {"name": name, "labels": labels}, "spec": spec,
         "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}}});
-    Arc::new(serde_json::from_value(node).expect("a node"))
+    Arc::new(kubewright_objects::from_value(node).expect("a node"))
 }
 
 fn pod(name: &str, labels: impl Into<Value>, spec: impl Into<Value>) -> Arc<Subject> {
@@ -29,7 +29,7 @@ fn pod(name: &str, labels: impl Into<Value>, spec: impl Into<Value>) -> Arc<Subj
     spec["containers"] = json!([{"name": "c", "resources": {"requests": requests}}]);
     let pod =
         json!({"metadata": {"name": name, "namespace": "shop", "uid": name, "labels": labels}, "spec": spec});
-    let pod: Pod = serde_json::from_value(pod).expect("a pod");
+    let pod: Pod = kubewright_objects::from_value(pod).expect("a pod");
     Arc::new(Subject::of(Arc::new(pod)))
 }
 
@@ -266,7 +266,7 @@ fn a_budget_decides_between_victims() {
     let budget = json!({"metadata": {"name": "b", "namespace": "shop"},
         "spec": {"selector": {"matchLabels": {"app": "db"}}},
         "status": {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}});
-    let budget = Arc::new(serde_json::from_value(budget).expect("a budget"));
+    let budget = Arc::new(kubewright_objects::from_value(budget).expect("a budget"));
     let given = Given { budgets: vec![budget], ..Given::default() };
     let Decision::Refuse(outcome) = Decider::default().decide(&with("new", "x", 5), &cluster, &given) else {
         panic!("placed")
@@ -299,7 +299,7 @@ fn claims_that_nobody_binds_hold_a_pod_up_everywhere() {
          2 Preemption is not helpful for scheduling."
     );
     let claim = json!({"metadata": {"name": "data", "namespace": "shop"}, "spec": {}});
-    let claim = Arc::new(serde_json::from_value(claim).expect("a claim"));
+    let claim = Arc::new(kubewright_objects::from_value(claim).expect("a claim"));
     let given = Given { claims: vec![claim], ..Given::default() };
     let Decision::Refuse(refused) = Decider::default().decide(&wants, &two_nodes(), &given) else {
         panic!("placed")
@@ -318,8 +318,8 @@ fn a_bound_volume_says_where_its_pod_goes() {
     let disk = json!({"metadata": {"name": "disk"}, "spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [
         {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["two"]}]}]}}}});
     let given = Given {
-        claims: vec![Arc::new(serde_json::from_value(claim).expect("a claim"))],
-        volumes: vec![Arc::new(serde_json::from_value(disk).expect("a volume"))],
+        claims: vec![Arc::new(kubewright_objects::from_value(claim).expect("a claim"))],
+        volumes: vec![Arc::new(kubewright_objects::from_value(disk).expect("a volume"))],
         ..Given::default()
     };
     let decision = Decider::default().decide(&wants, &two_nodes(), &given);
@@ -340,13 +340,13 @@ fn a_claim_that_waits_for_its_pod_gets_the_volume_that_is_reserved_for_it_and_no
             "spec": {"storageClassName": "slow", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "2Gi"},
                 "claimRef": of, "nodeAffinity": {"required": {"nodeSelectorTerms": [
                 {"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}]}}}});
-        Arc::new(serde_json::from_value(disk).expect("a volume"))
+        Arc::new(kubewright_objects::from_value(disk).expect("a volume"))
     };
     let mine = || json!({"namespace": "shop", "name": "data"});
     let decide = |volumes| {
         let given = Given {
-            classes: vec![Arc::new(serde_json::from_value(class.clone()).expect("a class"))],
-            claims: vec![Arc::new(serde_json::from_value(claim.clone()).expect("a claim"))],
+            classes: vec![Arc::new(kubewright_objects::from_value(&class).expect("a class"))],
+            claims: vec![Arc::new(kubewright_objects::from_value(&claim).expect("a claim"))],
             volumes,
             ..Given::default()
         };
@@ -466,8 +466,8 @@ fn bound_data(mode: &str) -> Given {
     let volume = json!({"metadata": {"name": "disk"},
         "spec": {"csi": {"driver": "d.example.com", "volumeHandle": "h"}}});
     Given {
-        claims: vec![Arc::new(serde_json::from_value(claim).expect("a claim"))],
-        volumes: vec![Arc::new(serde_json::from_value(volume).expect("a volume"))],
+        claims: vec![Arc::new(kubewright_objects::from_value(claim).expect("a claim"))],
+        volumes: vec![Arc::new(kubewright_objects::from_value(volume).expect("a volume"))],
         ..Given::default()
     }
 }
@@ -501,7 +501,7 @@ fn a_node_takes_as_many_volumes_of_a_driver_as_it_says() {
     let limit = |count: i32| {
         let driver = json!({"name": "d.example.com", "nodeID": "a", "allocatable": {"count": count}});
         let node = json!({"metadata": {"name": "a"}, "spec": {"drivers": [driver]}});
-        vec![Arc::new(serde_json::from_value(node).expect("a CSINode"))]
+        vec![Arc::new(kubewright_objects::from_value(node).expect("a CSINode"))]
     };
     given.csi_nodes = limit(0);
     let wants = user_of_data("x", 0);

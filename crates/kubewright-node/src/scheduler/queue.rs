@@ -122,7 +122,7 @@ mod tests {
     fn subject(name: &str, priority: i32) -> Arc<Subject> {
         let pod = json!({"metadata": {"name": name, "namespace": "shop", "uid": name},
             "spec": {"priority": priority, "containers": []}});
-        Arc::new(Subject::of(Arc::new(serde_json::from_value(pod).expect("a pod"))))
+        Arc::new(Subject::of(Arc::new(kubewright_objects::from_value(pod).expect("a pod"))))
     }
 
     fn order(queue: &mut Queue) -> Vec<String> {

@@ -177,7 +177,7 @@ mod tests {
 
     fn pod(spec: impl Into<Value>) -> Pod {
         let spec = spec.into();
-        serde_json::from_value(json!({"spec": spec})).expect("a pod")
+        kubewright_objects::from_value(json!({"spec": spec})).expect("a pod")
     }
 
     fn requested(spec: impl Into<Value>) -> Resources {
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn the_number_of_pods_is_no_resource_of_theirs() {
         let node = json!({"status": {"allocatable": {"cpu": "4", "pods": "110"}}});
-        let (room, pods) = Resources::allocatable(&serde_json::from_value(node).expect("a node"));
+        let (room, pods) = Resources::allocatable(&kubewright_objects::from_value(node).expect("a node"));
         assert_eq!((room.cpu, pods, room.others().count()), (4000, 110, 0));
     }
 }

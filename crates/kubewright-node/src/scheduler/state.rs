@@ -210,7 +210,7 @@ mod tests {
         let mut spec = spec;
         spec["containers"] = json!([]);
         let pod = json!({"metadata": {"name": "p", "namespace": "shop", "uid": "u"}, "spec": spec});
-        Arc::new(serde_json::from_value(pod).expect("a pod"))
+        Arc::new(kubewright_objects::from_value(pod).expect("a pod"))
     }
 
     fn key() -> Key {
@@ -248,8 +248,10 @@ mod tests {
         let (subject, _) = state.decide(&Given::default()).expect("a turn");
         state.refuse(&subject, BTreeSet::from([Plugin::NodeResourcesFit]), &Nomination::Clear, now);
         let mut told = (*pod(json!({}))).clone();
-        told.status =
-            serde_json::from_value(json!({"conditions": [{"type": "PodScheduled", "status": "False"}]})).ok();
+        told.status = kubewright_objects::from_value(
+            json!({"conditions": [{"type": "PodScheduled", "status": "False"}]}),
+        )
+        .ok();
         state.see_pod(&key(), Some(Arc::new(told)));
         assert!(state.decide(&Given::default()).is_none());
         state.see_pod(&key(), Some(pod(json!({"tolerations": [{"operator": "Exists"}]}))));
@@ -263,10 +265,10 @@ mod tests {
         let node = |cpu: &str| -> Arc<Node> {
             let node =
                 json!({"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": cpu, "pods": "9"}}});
-            Arc::new(serde_json::from_value(node).expect("a node"))
+            Arc::new(kubewright_objects::from_value(node).expect("a node"))
         };
         let mut large = (*pod(json!({}))).clone();
-        large.spec = serde_json::from_value(json!({"containers": [
+        large.spec = kubewright_objects::from_value(json!({"containers": [
             {"name": "c", "resources": {"requests": {"cpu": "4"}}}]}))
         .ok();
         state.see_node(&Key::cluster("n"), Some(node("1")));

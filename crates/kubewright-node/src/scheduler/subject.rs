@@ -239,7 +239,7 @@ mod tests {
     }
 
     fn term(term: &serde_json::Value) -> Term {
-        Term::of(&serde_json::from_value(term.clone()).expect("a term"), "shop")
+        Term::of(&kubewright_objects::from_value(term).expect("a term"), "shop")
     }
 
     #[test]

@@ -80,20 +80,24 @@ mod tests {
     fn heartbeats_of_a_node_do_not_matter() {
         let node = |ready: &str| -> Node {
             let conditions = json!([{"type": "Ready", "status": ready}]);
-            serde_json::from_value(json!({"metadata": {"name": "n"}, "status": {"conditions": conditions}}))
-                .expect("a node")
+            kubewright_objects::from_value(
+                json!({"metadata": {"name": "n"}, "status": {"conditions": conditions}}),
+            )
+            .expect("a node")
         };
         assert!(!matters_of_node(&Event::Update { old: &node("True"), new: &node("False") }));
         let mut cordoned = node("True");
-        cordoned.spec = serde_json::from_value(json!({"unschedulable": true})).ok();
+        cordoned.spec = kubewright_objects::from_value(json!({"unschedulable": true})).ok();
         assert!(matters_of_node(&Event::Update { old: &node("True"), new: &cordoned }));
     }
 
     #[test]
     fn that_a_placed_pod_runs_does_not_matter_and_that_it_ends_does() {
         let pod = |status: Value| -> Pod {
-            serde_json::from_value(json!({"spec": {"nodeName": "n", "containers": []}, "status": status}))
-                .expect("a pod")
+            kubewright_objects::from_value(
+                json!({"spec": {"nodeName": "n", "containers": []}, "status": status}),
+            )
+            .expect("a pod")
         };
         let (pending, running) = (pod(json!({"phase": "Pending"})), pod(json!({"phase": "Running"})));
         assert!(!matters_of_pod(&Event::Update { old: &pending, new: &running }));

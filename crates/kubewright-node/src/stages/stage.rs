@@ -89,7 +89,7 @@ impl Stage {
     /// # Errors
     /// What it asks for that is not known here: nothing of a stage is left out silently.
     pub(super) fn read(name: &str, spec: &Value) -> Result<Self, String> {
-        let raw: Raw = serde_json::from_value(spec.clone()).map_err(|error| error.to_string())?;
+        let raw: Raw = kubewright_objects::from_value(spec).map_err(|error| error.to_string())?;
         let kind = raw.resource_ref.kind;
         let group = raw.resource_ref.api_group.unwrap_or_else(|| "v1".into());
         if group != "v1" || !matches!(kind.as_str(), "Pod" | "Node") {

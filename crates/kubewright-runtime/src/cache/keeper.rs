@@ -6,10 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{
-    Cached,
-    object::{AnyObject, from_json},
-};
+use kubewright_objects::{AnyObject, Cached, Reduce};
 
 /// Takes away from an object what need not be kept.
 pub(crate) type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
@@ -19,7 +16,7 @@ type AnyProject = Box<dyn Fn(&mut dyn Any) + Send + Sync>;
 
 /// Makes objects of one kind of their JSON, and takes away what is not kept.
 pub(super) struct Keeper {
-    decode: fn(&Keeper, &str) -> serde_json::Result<Arc<dyn AnyObject>>,
+    decode: fn(&str, Reduce<'_>) -> serde_json::Result<Arc<dyn AnyObject>>,
     project: Option<AnyProject>,
     id: TypeId,
     name: &'static str,
@@ -30,7 +27,12 @@ impl Keeper {
         let project = project.map(|project| -> AnyProject {
             Box::new(move |object| object.downcast_mut().into_iter().for_each(|object| project(object)))
         });
-        Self { decode: Self::decode_as::<K>, project, id: TypeId::of::<K>(), name: type_name::<K>() }
+        Self {
+            decode: kubewright_objects::decode::<K>,
+            project,
+            id: TypeId::of::<K>(),
+            name: type_name::<K>(),
+        }
     }
 
     /// Whether objects of type `K` are kept.
@@ -44,21 +46,12 @@ impl Keeper {
 
     /// What is kept of the object that is written in JSON.
     pub(super) fn decode(&self, text: &str) -> serde_json::Result<Arc<dyn AnyObject>> {
-        (self.decode)(self, text)
+        (self.decode)(text, &|object| self.reduce(object))
     }
 
     /// What is kept of an object.
-    pub(super) fn keep<K: Cached>(&self, mut object: K) -> Arc<dyn AnyObject> {
-        self.reduce(&mut object);
-        Arc::new(object)
-    }
-
-    fn decode_as<K: Cached>(&self, text: &str) -> serde_json::Result<Arc<dyn AnyObject>> {
-        let mut object = from_json::<K>(text)?;
-        self.reduce(&mut object);
-        // A decoder grows each list as it reads, and leaves room for four where there is one: of what a Pod takes it is more than
-        // a quarter. A copy has room for what there is.
-        Ok(Arc::new(object.clone()))
+    pub(super) fn keep<K: Cached>(&self, object: K) -> Arc<dyn AnyObject> {
+        kubewright_objects::erase(object, &|object| self.reduce(object))
     }
 
     /// A projection that panics leaves an object as far as it came.
@@ -75,13 +68,13 @@ impl Keeper {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
+    use kubewright_objects::typed;
     use serde_json::json;
 
     use super::*;
-    use crate::object::typed;
 
     fn stored() -> ConfigMap {
-        serde_json::from_value(json!({
+        kubewright_objects::from_value(json!({
             "metadata": {"name": "a", "managedFields": [{"manager": "test"}]}, "data": {"a": "1", "b": "2"}
         }))
         .expect("a ConfigMap")

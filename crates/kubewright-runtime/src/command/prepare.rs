@@ -9,6 +9,8 @@ use kube::{
     runtime::wait::{Condition, await_condition, conditions::is_crd_established},
 };
 
+use kubewright_objects::{ByText, convert};
+
 use super::{Installation, Operator};
 use crate::{Error, error::told};
 
@@ -49,11 +51,14 @@ async fn apply(client: &Client, object: &DynamicObject) -> Result<(), Error> {
         return Ok(());
     }
     let definition: CustomResourceDefinition =
-        applied.try_parse().map_err(|error| failed(&error.to_string()))?;
+        convert(&applied).map_err(|error| failed(&error.to_string()))?;
     if is_crd_established().matches_object(Some(&definition)) {
         return Ok(());
     }
-    let served = await_condition(Api::all(client.clone()), &name, is_crd_established());
+    let is_served = |definition: Option<&ByText<CustomResourceDefinition>>| {
+        is_crd_established().matches_object(definition.map(|ByText(definition)| definition))
+    };
+    let served = await_condition(Api::all(client.clone()), &name, is_served);
     match tokio::time::timeout(PATIENCE, served).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) => Err(failed(&error.to_string())),

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn secret(secret: Value) -> Secret {
-        serde_json::from_value(secret).expect("a Secret")
+        kubewright_objects::from_value(secret).expect("a Secret")
     }
 
     #[test]

@@ -69,7 +69,7 @@ mod tests {
         let mut spec = LeaseSpec { strategy: Some("OldestEmulationVersion".into()), ..LeaseSpec::default() };
         record.write(&mut spec);
         assert_eq!(
-            serde_json::to_value(&spec).ok(),
+            kubewright_objects::to_value(&spec).ok(),
             Some(json!({
                 "acquireTime": "2026-01-01T00:00:00.000000Z",
                 "holderIdentity": "a_1",

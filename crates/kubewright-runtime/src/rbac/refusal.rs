@@ -145,7 +145,7 @@ mod tests {
     fn forbidden(message: &str, name: &str) -> Status {
         let status = json!({"status": "Failure", "reason": "Forbidden", "code": 403, "message": message,
             "details": {"name": name}});
-        serde_json::from_value(status).expect("a Status")
+        kubewright_objects::from_value(status).expect("a Status")
     }
 
     fn told(message: &str, name: &str) -> Option<String> {

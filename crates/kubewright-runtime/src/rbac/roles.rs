@@ -60,7 +60,7 @@ fn role(kind: &str, name: &str, namespace: Option<&str>, grants: &Grants<'_>) ->
         role["metadata"]["namespace"] = namespace.into();
     }
     // It is one: it has a kind and metadata.
-    serde_json::from_value(role).ok()
+    kubewright_objects::from_value(role).ok()
 }
 
 /// Documents of YAML, one after the other.

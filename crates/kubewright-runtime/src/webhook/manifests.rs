@@ -299,7 +299,7 @@ mod tests {
         let webhooks = Webhooks::new("op").add(webhook).add(Webhook::validating::<ConfigMap>(Same));
         let reach = Reach::service("ns", "hooks");
         let manifests = webhooks.manifests(&reach, Trust::Bundle("PEM".into()));
-        let mutating = serde_json::to_value(manifests.mutating).expect("JSON");
+        let mutating = kubewright_objects::to_value(&manifests.mutating).expect("JSON");
         assert_eq!(mutating["metadata"]["name"], "op-mutating");
         assert_eq!(
             mutating["webhooks"][0],
@@ -316,7 +316,7 @@ mod tests {
         );
         let injected =
             webhooks.manifests(&Reach::Url("https://a:1/".into()), Trust::CertManager("ns/c".into()));
-        let validating = serde_json::to_value(injected.validating).expect("JSON");
+        let validating = kubewright_objects::to_value(&injected.validating).expect("JSON");
         assert_eq!(validating["metadata"]["annotations"], json!({"cert-manager.io/inject-ca-from": "ns/c"}));
         assert_eq!(
             validating["webhooks"][0]["clientConfig"],
@@ -328,7 +328,7 @@ mod tests {
     fn what_spares_its_own_namespace_is_not_asked_about_that_of_its_service() {
         let selector = |webhook: Webhook, reach: &Reach| {
             let manifests = Webhooks::new("op").add(webhook).manifests(reach, Trust::Later);
-            serde_json::to_value(manifests.validating).expect("JSON")["webhooks"][0]["namespaceSelector"]
+            kubewright_objects::to_value(&manifests.validating).expect("JSON")["webhooks"][0]["namespaceSelector"]
                 .clone()
         };
         let webhook = || Webhook::validating::<ConfigMap>(Same);

@@ -68,7 +68,7 @@ impl Webhooks {
         for target in targets(self, &manifests, Registration::Apply)? {
             let api = target.api(client);
             let current = api.get_opt(&target.name).await?;
-            let current = current.map(serde_json::to_value).transpose()?;
+            let current = current.as_ref().map(kubewright_objects::to_value).transpose()?;
             if let Some(change) = target.change(current.as_ref(), None) {
                 target.send(&api, &change, &self.operator).await?;
             }
@@ -132,12 +132,12 @@ where
     K: Resource<DynamicType = ()> + Serialize,
 {
     let name = object.meta().name.clone().unwrap_or_default();
-    Ok((ApiResource::erase::<K>(&()), name, serde_json::to_value(object)?))
+    Ok((ApiResource::erase::<K>(&()), name, kubewright_objects::to_value(object)?))
 }
 
 /// The part of a definition that says how it is converted.
 fn definition(manifests: &Manifests, conversion: &impl Serialize) -> Result<Value, Error> {
-    let mut conversion = serde_json::to_value(conversion)?;
+    let mut conversion = kubewright_objects::to_value(conversion)?;
     // What was there before leads elsewhere.
     let client = &mut conversion["webhook"]["clientConfig"];
     for way in ["url", "service"] {
@@ -271,7 +271,7 @@ impl Keeper<'_> {
                 Ok(()) = shown.changed() => {}
                 () = until(retry) => {}
                 Some(event) = changes.next() => match event {
-                    Ok(object) => current = Some(object.and_then(|object| serde_json::to_value(object).ok())),
+                    Ok(object) => current = Some(object.and_then(|object| kubewright_objects::to_value(&object).ok())),
                     Err(error) => {
                         let (kind, name) = (&self.target.kind.kind, &self.target.name);
                         tracing::debug!(%kind, name, %error, "the watch failed");

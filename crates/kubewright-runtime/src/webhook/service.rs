@@ -186,7 +186,7 @@ pub(crate) fn too_large(longest: usize) -> Response<Bytes> {
 /// A refusal as a Status, whose message kube-apiserver tells its client.
 pub(crate) fn refusal(code: u16, reason: &str, message: &str) -> Response<Bytes> {
     let mut status =
-        serde_json::to_value(Status::failure(message, reason).with_code(code)).unwrap_or_default();
+        kubewright_objects::to_value(&Status::failure(message, reason).with_code(code)).unwrap_or_default();
     status["kind"] = "Status".into();
     status["apiVersion"] = "v1".into();
     json(StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &status)

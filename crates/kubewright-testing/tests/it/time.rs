@@ -66,7 +66,7 @@ async fn what_holds_all_the_while_is_looked_at_to_the_end(cluster: Cluster) {
 
 #[kubewright::test]
 async fn a_cluster_has_settled_when_its_deployment_is_rolled_out(cluster: Cluster) {
-    let web: Deployment = serde_json::from_value(json!({
+    let web: Deployment = kubewright_objects::from_value(json!({
         "metadata": {"name": "web"},
         "spec": {
             "replicas": 3,

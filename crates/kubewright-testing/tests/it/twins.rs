@@ -20,13 +20,13 @@ async fn scenario(cluster: Cluster) {
     let operator = cluster.run(|| operator(None)).replicas(2).await;
     let account = json!({"kubernetes.io/service-account.name": "default"});
     let token = json!({"metadata": {"name": "token", "annotations": account}, "type": "kubernetes.io/service-account-token"});
-    cluster.create::<Secret>(&serde_json::from_value(token).expect("a Secret")).await;
+    cluster.create::<Secret>(&kubewright_objects::from_value(token).expect("a Secret")).await;
     let container = json!({"name": "web", "image": "web"});
     let template = json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}});
     let selector = json!({"matchLabels": {"app": "web"}});
     let spec = json!({"replicas": 3, "selector": selector, "template": template});
     let web = json!({"metadata": {"name": "web"}, "spec": spec});
-    cluster.create::<Deployment>(&serde_json::from_value(web).expect("a Deployment")).await;
+    cluster.create::<Deployment>(&kubewright_objects::from_value(web).expect("a Deployment")).await;
     cluster.create(&page("a", "one")).await;
     cluster.settle().await;
     operator.crash_leader().await;

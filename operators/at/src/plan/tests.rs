@@ -14,7 +14,7 @@ fn at(spec: Value) -> At {
     let mut all = json!({"schedule": DUE, "command": "echo YAY"});
     let Value::Object(members) = spec else { panic!("members of a spec") };
     all.as_object_mut().expect("members").extend(members);
-    let mut at = At::new("example-at", serde_json::from_value(all).expect("a spec"));
+    let mut at = At::new("example-at", kubewright::object::from_value(all).expect("a spec"));
     at.metadata.namespace = Some("default".to_owned());
     at.metadata.uid = Some("uid-1".to_owned());
     at.metadata.generation = Some(1);
@@ -31,7 +31,7 @@ fn pod(at: &At, status: Value) -> Pod {
     let mut pod = pod::order(at).expect("it makes sense").1;
     pod.metadata.uid = Some("uid-pod".to_owned());
     pod.metadata.creation_timestamp = Some(Time(seconds(0)));
-    pod.status = Some(serde_json::from_value(status).expect("a status"));
+    pod.status = Some(kubewright::object::from_value(status).expect("a status"));
     pod
 }
 

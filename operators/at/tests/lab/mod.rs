@@ -23,7 +23,7 @@ pub(crate) fn at(name: &str, more: Value) -> At {
         "template": {"metadata": {"annotations": annotations}},
     });
     spec.as_object_mut().expect("a spec").extend(more);
-    At::new(name, serde_json::from_value(spec).expect("a spec"))
+    At::new(name, kubewright::object::from_value(spec).expect("a spec"))
 }
 
 pub(crate) async fn phase(cluster: &Cluster, name: &str) -> Phase {
@@ -74,7 +74,7 @@ pub(crate) async fn refusal(cluster: &Cluster, members: Value) -> String {
     object.as_object_mut().expect("an object").extend(members);
     object["apiVersion"] = json!("cnat.study.jayground8/v1alpha1");
     object["kind"] = json!("At");
-    let object: DynamicObject = serde_json::from_value(object).expect("an object");
+    let object: DynamicObject = kubewright::object::from_value(object).expect("an object");
     let ats: Api<DynamicObject> =
         Api::namespaced_with(cluster.client(), cluster.namespace(), &ApiResource::erase::<At>(&()));
     match ats.create(&PostParams::default(), &object).await.expect_err("it is refused") {

@@ -17,7 +17,7 @@ fn crontab(spec: Value) -> CronTab {
     let mut all = json!({"schedule": "@hourly", "jobTemplate": pod});
     let Value::Object(members) = spec else { panic!("members of a spec") };
     all.as_object_mut().expect("members").extend(members);
-    let mut crontab = CronTab::new("backup", serde_json::from_value(all).expect("a spec"));
+    let mut crontab = CronTab::new("backup", kubewright::object::from_value(all).expect("a spec"));
     crontab.metadata.namespace = Some("default".to_owned());
     crontab.metadata.uid = Some("uid-1".to_owned());
     crontab.metadata.creation_timestamp = Some(Time(time("2026-01-01T10:00:00Z")));
@@ -38,7 +38,7 @@ fn made(start: &Start, how: Option<&str>) -> Arc<Job> {
     job.metadata.uid = Some(format!("uid-{}", job.name_any()));
     let ended = how.map(|how| json!([{"type": how, "status": "True"}]));
     let status = json!({"conditions": ended, "completionTime": how.map(|_| "2026-01-01T12:34:56Z")});
-    job.status = Some(serde_json::from_value(status).expect("a status"));
+    job.status = Some(kubewright::object::from_value(status).expect("a status"));
     Arc::new(job)
 }
 

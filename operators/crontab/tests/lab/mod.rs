@@ -26,7 +26,7 @@ pub(crate) fn crontab(name: &str, more: Value) -> CronTab {
     let mut spec =
         json!({"schedule": "@hourly", "jobTemplate": {"spec": {"backoffLimit": 0, "template": template}}});
     spec.as_object_mut().expect("a spec").extend(more);
-    CronTab::new(name, serde_json::from_value(spec).expect("a spec"))
+    CronTab::new(name, kubewright::object::from_value(spec).expect("a spec"))
 }
 
 /// The seed's own CronTab.
@@ -74,7 +74,7 @@ pub(crate) async fn notes(cluster: &Cluster, reason: &str) -> Vec<String> {
 /// What the API server says to a CronTab with this spec.
 pub(crate) async fn refusal(cluster: &Cluster, name: &str, spec: Value) -> String {
     let object = json!({"apiVersion": "alpha.ianlewis.org/v1", "kind": "CronTab", "metadata": {"name": name}, "spec": spec});
-    let object: DynamicObject = serde_json::from_value(object).expect("an object");
+    let object: DynamicObject = kubewright::object::from_value(object).expect("an object");
     let kind = ApiResource::erase::<CronTab>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(cluster.client(), cluster.namespace(), &kind);
     match api.create(&PostParams::default(), &object).await.expect_err("it is refused") {

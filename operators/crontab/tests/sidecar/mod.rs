@@ -27,7 +27,7 @@ fn documents() -> Vec<Value> {
 
 /// Applies an object under strict validation.
 async fn apply(cluster: &Cluster, object: &Value) -> Result<DynamicObject, String> {
-    let object: DynamicObject = serde_json::from_value(object.clone()).expect("an object");
+    let object: DynamicObject = kubewright::object::from_value(object).expect("an object");
     let types = object.types.as_ref().expect("a kind");
     let kind = ApiResource::from_gvk(&GroupVersionKind::try_from(types).expect("a kind"));
     let api: Api<DynamicObject> = Api::namespaced_with(cluster.client(), "default", &kind);
@@ -105,10 +105,11 @@ async fn sc_01_the_controller_talks_plain_http_to_the_proxy(cluster: Cluster) {
 #[kubewright::test]
 async fn sc_03_in_a_cluster_the_token_is_mounted_into_both_containers(cluster: Cluster) {
     cluster.settle().await;
-    let pod: Pod =
-        serde_json::from_value(json!({"metadata": {"name": "cron-controller"}, "spec": {"containers": [
-        {"name": "cron", "image": "cron"}, {"name": "kubectl", "image": "kubectl", "args": ["proxy"]}]}}))
-        .expect("a pod");
+    let pod: Pod = kubewright::object::from_value(
+        json!({"metadata": {"name": "cron-controller"}, "spec": {"containers": [
+        {"name": "cron", "image": "cron"}, {"name": "kubectl", "image": "kubectl", "args": ["proxy"]}]}}),
+    )
+    .expect("a pod");
     let pod = cluster.create(&pod).await;
     assert!(pod.spec.expect("a spec").containers.iter().all(mounts_token));
 }

@@ -181,7 +181,7 @@ async fn ip_06_policy_and_police_agree(cluster: Cluster) {
     for name in names.split_whitespace() {
         for suffix in suffixes.iter().chain(&tags) {
             let image = format!("{name}{suffix}");
-            let object: Pod = serde_json::from_value(pod("x", &image)).expect("a Pod");
+            let object: Pod = kubewright::object::from_value(pod("x", &image)).expect("a Pod");
             let answer = pods.create(&asked, &object).await.map(|created| created.name_any());
             let judged = rules.judge(&Image::read(&image));
             assert_eq!(answer.is_ok(), judged.is_ok(), "{image}: {answer:?}, {judged:?}");

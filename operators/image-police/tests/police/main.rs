@@ -32,7 +32,7 @@ async fn with_list(cluster: &Cluster, spec: Value) {
 
 /// Creates an object of any kind, in `default` if it names no namespace.
 async fn try_create(cluster: &Cluster, object: Value) -> Result<DynamicObject, String> {
-    let object: DynamicObject = serde_json::from_value(object).expect("an object");
+    let object: DynamicObject = kubewright::object::from_value(object).expect("an object");
     let types = object.types.as_ref().expect("a kind");
     let kind = ApiResource::from_gvk(&GroupVersionKind::try_from(types).expect("a kind"));
     let namespace = object.namespace().unwrap_or_else(|| "default".to_owned());

@@ -287,7 +287,7 @@ fn read<T: DeserializeOwned>(body: &[u8], name: &str) -> Result<T, CloudError> {
 }
 
 fn from<T: DeserializeOwned>(value: Value) -> Result<T, CloudError> {
-    serde_json::from_value(value).map_err(|error| CloudError::Nonsense(error.to_string()))
+    kubewright::object::from_value(value).map_err(|error| CloudError::Nonsense(error.to_string()))
 }
 
 fn quoted(text: &str) -> String {

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     fn wanted(value: Value, description: &str) -> WantedRule {
-        let spec = serde_json::from_value(value).expect("a rule of a spec");
+        let spec = kubewright::object::from_value(value).expect("a rule of a spec");
         let rule = Rule::of(&spec, |name| Some(name.to_owned())).expect("it makes sense");
         WantedRule { rule, description: description.to_owned() }
     }
@@ -85,11 +85,11 @@ mod tests {
     fn found(id: &str, wanted: &WantedRule) -> FoundRule {
         let mut body = wanted.rule.body("group", &wanted.description)["security_group_rule"].take();
         body["id"] = id.into();
-        serde_json::from_value(body).expect("a rule of Neutron")
+        kubewright::object::from_value(body).expect("a rule of Neutron")
     }
 
     fn default_egress(id: &str, ethertype: &str) -> FoundRule {
-        serde_json::from_value(json!({"id": id, "direction": "egress", "ethertype": ethertype}))
+        kubewright::object::from_value(json!({"id": id, "direction": "egress", "ethertype": ethertype}))
             .expect("a rule of Neutron")
     }
 

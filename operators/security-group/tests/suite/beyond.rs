@@ -224,7 +224,7 @@ async fn other_groups_of_a_port_are_never_touched(cluster: Cluster) {
     let id = lab.group(GROUP);
     for (port, old) in &before {
         let mut wanted: BTreeSet<String> =
-            serde_json::from_value(old["security_groups"].clone()).expect("IDs");
+            kubewright::object::from_value(&old["security_groups"]).expect("IDs");
         wanted.insert(id.clone());
         assert_eq!(lab.cloud.with(|cloud| cloud.groups_of(port)), wanted);
     }

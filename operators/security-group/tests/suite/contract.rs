@@ -337,7 +337,7 @@ async fn over_quota(lab: &Lab, demo: &User, admin: &User, quotas: &str) {
     admin.ask(Method::PUT, quotas, full).await.expect("quotas are set");
     let error = demo.neutron.create_group(&lab.run, "one too many").await.expect_err("over quota");
     assert!(error.is_over_quota(), "{error}");
-    let rule = serde_json::from_value(json!({"remoteIpPrefix": "10.0.0.0/8"})).expect("a rule");
+    let rule = kubewright::object::from_value(json!({"remoteIpPrefix": "10.0.0.0/8"})).expect("a rule");
     let rule = Rule::of(&rule, |_| None).expect("it makes sense");
     let wanted = WantedRule { rule, description: String::new() };
     let error = demo.neutron.create_rule(&group.id, &wanted).await.expect_err("over quota");

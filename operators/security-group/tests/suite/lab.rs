@@ -154,7 +154,7 @@ async fn run(cluster: &Cluster, cloud: &Fake, credentials: bool) -> Deployed {
 }
 
 pub(crate) fn object(name: &str, spec: Value) -> SecurityGroup {
-    SecurityGroup::new(name, serde_json::from_value(spec).expect("a spec"))
+    SecurityGroup::new(name, kubewright::object::from_value(spec).expect("a spec"))
 }
 
 /// The spec of the sample.
@@ -173,7 +173,7 @@ pub(crate) fn sample_with(more: Value) -> Value {
 fn node(name: &str, labels: &[(&str, &str)], uuid: &str, provider: Option<&str>) -> Node {
     let text = |text: &str| text.to_owned();
     let labels = labels.iter().map(|(key, value)| (text(key), text(value))).collect();
-    let mut node: Node = serde_json::from_value(json!({
+    let mut node: Node = kubewright::object::from_value(json!({
         "spec": {"providerID": provider},
         "status": {"nodeInfo": {
             "systemUUID": uuid, "architecture": "", "bootID": "", "containerRuntimeVersion": "", "kernelVersion": "",

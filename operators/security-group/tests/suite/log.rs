@@ -60,7 +60,8 @@ async fn nothing_secret_is_logged_or_told(cluster: Cluster) {
         ("odd", yaml.replace("}}}", "")),
     ] {
         let secret = json!({"metadata": {"name": name}, "stringData": {"clouds.yaml": text}});
-        let secret: k8s_openapi::api::core::v1::Secret = serde_json::from_value(secret).expect("a Secret");
+        let secret: k8s_openapi::api::core::v1::Secret =
+            kubewright::object::from_value(secret).expect("a Secret");
         lab.cluster.create(&secret).await;
         lab.create(name, sample_with(json!({"name": name, "cloudRef": {"name": name}}))).await;
     }

@@ -272,7 +272,7 @@ impl Kubernetes {
             "metadata": {"name": name, "labels": {"node-role.kubernetes.io/master": ""}},
             "spec": {"providerID": format!("openstack:///{server}")},
         });
-        let node: Node = serde_json::from_value(node).expect("a node");
+        let node: Node = kubewright::object::from_value(node).expect("a node");
         self.nodes.create(&PostParams::default(), &node).await.expect("created");
     }
 

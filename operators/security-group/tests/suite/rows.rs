@@ -350,7 +350,7 @@ async fn sg_16_the_secret_of_the_write_up_configures_it_and_may_change(cluster: 
 }
 
 fn secret(name: &str, password: &str) -> Secret {
-    serde_json::from_value(json!({
+    kubewright::object::from_value(json!({
         "metadata": {"name": name},
         "stringData": {
             "os_auth_url": format!("{}/v3", crate::fake::URL), "os_username": "demo", "os_password": password,

@@ -63,7 +63,7 @@ pub(crate) fn foreign() -> Deployment {
     let pod = json!({"containers": [{"name": "foreign", "image": "foreign"}]});
     let template = json!({"metadata": {"labels": labels}, "spec": pod});
     let spec = json!({"selector": {"matchLabels": labels}, "template": template});
-    serde_json::from_value(json!({"metadata": {"name": NAME}, "spec": spec})).expect("a Deployment")
+    kubewright::object::from_value(json!({"metadata": {"name": NAME}, "spec": spec})).expect("a Deployment")
 }
 
 /// Which WhiteLists were reconciled, in order.

@@ -169,7 +169,7 @@ fn schema(definition: &CustomResourceDefinition, version: &str) -> Value {
         .iter()
         .find(|other| other.name == version)
         .expect("the version");
-    serde_json::to_value(&found.schema).expect("JSON")["openAPIV3Schema"].clone()
+    kubewright::object::to_value(&found.schema).expect("JSON")["openAPIV3Schema"].clone()
 }
 
 /// Compares what the types give with what they were made of; gives the differences.
@@ -255,7 +255,7 @@ async fn kinds_in_lower_case_are_the_same_and_served_as_they_are_called(cluster:
         team_id: "acid".to_owned(),
         number_of_instances: 2,
     };
-    let made = serde_json::to_value(cluster.create(&Postgresql::new("one", spec)).await);
+    let made = kubewright::object::to_value(&cluster.create(&Postgresql::new("one", spec)).await);
     assert_eq!(made.expect("JSON")["kind"], "postgresql");
 }
 
@@ -276,7 +276,10 @@ async fn objects_are_read_and_written_as_they_are(cluster: Cluster) {
     });
     let object = json!({"apiVersion": "flow.example.com/v2", "kind": "Workflow", "metadata": {"name": "hard"}, "spec": spec});
     let read: Workflow = cluster.apply(&object.to_string()).await;
-    assert_eq!(serde_json::to_value(&read.spec).expect("JSON"), spec);
+    assert_eq!(
+        kubewright::object::to_value(&read.spec).expect("JSON"),
+        spec
+    );
     assert_eq!(
         read.spec.template.expect("a template").other_fields_["more"],
         json!({"of": ["it"]})

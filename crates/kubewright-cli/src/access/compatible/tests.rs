@@ -67,7 +67,7 @@ fn webs(client: &Client) -> Api<DynamicObject> {
 fn web(name: &str, spec: &Value) -> DynamicObject {
     let web =
         json!({"apiVersion": "example.com/v1", "kind": "Web", "metadata": {"name": name}, "spec": spec});
-    serde_json::from_value(web).expect("an object")
+    kubewright_objects::from_value(web).expect("an object")
 }
 
 async fn create(client: &Client, name: &str, spec: Value) {

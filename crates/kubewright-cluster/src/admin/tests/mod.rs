@@ -27,7 +27,7 @@ fn maps(cluster: &Cluster) -> Api<ConfigMap> {
 }
 
 fn map(name: &str) -> ConfigMap {
-    serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
+    kubewright_objects::from_value(json!({"metadata": {"name": name}})).unwrap()
 }
 
 async fn create(cluster: &Cluster, name: &str) -> ConfigMap {

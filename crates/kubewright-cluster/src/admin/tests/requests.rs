@@ -31,7 +31,7 @@ async fn too_many_requests_say_when_to_try_again() {
         rule(&json!({"match": {"verbs": ["create"]}, "fault": {"tooManyRequests": {"retryAfter": 7}}}));
     admin(&cluster).inject(rule);
     let path = "/api/v1/namespaces/default/configmaps";
-    let body = serde_json::to_value(map("a")).unwrap();
+    let body = kubewright_objects::to_value(&map("a")).unwrap();
     let (status, retry_after, text) = send(&cluster, master(), Request::post(path), &body).await;
     assert_eq!((status.as_u16(), &*retry_after), (429, "7"));
     assert_eq!(text, "Too many requests, please try again later.\n");

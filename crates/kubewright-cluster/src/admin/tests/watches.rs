@@ -55,7 +55,7 @@ impl Watcher {
 
 async fn follow(cluster: &Cluster, name: &str) {
     let map = json!({"metadata": {"name": name, "labels": {"followed": ""}}});
-    let map: ConfigMap = serde_json::from_value(map).unwrap();
+    let map: ConfigMap = kubewright_objects::from_value(map).unwrap();
     maps(cluster).create(&PostParams::default(), &map).await.unwrap();
 }
 

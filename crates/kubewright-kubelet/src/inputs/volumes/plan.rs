@@ -88,7 +88,7 @@ fn image(reference: &str, fetched: &Fetched) -> Result<Planned, String> {
 
 /// The kind of a volume: the only one of its fields that is not its name.
 fn kind(volume: &Volume) -> String {
-    let fields = serde_json::to_value(volume).ok();
+    let fields = kubewright_objects::to_value(volume).ok();
     let fields = fields.as_ref().and_then(serde_json::Value::as_object).into_iter().flatten();
     let mut kinds = fields.map(|(name, _)| name.as_str()).filter(|name| *name != "name");
     kinds.next().unwrap_or("nameless").to_owned()

@@ -18,7 +18,8 @@ struct Pod {
 
 impl Pod {
     fn new(spec: &Value) -> Self {
-        let pod = serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": spec})).expect("a pod");
+        let pod =
+            kubewright_objects::from_value(json!({"metadata": {"name": "p"}, "spec": spec})).expect("a pod");
         Self { blueprint: Blueprint::of(&pod), state: PodState::default(), now: START }
     }
 
@@ -252,7 +253,7 @@ fn a_deleted_pod_starts_nothing_again() {
     let deleted = json!({
         "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "spec": {"containers": [{"name": "c"}]},
     });
-    pod.blueprint = Blueprint::of(&serde_json::from_value(deleted).expect("a pod"));
+    pod.blueprint = Blueprint::of(&kubewright_objects::from_value(deleted).expect("a pod"));
     assert_eq!(pod.decide().actions, [Action::Stop]);
 }
 

@@ -9,7 +9,8 @@ use crate::pod::state::Waits;
 const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 fn pod(spec: &Value) -> Pod {
-    serde_json::from_value(json!({"metadata": {"name": "p", "generation": 2}, "spec": spec})).expect("a pod")
+    kubewright_objects::from_value(json!({"metadata": {"name": "p", "generation": 2}, "spec": spec}))
+        .expect("a pod")
 }
 
 fn of(pod: &Pod, state: &PodState) -> PodStatus {
@@ -107,8 +108,8 @@ fn a_status_that_says_the_same_does_not_differ() {
     runs(&mut state, "c");
     let status = of(&pod, &state);
     assert!(differs(&pod, &status));
-    let stored = serde_json::to_value(&status).expect("it is JSON");
-    pod.status = Some(serde_json::from_value(stored).expect("it is a status"));
+    let stored = kubewright_objects::to_value(&status).expect("it is JSON");
+    pod.status = Some(kubewright_objects::from_value(stored).expect("it is a status"));
     assert!(!differs(&pod, &of(&pod, &state)));
     ends(&mut state, "c", 0);
     assert!(differs(&pod, &of(&pod, &state)));

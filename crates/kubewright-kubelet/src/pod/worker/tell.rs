@@ -105,7 +105,7 @@ impl Worker {
 /// A status as a strategic merge patch: conditions are merged by their type, so what they no longer say is taken out by
 /// name.
 fn body(status: &PodStatus) -> Value {
-    let mut body = serde_json::to_value(status).unwrap_or_default();
+    let mut body = kubewright_objects::to_value(status).unwrap_or_default();
     let blank = |object: &mut Value, fields: &[&str]| {
         for field in fields {
             if object.get(field).is_none() {

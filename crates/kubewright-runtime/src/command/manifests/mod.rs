@@ -83,7 +83,7 @@ impl Default for Installation {
 
 /// One object, its kind forgotten.
 pub(super) fn dynamic(typed: &impl Serialize) -> Result<DynamicObject, serde_json::Error> {
-    serde_json::from_value(serde_json::to_value(typed)?)
+    kubewright_objects::convert(typed)
 }
 
 impl Operator {

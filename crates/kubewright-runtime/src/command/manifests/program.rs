@@ -19,7 +19,7 @@ impl Layout {
 
     /// A Service in front of a port of the operator's pods.
     pub(super) fn service(&self, name: &str, port: u16, target: u16) -> Result<Service, Error> {
-        Ok(serde_json::from_value(json!({
+        Ok(kubewright_objects::from_value(json!({
             "metadata": self.local(name),
             "spec": {
                 "selector": self.labels,
@@ -40,7 +40,7 @@ impl Layout {
         if let Some(volume) = self.webhook_volume() {
             pod["volumes"] = json!([volume]);
         }
-        Ok(serde_json::from_value(json!({
+        Ok(kubewright_objects::from_value(json!({
             "metadata": self.local(&self.name),
             "spec": {
                 "replicas": installation.replicas,

@@ -174,10 +174,10 @@ fn decode<K: Object>(object: Option<&Value>, which: &str) -> Result<K, Denied> {
     if found != expected {
         return Err(wrong(&format_args!("it is {}, kind {:?}", found.0, found.1)));
     }
-    K::deserialize(object).map_err(|error| wrong(&error))
+    kubewright_objects::from_value::<K>(object).map_err(|error| wrong(&error))
 }
 
 fn encode<K: Object>(object: &K) -> Result<Value, Denied> {
-    let object = serde_json::to_value(object);
+    let object = kubewright_objects::to_value(object);
     object.map_err(|error| Denied::with_code(500, format!("the object cannot be written as JSON: {error}")))
 }

@@ -177,7 +177,7 @@ impl Response {
                 warnings
             }
             Err(denied) => {
-                response["status"] = serde_json::to_value(&*denied.status)?;
+                response["status"] = kubewright_objects::to_value(&*denied.status)?;
                 &denied.warnings
             }
         };
@@ -242,7 +242,8 @@ mod tests {
 
     #[test]
     fn a_patch_goes_out_only_with_a_yes() {
-        let patch: Patch = serde_json::from_value(json!([{"op": "remove", "path": "/a"}])).expect("a patch");
+        let patch: Patch =
+            kubewright_objects::from_value(json!([{"op": "remove", "path": "/a"}])).expect("a patch");
         let yes = review(&Response::allowed().patch(patch.clone()).audit("k", "v"));
         assert_eq!(yes["patchType"], "JSONPatch");
         assert_eq!(

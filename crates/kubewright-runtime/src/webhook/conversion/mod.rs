@@ -223,7 +223,7 @@ impl<H: Object> std::fmt::Debug for Conversion<H> {
 
 /// An object in its type. Server-side apply asks for what is left of objects: what is missing is empty then.
 fn read<K: Object>(object: &Value) -> Result<K, String> {
-    K::deserialize(object).or_else(|error| {
+    kubewright_objects::from_value::<K>(object).or_else(|error| {
         partial::read(object)
             .map_err(|_| format!("it is no {} of {}: {error}", K::kind(&()), K::api_version(&())))
     })
@@ -231,7 +231,7 @@ fn read<K: Object>(object: &Value) -> Result<K, String> {
 
 /// The JSON of an object, with its kind.
 fn write<K: Object>(object: &K) -> Result<Value, String> {
-    let mut value = serde_json::to_value(object).map_err(|error| error.to_string())?;
+    let mut value = kubewright_objects::to_value(object).map_err(|error| error.to_string())?;
     value["apiVersion"] = K::api_version(&()).as_ref().into();
     value["kind"] = K::kind(&()).as_ref().into();
     Ok(value)

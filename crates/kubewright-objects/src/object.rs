@@ -2,7 +2,6 @@
 
 use std::{
     any::{Any, TypeId},
-    collections::BTreeMap,
     fmt::Debug,
     sync::Arc,
 };
@@ -10,7 +9,8 @@ use std::{
 use k8s_openapi::ClusterResourceScope;
 use kube::{Resource, api::ObjectMeta};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Value, value::RawValue};
+
+use crate::json::{from_json, to_json};
 
 /// A Kubernetes object whose kind is known at compile time: every type of k8s-openapi and every
 /// `#[derive(CustomResource)]`. Implemented for all of them; not to be implemented by hand.
@@ -57,9 +57,11 @@ impl<K> Cached for K where
 
 /// A [`Cached`] object whose type is forgotten. What is done with objects of any kind is done with this, so that a program
 /// has the code of it once and not once for each kind.
-pub(crate) trait AnyObject: Any + Send + Sync {
+pub trait AnyObject: Any + Send + Sync {
+    /// The object's metadata.
     fn metadata(&self) -> &ObjectMeta;
 
+    /// As [`AnyObject::metadata`], to change it.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
 
     /// The object, for a downcast.
@@ -101,35 +103,30 @@ impl<K: Cached> AnyObject for K {
     }
 }
 
-/// An object as JSON. All that writes objects goes through this, and all that reads them through [`from_json`]: what serde
-/// makes of a type for one form of text is as much code as for another, and for a Pod it is a lot.
-pub(crate) fn to_json<K: Serialize>(object: &K) -> serde_json::Result<Vec<u8>> {
-    serde_json::to_vec(object)
+/// What is done to an object before it is kept.
+pub type Reduce<'a> = &'a dyn Fn(&mut dyn AnyObject);
+
+/// Reads an object from its JSON, reduces it and forgets its type.
+///
+/// # Errors
+/// As [`from_json`].
+pub fn decode<K: Cached>(text: &str, reduce: Reduce<'_>) -> serde_json::Result<Arc<dyn AnyObject>> {
+    let mut object = from_json::<K>(text)?;
+    reduce(&mut object);
+    // A decoder grows each list as it reads, and leaves room for four where there is one: of what a Pod takes it is more than
+    // a quarter. A copy has room for what there is.
+    Ok(Arc::new(object.clone()))
 }
 
-/// An object as a value.
-pub(crate) fn to_value<K: Serialize>(object: &K) -> serde_json::Result<Value> {
-    serde_json::from_slice(&to_json(object)?)
-}
-
-/// Some fields of an object as a value that has no others: those that are not wanted are not decoded.
-pub(crate) fn fields_of<K: Serialize>(
-    object: &K,
-    is_wanted: impl Fn(&str) -> bool,
-) -> serde_json::Result<Value> {
-    let text = to_json(object)?;
-    let fields: BTreeMap<String, &RawValue> = serde_json::from_slice(&text)?;
-    let wanted = fields.into_iter().filter(|(field, _)| is_wanted(field));
-    wanted.map(|(field, raw)| Ok((field, serde_json::from_str::<Value>(raw.get())?))).collect()
-}
-
-/// The object that is written in JSON.
-pub(crate) fn from_json<K: DeserializeOwned>(text: &str) -> serde_json::Result<K> {
-    serde_json::from_str(text)
+/// Reduces an object and forgets its type.
+pub fn erase<K: Cached>(mut object: K, reduce: Reduce<'_>) -> Arc<dyn AnyObject> {
+    reduce(&mut object);
+    Arc::new(object)
 }
 
 /// An object of a kind, remembered; `None` for one of another kind.
-pub(crate) fn typed<K: Cached>(object: Arc<dyn AnyObject>) -> Option<Arc<K>> {
+#[must_use]
+pub fn typed<K: Cached>(object: Arc<dyn AnyObject>) -> Option<Arc<K>> {
     object.shared().downcast().ok()
 }
 
