@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::{Context, Error, Key, Object, ensure, intent::Intent, object::to_value, owner::Owner};
+use crate::{Context, Error, Key, Object, cache::Intent, ensure, object::to_value, owner::Owner};
 
 /// An apply that is about to be sent: it happens when it is awaited. Made by [`Context::apply`].
 #[must_use = "nothing is applied until it is awaited"]
@@ -85,7 +85,7 @@ impl<'a, K: Object> Apply<'a, K> {
             self.context.look_for_owner(&child).await?;
         }
         self.context
-            .patch_with(&key, self.subresource, &params, Intent::Part(&body), &Patch::Apply(&body))
+            .patch_with(&key, self.subresource, &params, Intent::Fields(&body), &Patch::Apply(&body))
             .await
     }
 }

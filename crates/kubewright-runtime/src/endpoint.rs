@@ -22,6 +22,13 @@ pub(crate) struct Endpoint<'a, K> {
     kind: PhantomData<fn() -> K>,
 }
 
+/// What the server answered to a read or a write.
+pub(crate) struct Answer<K> {
+    pub(crate) object: K,
+    /// The object as the server wrote it.
+    pub(crate) text: String,
+}
+
 /// What the server answered to a deletion.
 pub(crate) enum Deleted<K> {
     /// The object, as it was or as it is now.
@@ -38,21 +45,21 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
     /// The object `name`, if it is there.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<K>> {
         match self.read(name).await {
-            Ok(object) => Ok(Some(object)),
+            Ok(answer) => Ok(Some(answer.object)),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// The object `name`, which has to be there.
-    pub(crate) async fn read(&self, name: &str) -> Result<K> {
+    pub(crate) async fn read(&self, name: &str) -> Result<Answer<K>> {
         let params = GetParams::default();
         let request = if K::metadata_api() {
             self.request.get_metadata(name, &params)
         } else {
             self.request.get(name, &params)
         };
-        decode(&send(self.client, request).await?)
+        self.ask(request).await
     }
 
     /// A part of the object `name` that is a kind of its own, such as `scale`.
@@ -70,22 +77,24 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
         decode(&send(self.client, self.request.patch_subresource(part, name, params, patch)).await?)
     }
 
-    pub(crate) async fn create(&self, object: &impl Serialize) -> Result<K> {
-        let body = encode(object)?;
-        decode(&send(self.client, self.request.create(&PostParams::default(), body)).await?)
+    /// Creates the object that is written in JSON.
+    pub(crate) async fn create(&self, body: Vec<u8>) -> Result<Answer<K>> {
+        self.ask(self.request.create(&PostParams::default(), body)).await
     }
 
-    pub(crate) async fn replace(&self, name: &str, subresource: Option<&str>, object: &K) -> Result<K>
-    where
-        K: Serialize,
-    {
-        let body = encode(object)?;
+    /// Replaces the object `name`, or a part of it, by that which is written in JSON.
+    pub(crate) async fn replace(
+        &self,
+        name: &str,
+        subresource: Option<&str>,
+        body: Vec<u8>,
+    ) -> Result<Answer<K>> {
         let params = PostParams::default();
         let request = match subresource {
             None => self.request.replace(name, &params, body),
             Some(subresource) => self.request.replace_subresource(subresource, name, &params, body),
         };
-        decode(&send(self.client, request).await?)
+        self.ask(request).await
     }
 
     pub(crate) async fn patch(
@@ -94,12 +103,12 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
         subresource: Option<&str>,
         params: &PatchParams,
         patch: &Patch<&Value>,
-    ) -> Result<K> {
+    ) -> Result<Answer<K>> {
         let request = match subresource {
             None => self.request.patch(name, params, patch),
             Some(subresource) => self.request.patch_subresource(subresource, name, params, patch),
         };
-        decode(&send(self.client, request).await?)
+        self.ask(request).await
     }
 
     pub(crate) async fn delete(&self, name: &str, params: &DeleteParams) -> Result<Deleted<K>> {
@@ -111,6 +120,14 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
         let status: Status = decode(&answer)?;
         let uid = status.details.map(|details| details.uid).filter(|uid| !uid.is_empty());
         Ok(Deleted::Gone { uid })
+    }
+
+    async fn ask(
+        &self,
+        request: std::result::Result<http::Request<Vec<u8>>, request::Error>,
+    ) -> Result<Answer<K>> {
+        let text = send(self.client, request).await?;
+        Ok(Answer { object: decode(&text)?, text })
     }
 }
 
@@ -129,7 +146,8 @@ async fn send(
     client.request_text(request.map_err(kube::Error::BuildRequest)?).await
 }
 
-fn encode(object: &impl Serialize) -> Result<Vec<u8>> {
+/// An object as the body of a request.
+pub(crate) fn encode(object: &impl Serialize) -> Result<Vec<u8>> {
     to_json(object).map_err(kube::Error::SerdeError)
 }
 

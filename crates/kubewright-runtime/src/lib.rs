@@ -9,7 +9,6 @@
 //! under tokio's paused clock a test runs hours in milliseconds and a seed replays it.
 
 mod apply;
-mod author;
 mod backlog;
 mod cache;
 pub mod command;
@@ -26,7 +25,6 @@ mod events;
 pub mod finalizer;
 mod guard;
 pub mod health;
-mod intent;
 mod key;
 pub mod leader;
 mod logging;
@@ -51,6 +49,7 @@ pub mod sources;
 mod span;
 mod status;
 pub mod strict;
+mod subset;
 #[cfg(feature = "webhook")]
 pub mod webhook;
 mod worker;

@@ -13,7 +13,7 @@ use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 
 use crate::{
     Cached, Key, Object,
-    cache::{AnyInformer, Asked, Cache, Change, Index, Informer, Project, Told},
+    cache::{AnyInformer, Asked, Cache, Change, Delivery, Index, Informer, Project},
     dynamic_watches::DynamicWatches,
     metrics::ControllerMetrics,
     object::AnyObject,
@@ -44,7 +44,7 @@ pub(crate) struct Sink {
     /// The annotation that pauses objects of the own kind.
     pub(crate) pause: Option<Arc<str>>,
     /// Whether what a reconcile wrote wakes its own key.
-    pub(crate) hears_own: bool,
+    pub(crate) own_events: bool,
     /// The watches that reconciles began.
     pub(crate) dynamic_watches: DynamicWatches,
     /// The own kind's objects that lost a child; none without an own kind.
@@ -80,7 +80,7 @@ pub(crate) trait KindSource: Send {
     fn make_optional(&mut self);
 
     /// Lets what a reconcile wrote wake its own key.
-    fn hear_own(&mut self);
+    fn include_own_events(&mut self);
 
     /// Which of its objects are watched, to be changed.
     fn asked(&mut self) -> &mut Asked;
@@ -107,7 +107,7 @@ pub(crate) struct Kind<K: Object> {
     indexes: Vec<Index<K>>,
     is_own: bool,
     is_optional: bool,
-    hears_own: bool,
+    own_events: bool,
     /// The caches of another cluster, if they are watched there.
     elsewhere: Option<Cache>,
 }
@@ -133,7 +133,7 @@ impl<K: Object> Kind<K> {
             indexes: Vec::new(),
             is_own: false,
             is_optional: false,
-            hears_own: false,
+            own_events: false,
             elsewhere: None,
         }
     }
@@ -168,8 +168,8 @@ impl<K: Object> KindSource for Kind<K> {
         self.is_optional = true;
     }
 
-    fn hear_own(&mut self) {
-        self.hears_own = true;
+    fn include_own_events(&mut self) {
+        self.own_events = true;
     }
 
     fn asked(&mut self) -> &mut Asked {
@@ -219,22 +219,22 @@ impl<K: Object> KindSource for Kind<K> {
     fn connect(self: Box<Self>, cache: &Cache, mut sink: Sink) -> Connected {
         let cache = self.elsewhere.as_ref().unwrap_or(cache);
         let informer: Informer<K> = cache.declare(&self.asked, self.project.clone());
-        sink.hears_own |= self.hears_own;
+        sink.own_events |= self.own_events;
         let pause = sink.pause.clone().filter(|_| self.is_own);
         let (predicates, kind) = (self.predicates, type_name::<K>());
-        let delivery = self.mapping.map(|mapping| Delivery { kind, predicates, mapping, sink, pause });
-        connected(informer.erase(), delivery, self.is_optional)
+        let handler = self.mapping.map(|mapping| EventHandler { kind, predicates, mapping, sink, pause });
+        connected(informer.erase(), handler, self.is_optional)
     }
 }
 
 /// Lets a kind's events go to a controller, if they lead to anything.
-fn connected(informer: &Arc<AnyInformer>, delivery: Option<Delivery>, is_optional: bool) -> Connected {
-    let replay = delivery.map(|delivery| {
-        let delivery = Arc::new(delivery);
-        let delivers = delivery.clone();
-        informer.subscribe(Box::new(move |change, told| delivers.tell(change, told)));
+fn connected(informer: &Arc<AnyInformer>, handler: Option<EventHandler>, is_optional: bool) -> Connected {
+    let replay = handler.map(|handler| {
+        let handler = Arc::new(handler);
+        let handles = handler.clone();
+        informer.subscribe(Box::new(move |delivery| handles.handle(delivery)));
         let informer = informer.clone();
-        let replay: Replay = Box::new(move |accepts| delivery.replay(&informer, accepts));
+        let replay: Replay = Box::new(move |accepts| handler.replay(&informer, accepts));
         replay
     });
     let (is_ready, informer) = (informer.clone(), informer.clone());
@@ -249,7 +249,7 @@ fn connected(informer: &Arc<AnyInformer>, delivery: Option<Delivery>, is_optiona
 }
 
 /// The way from a change to the keys that it concerns.
-pub(crate) struct Delivery {
+pub(crate) struct EventHandler {
     /// The type of the objects, for the log.
     kind: &'static str,
     predicates: Vec<Predicate>,
@@ -258,7 +258,7 @@ pub(crate) struct Delivery {
     pause: Option<Arc<str>>,
 }
 
-impl Delivery {
+impl EventHandler {
     /// Without predicates and pauses.
     pub(crate) fn mapped<K: Cached>(
         mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
@@ -267,26 +267,27 @@ impl Delivery {
         Self { kind: type_name::<K>(), predicates: Vec::new(), mapping: forget(mapping), sink, pause: None }
     }
 
-    /// Delivers every change that an informer tells of, as long as `alive` is held.
+    /// Handles every change that an informer tells of, as long as `alive` is held.
     pub(crate) fn subscribe(self, informer: &Arc<AnyInformer>, alive: &Arc<()>) {
-        let (delivery, held) = (Arc::new(self), Arc::downgrade(informer));
-        let replayed = delivery.clone();
+        let (handler, held) = (Arc::new(self), Arc::downgrade(informer));
+        let replayed = handler.clone();
         let replay: Replay = Box::new(move |accepts| {
             held.upgrade().iter().for_each(|informer| replayed.replay(informer, accepts));
         });
-        delivery.sink.dynamic_watches.add(alive, replay);
-        informer.subscribe_while(alive, Box::new(move |change, told| delivery.tell(change, told)));
+        handler.sink.dynamic_watches.add(alive, replay);
+        informer.subscribe_while(alive, Box::new(move |delivery| handler.handle(delivery)));
     }
 
-    /// Delivers every object that is known once more.
+    /// Handles every object that is known once more, as created.
     fn replay(&self, informer: &AnyInformer, accepts: &dyn Fn(&Key) -> bool) {
         for object in informer.list() {
-            self.deliver(&Change::Created(object), Priority::LOW, accepts);
+            self.enqueue(&Change::Created(object), Priority::LOW, accepts);
         }
     }
 
-    /// Delivers a change to the keys that are to hear of it.
-    fn tell(&self, change: &Change<dyn AnyObject>, told: &Told) {
+    /// Wakes the keys that a change is for.
+    fn handle(&self, delivery: &Delivery<dyn AnyObject>) {
+        let change = &delivery.change;
         if let Some(orphan_guard) = &self.sink.orphan_guard {
             match change {
                 Change::Created(_) => {}
@@ -294,17 +295,17 @@ impl Delivery {
                 Change::Deleted(last) => orphan_guard.note(last.metadata(), None),
             }
         }
-        let priority = if told.was_there { Priority::LOW } else { Priority::NORMAL };
-        if !self.sink.hears_own {
-            self.deliver(change, priority, &|key| told.is_for(&self.sink.controller, key));
-        } else if told.is_news() {
-            self.deliver(change, priority, &|_| true);
+        let priority = if delivery.is_initial { Priority::LOW } else { Priority::NORMAL };
+        if !self.sink.own_events {
+            self.enqueue(change, priority, &|key| delivery.is_for(&self.sink.controller, key));
+        } else if !delivery.is_repeated() {
+            self.enqueue(change, priority, &|_| true);
         }
     }
 
     /// Adds the keys that a change concerns, before and after it. A panic in a predicate or mapping loses this one event
     /// for this one controller, loudly, and nothing else.
-    fn deliver(&self, change: &Change<dyn AnyObject>, priority: Priority, accepts: &dyn Fn(&Key) -> bool) {
+    fn enqueue(&self, change: &Change<dyn AnyObject>, priority: Priority, accepts: &dyn Fn(&Key) -> bool) {
         let sink = &self.sink;
         if !sink.open.load(Ordering::SeqCst) {
             return;

@@ -6,7 +6,7 @@ use k8s_openapi::api::autoscaling::v1::Scale;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Map, Value, json};
 
-use crate::{Context, Ensured, Error, Key, Object, intent::Intent, object::fields_of};
+use crate::{Context, Ensured, Error, Key, Object, cache::Intent, object::fields_of};
 
 impl Context {
     /// The object named `key`, from the API server: for what must not be late even by the time that a watch takes, such as
@@ -56,7 +56,7 @@ impl Context {
             return Ok(false);
         }
         // What that makes of the object is for its kind to say.
-        self.write(Some(key.clone()), Intent::Unsaid, async {
+        self.write(Some(key.clone()), Intent::Opaque, async {
             let patch = json!({"spec": {"replicas": replicas}});
             let params = PatchParams::default();
             let _: Scale = objects.patch_part(&key.name, "scale", &params, &Patch::Merge(&patch)).await?;

@@ -94,10 +94,10 @@ impl Worker {
 
     async fn reconcile(&self, key: &Key) {
         let _working = Working::begin(&self.metrics);
-        let attempt = self.context.attempt(key);
+        let (context, attempt) = self.context.attempt(key);
         let started = Instant::now();
         // The future is made inside, so that a panic in making it is caught as well.
-        let reconcile = async { self.reconciler.reconcile(&attempt, key).await };
+        let reconcile = async { self.reconciler.reconcile(&context, key).await };
         let reconcile = AssertUnwindSafe(reconcile).catch_unwind();
         let result = match self.timeout {
             None => Some(reconcile.await),

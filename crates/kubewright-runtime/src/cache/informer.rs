@@ -3,7 +3,6 @@
 use std::{
     fmt,
     marker::PhantomData,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -16,16 +15,18 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     Connection,
+    deliveries::Handler,
     keeper::{Keeper, Project},
+    own_writes::Attempt,
     scope::Scope,
     state::Change,
-    store::{Handler, Store, Told, Write},
+    store::Store,
     usage::Usage,
     watch::Watch,
+    write::Write,
 };
 use crate::{
     Cached, Key,
-    author::Attempt,
     object::{AnyObject, typed},
 };
 
@@ -68,10 +69,11 @@ impl<K: Cached> Informer<K> {
         stop: &CancellationToken,
     ) -> Self {
         let stop = stop.child_token();
+        let kind = ApiResource::erase::<K>(kind);
         let informer = AnyInformer {
-            store: Arc::new(Store::new(&scope.namespaces)),
+            store: Arc::new(Store::new(&kind.plural, &scope.namespaces)),
             keeper: Arc::new(Keeper::of(project)),
-            kind: ApiResource::erase::<K>(kind),
+            kind,
             is_metadata: K::metadata_api(),
             scope,
             is_needed: AtomicBool::new(false),
@@ -84,13 +86,13 @@ impl<K: Cached> Informer<K> {
     /// The object named `key`, as far as is known.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
-        self.0.store.get(key).and_then(typed)
+        self.0.get(key)
     }
 
     /// All objects, or those of one namespace, sorted by key.
     #[must_use]
     pub fn list(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
-        self.0.store.list(namespace).into_iter().filter_map(typed).collect()
+        self.0.list_of(namespace)
     }
 
     /// The objects that have an owner reference to `owner_uid`, controlling or not, sorted by key.
@@ -100,11 +102,11 @@ impl<K: Cached> Informer<K> {
     }
 
     /// Tells `handler` of every object that is known, as created, and then of every change, in order. It is called
-    /// from the task that made the change and must not block; it may read caches. A panic in it is logged.
+    /// from a task that makes changes and must not block; it may read and write caches. A panic in it is logged.
     pub fn subscribe(&self, handler: impl Fn(&Change<K>) + Send + Sync + 'static) {
-        self.0.subscribe(Box::new(move |change, told| {
-            if told.is_news()
-                && let Some(change) = change.typed()
+        self.0.subscribe(Box::new(move |delivery| {
+            if !delivery.is_repeated()
+                && let Some(change) = delivery.change.typed()
             {
                 handler(&change);
             }
@@ -139,9 +141,9 @@ impl<K: Cached> Informer<K> {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Says that a write begins, as [`Store::write`].
+    /// Says that a write begins, as [`Write::begin`].
     pub(crate) fn write(&self, key: Option<Key>, attempt: Option<Arc<Attempt>>) -> Write {
-        self.0.store.write(key, attempt)
+        Write::begin(&self.0.store, key, attempt)
     }
 
     /// What is kept of an object.
@@ -171,24 +173,24 @@ impl AnyInformer {
         self.store.list(None)
     }
 
-    /// As [`Informer::subscribe`]; also of changes that were withheld from somebody at first.
+    /// The object named `key`, of the kind's type.
+    pub(super) fn get<K: Cached>(&self, key: &Key) -> Option<Arc<K>> {
+        self.store.get(key).and_then(typed)
+    }
+
+    /// All objects, or those of one namespace, of the kind's type.
+    pub(super) fn list_of<K: Cached>(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
+        self.store.list(namespace).into_iter().filter_map(typed).collect()
+    }
+
+    /// As [`Informer::subscribe`]; also for changes that were withheld from an author at first.
     pub(crate) fn subscribe(&self, handler: Handler) {
-        self.store.subscribe(self.guarded(handler));
+        self.store.subscribe(handler);
     }
 
     /// As [`AnyInformer::subscribe`], as long as `alive` is held.
     pub(crate) fn subscribe_while(&self, alive: &Arc<()>, handler: Handler) {
-        self.store.subscribe_while(Arc::downgrade(alive), self.guarded(handler));
-    }
-
-    /// A handler whose panic is logged.
-    fn guarded(&self, handler: Handler) -> Handler {
-        let kind = self.kind.plural.clone();
-        Box::new(move |change, told: &Told| {
-            if catch_unwind(AssertUnwindSafe(|| handler(change, told))).is_err() {
-                tracing::error!(%kind, "a handler of changes panicked; the change is lost for it");
-            }
-        })
+        self.store.subscribe_while(Arc::downgrade(alive), handler);
     }
 
     pub(crate) fn is_served(&self) -> bool {

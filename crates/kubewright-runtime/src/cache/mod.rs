@@ -3,12 +3,15 @@
 //! What a write through a [`crate::Context`] returned is in the cache before the write returns to its caller, so no
 //! reconcile ever sees a state older than its own last write, however late the watch is.
 
+mod deliveries;
+#[cfg(test)]
+mod deliveries_tests;
 mod index;
 mod informer;
 mod keeper;
 mod order;
 mod outage;
-mod own;
+mod own_writes;
 mod raw;
 mod scope;
 mod state;
@@ -19,6 +22,7 @@ mod tombstones;
 mod usage;
 mod version;
 mod watch;
+mod write;
 
 use std::{
     any::TypeId,
@@ -27,6 +31,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use arc_swap::ArcSwap;
 use futures::future::join_all;
 use kube::{Client, api::ApiResource};
 use kubewright_world::World;
@@ -37,8 +42,8 @@ pub use self::{index::Index, informer::Informer, state::Change, usage::Usage};
 pub(crate) use self::{
     informer::AnyInformer,
     keeper::Project,
+    own_writes::{Attempt, AttemptGuard, Author, Delivery, Intent},
     scope::{Asked, Scope},
-    store::Told,
 };
 use crate::{Cached, Key, Object};
 
@@ -60,6 +65,9 @@ struct Inner {
     connection: Connection,
     world: World,
     stop: CancellationToken,
+    /// The kinds that controllers declared; kept as long as the cache. Read for each `ctx.get`, so without a lock.
+    declared: ArcSwap<BTreeMap<TypeId, Arc<AnyInformer>>>,
+    /// Held while kinds are declared.
     kinds: Mutex<Kinds>,
 }
 
@@ -68,9 +76,7 @@ type DynamicKind = (TypeId, String, String, String);
 
 #[derive(Default)]
 struct Kinds {
-    /// The kinds that controllers declared; kept as long as the cache.
-    declared: BTreeMap<TypeId, Arc<AnyInformer>>,
-    /// The same, in the order of declaration.
+    /// The kinds that controllers declared, in that order.
     in_order: Vec<Arc<AnyInformer>>,
     /// All whose memory is told of as long as they are held, in that order.
     watched: Vec<Weak<AnyInformer>>,
@@ -96,7 +102,8 @@ impl Default for Stage {
 impl Cache {
     /// A cache that watches nothing before [`Cache::start`] and nothing after `stop`.
     pub(crate) fn new(client: Client, connection: Connection, world: World, stop: CancellationToken) -> Self {
-        Self(Arc::new(Inner { client, connection, world, stop, kinds: Mutex::default() }))
+        let (declared, kinds) = (ArcSwap::default(), Mutex::default());
+        Self(Arc::new(Inner { client, connection, world, stop, declared, kinds }))
     }
 
     /// The client that it is filled by: that of the manager, whoever a controller acts as.
@@ -112,7 +119,7 @@ impl Cache {
     /// be "not there" whatever is there.
     #[must_use]
     pub fn get<K: Object>(&self, key: &Key) -> Option<Arc<K>> {
-        self.expect::<K>().get(key)
+        self.read::<K, _>(|informer| informer.get(key))
     }
 
     /// All objects of kind `K`, or those of one namespace, sorted by key.
@@ -121,14 +128,13 @@ impl Cache {
     /// As [`Cache::get`].
     #[must_use]
     pub fn list<K: Object>(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
-        self.expect::<K>().list(namespace)
+        self.read::<K, _>(|informer| informer.list_of(namespace))
     }
 
     /// The informer of a kind that a controller declared.
     #[must_use]
     pub fn informer<K: Object>(&self) -> Option<Informer<K>> {
-        let declared = self.0.kinds.lock().declared.get(&TypeId::of::<K>()).cloned();
-        declared.and_then(Informer::restore)
+        self.0.declared.load().get(&TypeId::of::<K>()).cloned().and_then(Informer::restore)
     }
 
     /// Watches a kind that is known only at run time, as whole objects ([`kube::api::DynamicObject`]) or their
@@ -182,11 +188,12 @@ impl Cache {
     /// leaves of objects, or as was asked for first.
     pub(crate) fn declare<K: Object>(&self, asked: &Asked, project: Option<Project<K>>) -> Informer<K> {
         let mut kinds = self.0.kinds.lock();
-        let known = kinds.declared.get(&TypeId::of::<K>()).cloned().and_then(Informer::restore);
-        known.unwrap_or_else(|| {
+        self.informer().unwrap_or_else(|| {
             let informer =
                 Informer::new(&(), asked.scope(K::is_namespaced(), &kinds.namespaces), project, &self.0.stop);
-            kinds.declared.insert(TypeId::of::<K>(), informer.erase().clone());
+            let mut declared = BTreeMap::clone(&self.0.declared.load());
+            declared.insert(TypeId::of::<K>(), informer.erase().clone());
+            self.0.declared.store(Arc::new(declared));
             kinds.in_order.push(informer.erase().clone());
             self.start_informer(&mut kinds, informer.erase());
             informer
@@ -197,7 +204,7 @@ impl Cache {
     pub(crate) fn restrict(&self, namespaces: BTreeSet<String>) -> bool {
         let mut kinds = self.0.kinds.lock();
         kinds.namespaces = namespaces;
-        kinds.declared.is_empty()
+        kinds.in_order.is_empty()
     }
 
     /// The kinds that controllers declared and whose first list is not complete, as `<plural>.<group>`.
@@ -248,9 +255,10 @@ impl Cache {
         informer.start(self.0.client.clone(), self.0.connection, self.0.world.dice.clone());
     }
 
-    fn expect<K: Object>(&self) -> Informer<K> {
-        match self.informer() {
-            Some(informer) => informer,
+    /// Reads the informer of a kind that a controller declared.
+    fn read<K: Object, T>(&self, f: impl FnOnce(&AnyInformer) -> T) -> T {
+        match self.0.declared.load().get(&TypeId::of::<K>()) {
+            Some(informer) => f(informer),
             None => panic!("no controller of this manager watches {}", K::plural(&())),
         }
     }

@@ -6,18 +6,14 @@ use kube::api::ObjectMeta;
 
 use super::{
     order::Objects,
-    own::{Audience, News as NewsFor, OwnWrites},
+    own_writes::{Author, Delivery, Recipients, WriteTracker},
     tombstones::{Tombstones, Until},
     version::{is_newer, uid, version},
 };
 use crate::{
     Cached, Key,
-    author::Author,
     object::{AnyObject, typed},
 };
-
-/// A change, and which authors of writes are not told of it, or who is told alone.
-pub(crate) type News<K> = NewsFor<K, Arc<Author>>;
 
 /// A change of what is known.
 #[derive(Debug)]
@@ -63,7 +59,7 @@ pub(super) struct Ticket {
 pub(super) struct State<K: ?Sized> {
     objects: Objects<K>,
     tombstones: Tombstones,
-    own: OwnWrites<K, Arc<Author>>,
+    own_writes: WriteTracker<K>,
     /// The number of the next write.
     next_write: u64,
     writes_under_way: BTreeSet<u64>,
@@ -81,7 +77,7 @@ impl<K: AnyObject + ?Sized> State<K> {
         Self {
             objects: Objects::new(),
             tombstones: Tombstones::default(),
-            own: OwnWrites::new(),
+            own_writes: WriteTracker::new(),
             next_write: 0,
             writes_under_way: BTreeSet::new(),
             lists: 0,
@@ -108,7 +104,7 @@ impl<K: AnyObject + ?Sized> State<K> {
     }
 
     /// The watch, or a list, told of an object.
-    pub(super) fn watched(&mut self, object: Arc<K>) -> Vec<News<K>> {
+    pub(super) fn watched(&mut self, object: Arc<K>) -> Vec<Delivery<K>> {
         let key = Key::named(object.metadata());
         if let Some(unlisted) = &mut self.unlisted {
             unlisted.remove(&key);
@@ -128,11 +124,11 @@ impl<K: AnyObject + ?Sized> State<K> {
         let left_out = self.unlisted.is_some() || replaces;
         let version = if left_out { None } else { version(object.metadata()) };
         let change = self.put(&key, object);
-        self.own.watched(&key, version, change)
+        self.own_writes.watched(&key, version, change)
     }
 
     /// The watch told of the end of an object with this metadata.
-    pub(super) fn watched_end(&mut self, meta: &ObjectMeta) -> Vec<News<K>> {
+    pub(super) fn watched_end(&mut self, meta: &ObjectMeta) -> Vec<Delivery<K>> {
         let (key, uid) = (Key::named(meta), uid(meta));
         let was_known = self.tombstones.remove(&key, uid);
         self.bury_until_answered(&key, meta);
@@ -143,7 +139,7 @@ impl<K: AnyObject + ?Sized> State<K> {
         if was_known && change.is_none() {
             return Vec::new();
         }
-        self.own.watched(&key, version(meta), change)
+        self.own_writes.watched(&key, version(meta), change)
     }
 
     /// A list began: what it does not tell of is gone.
@@ -152,19 +148,19 @@ impl<K: AnyObject + ?Sized> State<K> {
     }
 
     /// The list is complete.
-    pub(super) fn list_ended(&mut self) -> Vec<News<K>> {
+    pub(super) fn list_ended(&mut self) -> Vec<Delivery<K>> {
         let Some(mut gone) = self.unlisted.take() else { return Vec::new() };
         self.lists += 1;
         self.tombstones.list_ended(self.lists);
         gone.retain(|key| !self.unconfirmed.contains(key));
         let gone: Vec<_> = gone.iter().filter_map(|key| self.end(key)).collect();
-        self.own.listed().into_iter().chain(gone).collect()
+        self.own_writes.listed().into_iter().chain(gone).collect()
     }
 
     /// A write begins; [`State::write_ended`] must follow. It is one of the object and author that are named.
     pub(super) fn write_began(&mut self, own: Option<(&Key, &Arc<Author>)>) -> Ticket {
         if let Some((key, author)) = own {
-            self.own.began(key, author, self.stored_version(key));
+            self.own_writes.began(key, author, self.stored_version(key));
         }
         let number = self.next_write;
         self.next_write += 1;
@@ -173,22 +169,26 @@ impl<K: AnyObject + ?Sized> State<K> {
     }
 
     /// A write is over, whatever came of it. It began as one of this object and author.
-    pub(super) fn write_ended(&mut self, ticket: Ticket, own: Option<(&Key, &Arc<Author>)>) -> Vec<News<K>> {
+    pub(super) fn write_ended(
+        &mut self,
+        ticket: Ticket,
+        own: Option<(&Key, &Arc<Author>)>,
+    ) -> Vec<Delivery<K>> {
         let was_oldest = self.writes_under_way.first() == Some(&ticket.number);
         self.writes_under_way.remove(&ticket.number);
         if was_oldest {
             self.tombstones.answered(self.writes_under_way.first().copied().unwrap_or(self.next_write));
         }
-        own.map(|(key, author)| self.own.ended(key, author)).unwrap_or_default()
+        own.map(|(key, author)| self.own_writes.ended(key, author)).unwrap_or_default()
     }
 
-    /// A write returned an object; as this author asked for, who therefore need not be told of it.
+    /// A write returned an object; as this author asked for it, from whom the change is withheld.
     pub(super) fn written(
         &mut self,
         ticket: Ticket,
         object: Arc<K>,
         author: Option<&Arc<Author>>,
-    ) -> Option<News<K>> {
+    ) -> Option<Delivery<K>> {
         let key = Key::named(object.metadata());
         if self.tombstones.hide(&key, object.metadata()) {
             return None;
@@ -199,24 +199,26 @@ impl<K: AnyObject + ?Sized> State<K> {
         // Another object than the one that is known: somebody ended that.
         let is_same = self.stored_uid(&key).is_none_or(|stored| stored == uid(object.metadata()));
         let change = self.put(&key, object);
-        let audience = match author.filter(|_| is_same).zip(version) {
-            Some((author, version)) => self.own.claimed(&key, author, version, before, change.as_ref()),
+        let recipients = match author.filter(|_| is_same).zip(version) {
+            Some((author, version)) => {
+                self.own_writes.answered(&key, author, version, before, change.as_ref())
+            }
             None => {
                 if change.is_some() {
-                    self.own.changed(&key, version);
+                    self.own_writes.changed(&key, version);
                 }
-                Audience::EVERYBODY
+                Recipients::AllExcept(Vec::new())
             }
         };
         let change = change?;
         if during_list && !told {
             self.unconfirmed.insert(key);
         }
-        Some(News { change, audience })
+        Some(Delivery::new(change, recipients))
     }
 
     /// A write ended the life of the object `key`, which has this `uid` if the answer said so.
-    pub(super) fn written_end(&mut self, key: &Key, uid: Option<&str>) -> Option<News<K>> {
+    pub(super) fn written_end(&mut self, key: &Key, uid: Option<&str>) -> Option<Delivery<K>> {
         let uid = uid.or(self.stored_uid(key))?.to_owned();
         let ends_stored = self.stored_uid(key) == Some(&uid);
         let last =
@@ -235,7 +237,7 @@ impl<K: AnyObject + ?Sized> State<K> {
     }
 
     /// The server told whether the object `key` with this `uid` is there.
-    pub(super) fn confirmed(&mut self, key: &Key, uid: &str, there: bool) -> Option<News<K>> {
+    pub(super) fn confirmed(&mut self, key: &Key, uid: &str, there: bool) -> Option<Delivery<K>> {
         if self.stored_uid(key) != Some(uid) {
             return None;
         }
@@ -249,13 +251,13 @@ impl<K: AnyObject + ?Sized> State<K> {
     /// How much is remembered besides the objects.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {
-        self.tombstones.len() + self.unconfirmed.len() + self.own.len()
+        self.tombstones.len() + self.unconfirmed.len() + self.own_writes.len()
     }
 
     /// Of how many objects something is withheld from somebody.
     #[cfg(test)]
     pub(super) fn writers(&self) -> usize {
-        self.own.len()
+        self.own_writes.len()
     }
 
     /// Whether the list that is under way told of the object that is known.
@@ -293,10 +295,10 @@ impl<K: AnyObject + ?Sized> State<K> {
     }
 
     /// Takes an object away whose end everybody is told.
-    fn end(&mut self, key: &Key) -> Option<News<K>> {
+    fn end(&mut self, key: &Key) -> Option<Delivery<K>> {
         let change = self.remove(key)?;
-        self.own.changed(key, None);
-        Some(News { change, audience: Audience::EVERYBODY })
+        self.own_writes.changed(key, None);
+        Some(Delivery::to_all(change))
     }
 
     fn remove(&mut self, key: &Key) -> Option<Change<K>> {

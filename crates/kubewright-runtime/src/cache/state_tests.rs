@@ -10,10 +10,10 @@ use kube::api::ObjectMeta;
 use proptest::{collection::vec, prelude::*};
 
 use super::{
-    own::Audience,
-    state::{Change, News, State, Ticket},
+    own_writes::{Author, Delivery, Recipients},
+    state::{Change, State, Ticket},
 };
-use crate::{Key, author::Author};
+use crate::Key;
 
 const NAMES: usize = 2;
 const AUTHORS: usize = 2;
@@ -165,9 +165,9 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What somebody was told of an object.
+/// What somebody got last of an object.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct Known {
     /// Its uid, if it is there.
     uid: Option<u64>,
     /// The version up to which that is so.
@@ -179,8 +179,8 @@ struct Run {
     state: State<ConfigMap>,
     watch: Watch,
     requests: Vec<Request>,
-    /// What one who only hears of the changes knows.
-    heard: BTreeMap<Key, Arc<ConfigMap>>,
+    /// What one who only gets the changes knows.
+    delivered: BTreeMap<Key, Arc<ConfigMap>>,
     /// By name, the newest version that an answer told of.
     told: BTreeMap<usize, u64>,
     /// The uids that an answer told the end of.
@@ -188,7 +188,7 @@ struct Run {
     /// The versions that an author was answered with and had asked for.
     own: BTreeSet<(usize, u64)>,
     /// What an author was told last of an object.
-    last_told: BTreeMap<(usize, usize), Told>,
+    last_told: BTreeMap<(usize, usize), Known>,
     /// How often an author was told anything.
     times_told: [usize; AUTHORS],
 }
@@ -200,7 +200,7 @@ impl Run {
             state: State::new(),
             watch: Watch::At(0),
             requests: Vec::new(),
-            heard: BTreeMap::new(),
+            delivered: BTreeMap::new(),
             told: BTreeMap::new(),
             ended: Vec::new(),
             own: BTreeSet::new(),
@@ -218,28 +218,27 @@ impl Run {
         let uid = object.metadata.uid.as_deref().and_then(|uid| uid.parse().ok()).unwrap_or(0);
         // A reconcile that begins now sees what the cache has by now.
         let now = self.state.get(&key(name)).map_or(version(object), |object| version(object));
-        self.last_told.insert((number, name), Told { uid: is_there.then_some(uid), until: now });
+        self.last_told.insert((number, name), Known { uid: is_there.then_some(uid), until: now });
         self.times_told[number] += 1;
     }
 
-    fn hear(&mut self, news: impl IntoIterator<Item = News<ConfigMap>>) {
-        for News { change, audience } in news {
+    fn deliver(&mut self, deliveries: impl IntoIterator<Item = Delivery<ConfigMap>>) {
+        for delivery in deliveries {
             for number in 0..AUTHORS {
-                let is_told = match &audience {
-                    Audience::AllBut(authors) => !authors.contains(&author(number)),
-                    Audience::Only(only) => *only == author(number),
-                };
-                if is_told {
-                    self.tell(number, &change);
+                let author = author(number);
+                if delivery.is_for(&author.controller, &author.key) {
+                    self.tell(number, &delivery.change);
                 }
             }
-            if matches!(audience, Audience::Only(_)) {
+            if delivery.is_repeated() {
                 continue;
             }
-            match change {
-                Change::Created(new) => assert!(self.heard.insert(Key::of(&*new), new).is_none()),
-                Change::Updated { old, new } => assert_eq!(self.heard.insert(Key::of(&*new), new), Some(old)),
-                Change::Deleted(last) => assert_eq!(self.heard.remove(&Key::of(&*last)), Some(last)),
+            match delivery.change {
+                Change::Created(new) => assert!(self.delivered.insert(Key::of(&*new), new).is_none()),
+                Change::Updated { old, new } => {
+                    assert_eq!(self.delivered.insert(Key::of(&*new), new), Some(old));
+                }
+                Change::Deleted(last) => assert_eq!(self.delivered.remove(&Key::of(&*last)), Some(last)),
             }
         }
     }
@@ -280,7 +279,7 @@ impl Run {
         }
         let request = self.requests.remove(index);
         let answer = request.answer.flatten().filter(|_| !matches!(request.by, By::Unanswered(_)));
-        let news = match answer {
+        let deliveries = match answer {
             Some(event) if event.end => {
                 self.ended.push(event.uid);
                 self.state.written_end(&key(event.name), Some(&event.uid.to_string()))
@@ -298,10 +297,10 @@ impl Run {
             }
             None => None,
         };
-        self.hear(news);
+        self.deliver(deliveries);
         let (key, by) = (key(request.name), request.by.author().map(author));
-        let news = self.state.write_ended(request.ticket, by.as_ref().map(|author| (&key, author)));
-        self.hear(news);
+        let deliveries = self.state.write_ended(request.ticket, by.as_ref().map(|author| (&key, author)));
+        self.deliver(deliveries);
     }
 
     fn watch(&mut self) {
@@ -314,7 +313,7 @@ impl Run {
                 } else {
                     self.state.watched(Arc::new(event.object()))
                 };
-                self.hear(change);
+                self.deliver(change);
             }
             Watch::ListAsked => {
                 let items = self.server.objects.iter();
@@ -324,11 +323,11 @@ impl Run {
             Watch::Listing(items, position) => {
                 if let Some(item) = items.pop() {
                     let change = self.state.watched(Arc::new(item.object()));
-                    self.hear(change);
+                    self.deliver(change);
                 } else {
                     self.watch = Watch::At(*position);
                     let changes = self.state.list_ended();
-                    self.hear(changes);
+                    self.deliver(changes);
                 }
             }
         }
@@ -340,7 +339,7 @@ impl Run {
                 Key::namespaced("default", name.to_string()) == key && there.to_string() == uid
             });
             let change = self.state.confirmed(&key, &uid, there);
-            self.hear(change);
+            self.deliver(change);
         }
     }
 
@@ -370,7 +369,7 @@ impl Run {
     fn check_consistency(&self) {
         let known: BTreeMap<_, _> =
             self.state.list(None).into_iter().map(|object| (Key::of(&*object), object)).collect();
-        assert_eq!(known, self.heard, "the changes tell the whole story");
+        assert_eq!(known, self.delivered, "the changes tell the whole story");
         for owner in ["owner-0", "owner-1"] {
             let owns = |object: &&Arc<ConfigMap>| {
                 object.metadata.owner_references.iter().flatten().any(|reference| reference.uid == owner)
@@ -523,8 +522,13 @@ fn an_author_is_told_that_it_wrote_another_object_than_was_known() {
     state.watched(new.clone());
     state.written(ticket, new.clone(), Some(&author));
     let told = state.write_ended(ticket, own);
-    let [News { change: Change::Updated { old: before, new: now }, audience: Audience::Only(only) }] =
-        told.as_slice()
+    let [
+        Delivery {
+            change: Change::Updated { old: before, new: now },
+            recipients: Recipients::Only(only),
+            ..
+        },
+    ] = told.as_slice()
     else {
         panic!("{told:?}")
     };

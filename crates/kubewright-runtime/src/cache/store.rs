@@ -10,100 +10,47 @@ use std::{
 };
 
 use kube::api::ObjectMeta;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use tokio::sync::{Notify, SetOnce};
 
 use super::{
-    own::Audience,
-    state::{self, Ticket},
+    deliveries::{Deliveries, Handler, Subscriber},
+    own_writes::Delivery,
+    state::{self, Change},
 };
-use crate::{
-    Key,
-    author::{Attempt, Author},
-    object::AnyObject,
-};
+use crate::{Key, object::AnyObject};
 
-type Change = state::Change<dyn AnyObject>;
 type State = state::State<dyn AnyObject>;
-
-/// Called with every change, one after the other, in the order of the changes. Must not block.
-pub(crate) type Handler = Box<dyn Fn(&Change, &Told) + Send + Sync>;
-
-/// What else is said of a change.
-#[derive(Debug)]
-pub(crate) struct Told {
-    /// It tells of an object that was there before.
-    pub(crate) was_there: bool,
-    audience: Audience<Arc<Author>>,
-}
-
-impl Told {
-    /// Of an object that was there before.
-    pub(crate) const WAS_THERE: Self = Self { was_there: true, audience: Audience::EVERYBODY };
-
-    /// Whether one who follows every change hears of it for the first time.
-    pub(crate) fn is_news(&self) -> bool {
-        matches!(self.audience, Audience::AllBut(_))
-    }
-
-    /// Whether a controller that does not hear of what a reconcile did itself hears of it for a key.
-    pub(crate) fn is_for(&self, controller: &str, key: &Key) -> bool {
-        let is = |author: &Arc<Author>| author.key == *key && *author.controller == *controller;
-        match &self.audience {
-            Audience::AllBut(authors) => !authors.iter().any(is),
-            Audience::Only(author) => is(author),
-        }
-    }
-}
-
-struct Subscriber {
-    handler: Handler,
-    /// What it has to be told as long as; for ever if not there.
-    alive: Option<Weak<()>>,
-}
-
-impl Subscriber {
-    fn is_alive(&self) -> bool {
-        self.alive.as_ref().is_none_or(|alive| alive.strong_count() > 0)
-    }
-}
 
 pub(crate) struct Store {
     /// One for each namespace that is watched, sorted; or one for all objects.
-    parts: Vec<Part>,
-    /// Held from a change until every handler knows of it, so that handlers see changes in order. Handlers may read
-    /// the state.
-    handlers: Mutex<Vec<Subscriber>>,
+    pub(super) parts: Vec<Part>,
+    deliveries: Deliveries,
     /// Set when the first list of every part is complete. (A `watch` channel would wake those who wait in random order.)
     synced: SetOnce<()>,
     /// Set when that list is complete, or the server said that it does not serve the kind.
     known: SetOnce<()>,
     is_served: AtomicBool,
-    /// Told when an answer to a write needs the server's confirmation.
-    unconfirmed: Notify,
+    /// Notified when an answer to a write may need the server's confirmation.
+    pub(super) unconfirmed: Notify,
 }
 
 /// What is watched by one watch.
-struct Part {
+pub(super) struct Part {
     namespace: Option<String>,
-    state: RwLock<State>,
+    pub(super) state: RwLock<State>,
     listed: AtomicBool,
 }
 
 impl Part {
-    /// Whose write of which object it is, if the object is in this part.
-    fn own<'a>(&self, own: Option<&'a (Key, Arc<Author>)>) -> Option<(&'a Key, &'a Arc<Author>)> {
-        own.filter(|(key, _)| self.has(key.namespace.as_deref())).map(|(key, author)| (key, author))
-    }
-
-    fn has(&self, namespace: Option<&str>) -> bool {
+    pub(super) fn has(&self, namespace: Option<&str>) -> bool {
         self.namespace.is_none() || self.namespace.as_deref() == namespace
     }
 }
 
 impl Store {
-    /// A store of the objects in these namespaces, or in all when there are none of them.
-    pub(super) fn new(namespaces: &BTreeSet<String>) -> Self {
+    /// A store of the objects of a kind in these namespaces, or in all when there are none of them.
+    pub(super) fn new(kind: &str, namespaces: &BTreeSet<String>) -> Self {
         let part =
             |namespace| Part { namespace, state: RwLock::new(State::new()), listed: AtomicBool::new(false) };
         let mut parts: Vec<_> = namespaces.iter().cloned().map(|name| part(Some(name))).collect();
@@ -112,7 +59,7 @@ impl Store {
         }
         Self {
             parts,
-            handlers: Mutex::default(),
+            deliveries: Deliveries::new(kind),
             synced: SetOnce::new(),
             known: SetOnce::new(),
             is_served: AtomicBool::new(true),
@@ -138,23 +85,24 @@ impl Store {
         self.parts.iter().flat_map(|part| part.state.read().owned_by(uid)).collect()
     }
 
-    /// Tells `handler` of every object that is known as created, then of every change.
+    /// Calls `handler` for every object that is known, as created, then for every change. The handler may read and write
+    /// caches, and must not block.
     pub(crate) fn subscribe(&self, handler: Handler) {
-        self.add_subscriber(handler, None);
+        self.add(Subscriber { handler, alive: None });
     }
 
     /// As [`Store::subscribe`], until nobody holds `alive` any more.
     pub(crate) fn subscribe_while(&self, alive: Weak<()>, handler: Handler) {
-        self.add_subscriber(handler, Some(alive));
+        self.add(Subscriber { handler, alive: Some(alive) });
     }
 
-    fn add_subscriber(&self, handler: Handler, alive: Option<Weak<()>>) {
-        let mut handlers = self.handlers.lock();
-        handlers.retain(Subscriber::is_alive);
-        for object in self.list(None) {
-            handler(&Change::Created(object), &Told::WAS_THERE);
-        }
-        handlers.push(Subscriber { handler, alive });
+    fn add(&self, subscriber: Subscriber) {
+        let position = {
+            let states: Vec<_> = self.parts.iter().map(|part| part.state.read()).collect();
+            let known = states.iter().flat_map(|state| state.list(None)).collect();
+            self.deliveries.subscribe(subscriber, known)
+        };
+        self.deliveries.deliver(position);
     }
 
     pub(crate) fn is_synced(&self) -> bool {
@@ -217,16 +165,6 @@ impl Store {
         self.unconfirmed.notify_one();
     }
 
-    /// Says that a write begins; its answer is given to what this returns. It is one of the object of this key, if that is
-    /// known before, in a reconcile.
-    pub(crate) fn write(self: &Arc<Self>, key: Option<Key>, attempt: Option<Arc<Attempt>>) -> Write {
-        let author = attempt.as_ref().and_then(|attempt| attempt.author().cloned());
-        let own = key.zip(author);
-        let tickets =
-            self.parts.iter().map(|part| part.state.write().write_began(part.own(own.as_ref()))).collect();
-        Write { store: self.clone(), tickets, own, attempt }
-    }
-
     /// Waits until there may be something that only the server can tell.
     pub(super) async fn unconfirmed_changed(&self) {
         self.unconfirmed.notified().await;
@@ -242,7 +180,7 @@ impl Store {
         }
     }
 
-    fn part(&self, namespace: Option<&str>) -> Option<&Part> {
+    pub(super) fn part(&self, namespace: Option<&str>) -> Option<&Part> {
         match self.parts.as_slice() {
             [all] if all.namespace.is_none() => Some(all),
             parts => parts
@@ -252,64 +190,20 @@ impl Store {
         }
     }
 
-    fn change<C: IntoIterator<Item = state::News<dyn AnyObject>>>(
+    /// Changes a part. When this returns, every subscriber has what came of it, unless a handler calls it.
+    pub(super) fn change<C: IntoIterator<Item = Delivery<dyn AnyObject>>>(
         &self,
         part: &Part,
         f: impl FnOnce(&mut State) -> C,
     ) {
-        let handlers = self.handlers.lock();
-        let news = f(&mut part.state.write());
         let initial = !self.is_synced();
-        for state::News { change, audience } in news {
-            let was_there = initial && matches!(change, Change::Created(_));
-            let told = Told { was_there, audience };
-            for subscriber in handlers.iter().filter(|subscriber| subscriber.is_alive()) {
-                (subscriber.handler)(&change, &told);
-            }
-        }
-    }
-}
-
-/// A write that is under way.
-pub(crate) struct Write {
-    store: Arc<Store>,
-    /// For each part: where the object will be is known when it is written.
-    tickets: Vec<Ticket>,
-    /// As whose, and as one of which object, it began.
-    own: Option<(Key, Arc<Author>)>,
-    attempt: Option<Arc<Attempt>>,
-}
-
-impl Write {
-    /// Whether somebody need not hear of it, if it does what was asked for.
-    pub(crate) fn is_own(&self) -> bool {
-        self.attempt.as_ref().is_some_and(|attempt| attempt.author().is_some())
-    }
-
-    /// The write returned an object, which is as its author asked for or has something else.
-    pub(crate) fn returned(&self, object: Arc<dyn AnyObject>, is_as_asked: bool) {
-        let namespace = object.metadata().namespace.as_deref();
-        let author = self.attempt.as_ref().filter(|_| is_as_asked).and_then(|attempt| attempt.author());
-        let mut parts = self.store.parts.iter().zip(&self.tickets);
-        if let Some((part, ticket)) = parts.find(|(part, _)| part.has(namespace)) {
-            self.store.change(part, |state| state.written(*ticket, object, author));
-            self.store.unconfirmed.notify_one();
-        }
-    }
-
-    /// The write ended the life of the object `key`, which has this `uid` if the answer said so.
-    pub(crate) fn ended(&self, key: &Key, uid: Option<&str>) {
-        if let Some(part) = self.store.part(key.namespace.as_deref()) {
-            self.store.change(part, |state| state.written_end(key, uid));
-        }
-    }
-}
-
-impl Drop for Write {
-    fn drop(&mut self) {
-        for (part, ticket) in self.store.parts.iter().zip(&self.tickets) {
-            let own = part.own(self.own.as_ref());
-            self.store.change(part, |state| state.write_ended(*ticket, own));
-        }
+        let position = {
+            let mut state = part.state.write();
+            self.deliveries.put(f(&mut state).into_iter().map(|delivery| {
+                let is_initial = initial && matches!(delivery.change, Change::Created(_));
+                Delivery { is_initial, ..delivery }
+            }))
+        };
+        self.deliveries.deliver(position);
     }
 }

@@ -4,7 +4,7 @@ mod desired;
 mod watching;
 mod write;
 
-use std::{any::TypeId, collections::BTreeSet, ops::Deref, sync::Arc};
+use std::{any::TypeId, collections::BTreeSet, sync::Arc};
 
 use kube::Client;
 use kubewright_world::World;
@@ -12,7 +12,7 @@ use kubewright_world::World;
 pub use self::{watching::Watching, write::Deletion};
 use crate::{
     Cache, Error, Key, Object,
-    author::{Attempt, Author},
+    cache::{Attempt, AttemptGuard, Author},
     dynamic_watches::DynamicWatches,
     endpoint::Endpoint,
     events::{EventType, Recorder},
@@ -23,23 +23,6 @@ use crate::{
 /// The surroundings of a controller's reconciles. Clones are cheap and share everything.
 #[derive(Clone)]
 pub struct Context(Arc<Inner>, Option<Arc<Attempt>>);
-
-/// The context of one reconcile; its writes are no longer the reconcile's when this is dropped.
-pub(crate) struct InReconcile(Context);
-
-impl Deref for InReconcile {
-    type Target = Context;
-
-    fn deref(&self) -> &Context {
-        &self.0
-    }
-}
-
-impl Drop for InReconcile {
-    fn drop(&mut self) {
-        self.0.1.iter().for_each(|attempt| attempt.end());
-    }
-}
 
 struct Inner {
     /// Where keys go.
@@ -66,12 +49,14 @@ impl Context {
         Self(Arc::new(Inner { sink, client, world, cache, declared, recorder, rights }), None)
     }
 
-    /// This context for a reconcile of `key`.
-    pub(crate) fn attempt(&self, key: &Key) -> InReconcile {
+    /// This context for a reconcile of `key`, whose writes are the reconcile's as long as the guard is held. There is none for a
+    /// controller that is woken by its own writes.
+    pub(crate) fn attempt(&self, key: &Key) -> (Self, Option<AttemptGuard>) {
         let sink = &self.0.sink;
-        let attempt = (!sink.hears_own)
-            .then(|| Attempt::begin(Author { controller: sink.controller.clone(), key: key.clone() }));
-        InReconcile(Self(self.0.clone(), attempt))
+        let (attempt, guard) = (!sink.own_events)
+            .then(|| Attempt::begin(Author { controller: sink.controller.clone(), key: key.clone() }))
+            .unzip();
+        (Self(self.0.clone(), attempt), guard)
     }
 
     /// The controller's name.

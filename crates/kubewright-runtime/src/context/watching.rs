@@ -5,7 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use kube::api::ApiResource;
 
 use super::Context;
-use crate::{Cached, Informer, Key, Object, source::Delivery};
+use crate::{Cached, Informer, Key, Object, source::EventHandler};
 
 /// A watch that a reconcile began; it ends when this is dropped. It reads as the [`Informer`] that it is.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Context {
         mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
     ) -> Watching<K> {
         let alive = Arc::new(());
-        Delivery::mapped(mapping, self.0.sink.clone()).subscribe(informer.erase(), &alive);
+        EventHandler::mapped(mapping, self.0.sink.clone()).subscribe(informer.erase(), &alive);
         Watching { informer, _alive: alive }
     }
 }

@@ -4,7 +4,11 @@ use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams};
 use serde_json::Value;
 
 use super::Context;
-use crate::{Apply, Error, Key, Object, endpoint::Deleted, intent::Intent};
+use crate::{
+    Apply, Error, Key, Object,
+    cache::Intent,
+    endpoint::{Answer, Deleted, encode},
+};
 
 /// What became of an object that was to be deleted.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +31,9 @@ impl Context {
     pub async fn create<K: Object>(&self, object: &K) -> Result<K, Error> {
         let (namespace, key) = (namespace_of(object)?, Key::of(object));
         self.look_for_owner(object.meta()).await?;
-        let request = async { self.endpoint::<K>(namespace).create(object).await };
-        self.write((!key.name.is_empty()).then_some(key), Intent::Whole(object), request).await
+        let body = encode(object)?;
+        let request = async { self.endpoint::<K>(namespace).create(body.clone()).await };
+        self.write((!key.name.is_empty()).then_some(key), Intent::Text(&body), request).await
     }
 
     /// Replaces the object with `object`; the server refuses when somebody changed it since it was read.
@@ -54,7 +59,7 @@ impl Context {
     /// # Errors
     /// What the server refuses.
     pub async fn patch<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.patch_part(key, None, Intent::Part(&patch), &Patch::Merge(&patch)).await
+        self.patch_part(key, None, Intent::Fields(&patch), &Patch::Merge(&patch)).await
     }
 
     /// Applies a strategic merge patch to the object named `key`, which must be of a built-in kind. Its directives change
@@ -63,7 +68,7 @@ impl Context {
     /// # Errors
     /// What the server refuses.
     pub async fn patch_strategically<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.patch_part(key, None, Intent::Unsaid, &Patch::Strategic(&patch)).await
+        self.patch_part(key, None, Intent::Opaque, &Patch::Strategic(&patch)).await
     }
 
     /// Applies a JSON merge patch to the status of the object named `key`: `{"status": {...}}`.
@@ -71,7 +76,7 @@ impl Context {
     /// # Errors
     /// What the server refuses.
     pub async fn patch_status<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.patch_part(key, Some("status"), Intent::Part(&patch), &Patch::Merge(&patch)).await
+        self.patch_part(key, Some("status"), Intent::Fields(&patch), &Patch::Merge(&patch)).await
     }
 
     /// Applies `desired` (server-side apply) as the field manager that is called like the controller: the object gets these
@@ -138,16 +143,16 @@ impl Context {
     async fn replace<K: Object>(&self, object: &K, subresource: Option<&str>) -> Result<K, Error> {
         self.expect_whole::<K>("an update")?;
         let (namespace, key) = (namespace_of(object)?, Key::of(object));
-        let name = key.name.clone();
-        let request = async { self.endpoint::<K>(namespace).replace(&name, subresource, object).await };
-        self.write(Some(key), Intent::Whole(object), request).await
+        let (name, body) = (key.name.clone(), encode(object)?);
+        let request = async { self.endpoint::<K>(namespace).replace(&name, subresource, body.clone()).await };
+        self.write(Some(key), Intent::Text(&body), request).await
     }
 
     async fn patch_part<K: Object>(
         &self,
         key: &Key,
         subresource: Option<&str>,
-        intent: Intent<'_, K>,
+        intent: Intent<'_>,
         patch: &Patch<&Value>,
     ) -> Result<K, Error> {
         self.patch_with(key, subresource, &PatchParams::default(), intent, patch).await
@@ -158,7 +163,7 @@ impl Context {
         key: &Key,
         subresource: Option<&str>,
         params: &PatchParams,
-        intent: Intent<'_, K>,
+        intent: Intent<'_>,
         patch: &Patch<&Value>,
     ) -> Result<K, Error> {
         self.write(Some(key.clone()), intent, async {
@@ -172,22 +177,22 @@ impl Context {
     pub(crate) async fn write<K: Object>(
         &self,
         key: Option<Key>,
-        intent: Intent<'_, K>,
-        request: impl Future<Output = kube::Result<K>>,
+        intent: Intent<'_>,
+        request: impl Future<Output = kube::Result<Answer<K>>>,
     ) -> Result<K, Error> {
         let informer = self.0.cache.informer::<K>();
         let write = informer.as_ref().map(|informer| (informer, informer.write(key, self.1.clone())));
-        let mut object = request.await?;
+        let Answer { mut object, text } = request.await?;
         self.0.sink.metrics.writes.inc();
         if let Some((informer, write)) = write {
             if ended_by_update(&object) {
                 write.ended(&Key::of(&object), object.meta().uid.as_deref());
             } else if informer.selects(&object) {
-                // Who owns which fields is nobody's intent, and most of some objects.
+                // They are not kept, and most of some objects.
                 let managed_fields = object.meta_mut().managed_fields.take();
-                let is_as_asked = write.is_own() && intent.is_fulfilled(&object);
+                let kept = informer.keep(object.clone());
                 object.meta_mut().managed_fields = managed_fields;
-                write.returned(informer.keep(object.clone()), is_as_asked);
+                write.returned(kept, write.is_own() && intent.is_met_by(&text));
             }
         }
         Ok(object)

@@ -55,7 +55,7 @@ pub struct Controller {
     pub(crate) rate_limit: RateLimit,
     pub(crate) resync: Option<Duration>,
     /// Whether what a reconcile writes wakes its own key.
-    pub(crate) hears_own: bool,
+    pub(crate) own_events: bool,
     pause_annotation: Option<Arc<str>>,
     own: Option<OwnKind>,
     owns_kinds: bool,
@@ -100,7 +100,7 @@ impl Controller {
             on_every_replica: false,
             rate_limit: RateLimit::default(),
             resync: None,
-            hears_own: false,
+            own_events: false,
             pause_annotation: Some(PAUSED.into()),
             own: None,
             owns_kinds: false,

@@ -34,7 +34,7 @@ impl Controller {
     /// As [`Controller::own_events`], for all of its kinds, those that are [watched](crate::Context::watch) at run time too.
     #[must_use]
     pub fn all_own_events(mut self) -> Self {
-        self.hears_own = true;
+        self.own_events = true;
         self
     }
 

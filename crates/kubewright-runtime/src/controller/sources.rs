@@ -126,7 +126,7 @@ impl Controller {
     #[must_use]
     pub fn own_events(mut self) -> Self {
         match (&self.last, self.kinds.last_mut()) {
-            (Last::Kind, Some(kind)) => kind.hear_own(),
+            (Last::Kind, Some(kind)) => kind.include_own_events(),
             _ => self.mistakes.push(
                 "own_events() comes before any kind; call it after the kind whose events it is about".into(),
             ),

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
+use crate::subset::is_subset;
+
 /// How many fields the text names before it says "and so on".
 const MOST_FIELDS: usize = 8;
 /// How long a value in the text may be.
@@ -47,7 +49,7 @@ impl Changes {
             }
             return if patch.is_empty() { None } else { Some(Value::Object(patch)) };
         }
-        if satisfies(wanted, current) {
+        if is_subset(wanted, current) {
             return None;
         }
         match (wanted, current) {
@@ -86,30 +88,6 @@ impl Changes {
     }
 }
 
-/// Whether `current` has everything that `wanted` has.
-fn satisfies(wanted: &Value, current: &Value) -> bool {
-    match (wanted, current) {
-        (Value::Object(wanted), Value::Object(current)) => {
-            wanted.iter().all(|(field, wanted)| satisfies(wanted, current.get(field).unwrap_or(&Value::Null)))
-        }
-        (Value::Array(wanted), Value::Array(current)) => {
-            wanted.len() == current.len()
-                && wanted.iter().zip(current).all(|(wanted, current)| satisfies(wanted, current))
-        }
-        (wanted, Value::Null) => is_nothing(wanted),
-        (wanted, current) => wanted == current,
-    }
-}
-
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Object(map) => map.values().all(is_nothing),
-        Value::Array(list) => list.is_empty(),
-        _ => false,
-    }
-}
-
 /// `current` with everything that `wanted` has.
 pub(super) fn overlay(wanted: &Value, current: &Value) -> Value {
     match (wanted, current) {
@@ -127,7 +105,7 @@ pub(super) fn overlay(wanted: &Value, current: &Value) -> Value {
         (Value::Array(wanted), Value::Array(current)) if wanted.len() == current.len() => Value::Array(
             wanted.iter().zip(current).map(|(wanted, current)| overlay(wanted, current)).collect(),
         ),
-        (wanted, current) if satisfies(wanted, current) => current.clone(),
+        (wanted, current) if is_subset(wanted, current) => current.clone(),
         (wanted, _) => wanted.clone(),
     }
 }

@@ -3,16 +3,17 @@
 mod difference;
 mod shared;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::{ByteString, apimachinery::pkg::apis::meta::v1::OwnerReference};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 
 pub use self::difference::Difference;
 use crate::{
     Error, Object,
-    object::to_value,
+    object::{to_json, to_value},
     owner::{self, Owner},
+    subset,
 };
 
 /// What [`crate::Context::ensure`] did, with the object as it is now.
@@ -80,10 +81,26 @@ pub(crate) fn difference<K: Object>(
         fields.retain(|field, _| !matches!(field.as_str(), "apiVersion" | "kind" | "status"));
         fields.insert("metadata".to_owned(), wanted_metadata(desired, current, reference)?);
     }
-    let (group, kind, stored) = (K::group(&()), K::kind(&()), to_value(current)?);
+    let (group, kind) = (K::group(&()), K::kind(&()));
     if group.is_empty() && kind == "Secret" {
         fold_string_data(&mut wanted)?;
     }
+    let text = to_json(current)?;
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_slice(&text)?;
+    let mut stored = Map::new();
+    if let Value::Object(wanted) = &mut wanted {
+        // Most often there is nothing to do, and nothing has to be decoded to see that.
+        if !shared::has_lists(&group, &kind) {
+            wanted.retain(|field, wanted| match fields.get(field) {
+                Some(stored) => !subset::is_in_value(wanted, stored.get()),
+                None => !subset::is_nothing(wanted),
+            });
+        }
+        for (field, text) in fields.into_iter().filter(|(field, _)| wanted.contains_key(field)) {
+            stored.insert(field, serde_json::from_str(text.get())?);
+        }
+    }
+    let stored = Value::Object(stored);
     shared::keep_others(&group, &kind, &mut wanted, &stored);
     let difference = difference::between(&wanted, &stored);
     Ok(difference.map(|mut difference| {

@@ -70,6 +70,11 @@ const TOLERATION: &[Key] = &[
 ];
 const SERVICE_ACCOUNT: Fields = &[("imagePullSecrets", NAMED), ("secrets", NAMED)];
 
+/// Whether objects of this kind have shared lists.
+pub(super) fn has_lists(group: &str, kind: &str) -> bool {
+    matches!((group, kind), ("", "Pod" | "ServiceAccount"))
+}
+
 /// Puts into the shared lists of `wanted` what `current` has besides, as far as objects of this kind have such lists. The
 /// wanted elements are in their order, and those of others where they are.
 pub(super) fn keep_others(group: &str, kind: &str, wanted: &mut Value, current: &Value) {

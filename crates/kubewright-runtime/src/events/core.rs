@@ -19,7 +19,10 @@ use super::{
     correlator::{Correlator, Happening, Remembered, Write},
     name, shortened,
 };
-use crate::{Error, Object, endpoint::Endpoint};
+use crate::{
+    Error, Object,
+    endpoint::{Endpoint, encode},
+};
 
 /// The longest message that the API takes.
 const LONGEST_MESSAGE: usize = 1024;
@@ -65,7 +68,7 @@ impl Recorder {
         let event =
             Remembered { name: name(&self.world, involved.name.as_deref().unwrap_or_default()), ..event };
         let body = self.event(involved, &namespace, &event, Time(now));
-        Endpoint::<Event>::new(&self.client, &(), Some(&namespace)).create(&body).await?;
+        Endpoint::<Event>::new(&self.client, &(), Some(&namespace)).create(encode(&body)?).await?;
         self.correlator.lock().remember(event, now);
         Ok(())
     }

@@ -16,7 +16,10 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::{EventType, name, shortened};
-use crate::{Error, Object, endpoint::Endpoint};
+use crate::{
+    Error, Object,
+    endpoint::{Endpoint, encode},
+};
 
 /// Repetitions within this time become one event with a count (`finishTime` in
 /// `k8s.io/client-go/tools/events/event_broadcaster.go`).
@@ -71,7 +74,7 @@ impl Recorder {
         let event = self.event(regarding, &same, now);
         let (namespace, name) = (event.metadata.namespace.clone(), event.metadata.name.clone());
         let (namespace, name) = (namespace.unwrap_or_default(), name.unwrap_or_default());
-        Endpoint::<v1::Event>::new(&self.client, &(), Some(&namespace)).create(&event).await?;
+        Endpoint::<v1::Event>::new(&self.client, &(), Some(&namespace)).create(encode(&event)?).await?;
         self.remember(same, Series { namespace, name, count: 1, last: now });
         Ok(())
     }

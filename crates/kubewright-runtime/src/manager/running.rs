@@ -160,7 +160,7 @@ impl Manager {
             metrics: metrics.clone(),
             open: open.clone(),
             pause: pause.as_ref().map(|pause| pause.annotation.clone()),
-            hears_own: controller.hears_own,
+            own_events: controller.own_events,
             dynamic_watches: DynamicWatches::default(),
             orphan_guard,
         };

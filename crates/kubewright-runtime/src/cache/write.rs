@@ -1,0 +1,69 @@
+//! A write through a [`crate::Context`]: what was known when it began, for the cache to judge its answer.
+
+use std::sync::Arc;
+
+use super::{
+    own_writes::{Attempt, Author},
+    state::Ticket,
+    store::{Part, Store},
+};
+use crate::{Key, object::AnyObject};
+
+/// A write that is under way; it is over when this is dropped.
+pub(crate) struct Write {
+    store: Arc<Store>,
+    /// For each part: where the object will be is known when it is written.
+    tickets: Vec<Ticket>,
+    /// As whose, and as one of which object, it began.
+    own: Option<(Key, Arc<Author>)>,
+    attempt: Option<Arc<Attempt>>,
+}
+
+impl Write {
+    /// A write of an object of the store; of the one named `key`, if that is known before, and in a reconcile. What comes of it
+    /// is told to what this returns.
+    pub(super) fn begin(store: &Arc<Store>, key: Option<Key>, attempt: Option<Arc<Attempt>>) -> Self {
+        let author = attempt.as_ref().and_then(|attempt| attempt.author().cloned());
+        let own = key.zip(author);
+        let begin = |part: &Part| part.state.write().write_began(own_in(part, own.as_ref()));
+        let tickets = store.parts.iter().map(begin).collect();
+        Self { store: store.clone(), tickets, own, attempt }
+    }
+
+    /// Whether its author need not get what it changes, if the answer is as it was asked for.
+    pub(crate) fn is_own(&self) -> bool {
+        self.attempt.as_ref().is_some_and(|attempt| attempt.author().is_some())
+    }
+
+    /// The write was answered with an object, which is as it was asked for or has something else.
+    pub(crate) fn returned(&self, object: Arc<dyn AnyObject>, is_as_asked: bool) {
+        let namespace = object.metadata().namespace.as_deref();
+        let author = self.attempt.as_ref().filter(|_| is_as_asked).and_then(|attempt| attempt.author());
+        let mut parts = self.store.parts.iter().zip(&self.tickets);
+        if let Some((part, ticket)) = parts.find(|(part, _)| part.has(namespace)) {
+            self.store.change(part, |state| state.written(*ticket, object, author));
+            self.store.unconfirmed.notify_one();
+        }
+    }
+
+    /// The write ended the life of the object `key`, which has this `uid` if the answer said so.
+    pub(crate) fn ended(&self, key: &Key, uid: Option<&str>) {
+        if let Some(part) = self.store.part(key.namespace.as_deref()) {
+            self.store.change(part, |state| state.written_end(key, uid));
+        }
+    }
+}
+
+impl Drop for Write {
+    fn drop(&mut self) {
+        for (part, ticket) in self.store.parts.iter().zip(&self.tickets) {
+            let own = own_in(part, self.own.as_ref());
+            self.store.change(part, |state| state.write_ended(*ticket, own));
+        }
+    }
+}
+
+/// The object and the author of a write, if the object is in this part.
+fn own_in<'a>(part: &Part, own: Option<&'a (Key, Arc<Author>)>) -> Option<(&'a Key, &'a Arc<Author>)> {
+    own.filter(|(key, _)| part.has(key.namespace.as_deref())).map(|(key, author)| (key, author))
+}
