@@ -8,7 +8,7 @@ use crate::CronTabStatus;
 
 /// An event to be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct News {
+pub struct NewEvent {
     /// Whether somebody should look at it.
     pub kind: EventType,
     /// A word for programs.
@@ -17,7 +17,7 @@ pub struct News {
     pub note: String,
 }
 
-impl News {
+impl NewEvent {
     pub(crate) fn normal(reason: &str, note: impl Into<String>) -> Self {
         Self { kind: EventType::Normal, reason: reason.to_owned(), note: note.into() }
     }
@@ -28,22 +28,22 @@ impl News {
 }
 
 /// It is too late for the run `at`.
-pub(crate) fn missed(at: Timestamp) -> News {
+pub(crate) fn missed(at: Timestamp) -> NewEvent {
     let at = at.strftime("%a, %d %b %Y %H:%M:%S +0000");
-    News::warning("MissSchedule", format!("Missed scheduled time to start a job: {at}"))
+    NewEvent::warning("MissSchedule", format!("Missed scheduled time to start a job: {at}"))
 }
 
 /// More runs than usual were missed before `at`.
-pub(crate) fn too_many(at: Timestamp) -> News {
+pub(crate) fn too_many(at: Timestamp) -> NewEvent {
     let note = format!(
         "too many missed start times (> 100) before {at}: only that run is started. Check clock skew, or set spec.startingDeadlineSeconds"
     );
-    News::warning("TooManyMissedTimes", note)
+    NewEvent::warning("TooManyMissedTimes", note)
 }
 
 /// What is new in a status: conditions that turned.
-pub(crate) fn turned(old: Option<&CronTabStatus>, new: &CronTabStatus) -> Vec<News> {
-    let mut news = Vec::new();
+pub(crate) fn turned(old: Option<&CronTabStatus>, new: &CronTabStatus) -> Vec<NewEvent> {
+    let mut events = Vec::new();
     for (type_, bad) in [("Scheduled", "False"), ("Blocked", "True")] {
         let was = old.and_then(|old| conditions::find(&old.conditions, type_));
         let Some(is) = conditions::find(&new.conditions, type_).filter(|is| is.status == bad) else {
@@ -54,7 +54,7 @@ pub(crate) fn turned(old: Option<&CronTabStatus>, new: &CronTabStatus) -> Vec<Ne
         }
         let is_asked_for = matches!(is.reason.as_str(), "Suspended" | "JobAlreadyActive");
         let kind = if is_asked_for { EventType::Normal } else { EventType::Warning };
-        news.push(News { kind, reason: is.reason.clone(), note: is.message.clone() });
+        events.push(NewEvent { kind, reason: is.reason.clone(), note: is.message.clone() });
     }
-    news
+    events
 }

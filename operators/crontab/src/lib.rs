@@ -7,18 +7,18 @@
 //! Before a Job is made the CronTab is read from the API server, not from a cache. And no Job of a run goes before the
 //! status says that the run began.
 
+mod events;
 mod grammar;
 mod job;
 pub mod manifests;
-mod news;
 mod plan;
 mod reconciler;
 mod timetable;
 mod types;
 
+pub use events::NewEvent;
 pub use job::Run;
 use kubewright::{CancellationToken, Error, Phase, command::Operator};
-pub use news::News;
 pub use plan::{Plan, RUN_NOW, Start, plan};
 pub use reconciler::{CronTabReconciler, controller};
 pub use types::{ActiveJob, ConcurrencyPolicy, CronTab, CronTabSpec, CronTabStatus};

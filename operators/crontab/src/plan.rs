@@ -10,8 +10,8 @@ use kubewright::conditions::{self, Status, Wanted};
 
 use crate::{
     ActiveJob, ConcurrencyPolicy, CronTab, CronTabStatus,
+    events::{NewEvent, missed, too_many},
     job::{self, Run, ended},
-    news::{News, missed, too_many},
     timetable::{Due, Timetable},
 };
 
@@ -32,7 +32,7 @@ pub struct Plan {
     /// When to look again, whatever happens until then.
     pub again: Option<Timestamp>,
     /// What somebody wants to hear of that the status does not tell.
-    pub news: Vec<News>,
+    pub events: Vec<NewEvent>,
 }
 
 /// A run, and the Job that it is made of.
@@ -48,7 +48,7 @@ pub struct Start {
 #[must_use]
 pub fn plan(crontab: &CronTab, jobs: &[Arc<Job>], now: Timestamp) -> Plan {
     let mut status = review(crontab, jobs);
-    let mut news = Vec::new();
+    let mut events = Vec::new();
     let timetable = match Timetable::of(&crontab.spec) {
         Ok(timetable) => timetable,
         Err(why) => return idle(crontab, status, (why.reason, why.message), now),
@@ -79,13 +79,13 @@ pub fn plan(crontab: &CronTab, jobs: &[Arc<Job>], now: Timestamp) -> Plan {
     if let Some(Due { at, after_many }) = timetable.due(since(&status, now), now) {
         let run = Run::At(at);
         if after_many {
-            news.push(too_many(at));
+            events.push(too_many(at));
         }
         if jobs.iter().any(|job| job.name_any() == job::name(crontab, &run)) {
             // An earlier pass made it, and then could not say so.
             begun(&mut status, &run);
         } else if is_late(crontab, at, now) {
-            news.push(missed(at));
+            events.push(missed(at));
             left_out(&mut status, &run);
         } else {
             match crontab.spec.concurrency_policy {
@@ -108,7 +108,7 @@ pub fn plan(crontab: &CronTab, jobs: &[Arc<Job>], now: Timestamp) -> Plan {
         None => ("NeverDue", format!("{:?} is not due within five years", crontab.spec.schedule)),
     };
     say(crontab, &mut status, next.is_some(), told, blocked, now);
-    Plan { start, replaced, history, status, again: next, news }
+    Plan { start, replaced, history, status, again: next, events }
 }
 
 /// Nothing is due, for this reason.
@@ -121,7 +121,7 @@ fn idle(crontab: &CronTab, mut status: CronTabStatus, told: (&str, String), now:
         history: Vec::new(),
         status,
         again: None,
-        news: Vec::new(),
+        events: Vec::new(),
     }
 }
 

@@ -16,8 +16,8 @@ use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, owner, rb
 
 use crate::{
     CronTab,
+    events::{NewEvent, turned},
     job::ended,
-    news::{News, turned},
     plan::{Plan, Start, begun, left_out, plan},
 };
 
@@ -58,7 +58,7 @@ impl Reconciler for CronTabReconciler {
         let Some(crontab) = crontab else { return Ok(Outcome::Done) };
         let jobs = jobs_of(ctx, &crontab);
         let mut plan = plan(&crontab, &jobs, ctx.world().clock.now());
-        let news = std::mem::take(&mut plan.news);
+        let events = std::mem::take(&mut plan.events);
         if !plan.start.is_empty() {
             match begin(ctx, key, &crontab, plan).await? {
                 Some(next) => plan = next,
@@ -66,12 +66,14 @@ impl Reconciler for CronTabReconciler {
             }
         }
         let Plan { status, history, again, .. } = plan;
-        let news =
-            news.into_iter().chain(of_jobs(&crontab, &jobs)).chain(turned(crontab.status.as_ref(), &status));
+        let events = events
+            .into_iter()
+            .chain(of_jobs(&crontab, &jobs))
+            .chain(turned(crontab.status.as_ref(), &status));
         if ctx.get::<CronTab>(key).is_none() {
             return Ok(Outcome::Done); // it went meanwhile
         }
-        tell(ctx, &crontab, news).await;
+        tell(ctx, &crontab, events).await;
         ctx.ensure_status(&CronTab { status: Some(status), ..(*crontab).clone() }).await?;
         for job in &history {
             remove(ctx, &crontab, job).await?;
@@ -123,7 +125,7 @@ async fn begin(ctx: &Context, key: &Key, crontab: &CronTab, plan: Plan) -> Resul
         match create(ctx, crontab, job).await? {
             Created::Yes => begun(&mut status, run),
             Created::Never(why) => {
-                tell(ctx, crontab, [News::warning("FailedCreate", why)]).await;
+                tell(ctx, crontab, [NewEvent::warning("FailedCreate", why)]).await;
                 left_out(&mut status, run);
             }
         }
@@ -147,7 +149,7 @@ async fn create(ctx: &Context, crontab: &CronTab, job: &Job) -> Result<Created, 
     tracing::info!("Creating job {name} for crontab {}", crontab.name_any());
     match ctx.create(job).await {
         Ok(_) => {
-            tell(ctx, crontab, [News::normal("SuccessfulCreate", format!("Created job {name}"))]).await;
+            tell(ctx, crontab, [NewEvent::normal("SuccessfulCreate", format!("Created job {name}"))]).await;
             Ok(Created::Yes)
         }
         // Of an earlier pass; or else somebody else's, whom nothing is taken from.
@@ -165,7 +167,8 @@ async fn create(ctx: &Context, crontab: &CronTab, job: &Job) -> Result<Created, 
             Ok(Created::Never(format!("Error creating job: {error}: the run is left out")))
         }
         Err(error) => {
-            tell(ctx, crontab, [News::warning("FailedCreate", format!("Error creating job: {error}"))]).await;
+            tell(ctx, crontab, [NewEvent::warning("FailedCreate", format!("Error creating job: {error}"))])
+                .await;
             Err(error)
         }
     }
@@ -176,7 +179,7 @@ async fn remove(ctx: &Context, crontab: &CronTab, job: &Job) -> Result<(), Error
     let exactly = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
     ctx.delete::<Job>(&Key::of(job), exactly).await?;
     let note = format!("Deleted job {}", job.name_any());
-    tell(ctx, crontab, [News::normal("SuccessfulDelete", note)]).await;
+    tell(ctx, crontab, [NewEvent::normal("SuccessfulDelete", note)]).await;
     Ok(())
 }
 
@@ -187,13 +190,13 @@ fn jobs_of(ctx: &Context, crontab: &CronTab) -> Vec<Arc<Job>> {
 }
 
 /// What became of the Jobs that were active when the status was written.
-fn of_jobs(crontab: &CronTab, jobs: &[Arc<Job>]) -> Vec<News> {
+fn of_jobs(crontab: &CronTab, jobs: &[Arc<Job>]) -> Vec<NewEvent> {
     let active = crontab.status.iter().flat_map(|status| &status.active);
     active
         .filter_map(|active| match jobs.iter().find(|job| job.uid().as_ref() == Some(&active.uid)) {
-            None => Some(News::normal("MissingJob", format!("Active job went missing: {}", active.name))),
+            None => Some(NewEvent::normal("MissingJob", format!("Active job went missing: {}", active.name))),
             Some(job) => ended(job).map(|how| {
-                News::normal(
+                NewEvent::normal(
                     "SawCompletedJob",
                     format!("Saw completed job: {}, condition: {how}", active.name),
                 )
@@ -202,8 +205,8 @@ fn of_jobs(crontab: &CronTab, jobs: &[Arc<Job>]) -> Vec<News> {
         .collect()
 }
 
-async fn tell(ctx: &Context, crontab: &CronTab, news: impl IntoIterator<Item = News>) {
-    for News { kind, reason, note } in news {
+async fn tell(ctx: &Context, crontab: &CronTab, events: impl IntoIterator<Item = NewEvent>) {
+    for NewEvent { kind, reason, note } in events {
         ctx.event(crontab, kind, &reason, &note).await;
     }
 }

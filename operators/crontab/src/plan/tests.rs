@@ -122,14 +122,14 @@ fn of_missed_runs_the_last_begins_unless_it_is_too_late() {
         away.start.iter().map(|start| start.run.clone()).collect::<Vec<_>>(),
         [Run::At(time("2026-01-03T11:00:00Z"))]
     );
-    assert_eq!(away.news, []);
+    assert_eq!(away.events, []);
     let long = plan(&crontab(json!({})), &[], time("2026-03-01T11:20:00Z"));
-    assert_eq!((long.start.len(), long.news[0].reason.as_str()), (1, "TooManyMissedTimes"));
+    assert_eq!((long.start.len(), long.events[0].reason.as_str()), (1, "TooManyMissedTimes"));
     let strict = crontab(json!({"startingDeadlineSeconds": 600}));
     let late = plan(&strict, &[], time("2026-01-01T11:20:00Z"));
-    assert_eq!((late.start.len(), late.news[0].reason.as_str()), (0, "MissSchedule"));
-    assert_eq!(late.news[0].note, "Missed scheduled time to start a job: Thu, 01 Jan 2026 11:00:00 +0000");
-    assert_eq!(plan(&after(&strict, &late), &[], time("2026-01-01T11:21:00Z")).news, [], "it is told once");
+    assert_eq!((late.start.len(), late.events[0].reason.as_str()), (0, "MissSchedule"));
+    assert_eq!(late.events[0].note, "Missed scheduled time to start a job: Thu, 01 Jan 2026 11:00:00 +0000");
+    assert_eq!(plan(&after(&strict, &late), &[], time("2026-01-01T11:21:00Z")).events, [], "it is told once");
     assert_eq!(plan(&strict, &[], time("2026-01-01T11:10:00Z")).start.len(), 1);
 }
 
@@ -224,6 +224,6 @@ proptest! {
         let second = plan(&after(&crontab, &first), &jobs, now);
         prop_assert_eq!(&second.start, &[]);
         let third = plan(&after(&crontab, &second), &jobs, now);
-        prop_assert_eq!((third.start, third.news, third.status), (vec![], vec![], second.status));
+        prop_assert_eq!((third.start, third.events, third.status), (vec![], vec![], second.status));
     }
 }
