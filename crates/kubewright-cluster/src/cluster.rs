@@ -86,8 +86,7 @@ impl Cluster {
     }
 
     /// Runs built-in controllers as kube-controller-manager does: they share one cache, and each writes under its own
-    /// identity. What its bootstrap role does not allow, it cannot do. As there, some write and leave the rest, their status
-    /// above all, to the sync that the event of that write brings: they hear of what they wrote themselves.
+    /// identity. What its bootstrap role does not allow, it cannot do.
     pub(crate) fn run(&mut self, controllers: &[&Builtin], setup: &Setup) {
         let user = User::new("system:kube-controller-manager", Vec::<String>::new());
         let way = Way { admin: None, watches_last: true };
@@ -101,7 +100,7 @@ impl Cluster {
                     program: Some(HeaderValue::from_static(builtin.identity.program)),
                     ..self.caller(writer.clone())
                 };
-                let controller = controller.never_paused().all_own_events();
+                let controller = controller.never_paused();
                 let writer = transport::client(&self.server, caller, "default", Way::default());
                 manager.add(controller.acting_as(writer));
             }

@@ -38,7 +38,10 @@ pub(crate) fn controllers() -> Vec<Controller> {
     let selectors = Selectors::default();
     let (of_pods, of_revisions) = (selectors.clone(), selectors.clone());
     let sets = Controller::new("daemonset-controller", Sets { selectors, failures: Mutex::default() })
+        // A rollout looks at the generation that the status has observed, and pods are made and deleted so many at a time: the
+        // status that a pass wrote leads to the next.
         .for_kind::<DaemonSet>()
+        .own_events()
         .owns::<Pod>()
         .owns::<ControllerRevision>()
         .watches(move |pod: &Pod| of_pods.adopters(&pod.metadata))

@@ -32,7 +32,9 @@ pub(crate) fn controller() -> Controller {
     let selectors = Selectors::default();
     let adopters = selectors.clone();
     Controller::new("deployment-controller", Rollout { selectors })
+        // Old ReplicaSets are cleaned up once the status that a pass wrote says that the rollout is complete.
         .for_kind::<Deployment>()
+        .own_events()
         .owns::<ReplicaSet>()
         .watches(move |set: &ReplicaSet| adopters.adopters(&set.metadata))
 }

@@ -47,7 +47,9 @@ pub(crate) fn controller() -> Controller {
     let selectors = Selectors::default();
     let adopters = selectors.clone();
     Controller::new("job-controller", Jobs { selectors, failures: Mutex::default() })
+        // A pass counts some of the pods that ended, and makes and deletes so many: the status that it wrote leads to the next.
         .for_kind::<Job>()
+        .own_events()
         .owns::<Pod>()
         .watches(move |pod: &Pod| adopters.adopters(&pod.metadata))
         .concurrency(WORKERS)

@@ -62,10 +62,20 @@ impl<R: Replicated> Reconciler for Replication<R> {
         let acted = act(ctx, &*set, &pods).await;
         let again = write_status::<R>(ctx, key, &selector, acted.as_ref().err()).await?;
         match acted {
-            Ok(()) => Ok(again.map_or(Outcome::Done, Outcome::RequeueAfter)),
+            Ok(Acted::All) => Ok(again.map_or(Outcome::Done, Outcome::RequeueAfter)),
+            // The pods that it made itself do not wake it.
+            Ok(Acted::Burst) => Ok(Outcome::RequeueAfter(Duration::ZERO)),
             Err(failed) => Err(failed.error),
         }
     }
+}
+
+/// How far a pass came.
+enum Acted {
+    /// There are as many pods as are wanted.
+    All,
+    /// Some more are to be made or deleted.
+    Burst,
 }
 
 /// A write about a pod that failed, and what the status is to say about it.
@@ -74,23 +84,30 @@ struct Failed {
     error: Error,
 }
 
-async fn act<R: Replicated>(ctx: &Context, set: &R, pods: &[Arc<Pod>]) -> Result<(), Failed> {
+async fn act<R: Replicated>(ctx: &Context, set: &R, pods: &[Arc<Pod>]) -> Result<Acted, Failed> {
     let active: Vec<_> = pods.iter().filter(|pod| pod::is_active(pod)).cloned().collect();
     let now = ctx.world().clock.now();
+    let acted = |count: usize| if count < plan::BURST { Acted::All } else { Acted::Burst };
     match plan::step(set, &active, || siblings(ctx, set), now) {
-        Step::Settled => Ok(()),
+        Step::Settled => Ok(Acted::All),
         Step::Create(count) => {
             let template = set.template().cloned().unwrap_or_default();
             let new = vec![pod_control::from_template(set, template); count];
-            pod_control::create(ctx, set, new).await.map_err(|error| Failed {
+            pod_control::create(ctx, set, new).await.map(|()| acted(count)).map_err(|error| Failed {
                 failure: Failure { reason: "FailedCreate", message: error.to_string() },
                 error,
             })
         }
-        Step::Delete(surplus) => pod_control::delete(ctx, set, &surplus).await.map_err(|error| Failed {
-            failure: Failure { reason: "FailedDelete", message: format!("unable to delete pods: {error}") },
-            error,
-        }),
+        Step::Delete(surplus) => {
+            let deleted = pod_control::delete(ctx, set, &surplus).await;
+            deleted.map(|()| acted(surplus.len())).map_err(|error| Failed {
+                failure: Failure {
+                    reason: "FailedDelete",
+                    message: format!("unable to delete pods: {error}"),
+                },
+                error,
+            })
+        }
     }
 }
 

@@ -30,7 +30,9 @@ pub(crate) fn controller() -> Controller {
     let selectors = Selectors::default();
     let (adopters, waiting) = (selectors.clone(), selectors.clone());
     Controller::new("statefulset-controller", Sets { selectors })
+        // Old revisions go once the status that a pass wrote says that no pod is on them.
         .for_kind::<StatefulSet>()
+        .own_events()
         .owns::<Pod>()
         .owns::<ControllerRevision>()
         .watches(move |pod: &Pod| adopters.adopters(&pod.metadata))

@@ -13,6 +13,7 @@ mod volume;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::StorageClass;
@@ -21,6 +22,8 @@ use kubewright_runtime::{
     Context, Controller, Error, Event, EventType, Key, Object, Outcome, Predicate, Reconciler,
 };
 use parking_lot::Mutex;
+
+use self::claim::Acted;
 
 /// The source of its events.
 const NAME: &str = "persistentvolume-controller";
@@ -89,7 +92,11 @@ impl Reconciler for Claims {
         let pods = ctx.list::<Pod>(key.namespace.as_deref());
         let step = claim::plan(&claim, &claim::Seen { volumes: &volumes, classes: &classes, pods: &pods });
         self.waiting.note(key, step.waits());
-        claim::act(ctx, &claim, step).await.map(|()| Outcome::Done)
+        Ok(match claim::act(ctx, &claim, step).await? {
+            Acted::Settled => Outcome::Done,
+            // What it wrote itself does not wake it.
+            Acted::Advanced => Outcome::RequeueAfter(Duration::ZERO),
+        })
     }
 }
 

@@ -108,8 +108,8 @@ impl Reconciler for Keeper {
             None => {
                 self.heartbeats.lock().remove(key);
                 self.stages.forget("Node", key);
-                self.register(ctx, key).await?;
-                return Ok(Outcome::Done);
+                let registered = self.register(ctx, key).await?;
+                return Ok(if registered { Outcome::RequeueAfter(Duration::ZERO) } else { Outcome::Done });
             }
         };
         if !self.managed.includes(&node) {
@@ -162,18 +162,17 @@ impl Reconciler for Keeper {
 }
 
 impl Keeper {
-    async fn register(&self, ctx: &Context, key: &Key) -> Result<(), Error> {
+    /// Whether the node is there now and was not before.
+    async fn register(&self, ctx: &Context, key: &Key) -> Result<bool, Error> {
         if !self.unregistered.lock().contains(&key.name) {
-            return Ok(());
+            return Ok(false);
         }
-        match ctx.create(&new_node(&key.name)).await {
-            Err(error) if error.is_already_exists() => {}
-            created => {
-                created?;
-            }
-        }
+        let registered = match ctx.create(&new_node(&key.name)).await {
+            Err(error) if error.is_already_exists() => false,
+            created => created.map(|_| true)?,
+        };
         self.unregistered.lock().remove(&key.name);
-        Ok(())
+        Ok(registered)
     }
 }
 

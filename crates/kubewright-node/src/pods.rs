@@ -117,7 +117,12 @@ impl Reconciler for Kubelet {
         let metadata = json!({"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version});
         match ctx.patch_status::<Pod>(key, json!({"metadata": metadata, "status": status})).await {
             Err(error) if error.is_not_found() => Ok(Outcome::Done),
-            written => written.map(|_| Outcome::Done),
+            Err(error) => Err(error),
+            // It takes one step of a pod's life, and the next one follows from what it wrote.
+            Ok(written) if written.metadata.resource_version != pod.metadata.resource_version => {
+                Ok(Outcome::RequeueAfter(Duration::ZERO))
+            }
+            Ok(_) => Ok(Outcome::Done),
         }
     }
 }

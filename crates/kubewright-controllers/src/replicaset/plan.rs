@@ -9,7 +9,7 @@ use super::ranking::least_needed;
 use super::replicated::Replicated;
 
 /// The most pods that one pass creates or deletes, so that one large set does not keep the others waiting.
-const BURST: usize = 500;
+pub(super) const BURST: usize = 500;
 
 /// What to do about the number of pods.
 #[derive(Debug, PartialEq)]

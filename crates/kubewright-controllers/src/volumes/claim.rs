@@ -159,30 +159,39 @@ fn take(claim: &PersistentVolumeClaim, volume: &Arc<PersistentVolume>) -> Step {
     }
 }
 
+/// What came of a step.
+pub(super) enum Acted {
+    /// Nothing is left to do until something else changes.
+    Settled,
+    /// The claim is to be looked at again.
+    Advanced,
+}
+
 /// Does it. The volume is written before the claim: what is half done is finished by the next look.
-pub(super) async fn act(ctx: &Context, claim: &PersistentVolumeClaim, step: Step) -> Result<(), Error> {
+pub(super) async fn act(ctx: &Context, claim: &PersistentVolumeClaim, step: Step) -> Result<Acted, Error> {
     match step {
-        Step::Bind(volume) => bind(ctx, claim, &volume).await,
+        Step::Bind(volume) => bind(ctx, claim, &volume).await?,
         Step::Pend(told) => {
             if let Some(told) = told {
                 told.tell(ctx, claim).await;
             }
-            set_status(ctx, claim, "Pending", None).await
+            set_status(ctx, claim, "Pending", None).await?;
         }
         Step::Lose(told) => {
             if phase(claim) != "Lost" {
                 set_status(ctx, claim, "Lost", None).await?;
                 told.tell(ctx, claim).await;
             }
-            Ok(())
         }
         Step::Classify(class) => {
             let mut changed = claim.clone();
             changed.spec.get_or_insert_default().storage_class_name = Some(class);
-            ctx.update(&changed).await.map(drop)
+            ctx.update(&changed).await?;
+            return Ok(Acted::Advanced);
         }
-        Step::Provision(class) => provision::provision(ctx, claim, &class).await,
+        Step::Provision(class) => return provision::provision(ctx, claim, &class).await,
     }
+    Ok(Acted::Settled)
 }
 
 async fn bind(ctx: &Context, claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use kube::api::ObjectMeta;
 use kubewright_node::storage::{PROVISIONER, annotation, class_of_claim};
 use kubewright_runtime::{Context, Error, Key};
 
-use super::claim::{reference_to, set_status};
+use super::claim::{Acted, reference_to, set_status};
 use super::{BOUND_BY_CONTROLLER, PROVISIONED_BY, Told};
 
 /// Provisioners with this prefix are parts of Kubernetes; none is here.
@@ -27,12 +27,12 @@ pub(super) async fn provision(
     ctx: &Context,
     claim: &PersistentVolumeClaim,
     class: &StorageClass,
-) -> Result<(), Error> {
+) -> Result<Acted, Error> {
     let provisioner = class.provisioner.as_str();
     if provisioner.starts_with(OWN_PREFIX) {
         let note = format!("no volume plugin matched name: {provisioner}");
         Told::warning("ProvisioningFailed", note).tell(ctx, claim).await;
-        return Ok(());
+        return Ok(Acted::Settled);
     }
     let claim = match wanted_from(claim, provisioner) {
         Some(changed) => ctx.update(&changed).await?,
@@ -43,21 +43,24 @@ pub(super) async fn provision(
             "Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered."
         );
         Told::normal("ExternalProvisioning", note).tell(ctx, &claim).await;
-        return Ok(());
+        return Ok(Acted::Settled);
     }
     let volume = volume(&claim, class);
     let name = volume.metadata.name.clone().unwrap_or_default();
+    let mut acted = Acted::Settled;
     if ctx.get::<PersistentVolume>(&Key::cluster(name.clone())).is_none() {
         match ctx.create(&volume).await {
             Err(error) if error.is_already_exists() => {}
             created => {
                 created?;
+                acted = Acted::Advanced;
                 let note = format!("Successfully provisioned volume {name} using {PROVISIONER}");
                 Told::normal("ProvisioningSucceeded", note).tell(ctx, &claim).await;
             }
         }
     }
-    set_status(ctx, &claim, "Pending", None).await
+    set_status(ctx, &claim, "Pending", None).await?;
+    Ok(acted)
 }
 
 /// The claim with the annotations that name its provisioner, if it lacks them.

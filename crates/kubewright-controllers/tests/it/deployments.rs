@@ -225,3 +225,18 @@ async fn a_set_whose_pods_are_refused_says_so_and_recovers() {
     let recovered = world.api::<ReplicaSet>().get("web").await.expect("the set").status.expect("a status");
     assert_eq!((recovered.ready_replicas, recovered.conditions), (Some(1), None));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_set_of_more_pods_than_one_pass_makes_has_them_all_although_nobody_else_does_anything() {
+    let world = World::with_nodes("serviceaccount,replicaset", 0).await;
+    let spec =
+        json!({"replicas": 1001, "selector": {"matchLabels": {"app": "web"}}, "template": template("web:1")});
+    world.create::<ReplicaSet>(json!({"metadata": {"name": "web"}, "spec": spec})).await;
+    world.settle().await;
+    assert_eq!(world.all::<Pod>().await.len(), 1001);
+    world.merge::<ReplicaSet>("web", json!({"spec": {"replicas": 0}})).await;
+    world.settle().await;
+    assert_eq!(world.all::<Pod>().await.len(), 0);
+    let status = world.all::<ReplicaSet>().await.remove(0).status.expect("a status");
+    assert_eq!((status.replicas, status.observed_generation), (0, Some(2)));
+}

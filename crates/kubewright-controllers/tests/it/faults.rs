@@ -145,7 +145,7 @@ impl Apart {
                 let mut manager = Manager::in_process(faults.client(&client, &dead), world.clone());
                 for builtin in kubewright_controllers::select(names).expect("known names") {
                     for controller in builtin.controllers(&setup()) {
-                        manager.add(controller.all_own_events());
+                        manager.add(controller);
                     }
                 }
                 // Dropping the manager's future ends its reconciles between two writes.

@@ -253,3 +253,14 @@ async fn a_finished_job_goes_after_its_time() {
     assert!(!world.is_there::<Job>("work").await);
     assert_eq!(world.all::<Pod>().await.len(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_job_of_more_pods_than_one_pass_makes_has_them_all_although_nobody_else_does_anything() {
+    let world = World::with_nodes("serviceaccount,job", 0).await;
+    world
+        .create::<Job>(job(json!({"parallelism": 501, "completions": 501, "completionMode": "Indexed"})))
+        .await;
+    world.settle().await;
+    assert_eq!(world.all::<Pod>().await.len(), 501);
+    assert_eq!(status(&world).await["active"], 501);
+}

@@ -44,7 +44,7 @@ fn run_behind(world: &World) -> JoinSet<()> {
     let mut manager = Manager::in_process(Client::new(service, "default"), world.cluster.world().clone());
     for builtin in kubewright_controllers::select("resourcequota-controller").expect("a known name") {
         for controller in builtin.controllers(&setup()) {
-            manager.add(controller.all_own_events());
+            manager.add(controller);
         }
     }
     let mut tasks = JoinSet::new();
