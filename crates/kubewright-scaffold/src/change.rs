@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use crate::{Error, record::Record};
+use crate::{Error, record::Record, rustfmt::Rustfmt};
 
 /// A file that a scaffold wants to be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     /// Where, from the project's folder.
     pub path: String,
-    /// What is in it.
+    /// What is in it, as the scaffold has it: Rust is formatted when it is written.
     pub text: String,
     /// Whether it is a program.
     pub executable: bool,
@@ -62,6 +62,8 @@ pub struct ChangeSet {
     pub record: Vec<Change>,
     /// The files that were there before and stay as they are.
     pub untouched: Vec<String>,
+    /// Why Rust in it is not formatted, if it was to be.
+    pub unformatted: Option<String>,
 }
 
 /// A file that is created, replaced or removed.
@@ -79,7 +81,7 @@ pub struct Change {
 
 impl ChangeSet {
     /// What has to change so that `files` are there, and what was written before is in `record`. With `force` files of the
-    /// user's are replaced, too.
+    /// user's are replaced, too. What is merged is formatted alike before: both what was written and what would be now.
     ///
     /// # Errors
     /// When a file of the user's is in the way, or one of Kubewright's has been changed so that it cannot be gone on with.
@@ -87,6 +89,7 @@ impl ChangeSet {
         files: Vec<File>,
         found: &Found,
         mut record: Record,
+        rustfmt: &Rustfmt,
         force: bool,
     ) -> Result<Self, Error> {
         let mut planned = Self::default();
@@ -94,9 +97,13 @@ impl ChangeSet {
         for file in files {
             let before = found.get(&file.path);
             let written = record.text(&file.path).map(str::to_owned);
+            let ours = match (&file.whose, before) {
+                (Whose::Kept, Some(theirs)) if written.as_ref() == Some(&file.text) => theirs.clone(),
+                _ => rustfmt.formatted(&file.path, &file.text),
+            };
             let after = match (&file.whose, before) {
-                (_, None) => file.text.clone(),
-                (_, Some(before)) if *before == file.text => file.text.clone(),
+                (_, None) => ours,
+                (_, Some(before)) if *before == ours || *before == file.text => before.clone(),
                 (Whose::UsersOwn, Some(_)) if !force => {
                     planned.untouched.push(file.path);
                     continue;
@@ -106,21 +113,25 @@ impl ChangeSet {
                     continue;
                 }
                 (Whose::Kept, Some(theirs)) => match &written {
-                    Some(base) => match merged(base, &file.text, theirs) {
-                        Ok(merged) => merged,
-                        Err(_) if force => file.text.clone(),
-                        Err(_) => {
-                            by_hand += &format!("\n{}", diff(&file.path, Some(base), Some(&file.text)));
-                            continue;
+                    Some(base) if base == theirs => ours,
+                    Some(base) => {
+                        let base = rustfmt.formatted(&file.path, base);
+                        match merged(&base, &ours, theirs) {
+                            Ok(merged) => merged,
+                            Err(_) if force => ours,
+                            Err(_) => {
+                                by_hand += &format!("\n{}", diff(&file.path, Some(&base), Some(&ours)));
+                                continue;
+                            }
                         }
-                    },
-                    None if force => file.text.clone(),
+                    }
+                    None if force => ours,
                     None => {
                         in_the_way.push(file.path);
                         continue;
                     }
                 },
-                (_, Some(_)) => file.text.clone(),
+                (_, Some(_)) => ours,
             };
             record.note(&file);
             planned.change(file.path, before.cloned(), Some(after), file.executable);
@@ -134,6 +145,7 @@ impl ChangeSet {
             return Err(Error::Refused(format!("a file that kubewright keeps {why}:\n{by_hand}")));
         }
         planned.record = record.changes();
+        planned.unformatted = rustfmt.failed();
         Ok(planned)
     }
 
@@ -230,7 +242,7 @@ mod tests {
 
     fn plan(file: File, there: Option<&str>, force: bool) -> Result<ChangeSet, Error> {
         let found = there.map(|text| (file.path.clone(), text.to_owned())).into_iter().collect();
-        ChangeSet::plan(vec![file], &found, Record::default(), force)
+        ChangeSet::plan(vec![file], &found, Record::default(), &Rustfmt::default(), force)
     }
 
     /// [`OURS`] into a file that was [`BASE`], and that its user has made `theirs` of.
@@ -238,7 +250,7 @@ mod tests {
         let mut record = Record::default();
         record.note(&File::kept("kinds.rs", BASE));
         let found = [("kinds.rs".to_owned(), theirs.to_owned())].into();
-        ChangeSet::plan(vec![File::kept("kinds.rs", OURS)], &found, record, false)
+        ChangeSet::plan(vec![File::kept("kinds.rs", OURS)], &found, record, &Rustfmt::default(), false)
     }
 
     #[test]

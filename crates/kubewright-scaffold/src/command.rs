@@ -22,7 +22,7 @@ pub use self::{
 };
 use crate::{
     ChangeSet, Error, Folder, Project, apply::Locked, change::File, names, project::PROJECT, record::Record,
-    registry,
+    registry, rustfmt::Rustfmt,
 };
 
 /// What to do with a project.
@@ -79,6 +79,15 @@ pub struct Surroundings {
     pub year: i16,
     /// Where the SDK of this version is.
     pub sdk: Source,
+    /// The program rustfmt; without, Rust is written as the templates have it.
+    pub rustfmt: Option<PathBuf>,
+}
+
+impl Surroundings {
+    /// What formats the Rust of a project in this folder.
+    fn formatter(&self, folder: &Folder) -> Rustfmt {
+        Rustfmt::new(self.rustfmt.as_deref(), folder.path())
+    }
 }
 
 /// Where the SDK of a version is.
@@ -253,12 +262,18 @@ fn changed(
         File::kept(registry::TESTS, registry::tests(&new)),
     ];
     all.extend(files);
-    planned(folder, all, Record::of(folder, old, &around.version)?, force)
+    planned(folder, all, Record::of(folder, old, &around.version)?, &around.formatter(folder), force)
 }
 
-fn planned(folder: &Folder, files: Vec<File>, record: Record, force: bool) -> Result<ChangeSet, Error> {
+fn planned(
+    folder: &Folder,
+    files: Vec<File>,
+    record: Record,
+    rustfmt: &Rustfmt,
+    force: bool,
+) -> Result<ChangeSet, Error> {
     let found = folder.found(files.iter().map(|file| file.path.as_str()))?;
-    ChangeSet::plan(files, &found, record, force)
+    ChangeSet::plan(files, &found, record, rustfmt, force)
 }
 
 fn dry(planned: &Planned) -> String {
@@ -274,6 +289,7 @@ fn dry(planned: &Planned) -> String {
     if text.is_empty() {
         return "nothing would change\n".to_owned();
     }
+    text += &unformatted(&planned.changes);
     format!("{text}\n{}", planned.changes.diff())
 }
 
@@ -286,11 +302,23 @@ fn done(planned: &Planned, force: bool) -> String {
     for path in &planned.changes.untouched {
         text += &format!("{path} was there and stays as it is\n");
     }
+    text += &unformatted(&planned.changes);
     let replaced = planned.changes.clone().replaced();
     if force && !replaced.changes.is_empty() {
         text += &format!("Overwritten:\n{}", replaced.diff());
     }
     text + &planned.next
+}
+
+/// Why what is written in Rust is not formatted, and what to do about it.
+fn unformatted(changes: &ChangeSet) -> String {
+    let is_rust = |change: &crate::Change| change.path.ends_with(".rs");
+    match &changes.unformatted {
+        Some(why) if changes.changes.iter().any(is_rust) => {
+            format!("What is new is not formatted: {why} (rustup component add rustfmt; then cargo fmt)\n")
+        }
+        _ => String::new(),
+    }
 }
 
 fn tell(out: &mut dyn Write, text: &str) -> Result<(), Error> {

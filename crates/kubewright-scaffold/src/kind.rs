@@ -8,8 +8,6 @@ use crate::{
     templates::{fill, rust},
 };
 
-/// The longest line that rustfmt leaves as it is, with its end.
-const LINE: usize = 101;
 /// A name that is longer has no room for `-deployment` in a label (`apimachinery/pkg/api/validate/content`: 63 bytes).
 const NAME_MAX: usize = 63 - "-deployment".len();
 
@@ -60,31 +58,14 @@ pub(crate) fn version_test(project: &Project, resource: &Resource, version: &Ver
 
 /// The file of a webhook that fills in.
 pub(crate) fn defaulting(project: &Project, resource: &Resource) -> File {
-    let kind = &resource.kind;
-    let object = format!("object: {kind}");
-    let signature = method("apply_defaults", &["_: &Request", &object], &format!("Result<{kind}, Denied>"));
-    let template = include_str!("../templates/kind/defaulting.rs");
-    let text = Places::of(project, resource).fill_with(template, &[("signature", &signature)]);
+    let text = Places::of(project, resource).fill(include_str!("../templates/kind/defaulting.rs"));
     File::new(format!("{}/defaulting.rs", resource.folder()), rust(project, &text))
 }
 
 /// The file of a webhook that refuses.
 pub(crate) fn validation(project: &Project, resource: &Resource) -> File {
-    let (old, new) = (format!("_: &{}", resource.kind), format!("object: &{}", resource.kind));
-    let signature = method("validate_update", &["_: &Request", &old, &new], "Verdict");
-    let template = include_str!("../templates/kind/validation.rs");
-    let text = Places::of(project, resource).fill_with(template, &[("signature", &signature)]);
+    let text = Places::of(project, resource).fill(include_str!("../templates/kind/validation.rs"));
     File::new(format!("{}/validation.rs", resource.folder()), rust(project, &text))
-}
-
-/// The beginning of a method, as rustfmt writes it.
-fn method(name: &str, parameters: &[&str], result: &str) -> String {
-    let line = format!("    async fn {name}(&self, {}) -> {result} {{\n", parameters.join(", "));
-    if line.len() <= LINE {
-        return line;
-    }
-    let parameters = parameters.join(",\n        ");
-    format!("    async fn {name}(\n        &self,\n        {parameters},\n    ) -> {result} {{\n")
 }
 
 /// Where the types of a version are.
@@ -107,7 +88,6 @@ pub(crate) struct Places(Vec<(&'static str, String)>);
 
 impl Places {
     pub(crate) fn of(project: &Project, resource: &Resource) -> Self {
-        let in_crate = format!("{}::kinds::{}", project.project_name.crate_name(), resource.module());
         let k8s = built_in::find(&resource.group, &resource.hub, &resource.kind);
         Self(vec![
             ("Kind", resource.kind.to_string()),
@@ -119,8 +99,7 @@ impl Places {
             ("controller", resource.controller_name(project)),
             ("name", project.project_name.to_string()),
             ("crate", project.project_name.crate_name()),
-            ("const_sample", const_sample(resource)),
-            ("import", import(&in_crate, &format!("{}, {}", resource.kind, resource.hub))),
+            ("sample", sample_path(resource, &resource.hub)),
             ("k8s_module", k8s.map(|(_, module)| module.to_owned()).unwrap_or_default()),
         ])
     }
@@ -201,33 +180,16 @@ fn controller(places: &Places, resource: &Resource, body: &Body) -> String {
             "Some(NAMESPACE.to_owned())",
         )
     };
-    let template = include_str!("../templates/kind/controller_example.rs");
-    let template = template.replace(
-        "use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};\n",
-        &import("k8s_openapi::api::core::v1", imports),
-    );
     places.fill_with(
-        &template,
+        include_str!("../templates/kind/controller_example.rs"),
         &[
+            ("imports", imports),
             ("replicas", replicas),
             ("container", &container),
             ("constants", constants),
             ("namespace", namespace),
         ],
     )
-}
-
-/// The text of the sample in a test, as rustfmt writes it.
-fn const_sample(resource: &Resource) -> String {
-    let text = format!("include_str!(\"../../{}\");\n", sample_path(resource, &resource.hub));
-    let line = format!("const SAMPLE: &str = {text}");
-    if line.len() <= LINE { line } else { format!("const SAMPLE: &str =\n    {text}") }
-}
-
-/// An import as rustfmt writes it.
-fn import(module: &str, names: &str) -> String {
-    let line = format!("use {module}::{{{names}}};\n");
-    if line.len() <= LINE { line } else { format!("use {module}::{{\n    {names},\n}};\n") }
 }
 
 fn image_container(resource: &Resource, image: &Image) -> String {

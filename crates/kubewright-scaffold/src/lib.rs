@@ -21,6 +21,7 @@ pub mod project;
 mod record;
 mod registry;
 mod rendered;
+mod rustfmt;
 mod templates;
 mod version;
 

@@ -1,5 +1,6 @@
-//! What the scaffold has written into a project, as it wrote it: where a later version begins when it merges what it would
-//! write now with what the user has made of it.
+//! What the scaffold has written into a project: where a later version begins when it merges what it would write now with
+//! what the user has made of it. Rust is in it as the templates have it, before rustfmt: whichever rustfmt with whichever
+//! settings formats what is merged, it formats both sides, and what is the same here needs none.
 //!
 //! It is in the project, beside `PROJECT`, so that no version has to know the texts of all that were before it.
 

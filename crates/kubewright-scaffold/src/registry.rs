@@ -5,14 +5,11 @@ use std::collections::BTreeMap;
 use crate::{
     Project,
     project::{Origin, Resource},
-    templates::{conversion_module, module_order, rust},
+    templates::{conversion_module, rust},
 };
 
 pub(crate) const KINDS: &str = "src/kinds.rs";
 pub(crate) const TESTS: &str = "tests/it/main.rs";
-
-/// The widest line that rustfmt leaves as it is.
-const WIDTH: usize = 100;
 
 /// `src/kinds.rs`: the modules of all kinds, and what an operator has to know of them.
 pub(crate) fn kinds(project: &Project) -> String {
@@ -55,7 +52,6 @@ fn kind(project: &Project, resource: &Resource) -> String {
         modules.extend(present.then(|| name.to_owned()));
     }
     modules.extend(resource.conversions.iter().map(|pair| conversion_module(&pair.0, &pair.1)));
-    module_order(&mut modules);
 
     let mut text = format!("    /// {}.\n    pub mod {} {{\n", resource.kind, resource.kind.module());
     if has_conversion(resource) {
@@ -131,16 +127,14 @@ fn webhooks(project: &Project) -> String {
     format!("\n/// Their webhooks.\n{}", builder(&head, "webhooks", &calls))
 }
 
-/// A function of the steps of a builder, each in a line of its own: so two can be added at once, and merged. Where a line is
-/// too long for rustfmt, that is kept from it: what this file is merged with is what was written here.
+/// A function of the steps of a builder, each a statement of its own: so two can be added at once, and merged.
 fn builder(head: &str, variable: &str, calls: &[String]) -> String {
     let mut lines = vec![format!("    {variable}")];
     if let Some((last, others)) = calls.split_last() {
         lines = others.iter().map(|call| format!("    let {variable} = {variable}.{call};")).collect();
         lines.push(format!("    {variable}.{last}"));
     }
-    let skip = if lines.iter().any(|line| line.len() > WIDTH) { "#[rustfmt::skip]\n" } else { "" };
-    format!("{skip}{head}{}\n}}\n", lines.join("\n"))
+    format!("{head}{}\n}}\n", lines.join("\n"))
 }
 
 fn has_conversion(resource: &Resource) -> bool {
@@ -160,7 +154,6 @@ pub(crate) fn tests(project: &Project) -> String {
             resource.versions.iter().skip(1).map(|version| format!("{}_{version}", resource.file_name())),
         );
     }
-    module_order(&mut modules);
     let mut text = "//! Tests of the operator, in one program. Kept by `kubewright create`: what you change here, it merges.\n".to_owned();
     if !modules.is_empty() {
         text += "\n";

@@ -8,11 +8,7 @@ use syn::{Fields, Item, ItemStruct, Visibility, spanned::Spanned};
 use crate::{
     Error,
     names::{Kind, Version},
-    templates::module_order,
 };
-
-/// The most letters of fields that rustfmt leaves in one line (`struct_lit_width`).
-const SHORT: usize = 18;
 
 /// The types of a version, as its file has them.
 pub(crate) struct Types<'a> {
@@ -138,12 +134,9 @@ impl<'a> Types<'a> {
     /// The conversions between this version of `kind` and a copy of it.
     pub(crate) fn conversions(&self, kind: &Kind, to: &Version) -> String {
         let from = self.version;
-        let mut versions = [from.to_string(), to.to_string()];
-        module_order(&mut versions);
         format!(
             "//! Between {from} and {to} of {kind}: a field that is in both is carried over. Change this when they part.\n\n\
-             use super::{{{}}};\n\n{}\n{}",
-            versions.join(", "),
+             use super::{{{from}, {to}}};\n\n{}\n{}",
             self.conversion(kind, from, to),
             self.conversion(kind, to, from)
         )
@@ -168,8 +161,6 @@ impl<'a> Types<'a> {
 
 /// The conversions between `one` and `other` of `kind`, by way of a third version.
 pub(crate) fn by_way_of(kind: &Kind, one: &Version, other: &Version, way: &Version) -> String {
-    let mut versions = [one, other, way].map(ToString::to_string);
-    module_order(&mut versions);
     let conversion = |from: &Version, to: &Version| {
         format!(
             "impl From<{from}::{kind}> for {to}::{kind} {{\n    fn from(old: {from}::{kind}) -> Self {{\n        \
@@ -177,8 +168,7 @@ pub(crate) fn by_way_of(kind: &Kind, one: &Version, other: &Version, way: &Versi
         )
     };
     format!(
-        "//! Between {one} and {other} of {kind}, by way of {way}.\n\nuse super::{{{}}};\n\n{}\n{}",
-        versions.join(", "),
+        "//! Between {one} and {other} of {kind}, by way of {way}.\n\nuse super::{{{one}, {other}, {way}}};\n\n{}\n{}",
         conversion(one, other),
         conversion(other, one)
     )
@@ -203,10 +193,8 @@ impl Struct {
         if self.fields.is_empty() {
             return format!("{version}::{} {{}}", self.name);
         }
-        let short: Vec<String> = self.fields.iter().map(|field| format!("{field}: {of}.{field}")).collect();
-        let short = short.join(", ");
-        if short.len() <= SHORT {
-            return format!("{version}::{} {{ {short} }}", self.name);
+        if let [field] = self.fields.as_slice() {
+            return format!("{version}::{} {{ {field}: {of}.{field} }}", self.name);
         }
         let fields: String =
             self.fields.iter().map(|field| format!("                {field}: {of}.{field},\n")).collect();

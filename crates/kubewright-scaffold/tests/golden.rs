@@ -8,6 +8,7 @@ use std::{
     env, fs, io,
     path::{Path, PathBuf},
     process,
+    sync::Mutex,
 };
 
 use clap::Parser;
@@ -43,13 +44,25 @@ impl Ask for Nobody {
 /// Where a project has what was scaffolded. It is the same once more, so it is not in `tests/projects`.
 const RECORD: &str = ".kubewright/scaffold";
 
+/// A process that begins has for a moment what others have open: the lock of a command too, which it would seem to hold.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 fn run(folder: &Path, line: &str) -> String {
+    run_with(folder, line, "rustfmt")
+}
+
+fn run_with(folder: &Path, line: &str, rustfmt: &str) -> String {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let command = match Line::try_parse_from(line.split_whitespace()) {
         Ok(line) => line.command,
         Err(error) => panic!("{line}: {error}"),
     };
-    let around =
-        Surroundings { version: env!("CARGO_PKG_VERSION").to_owned(), year: 2026, sdk: Source::Registry };
+    let around = Surroundings {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        year: 2026,
+        sdk: Source::Registry,
+        rustfmt: Some(rustfmt.into()),
+    };
     let mut told = Vec::new();
     let result = command.run(&Folder::new(folder), &around, &mut Nobody, &mut told);
     result.unwrap_or_else(|error| panic!("{line}: {error}"));
@@ -62,7 +75,8 @@ fn is_up_to_date(folder: &Path) {
         format!("nothing to do: the project is as kubewright {} makes it\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(run(folder, "kubewright upgrade"), told);
     let record = files(&folder.join(RECORD));
-    for (path, text) in &record {
+    // Rust is in the record as it was before rustfmt.
+    for (path, text) in record.iter().filter(|(path, _)| !path.ends_with(".rs")) {
         assert_eq!(fs::read_to_string(folder.join(path)).ok().as_ref(), Some(text), "{path}");
     }
     fs::remove_dir_all(folder.join(".kubewright")).expect("removed");
@@ -240,10 +254,11 @@ fn definitions_of_others_are_imported() {
     );
 }
 
-/// Whatever kinds of less than 20 letters are called, `cargo fmt --check` of `.ci/run` finds nothing.
+/// Whatever kinds are called, `cargo fmt --check` of `.ci/run` finds nothing.
 #[test]
 fn what_is_scaffolded_is_formatted() {
-    for (group, kind) in [("a", "At"), ("platform", "ClusterSecretStore"), ("x.y-z", "Type")] {
+    for (group, kind) in [("a", "At"), ("platform", "ClusterSecretStoreOfAllThatThereAre"), ("x.y-z", "Type")]
+    {
         let api = |version: &str, flags: &str| {
             format!("kubewright create {flags} --group {group} --version {version} --kind {kind}")
         };
@@ -263,9 +278,82 @@ fn what_is_scaffolded_is_formatted() {
         let scratch = scaffolded(&format!("formatted-{kind}"), "sample", &lines, &BTreeMap::new());
         let mut rustfmt = process::Command::new("rustfmt");
         rustfmt.args(["--check", "--edition", "2024", "src/lib.rs", "src/main.rs", "tests/it/main.rs"]);
+        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let output = rustfmt.current_dir(scratch.0.join("sample")).output().expect("rustfmt is installed");
         let told =
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{told}");
     }
+}
+
+/// A folder for a test, in one that has settings of its own for rustfmt.
+fn nested(test: &str) -> (Scratch, PathBuf) {
+    let scratch = Scratch(env::temp_dir().join(format!("kubewright-golden-{test}-{}", process::id())));
+    put(&scratch.0.join("rustfmt.toml"), "tab_spaces = 2\n");
+    let folder = scratch.0.join("sample");
+    fs::create_dir_all(&folder).expect("a folder");
+    (scratch, folder)
+}
+
+const INIT: &str = "kubewright init --domain example.com --license none --project-name sample";
+const API: &str = "kubewright create api --group fleet --version v1 --kind Harbour";
+const CONTROLLER: &str = "src/kinds/fleet/harbour/controller.rs";
+
+fn text(folder: &Path, path: &str) -> String {
+    fs::read_to_string(folder.join(path)).expect("a file")
+}
+
+#[test]
+fn a_project_is_formatted_by_its_own_settings_from_its_first_file_on() {
+    let (_scratch, folder) = nested("settings");
+    run(&folder, INIT);
+    assert!(text(&folder, "src/lib.rs").contains("\n    kinds::register("));
+    put(&folder.join("rustfmt.toml"), "tab_spaces = 3\n");
+    run(&folder, API);
+    assert!(text(&folder, CONTROLLER).contains("\n   Controller::new("));
+}
+
+/// What is merged is formatted alike on both sides: that the user's settings are others now is no change of the file.
+#[test]
+fn a_kept_file_that_its_user_has_formatted_otherwise_is_gone_on_with() {
+    let (_scratch, folder) = nested("merged");
+    run(&folder, INIT);
+    run(&folder, API);
+    put(&folder.join("rustfmt.toml"), "tab_spaces = 8\n");
+    let kinds = text(&folder, "src/kinds.rs")
+        .replace("    ", "        ")
+        .replace("//! The kinds", "//! Mine.\n//! The kinds");
+    put(&folder.join("src/kinds.rs"), &kinds);
+    run(&folder, "kubewright create api --group fleet --version v1 --kind Ship");
+    let kinds = text(&folder, "src/kinds.rs");
+    assert!(kinds.contains("//! Mine.\n") && kinds.contains("        pub mod ship {\n"), "{kinds}");
+    assert!(!kinds.contains("\n    pub mod"), "{kinds}");
+}
+
+#[test]
+fn without_rustfmt_what_is_written_is_rust_and_the_user_is_told() {
+    let (_scratch, folder) = nested("without");
+    let told = run_with(&folder, INIT, "/nowhere/rustfmt");
+    let note = "What is new is not formatted: /nowhere/rustfmt was not found (rustup component add rustfmt; then cargo fmt)\n";
+    assert!(told.contains(note), "{told}");
+    let told = run_with(&folder, API, "/nowhere/rustfmt");
+    assert!(told.contains(note), "{told}");
+    for (path, text) in files(&folder) {
+        assert!(!path.ends_with(".rs") || syn::parse_file(&text).is_ok(), "{path}: {text}");
+    }
+    // Whatever is there to format it later, nothing has to be done for that, and the next kind comes beside.
+    assert!(run(&folder, "kubewright upgrade").starts_with("nothing to do"));
+    run(&folder, "kubewright create api --group fleet --version v1 --kind Ship");
+    assert!(text(&folder, "src/kinds.rs").contains("\n    pub mod harbour {\n"));
+    assert!(run_with(&folder, "kubewright upgrade", "/nowhere/rustfmt").starts_with("nothing to do"));
+}
+
+#[test]
+fn what_rustfmt_refuses_stays_as_it_is_and_why_is_told() {
+    let (_scratch, folder) = nested("refused");
+    run(&folder, INIT);
+    put(&folder.join("rustfmt.toml"), "tab_spaces = \"many\"\n");
+    let told = run(&folder, API);
+    assert!(told.contains("What is new is not formatted: rustfmt: "), "{told}");
+    assert!(syn::parse_file(&text(&folder, CONTROLLER)).is_ok());
 }

@@ -19,8 +19,13 @@ pub(crate) const RELEASED: bool = false;
 
 /// Does it in the folder of the process; 2 when the command line has to say something else, 1 when it cannot be done.
 pub(crate) fn run(command: &Command) -> ExitCode {
-    let around =
-        Surroundings { version: env!("CARGO_PKG_VERSION").to_owned(), year: year(), sdk: where_the_sdk_is() };
+    let around = Surroundings {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        year: year(),
+        sdk: where_the_sdk_is(),
+        // As cargo finds it.
+        rustfmt: Some(env::var_os("RUSTFMT").map_or_else(|| "rustfmt".into(), PathBuf::from)),
+    };
     match command.run(&Folder::new("."), &around, &mut terminal::Terminal, &mut io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -10,6 +10,7 @@ use crate::{
     names::{Domain, ProjectName},
     project::{License, Sdk},
     record::Record,
+    rustfmt::SETTINGS,
 };
 
 /// What `init` takes.
@@ -61,7 +62,14 @@ impl Init {
         folder.check_is_new()?;
         let mut project = Project::new(&around.version, name, domain, self.license, around.year, sdk);
         project.owner.clone_from(&self.owner);
-        let changes = planned(folder, begin::files(&project)?, Record::begin(folder)?, self.manner.force)?;
+        let files = begin::files(&project)?;
+        let mut rustfmt = around.formatter(folder);
+        if let Some(settings) = files.iter().find(|file| file.path == SETTINGS)
+            && folder.text(SETTINGS)?.is_none()
+        {
+            rustfmt = rustfmt.with_settings(&settings.text)?;
+        }
+        let changes = planned(folder, files, Record::begin(folder)?, &rustfmt, self.manner.force)?;
         let next = format!("{note}Next: define a resource with:\n$ kubewright create api\n");
         Ok(Planned::new(changes, next))
     }

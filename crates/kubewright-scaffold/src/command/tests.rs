@@ -45,7 +45,7 @@ pub(super) fn run_in(scratch: &Scratch, line: &str, year: i16) -> Result<String,
 }
 
 pub(super) fn surroundings(version: &str, year: i16) -> Surroundings {
-    Surroundings { version: version.to_owned(), year, sdk: Source::Registry }
+    Surroundings { version: version.to_owned(), year, sdk: Source::Registry, rustfmt: None }
 }
 
 fn run_around(

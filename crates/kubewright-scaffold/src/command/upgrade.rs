@@ -13,6 +13,7 @@ use crate::{
     project::{Project, Sdk},
     record::Record,
     rendered,
+    rustfmt::Rustfmt,
 };
 
 /// What `upgrade` takes.
@@ -58,6 +59,7 @@ impl Upgrade {
             new: &new,
             found: &found,
             record,
+            rustfmt: around.formatter(folder),
             changes: ChangeSet::default(),
             notes: String::new(),
             conflicts: Vec::new(),
@@ -91,6 +93,7 @@ struct Merge<'a> {
     new: &'a Project,
     found: &'a Found,
     record: Record,
+    rustfmt: Rustfmt,
     changes: ChangeSet,
     /// What else is to be told, in lines.
     notes: String,
@@ -118,7 +121,9 @@ impl Merge<'_> {
         for (path, base) in dropped {
             self.record.forget(&path);
             match self.found.get(&path) {
-                Some(theirs) if *theirs == base => self.changes.change(path, Some(base), None, false),
+                Some(theirs) if *theirs == base || *theirs == self.rustfmt.formatted(&path, &base) => {
+                    self.changes.change(path, Some(theirs.clone()), None, false);
+                }
                 Some(_) => {
                     self.notes +=
                         &format!("{path} is no longer scaffolded; you have changed it, and it stays\n");
@@ -133,8 +138,12 @@ impl Merge<'_> {
         let base = self.record.text(&file.path).map(str::to_owned);
         let theirs = self.found.get(&file.path).cloned();
         let after = match (base, theirs.as_deref()) {
-            (None, None) => file.text.clone(),
-            (None, Some(theirs)) if theirs == file.text => file.text.clone(),
+            (None, None) => self.rustfmt.formatted(&file.path, &file.text),
+            (None, Some(theirs))
+                if theirs == file.text || theirs == self.rustfmt.formatted(&file.path, &file.text) =>
+            {
+                theirs.to_owned()
+            }
             (None, Some(_)) => {
                 if file.whose != Whose::UsersOwn {
                     self.notes += &format!(
@@ -145,7 +154,7 @@ impl Merge<'_> {
                 return;
             }
             (Some(base), None) => {
-                if base != file.text {
+                if base != file.text && !self.is_alike(&file, &base) {
                     self.notes += &format!("{} was removed by you and stays away\n", file.path);
                 }
                 return self.record.note(&file);
@@ -171,7 +180,12 @@ impl Merge<'_> {
         if base == file.text {
             return mine;
         }
-        match merged(&base, &file.text, &mine) {
+        let ours = self.rustfmt.formatted(&file.path, &file.text);
+        if base == mine {
+            return ours;
+        }
+        let base = self.rustfmt.formatted(&file.path, &base);
+        match merged(&base, &ours, &mine) {
             Ok(merged) => merged,
             // What a project could have had before it was one is not worth a conflict.
             Err(_) if file.whose == Whose::UsersOwn => {
@@ -180,11 +194,16 @@ impl Merge<'_> {
                 mine
             }
             Err(marked) => {
-                let wanted = diff(&file.path, Some(&base), Some(&file.text));
+                let wanted = diff(&file.path, Some(&base), Some(&ours));
                 self.conflicts.push(Conflict { path: file.path.clone(), wanted });
                 labelled(&marked, &self.new.cli_version)
             }
         }
+    }
+
+    /// Whether a file is what was written before but for how it is formatted.
+    fn is_alike(&self, file: &File, base: &str) -> bool {
+        self.rustfmt.formatted(&file.path, &file.text) == self.rustfmt.formatted(&file.path, base)
     }
 
     fn refuse(&self, version: &str) -> Result<(), Error> {
@@ -209,6 +228,7 @@ impl Merge<'_> {
 
     fn planned(mut self, version: &str) -> Planned {
         self.changes.record = self.record.changes();
+        self.changes.unformatted = self.rustfmt.failed();
         let conflicts = self.in_conflict();
         if self.changes.changes.is_empty() {
             let head =

@@ -10,8 +10,6 @@ use crate::{Error, names};
 
 /// How deep a schema may be.
 const DEPTH: usize = 24;
-/// The longest line that rustfmt leaves as it is, with its end.
-const LINE: usize = 101;
 /// How many structs one kind may have.
 const STRUCTS: usize = 4096;
 
@@ -167,11 +165,8 @@ fn declared(field: &str, ident: &str, mut type_: Type, required: bool, schema: &
     }
     let schemars = if required && nullable { "    #[schemars(required)]\n" } else { "" };
     let text = if !required || nullable { format!("Option<{}>", type_.text) } else { type_.text };
-    let mut line = format!("    pub {ident}: {text},\n");
-    if line.len() > LINE {
-        line = format!("    pub {ident}:\n        {text},\n");
-    }
-    format!("{}{schemars}{}{line}", attribute(&serde), extended(&type_.rest, "    "))
+    let (serde, extended) = (attribute(&serde), extended(&type_.rest, "    "));
+    format!("{serde}{schemars}{extended}    pub {ident}: {text},\n")
 }
 
 /// A name that is not taken yet, which it is then.
@@ -221,15 +216,10 @@ fn extended(rest: &Map<String, Value>, indent: &str) -> String {
     rest.iter().map(line).collect()
 }
 
-/// An attribute of a field, as rustfmt writes it.
+/// An attribute of a field.
 fn attribute(parts: &[String]) -> String {
     if parts.is_empty() {
         return String::new();
     }
-    let line = parts.join(", ");
-    // rustfmt's `attr_fn_like_width`.
-    if line.len() <= 70 {
-        return format!("    #[serde({line})]\n");
-    }
-    format!("    #[serde(\n        {}\n    )]\n", parts.join(",\n        "))
+    format!("    #[serde({})]\n", parts.join(", "))
 }

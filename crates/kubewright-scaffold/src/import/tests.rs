@@ -81,17 +81,6 @@ fn a_kind_that_is_no_name_of_rust_is_kept_as_it_is() {
 }
 
 #[test]
-fn a_long_field_is_broken_as_rustfmt_breaks_it() {
-    let inner = json!({"type": "object", "properties": {"x": {"type": "string"}}});
-    let name = "aNameThatIsAsLongAsSomeOfThoseInTheWild";
-    let text = of_spec(&json!({"secretName": {"type": "object", "properties": {name: inner}}}));
-    let imported = read(&text, None).expect("imported").text;
-    let field = "    pub a_name_that_is_as_long_as_some_of_those_in_the_wild:\n        Option<CertificateSpecSecretName";
-    assert!(imported.contains(field), "{imported}");
-    assert!(imported.lines().all(|line| line.len() <= 100), "{imported}");
-}
-
-#[test]
 fn a_version_is_chosen_by_its_name_or_because_it_is_stored() {
     let text = of_spec(&json!({"secretName": {"type": "string"}}));
     let old = Version::new("v1alpha2").expect("a version");

@@ -1,7 +1,7 @@
 //! What happens with each @Kind@: it has a Deployment, and whatever somebody does to that is undone.
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
-use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{@imports@};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::ResourceExt;
 use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, rbac::Verb};

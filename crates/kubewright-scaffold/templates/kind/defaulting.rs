@@ -12,7 +12,8 @@ pub fn webhook() -> Webhook {
 struct Defaults;
 
 impl Defaulter<@Kind@> for Defaults {
-@signature@        // Here: give it back with what its user has left out.
+    async fn apply_defaults(&self, _: &Request, object: @Kind@) -> Result<@Kind@, Denied> {
+        // Here: give it back with what its user has left out.
         Ok(object)
     }
 }

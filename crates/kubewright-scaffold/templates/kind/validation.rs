@@ -16,7 +16,8 @@ impl Validator<@Kind@> for Checks {
         check(object)
     }
 
-@signature@        check(object)
+    async fn validate_update(&self, _: &Request, _: &@Kind@, object: &@Kind@) -> Verdict {
+        check(object)
     }
 }
 

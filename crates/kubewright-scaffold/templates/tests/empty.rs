@@ -2,9 +2,11 @@
 
 use kubewright::testing::Cluster;
 
-@import@use @crate@::operator;
+use @crate@::kinds::@module@::{@Kind@, @version@};
+use @crate@::operator;
 
-@const_sample@const NAME: &str = "@lower@-sample";
+const SAMPLE: &str = include_str!("../../@sample@");
+const NAME: &str = "@lower@-sample";
 
 #[kubewright::test]
 async fn the_sample_is_taken_and_@done@(cluster: Cluster) {

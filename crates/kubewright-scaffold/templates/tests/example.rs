@@ -4,9 +4,11 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt;
 use kubewright::testing::Cluster;
 
-@import@use @crate@::operator;
+use @crate@::kinds::@module@::{@Kind@, @version@};
+use @crate@::operator;
 
-@const_sample@const NAME: &str = "@lower@-sample";
+const SAMPLE: &str = include_str!("../../@sample@");
+const NAME: &str = "@lower@-sample";
 const DEPLOYMENT: &str = "@lower@-sample-deployment";
 
 /// The sample, once nobody has any more to do for it.

@@ -5,7 +5,8 @@ use kubewright::testing::Cluster;
 use @crate@::kinds::@module@ as kind;
 use @crate@::operator;
 
-@const_sample@const NAME: &str = "@lower@-sample";
+const SAMPLE: &str = include_str!("../../@sample@");
+const NAME: &str = "@lower@-sample";
 
 #[kubewright::test]
 async fn what_is_written_in_@version@_is_kept_in_every_version(cluster: Cluster) {
