@@ -13,6 +13,8 @@ mod kubectl;
 mod openstack;
 mod operators;
 mod page;
+#[cfg(test)]
+mod pages;
 mod projects;
 mod run;
 mod running;

@@ -1,0 +1,145 @@
+//! What the pages of `docs` and ARCHITECTURE.md name is there: the files that they link to, the sources that they speak of, and the
+//! tests that keep the invariants of `docs/design`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{run::workspace, words::rust_files};
+
+/// The pages below a folder.
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.ends_with("target") {
+            pages(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+}
+
+/// A page without what is in its fences, which is not its own text.
+fn prose(page: &Path) -> String {
+    let text = fs::read_to_string(page).expect("a page");
+    let parts = text.split("\n```").enumerate().filter(|(index, _)| index % 2 == 0);
+    parts.map(|(_, part)| part).collect::<Vec<_>>().join("\n\n")
+}
+
+/// What stands between two marks, each time.
+fn between<'a>(text: &'a str, begin: &str, end: &str) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once(begin) {
+        let Some((inner, behind)) = after.split_once(end) else { break };
+        found.push(inner);
+        rest = behind;
+    }
+    found
+}
+
+/// The tests of a sentence such as "Kept by `one` (`a/b.rs`), `other` (`c.rs`).", each with its file.
+fn keepers(text: &str) -> Vec<(String, String)> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut found = Vec::new();
+    for sentence in text.split("Kept by ").skip(1) {
+        let mut rest = sentence;
+        while let Some((name, after)) = rest.strip_prefix('`').and_then(|rest| rest.split_once("` (`"))
+            && let Some((file, after)) = after.split_once("`)")
+        {
+            found.push((name.to_owned(), file.to_owned()));
+            rest = after.strip_prefix(", ").or_else(|| after.strip_prefix(" and ")).unwrap_or_default();
+        }
+    }
+    found
+}
+
+/// All Rust files of the workspace.
+fn sources() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for folder in ["crates", "operators", "tests", "benches", "xtask", "docs"] {
+        rust_files(&workspace().join(folder), &mut files);
+    }
+    files
+}
+
+/// The pages about the inside: ARCHITECTURE.md and those of `docs/design`.
+fn inside() -> Vec<PathBuf> {
+    let mut all = vec![workspace().join("ARCHITECTURE.md")];
+    pages(&workspace().join("docs/design"), &mut all);
+    all
+}
+
+#[test]
+fn what_pages_link_to_is_there() {
+    let mut all = Vec::new();
+    pages(&workspace().join("docs"), &mut all);
+    all.extend(["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"].map(|page| workspace().join(page)));
+    let (mut missing, mut links) = (Vec::new(), 0);
+    for page in all {
+        let text = prose(&page);
+        for link in between(&text, "](", ")") {
+            let target = link.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            links += 1;
+            if !page.parent().expect("a folder").join(target).exists() {
+                missing.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert_eq!(missing, [] as [String; 0]);
+    assert!(links > 50, "only {links} links were found");
+}
+
+#[test]
+fn what_keeps_an_invariant_is_a_test_in_the_file_that_is_named() {
+    let text = "**I1.** So it is. Kept by\n`one` (`a/b.rs`), `two` (`c.rs`) and `three` (`d.rs`). Kept by `four` (`e.rs`).";
+    assert_eq!(
+        keepers(text).iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+        ["one", "two", "three", "four"]
+    );
+    let sources = sources();
+    let (mut wrong, mut tests) = (Vec::new(), 0);
+    for page in inside() {
+        let text = prose(&page);
+        for (name, file) in keepers(&text) {
+            tests += 1;
+            let says = |path: &&PathBuf| {
+                path.ends_with(&file)
+                    && fs::read_to_string(path).expect("a file").contains(&format!("fn {name}("))
+            };
+            if sources.iter().find(says).is_none() {
+                wrong.push(format!("{}: there is no `fn {name}` in {file}", page.display()));
+            }
+        }
+        let is_invariant = |part: &&str| {
+            let number = part.trim_start().strip_prefix("**I");
+            number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
+        };
+        let loose = text.split("\n\n").filter(is_invariant).filter(|part| keepers(part).is_empty());
+        wrong.extend(loose.map(|part| format!("{}: no test keeps {part:.60}", page.display())));
+    }
+    assert_eq!(wrong, [] as [String; 0]);
+    assert!(tests > 40, "only {tests} tests were found");
+}
+
+/// A file is named by the end of its path (`registry/create.rs`), so that a room may move to another crate.
+#[test]
+fn sources_that_are_spoken_of_are_there() {
+    let sources = sources();
+    let (mut missing, mut names) = (Vec::new(), 0);
+    for page in inside() {
+        let text = prose(&page);
+        for name in between(&text, "`", "`").into_iter().filter(|name| name.ends_with(".rs")) {
+            names += 1;
+            if !sources.iter().any(|source| source.ends_with(name)) {
+                missing.push(format!("{}: {name}", page.display()));
+            }
+        }
+    }
+    assert_eq!(missing, [] as [String; 0]);
+    assert!(names > 60, "only {names} files were found");
+}
