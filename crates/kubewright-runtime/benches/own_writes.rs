@@ -92,7 +92,7 @@ fn stored() -> Value {
 }
 
 fn deployment() -> Deployment {
-    serde_json::from_value(stored()).expect("a Deployment")
+    kubewright_objects::from_value(stored()).expect("a Deployment")
 }
 
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
