@@ -3,8 +3,9 @@
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use kubewright_node::quantity::billionths;
-use kubewright_node::storage::{PROVISIONER, annotation};
+use kubewright_meta::quantity::billionths;
+use kubewright_meta::well_known::PROVISIONER;
+use kubewright_node::storage::annotation;
 use kubewright_runtime::{Context, Controller, Error, EventType, Key, Outcome, Reconciler};
 use serde_json::json;
 

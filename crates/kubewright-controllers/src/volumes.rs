@@ -2,7 +2,7 @@
 //!
 //! A claim and a volume refer to each other: the volume by `spec.claimRef`, the claim by `spec.volumeName`. Whoever made
 //! which half, what is to be done is a pure function of both objects: [`claim::plan`] and [`volume::plan`]. Volumes of
-//! the class provisioner [`kubewright_node::storage::PROVISIONER`] are made here, without any storage behind them; those of others are waited
+//! the class provisioner [`kubewright_meta::well_known::PROVISIONER`] are made here, without any storage behind them; those of others are waited
 //! for. Claims of a class with `WaitForFirstConsumer` are bound by whoever places their pod: it reserves a volume or names
 //! the node.
 

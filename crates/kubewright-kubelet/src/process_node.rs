@@ -12,6 +12,7 @@ use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::ContainerStatus;
 use kube::Client;
 use kubewright_image::Store;
+use kubewright_meta::text::is_dns_subdomain;
 use kubewright_world::World;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
@@ -92,7 +93,7 @@ impl ProcessNode {
     #[must_use]
     pub fn default_name() -> String {
         let name = Machine::read(Path::new("/")).hostname;
-        if is_subdomain(&name) { name } else { "process-0".to_owned() }
+        if is_dns_subdomain(&name) { name } else { "process-0".to_owned() }
     }
 
     /// Registers the node. The future runs its pods until `shutdown` is cancelled, and then until their containers have
@@ -266,18 +267,6 @@ fn run_of_log(target: &Target, status: Option<ContainerStatus>, previous: bool) 
     }
 }
 
-/// Names of nodes are those of DNS (RFC 1123).
-fn is_subdomain(name: &str) -> bool {
-    let is_label = |label: &str| {
-        let ends =
-            |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-        ends(label.bytes().next())
-            && ends(label.bytes().last())
-            && label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-    };
-    !name.is_empty() && name.len() <= 253 && name.split('.').all(is_label)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -320,9 +309,9 @@ mod tests {
 
     #[test]
     fn a_machine_without_a_proper_name_is_process_0() {
-        assert!(is_subdomain("my-machine.local") && is_subdomain("a1"));
+        assert!(is_dns_subdomain("my-machine.local") && is_dns_subdomain("a1"));
         for bad in ["", "My", "-a", "a_b", "a..b", "(none)"] {
-            assert!(!is_subdomain(bad), "{bad}");
+            assert!(!is_dns_subdomain(bad), "{bad}");
         }
     }
 }

@@ -1,12 +1,16 @@
 //! The vocabulary that objects of all kinds share.
 //!
 //! Metadata ([`object`]), errors as Kubernetes answers them ([`ApiError`]) and as it finds them in fields ([`FieldError`]),
-//! label selectors ([`selector`]), quantities, names and other texts ([`quantity`], [`text`]), JSON paths, and what rules of
-//! kinds are written with ([`rules`]). All are pure functions on JSON values. No kind is known here, no schema, and no
+//! label selectors ([`selector`]), quantities, durations, names and other texts ([`quantity`], [`duration`], [`text`]), JSON
+//! paths, differences in words ([`difference`]), which events are worth a write ([`events`]), and what rules of kinds are
+//! written with ([`rules`]). All are pure functions on JSON values. No kind is known here, no schema, and no
 //! server.
 
 pub mod cost;
+pub mod difference;
+pub mod duration;
 pub mod error;
+pub mod events;
 pub mod field;
 pub mod jsonpath;
 pub mod object;
@@ -14,6 +18,7 @@ pub mod quantity;
 pub mod rules;
 pub mod selector;
 pub mod text;
+pub mod well_known;
 
 pub use error::{ApiError, TypeNames};
 pub use field::FieldError;

@@ -36,6 +36,16 @@ fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
 
+/// Whether it is a DNS label (RFC 1123) of at most 63 characters.
+pub fn is_dns_label(text: &str) -> bool {
+    text.len() <= 63 && is_label(text)
+}
+
+/// Whether it is a DNS subdomain (RFC 1123) of at most 253 characters.
+pub fn is_dns_subdomain(text: &str) -> bool {
+    text.len() <= 253 && is_subdomain(text)
+}
+
 fn is_label_name(text: &str) -> bool {
     let bytes = text.as_bytes();
     matches!((bytes.first(), bytes.last()), (Some(first), Some(last)) if first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric())
@@ -308,6 +318,20 @@ mod tests {
             assert_eq!(label(bad).len(), 1, "{bad}");
         }
         assert_eq!(label_1035("1a").len(), 1);
+        assert!(label_1035("a-1").is_empty() && label_1035("a.b").len() == 1);
+        assert_eq!(label_1035(&"a".repeat(64)), ["must be no more than 63 characters"]);
+        assert!(is_dns_label("a-1") && !is_dns_label("a.b") && !is_dns_label(&"a".repeat(64)));
+    }
+
+    #[test]
+    fn a_dns_subdomain_is_labels_with_dots_between_them() {
+        for right in ["a", "a-1", "1", "example.com", "my-machine.local"] {
+            assert!(subdomain(right).is_empty() && is_dns_subdomain(right), "{right}");
+        }
+        for wrong in ["", "A", "-a", "a-", "a..b", "a_b", ".a", "a."] {
+            assert!(!subdomain(wrong).is_empty() && !is_dns_subdomain(wrong), "{wrong}");
+        }
+        assert!(!is_dns_subdomain(&"a".repeat(254)));
     }
 
     #[test]

@@ -4,12 +4,10 @@
 //! kwok's do. Both are controllers written with the SDK and work against any API server.
 
 mod addresses;
-mod duration;
 pub mod facts;
 mod managed;
 mod nodes;
 mod pods;
-pub mod quantity;
 mod scheduler;
 pub mod selection;
 mod stages;
@@ -19,7 +17,6 @@ use k8s_openapi::api::core::v1::Node;
 use kubewright_runtime::Controller;
 use serde_json::Value;
 
-pub use self::managed::PROCESS;
 pub use self::scheduler::scheduler;
 
 /// Whether a node is simulated where [`simulated_nodes`] of `count` run, so that nothing runs the pods on it. One whose

@@ -1,17 +1,14 @@
 //! Which nodes are simulated.
 
 use k8s_openapi::api::core::v1::Node;
-
-/// The annotation by which kwok knows its nodes.
-pub(crate) const ANNOTATION: &str = "kwok.x-k8s.io/node";
-
-/// The annotation of a node whose pods really run: it is not simulated, and pods are placed on it.
-pub const PROCESS: (&str, &str) = (ANNOTATION, "process");
+use kubewright_meta::well_known::{NODE_ANNOTATION, PROCESS_NODE};
 
 /// Whether a node's annotation says that its pods really run.
 pub(crate) fn is_process(node: &Node) -> bool {
     let annotations = node.metadata.annotations.as_ref();
-    annotations.and_then(|annotations| annotations.get(PROCESS.0)).is_some_and(|said| said == PROCESS.1)
+    annotations
+        .and_then(|annotations| annotations.get(PROCESS_NODE.0))
+        .is_some_and(|said| said == PROCESS_NODE.1)
 }
 
 /// Which nodes are simulated; pods on others are left alone.
@@ -36,7 +33,8 @@ impl Managed {
 
     /// Whether the node is simulated.
     pub(crate) fn includes(self, node: &Node) -> bool {
-        let said = node.metadata.annotations.as_ref().and_then(|annotations| annotations.get(ANNOTATION));
+        let said =
+            node.metadata.annotations.as_ref().and_then(|annotations| annotations.get(NODE_ANNOTATION));
         match self {
             Self::All => said.is_none_or(|said| said == "fake"),
             Self::Fake => said.is_some_and(|said| said == "fake"),
@@ -56,11 +54,11 @@ mod tests {
             kubewright_objects::from_value(json!({"metadata": {"annotations": annotations}})).expect("a node")
         };
         let (fake, plain, other) =
-            (node(json!({ANNOTATION: "fake"})), node(json!({})), node(json!({ANNOTATION: "real"})));
+            (node(json!({NODE_ANNOTATION: "fake"})), node(json!({})), node(json!({NODE_ANNOTATION: "real"})));
         assert!(Managed::of(0).includes(&fake) && Managed::of(1).includes(&fake));
         assert!(!Managed::of(0).includes(&plain) && Managed::of(1).includes(&plain));
         assert!(!Managed::of(0).includes(&other) && !Managed::of(1).includes(&other));
-        let process = node(json!({ANNOTATION: "process"}));
+        let process = node(json!({NODE_ANNOTATION: "process"}));
         assert!(!Managed::of(0).includes(&process) && !Managed::of(1).includes(&process));
         assert!(Managed::of(0).places_on(&process) && Managed::of(1).places_on(&process));
         assert!(!Managed::of(1).places_on(&other));

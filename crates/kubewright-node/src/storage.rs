@@ -6,10 +6,7 @@ use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ParseExpressionError, Selector, SelectorExt};
 
-use crate::quantity::billionths;
-
-/// The provisioner of classes whose volumes are simulated: there is no storage behind them. It is their CSI driver, too.
-pub const PROVISIONER: &str = "simulated.kubewright.dev";
+use kubewright_meta::quantity::billionths;
 
 /// The annotation that named the class before `spec.storageClassName` did.
 const OLD_CLASS: &str = "volume.beta.kubernetes.io/storage-class";

@@ -55,6 +55,7 @@ pub mod webhook;
 mod worker;
 pub mod workqueue;
 
+pub use kubewright_meta::difference::Differences;
 /// Kubernetes objects as JSON: one form to read and one to write, for all types.
 pub use kubewright_objects as object;
 pub use kubewright_world::World;
@@ -70,7 +71,7 @@ pub use self::{
     counters::{Counters, Counts},
     ensure::Ensured,
     error::{BoxError, Error},
-    events::EventType,
+    events::{EventType, SpamFilter},
     guard::{CLEANUP_FAILED, Guarded, SKIP_CLEANUP},
     key::Key,
     leader::{LeaderElection, Leadership},

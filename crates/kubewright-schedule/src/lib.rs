@@ -4,7 +4,6 @@
 //! A schedule is five fields or a word such as `@daily`, in a time zone. [`Schedule::parse`] reads one in the words of
 //! that library when it cannot, [`Schedule::next`] tells when it is due, also where clocks are put forward or back.
 
-mod duration;
 mod next;
 mod syntax;
 mod zone;
@@ -13,7 +12,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use self::syntax::Fields;
-pub use self::{duration::parse_duration, zone::zone};
+pub use self::zone::zone;
 
 /// When something is due, again and again.
 #[derive(Clone, Debug)]

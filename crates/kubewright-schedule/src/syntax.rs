@@ -1,5 +1,7 @@
 //! The text of a schedule (`parser.go` of the library).
 
+use kubewright_meta::duration::parse_or_none;
+
 use super::{Due, Schedule, zone};
 
 const MINUTES: Unit = Unit { low: 0, high: 59, names: &[] };
@@ -93,7 +95,7 @@ fn word(word: &str) -> Result<Due, String> {
     let Some(delay) = word.strip_prefix("@every ") else {
         return Err(format!("unrecognized descriptor: {word}"));
     };
-    match crate::parse_duration(delay) {
+    match parse_or_none(delay) {
         Ok(delay) => Ok(Due::Every(delay.as_secs().max(1))),
         Err(why) => Err(format!("failed to parse duration {word}: time: {why}")),
     }

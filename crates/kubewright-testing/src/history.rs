@@ -6,17 +6,19 @@ use std::sync::Arc;
 use jiff::{Timestamp, Unit};
 use kubewright_cluster::admin::Asked;
 use kubewright_cluster::journal::Written;
-use kubewright_runtime::Object;
+use kubewright_runtime::{Differences, Object};
 use kubewright_store::Happening;
 use serde_json::Value;
 
 use crate::Cluster;
-use crate::difference::differences;
 
 /// The most objects that a failure tells of.
 const MOST_SUBJECTS: usize = 4;
 /// The most writes of one object that are told.
 const MOST_WRITES: usize = 20;
+
+/// What changes with every write and says nothing of it.
+const NOISE: [&str; 2] = ["metadata.managedFields", "metadata.resourceVersion"];
 
 /// An object, or one that is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +84,9 @@ impl Cluster {
             let changes = match (one.happening, &before) {
                 (Happening::Added, _) => vec!["it came".to_owned()],
                 (Happening::Deleted, _) => vec!["it went".to_owned()],
-                (Happening::Modified, Some(before)) => differences(before, &now),
+                (Happening::Modified, Some(before)) => {
+                    Differences { ignored: &NOISE, ..Differences::default() }.between("", before, &now)
+                }
                 (Happening::Modified, None) => vec!["it changed; what it was before is not kept".to_owned()],
             };
             before = Some(now);

@@ -26,7 +26,6 @@
 mod checks;
 mod cluster;
 mod conditions;
-mod difference;
 pub mod faults;
 pub mod harness;
 mod history;

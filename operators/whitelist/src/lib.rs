@@ -7,7 +7,6 @@
 //! [`plan()`] is the whole of the decision, as a pure function; [`controller`] is what a manager runs; [`operator`] is all of it,
 //! with what installs it: the CRD and the rights of the operator's service account.
 
-mod budget;
 mod desired;
 mod diff;
 pub mod manifests;

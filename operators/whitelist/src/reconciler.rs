@@ -6,12 +6,11 @@ use std::{
 };
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kubewright::{Context, Controller, Error, EventType, Key, Outcome, Reconciler, rbac::Verb};
+use kubewright::{Context, Controller, Error, EventType, Key, Outcome, Reconciler, SpamFilter, rbac::Verb};
 use serde_json::json;
 
 use crate::{
     WhiteList, WhiteListStatus,
-    budget::Budget,
     desired::deployment_name,
     plan::{Step, plan},
 };
@@ -33,13 +32,14 @@ pub fn controller() -> Controller {
 /// Keeps the Deployment of each WhiteList as it is meant to be.
 #[derive(Debug, Default)]
 pub struct WhiteListReconciler {
-    events: Mutex<Budget>,
+    /// So that a fight with another writer does not flood the cluster with Events.
+    events: Mutex<SpamFilter<Key>>,
 }
 
 impl Reconciler for WhiteListReconciler {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let Some(whitelist) = ctx.get::<WhiteList>(key) else {
-            self.budget(|events| events.forget(key));
+            self.spam_filter(|events| events.forget(key));
             return Ok(Outcome::Done); // its Deployment goes with it: the garbage collector's work
         };
         if whitelist.metadata.deletion_timestamp.is_some() {
@@ -92,12 +92,12 @@ impl WhiteListReconciler {
     /// Records an Event, unless there were too many.
     async fn tell(&self, ctx: &Context, whitelist: &WhiteList, reason: &str, note: String) {
         let (key, now) = (Key::of(whitelist), ctx.world().clock.now());
-        if self.budget(|events| events.take(&key, now)) {
+        if self.spam_filter(|events| events.take(key, now)) {
             ctx.event(whitelist, EventType::Normal, reason, &note).await;
         }
     }
 
-    fn budget<T>(&self, with: impl FnOnce(&mut Budget) -> T) -> T {
+    fn spam_filter<T>(&self, with: impl FnOnce(&mut SpamFilter<Key>) -> T) -> T {
         with(&mut self.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

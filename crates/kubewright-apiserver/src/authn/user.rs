@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use kubewright_meta::text::{is_dns_label, is_dns_subdomain};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -114,7 +115,7 @@ pub fn service_account_name(namespace: &str, name: &str) -> String {
 #[must_use]
 pub fn split_service_account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;
-    (is_label(namespace) && is_subdomain(name)).then_some((namespace, name))
+    (is_dns_label(namespace) && is_dns_subdomain(name)).then_some((namespace, name))
 }
 
 /// The groups of all service accounts of a namespace.
@@ -124,22 +125,7 @@ pub(crate) fn service_account_groups(namespace: &str) -> [String; 2] {
 
 /// The node of a node's user name; `None` for every other user.
 pub(crate) fn split_node(user: &str) -> Option<&str> {
-    user.strip_prefix(NODE_PREFIX).filter(|name| is_subdomain(name))
-}
-
-fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_dns_part)
-}
-
-fn is_label(text: &str) -> bool {
-    text.len() <= 63 && is_dns_part(text)
-}
-
-fn is_dns_part(part: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    part.bytes().all(|byte| inner(byte) || byte == b'-')
-        && part.bytes().next().is_some_and(inner)
-        && part.bytes().last().is_some_and(inner)
+    user.strip_prefix(NODE_PREFIX).filter(|name| is_dns_subdomain(name))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Cluster roles that are made of others (`k8s.io/kubernetes/pkg/controller/clusterroleaggregation`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use kubewright_meta::selector::LabelSelector;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -20,8 +21,12 @@ pub fn aggregate<'a>(role: &Value, all: impl IntoIterator<Item = &'a Value>) -> 
     let mut rules: Vec<Rule> = Vec::new();
     let mut seen = BTreeSet::new();
     for selector in selectors {
-        let selector = Selector::deserialize(selector).ok()?;
-        for other in others.iter().filter(|other| selector.matches(&other["metadata"]["labels"])) {
+        let selector = LabelSelector::from_object(selector).ok()?;
+        let is_meant = |other: &&&Value| {
+            let labels = &other["metadata"]["labels"];
+            selector.matches_by(|key| labels[key].as_str())
+        };
+        for other in others.iter().filter(is_meant) {
             let Ok(parsed) = Role::deserialize(*other) else { continue };
             for rule in parsed.rules {
                 if seen.insert(rule.clone()) {
@@ -31,49 +36,6 @@ pub fn aggregate<'a>(role: &Value, all: impl IntoIterator<Item = &'a Value>) -> 
         }
     }
     Some(rules)
-}
-
-/// A `metav1.LabelSelector`.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Selector {
-    match_labels: BTreeMap<String, String>,
-    match_expressions: Vec<Requirement>,
-}
-
-#[derive(Deserialize)]
-struct Requirement {
-    key: String,
-    operator: Operator,
-    #[serde(default)]
-    values: Vec<String>,
-}
-
-#[derive(Deserialize)]
-enum Operator {
-    In,
-    NotIn,
-    Exists,
-    DoesNotExist,
-}
-
-impl Selector {
-    fn matches(&self, labels: &Value) -> bool {
-        self.match_labels.iter().all(|(key, value)| labels[key.as_str()] == *value)
-            && self.match_expressions.iter().all(|one| one.matches(labels[one.key.as_str()].as_str()))
-    }
-}
-
-impl Requirement {
-    fn matches(&self, label: Option<&str>) -> bool {
-        let listed = label.is_some_and(|label| self.values.iter().any(|value| value == label));
-        match self.operator {
-            Operator::In => listed,
-            Operator::NotIn => !listed,
-            Operator::Exists => label.is_some(),
-            Operator::DoesNotExist => label.is_none(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http_body::SizeHint;
 use kubewright_meta::ApiError;
-use kubewright_schedule::parse_duration;
+use kubewright_meta::duration::parse_or_none;
 use serde_json::json;
 
 use super::incoming::BODY_LIMIT;
@@ -141,7 +141,7 @@ pub(super) fn deadline(query: &Query, longest: Duration) -> Result<Duration, Api
     if text.is_empty() {
         return Ok(longest);
     }
-    let asked = parse_duration(text).map_err(|why| {
+    let asked = parse_or_none(text).map_err(|why| {
         ApiError::bad_request(format!("invalid timeout specified in the request URL - time: {why}"))
     })?;
     Ok(if asked.is_zero() { longest } else { asked.min(longest) })

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
 use jiff::civil::Date;
+use kubewright_meta::text::{is_dns_label, is_dns_subdomain};
 use regex::Regex;
 
 use super::node::Type;
@@ -69,8 +70,8 @@ pub(super) fn holds(format: &str, text: &str) -> bool {
         "isbn" => is_isbn10(text) || is_isbn13(text),
         "isbn10" => is_isbn10(text),
         "isbn13" => is_isbn13(text),
-        "k8slongname" => text.len() <= 253 && text.split('.').all(is_label),
-        "k8sshortname" => text.len() <= 63 && is_label(text),
+        "k8slongname" => is_dns_subdomain(text),
+        "k8sshortname" => is_dns_label(text),
         "mac" => is_mac(text),
         "rgbcolor" => RGB_COLOR.is_match(text),
         "ssn" => text.len() == 11 && SSN.is_match(text),
@@ -228,11 +229,6 @@ fn is_isbn13(text: &str) -> bool {
 
 fn isbn_digits(text: &str) -> Vec<u8> {
     text.bytes().filter(|one| *one != b'-' && !one.is_ascii_whitespace()).collect()
-}
-
-fn is_label(text: &str) -> bool {
-    let inner = |one: u8| one.is_ascii_lowercase() || one.is_ascii_digit() || one == b'-';
-    !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 /// Six, eight or twenty bytes, written `00:00:5e:..`, `00-00-5e-..` or `0000.5e00.5301`.

@@ -3,6 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kubewright_meta::text::{self, is_dns_label, is_dns_subdomain};
 
 use super::{Implementation, url};
 use crate::error::EvaluationError;
@@ -101,11 +102,11 @@ impl NamedFormat {
     fn issues(self, text: &str) -> Vec<String> {
         let unless = |valid: bool, issue: &str| if valid { Vec::new() } else { vec![issue.to_owned()] };
         match self.0 {
-            Format::Label { prefix } => label_issues(&masked(text, prefix)),
-            Format::Subdomain { prefix } => subdomain_issues(&masked(text, prefix)),
-            Format::Label1035 { prefix } => label_1035_issues(&masked(text, prefix)),
-            Format::QualifiedName => qualified_name_issues(text),
-            Format::LabelValue => label_value_issues(text),
+            Format::Label { prefix } => text::label(&masked(text, prefix)),
+            Format::Subdomain { prefix } => text::subdomain(&masked(text, prefix)),
+            Format::Label1035 { prefix } => text::label_1035(&masked(text, prefix)),
+            Format::QualifiedName => in_characters(text::label_key(text)),
+            Format::LabelValue => in_characters(text::label_value(text)),
             Format::Uri => url::parse_request_uri(text).err().into_iter().collect(),
             Format::Uuid => unless(is_uuid(text), "does not match the UUID format"),
             Format::Byte => unless(STANDARD.decode(text).is_ok(), "invalid base64"),
@@ -125,137 +126,19 @@ fn masked(text: &str, prefix: bool) -> String {
     }
 }
 
-fn is_lower_alphanumeric(byte: u8) -> bool {
-    byte.is_ascii_lowercase() || byte.is_ascii_digit()
-}
-
-fn is_dns_label(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let ends = [bytes.first(), bytes.last()];
-    ends.iter().all(|end| end.is_some_and(|byte| is_lower_alphanumeric(*byte)))
-        && bytes.iter().all(|byte| is_lower_alphanumeric(*byte) || *byte == b'-')
-}
-
 /// Whether it is the name of a namespace.
 pub(super) fn is_label(text: &str) -> bool {
-    label_issues(text).is_empty()
+    is_dns_label(text)
 }
 
 /// Whether it is the name of a service account.
 pub(super) fn is_subdomain(text: &str) -> bool {
-    subdomain_issues(text).is_empty()
+    is_dns_subdomain(text)
 }
 
-fn too_long(most: usize) -> String {
-    format!("must be no more than {most} characters")
-}
-
-fn label_issues(text: &str) -> Vec<String> {
-    let mut issues = Vec::new();
-    if text.len() > 63 {
-        issues.push(too_long(63));
-    }
-    if !is_dns_label(text) {
-        let rest = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
-                    and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
-                    '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-        issues.push(if text.split('.').all(is_dns_label) && text.contains('.') {
-            "must not contain dots".to_owned()
-        } else {
-            rest.to_owned()
-        });
-    }
-    issues
-}
-
-fn subdomain_issues(text: &str) -> Vec<String> {
-    let mut issues = Vec::new();
-    if text.len() > 253 {
-        issues.push(too_long(253));
-    }
-    if !text.split('.').all(is_dns_label) {
-        issues.push(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start \
-             and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-             '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-                .to_owned(),
-        );
-    }
-    issues
-}
-
-fn label_1035_issues(text: &str) -> Vec<String> {
-    let mut issues = Vec::new();
-    if text.len() > 63 {
-        issues.push(too_long(63));
-    }
-    if !is_dns_label(text) || !text.starts_with(|first: char| first.is_ascii_lowercase()) {
-        issues.push(
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
-             character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation \
-             is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-                .to_owned(),
-        );
-    }
-    issues
-}
-
-/// Letters, digits, `-`, `_`, `.`, and a letter or digit at both ends.
-fn is_name(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    [bytes.first(), bytes.last()].iter().all(|end| end.is_some_and(u8::is_ascii_alphanumeric))
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
-}
-
-const NAME_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
-                         alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation \
-                         is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-
-fn qualified_name_issues(text: &str) -> Vec<String> {
-    let parts: Vec<&str> = text.split('/').collect();
-    let mut issues = Vec::new();
-    let name = match parts.as_slice() {
-        [name] => name,
-        [prefix, name] => {
-            if prefix.is_empty() {
-                issues.push("prefix part must be non-empty".to_owned());
-            } else {
-                issues
-                    .extend(subdomain_issues(prefix).into_iter().map(|issue| format!("prefix part {issue}")));
-            }
-            name
-        }
-        _ => {
-            return vec![format!(
-                "a valid label key {NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-            )];
-        }
-    };
-    if name.is_empty() {
-        issues.push("name part must be non-empty".to_owned());
-    } else if name.len() > 63 {
-        issues.push(format!("name part {}", too_long(63)));
-    }
-    if !is_name(name) {
-        issues.push(format!("name part {NAME_RULE}"));
-    }
-    issues
-}
-
-fn label_value_issues(text: &str) -> Vec<String> {
-    let mut issues = Vec::new();
-    if text.len() > 63 {
-        issues.push(too_long(63));
-    }
-    if !text.is_empty() && !is_name(text) {
-        issues.push(
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start \
-             and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
-             validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-                .to_owned(),
-        );
-    }
-    issues
+/// In the words of the library of expressions, which counts characters where the rules of labels count bytes.
+fn in_characters(issues: Vec<String>) -> Vec<String> {
+    issues.into_iter().map(|issue| issue.replace(" bytes", " characters")).collect()
 }
 
 fn is_uuid(text: &str) -> bool {

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use kubewright_meta::duration::nanoseconds;
+
 /// A span of time, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Duration(pub i64);
@@ -44,27 +46,7 @@ impl Duration {
     /// Reads what Go's `time.ParseDuration` reads: `1h30m`, `-1.5s`, `100ms`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let (negative, mut rest) = match text.as_bytes().first()? {
-            b'-' => (true, &text[1..]),
-            b'+' => (false, &text[1..]),
-            _ => (false, text),
-        };
-        if rest == "0" {
-            return Some(Self(0));
-        }
-        if rest.is_empty() {
-            return None;
-        }
-        let mut total: i128 = 0;
-        while !rest.is_empty() {
-            let (part, behind) = duration_part(rest)?;
-            total = total.checked_add(part)?;
-            if total > i128::from(i64::MAX) + 1 {
-                return None;
-            }
-            rest = behind;
-        }
-        i64::try_from(if negative { -total } else { total }).ok().map(Self)
+        nanoseconds(text).ok().map(Self)
     }
 
     /// Reads what a schema's `format: duration` takes: also words (`3 hours`), as in k8s.io/kube-openapi's
@@ -77,36 +59,6 @@ impl Duration {
     pub(crate) fn seconds(self) -> f64 {
         (self.0 / NANOSECONDS) as f64 + (self.0 % NANOSECONDS) as f64 / 1e9
     }
-}
-
-/// One number with its unit, in nanoseconds, and what stands behind.
-fn duration_part(text: &str) -> Option<(i128, &str)> {
-    let whole_end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let (whole, mut rest) = text.split_at(whole_end);
-    let mut fraction = "";
-    if let Some(behind) = rest.strip_prefix('.') {
-        let end = behind.find(|character: char| !character.is_ascii_digit()).unwrap_or(behind.len());
-        (fraction, rest) = behind.split_at(end);
-    }
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let unit_end =
-        rest.find(|character: char| character == '.' || character.is_ascii_digit()).unwrap_or(rest.len());
-    let (unit, rest) = rest.split_at(unit_end);
-    let unit: i128 = match unit {
-        "ns" => 1,
-        "us" | "µs" | "μs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return None,
-    };
-    let whole: i128 = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()?.into() };
-    let digits = fraction.get(..fraction.len().min(18))?;
-    let fraction: i128 = if digits.is_empty() { 0 } else { digits.parse().ok()? };
-    Some((whole * unit + fraction * unit / 10_i128.pow(digits.len().try_into().ok()?), rest))
 }
 
 /// Numbers with words for units; what is not understood is passed over.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kubewright_schedule::parse_duration;
+use kubewright_meta::duration::parse_or_none;
 use serde::{Deserialize, Deserializer, Serializer, de};
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
@@ -10,7 +10,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duratio
     if text.starts_with('-') {
         return Err(de::Error::custom(format!("the duration {text:?} is negative")));
     }
-    parse_duration(&text)
+    parse_or_none(&text)
         .map_err(|why| de::Error::custom(format!("{why}: durations are written as \"1h30m\" or \"250ms\"")))
 }
 

@@ -1,7 +1,7 @@
 //! Quantities in thousandths, the unit that autoscaling counts in, and the way in which it writes them.
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use kubewright_node::quantity::billionths;
+use kubewright_meta::quantity::billionths;
 
 const THOUSANDTH: i128 = 1_000_000;
 

@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::ObjectMeta;
-use kubewright_node::storage::{PROVISIONER, annotation, class_of_claim};
+use kubewright_meta::well_known::PROVISIONER;
+use kubewright_node::storage::{annotation, class_of_claim};
 use kubewright_runtime::{Context, Error, Key};
 
 use super::claim::{Acted, reference_to, set_status};

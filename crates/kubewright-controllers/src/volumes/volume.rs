@@ -3,7 +3,8 @@
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::Api;
 use kube::api::DeleteParams;
-use kubewright_node::storage::{PROVISIONER, annotation, modes_differ};
+use kubewright_meta::well_known::PROVISIONER;
+use kubewright_node::storage::{annotation, modes_differ};
 use kubewright_runtime::{Context, Error, Key, Outcome};
 
 use super::matching::has_annotation;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceFieldSelector};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use kubewright_node::quantity::billionths;
+use kubewright_meta::quantity::billionths;
 
 use super::needs::containers;
 

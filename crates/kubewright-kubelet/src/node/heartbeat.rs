@@ -12,7 +12,7 @@ use kubewright_world::World;
 use serde_json::json;
 
 use super::object::Identity;
-use crate::events::{Events, Kind};
+use crate::events::{EventType, Events};
 
 /// How often the lease is renewed, and after how long it is over (`nodeLeaseDurationSeconds` and a quarter of it).
 const BEAT: Duration = Duration::from_secs(10);
@@ -47,12 +47,12 @@ impl Heartbeat {
             }
             created => created?,
         };
-        self.events.node(&node, Kind::Normal, "Starting", "Starting kubelet.");
+        self.events.node(&node, EventType::Normal, "Starting", "Starting kubelet.");
         let node = self.report(&node).await?;
         self.renew(&node).await?;
         let status = "NodeReady";
         let told = format!("Node {} status is now: {status}", self.identity.name);
-        self.events.node(&node, Kind::Normal, status, told);
+        self.events.node(&node, EventType::Normal, status, told);
         Ok(node)
     }
 

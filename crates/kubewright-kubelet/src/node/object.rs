@@ -34,8 +34,10 @@ impl Identity {
             ("kubernetes.io/os", "linux"),
         ];
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        let annotations =
-            [kubewright_node::PROCESS, ("volumes.kubernetes.io/controller-managed-attach-detach", "true")];
+        let annotations = [
+            kubewright_meta::well_known::PROCESS_NODE,
+            ("volumes.kubernetes.io/controller-managed-attach-detach", "true"),
+        ];
         Node {
             metadata: ObjectMeta {
                 name: Some(self.name.clone()),

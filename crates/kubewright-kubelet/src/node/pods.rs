@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::Addresses;
-use crate::events::Kind;
+use crate::events::EventType;
 use crate::pod::admission::admit;
 use crate::pod::{Surroundings, View, Worker};
 
@@ -121,7 +121,7 @@ impl Pods {
             verdict = admit(&pod, &self.node, &others).err();
         }
         if let Some(refusal) = &mut verdict {
-            self.around.events.pod(&pod, Kind::Warning, &refusal.reason, refusal.message.clone());
+            self.around.events.pod(&pod, EventType::Warning, &refusal.reason, refusal.message.clone());
             refusal.message = format!("Pod was rejected: {}", refusal.message);
         }
         let Some(address) = self.address(&pod) else {

@@ -11,7 +11,7 @@ use super::blueprint::Member;
 use super::prepare::{Prepared, Preparer};
 use super::state::Instance;
 use crate::container::{Container, Runtime, StartError};
-use crate::events::{Events, Kind};
+use crate::events::{EventType, Events};
 use crate::images::{Found, Missing, blocking};
 use crate::inputs::{Place, PodInputs};
 
@@ -62,9 +62,9 @@ impl Launch {
         } else {
             format!("Container image \"{name}\" already present on machine and can be accessed by the pod")
         };
-        self.event(Kind::Normal, "Pulled", told);
+        self.event(EventType::Normal, "Pulled", told);
         let spec = self.spec(&found).await.map_err(|(reason, message)| {
-            self.event(Kind::Warning, "Failed", format!("Error: {message}"));
+            self.event(EventType::Warning, "Failed", format!("Error: {message}"));
             Refused::Create { reason, message }
         })?;
         let now = self.preparer.world.clock.now();
@@ -78,17 +78,17 @@ impl Launch {
         match self.runtime.start(spec).await {
             Ok(container) => {
                 instance.started_at = Timestamp::try_from(container.started_at()).unwrap_or(now);
-                self.event(Kind::Normal, "Created", "Container created".to_owned());
-                self.event(Kind::Normal, "Started", "Container started".to_owned());
+                self.event(EventType::Normal, "Created", "Container created".to_owned());
+                self.event(EventType::Normal, "Started", "Container started".to_owned());
                 Ok(Launched { container, instance, stop_signal: found.image.config.stop_signal })
             }
             Err(StartError::Create(message)) => {
-                self.event(Kind::Warning, "Failed", format!("Error: {message}"));
+                self.event(EventType::Warning, "Failed", format!("Error: {message}"));
                 Err(Refused::Create { reason: "CreateContainerError", message })
             }
             Err(StartError::Run(message)) => {
-                self.event(Kind::Normal, "Created", "Container created".to_owned());
-                self.event(Kind::Warning, "Failed", format!("Error: {message}"));
+                self.event(EventType::Normal, "Created", "Container created".to_owned());
+                self.event(EventType::Warning, "Failed", format!("Error: {message}"));
                 Err(Refused::Run { instance, message })
             }
         }
@@ -114,7 +114,7 @@ impl Launch {
         }
     }
 
-    fn event(&self, kind: Kind, reason: &str, message: String) {
-        self.events.container(&self.pod, &self.member, kind, reason, message);
+    fn event(&self, event_type: EventType, reason: &str, message: String) {
+        self.events.container(&self.pod, &self.member, event_type, reason, message);
     }
 }

@@ -176,6 +176,11 @@ impl std::fmt::Display for Quantity {
     }
 }
 
+/// The value of a quantity such as `100m`, `2Gi` or `1e3` in billionths; `None` when the text is none.
+pub fn billionths(text: &str) -> Option<i128> {
+    Quantity::parse(text).map(|quantity| quantity.nanos)
+}
+
 /// The canonical text of a JSON value that holds a quantity; nothing when it holds none.
 pub fn canonical(value: &Value) -> Option<String> {
     Quantity::of(value).map(|quantity| quantity.to_string())
@@ -324,6 +329,29 @@ mod tests {
             ("1.", "1"),
         ] {
             assert_eq!(written(given), canonical, "{given}");
+        }
+    }
+
+    #[test]
+    fn every_form_is_read_in_billionths() {
+        const ONE: i128 = 1_000_000_000;
+        for (text, value) in [
+            ("100m", ONE / 10),
+            ("0.1", ONE / 10),
+            ("2Gi", (2 << 30) * ONE),
+            ("1.5Ki", 1536 * ONE),
+            ("1e3", 1000 * ONE),
+            ("1k", 1000 * ONE),
+            ("-1", -ONE),
+            ("1n", 1),
+            ("0.1n", 1),
+            ("99999999999999999999E", LARGEST),
+            ("1e99", LARGEST),
+        ] {
+            assert_eq!(billionths(text), Some(value), "{text}");
+        }
+        for text in ["", "m", "1x", "1.2.3", "--1", "1e"] {
+            assert_eq!(billionths(text), None, "{text}");
         }
     }
 

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, Pod};
+use kubewright_meta::duration;
 use kubewright_runtime::owner;
-
-use crate::duration;
 
 /// What a container does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +54,8 @@ impl<'a> Script<'a> {
             return Ok(Act::Wait { reason: reason.to_owned(), message: String::new() });
         }
         let duration = self.find(container, role, "run-for").map(|(name, text)| {
-            duration::parse(text).ok_or_else(|| format!("annotation {name}: {text:?} is not a duration"))
+            duration::parse_positive(text)
+                .ok_or_else(|| format!("annotation {name}: {text:?} is not a duration"))
         });
         let exit_code = self.find(container, role, "exit-code").map(|(name, text)| {
             let code = text.parse::<u8>().map(i32::from);
@@ -71,7 +71,7 @@ impl<'a> Script<'a> {
 
     /// How long the pod takes to stop once it is deleted.
     pub(super) fn stop_for(&self) -> Option<Duration> {
-        duration::parse(self.annotations?.get("kubewright.dev/stop-for")?)
+        duration::parse_positive(self.annotations?.get("kubewright.dev/stop-for")?)
     }
 
     /// What is said of the container by its name, or of all main ones; and by which annotation.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, Node, Pod, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use crate::quantity::billionths;
+use kubewright_meta::quantity::billionths;
 
 /// What scoring takes a container for that asks for no processor time: a tenth of a core, in thousandths
 /// (`DefaultMilliCPURequest` in `pkg/scheduler/util/pod_resources.go`).
@@ -153,7 +153,8 @@ impl Resources {
     /// An amount that is none counts as none; one that no machine has, as the largest there is.
     fn set(&mut self, name: &str, quantity: &Quantity) {
         let Some(amount) = billionths(&quantity.0) else { return };
-        let up = |unit: i128| i64::try_from((amount + unit - 1).div_euclid(unit)).unwrap_or(i64::MAX / 4);
+        const MOST: i64 = i64::MAX / 4;
+        let up = |unit: i128| i64::try_from((amount + unit - 1).div_euclid(unit)).unwrap_or(MOST).min(MOST);
         match name {
             "cpu" => self.cpu = up(1_000_000),
             "memory" => self.memory = up(1_000_000_000),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kubewright_meta::duration;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::jq::Query;
 use super::template::Template;
-use crate::duration;
 
 /// A stage that can be used.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,7 +160,7 @@ fn duration_from(query: &Query, object: &Value, now: Timestamp) -> Option<Durati
     let text = query.run(object).into_iter().find_map(Value::as_str)?;
     match text.parse::<Timestamp>() {
         Ok(time) => Some(Duration::try_from(time.duration_since(now)).unwrap_or_default()),
-        Err(_) => duration::parse(text),
+        Err(_) => duration::parse_positive(text),
     }
 }
 

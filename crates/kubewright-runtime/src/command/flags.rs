@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use jiff::SignedDuration;
+use kubewright_meta::duration::nanoseconds;
 
 use super::Installation;
 
@@ -143,7 +143,6 @@ impl Default for Run {
 
 /// A time as Go writes it: `15s`, `1m30s`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let signed: SignedDuration =
-        text.parse().map_err(|_| format!("{text:?} is no time: write 15s or 1m30s"))?;
-    Duration::try_from(signed).map_err(|_| format!("{text:?} is less than no time"))
+    let read = nanoseconds(text).map_err(|_| format!("{text:?} is no time: write 15s or 1m30s"))?;
+    u64::try_from(read).map(Duration::from_nanos).map_err(|_| format!("{text:?} is less than no time"))
 }

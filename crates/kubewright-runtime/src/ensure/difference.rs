@@ -112,12 +112,9 @@ pub(super) fn overlay(wanted: &Value, current: &Value) -> Value {
 
 fn shown(value: &Value) -> String {
     if value.is_null() {
-        return "(none)".to_owned();
-    }
-    let text = value.to_string();
-    match text.char_indices().nth(LONGEST_VALUE) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
+        "(none)".to_owned()
+    } else {
+        kubewright_meta::difference::shown(value, LONGEST_VALUE)
     }
 }
 

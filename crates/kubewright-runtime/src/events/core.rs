@@ -10,22 +10,16 @@ use kube::{
     Client,
     api::{ObjectMeta, Patch, PatchParams},
 };
+use kubewright_meta::events::{Correlator, EventType, Happening, Remembered, Write, shortened};
 use kubewright_world::World;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::{
-    EventType,
-    correlator::{Correlator, Happening, Remembered, Write},
-    name, shortened,
-};
+use super::name;
 use crate::{
     Error, Object,
     endpoint::{Endpoint, encode},
 };
-
-/// The longest message that the API takes.
-const LONGEST_MESSAGE: usize = 1024;
 
 /// Records the events of one component.
 #[derive(Clone)]
@@ -53,9 +47,10 @@ impl Recorder {
         let namespace = involved.namespace.clone().unwrap_or_else(|| "default".to_owned());
         let happening = Happening {
             object: identity(&involved),
+            field: String::new(),
             event_type,
             reason: reason.to_owned(),
-            note: shortened(note, LONGEST_MESSAGE),
+            note: shortened(note),
         };
         let now = self.world.clock.now();
         let write = self.correlator.lock().observe(happening, now);
@@ -78,7 +73,7 @@ impl Recorder {
         let patch = json!({
             "count": event.count,
             "lastTimestamp": now,
-            "message": shortened(&event.note, LONGEST_MESSAGE),
+            "message": shortened(&event.note),
         });
         let events = Endpoint::<Event>::new(&self.client, &(), Some(namespace));
         match events.patch(&event.name, None, &PatchParams::default(), &Patch::Merge(&patch)).await {
@@ -94,7 +89,7 @@ impl Recorder {
             first_timestamp: Some(Time(event.first)),
             involved_object: involved,
             last_timestamp: Some(now),
-            message: Some(shortened(&event.note, LONGEST_MESSAGE)),
+            message: Some(shortened(&event.note)),
             metadata: ObjectMeta {
                 namespace: Some(namespace.to_owned()),
                 name: Some(event.name.clone()),

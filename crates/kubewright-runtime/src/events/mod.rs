@@ -1,33 +1,14 @@
 //! Events for people (`kubectl describe`, `kubectl events`), in the two forms that the API has for them.
 
 mod core;
-mod correlator;
 mod series;
 
-use std::fmt;
-
 use kube::Client;
+pub use kubewright_meta::events::{EventType, SpamFilter};
+use kubewright_meta::text::is_dns_subdomain;
 use kubewright_world::World;
 
 use crate::{Error, Object};
-
-/// The kinds of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EventType {
-    /// What is expected to happen.
-    Normal,
-    /// What somebody should look at.
-    Warning,
-}
-
-impl fmt::Display for EventType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        })
-    }
-}
 
 /// Which API events are recorded by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,29 +54,12 @@ impl Recorder {
 /// (`GenerateEventName` in `k8s.io/client-go/tools/record/util`).
 fn name(world: &World, object: &str) -> String {
     let name = format!("{object}.{}", world.dice.suffix(16));
-    let is_subdomain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
-    if name.len() <= 253 && !object.is_empty() && name.chars().all(is_subdomain) {
-        name
-    } else {
-        world.dice.uid()
-    }
-}
-
-/// `text`, cut at a character so that it has at most `limit` bytes.
-fn shortened(text: &str, limit: usize) -> String {
-    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    text[..end].to_owned()
+    if is_dns_subdomain(&name) { name } else { world.dice.uid() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_long_note_is_cut_between_characters() {
-        assert_eq!(shortened("äöü", 3), "ä");
-        assert_eq!(shortened("ab", 3), "ab");
-    }
 
     #[tokio::test]
     async fn an_object_whose_name_leaves_no_room_gets_events_with_random_names() {

@@ -11,11 +11,12 @@ use kube::{
     Client,
     api::{ObjectMeta, Patch, PatchParams},
 };
+use kubewright_meta::events::{EventType, shortened};
 use kubewright_world::World;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::{EventType, name, shortened};
+use super::name;
 use crate::{
     Error, Object,
     endpoint::{Endpoint, encode},
@@ -26,8 +27,6 @@ use crate::{
 const SERIES_ENDS_AFTER: Duration = Duration::from_secs(6 * 60);
 /// How many series are remembered at most.
 const MOST_SERIES: usize = 4096;
-/// The longest note that the API takes (`noteLengthLimit`).
-const LONGEST_NOTE: usize = 1024;
 
 /// Events that are the same: the object's uid, type, reason and note.
 type Same = (String, EventType, String, String);
@@ -123,7 +122,7 @@ impl Recorder {
             reporting_instance: Some(self.controller.clone()),
             action: Some("Reconcile".to_owned()),
             reason: Some(reason.clone()),
-            note: Some(shortened(note, LONGEST_NOTE)),
+            note: Some(shortened(note)),
             type_: Some(event_type.to_string()),
             regarding: Some(regarding),
             ..v1::Event::default()

@@ -92,7 +92,7 @@ async fn connection(stream: TcpStream, tls: TlsAcceptor, service: Service, shutd
         async move { Ok::<_, Infallible>(answer(&service, request).await.map(Full::new)) }
     });
     let connection = builder.serve_connection(TokioIo::new(stream), answer);
-    let ended = drive(connection, |connection| connection.graceful_shutdown(), &shutdown).await;
+    let ended = drive(connection, auto::Connection::graceful_shutdown, &shutdown).await;
     if let Err(error) = ended {
         tracing::debug!(error, "webhooks: a connection ended with an error");
     }

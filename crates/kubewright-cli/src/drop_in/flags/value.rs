@@ -2,17 +2,7 @@
 
 use std::{net::IpAddr, time::Duration};
 
-/// Units of time in seconds; `ms` before `m`, which is its beginning.
-const UNITS: [(&str, f64); 8] = [
-    ("ns", 1e-9),
-    ("us", 1e-6),
-    ("µs", 1e-6),
-    ("μs", 1e-6),
-    ("ms", 1e-3),
-    ("s", 1.0),
-    ("m", 60.0),
-    ("h", 3600.0),
-];
+use kubewright_meta::duration::parse_or_none;
 
 /// The types that are checked. Lists, maps and names are texts here: who uses one reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +27,7 @@ impl Type {
             Self::Switch => switch(value).map(drop).ok_or_else(|| parsing("Bool")),
             Self::Integer => integer(value).map(drop).ok_or_else(|| parsing("Int")),
             Self::Float => value.parse::<f64>().map(drop).map_err(|_| parsing("Float")),
-            Self::Duration => {
-                duration(value).map(drop).ok_or_else(|| format!("time: invalid duration {value:?}"))
-            }
+            Self::Duration => parse_or_none(value).map(drop).map_err(|why| format!("time: {why}")),
             Self::Address => {
                 value.parse::<IpAddr>().map(drop).map_err(|_| format!("failed to parse IP: {value:?}"))
             }
@@ -74,27 +62,7 @@ pub(super) fn integer(value: &str) -> Option<i64> {
 
 /// Go's `time.ParseDuration`: numbers with units, such as `1h30m` or `1.5s`; 0 needs no unit. A negative one is none at all.
 pub(super) fn duration(value: &str) -> Option<Duration> {
-    let (negative, mut rest) = match value.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, value.strip_prefix('+').unwrap_or(value)),
-    };
-    if rest == "0" {
-        return Some(Duration::ZERO);
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut seconds = 0.0;
-    while !rest.is_empty() {
-        let unit = rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        let number: f64 = rest[..rest.len() - unit.len()].parse().ok()?;
-        let (after, length) =
-            UNITS.iter().find_map(|(name, length)| Some((unit.strip_prefix(name)?, length)))?;
-        seconds += number * length;
-        rest = after;
-    }
-    let given = Duration::try_from_secs_f64(seconds).ok()?;
-    Some(if negative { Duration::ZERO } else { given })
+    parse_or_none(value).ok()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The volumes of claims (`pkg/kubelet/volumemanager/populator/desired_state_of_world_populator.go`).
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, Volume};
-use kubewright_node::storage::PROVISIONER;
+use kubewright_meta::well_known::PROVISIONER;
 
 use super::plan::at_host;
 use super::{Content, Planned, VolumeError};

@@ -14,7 +14,7 @@ use super::super::launch::Launch;
 use super::super::state::{ByProbe, Course, Stage, Verdict, Waits};
 use super::{Report, Worker};
 use crate::container::Signal;
-use crate::events::Kind;
+use crate::events::EventType;
 use crate::pod::prepare::follows_changes;
 use crate::probe::Subject;
 
@@ -82,7 +82,7 @@ impl Worker {
         self.around.events.container(
             &self.pod,
             &member,
-            Kind::Warning,
+            EventType::Warning,
             "BackOff",
             format!("Back-off restarting failed container {name} in pod {pod}"),
         );
@@ -145,7 +145,7 @@ impl Worker {
             }
             Err(problems) => {
                 for problem in problems {
-                    self.around.events.pod(&self.pod, Kind::Warning, "FailedMount", problem);
+                    self.around.events.pod(&self.pod, EventType::Warning, "FailedMount", problem);
                 }
                 // `durationBeforeRetry` in `pkg/util/goroutinemap/exponentialbackoff`.
                 self.prepare_wait =
@@ -157,7 +157,7 @@ impl Worker {
 
     pub(super) fn exceed_deadline(&mut self) {
         let message = "Pod was active on the node longer than the specified deadline";
-        self.around.events.pod(&self.pod, Kind::Normal, "DeadlineExceeded", message);
+        self.around.events.pod(&self.pod, EventType::Normal, "DeadlineExceeded", message);
         self.state.verdict = Some(Verdict {
             reason: "DeadlineExceeded".to_owned(),
             message: message.to_owned(),
@@ -215,11 +215,11 @@ impl Worker {
         }
         let events = self.around.events.clone();
         let message = message.unwrap_or_else(|| format!("Stopping container {name}"));
-        events.container(&self.pod, member, Kind::Normal, "Killing", message);
+        events.container(&self.pod, member, EventType::Normal, "Killing", message);
         let (pod, member) = (Arc::clone(&self.pod), member.clone());
         let ending = Ending { subject, signal, grace: receiver, before: others };
         tokio::spawn(ending.run(move || {
-            events.container(&pod, &member, Kind::Warning, "FailedPreStopHook", "PreStopHook failed");
+            events.container(&pod, &member, EventType::Warning, "FailedPreStopHook", "PreStopHook failed");
         }));
     }
 

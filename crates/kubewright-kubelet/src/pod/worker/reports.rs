@@ -15,7 +15,7 @@ use super::super::state::{Course, Ended, Instance, Probed, Stage, Waits};
 use super::carry_out::later;
 use super::{Live, Report, Worker};
 use crate::container::Exit;
-use crate::events::{Events, Kind};
+use crate::events::{EventType, Events};
 use crate::images::{Missing, blocking};
 use crate::inputs::termination;
 use crate::probe::{Kind as ProbeKind, Rounds, Sink};
@@ -141,7 +141,7 @@ impl Worker {
                 events.container(
                     &self.pod,
                     &member,
-                    Kind::Warning,
+                    EventType::Warning,
                     "FailedPostStartHook",
                     "PostStartHook failed",
                 );
@@ -224,20 +224,20 @@ impl Worker {
         let events = self.around.events.clone();
         let tell =
             |kind, reason: &str, message: String| events.container(&pod, member, kind, reason, message);
-        let failed = |reason: &str| tell(Kind::Warning, "Failed", format!("Error: {reason}"));
+        let failed = |reason: &str| tell(EventType::Warning, "Failed", format!("Error: {reason}"));
         let state = self.state.container_mut(member.name());
         let (reason, message, until) = match missing {
             Missing::Invalid(message) => {
-                tell(Kind::Warning, "InspectFailed", message.clone());
+                tell(EventType::Warning, "InspectFailed", message.clone());
                 ("InvalidImageName", message, later(now, TRY_AGAIN))
             }
             Missing::Never(message) => {
-                tell(Kind::Warning, "ErrImageNeverPull", message.clone());
+                tell(EventType::Warning, "ErrImageNeverPull", message.clone());
                 ("ErrImageNeverPull", message, later(now, LOOK_AGAIN))
             }
             Missing::Broken(message) => {
                 let message = format!("Failed to inspect image \"{image}\": {message}");
-                tell(Kind::Warning, "InspectFailed", message.clone());
+                tell(EventType::Warning, "InspectFailed", message.clone());
                 ("ImageInspectError", message, later(now, TRY_AGAIN))
             }
             Missing::NotThere(message) => {
@@ -256,14 +256,14 @@ impl Worker {
                             return;
                         }
                         let told = format!("Back-off pulling image \"{image}\"");
-                        tell(Kind::Normal, "BackOff", told.clone());
+                        tell(EventType::Normal, "BackOff", told.clone());
                         ("ImagePullBackOff", format!("{told}: ErrImagePull: {said}"), until)
                     }
                     None => {
                         state.image_backoff.next(now, now);
                         state.image_missing = Some((now, message.clone()));
                         let told = format!("Failed to pull image \"{image}\": {message}");
-                        tell(Kind::Warning, "Failed", told);
+                        tell(EventType::Warning, "Failed", told);
                         ("ErrImagePull", message, later(now, SOON))
                     }
                 }
@@ -300,7 +300,7 @@ struct ProbeSink {
 
 impl Sink for ProbeSink {
     fn event(&self, reason: &'static str, message: String) {
-        self.events.container(&self.pod, &self.member, Kind::Warning, reason, message);
+        self.events.container(&self.pod, &self.member, EventType::Warning, reason, message);
     }
 
     fn counts(&self, kind: ProbeKind, good: bool) {

@@ -6,30 +6,32 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::EventType;
+use super::{EventType, SpamFilter};
 
 /// So many notes of one reason within [`COMBINED_WITHIN`] become one event.
 const MOST_NOTES: usize = 10;
 const COMBINED_WITHIN: Duration = Duration::from_secs(600);
-/// How many events of one type about an object may come at once, and how soon another one may after that.
-const BURST: f64 = 25.0;
-const REFILL: Duration = Duration::from_secs(300);
 /// How many of each are remembered.
 const MOST: usize = 4096;
 
 /// What happened to whom.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Happening {
+pub struct Happening {
     /// The object's uid, or what else tells it from others.
-    pub(super) object: String,
-    pub(super) event_type: EventType,
-    pub(super) reason: String,
-    pub(super) note: String,
+    pub object: String,
+    /// The part of the object that it is about, such as a container; empty for the whole of it.
+    pub field: String,
+    /// What sort of event it is.
+    pub event_type: EventType,
+    /// Why, in one word.
+    pub reason: String,
+    /// What a person reads.
+    pub note: String,
 }
 
 /// What to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Write {
+pub enum Write {
     /// Nothing: there was too much of it.
     Nothing,
     /// A new event.
@@ -40,28 +42,30 @@ pub(super) enum Write {
 
 /// An event that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Remembered {
+pub struct Remembered {
     /// Where it is remembered: what happened, or of what happened without the note when many are combined.
-    pub(super) key: Happening,
+    pub key: Happening,
     /// What it says.
-    pub(super) note: String,
-    pub(super) first: Timestamp,
-    pub(super) count: i32,
+    pub note: String,
+    /// When it happened first.
+    pub first: Timestamp,
+    /// How often it has happened.
+    pub count: i32,
     /// Its name; empty until it was written.
-    pub(super) name: String,
+    pub name: String,
 }
 
-/// What has been told lately.
+/// What has been told lately, and how much of it.
 #[derive(Debug, Default)]
-pub(super) struct Correlator {
+pub struct Correlator {
     notes: BTreeMap<Happening, (Timestamp, BTreeSet<String>)>,
     told: BTreeMap<Happening, (Timestamp, Remembered)>,
-    budgets: BTreeMap<(String, EventType), (Timestamp, f64)>,
+    spam: SpamFilter<(String, EventType)>,
 }
 
 impl Correlator {
     /// What to write of something that happens at `now`.
-    pub(super) fn observe(&mut self, happening: Happening, now: Timestamp) -> Write {
+    pub fn observe(&mut self, happening: Happening, now: Timestamp) -> Write {
         let (key, note) = self.combine(happening, now);
         let seen = self.told.get(&key).map(|(_, told)| told.clone());
         let (count, first) =
@@ -69,7 +73,7 @@ impl Correlator {
         let name = seen.map(|told| told.name).unwrap_or_default();
         let event = Remembered { key, note, first, count, name };
         self.remember(event.clone(), now);
-        if !self.afford(&event.key, now) {
+        if !self.spam.take((event.key.object.clone(), event.key.event_type), now) {
             Write::Nothing
         } else if event.name.is_empty() {
             Write::Create(event)
@@ -79,7 +83,7 @@ impl Correlator {
     }
 
     /// Remembers under which name an event was written.
-    pub(super) fn remember(&mut self, event: Remembered, now: Timestamp) {
+    pub fn remember(&mut self, event: Remembered, now: Timestamp) {
         if self.told.len() >= MOST && !self.told.contains_key(&event.key) {
             forget_older_half(&mut self.told, |(time, _)| *time);
         }
@@ -88,7 +92,7 @@ impl Correlator {
 
     /// The key of the event and what it says: from the tenth note on, that it is combined from several.
     fn combine(&mut self, happening: Happening, now: Timestamp) -> (Happening, String) {
-        let similar = Happening { note: String::new(), ..happening.clone() };
+        let similar = Happening { note: String::new(), field: String::new(), ..happening.clone() };
         if self.notes.len() >= MOST && !self.notes.contains_key(&similar) {
             forget_older_half(&mut self.notes, |(time, _)| *time);
         }
@@ -105,21 +109,6 @@ impl Correlator {
         notes.pop_first();
         (similar, format!("(combined from similar events): {}", happening.note))
     }
-
-    /// Whether there may be another event about this object.
-    fn afford(&mut self, key: &Happening, now: Timestamp) -> bool {
-        if self.budgets.len() >= MOST {
-            forget_older_half(&mut self.budgets, |(time, _)| *time);
-        }
-        let budget = self.budgets.entry((key.object.clone(), key.event_type)).or_insert((now, BURST));
-        let refilled = now.duration_since(budget.0).as_secs_f64().max(0.0) / REFILL.as_secs_f64();
-        *budget = (now, (budget.1 + refilled).min(BURST));
-        let affords = budget.1 >= 1.0;
-        if affords {
-            budget.1 -= 1.0;
-        }
-        affords
-    }
 }
 
 /// Keeps what is newer than most.
@@ -133,13 +122,14 @@ fn forget_older_half<K: Ord, V>(map: &mut BTreeMap<K, V>, time: impl Fn(&V) -> T
 
 #[cfg(test)]
 mod tests {
-    use kubewright_world::SIMULATION_START as NOW;
-
     use super::*;
+
+    const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
     fn happening(object: &str, note: &str) -> Happening {
         Happening {
             object: object.into(),
+            field: String::new(),
             event_type: EventType::Normal,
             reason: "Created".into(),
             note: note.into(),
@@ -186,7 +176,7 @@ mod tests {
         let mut correlator = Correlator::default();
         let told = (0..40).filter_map(|_| tell(&mut correlator, "web", "a", NOW)).count();
         assert_eq!(told, 25);
-        let later = NOW + REFILL;
+        let later = NOW + Duration::from_secs(300);
         assert_eq!(tell(&mut correlator, "web", "a", later), Some(("a".into(), 41)));
         assert_eq!(tell(&mut correlator, "web", "a", later), None);
         assert!(tell(&mut correlator, "other", "a", later).is_some());
@@ -200,6 +190,6 @@ mod tests {
             tell(&mut correlator, &format!("web-{at}"), "a", now);
         }
         assert!(correlator.told.len() <= MOST && correlator.notes.len() <= MOST);
-        assert!(correlator.budgets.len() <= MOST + 1);
+        assert!(correlator.spam.len() <= MOST);
     }
 }
