@@ -17,7 +17,7 @@ pub trait Version: TypeNames + Sync {
     /// Turns an object of this version into a stored one, where both are of built-in kinds.
     fn to_storage(&self, object: &mut Value);
     /// Turns a stored object into one of this version, where both are of built-in kinds.
-    fn from_storage(&self, object: &mut Value);
+    fn to_served(&self, object: &mut Value);
     /// The fields that a write to the object (the empty subresource) or to a subresource leaves alone: it can neither own
     /// them nor take them from others.
     fn left_alone(&self, subresource: &str) -> Option<&Set>;

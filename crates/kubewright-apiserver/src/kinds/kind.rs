@@ -384,7 +384,7 @@ impl Kind {
     }
 
     /// Turns a stored object into one of this built-in kind. Others are left as they are.
-    pub fn from_storage(&self, object: &mut Value) {
+    pub fn to_served(&self, object: &mut Value) {
         if let Some(stored_as) = self.stored_as() {
             (stored_as.from_storage)(object);
         }

@@ -36,7 +36,7 @@ impl Versions for ServedVersions<'_> {
         }
         if !to.is_custom() {
             from.to_storage(&mut object);
-            to.from_storage(&mut object);
+            to.to_served(&mut object);
         }
         if let Value::Object(map) = &mut object {
             map.insert("kind".into(), to.kind().into());
@@ -51,8 +51,8 @@ impl Version for Kind {
         self.to_storage(object);
     }
 
-    fn from_storage(&self, object: &mut Value) {
-        self.from_storage(object);
+    fn to_served(&self, object: &mut Value) {
+        self.to_served(object);
     }
 
     fn root(&self) -> &Node {

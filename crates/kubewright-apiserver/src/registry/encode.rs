@@ -28,7 +28,7 @@ pub fn value(kind: &Kind, entry: &Entry<Summary>) -> Value {
     if let Some(custom) = &kind.custom {
         custom.versions.read(&kind.version, is_as_read(custom, entry), &mut value);
     } else if !kind.is_storage() {
-        kind.from_storage(&mut value);
+        kind.to_served(&mut value);
         set_type(kind, &mut value);
     }
     value

@@ -167,7 +167,7 @@ pub(super) fn has_labels(selector: &LabelSelector, object: &Value) -> bool {
 pub(in crate::admission) fn converted(mut object: Value, from: &Kind, to: &Kind) -> Value {
     if from.custom.is_none() {
         from.to_storage(&mut object);
-        to.from_storage(&mut object);
+        to.to_served(&mut object);
     }
     encode::set_type(to, &mut object);
     object

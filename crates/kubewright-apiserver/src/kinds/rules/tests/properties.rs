@@ -152,7 +152,7 @@ fn run_everything(kind: Kind, new: &Value, old: &Value) {
     let _ = rules.generation.raised(&object, old);
     let kind = served(kind);
     kind.to_storage(&mut object);
-    kind.from_storage(&mut object);
+    kind.to_served(&mut object);
 }
 
 #[test]
