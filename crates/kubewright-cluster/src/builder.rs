@@ -5,13 +5,14 @@ mod start;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use kubewright_apiserver::admission::Plugins;
-use kubewright_apiserver::authn::{FrontProxy, KeyError, Secret, ServiceAccounts, TokenWebhook, User};
-use kubewright_apiserver::authz::Mode;
 use kubewright_apiserver::http;
-use kubewright_apiserver::kinds::RuntimeConfig;
-use kubewright_apiserver::registry::{self, NodePorts, ServiceCidrs};
 use kubewright_controllers::UnknownController;
+use kubewright_engine::admission::Plugins;
+use kubewright_engine::registry::{self, NodePorts};
+use kubewright_identity::authn::{FrontProxy, KeyError, Secret, ServiceAccounts, TokenWebhook, User};
+use kubewright_identity::authz::Mode;
+use kubewright_kinds::RuntimeConfig;
+use kubewright_meta::cidr::ServiceCidrs;
 use kubewright_serve::tls::TlsError;
 use kubewright_world::{Pacing, World};
 

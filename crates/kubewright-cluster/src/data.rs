@@ -4,8 +4,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use kubewright_apiserver::authn::{KeyError, Secret, TokenKey};
-use kubewright_apiserver::registry::{self, Summary};
+use kubewright_engine::registry;
+use kubewright_identity::authn::{KeyError, Secret, TokenKey};
+use kubewright_kinds::Summary;
 use kubewright_serve::authority::{Authority, AuthorityError};
 use kubewright_store::{Disk, DiskOptions, OpenError};
 use kubewright_world::World;

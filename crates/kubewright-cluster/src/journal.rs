@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use kubewright_apiserver::registry::Summary;
+use kubewright_kinds::Summary;
 use kubewright_store::{
     Change, Commit, Cursor, Entry, Expect, Gone, Happening, Name, Revision, Snapshot, Store,
 };

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use http::HeaderValue;
-use kubewright_apiserver::authn::User;
 use kubewright_apiserver::kubelet::{
     Duplex, Kubelet, LogOptions, LogStream, Refusal, Session, Since, Streams, Target, TerminalSize,
 };
+use kubewright_identity::authn::User;
 use kubewright_image::Store;
 use kubewright_kubelet::container::{self, Runtime, log};
 use kubewright_kubelet::{self as kubelet, ProcessNode};

@@ -29,14 +29,15 @@ pub use builder::{Builder, StartError};
 pub use cluster::Cluster;
 pub use data::{DataDirectory, DataError};
 pub use kubelets::ProcessSettings;
-pub use kubewright_apiserver::admission;
-pub use kubewright_apiserver::authn::{
+pub use kubewright_engine::admission;
+pub use kubewright_engine::registry::NodePorts;
+pub use kubewright_identity::authn::{
     FrontProxy, PublicKey, Secret, ServiceAccounts, TokenKey, TokenWebhook, User, token_file,
 };
-pub use kubewright_apiserver::authz;
-pub use kubewright_apiserver::kinds::RuntimeConfig;
-pub use kubewright_apiserver::registry::{NodePorts, ServiceCidrs};
-pub use kubewright_apiserver::trust::Bundle;
-pub use kubewright_apiserver::webhook::Remote;
+pub use kubewright_identity::authz;
+pub use kubewright_identity::trust::Bundle;
+pub use kubewright_identity::webhook::Remote;
+pub use kubewright_kinds::RuntimeConfig;
+pub use kubewright_meta::cidr::ServiceCidrs;
 pub use kubewright_serve::tls::ServingCertificate;
 pub use serve::{Endpoint, ServeError, Serving};

@@ -6,8 +6,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use kubewright_apiserver::bootstrap::bootstrap;
-use kubewright_apiserver::registry::{Registry, Settings, Summary};
+use kubewright_engine::bootstrap::bootstrap;
+use kubewright_engine::registry::{Registry, Settings};
+use kubewright_kinds::Summary;
 use kubewright_meta::ApiError;
 use kubewright_store::{Memory, Snapshot, Store};
 use kubewright_world::World;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kubewright_apiserver::http::listener::{BindError, Limits, Listener};
-use kubewright_apiserver::trust::{Bundle, BundleError};
+use kubewright_identity::trust::{Bundle, BundleError};
 use kubewright_serve::authority::{Authority, AuthorityError, Credentials};
 use kubewright_serve::tls::{ServerTls, ServingCertificate, TlsError};
 use kubewright_world::World;

@@ -14,8 +14,8 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use kube::Client;
-use kubewright_apiserver::authn::User;
 use kubewright_apiserver::http::ApiServer;
+use kubewright_identity::authn::User;
 use tower::{BoxError, Service, service_fn};
 
 use crate::admin::front::Front;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{DeleteParams, Preconditions};
-use kubewright_apiserver::authn::bootstrap_token::{
+use kubewright_identity::authn::bootstrap_token::{
     Expiry, NAME_PREFIX, NAMESPACE, SECRET_TYPE, detached_signature, parse,
 };
 use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler};

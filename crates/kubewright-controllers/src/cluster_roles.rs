@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::rbac::v1::ClusterRole;
-use kubewright_apiserver::authz::aggregation::aggregate;
+use kubewright_identity::authz::aggregation::aggregate;
 use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler};
 use parking_lot::Mutex;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
 use kube::Api;
 use kube::api::{DeleteParams, Preconditions};
-use kubewright_apiserver::authn::{KeyError, ServiceAccounts};
+use kubewright_identity::authn::{KeyError, ServiceAccounts};
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 
 /// The only Secrets that it looks at.
@@ -201,7 +201,7 @@ impl<'a> Reference<'a> {
 
 #[cfg(test)]
 mod tests {
-    use kubewright_apiserver::authn::TokenKey;
+    use kubewright_identity::authn::TokenKey;
     use serde_json::{Value, json};
 
     use super::*;

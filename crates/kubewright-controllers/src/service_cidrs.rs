@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::networking::v1::{IPAddress, ServiceCIDR};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
-use kubewright_apiserver::registry::Cidr;
+use kubewright_meta::cidr::Cidr;
 use kubewright_runtime::{Context, Controller, Error, EventType, Key, Outcome, Reconciler, finalizer};
 use parking_lot::Mutex;
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kubewright_apiserver::authn::ServiceAccounts;
+use kubewright_identity::authn::ServiceAccounts;
 use kubewright_runtime::Controller;
 use kubewright_serve::authority::Authority;
 
@@ -485,7 +485,7 @@ mod tests {
 
     #[test]
     fn each_can_be_built_alone() {
-        let key = kubewright_apiserver::authn::TokenKey::generate().expect("a key");
+        let key = kubewright_identity::authn::TokenKey::generate().expect("a key");
         let accounts = Arc::new(ServiceAccounts::new(key));
         let setup = Setup { ca: "PEM".into(), nodes: 1, accounts, authority: None };
         for builtin in all() {

@@ -2,10 +2,11 @@
 //!
 //! Metadata ([`object`]), errors as Kubernetes answers them ([`ApiError`]) and as it finds them in fields ([`FieldError`]),
 //! label selectors ([`selector`]), quantities, durations, names and other texts ([`quantity`], [`duration`], [`text`]), JSON
-//! paths, differences in words ([`difference`]), which events are worth a write ([`events`]), and what rules of kinds are
-//! written with ([`rules`]). All are pure functions on JSON values. No kind is known here, no schema, and no
+//! paths, networks of addresses ([`cidr`]), differences in words ([`difference`]), which events are worth a write
+//! ([`events`]), and what rules of kinds are written with ([`rules`]). All are pure functions on JSON values. No kind is known here, no schema, and no
 //! server.
 
+pub mod cidr;
 pub mod cost;
 pub mod difference;
 pub mod duration;

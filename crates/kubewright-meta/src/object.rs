@@ -17,6 +17,7 @@ pub fn time(at: Timestamp) -> Value {
 }
 
 /// `metadata`, made when it is not there (or is no object).
+#[inline]
 pub fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
     member_mut(object, "metadata")
 }
@@ -28,6 +29,7 @@ pub fn member_mut<'a>(object: &'a mut Value, name: &str) -> &'a mut Map<String, 
 }
 
 /// The value as an object; what is none becomes an empty one.
+#[inline]
 pub fn as_map(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -39,30 +41,35 @@ pub fn as_map(value: &mut Value) -> &mut Map<String, Value> {
 }
 
 /// A text of `metadata`; empty when it is not there.
+#[inline]
 #[must_use]
 pub fn meta_text<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
 
 /// `metadata.name`.
+#[inline]
 #[must_use]
 pub fn name(object: &Value) -> &str {
     meta_text(object, "name")
 }
 
 /// `metadata.namespace`.
+#[inline]
 #[must_use]
 pub fn namespace(object: &Value) -> &str {
     meta_text(object, "namespace")
 }
 
 /// `metadata.uid`.
+#[inline]
 #[must_use]
 pub fn uid(object: &Value) -> &str {
     meta_text(object, "uid")
 }
 
 /// `metadata.resourceVersion`.
+#[inline]
 #[must_use]
 pub fn resource_version(object: &Value) -> &str {
     meta_text(object, "resourceVersion")

@@ -15,17 +15,16 @@ use std::sync::Arc;
 
 use http::header::UPGRADE;
 use http::{Response, StatusCode};
+use kubewright_engine::admission::{self, Operation, Options, Review};
+use kubewright_identity::authz::{Attributes, Rights};
+use kubewright_kinds::{Proxied, Subresource, encode};
 use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::dispatch::Asked;
 use super::respond::{self, ResponseBody};
 use super::stream::Purpose;
-use crate::admission::{self, Operation, Options, Review};
-use crate::authz::{Attributes, Rights};
-use crate::kinds::{Proxied, Subresource};
 use crate::kubelet::{Kubelet, Refusal, Target};
-use crate::registry::encode;
 
 const KUBELET_PORT: u16 = 10_250;
 

@@ -7,6 +7,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use kubewright_identity::authn::PeerCertificate;
 use kubewright_serve::connection::{self, HandshakeError, drive};
 use kubewright_serve::tls::HTTP_2;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,7 +21,6 @@ use tower::ServiceExt;
 use super::listener::{Limits, RemoteAddress, Service};
 use super::sending::{Patience, Room, Sending};
 use super::visitors::{Stay, Visitor};
-use crate::authn::PeerCertificate;
 
 /// What all connections of a listener share.
 #[derive(Clone)]

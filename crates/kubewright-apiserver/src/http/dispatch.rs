@@ -4,28 +4,30 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use http_body::Body as _;
+use kubewright_codec::body::{self, Decoded};
+use kubewright_codec::negotiate::{BodyEncoding, Encoding, Offer, Shape, Wanted, media_type};
+use kubewright_codec::protobuf::ObjectType;
+use kubewright_codec::request::{Query, Target};
+use kubewright_engine::registry::{
+    self, Call, DeleteOptions, ListOptions, Part, WriteOptions, WriteResult, Written,
+};
+use kubewright_engine::shape::{IncludeObject, Pieces, Shaper};
+use kubewright_engine::watch;
+use kubewright_identity::authn::User;
+use kubewright_kinds::{Kind, Subresource, Verbs};
 use kubewright_meta::{ApiError, FieldError};
+use kubewright_schema::patch::{self, Patch};
 
-use super::body::{self, Decoded};
 use super::in_flight::{self, InFlight, Place};
 use super::incoming;
 use super::length::{Extent, length};
-use super::negotiate::{BodyEncoding, Encoding, Offer, Shape, Wanted, media_type};
 use super::places::Length;
-use super::protobuf::ObjectType;
-use super::request::{Query, Target};
 use super::respond;
 use super::response_body::ResponseBody;
 use super::service::{ApiServer, Incoming};
-use super::shape::{IncludeObject, Pieces, Shaper};
 use super::subresources;
 use super::upgrade::Upgrade;
 use super::websocket;
-use crate::authn::User;
-use crate::kinds::{Kind, Subresource, Verbs};
-use crate::patch::{self, Patch};
-use crate::registry::{self, Call, DeleteOptions, ListOptions, Part, WriteOptions, WriteResult, Written};
-use crate::watch;
 use std::sync::Arc;
 
 /// A request whose body has been read.

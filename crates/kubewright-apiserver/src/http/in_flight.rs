@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http_body::SizeHint;
+use kubewright_codec::request::{Query, Target};
+use kubewright_identity::authn::{NODES, SYSTEM_MASTERS, User};
 use kubewright_meta::ApiError;
 use kubewright_meta::duration::parse_or_none;
 use serde_json::json;
 
 use super::incoming::BODY_LIMIT;
-use super::request::{Query, Target};
 use super::shares::{Share, Shares};
-use crate::authn::{NODES, SYSTEM_MASTERS, User};
 
 /// What lasts as long as the client wants beside watches, and takes no place among the requests in flight
 /// (`k8s.io/kubernetes/pkg/controlplane/apiserver/config.go`, `LongRunningFunc`).
@@ -176,8 +176,8 @@ mod tests {
     }
 
     fn target(path: &str) -> Target {
-        match super::super::request::Path::parse(path) {
-            super::super::request::Path::Resource(target) => target,
+        match kubewright_codec::request::Path::parse(path) {
+            kubewright_codec::request::Path::Resource(target) => target,
             other => panic!("{path} is no resource: {other:?}"),
         }
     }

@@ -1,8 +1,9 @@
 //! How long the work on a request may take: a pure function of what is asked for, and of how much there is of it.
 
-use super::negotiate::{Encoding, Shape, Wanted};
+use kubewright_codec::negotiate::{Encoding, Shape, Wanted};
+use kubewright_kinds::{Kind, Role};
+
 use super::places::Length;
-use crate::kinds::{Kind, Role};
 
 /// From so many bytes on, a body, an object or a list is large.
 const LARGE: usize = 32 * 1024;
@@ -55,9 +56,9 @@ fn asks_much(kind: &Kind, extent: Extent) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::negotiate::MetaVersion;
     use super::*;
-    use crate::kinds::Kinds;
+    use kubewright_codec::negotiate::MetaVersion;
+    use kubewright_kinds::Kinds;
 
     fn of(plural: &str, verb: &str, wanted: Wanted, extent: Extent) -> Length {
         let kinds = Kinds::built_in();

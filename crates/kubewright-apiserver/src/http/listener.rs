@@ -149,7 +149,7 @@ impl Listener {
 
     /// Serves `service` over TLS with HTTP/1.1 and HTTP/2 until `shutdown` is cancelled. A request has in its extensions
     /// the [`RemoteAddress`], the [`Visitor`] and, if the client showed a certificate, its
-    /// [`PeerCertificate`](crate::authn::PeerCertificate).
+    /// [`PeerCertificate`](kubewright_identity::authn::PeerCertificate).
     ///
     /// A connection of HTTP/2 whose client the service does not know ends after its first requests
     /// (`UnauthenticatedHTTP2DOSMitigation` in `k8s.io/apiserver/pkg/endpoints/filters/authentication.go`).

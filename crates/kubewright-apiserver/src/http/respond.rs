@@ -7,11 +7,11 @@ use http::header::{
     VARY,
 };
 use http::{HeaderMap, Response, StatusCode};
+use kubewright_codec::negotiate::Encoding;
+use kubewright_codec::protobuf;
 use kubewright_meta::ApiError;
 use serde_json::Value;
 
-use super::negotiate::Encoding;
-use super::protobuf;
 pub(super) use super::response_body::ResponseBody;
 
 const PLAIN_TEXT: &str = "text/plain; charset=utf-8";

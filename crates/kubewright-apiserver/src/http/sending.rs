@@ -12,12 +12,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::rt::Executor;
+use kubewright_codec::rope::PIECE;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::PollSemaphore;
-
-use super::rope::PIECE;
 
 /// How much of a large piece is handed over at once: what a slow client takes counts as often.
 const SLICE: usize = 64 * 1024;

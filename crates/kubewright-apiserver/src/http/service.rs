@@ -12,6 +12,12 @@ use http::header::{HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
+use kubewright_codec::negotiate;
+use kubewright_codec::request::{Path, Query, Target};
+use kubewright_engine::registry::Registry;
+use kubewright_identity::authn::{ANONYMOUS, Authenticator, User, impersonation};
+use kubewright_identity::authz::{Attributes, Decision, Rights, forbidden};
+use kubewright_kinds::Summary;
 use kubewright_meta::ApiError;
 use kubewright_store::Snapshot;
 use tokio::time::Instant;
@@ -21,15 +27,11 @@ use super::in_flight::InFlight;
 use super::incoming::{self, BoxError, RequestBody};
 use super::listener::{RemoteAddress, Visitor};
 use super::places::{Length, Places};
-use super::request::{Path, Query, Target};
 use super::response_body::ResponseBody;
 use super::settings::Settings;
 use super::system::{Documents, Metrics};
-use super::{dispatch, in_flight, negotiate, respond, system};
-use crate::authn::{ANONYMOUS, Authenticator, User, impersonation};
-use crate::authz::{Attributes, Decision, Rights, forbidden};
+use super::{dispatch, in_flight, respond, system};
 use crate::kubelet::Kubelets;
-use crate::registry::{Registry, Summary};
 
 /// What an [`ApiServer`] is made of.
 pub struct Config {

@@ -2,18 +2,20 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
+use kubewright_engine::admission::{self, Review};
+use kubewright_engine::registry::{
+    Call, Member, Part, WriteOptions, Written, part_of, review_of, scale_paths,
+};
+use kubewright_identity::authn::review;
+use kubewright_identity::authz::{Rights, review as reviews};
+use kubewright_kinds::kinds::core::pod::POD;
+use kubewright_kinds::{Role, Subresource, encode};
 use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::connect;
 use super::dispatch::Asked;
 use super::respond::{self, ResponseBody};
-use crate::admission::{self, Review};
-use crate::authn::review;
-use crate::authz::{Rights, review as reviews};
-use crate::kinds::core::pod::POD;
-use crate::kinds::{Role, Subresource};
-use crate::registry::{Call, Member, Part, WriteOptions, Written, encode, part_of, review_of, scale_paths};
 
 pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<ResponseBody>, ApiError> {
     let call = asked.call;

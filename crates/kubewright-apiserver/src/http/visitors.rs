@@ -195,10 +195,10 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
-    use crate::authn::{Authenticator, User};
     use crate::http::{ApiServer, Config};
     use crate::kubelet::Kubelets;
-    use crate::registry::{Registry, Settings};
+    use kubewright_engine::registry::{Registry, Settings};
+    use kubewright_identity::authn::{Authenticator, User};
 
     #[test]
     fn who_has_to_go_first_is_the_stranger_who_did_nothing_for_the_longest() {

@@ -11,6 +11,7 @@ use http::header::{
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{Method, Response, StatusCode};
+use kubewright_codec::rope::WholeLines;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
@@ -21,7 +22,6 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::response_body::ResponseBody;
-use super::rope::WholeLines;
 use super::stream::FAREWELL;
 use super::upgrade::{Refused, Upgrade, says};
 

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
-use kubewright_apiserver::registry::{encode, tags};
-use kubewright_apiserver::webhook::Local;
+use kubewright_engine::registry::tags;
+use kubewright_identity::webhook::Local;
+use kubewright_kinds::encode;
 use kubewright_store::{Change, Disk, DiskOptions, Expect, Memory, Store};
 use serde_json::{Value, json};
 
@@ -292,7 +293,7 @@ async fn a_store_that_is_opened_again_serves_its_definitions_and_selects_by_thei
 #[tokio::test(start_paused = true)]
 async fn a_definition_that_a_server_has_left_half_done_is_established_by_the_next() {
     let store = Arc::new(Memory::new());
-    let kinds = kubewright_apiserver::kinds::Kinds::built_in();
+    let kinds = kubewright_kinds::Kinds::built_in();
     let kind = kinds.get("apiextensions.k8s.io", "v1", "customresourcedefinitions").expect("a built-in kind");
     let mut written = definition();
     written["metadata"]["uid"] = "1".into();

@@ -1,7 +1,7 @@
 //! Definitions come into force: what is told of one is served already, or no longer.
 
 use futures::future::BoxFuture;
-use kubewright_apiserver::authn::User;
+use kubewright_identity::authn::User;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
-use kubewright_apiserver::webhook::Local;
+use kubewright_identity::webhook::Local;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 

@@ -3,7 +3,7 @@
 mod admission;
 mod reset;
 
-use kubewright_apiserver::authn::User;
+use kubewright_identity::authn::User;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Api};

@@ -2,7 +2,7 @@
 
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
-use kubewright_apiserver::http::request::{Path, Query};
+use kubewright_codec::request::{Path, Query};
 use serde::Serialize;
 
 /// The most bytes of a text that are kept, so that what a client sends does not fill the memory. Names have at most 253.

@@ -9,7 +9,7 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use kubewright_apiserver::http::ApiServer;
-use kubewright_apiserver::http::request::Query;
+use kubewright_codec::request::Query;
 use tokio::time::Instant;
 use tower::Service;
 

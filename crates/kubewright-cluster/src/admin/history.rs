@@ -1,8 +1,8 @@
 //! History that a rule has done away with: what a client is told who asks for it
 //! (`k8s.io/apiserver/pkg/storage/{cacher,etcd3}`).
 
-use kubewright_apiserver::http::request::Query;
-use kubewright_apiserver::registry::expired_page;
+use kubewright_codec::request::Query;
+use kubewright_engine::registry::expired_page;
 use kubewright_meta::ApiError;
 use kubewright_store::Revision;
 

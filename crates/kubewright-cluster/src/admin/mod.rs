@@ -136,7 +136,7 @@ impl Admin {
     /// # Errors
     /// When the store has failed, or the cluster has ended.
     ///
-    /// [`Registry::reset`]: kubewright_apiserver::registry::Registry::reset
+    /// [`Registry::reset`]: kubewright_engine::registry::Registry::reset
     pub async fn reset(&self) -> Result<(), ApiError> {
         let server = self.0.server.upgrade().ok_or_else(|| ApiError::internal("the cluster has ended"))?;
         self.remove_faults();

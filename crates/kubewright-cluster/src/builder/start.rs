@@ -3,13 +3,14 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use kubewright_apiserver::authn::{Authenticator, KeyError, ServiceAccounts, TokenKey, published};
-use kubewright_apiserver::authz::Mode;
-use kubewright_apiserver::bootstrap::{adopt, bootstrap};
 use kubewright_apiserver::http::{ApiServer, Config};
 use kubewright_apiserver::kubelet::Kubelets;
-use kubewright_apiserver::registry::{Registry, Summary};
 use kubewright_controllers::{Builtin, Setup};
+use kubewright_engine::bootstrap::{adopt, bootstrap};
+use kubewright_engine::registry::Registry;
+use kubewright_identity::authn::{Authenticator, KeyError, ServiceAccounts, TokenKey, published};
+use kubewright_identity::authz::Mode;
+use kubewright_kinds::Summary;
 use kubewright_store::Store;
 use kubewright_world::{Pacer, World};
 use tokio_util::sync::CancellationToken;

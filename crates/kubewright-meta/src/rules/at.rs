@@ -54,6 +54,7 @@ pub struct At<'a> {
 
 impl<'a> At<'a> {
     /// The object itself.
+    #[inline]
     pub fn root(value: &'a Value) -> Self {
         Self { value, path: String::new() }
     }
@@ -64,6 +65,7 @@ impl<'a> At<'a> {
     }
 
     /// The field of that name.
+    #[inline]
     pub fn get(&self, field: &str) -> At<'a> {
         cost::step();
         let value = self.value.get(field).unwrap_or(&ABSENT);
@@ -75,6 +77,7 @@ impl<'a> At<'a> {
     }
 
     /// The fields one below the other, such as `["spec", "template"]`.
+    #[inline]
     pub fn dig(&self, fields: &[&str]) -> At<'a> {
         fields.iter().fold(self.clone(), |at, field| at.get(field))
     }
@@ -108,26 +111,31 @@ impl<'a> At<'a> {
     }
 
     /// Its text; empty when it is none.
+    #[inline]
     pub fn text(&self) -> &'a str {
         self.value.as_str().unwrap_or_default()
     }
 
     /// Its whole number, when it is one.
+    #[inline]
     pub fn number(&self) -> Option<i64> {
         self.value.as_i64()
     }
 
     /// Whether it is `true`.
+    #[inline]
     pub fn is_true(&self) -> bool {
         self.value == &Value::Bool(true)
     }
 
     /// Whether there is a value.
+    #[inline]
     pub fn is_set(&self) -> bool {
         !self.value.is_null()
     }
 
     /// Whether there is nothing in it: no value, an empty text, list or map.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         match self.value {
             Value::Null => true,
@@ -139,6 +147,7 @@ impl<'a> At<'a> {
     }
 
     /// How many items or entries it has.
+    #[inline]
     pub fn len(&self) -> usize {
         match self.value {
             Value::Array(items) => items.len(),

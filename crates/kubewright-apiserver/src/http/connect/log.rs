@@ -10,6 +10,7 @@ use futures::{Stream, StreamExt, stream};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use kubewright_meta::{ApiError, FieldError, object};
+use kubewright_schema as schema;
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -19,7 +20,6 @@ use super::super::upgrade::{Refused, Upgrade};
 use super::super::websocket::{self, Handshake};
 use super::{container_of, kubelet_address, node_name, refused, target};
 use crate::kubelet::{LogOptions, LogStream, Refusal, Since};
-use crate::schema;
 
 pub(super) async fn answer(asked: &Asked<'_>, pod: &Value) -> Result<Response<ResponseBody>, ApiError> {
     let options = read(asked)?;

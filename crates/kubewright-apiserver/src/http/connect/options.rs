@@ -1,11 +1,10 @@
 //! What a client asks of a connection, as an object of its own kind: its query
 //! (`k8s.io/apimachinery/pkg/runtime/converter`), and the path behind a proxy.
 
+use kubewright_codec::request::Query;
+use kubewright_kinds::Subresource;
 use kubewright_meta::ApiError;
 use serde_json::{Map, Value};
-
-use super::super::request::Query;
-use crate::kinds::Subresource;
 
 /// The options of a connection by a subresource; `None` of one that is a plain read.
 ///
@@ -72,7 +71,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::kinds::Proxied;
+    use kubewright_kinds::Proxied;
 
     fn options(subresource: &Subresource, query: &str, behind: Option<&str>) -> Value {
         of(subresource, &Query::parse(Some(query)), behind).unwrap().unwrap()

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
+use kubewright_engine::registry::Call;
+use kubewright_kinds::encode;
 use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
@@ -12,7 +14,6 @@ use super::super::dispatch::Asked;
 use super::super::respond::ResponseBody;
 use super::{address_of, node_name, passage, simulated, target};
 use crate::kubelet::Kubelet;
-use crate::registry::{Call, encode};
 
 /// What a URL names: `name`, `name:port` or `scheme:name:port`
 /// (`SplitSchemeNamePort` in `k8s.io/apimachinery/pkg/util/net`).

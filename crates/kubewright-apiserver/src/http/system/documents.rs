@@ -6,17 +6,16 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, LOCATION, VARY};
 use http::{Response, StatusCode};
 use jiff::ToSpan;
+use kubewright_codec::negotiate::{self, DiscoveryVersion};
+use kubewright_codec::protobuf::gnostic::{self, OpenApi};
+use kubewright_kinds::{Kinds, discovery, openapi};
 use parking_lot::Mutex;
 use ring::digest::{SHA512, digest};
 use serde_json::Value;
 
-use super::super::negotiate::{self, DiscoveryVersion};
-use super::super::protobuf::gnostic::{self, OpenApi};
 use super::super::respond;
 use super::super::response_body::ResponseBody;
 use super::Asked;
-use crate::kinds::Kinds;
-use crate::{discovery, openapi};
 
 /// A document and its tag.
 #[derive(Clone)]

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
+use kubewright_codec::request::Query;
 use kubewright_meta::ApiError;
 
-use super::super::request::Query;
 use super::super::respond;
 use super::super::response_body::ResponseBody;
 use super::super::service::ApiServer;

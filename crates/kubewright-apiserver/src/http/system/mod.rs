@@ -10,19 +10,18 @@ mod metrics;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
+use kubewright_codec::negotiate::{Encoding, Offer, Shape, Wanted};
+use kubewright_codec::request::Query;
+use kubewright_kinds::{Kinds, discovery};
 use kubewright_meta::ApiError;
 use serde_json::{Value, json};
 
 pub(super) use documents::Documents;
 pub(super) use metrics::Metrics;
 
-use super::negotiate::{Encoding, Offer, Shape, Wanted};
-use super::request::Query;
 use super::respond;
 use super::response_body::ResponseBody;
 use super::service::ApiServer;
-use crate::discovery;
-use crate::kinds::Kinds;
 
 /// The version of Kubernetes that is served.
 pub(super) const GIT_VERSION: &str = "v1.36.3";

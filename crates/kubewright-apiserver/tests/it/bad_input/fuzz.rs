@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use http::Method;
-use kubewright_apiserver::http::protobuf;
-use kubewright_apiserver::kinds::{Kind, Kinds};
-use kubewright_apiserver::registry::{ServiceCidrs, Settings};
+use kubewright_codec::protobuf;
+use kubewright_engine::registry::Settings;
+use kubewright_kinds::{Kind, Kinds};
+use kubewright_meta::cidr::ServiceCidrs;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

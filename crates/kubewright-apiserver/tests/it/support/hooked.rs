@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use kubewright_apiserver::registry::Summary;
+use kubewright_kinds::Summary;
 use kubewright_store::{
     Change, Commit, Cursor, Expect, Gone, Memory, Name, NoRoom, Revision, Snapshot, Store,
 };

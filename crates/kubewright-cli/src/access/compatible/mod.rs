@@ -6,7 +6,7 @@ use std::fmt::Write;
 use anyhow::{anyhow, bail};
 use clap::Args;
 use kube::{Client, ResourceExt, api::DynamicObject};
-use kubewright_apiserver::schema::{Candidate, Extent, Schema};
+use kubewright_schema::{Candidate, Extent, Schema};
 use serde_json::Value;
 
 use super::{

@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use kube::ResourceExt;
 use kube::api::{WatchEvent, WatchParams};
 use kube::runtime::watcher;
-use kubewright_apiserver::http::protobuf;
+use kubewright_codec::protobuf;
 use tokio::time::Instant;
 
 use super::*;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use ::http::{Method, StatusCode};
 use http_body_util::BodyExt;
-use kubewright_apiserver::authn::User;
+use kubewright_identity::authn::User;
 use serde_json::{Value, json};
 
 use crate::support::Api;

@@ -3,7 +3,8 @@
 
 use std::net::SocketAddr;
 
-use kubewright_apiserver::registry::{NodePorts, ServiceCidrs, Settings};
+use kubewright_engine::registry::{NodePorts, Settings};
+use kubewright_meta::cidr::ServiceCidrs;
 use serde_json::{Value, json};
 
 use super::NAMESPACE;

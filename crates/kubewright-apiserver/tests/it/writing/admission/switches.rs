@@ -1,8 +1,8 @@
 //! Plugins that are switched on and off.
 
-use kubewright_apiserver::admission::{Plugin, Plugins};
-use kubewright_apiserver::authn::User;
-use kubewright_apiserver::registry::Settings;
+use kubewright_engine::admission::{Plugin, Plugins};
+use kubewright_engine::registry::Settings;
+use kubewright_identity::authn::User;
 use serde_json::{Value, json};
 
 use super::{NAMESPACE, PODS, QUOTAS, pod};

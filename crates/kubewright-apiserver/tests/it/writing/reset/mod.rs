@@ -2,7 +2,7 @@
 
 mod property;
 
-use kubewright_apiserver::kinds::Verbs;
+use kubewright_kinds::Verbs;
 use serde_json::{Value, json};
 
 use crate::support::Api;

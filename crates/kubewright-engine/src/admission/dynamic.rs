@@ -1,0 +1,230 @@
+//! Dynamic admission: webhooks and policies, which users configure at run time. They come after the built-in plugins;
+//! policies before webhooks.
+
+use kubewright_kinds::{Kind, Summary, encode};
+use kubewright_meta::ApiError;
+use kubewright_store::Snapshot;
+use kubewright_world::World;
+use serde_json::{Value, json};
+
+use super::policies::{self, Policies};
+use super::reinvocation::Round;
+use super::webhooks::{self, Webhooks};
+use super::{Operation, Plugin, Review};
+use crate::registry::{DeleteOptions, FieldValidation, Propagation, WriteOptions, body, part};
+
+/// What dynamic admission keeps between requests: compiled configurations, and connections to webhooks.
+pub struct Dynamic {
+    /// The webhooks that are configured.
+    pub webhooks: Webhooks,
+    pub(super) policies: Policies,
+}
+
+impl Dynamic {
+    /// Nothing yet; time is the world's.
+    pub fn new(world: &World) -> Self {
+        Self { webhooks: Webhooks::new(world.clock), policies: Policies::new() }
+    }
+
+    /// Whether there are policies, whose expressions are evaluated for writes.
+    pub fn has_policies(&self, snapshot: &Snapshot<Summary>) -> bool {
+        self.policies.any(snapshot)
+    }
+}
+
+/// What the mutating plugins remember between the two rounds.
+#[derive(Default)]
+pub(super) struct Rounds {
+    policies: Round<policies::Invocation>,
+    webhooks: Round<String>,
+    is_second: bool,
+}
+
+impl Rounds {
+    /// Whether something was changed in any of them.
+    pub(super) fn have_changed(&self) -> bool {
+        self.policies.has_changed() || self.webhooks.has_changed()
+    }
+
+    /// Whether everybody is to be asked again: once, after a change.
+    pub(super) fn one_more(&mut self) -> bool {
+        if self.is_second || !self.have_changed() {
+            return false;
+        }
+        self.is_second = true;
+        self.policies.again();
+        self.webhooks.again();
+        true
+    }
+}
+
+/// Whether there are policies or webhooks that may change objects.
+pub(super) fn may_change(review: &Review<'_>) -> bool {
+    const COLLECTIONS: [&str; 2] = [
+        "admissionregistration.k8s.io/mutatingadmissionpolicies",
+        "admissionregistration.k8s.io/mutatingwebhookconfigurations",
+    ];
+    let snapshot = review.registry.snapshot();
+    COLLECTIONS.iter().any(|collection| snapshot.len(collection) > 0)
+}
+
+/// Lets policies and webhooks change an object, or refuse what is done to it. A deletion has no object to change.
+///
+/// # Errors
+/// The first refusal, with the warnings so far.
+pub(super) async fn mutate(
+    review: &Review<'_>,
+    mut object: Option<&mut Value>,
+    rounds: &mut Rounds,
+    warnings: &mut Vec<String>,
+) -> Result<(), ApiError> {
+    let mut outcome = Ok(());
+    if review.asks(Plugin::MutatingAdmissionPolicy) {
+        outcome = policies::mutate(review, object.as_deref_mut(), &mut rounds.policies);
+    }
+    if outcome.is_ok() && review.asks(Plugin::MutatingAdmissionWebhook) {
+        outcome = webhooks::mutate(review, object, &mut rounds.webhooks, warnings).await;
+    }
+    outcome.map_err(|error| with_warnings(error, warnings))
+}
+
+/// Asks policies and webhooks about an object as it will be committed, or about a deletion.
+///
+/// # Errors
+/// The first refusal, with the warnings so far.
+pub(super) async fn validate(
+    review: &Review<'_>,
+    object: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Result<(), ApiError> {
+    let mut outcome = Ok(());
+    if review.asks(Plugin::ValidatingAdmissionPolicy) {
+        outcome = policies::validate(review, object, warnings);
+    }
+    if outcome.is_ok() && review.asks(Plugin::ValidatingAdmissionWebhook) {
+        outcome = webhooks::validate(review, object, warnings).await;
+    }
+    if outcome.is_ok()
+        && let Some(object) = object
+    {
+        outcome = policies::authorize(review, object);
+    }
+    outcome.map_err(|error| with_warnings(error, warnings))
+}
+
+/// A refused request warns too.
+fn with_warnings(error: ApiError, warnings: &mut Vec<String>) -> ApiError {
+    error.with_warnings(std::mem::take(warnings))
+}
+
+/// Adds a warning, once. One that cannot stand in a header is dropped, as kube-apiserver does.
+pub(super) fn warn(warnings: &mut Vec<String>, warning: &str) {
+    if !warning.chars().any(char::is_control) && !warnings.iter().any(|known| known == warning) {
+        warnings.push(warning.to_owned());
+    }
+}
+
+/// What a patch has made of an object of `kind`: typed, pruned and defaulted. The body of a subresource is typed and pruned.
+/// `strict`: fields that a built-in kind does not have are refused.
+///
+/// # Errors
+/// 500: why it is no object of the kind.
+pub(super) fn adopt(
+    review: &Review<'_>,
+    kind: &Kind,
+    mut value: Value,
+    strict: bool,
+) -> Result<Value, ApiError> {
+    let with_own_body = kind.subresource(review.subresource).filter(|one| one.body_kind().is_some());
+    if let Some(subresource) = with_own_body {
+        part::retype(subresource, &mut value).map_err(|why| ApiError::internal(&why))?;
+    } else {
+        check_type(kind, &value)?;
+        encode::set_type(kind, &mut value);
+        let unknown = kind.schema().decode(&mut value).map_err(|why| ApiError::internal(&why))?;
+        if strict && kind.custom.is_none() && !unknown.is_empty() {
+            let unknown: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
+            return Err(ApiError::internal(&format!("strict decoding error: {}", unknown.join(", "))));
+        }
+        body::default(kind, &mut value);
+    }
+    Ok(value)
+}
+
+/// It is still of its kind.
+fn check_type(kind: &Kind, value: &Value) -> Result<(), ApiError> {
+    let text = |field: &str| value[field].as_str().unwrap_or_default();
+    if text("kind") == kind.kind && text("apiVersion") == kind.api_version() {
+        return Ok(());
+    }
+    let version = text("apiVersion").rsplit('/').next().unwrap_or_default();
+    let internal = kind.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
+    Err(ApiError::unexplained(format!(
+        "converting ({version}.{}) to ({internal}.{}): unknown conversion",
+        text("kind"),
+        kind.kind
+    )))
+}
+
+/// The options of a request, as webhooks and policies see them.
+#[derive(Clone, Copy)]
+pub enum Options<'a> {
+    /// Of a create, an update or a patch.
+    Write(&'a WriteOptions),
+    /// Of a delete.
+    Delete(&'a DeleteOptions),
+    /// Of a connection: what it asks for is its object.
+    Connect,
+}
+
+impl Options<'_> {
+    /// `CreateOptions`, `UpdateOptions` or `DeleteOptions`; null of a connection.
+    pub(super) fn to_value(self, operation: Operation) -> Value {
+        let of_write = if operation == Operation::Create { "CreateOptions" } else { "UpdateOptions" };
+        let (kind, dry_run) = match self {
+            Self::Write(options) => (of_write, options.dry_run),
+            Self::Delete(options) => ("DeleteOptions", options.dry_run),
+            Self::Connect => return Value::Null,
+        };
+        let mut value = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+        if dry_run {
+            value["dryRun"] = json!(["All"]);
+        }
+        match self {
+            Self::Write(options) => add_write_options(&mut value, options),
+            Self::Delete(options) => add_delete_options(&mut value, options),
+            Self::Connect => {}
+        }
+        value
+    }
+}
+
+fn add_write_options(value: &mut Value, options: &WriteOptions) {
+    match options.validation {
+        FieldValidation::Strict => value["fieldValidation"] = "Strict".into(),
+        FieldValidation::Ignore => value["fieldValidation"] = "Ignore".into(),
+        FieldValidation::Warn => {}
+    }
+    if let Some(manager) = &options.named_manager {
+        value["fieldManager"] = manager.as_str().into();
+    }
+}
+
+fn add_delete_options(value: &mut Value, options: &DeleteOptions) {
+    if let Some(seconds) = options.grace_seconds {
+        value["gracePeriodSeconds"] = seconds.into();
+    }
+    if let Some(propagation) = options.propagation {
+        let word = match propagation {
+            Propagation::Orphan => "Orphan",
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+        };
+        value["propagationPolicy"] = word.into();
+    }
+    for (field, given) in [("uid", &options.uid), ("resourceVersion", &options.resource_version)] {
+        if let Some(given) = given {
+            value["preconditions"][field] = given.clone().into();
+        }
+    }
+}

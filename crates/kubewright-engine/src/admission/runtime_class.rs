@@ -1,0 +1,82 @@
+//! RuntimeClass: what a pod's runtime costs, and the nodes that have it
+//! (`k8s.io/kubernetes/plugin/pkg/admission/runtimeclass`).
+
+use kubewright_kinds::quota::Resources;
+use kubewright_meta::{ApiError, object};
+use serde_json::{Value, json};
+
+use super::refusal::forbidden;
+use super::{Review, stored, tolerations};
+
+const COLLECTION: &str = "node.k8s.io/runtimeclasses";
+const OTHER_OVERHEAD: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+
+/// Gives a new pod the overhead, node selector and tolerations of its runtime class.
+///
+/// # Errors
+/// 403 when the class is not there, or says something else than the pod.
+pub(super) fn mutate(review: &Review<'_>, pod: &mut Value) -> Result<(), ApiError> {
+    let Some(class) = class_of(review, pod)? else { return Ok(()) };
+    if let Some(overhead) = overhead_of(&class) {
+        let given = Resources::of(&pod["spec"]["overhead"]);
+        if !given.is_empty() && given != Resources::of(overhead) {
+            return Err(forbidden(review, pod, OTHER_OVERHEAD));
+        }
+        object::member_mut(pod, "spec").insert("overhead".into(), Resources::of(overhead).to_value());
+    }
+    let scheduling = &class["scheduling"];
+    for (key, value) in scheduling["nodeSelector"].as_object().into_iter().flatten() {
+        let selector = &pod["spec"]["nodeSelector"];
+        if let Some(given) = selector.get(key).filter(|given| *given != value) {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let why = format!(
+                "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {}; pod.spec.nodeSelector[{key}] = {}",
+                text(value),
+                text(given)
+            );
+            return Err(forbidden(review, pod, &why));
+        }
+        let selector = object::member_mut(pod, "spec").entry("nodeSelector").or_insert_with(|| json!({}));
+        object::as_map(selector).insert(key.clone(), value.clone());
+    }
+    if scheduling.is_object() {
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let merged =
+            tolerations::merged(&list(&pod["spec"]["tolerations"]), &list(&scheduling["tolerations"]));
+        if !merged.is_empty() {
+            object::member_mut(pod, "spec").insert("tolerations".into(), merged.into());
+        }
+    }
+    Ok(())
+}
+
+/// Allows no overhead but that of the runtime class.
+///
+/// # Errors
+/// 403 for another one, or one without a class that has any.
+pub(super) fn validate(review: &Review<'_>, pod: &Value) -> Result<(), ApiError> {
+    let class = class_of(review, pod)?;
+    let given = &pod["spec"]["overhead"];
+    match class.as_ref().and_then(overhead_of) {
+        Some(overhead) if Resources::of(overhead) != Resources::of(given) => {
+            Err(forbidden(review, pod, OTHER_OVERHEAD))
+        }
+        None if given.is_object() => {
+            let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+            Err(forbidden(review, pod, why))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn class_of(review: &Review<'_>, pod: &Value) -> Result<Option<Value>, ApiError> {
+    let Some(name) = pod["spec"]["runtimeClassName"].as_str() else { return Ok(None) };
+    match stored::object(&review.registry.snapshot(), COLLECTION, name) {
+        Some(class) => Ok(Some(class)),
+        None => Err(forbidden(review, pod, &format!("pod rejected: RuntimeClass {name:?} not found"))),
+    }
+}
+
+fn overhead_of(class: &Value) -> Option<&Value> {
+    class["overhead"].is_object().then(|| &class["overhead"]["podFixed"])
+}

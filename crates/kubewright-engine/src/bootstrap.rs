@@ -1,0 +1,244 @@
+//! What is in a cluster before anybody has written to it: the system namespaces, the API server's own service and the
+//! networks of services, the priority classes, and the default roles.
+
+use futures::future::{try_join, try_join_all};
+use kubewright_codec::body::Decoded;
+use kubewright_identity::authn::{User, combined};
+use kubewright_identity::authz::bootstrap::objects as roles;
+use kubewright_kinds::kinds::core::config_map::CONFIG_MAP;
+use kubewright_kinds::kinds::networking::service_cidr::SERVICE_CIDR;
+use kubewright_kinds::rules::flow::bootstrap as flow;
+use kubewright_meta::cidr::Family;
+use kubewright_meta::{ApiError, object};
+use kubewright_store::Revision;
+use serde_json::{Value, json};
+
+use crate::registry::{Call, FieldValidation, Part, Registry, Settings, WriteOptions};
+
+/// Who has written them, as field ownership tells it.
+const MANAGER: &str = "kube-apiserver";
+
+/// The name of the networks that the server was started with.
+const CIDR: &str = "kubernetes";
+
+/// Where the parts of the system have their objects.
+const SYSTEM: &str = "kube-system";
+
+/// The namespaces of every cluster.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Writes what is missing, and goes on with what a server before this one has left half done. Objects that are there stay
+/// as they are.
+///
+/// # Errors
+/// When one of them is refused, which would be a defect of this table.
+pub async fn bootstrap(registry: &Registry) -> Result<(), ApiError> {
+    let namespaces = NAMESPACES.iter().map(|name| {
+        ("namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
+    });
+    let is_new = registry.store().revision() == Revision(0);
+    let settings = registry.settings();
+    let classes = [priority_class("system-cluster-critical"), priority_class("system-node-critical")];
+    for (plural, value) in namespaces.chain([service_cidr(settings)]).chain(classes) {
+        create(registry, MANAGER, plural, value).await?;
+    }
+    // Services get their addresses of networks that are ready.
+    report_service_cidr(registry).await?;
+    for (plural, value) in service(settings) {
+        create(registry, MANAGER, plural, value).await?;
+    }
+    registry.repair_addresses().await;
+    publish_authentication(registry).await?;
+    create(registry, MANAGER, "configmaps", tracking(registry)).await?;
+    // Together: a store on a disk syncs them all at once.
+    let roles = roles().into_iter().map(async |value| {
+        let plural = format!("{}s", value["kind"].as_str().unwrap_or_default().to_ascii_lowercase());
+        create(registry, MANAGER, &plural, value).await
+    });
+    let flows = flow::objects()
+        .into_iter()
+        .map(async |(plural, value)| create(registry, flow::MANAGER, plural, value).await);
+    // Without tokio's budget for a task, which would let their order depend on what the caller did before.
+    tokio::task::unconstrained(try_join(try_join_all(roles), try_join_all(flows))).await?;
+    registry.resume_definitions().await;
+    if is_new {
+        registry.keep_origin();
+    }
+    Ok(())
+}
+
+/// Goes on with a store that begins with what [`bootstrap`] has written for a registry of the same settings.
+pub async fn adopt(registry: &Registry) {
+    registry.repair_addresses().await;
+    registry.resume_definitions().await;
+    registry.keep_origin();
+}
+
+fn server() -> User {
+    User::new("system:apiserver", ["system:masters"])
+}
+
+async fn create(registry: &Registry, manager: &str, plural: &str, value: Value) -> Result<(), ApiError> {
+    let api_version = value["apiVersion"].as_str().unwrap_or_default();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let kinds = registry.kinds();
+    // What is not served (`--runtime-config`) is not written either.
+    let Some(kind) = kinds.get(group, version, plural) else { return Ok(()) };
+    let user = server();
+    let (namespace, name) = (object::namespace(&value).to_owned(), object::name(&value).to_owned());
+    let call = Call { kind, namespace: &namespace, name: "", user: &user };
+    if registry.entry(Call { name: &name, ..call }).is_ok() {
+        return Ok(());
+    }
+    let options = WriteOptions {
+        validation: FieldValidation::Strict,
+        manager: manager.to_owned(),
+        ..WriteOptions::default()
+    };
+    registry.create(call, Decoded::of(value), options).await.map(drop)
+}
+
+/// The API server's own service, and where it is, as far as that is known
+/// (`k8s.io/kubernetes/pkg/controlplane/controller/kubernetesservice`, `.../reconcilers`).
+fn service(settings: &Settings) -> Vec<(&'static str, Value)> {
+    let port = settings.api_port();
+    let mut objects = vec![(
+        "services",
+        json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {
+                "name": "kubernetes",
+                "namespace": "default",
+                "labels": {"component": "apiserver", "provider": "kubernetes"}
+            },
+            "spec": {
+                "clusterIP": settings.service_cidrs.api_server().to_string(),
+                "ipFamilyPolicy": "SingleStack",
+                "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}]
+            }
+        }),
+    )];
+    if let Some(address) = settings.advertise {
+        let (ip, ports) = (address.ip(), json!([{"name": "https", "port": port, "protocol": "TCP"}]));
+        let endpoints = json!({
+            "apiVersion": "v1",
+            "kind": "Endpoints",
+            "metadata": {
+                "name": "kubernetes",
+                "namespace": "default",
+                "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}
+            },
+            "subsets": [{"addresses": [{"ip": ip.to_string()}], "ports": ports}]
+        });
+        let slice = json!({
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {
+                "name": "kubernetes",
+                "namespace": "default",
+                "labels": {"kubernetes.io/service-name": "kubernetes"}
+            },
+            "addressType": Family::of(ip).name(),
+            "endpoints": [{"addresses": [ip.to_string()], "conditions": {"ready": true}}],
+            "ports": ports
+        });
+        objects.extend([("endpoints", endpoints), ("endpointslices", slice)]);
+    }
+    objects
+}
+
+/// The networks of service addresses (`k8s.io/kubernetes/pkg/controlplane/controller/defaultservicecidr`).
+fn service_cidr(settings: &Settings) -> (&'static str, Value) {
+    let cidrs: Vec<String> = settings.service_cidrs.iter().map(|cidr| cidr.to_string()).collect();
+    let object = json!({
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": CIDR},
+        "spec": {"cidrs": cidrs}
+    });
+    ("servicecidrs", object)
+}
+
+/// The networks are usable.
+async fn report_service_cidr(registry: &Registry) -> Result<(), ApiError> {
+    let kinds = registry.kinds();
+    let Some(kind) = kinds.find(&SERVICE_CIDR) else { return Ok(()) };
+    let user = server();
+    let now = object::time(registry.world().clock.now());
+    let ready = |cidr: &mut Value| {
+        if cidr["status"]["conditions"].is_null() {
+            cidr["status"] = json!({"conditions": [{
+                "type": "Ready",
+                "status": "True",
+                "reason": "",
+                "message": "Kubernetes default Service CIDR is ready",
+                "lastTransitionTime": now
+            }]});
+        }
+        Ok(())
+    };
+    let call = Call { kind, namespace: "", name: CIDR, user: &user };
+    registry.edit(call, Part::Status, false, &ready).await.map(drop)
+}
+
+/// Tells servers behind this one whom to believe
+/// (`k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust`).
+async fn publish_authentication(registry: &Registry) -> Result<(), ApiError> {
+    let own = &registry.settings().authentication;
+    if own.is_empty() {
+        return Ok(());
+    }
+    let name = "extension-apiserver-authentication";
+    let object = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": SYSTEM},
+        "data": own
+    });
+    create(registry, MANAGER, "configmaps", object).await?;
+    let kinds = registry.kinds();
+    let Some(kind) = kinds.find(&CONFIG_MAP) else { return Ok(()) };
+    let user = server();
+    let combine = |object: &mut Value| {
+        let said = serde_json::from_value(object["data"].take()).unwrap_or_default();
+        object["data"] = json!(combined(&said, own));
+        Ok(())
+    };
+    registry
+        .edit(Call { kind, namespace: SYSTEM, name, user: &user }, Part::Main, false, &combine)
+        .await
+        .map(drop)
+}
+
+/// Since when it is noted that the token of a Secret is used
+/// (`k8s.io/kubernetes/pkg/controlplane/controller/legacytokentracking`).
+fn tracking(registry: &Registry) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kube-apiserver-legacy-service-account-token-tracking", "namespace": SYSTEM},
+        "data": {"since": registry.world().clock.now().strftime("%Y-%m-%d").to_string()}
+    })
+}
+
+/// The two classes above all others (`k8s.io/kubernetes/pkg/apis/scheduling/v1/helpers.go`).
+fn priority_class(name: &str) -> (&'static str, Value) {
+    let (value, description) = match name {
+        "system-node-critical" => {
+            (2_000_001_000, "Used for system critical pods that must not be moved from their current node.")
+        }
+        _ => (
+            2_000_000_000,
+            "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+        ),
+    };
+    let object = json!({
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        "description": description
+    });
+    ("priorityclasses", object)
+}

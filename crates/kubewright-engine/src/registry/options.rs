@@ -1,0 +1,227 @@
+//! The options of writes (`k8s.io/apimachinery/pkg/apis/meta/v1`: CreateOptions, DeleteOptions, …).
+
+use http::HeaderMap;
+use http::header::USER_AGENT;
+use kubewright_codec::negotiate::media_type;
+use kubewright_codec::request::Query;
+use kubewright_meta::rules::metadata;
+use kubewright_meta::{ApiError, FieldError};
+use kubewright_schema::patch;
+use serde_json::Value;
+
+use super::body::FieldValidation;
+
+/// The most bytes of the name of a manager (`FieldManagerMaxLength`).
+const MANAGER_LIMIT: usize = 128;
+
+/// How something is written.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// All is done but the commit.
+    pub dry_run: bool,
+    /// What becomes of fields that the kind does not have.
+    pub validation: FieldValidation,
+    /// Who manages the fields that are written: the option `fieldManager`, or else the name of the client's program.
+    pub manager: String,
+    /// The option itself, where the request has it.
+    pub named_manager: Option<String>,
+    /// An apply takes what others manage.
+    pub force: bool,
+}
+
+impl WriteOptions {
+    /// Reads them from a query; `kind` names them in errors (`CreateOptions`, `UpdateOptions`).
+    ///
+    /// # Errors
+    /// 422 for unknown values.
+    pub fn read(query: &Query, headers: &HeaderMap, kind: &str) -> Result<Self, ApiError> {
+        Self::checked(query, headers, kind, Vec::new())
+    }
+
+    /// Reads those of a patch of that content type.
+    ///
+    /// # Errors
+    /// 422 for unknown values, for `force` of a patch that is not server-side apply, and for an apply without a manager.
+    pub fn of_patch(query: &Query, headers: &HeaderMap) -> Result<Self, ApiError> {
+        let mut errors = Vec::new();
+        if media_type(headers) == patch::APPLY {
+            if query.text("fieldManager").is_empty() {
+                errors.push(FieldError::required("fieldManager", "is required for apply patch"));
+            }
+        } else if query.get("force").is_some() {
+            errors.push(FieldError::forbidden("force", "may not be specified for non-apply patch"));
+        }
+        Self::checked(query, headers, "PatchOptions", errors)
+    }
+
+    fn checked(
+        query: &Query,
+        headers: &HeaderMap,
+        kind: &str,
+        mut errors: Vec<FieldError>,
+    ) -> Result<Self, ApiError> {
+        errors.extend(metadata::validate_field_manager(query.text("fieldManager")));
+        let dry_run = dry_run(query.all("dryRun"), &mut errors);
+        let validation = match query.text("fieldValidation") {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                errors.push(FieldError::not_supported(
+                    "fieldValidation",
+                    other,
+                    ["", "Ignore", "Strict", "Warn"],
+                ));
+                FieldValidation::Warn
+            }
+        };
+        if !errors.is_empty() {
+            return Err(ApiError::invalid_of("meta.k8s.io", kind, "", &errors));
+        }
+        let named_manager =
+            Some(query.text("fieldManager")).filter(|name| !name.is_empty()).map(str::to_owned);
+        let manager = named_manager.clone().unwrap_or_else(|| program(headers));
+        Ok(Self { dry_run, validation, manager, named_manager, force: query.flag("force") })
+    }
+}
+
+/// The name of the client's program: what stands before the first slash of its `User-Agent`, as far as it can be printed
+/// and is not too long (`k8s.io/apiserver/pkg/endpoints/handlers/create.go`, `prefixFromUserAgent`).
+fn program(headers: &HeaderMap) -> String {
+    let agent = headers.get(USER_AGENT).map(|agent| String::from_utf8_lossy(agent.as_bytes()));
+    let agent = agent.as_deref().unwrap_or_default();
+    let mut program = String::new();
+    for one in agent.split('/').next().unwrap_or_default().chars().filter(|one| !one.is_control()) {
+        if program.len() + one.len_utf8() > MANAGER_LIMIT {
+            break;
+        }
+        program.push(one);
+    }
+    program
+}
+
+fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {
+    let values: Vec<&str> = values.collect();
+    if values.iter().any(|value| *value != "All") {
+        errors.push(FieldError::not_supported("dryRun", Value::from(values.clone()), ["All"]));
+    }
+    !values.is_empty()
+}
+
+/// What becomes of the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They live on, without an owner.
+    Orphan,
+    /// They go afterwards.
+    Background,
+    /// They go first.
+    Foreground,
+}
+
+/// How something is deleted.
+#[derive(Clone, Debug, Default)]
+pub struct DeleteOptions {
+    /// All is done but the commit.
+    pub dry_run: bool,
+    /// Seconds that the object may take to end by itself.
+    pub grace_seconds: Option<i64>,
+    /// What becomes of the dependents.
+    pub propagation: Option<Propagation>,
+    /// The uid that the object must have.
+    pub uid: Option<String>,
+    /// The resource version that the object must have.
+    pub resource_version: Option<String>,
+}
+
+impl DeleteOptions {
+    /// Reads them from the body of a DELETE, or, where it has none, from the query.
+    ///
+    /// # Errors
+    /// 400 for what cannot be read, 422 for values that make no sense.
+    pub fn read(query: &Query, body: Option<&Value>) -> Result<Self, ApiError> {
+        let mut errors = Vec::new();
+        let (mut options, policy, orphan) = match body {
+            Some(body) => Self::of_body(body, &mut errors)?,
+            None => Self::of_query(query, &mut errors)?,
+        };
+        if orphan.is_some() && !policy.is_empty() {
+            errors.push(FieldError::invalid(
+                "propagationPolicy",
+                policy.clone(),
+                "orphanDependents and deletionPropagation cannot be both set",
+            ));
+        }
+        options.propagation = match (policy.as_str(), orphan) {
+            ("", None) => None,
+            ("", Some(true)) | ("Orphan", _) => Some(Propagation::Orphan),
+            ("", Some(false)) | ("Background", _) => Some(Propagation::Background),
+            ("Foreground", _) => Some(Propagation::Foreground),
+            (other, _) => {
+                errors.push(FieldError::not_supported(
+                    "propagationPolicy",
+                    other,
+                    ["Foreground", "Background", "Orphan", "nil"],
+                ));
+                None
+            }
+        };
+        if errors.is_empty() {
+            Ok(options)
+        } else {
+            Err(ApiError::invalid_of("meta.k8s.io", "DeleteOptions", "", &errors))
+        }
+    }
+
+    fn of_query(
+        query: &Query,
+        errors: &mut Vec<FieldError>,
+    ) -> Result<(Self, String, Option<bool>), ApiError> {
+        let options = Self {
+            dry_run: dry_run(query.all("dryRun"), errors),
+            grace_seconds: query.number("gracePeriodSeconds")?,
+            ..Self::default()
+        };
+        let orphan = query.get("orphanDependents").map(|_| query.flag("orphanDependents"));
+        Ok((options, query.text("propagationPolicy").to_owned(), orphan))
+    }
+
+    fn of_body(body: &Value, errors: &mut Vec<FieldError>) -> Result<(Self, String, Option<bool>), ApiError> {
+        if let Some(kind) = body["kind"].as_str().filter(|kind| !matches!(*kind, "" | "DeleteOptions")) {
+            let version = body["apiVersion"].as_str().unwrap_or_default();
+            return Err(ApiError::bad_request(format!(
+                "no kind {kind:?} is registered for version {version:?} in scheme \"meta.k8s.io\""
+            )));
+        }
+        let wrong = |field: &str| {
+            ApiError::bad_request(format!(
+                "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: json: cannot unmarshal into Go struct field DeleteOptions.{field}"
+            ))
+        };
+        let text = |value: &Value, field: &str| match value {
+            Value::Null => Ok(None),
+            Value::String(text) => Ok(Some(text.clone())),
+            _ => Err(wrong(field)),
+        };
+        let grace_seconds = match &body["gracePeriodSeconds"] {
+            Value::Null => None,
+            number => Some(number.as_i64().ok_or_else(|| wrong("gracePeriodSeconds"))?),
+        };
+        let dry_runs: Vec<&str> = match &body["dryRun"] {
+            Value::Null => Vec::new(),
+            list => {
+                list.as_array().ok_or_else(|| wrong("dryRun"))?.iter().filter_map(Value::as_str).collect()
+            }
+        };
+        let preconditions = &body["preconditions"];
+        let options = Self {
+            dry_run: dry_run(dry_runs.into_iter(), errors),
+            grace_seconds,
+            propagation: None,
+            uid: text(&preconditions["uid"], "preconditions.uid")?,
+            resource_version: text(&preconditions["resourceVersion"], "preconditions.resourceVersion")?,
+        };
+        let policy = text(&body["propagationPolicy"], "propagationPolicy")?.unwrap_or_default();
+        Ok((options, policy, body["orphanDependents"].as_bool()))
+    }
+}

@@ -1,0 +1,32 @@
+//! Secrets whose tokens were used get a label that says when.
+
+use kubewright_identity::authn::{LAST_USED, Used, User};
+use kubewright_kinds::kinds::core::secret::SECRET;
+use kubewright_meta::{ApiError, object};
+use serde_json::Value;
+
+use super::{Call, Part, Registry};
+
+impl Registry {
+    /// Labels Secrets with the day on which their tokens were used. One that is gone or replaced is left alone.
+    pub async fn label_used(&self, used: Vec<Used>) {
+        let kinds = self.kinds();
+        let Some(kind) = kinds.find(&SECRET).filter(|_| !used.is_empty()) else { return };
+        let user = User::new("system:apiserver", ["system:masters"]);
+        for Used { namespace, name, uid, day } in used {
+            let label = |secret: &mut Value| {
+                if object::uid(secret) != uid {
+                    return Err(ApiError::not_found(kind, &name));
+                }
+                let meta = object::meta_mut(secret);
+                let labels = meta.entry("labels").or_insert_with(|| Value::Object(serde_json::Map::new()));
+                object::as_map(labels).insert(LAST_USED.to_owned(), day.clone().into());
+                Ok(())
+            };
+            let call = Call { kind, namespace: &namespace, name: &name, user: &user };
+            if let Err(error) = Box::pin(self.edit(call, Part::Main, false, &label)).await {
+                tracing::debug!(%error, namespace, name, "a used token was not labelled");
+            }
+        }
+    }
+}

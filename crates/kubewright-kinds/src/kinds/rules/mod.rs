@@ -1,0 +1,248 @@
+//! The functions that are a kind's own: defaults, preparation, validation. All pure, on JSON values.
+//!
+//! A kind's descriptor says which are its own, and has them beside it where they are few; a family of kinds has one file
+//! here. What they share is in `kubewright-meta`: `at` (a place in an object), `errors` (checks), `fill` (defaults), `text`,
+//! `quantity`, `percent` and `selector`. The rules are those of kube-apiserver v1.36: `pkg/apis/*/v1/defaults.go`,
+//! `pkg/registry/*/*/strategy.go`, `pkg/apis/*/validation`.
+//!
+//! No function here panics on any JSON, whether it fits the schema or not: what has an unexpected type is skipped.
+
+pub(super) mod admission;
+pub(super) mod apps;
+pub(super) mod autoscaling;
+pub(super) mod batch;
+pub mod certificates;
+pub(super) mod config;
+pub mod convert;
+pub(super) mod events;
+pub mod flow;
+pub(super) mod limits;
+pub mod namespaces;
+pub(super) mod networking;
+pub(super) mod nodes;
+pub mod pods;
+pub(super) mod policy;
+pub(super) mod rbac;
+pub mod resources;
+pub(super) mod reviews;
+pub mod services;
+pub(super) mod storage;
+pub(super) mod warnings;
+
+use kubewright_identity::authn::User;
+use kubewright_meta::rules::metadata::{self, NameRule};
+use kubewright_meta::rules::{at, errors, fill, percent, selector};
+use kubewright_meta::{FieldError, quantity, text};
+use serde_json::Value;
+
+/// What a kind does beyond its schema. The engine calls these in the order in which they stand here.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    /// Fills in what the client left out (after decoding, before admission; also on every update).
+    pub default: fn(&mut Value),
+    /// Makes an object ready to be created: server-owned fields are set or dropped (a pod's phase becomes Pending).
+    pub prepare_create: fn(&mut Value),
+    /// Makes a replacement ready: server-owned fields are carried over from the old object. Arguments: new, old.
+    pub prepare_update: fn(&mut Value, &Value),
+    /// How `metadata.generation` counts.
+    pub generation: Generation,
+    /// What `metadata.name` must look like.
+    pub name: NameRule,
+    /// What an update checks as if the object were new.
+    pub again: Again,
+    /// What finalizers must look like beyond their syntax.
+    pub finalizers: Finalizers,
+    /// Writes down who makes a new object, where the kind tells.
+    pub author: fn(&mut Value, &User),
+    /// What is wrong with an object, beyond metadata and schema.
+    pub validate: fn(&Value) -> Vec<FieldError>,
+    /// What is wrong with an object that replaces another, beyond metadata, schema and what [`Rules::again`] finds.
+    /// Arguments: new, old.
+    pub validate_update: fn(&Value, &Value) -> Vec<FieldError>,
+    /// What is wrong with a new status (a write to `/status`, after everything else was carried over from the old
+    /// object), beyond metadata and schema. Arguments: new, old.
+    pub validate_status: fn(&Value, &Value) -> Vec<FieldError>,
+    /// What a good object is warned of, see [`Rules::warnings`].
+    pub(super) warn: warnings::Warn,
+    /// See [`Rules::warning_of_silent_deletion`].
+    pub(super) silent_deletion: Option<&'static str>,
+}
+
+/// What an update checks as if the object were new, before it looks at the change. Kinds differ in that, and each
+/// finding is told as often as it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// Nothing: the checks of the change are all.
+    Nothing,
+    /// The metadata.
+    Metadata,
+    /// The whole object.
+    Object,
+}
+
+/// How `metadata.generation` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generation {
+    /// There is none.
+    None,
+    /// It stays 1.
+    Fixed,
+    /// A change outside of metadata and status raises it.
+    Content,
+    /// The same, but a new object has none.
+    ContentOfOld,
+    /// A change of annotations raises it too.
+    ContentAndAnnotations,
+    /// A change of labels raises it too.
+    ContentAndLabels,
+}
+
+impl Generation {
+    /// Whether new objects start at generation 1.
+    #[must_use]
+    pub fn counts(self) -> bool {
+        !matches!(self, Self::None | Self::ContentOfOld)
+    }
+
+    /// Whether replacing `old` by `new` raises it.
+    #[must_use]
+    pub fn raised(self, new: &Value, old: &Value) -> bool {
+        match self {
+            Self::None | Self::Fixed => false,
+            Self::Content | Self::ContentOfOld => !same_content(new, old),
+            Self::ContentAndAnnotations => !same_content(new, old) || !metadata::same_annotations(new, old),
+            Self::ContentAndLabels => !same_content(new, old) || labels(new) != labels(old),
+        }
+    }
+}
+
+fn labels(object: &Value) -> &Value {
+    object.pointer("/metadata/labels").unwrap_or(&Value::Null)
+}
+
+/// Whether two objects are the same but for metadata and status.
+fn same_content(new: &Value, old: &Value) -> bool {
+    let counts = |key: &str| !matches!(key, "metadata" | "status");
+    match (new, old) {
+        (Value::Object(new), Value::Object(old)) => at::same_members(new, old, counts),
+        _ => at::same(new, old),
+    }
+}
+
+/// What finalizers without a domain are, which Kubernetes does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finalizers {
+    /// Refused: most built-in kinds.
+    Strict,
+    /// As good as any.
+    Syntax,
+    /// Warned of: custom kinds.
+    Warned,
+}
+
+impl Rules {
+    /// Rules that ask for nothing.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self {
+            default: |_| {},
+            prepare_create: |_| {},
+            prepare_update: |_, _| {},
+            generation: Generation::None,
+            name: NameRule::Subdomain,
+            again: Again::Nothing,
+            finalizers: Finalizers::Strict,
+            author: |_, _| {},
+            validate: |_| Vec::new(),
+            validate_update: |_, _| Vec::new(),
+            validate_status: |_, _| Vec::new(),
+            warn: |_, _| {},
+            silent_deletion: None,
+        }
+    }
+
+    /// The rules of a custom resource: its schema says all else.
+    #[must_use]
+    pub const fn custom() -> Self {
+        Self { generation: Generation::Content, finalizers: Finalizers::Warned, ..Self::none() }
+    }
+
+    /// All that is wrong with a new object but its schema: metadata first (`rest.BeforeCreate`).
+    #[must_use]
+    pub fn errors_on_create(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
+        at::checked(|| {
+            let mut errors = self.metadata(object, namespaced);
+            errors.extend((self.validate)(object));
+            errors
+        })
+    }
+
+    /// All that is wrong with a replacement but its schema (`rest.BeforeUpdate`): metadata is checked by the generic
+    /// part and again by the kind, and each finding is told as often as it is found.
+    #[must_use]
+    pub fn errors_on_update(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
+        at::checked(|| {
+            let mut errors = self.metadata_on_update(new, old, namespaced);
+            match self.again {
+                Again::Nothing => {}
+                Again::Metadata => errors.extend(self.metadata(new, namespaced)),
+                Again::Object => errors.extend(self.errors_on_create(new, namespaced)),
+            }
+            errors.extend((self.validate_update)(new, old));
+            errors
+        })
+    }
+
+    /// All that is wrong with a write to `/status` but the schema.
+    #[must_use]
+    pub fn errors_on_status(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
+        at::checked(|| {
+            let mut errors = self.metadata_on_update(new, old, namespaced);
+            errors.extend((self.validate_status)(new, old));
+            errors
+        })
+    }
+
+    /// What a good object is warned of: a new one, or (with `old`) a replacement, before its generation is raised.
+    #[must_use]
+    pub fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
+        let raised = || old.is_some_and(|old| self.generation.raised(object, old));
+        let mut found = match self.finalizers {
+            Finalizers::Warned => metadata::finalizer_warnings(object),
+            Finalizers::Strict | Finalizers::Syntax => Vec::new(),
+        };
+        (self.warn)(&warnings::Subject::new(object, old, &raised), &mut found);
+        found
+    }
+
+    /// What a deletion is warned of that does not say what becomes of the dependents; whether it succeeds or not.
+    #[must_use]
+    pub fn warning_of_silent_deletion(&self) -> Option<&'static str> {
+        self.silent_deletion
+    }
+
+    fn metadata(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
+        let mut errors = metadata::validate(object, self.name, namespaced);
+        errors.extend(self.finalizers(object));
+        errors
+    }
+
+    fn metadata_on_update(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
+        let mut errors = metadata::validate(new, NameRule::PathSegment, namespaced);
+        for _ in 0..2 {
+            errors.extend(metadata::validate_update(new, old));
+        }
+        errors.extend(self.finalizers(new));
+        errors
+    }
+
+    fn finalizers(&self, object: &Value) -> Vec<FieldError> {
+        match self.finalizers {
+            Finalizers::Strict => metadata::validate_finalizers(object),
+            Finalizers::Syntax | Finalizers::Warned => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

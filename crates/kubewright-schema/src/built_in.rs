@@ -1,0 +1,215 @@
+//! The types of k8s-openapi as schema nodes.
+//!
+//! A type is made once for the whole process, together with the types that it refers to, when a kind that needs it is
+//! first used. References between types are followed later, one by one ([`Node::target`]): so types may be recursive,
+//! and a `PodSpec` is there once however many kinds have one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::Mutex;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::Value;
+
+use super::facts::{Facts, FieldFacts};
+use super::node::{Additional, Coding, MapType, Merge, Node, Other, Reference, Type};
+use super::zeros::Zeros;
+
+static LIBRARY: LazyLock<Mutex<Library>> = LazyLock::new(|| Mutex::new(Library::new()));
+
+/// The types that were made so far.
+struct Library {
+    /// Knows which types it has made: their definitions in it are put out as soon as they are nodes.
+    generator: SchemaGenerator,
+    types: BTreeMap<Box<str>, Arc<Node>>,
+}
+
+/// The node of a type of k8s-openapi.
+pub(crate) fn of<T: JsonSchema>() -> Arc<Node> {
+    let mut library = LIBRARY.lock();
+    let schema = library.generator.subschema_for::<T>();
+    library.keep_new_types();
+    let node = node(schema.as_value());
+    match &node.reference {
+        Some(reference) => library.named(&reference.name),
+        None => Arc::new(node),
+    }
+}
+
+/// The type of that name, which a type made before refers to.
+pub(crate) fn named(name: &str) -> Arc<Node> {
+    LIBRARY.lock().named(name)
+}
+
+/// A generator of schemas as this module reads them.
+pub(super) fn generator() -> SchemaGenerator {
+    SchemaSettings::draft07().into_generator()
+}
+
+/// The name of the type that a schema refers to.
+pub(super) fn referred(schema: &Value) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.rsplit('/').next()
+}
+
+impl Library {
+    fn new() -> Self {
+        Self { generator: generator(), types: BTreeMap::new() }
+    }
+
+    fn keep_new_types(&mut self) {
+        for (name, schema) in self.generator.definitions_mut() {
+            if schema.is_object() {
+                self.types.insert(name.as_str().into(), Arc::new(type_node(name, &schema.take())));
+                *schema = Value::Bool(true);
+            }
+        }
+    }
+
+    /// A name that no type has stands for any value: there is none, as schemars defines all that it refers to.
+    fn named(&self, name: &str) -> Arc<Node> {
+        self.types.get(name).cloned().unwrap_or_default()
+    }
+}
+
+/// A type with a name: its schema, and what the facts say of it and its fields.
+fn type_node(name: &str, schema: &Value) -> Node {
+    let facts = Facts::of(name);
+    let mut made = node(schema);
+    made.name = Some(name.into());
+    made.coding = coding(name);
+    match made.coding {
+        Coding::Raw => made.kind = None,
+        Coding::SchemaOr(_) => made.items = schema.pointer("/oneOf/0").map(|one| Arc::new(node(one))),
+        _ => {}
+    }
+    if facts.atomic() {
+        made.merge = Some(Box::new(Merge { map: Some(MapType::Atomic), ..Merge::default() }));
+    }
+    let zeros = Zeros::of(name);
+    for field in zeros.dropped() {
+        if let Some(node) = made.properties.get_mut(field) {
+            Arc::make_mut(node).omits_zero = true;
+        }
+    }
+    made.shown = zeros
+        .shown()
+        .filter(|(field, _)| made.properties.contains_key(*field))
+        .map(|(field, zero)| (field.into(), zero))
+        .collect();
+    for (field, node) in &mut made.properties {
+        let FieldFacts { merge, enumeration, default } = facts.field(field);
+        if merge.is_some() || default.is_some() || !enumeration.is_empty() {
+            let node = Arc::make_mut(node);
+            node.merge = merge.map(Box::new);
+            node.enumeration = enumeration;
+            node.default = default;
+        }
+    }
+    made
+}
+
+fn node(schema: &Value) -> Node {
+    if let Some(name) = referred(schema) {
+        return Node { reference: Some(Reference::to(name)), ..Node::default() };
+    }
+    let text = |key: &str| schema.get(key).and_then(Value::as_str);
+    let sub = |key: &str| schema.get(key).map(|sub| Arc::new(node(sub)));
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let required = schema.get("required").and_then(Value::as_array);
+    Node {
+        kind: text("type").and_then(Type::parse),
+        format: text("format").map(Into::into),
+        int_or_string: schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)),
+        properties: properties
+            .map(|all| all.iter().map(|(name, one)| (name.as_str().into(), Arc::new(node(one)))).collect())
+            .unwrap_or_default(),
+        additional: sub("additionalProperties").map_or(Additional::Unsaid, Additional::Of),
+        items: sub("items"),
+        required: required
+            .map(|all| all.iter().filter_map(Value::as_str).map(Into::into).collect())
+            .unwrap_or_default(),
+        ..Node::default()
+    }
+}
+
+fn coding(name: &str) -> Coding {
+    let (_, short) = name.rsplit_once('.').unwrap_or(("", name));
+    match short {
+        "Quantity" => Coding::Quantity,
+        "IntOrString" => Coding::IntOrString,
+        "Time" => Coding::Time,
+        "MicroTime" => Coding::MicroTime,
+        "RawExtension" | "FieldsV1" | "JSON" => Coding::Raw,
+        "JSONSchemaPropsOrBool" => Coding::SchemaOr(Other::Bool),
+        "JSONSchemaPropsOrArray" => Coding::SchemaOr(Other::Schemas),
+        "JSONSchemaPropsOrStringArray" => Coding::SchemaOr(Other::Texts),
+        _ => Coding::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::{apps, core};
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+    use super::super::node::ListType;
+    use super::*;
+
+    fn at(root: &Node, path: &[&str]) -> Arc<Node> {
+        let mut here = Arc::new(root.clone());
+        for step in path {
+            let next = match *step {
+                "[]" => here.target().items.clone(),
+                name => here.field(name).cloned(),
+            };
+            here = next.unwrap_or_else(|| panic!("no {step} in {path:?}"));
+        }
+        here
+    }
+
+    #[test]
+    fn a_pod_spec_is_there_once_however_many_kinds_have_one() {
+        let pod = of::<core::v1::Pod>();
+        let deployment = of::<apps::v1::Deployment>();
+        let of_pod = at(&pod, &["spec"]);
+        let of_deployment = at(&deployment, &["spec", "template", "spec"]);
+        assert!(std::ptr::eq(of_pod.target(), of_deployment.target()));
+        assert_eq!(of_pod.target().name.as_deref(), Some("io.k8s.api.core.v1.PodSpec"));
+    }
+
+    #[test]
+    fn recursive_types_end() {
+        let definition = of::<CustomResourceDefinition>();
+        let schema = at(&definition, &["spec", "versions", "[]", "schema", "openAPIV3Schema"]);
+        let deeper = at(&schema, &["properties", "anything", "properties", "more"]);
+        assert!(std::ptr::eq(schema.target(), deeper.target()));
+        assert_eq!(
+            schema.field("additionalProperties").unwrap().target().coding,
+            Coding::SchemaOr(Other::Bool)
+        );
+    }
+
+    #[test]
+    fn fields_carry_the_facts() {
+        let pod = of::<core::v1::Pod>();
+        let containers = at(&pod, &["spec", "containers"]);
+        assert_eq!(containers.list_type(), Some(ListType::Map));
+        assert_eq!(containers.list_map_keys(), ["name".into()]);
+        assert_eq!(containers.patch(), (Some("merge"), Some("name")));
+        assert_eq!(at(&containers, &["[]", "ports", "[]", "protocol"]).default, Some("TCP".into()));
+        assert_eq!(at(&pod, &["spec", "nodeSelector"]).map_type(), Some(MapType::Atomic));
+        assert_eq!(
+            at(&pod, &["spec", "volumes", "[]", "configMap", "items"]).list_type(),
+            Some(ListType::Atomic)
+        );
+    }
+
+    #[test]
+    fn a_field_says_more_than_its_type() {
+        let volume = of::<core::v1::PersistentVolume>();
+        let claim = at(&volume, &["spec", "claimRef"]);
+        assert_eq!(claim.target().map_type(), Some(MapType::Atomic));
+        assert_eq!(claim.map_type(), Some(MapType::Granular));
+    }
+}

@@ -1,0 +1,290 @@
+//! Decoding of built-in types as Go does it (`sigs.k8s.io/json` into the types of `k8s.io/api`).
+//!
+//! What comes out is what Kubernetes would write back: unknown fields are gone (and told), `null` is as good as absent,
+//! optional lists and maps without entries are gone (Go's `omitempty`), and values that Go reads into types of its own
+//! (quantities, times, bytes) are in canonical form.
+
+use kubewright_meta::cost;
+use serde_json::{Map, Value, json};
+
+use super::node::{Additional, Coding, Node, Other, Type};
+use super::scalar::{self, Precision};
+use super::zeros;
+
+/// Decodes an object in place. Returns the paths of its unknown fields, each after `prefix`.
+///
+/// # Errors
+/// The first value of a wrong type, in the words of Go's decoder.
+pub(crate) fn decode(node: &Node, value: &mut Value, prefix: &str) -> Result<Vec<String>, String> {
+    let mut decoder =
+        Decoder { unknown: Vec::new(), path: prefix.to_owned(), fields: String::new(), owner: String::new() };
+    decoder.value(node, value)?;
+    Ok(decoder.unknown)
+}
+
+struct Decoder {
+    unknown: Vec<String>,
+    /// Where it is, as strict decoding says it: `spec.containers[0].name`.
+    path: String,
+    /// Where it is, as Go's type errors say it: `spec.containers.name`.
+    fields: String,
+    /// The Go type of the struct it is in: `Container`.
+    owner: String,
+}
+
+impl Decoder {
+    fn value(&mut self, node: &Node, value: &mut Value) -> Result<(), String> {
+        cost::step();
+        let node = node.target();
+        match node.coding {
+            Coding::Plain => self.plain(node, value),
+            Coding::Raw => Ok(()),
+            Coding::Quantity => {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                *value = kubewright_meta::quantity::canonical_text(&text)?.into();
+                Ok(())
+            }
+            Coding::IntOrString if value.is_string() => Ok(()),
+            Coding::IntOrString => self.integer(Some("int32"), value),
+            Coding::Time => self.time(Precision::Seconds, value),
+            Coding::MicroTime => self.time(Precision::Micros, value),
+            Coding::SchemaOr(other) => self.schema_or(other, node, value),
+        }
+    }
+
+    fn plain(&mut self, node: &Node, value: &mut Value) -> Result<(), String> {
+        match (node.kind, &mut *value) {
+            (None, _) | (Some(Type::Boolean), Value::Bool(_)) | (Some(Type::Number), Value::Number(_)) => {
+                Ok(())
+            }
+            (Some(Type::String), Value::String(text)) => {
+                if node.format.as_deref() == Some("byte") {
+                    *text = scalar::base64(text)?;
+                }
+                Ok(())
+            }
+            (Some(Type::Integer), Value::Number(_)) => self.integer(node.format.as_deref(), value),
+            (Some(Type::Object), Value::Object(object)) => self.object(node, object),
+            (Some(Type::Array), Value::Array(list)) => self.list(node, list),
+            _ => Err(self.mismatch(value, &go_type(node))),
+        }
+    }
+
+    fn object(&mut self, node: &Node, object: &mut Map<String, Value>) -> Result<(), String> {
+        match &node.additional {
+            Additional::Of(values) => self.map(values, object),
+            Additional::Any => Ok(()),
+            Additional::Unsaid | Additional::Never => self.fields(node, object),
+        }
+    }
+
+    fn fields(&mut self, node: &Node, object: &mut Map<String, Value>) -> Result<(), String> {
+        let owner =
+            node.name.as_deref().map_or_else(|| self.owner.clone(), |name| short_name(name).to_owned());
+        let outer = std::mem::replace(&mut self.owner, owner);
+        let (path, fields) = (self.path.len(), self.fields.len());
+        let mut gone = Vec::new();
+        for (name, value) in object.iter_mut() {
+            append(&mut self.path, name);
+            match node.properties.get(name.as_str()) {
+                None => {
+                    self.unknown.push(self.path.clone());
+                    gone.push(name.clone());
+                }
+                Some(_) if value.is_null() => gone.push(name.clone()),
+                Some(field) => {
+                    append(&mut self.fields, name);
+                    self.value(field, value)?;
+                    self.fields.truncate(fields);
+                    if is_nothing(field, value) {
+                        // A field that is shown is shown as null: what is stored has no empty lists.
+                        gone.push(name.clone());
+                    }
+                }
+            }
+            self.path.truncate(path);
+        }
+        for name in gone {
+            object.remove(&name);
+        }
+        show_zeros(node, object);
+        self.owner = outer;
+        Ok(())
+    }
+
+    fn map(&mut self, values: &Node, object: &mut Map<String, Value>) -> Result<(), String> {
+        let path = self.path.len();
+        for (name, value) in object.iter_mut() {
+            append(&mut self.path, name);
+            self.element(values, value)?;
+            self.path.truncate(path);
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, node: &Node, list: &mut [Value]) -> Result<(), String> {
+        let Some(items) = &node.items else { return Ok(()) };
+        let path = self.path.len();
+        for (index, value) in list.iter_mut().enumerate() {
+            self.path.push_str(&format!("[{index}]"));
+            self.element(items, value)?;
+            self.path.truncate(path);
+        }
+        Ok(())
+    }
+
+    /// A value of a map or list: there `null` is Go's zero value.
+    fn element(&mut self, node: &Node, value: &mut Value) -> Result<(), String> {
+        if value.is_null() {
+            *value = zero(node.target());
+            if let Value::Object(object) = value {
+                show_zeros(node.target(), object);
+            }
+            return Ok(());
+        }
+        self.value(node, value)
+    }
+
+    fn integer(&self, format: Option<&str>, value: &Value) -> Result<(), String> {
+        let go_type = if format == Some("int32") { "int32" } else { "int64" };
+        let fits = |number: i64| go_type == "int64" || i32::try_from(number).is_ok();
+        match value {
+            Value::Number(number) if !number.as_i64().is_some_and(fits) => {
+                Err(self.mistake(&format!("number {number}"), go_type))
+            }
+            Value::Number(_) => Ok(()),
+            _ => Err(self.mismatch(value, go_type)),
+        }
+    }
+
+    fn time(&self, precision: Precision, value: &mut Value) -> Result<(), String> {
+        let Value::String(text) = value else { return Err(self.mismatch(value, "string")) };
+        *text = scalar::time(text, precision)?;
+        Ok(())
+    }
+
+    /// Go reads these with decoders of their own, which do not tell unknown fields.
+    fn schema_or(&mut self, other: Other, node: &Node, value: &mut Value) -> Result<(), String> {
+        let Some(schema) = &node.items else { return Ok(()) };
+        let told = self.unknown.len();
+        match (other, &mut *value) {
+            (_, Value::Object(_)) => self.value(schema, value)?,
+            (Other::Schemas, Value::Array(list)) => {
+                for one in list {
+                    self.element(schema, one)?;
+                }
+            }
+            (Other::Bool, Value::Bool(_)) => {}
+            (Other::Bool, _) => return Err("boolean or JSON schema expected".to_owned()),
+            (Other::Texts, Value::Array(list)) => {
+                if let Some(wrong) = list.iter().find(|one| !one.is_string() && !one.is_null()) {
+                    return Err(self.mismatch(wrong, "string"));
+                }
+            }
+            (Other::Schemas | Other::Texts, _) => *value = Value::Null,
+        }
+        self.unknown.truncate(told);
+        Ok(())
+    }
+
+    fn mismatch(&self, value: &Value, go_type: &str) -> String {
+        let found = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        self.mistake(found, go_type)
+    }
+
+    fn mistake(&self, found: &str, go_type: &str) -> String {
+        let Self { owner, fields, .. } = self;
+        let place =
+            if fields.is_empty() { "value".to_owned() } else { format!("struct field {owner}.{fields}") };
+        format!("json: cannot unmarshal {found} into Go {place} of type {go_type}")
+    }
+}
+
+fn append(path: &mut String, name: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(name);
+}
+
+/// Whether the value of a field says as much as none.
+fn is_nothing(field: &Node, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(list) => list.is_empty() && field.target().coding == Coding::Plain,
+        Value::Object(map) => map.is_empty() && matches!(field.target().additional, Additional::Of(_)),
+        Value::String(bytes) if field.format.as_deref() == Some("byte") => bytes.is_empty(),
+        scalar => field.omits_zero && zeros::is_zero(scalar),
+    }
+}
+
+/// Writes the fields that Go writes although nobody gave them a value.
+fn show_zeros(node: &Node, object: &mut Map<String, Value>) {
+    for (name, zero) in &node.shown {
+        if !object.contains_key(&**name) {
+            let mut zero = zero.clone();
+            if let (Value::Object(inner), Some(field)) = (&mut zero, node.properties.get(name)) {
+                show_zeros(field.target(), inner);
+            }
+            object.insert(name.to_string(), zero);
+        }
+    }
+}
+
+/// Go's zero value, as JSON.
+fn zero(node: &Node) -> Value {
+    match (node.coding, node.kind) {
+        (Coding::Quantity, _) => json!("0"),
+        (Coding::IntOrString, _) | (Coding::Plain, Some(Type::Integer | Type::Number)) => json!(0),
+        (Coding::Plain, Some(Type::String)) if matches!(node.format.as_deref(), None | Some("byte")) => {
+            json!("")
+        }
+        (Coding::Plain, Some(Type::Boolean)) => json!(false),
+        (Coding::Plain, Some(Type::Object)) if matches!(node.additional, Additional::Unsaid) => json!({}),
+        _ => Value::Null,
+    }
+}
+
+/// `io.k8s.api.apps.v1.DeploymentSpec` is `DeploymentSpec`.
+fn short_name(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// The type as Go's messages name it.
+fn go_type(node: &Node) -> String {
+    let node = node.target();
+    if let Some(name) = &node.name {
+        let mut parts = name.rsplit('.');
+        let (short, package) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        return format!("{package}.{short}");
+    }
+    match (node.kind, node.format.as_deref()) {
+        (Some(Type::Boolean), _) => "bool".to_owned(),
+        (Some(Type::Integer), Some("int32")) => "int32".to_owned(),
+        (Some(Type::Integer), _) => "int64".to_owned(),
+        (Some(Type::Number), _) => "float64".to_owned(),
+        (Some(Type::String), Some("byte")) => "[]uint8".to_owned(),
+        (Some(Type::String), _) => "string".to_owned(),
+        (Some(Type::Array), _) => {
+            format!(
+                "[]{}",
+                node.items.as_ref().map_or_else(|| "interface {}".to_owned(), |items| go_type(items))
+            )
+        }
+        (Some(Type::Object), _) => match &node.additional {
+            Additional::Of(values) => format!("map[string]{}", go_type(values)),
+            Additional::Any | Additional::Unsaid | Additional::Never => "struct {}".to_owned(),
+        },
+        (None, _) => "interface {}".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! Schemas as OpenAPI v3: those of built-in kinds from k8s-openapi's types and the table of facts, those of custom kinds
+//! from what their author wrote.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kubewright_meta::cost;
+use schemars::SchemaGenerator;
+use serde_json::{Map, Value, json};
+
+use super::built_in;
+use super::facts::Facts;
+
+const COMPONENTS: &str = "#/components/schemas/";
+
+/// A reference to a built-in type; it and all that it refers to are put into `components`.
+pub(crate) fn built_in(
+    generate: fn(&mut SchemaGenerator) -> schemars::Schema,
+    components: &mut BTreeMap<String, Value>,
+) -> Value {
+    let mut generator = built_in::generator();
+    // What is there already need not be made again.
+    for name in components.keys() {
+        generator.definitions_mut().insert(name.clone(), Value::Bool(true));
+    }
+    let mut schema = generate(&mut generator).to_value();
+    refer(&mut schema);
+    for (name, mut definition) in generator.take_definitions(false) {
+        if definition.is_object() {
+            refer(&mut definition);
+            add_facts(&name, &mut definition);
+            components.insert(name, definition);
+        }
+    }
+    schema
+}
+
+/// What the author of a custom kind wrote, with apiVersion, kind and metadata as every object has them.
+pub(crate) fn custom(source: &str, components: &mut BTreeMap<String, Value>) -> Value {
+    cost::steps(source.len());
+    let mut schema: Value = serde_json::from_str(source).unwrap_or_else(|_| json!({"type": "object"}));
+    let metadata = built_in(SchemaGenerator::subschema_for::<ObjectMeta>, components);
+    let Some(fields) = schema.as_object_mut() else { return schema };
+    let properties = fields.entry("properties").or_insert_with(|| json!({}));
+    if let Some(properties) = properties.as_object_mut() {
+        properties.insert("apiVersion".into(), json!({"type": "string", "description": API_VERSION}));
+        properties.insert("kind".into(), json!({"type": "string", "description": KIND}));
+        let text = "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+        properties.insert("metadata".into(), json!({"allOf": [metadata], "description": text}));
+    }
+    schema
+}
+
+const API_VERSION: &str =
+    "The version of the schema of this object: group/version. Servers convert objects to what they know.";
+const KIND: &str = "The kind of this object, in CamelCase. It cannot be changed.";
+
+/// Turns schemars' references into OpenAPI's, which have nothing beside them: what stands beside goes around them.
+fn refer(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::String(reference)) = fields.get_mut("$ref") {
+                let name = reference.rsplit('/').next().unwrap_or_default();
+                *reference = format!("{COMPONENTS}{name}");
+                if fields.len() > 1
+                    && let Some(reference) = fields.remove("$ref")
+                {
+                    fields.insert("allOf".into(), json!([{"$ref": reference}]));
+                }
+                return;
+            }
+            fields.values_mut().for_each(refer);
+        }
+        Value::Array(list) => list.iter_mut().for_each(refer),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// What Kubernetes' documents say beyond k8s-openapi's schemas.
+fn add_facts(name: &str, definition: &mut Value) {
+    let facts = Facts::of(name);
+    let Some(fields) = definition.as_object_mut() else { return };
+    if let Some((group, version, kind)) = facts.served_as() {
+        fields.insert(
+            "x-kubernetes-group-version-kind".into(),
+            json!([{"group": group, "version": version, "kind": kind}]),
+        );
+    }
+    if facts.atomic() {
+        fields.insert("x-kubernetes-map-type".into(), "atomic".into());
+    }
+    let Some(properties) = fields.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for (field, schema) in properties {
+        if let Some(schema) = schema.as_object_mut() {
+            add_field_facts(facts.field(field), schema);
+        }
+    }
+}
+
+fn add_field_facts(facts: super::facts::FieldFacts, schema: &mut Map<String, Value>) {
+    if schema.contains_key("$ref")
+        && let Some(reference) = schema.remove("$ref")
+    {
+        schema.insert("allOf".into(), json!([{"$ref": reference}]));
+    }
+    if let Some(merge) = facts.merge {
+        let mut say = |key: &str, value: Option<Value>| value.map(|value| schema.insert(key.into(), value));
+        say("x-kubernetes-list-type", merge.list.map(|kind| kind.name().into()));
+        say("x-kubernetes-map-type", merge.map.map(|kind| kind.name().into()));
+        say("x-kubernetes-list-map-keys", (!merge.keys.is_empty()).then(|| json!(merge.keys)));
+        say("x-kubernetes-patch-strategy", merge.patch_strategy.map(|text| json!(text)));
+        say("x-kubernetes-patch-merge-key", merge.patch_key.map(|text| json!(text)));
+    }
+    if !facts.enumeration.is_empty() {
+        schema.insert("enum".into(), json!(facts.enumeration));
+    }
+    if let Some(default) = facts.default {
+        schema.insert("default".into(), default);
+    }
+}

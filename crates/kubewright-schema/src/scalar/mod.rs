@@ -1,0 +1,8 @@
+//! Values that JSON writes as text, as Go reads and writes them.
+
+mod binary;
+mod time;
+
+pub(crate) use binary::canonical as base64;
+pub use time::seconds;
+pub(crate) use time::{Precision, canonical as time};
