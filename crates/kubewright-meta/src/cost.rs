@@ -1,13 +1,15 @@
 //! What work costs, counted: a test says how the cost of walking an object grows, and no clock is asked.
 //!
-//! Whatever walks objects or schemas counts its steps here: one for each value (or pair of values) that it looks at. In
-//! a release build there is no counter, and a step is nothing.
+//! Whatever walks objects or schemas counts its steps here: one for each value (or pair of values) that it looks at. A
+//! thread counts from the first time that it asks for the count, so only tests of the cost do. In a release build there is no
+//! counter, and a step is nothing.
 
 use serde_json::Value;
 
 #[cfg(debug_assertions)]
 thread_local! {
-    static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    /// Nothing on a thread that has not asked.
+    static STEPS: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
 }
 
 /// One value was looked at.
@@ -20,7 +22,7 @@ pub fn step() {
 #[inline]
 pub fn steps(count: usize) {
     #[cfg(debug_assertions)]
-    STEPS.with(|steps| steps.set(steps.get() + count as u64));
+    STEPS.with(|steps| steps.set(steps.get().map(|counted| counted + count as u64)));
     #[cfg(not(debug_assertions))]
     let _ = count;
 }
@@ -30,7 +32,9 @@ pub fn steps(count: usize) {
 #[must_use]
 pub fn copied(value: &Value) -> Value {
     #[cfg(debug_assertions)]
-    steps(size(value));
+    if STEPS.get().is_some() {
+        steps(size(value));
+    }
     value.clone()
 }
 
@@ -44,9 +48,11 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// How many steps this thread has counted so far.
+/// How many steps this thread has counted so far. It begins to when it is asked for the first time.
 #[cfg(debug_assertions)]
 #[must_use]
 pub fn counted() -> u64 {
-    STEPS.with(std::cell::Cell::get)
+    let counted = STEPS.get().unwrap_or_default();
+    STEPS.set(Some(counted));
+    counted
 }
