@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::summary::Summary;
 use crate::definition::{Reading, Versions};
-use crate::kinds::{Custom, Kind};
+use crate::{Custom, Kind};
 
 /// The value of an entry in the version of `kind`: of a view of it where `is_to_be_converted` holds of it.
 #[must_use]
@@ -289,7 +289,7 @@ fn write_value(out: &mut Vec<u8>, value: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::Kinds;
+    use crate::Kinds;
     use kubewright_store::{Expect, Memory, Name, Store};
 
     async fn stored(kind: &Kind, object: Value) -> Arc<Entry<Summary>> {

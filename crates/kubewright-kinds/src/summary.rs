@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::encode;
 use crate::definition::Versions;
-use crate::kinds::{Custom, Kind};
 use crate::selector::{FieldSelector, NAME, NAMESPACE, Selectable};
+use crate::{Custom, Kind};
 
 /// Ends a key or value; it is in none of them.
 const END: char = '\0';
@@ -151,7 +151,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::kinds::Kinds;
+    use crate::Kinds;
 
     #[test]
     fn a_summary_tells_labels_and_fields() {

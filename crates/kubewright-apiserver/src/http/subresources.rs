@@ -8,7 +8,7 @@ use kubewright_engine::registry::{
 };
 use kubewright_identity::authn::review;
 use kubewright_identity::authz::{Rights, review as reviews};
-use kubewright_kinds::kinds::core::pod::POD;
+use kubewright_kinds::built_in::core::pod::POD;
 use kubewright_kinds::{Role, Subresource, encode};
 use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};

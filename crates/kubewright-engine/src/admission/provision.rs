@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use kubewright_codec::body::Decoded;
 use kubewright_identity::authn::User;
 use kubewright_kinds::Kind;
-use kubewright_kinds::kinds::core::namespace::NAMESPACE;
+use kubewright_kinds::built_in::core::namespace::NAMESPACE;
 use kubewright_meta::ApiError;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The object engine: one way through create, read, update, patch and delete for every kind, built-in or custom.
 //!
-//! A kind is only asked for its data and its pure functions ([`kubewright_kinds::kinds`]); what is done with an object stands here,
+//! A kind is only asked for its data and its pure functions ([`kubewright_kinds`]); what is done with an object stands here,
 //! one file for each verb.
 
 mod allocate;

@@ -1,7 +1,7 @@
 //! Secrets whose tokens were used get a label that says when.
 
 use kubewright_identity::authn::{LAST_USED, Used, User};
-use kubewright_kinds::kinds::core::secret::SECRET;
+use kubewright_kinds::built_in::core::secret::SECRET;
 use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 

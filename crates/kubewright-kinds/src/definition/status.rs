@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{list, storage_version, text, texts};
-use crate::kinds::Kinds;
+use crate::Kinds;
 
 /// Brings the status of a definition up to date: accepted names, conditions and stored versions, given the kinds that
 /// others serve (those of this definition in `others` are left out of account). Doing it twice changes nothing more.

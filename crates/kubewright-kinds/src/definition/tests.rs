@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kinds::{Kinds, Scope, Subresource};
+use crate::{Kinds, Scope, Subresource};
 
 fn definition(schema: &Value) -> Value {
     json!({
@@ -631,7 +631,7 @@ fn deep_schemas_have_an_answer() {
 }
 
 /// The kinds of a definition that is new.
-fn made_of(definition: &Value) -> Vec<crate::kinds::Kind> {
+fn made_of(definition: &Value) -> Vec<crate::Kind> {
     let none = std::collections::BTreeSet::new();
     kinds(definition, &Versions::of(definition, None, &none).into())
 }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::order;
-use crate::kinds::{Kind, Kinds, Subresource};
+use crate::{Kind, Kinds, Subresource};
 
 /// `/api` (`core`) and `/apis` as `APIGroupDiscoveryList` (`g=apidiscovery.k8s.io;v=<version>;as=APIGroupDiscoveryList`).
 /// The versions, `v2` and `v2beta1`, differ in nothing but their name.
@@ -79,8 +79,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::kinds::{Custom, CustomParts, ScalePaths, Scope};
     use crate::table::Columns;
+    use crate::{Custom, CustomParts, ScalePaths, Scope};
     use kubewright_schema::Schema;
 
     fn custom(group: &str, version: &str) -> Arc<Kind> {

@@ -1,4 +1,4 @@
-//! Discovery: which groups, versions and resources are served. Pure functions of [`crate::kinds::Kinds`].
+//! Discovery: which groups, versions and resources are served. Pure functions of [`crate::Kinds`].
 //!
 //! Two forms tell the same: the plain documents, one for each group and version, and the aggregated one, which tells all in
 //! one answer. Both list groups and versions in the order of kube-aggregator.
@@ -11,7 +11,7 @@ pub use aggregated::aggregated;
 pub use order::compare_versions;
 pub use plain::{api_versions, group, groups, resources};
 
-use crate::kinds::{Kind, Subresource};
+use crate::{Kind, Subresource};
 
 /// The subresources of a kind in the order in which discovery tells them: sorted by name; those of a custom kind with
 /// `status` first.

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-use crate::kinds::{Kind, Kinds};
+use crate::{Kind, Kinds};
 
 /// A group with its versions, the preferred one first.
 pub(super) struct Group<'a> {

@@ -6,7 +6,7 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 
 use super::order::{self, Group};
-use crate::kinds::{Kind, Kinds, Subresource, Verbs};
+use crate::{Kind, Kinds, Subresource, Verbs};
 
 /// `/api`: `APIVersions`. The address, such as `10.0.0.1:6443`, is where clients from anywhere reach the server.
 #[must_use]

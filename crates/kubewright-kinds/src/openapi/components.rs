@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ListMeta, St
 use kubewright_schema::Schema;
 use serde_json::{Value, json};
 
-use crate::kinds::{Kind, Subresource};
+use crate::{Kind, Subresource};
 
 const PREFIX: &str = "#/components/schemas/";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds::{Kind, Kinds};
+use crate::{Kind, Kinds};
 use components::Components;
 
 pub use swagger::swagger;
@@ -86,8 +86,8 @@ fn hash(kinds: &[&Kind]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::{Custom, CustomParts, Scope, Subresource};
     use crate::table::Columns;
+    use crate::{Custom, CustomParts, Scope, Subresource};
     use kubewright_schema::Schema;
 
     fn custom(schema: &Value) -> Kinds {

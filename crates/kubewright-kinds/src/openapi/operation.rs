@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::components::Components;
 use super::parameter;
-use crate::kinds::Kind;
+use crate::Kind;
 
 /// What can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::components::Components;
 use super::operation::{Action, Subject, capitalized};
 use super::parameter;
-use crate::kinds::{Kind, Subresource};
+use crate::{Kind, Subresource};
 
 /// Adds the paths of a kind and what can be done there.
 pub(super) fn add(kind: &Kind, components: &mut Components, paths: &mut Map<String, Value>) {

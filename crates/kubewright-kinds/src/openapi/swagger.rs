@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::document;
-use crate::kinds::Kinds;
+use crate::Kinds;
 
 const SCHEMAS: &str = "#/components/schemas/";
 const MEDIA_TYPES: [&str; 2] = ["application/json", "application/yaml"];

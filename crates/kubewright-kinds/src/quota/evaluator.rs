@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::resources::Resources;
 use super::scope::Requirement;
 use super::{claims, pods, services};
-use crate::kinds::Operation;
-use crate::kinds::{BuiltIn, Counted, Kind};
+use crate::Operation;
+use crate::{BuiltIn, Counted, Kind};
 
 /// Counts the objects of one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]

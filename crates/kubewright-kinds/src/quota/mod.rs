@@ -23,7 +23,7 @@ pub use evaluator::Evaluator;
 pub use pod_totals::{requests as pod_requests, spec_limits, spec_requests};
 pub use resources::Resources;
 
-use crate::kinds::{BuiltIn, Counted};
+use crate::{BuiltIn, Counted};
 
 /// A resource of the API: its group (empty for core) and plural.
 pub type GroupResource = (String, String);

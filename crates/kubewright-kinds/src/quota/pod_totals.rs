@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::resources::Resources;
-use crate::kinds::rules::resources::is_huge_pages;
+use crate::rules::resources::is_huge_pages;
 
 /// Which amounts of a container are added up.
 #[derive(Clone, Copy)]

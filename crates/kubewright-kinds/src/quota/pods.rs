@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::pod_totals::{self, are_set_for_the_whole};
 use super::resources::Resources;
 use super::scope::{Operator, Requirement};
-use crate::kinds::rules::pods::qos_class;
-use crate::kinds::rules::resources::{is_extended, is_huge_pages, is_native};
+use crate::rules::pods::qos_class;
+use crate::rules::resources::{is_extended, is_huge_pages, is_native};
 
 const NAMES: [&str; 11] = [
     "count/pods",

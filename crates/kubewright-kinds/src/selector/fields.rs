@@ -262,7 +262,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::kinds::{Kind, Kinds};
+    use crate::{Kind, Kinds};
 
     fn kind(group: &str, version: &str, plural: &str) -> std::sync::Arc<Kind> {
         std::sync::Arc::clone(Kinds::built_in().get(group, version, plural).expect("a kind"))

@@ -86,7 +86,7 @@ impl Default for Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::Kinds;
+    use crate::Kinds;
 
     #[test]
     fn every_built_in_kind_has_a_cell_for_each_column() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kubewright_kinds::kinds::core::namespace::NAMESPACE;
+use kubewright_kinds::built_in::core::namespace::NAMESPACE;
 use kubewright_kinds::{Kind, Role, Subresource, encode};
 use kubewright_meta::selector::LabelSelector;
 use kubewright_meta::{ApiError, object};

@@ -3,8 +3,8 @@
 
 use kubewright_identity::authn::{SYSTEM_MASTERS, User};
 use kubewright_identity::authz::Attributes;
-use kubewright_kinds::kinds::admissionregistration::mutating_admission_policy::MUTATING_ADMISSION_POLICY;
-use kubewright_kinds::kinds::admissionregistration::validating_admission_policy::VALIDATING_ADMISSION_POLICY;
+use kubewright_kinds::built_in::admissionregistration::mutating_admission_policy::MUTATING_ADMISSION_POLICY;
+use kubewright_kinds::built_in::admissionregistration::validating_admission_policy::VALIDATING_ADMISSION_POLICY;
 use kubewright_kinds::{BuiltIn, Role, encode};
 use kubewright_meta::{ApiError, FieldError};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 //! is estimated.
 
 use kubewright_cel::{DeclField, DeclType, ListKind};
-use kubewright_kinds::kinds::core::config_map::CONFIG_MAP;
+use kubewright_kinds::built_in::core::config_map::CONFIG_MAP;
 use kubewright_kinds::{Kind, Kinds};
 use kubewright_schema::{Additional, Node, Type};
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use kubewright_codec::body::Decoded;
 use kubewright_identity::authn::User;
-use kubewright_kinds::kinds::networking::ip_address::IP_ADDRESS;
-use kubewright_kinds::kinds::networking::service_cidr::SERVICE_CIDR;
+use kubewright_kinds::built_in::networking::ip_address::IP_ADDRESS;
+use kubewright_kinds::built_in::networking::service_cidr::SERVICE_CIDR;
 use kubewright_kinds::{BuiltIn, Kind, Role, encode};
 use kubewright_meta::cidr::{Cidr, Family};
 use kubewright_meta::{ApiError, object};

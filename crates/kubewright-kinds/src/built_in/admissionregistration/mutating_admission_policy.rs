@@ -1,0 +1,21 @@
+//! The kind `MutatingAdmissionPolicy` of `admissionregistration.k8s.io/v1`.
+
+use k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicy;
+
+use crate::rules;
+use crate::table;
+use crate::{Behaviour, BuiltIn, Role};
+
+/// All that is known of it.
+pub static MUTATING_ADMISSION_POLICY: BuiltIn = BuiltIn {
+    categories: &["api-extensions"],
+    columns: table::admission::MUTATING_POLICIES,
+    rules: rules::admission::mutating_rules(),
+    behaviour: Behaviour {
+        role: Role::MutatingPolicy,
+        conditional_update: true,
+        metadata_of_status_writes: &[],
+        ..Behaviour::BUILT_IN
+    },
+    ..BuiltIn::of::<MutatingAdmissionPolicy>()
+};

@@ -1,0 +1,21 @@
+//! The kind `MutatingAdmissionPolicyBinding` of `admissionregistration.k8s.io/v1`.
+
+use k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicyBinding;
+
+use crate::rules;
+use crate::table;
+use crate::{Behaviour, BuiltIn, Role};
+
+/// All that is known of it.
+pub static MUTATING_ADMISSION_POLICY_BINDING: BuiltIn = BuiltIn {
+    categories: &["api-extensions"],
+    columns: table::admission::BINDINGS,
+    rules: rules::admission::binding_rules(false),
+    behaviour: Behaviour {
+        role: Role::MutatingPolicyBinding,
+        conditional_update: true,
+        metadata_of_status_writes: &[],
+        ..Behaviour::BUILT_IN
+    },
+    ..BuiltIn::of::<MutatingAdmissionPolicyBinding>()
+};

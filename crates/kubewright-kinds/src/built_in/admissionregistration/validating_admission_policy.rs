@@ -1,0 +1,23 @@
+//! The kind `ValidatingAdmissionPolicy` of `admissionregistration.k8s.io/v1`.
+
+use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
+
+use crate::rules;
+use crate::table;
+use crate::{Behaviour, BuiltIn, LeftAlone, Role, Subresource};
+
+/// All that is known of it.
+pub static VALIDATING_ADMISSION_POLICY: BuiltIn = BuiltIn {
+    categories: &["api-extensions"],
+    subresources: &[Subresource::Status],
+    columns: table::admission::VALIDATING_POLICIES,
+    rules: rules::admission::policies(),
+    behaviour: Behaviour {
+        role: Role::ValidatingPolicy,
+        conditional_update: true,
+        metadata_of_status_writes: &[],
+        ..Behaviour::BUILT_IN
+    },
+    left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
+    ..BuiltIn::of::<ValidatingAdmissionPolicy>()
+};

@@ -1,0 +1,21 @@
+//! The kind `ValidatingWebhookConfiguration` of `admissionregistration.k8s.io/v1`.
+
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+
+use crate::rules;
+use crate::table;
+use crate::{Behaviour, BuiltIn, Role};
+
+/// All that is known of it.
+pub static VALIDATING_WEBHOOK_CONFIGURATION: BuiltIn = BuiltIn {
+    categories: &["api-extensions"],
+    columns: table::admission::WEBHOOKS,
+    rules: rules::admission::validating_webhooks(),
+    behaviour: Behaviour {
+        role: Role::WebhookConfiguration,
+        conditional_update: true,
+        metadata_of_status_writes: &[],
+        ..Behaviour::BUILT_IN
+    },
+    ..BuiltIn::of::<ValidatingWebhookConfiguration>()
+};

@@ -1,0 +1,30 @@
+//! The kind `CustomResourceDefinition` of `apiextensions.k8s.io/v1`.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use crate::definition;
+use crate::rules::{Again, Generation, Rules};
+use crate::{Behaviour, BuiltIn, Role, Subresource};
+
+/// All that is known of it.
+pub static CUSTOM_RESOURCE_DEFINITION: BuiltIn = BuiltIn {
+    short_names: &["crd", "crds"],
+    categories: &["api-extensions"],
+    subresources: &[Subresource::Status],
+    // The engine asks `schema::definition` for the rest, which needs to know the other definitions.
+    rules: Rules {
+        generation: Generation::Content,
+        again: Again::Metadata,
+        prepare_create: definition::begin,
+        prepare_update: |definition, _| definition::store(definition),
+        ..Rules::none()
+    },
+    behaviour: Behaviour {
+        role: Role::Definition,
+        conditional_update: true,
+        metadata_of_status_writes: &[],
+        ..Behaviour::BUILT_IN
+    },
+    storage_prefix: Some("apiextensions.k8s.io/customresourcedefinitions"),
+    ..BuiltIn::of::<CustomResourceDefinition>()
+};

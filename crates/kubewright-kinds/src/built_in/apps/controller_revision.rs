@@ -1,0 +1,14 @@
+//! The kind `ControllerRevision` of `apps/v1`.
+
+use k8s_openapi::api::apps::v1::ControllerRevision;
+
+use crate::BuiltIn;
+use crate::rules;
+use crate::table;
+
+/// All that is known of it.
+pub static CONTROLLER_REVISION: BuiltIn = BuiltIn {
+    columns: table::workloads::CONTROLLER_REVISIONS,
+    rules: rules::apps::controller_revisions(),
+    ..BuiltIn::of::<ControllerRevision>()
+};

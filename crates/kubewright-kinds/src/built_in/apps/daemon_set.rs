@@ -1,0 +1,18 @@
+//! The kind `DaemonSet` of `apps/v1`.
+
+use k8s_openapi::api::apps::v1::DaemonSet;
+
+use crate::rules::{self, Rules, warnings};
+use crate::table;
+use crate::{BuiltIn, Plugin, Subresource};
+
+/// All that is known of it.
+pub static DAEMON_SET: BuiltIn = BuiltIn {
+    short_names: &["ds"],
+    categories: &["all"],
+    subresources: &[Subresource::Status],
+    columns: table::workloads::DAEMON_SETS,
+    rules: Rules { warn: warnings::of_spec_template, ..rules::apps::daemon_sets() },
+    plugins: &[Plugin::PodSecurity],
+    ..BuiltIn::of::<DaemonSet>()
+};

@@ -1,0 +1,23 @@
+//! The kind `Deployment` of `apps/v1`.
+
+use k8s_openapi::api::apps::v1::Deployment;
+
+use crate::rules::{self, Rules, warnings};
+use crate::table;
+use crate::{Behaviour, BuiltIn, LeftAlone, Plugin, Subresource};
+
+/// All that is known of it.
+pub static DEPLOYMENT: BuiltIn = BuiltIn {
+    short_names: &["deploy"],
+    categories: &["all"],
+    subresources: &[Subresource::Scale, Subresource::Status],
+    columns: table::workloads::DEPLOYMENTS,
+    rules: Rules { warn: warnings::of_named_template, ..rules::apps::deployments() },
+    behaviour: Behaviour {
+        metadata_of_status_writes: &["annotations", "finalizers", "ownerReferences"],
+        ..Behaviour::BUILT_IN
+    },
+    left_alone: LeftAlone { status: &[&["spec"], &["metadata", "labels"]], ..LeftAlone::BUILT_IN },
+    plugins: &[Plugin::PodSecurity],
+    ..BuiltIn::of::<Deployment>()
+};

@@ -1,0 +1,18 @@
+//! The kind `ReplicaSet` of `apps/v1`.
+
+use k8s_openapi::api::apps::v1::ReplicaSet;
+
+use crate::rules::{self, Rules, warnings};
+use crate::table;
+use crate::{BuiltIn, Plugin, Subresource};
+
+/// All that is known of it.
+pub static REPLICA_SET: BuiltIn = BuiltIn {
+    short_names: &["rs"],
+    categories: &["all"],
+    subresources: &[Subresource::Scale, Subresource::Status],
+    columns: table::workloads::REPLICA_SETS,
+    rules: Rules { warn: warnings::of_named_template, ..rules::apps::replica_sets() },
+    plugins: &[Plugin::PodSecurity],
+    ..BuiltIn::of::<ReplicaSet>()
+};

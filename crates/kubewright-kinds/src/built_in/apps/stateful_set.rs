@@ -1,0 +1,18 @@
+//! The kind `StatefulSet` of `apps/v1`.
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+
+use crate::rules::{self, Rules, warnings};
+use crate::table;
+use crate::{BuiltIn, Plugin, Subresource};
+
+/// All that is known of it.
+pub static STATEFUL_SET: BuiltIn = BuiltIn {
+    short_names: &["sts"],
+    categories: &["all"],
+    subresources: &[Subresource::Scale, Subresource::Status],
+    columns: table::workloads::STATEFUL_SETS,
+    rules: Rules { warn: warnings::of_stateful_set, ..rules::apps::stateful_sets() },
+    plugins: &[Plugin::PodSecurity],
+    ..BuiltIn::of::<StatefulSet>()
+};

@@ -1,0 +1,13 @@
+//! The kind `SelfSubjectRulesReview` of `authorization.k8s.io/v1`.
+
+use k8s_openapi::api::authorization::v1::SelfSubjectRulesReview;
+use kubewright_identity::authz::review::Asks;
+
+use crate::{Behaviour, BuiltIn, Role, Verbs};
+
+/// All that is known of it.
+pub static SELF_SUBJECT_RULES_REVIEW: BuiltIn = BuiltIn {
+    verbs: Verbs::CreateOnly,
+    behaviour: Behaviour { role: Role::AccessReview(Asks::OwnRules), ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<SelfSubjectRulesReview>()
+};

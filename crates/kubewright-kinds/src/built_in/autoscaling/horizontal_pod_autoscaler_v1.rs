@@ -1,0 +1,24 @@
+//! The kind `HorizontalPodAutoscaler` of `autoscaling/v1`.
+
+use k8s_openapi::api::autoscaling::v1::HorizontalPodAutoscaler;
+
+use super::horizontal_pod_autoscaler::HORIZONTAL_POD_AUTOSCALER;
+use crate::rules;
+use crate::rules::convert::autoscalers;
+use crate::table;
+use crate::{BuiltIn, StoredAs, Subresource};
+
+/// All that is known of it.
+pub static HORIZONTAL_POD_AUTOSCALER_V1: BuiltIn = BuiltIn {
+    short_names: &["hpa"],
+    categories: &["all"],
+    subresources: &[Subresource::Status],
+    columns: table::scaling::AUTOSCALERS,
+    rules: rules::autoscaling::rules_v1(),
+    stored_as: Some(StoredAs {
+        kind: &HORIZONTAL_POD_AUTOSCALER,
+        to_storage: autoscalers::to_v2,
+        from_storage: autoscalers::from_v2,
+    }),
+    ..BuiltIn::of::<HorizontalPodAutoscaler>()
+};

@@ -1,0 +1,18 @@
+//! The kind `CronJob` of `batch/v1`.
+
+use k8s_openapi::api::batch::v1::CronJob;
+
+use crate::rules::{self, Rules, warnings};
+use crate::table;
+use crate::{BuiltIn, Plugin, Subresource};
+
+/// All that is known of it.
+pub static CRON_JOB: BuiltIn = BuiltIn {
+    short_names: &["cj"],
+    categories: &["all"],
+    subresources: &[Subresource::Status],
+    columns: table::batch::CRON_JOBS,
+    rules: Rules { warn: warnings::of_cron_job, ..rules::batch::cron_jobs() },
+    plugins: &[Plugin::PodSecurity],
+    ..BuiltIn::of::<CronJob>()
+};

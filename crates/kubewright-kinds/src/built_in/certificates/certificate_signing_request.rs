@@ -1,0 +1,30 @@
+//! The kind `CertificateSigningRequest` of `certificates.k8s.io/v1`.
+
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+
+use crate::rules;
+use crate::selector::{Field, Fields};
+use crate::table;
+use crate::{Behaviour, BuiltIn, LeftAlone, Plugin, Role, Subresource};
+
+/// All that is known of it.
+pub static CERTIFICATE_SIGNING_REQUEST: BuiltIn = BuiltIn {
+    short_names: &["csr"],
+    subresources: &[Subresource::Approval, Subresource::Status],
+    columns: table::cluster::SIGNING_REQUESTS,
+    rules: rules::certificates::signing_requests(),
+    behaviour: Behaviour { role: Role::SigningRequest, ..Behaviour::BUILT_IN },
+    left_alone: LeftAlone {
+        main: &[&["spec"]],
+        status: &[&["spec"], &["status", "conditions"]],
+        approval: &[&["spec"], &["status", "certificate"]],
+        ..LeftAlone::BUILT_IN
+    },
+    fields: Fields::of(&[Field::of("spec.signerName")]),
+    plugins: &[
+        Plugin::CertificateApproval,
+        Plugin::CertificateSigning,
+        Plugin::CertificateSubjectRestriction,
+    ],
+    ..BuiltIn::of::<CertificateSigningRequest>()
+};

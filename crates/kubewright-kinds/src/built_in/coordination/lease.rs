@@ -1,0 +1,41 @@
+//! The kind `Lease` of `coordination.k8s.io/v1`.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kubewright_meta::rules::at::At;
+use kubewright_meta::rules::errors::Errors;
+use kubewright_meta::rules::fill;
+
+use crate::rules::{Finalizers, Rules};
+use crate::table;
+use crate::{Behaviour, BuiltIn};
+
+/// All that is known of it.
+pub static LEASE: BuiltIn = BuiltIn {
+    columns: table::cluster::LEASES,
+    rules: RULES,
+    behaviour: Behaviour { create_on_update: true, conditional_update: true, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<Lease>()
+};
+
+/// The rules of leases (`pkg/apis/coordination/validation`).
+const RULES: Rules = Rules {
+    default: |lease| {
+        fill::object(lease, "spec");
+    },
+    // Coordinated leader election is an alpha feature.
+    prepare_create: |lease| {
+        if let Some(spec) = fill::present(lease, "spec") {
+            fill::remove(spec, "strategy");
+            fill::remove(spec, "preferredHolder");
+        }
+    },
+    finalizers: Finalizers::Syntax,
+    validate: |lease| Errors::of(|errors| check_lease(&At::root(lease).get("spec"), errors)),
+    validate_update: |new, _| Errors::of(|errors| check_lease(&At::root(new).get("spec"), errors)),
+    ..Rules::none()
+};
+
+fn check_lease(spec: &At<'_>, errors: &mut Errors) {
+    errors.positive(&spec.get("leaseDurationSeconds"));
+    errors.non_negative(&spec.get("leaseTransitions"));
+}

@@ -1,0 +1,16 @@
+//! The kind `ConfigMap` of `v1`.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use crate::rules;
+use crate::table;
+use crate::{BuiltIn, Counted};
+
+/// All that is known of it.
+pub static CONFIG_MAP: BuiltIn = BuiltIn {
+    short_names: &["cm"],
+    columns: table::config::CONFIG_MAPS,
+    rules: rules::config::config_maps(),
+    counted: Counted::Aliased,
+    ..BuiltIn::of::<ConfigMap>()
+};

@@ -1,0 +1,18 @@
+//! The kind `Endpoints` of `v1`.
+
+use k8s_openapi::api::core::v1::Endpoints;
+
+use crate::rules::{self, Rules, warnings};
+use crate::table;
+use crate::{Behaviour, BuiltIn};
+
+/// All that is known of it.
+pub static ENDPOINTS: BuiltIn = BuiltIn {
+    short_names: &["ep"],
+    deprecation: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
+    columns: table::network::ENDPOINTS,
+    rules: Rules { warn: warnings::addresses::of_endpoints, ..rules::services::endpoints() },
+    behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
+    storage_prefix: Some("services/endpoints"),
+    ..BuiltIn::of::<Endpoints>()
+};

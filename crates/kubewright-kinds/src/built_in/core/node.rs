@@ -1,0 +1,20 @@
+//! The kind `Node` of `v1`.
+
+use k8s_openapi::api::core::v1::Node;
+
+use crate::rules::{self, Rules, warnings};
+use crate::selector::{Field, Fields};
+use crate::table;
+use crate::{Behaviour, BuiltIn, Plugin, Proxied, Subresource};
+
+/// All that is known of it.
+pub static NODE: BuiltIn = BuiltIn {
+    short_names: &["no"],
+    subresources: &[Subresource::Proxy(Proxied::Node), Subresource::Status],
+    columns: table::cluster::NODES,
+    rules: Rules { warn: warnings::of_node, ..rules::nodes::rules() },
+    behaviour: Behaviour { born_with_status: true, ..Behaviour::BUILT_IN },
+    fields: Fields::of(&[Field { default: "false", ..Field::of("spec.unschedulable") }]),
+    plugins: &[Plugin::TaintNodesByCondition],
+    ..BuiltIn::of::<Node>()
+};

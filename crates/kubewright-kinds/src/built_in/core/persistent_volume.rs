@@ -1,0 +1,19 @@
+//! The kind `PersistentVolume` of `v1`.
+
+use k8s_openapi::api::core::v1::PersistentVolume;
+
+use crate::rules::{self, Rules, warnings};
+use crate::table;
+use crate::{Behaviour, BuiltIn, Plugin, Subresource};
+
+/// All that is known of it.
+pub static PERSISTENT_VOLUME: BuiltIn = BuiltIn {
+    short_names: &["pv"],
+    subresources: &[Subresource::Status],
+    columns: table::storage::VOLUMES,
+    rules: Rules { warn: warnings::storage::of_volume, ..rules::storage::volumes() },
+    behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    plugins: &[Plugin::StorageObjectInUseProtection],
+    finalizer_in_use: Some("kubernetes.io/pv-protection"),
+    ..BuiltIn::of::<PersistentVolume>()
+};

@@ -1,0 +1,25 @@
+//! The kind `PersistentVolumeClaim` of `v1`.
+
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+
+use crate::rules::{self, Rules, warnings};
+use crate::table;
+use crate::{Behaviour, BuiltIn, Counted, Plugin, Subresource};
+
+/// All that is known of it.
+pub static PERSISTENT_VOLUME_CLAIM: BuiltIn = BuiltIn {
+    short_names: &["pvc"],
+    subresources: &[Subresource::Status],
+    columns: table::storage::CLAIMS,
+    rules: Rules { warn: warnings::storage::of_claim, ..rules::storage::claims::rules() },
+    behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    counted: Counted::Claims,
+    plugins: &[
+        Plugin::LimitRanger,
+        Plugin::DefaultStorageClass,
+        Plugin::StorageObjectInUseProtection,
+        Plugin::PersistentVolumeClaimResize,
+    ],
+    finalizer_in_use: Some("kubernetes.io/pvc-protection"),
+    ..BuiltIn::of::<PersistentVolumeClaim>()
+};

@@ -1,0 +1,16 @@
+//! The kind `PodTemplate` of `v1`.
+
+use k8s_openapi::api::core::v1::PodTemplate;
+
+use crate::rules::{self, Rules, warnings};
+use crate::table;
+use crate::{Behaviour, BuiltIn, Plugin};
+
+/// All that is known of it.
+pub static POD_TEMPLATE: BuiltIn = BuiltIn {
+    columns: table::workloads::POD_TEMPLATES,
+    rules: Rules { warn: warnings::of_pod_template, ..rules::pods::template_rules() },
+    behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    plugins: &[Plugin::PodSecurity],
+    ..BuiltIn::of::<PodTemplate>()
+};

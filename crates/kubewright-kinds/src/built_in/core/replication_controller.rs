@@ -1,0 +1,23 @@
+//! The kind `ReplicationController` of `v1`.
+
+use k8s_openapi::api::core::v1::ReplicationController;
+
+use crate::rules::{self, Rules, warnings};
+use crate::selector::{Field, Fields};
+use crate::table;
+use crate::{Behaviour, BuiltIn, Counted, Plugin, Subresource};
+
+/// All that is known of it.
+pub static REPLICATION_CONTROLLER: BuiltIn = BuiltIn {
+    short_names: &["rc"],
+    categories: &["all"],
+    subresources: &[Subresource::Scale, Subresource::Status],
+    columns: table::workloads::REPLICATION_CONTROLLERS,
+    rules: Rules { warn: warnings::of_named_template, ..rules::apps::replication_controllers() },
+    behaviour: Behaviour { orphans_by_default: true, ..Behaviour::BUILT_IN },
+    fields: Fields::of(&[Field { default: "0", ..Field::of("status.replicas") }]),
+    counted: Counted::Aliased,
+    plugins: &[Plugin::PodSecurity],
+    storage_prefix: Some("controllers"),
+    ..BuiltIn::of::<ReplicationController>()
+};

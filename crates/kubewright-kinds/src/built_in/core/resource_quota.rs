@@ -1,0 +1,18 @@
+//! The kind `ResourceQuota` of `v1`.
+
+use k8s_openapi::api::core::v1::ResourceQuota;
+
+use crate::rules;
+use crate::table;
+use crate::{Behaviour, BuiltIn, Counted, Subresource};
+
+/// All that is known of it.
+pub static RESOURCE_QUOTA: BuiltIn = BuiltIn {
+    short_names: &["quota"],
+    subresources: &[Subresource::Status],
+    columns: table::config::RESOURCE_QUOTAS,
+    rules: rules::limits::quotas(),
+    behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    counted: Counted::Aliased,
+    ..BuiltIn::of::<ResourceQuota>()
+};

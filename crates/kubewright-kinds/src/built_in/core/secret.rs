@@ -1,0 +1,17 @@
+//! The kind `Secret` of `v1`.
+
+use k8s_openapi::api::core::v1::Secret;
+
+use crate::rules::{self, Rules, warnings};
+use crate::selector::{Field, Fields};
+use crate::table;
+use crate::{BuiltIn, Counted};
+
+/// All that is known of it.
+pub static SECRET: BuiltIn = BuiltIn {
+    columns: table::config::SECRETS,
+    rules: Rules { warn: warnings::of_secret, ..rules::config::secrets() },
+    fields: Fields::of(&[Field::of("type")]),
+    counted: Counted::Aliased,
+    ..BuiltIn::of::<Secret>()
+};

@@ -1,0 +1,14 @@
+//! The kind `EndpointSlice` of `discovery.k8s.io/v1`.
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
+use crate::BuiltIn;
+use crate::rules::{self, Rules, warnings};
+use crate::table;
+
+/// All that is known of it.
+pub static ENDPOINT_SLICE: BuiltIn = BuiltIn {
+    columns: table::network::ENDPOINT_SLICES,
+    rules: Rules { warn: warnings::addresses::of_slice, ..rules::services::endpoint_slices() },
+    ..BuiltIn::of::<EndpointSlice>()
+};

@@ -1,0 +1,17 @@
+//! The kind `FlowSchema` of `flowcontrol.apiserver.k8s.io/v1`.
+
+use k8s_openapi::api::flowcontrol::v1::FlowSchema;
+
+use crate::rules;
+use crate::table;
+use crate::{Behaviour, BuiltIn, LeftAlone, Role, Subresource};
+
+/// All that is known of it.
+pub static FLOW_SCHEMA: BuiltIn = BuiltIn {
+    subresources: &[Subresource::Status],
+    columns: table::flow::SCHEMAS,
+    rules: rules::flow::flow_schemas(),
+    behaviour: Behaviour { role: Role::FlowSchema, metadata_of_status_writes: &[], ..Behaviour::BUILT_IN },
+    left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
+    ..BuiltIn::of::<FlowSchema>()
+};

@@ -1,0 +1,17 @@
+//! The kind `PriorityLevelConfiguration` of `flowcontrol.apiserver.k8s.io/v1`.
+
+use k8s_openapi::api::flowcontrol::v1::PriorityLevelConfiguration;
+
+use crate::rules;
+use crate::table;
+use crate::{Behaviour, BuiltIn, LeftAlone, Role, Subresource};
+
+/// All that is known of it.
+pub static PRIORITY_LEVEL_CONFIGURATION: BuiltIn = BuiltIn {
+    subresources: &[Subresource::Status],
+    columns: table::flow::LEVELS,
+    rules: rules::flow::priority_levels(),
+    behaviour: Behaviour { role: Role::PriorityLevel, metadata_of_status_writes: &[], ..Behaviour::BUILT_IN },
+    left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
+    ..BuiltIn::of::<PriorityLevelConfiguration>()
+};

@@ -1,0 +1,193 @@
+//! The descriptor of a built-in kind: all that is known of it, in one value. Each kind has one, in a file of its own in
+//! the folder of its group; the groups list theirs.
+//!
+//! Not served: `componentstatuses` (deprecated), `apiregistration.k8s.io` and `resource.k8s.io`.
+
+pub mod admissionregistration;
+pub mod apiextensions;
+pub mod apps;
+pub mod authentication;
+pub mod authorization;
+pub mod autoscaling;
+pub mod batch;
+pub mod certificates;
+pub mod coordination;
+pub mod core;
+pub mod discovery;
+pub mod events;
+pub mod flowcontrol;
+pub mod networking;
+pub mod node;
+pub mod policy;
+pub mod rbac;
+pub mod scheduling;
+#[cfg(test)]
+mod served;
+pub mod storage;
+
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource, SubResourceScope};
+use kubewright_schema::Schema;
+use schemars::JsonSchema;
+use serde_json::Value;
+
+use super::behaviour::{Behaviour, Counted};
+use super::kind::{Scope, Subresource, Verbs};
+use super::ownership::LeftAlone;
+use super::plugins::Plugin;
+use super::rules::Rules;
+use crate::selector::Fields;
+use crate::table::Printer;
+
+/// The groups, in the order of Kubernetes' discovery.
+static GROUPS: [&[&BuiltIn]; 19] = [
+    core::KINDS,
+    apps::KINDS,
+    events::KINDS,
+    authentication::KINDS,
+    authorization::KINDS,
+    autoscaling::KINDS,
+    batch::KINDS,
+    certificates::KINDS,
+    networking::KINDS,
+    policy::KINDS,
+    rbac::KINDS,
+    storage::KINDS,
+    admissionregistration::KINDS,
+    apiextensions::KINDS,
+    scheduling::KINDS,
+    coordination::KINDS,
+    node::KINDS,
+    discovery::KINDS,
+    flowcontrol::KINDS,
+];
+
+/// All that is known of a built-in kind of Kubernetes v1.36. What a descriptor does not say is as in most kinds
+/// ([`BuiltIn::of`]).
+pub struct BuiltIn {
+    /// API group; empty for core.
+    pub group: &'static str,
+    /// API version within the group.
+    pub version: &'static str,
+    /// CamelCase name, as in `kind:`.
+    pub kind: &'static str,
+    /// Lower-case plural, as in URLs.
+    pub plural: &'static str,
+    /// Whether its objects live in namespaces.
+    pub scope: Scope,
+    /// Abbreviations for kubectl.
+    pub short_names: &'static [&'static str],
+    /// Groups of kinds that kubectl lists together.
+    pub categories: &'static [&'static str],
+    /// What can be done with it.
+    pub verbs: Verbs,
+    /// What is served below an object.
+    pub subresources: &'static [Subresource],
+    /// What its clients are warned of, where it is deprecated (`k8s.io/apiserver/pkg/endpoints/deprecation`).
+    pub deprecation: Option<&'static str>,
+    /// The columns of its table, and what stands in them.
+    pub(crate) columns: Printer,
+    /// Its own functions: defaults, preparation, validation, warnings.
+    pub rules: Rules,
+    /// How the engine treats its objects.
+    pub behaviour: Behaviour,
+    /// Which fields a write leaves alone.
+    pub left_alone: LeftAlone,
+    /// The fields that its objects can be selected by.
+    pub fields: Fields,
+    /// How its objects count for quotas.
+    pub counted: Counted,
+    /// The admission plugins that look at its objects, beyond those that look at all.
+    pub plugins: &'static [Plugin],
+    /// The finalizer that holds an object as long as it is in use (StorageObjectInUseProtection).
+    pub finalizer_in_use: Option<&'static str>,
+    /// How its objects are stored, where that is as another kind.
+    pub stored_as: Option<StoredAs>,
+    /// Where kube-apiserver would keep its objects (`pkg/kubeapiserver/default_storage_factory_builder.go`), where that is
+    /// not under its plural.
+    pub storage_prefix: Option<&'static str>,
+    /// Makes its schema.
+    pub schema: fn() -> Schema,
+}
+
+/// What the objects of a kind are stored as: those of another one, with which it shares a collection.
+pub struct StoredAs {
+    /// The kind that is stored.
+    pub kind: &'static BuiltIn,
+    /// Turns an object into a stored one.
+    pub to_storage: fn(&mut Value),
+    /// Turns a stored object into one of the kind.
+    pub from_storage: fn(&mut Value),
+}
+
+impl BuiltIn {
+    /// `group/version`, or the version alone for core.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// The kind that its objects are stored as: mostly itself.
+    #[must_use]
+    pub fn stored(&self) -> &Self {
+        self.stored_as.as_ref().map_or(self, |other| other.kind)
+    }
+
+    /// What most kinds are, with the names and the schema that k8s-openapi has of this one.
+    #[must_use]
+    pub const fn of<T>() -> Self
+    where
+        T: Resource + JsonSchema,
+        T::Scope: KnownScope,
+    {
+        Self {
+            group: T::GROUP,
+            version: T::VERSION,
+            kind: T::KIND,
+            plural: T::URL_PATH_SEGMENT,
+            scope: T::Scope::SCOPE,
+            short_names: &[],
+            categories: &[],
+            verbs: Verbs::All,
+            subresources: &[],
+            deprecation: None,
+            columns: Printer::NAME_AND_CREATION,
+            rules: Rules::none(),
+            behaviour: Behaviour::BUILT_IN,
+            left_alone: LeftAlone::BUILT_IN,
+            fields: Fields::NONE,
+            counted: Counted::Objects,
+            plugins: &[],
+            finalizer_in_use: None,
+            stored_as: None,
+            storage_prefix: None,
+            schema: Schema::built_in::<T>,
+        }
+    }
+
+    /// The descriptors of all kinds, in the order of Kubernetes' discovery.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        GROUPS.iter().copied().flatten().copied()
+    }
+}
+
+/// The scopes of k8s-openapi's types as values.
+pub trait KnownScope {
+    /// The value.
+    const SCOPE: Scope;
+}
+
+impl KnownScope for NamespaceResourceScope {
+    const SCOPE: Scope = Scope::Namespaced;
+}
+
+impl KnownScope for ClusterResourceScope {
+    const SCOPE: Scope = Scope::Cluster;
+}
+
+impl KnownScope for SubResourceScope {
+    const SCOPE: Scope = Scope::Namespaced;
+}

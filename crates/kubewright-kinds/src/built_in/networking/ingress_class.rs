@@ -1,0 +1,14 @@
+//! The kind `IngressClass` of `networking.k8s.io/v1`.
+
+use k8s_openapi::api::networking::v1::IngressClass;
+
+use crate::BuiltIn;
+use crate::rules;
+use crate::table;
+
+/// All that is known of it.
+pub static INGRESS_CLASS: BuiltIn = BuiltIn {
+    columns: table::network::INGRESS_CLASSES,
+    rules: rules::networking::ingress_classes(),
+    ..BuiltIn::of::<IngressClass>()
+};

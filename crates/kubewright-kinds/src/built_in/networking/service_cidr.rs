@@ -1,0 +1,16 @@
+//! The kind `ServiceCIDR` of `networking.k8s.io/v1`.
+
+use k8s_openapi::api::networking::v1::ServiceCIDR;
+
+use crate::rules;
+use crate::table;
+use crate::{BuiltIn, LeftAlone, Subresource};
+
+/// All that is known of it.
+pub static SERVICE_CIDR: BuiltIn = BuiltIn {
+    subresources: &[Subresource::Status],
+    columns: table::network::SERVICE_CIDRS,
+    rules: rules::networking::service_cidrs(),
+    left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
+    ..BuiltIn::of::<ServiceCIDR>()
+};

@@ -1,0 +1,50 @@
+//! The kind `RuntimeClass` of `node.k8s.io/v1`.
+
+use k8s_openapi::api::node::v1::RuntimeClass;
+use kubewright_meta::rules::at::At;
+use kubewright_meta::rules::errors::Errors;
+use kubewright_meta::rules::{fill, selector};
+use kubewright_meta::text;
+
+use crate::rules::pods::check_tolerations;
+use crate::rules::{Again, Finalizers, Rules, resources, warnings};
+use crate::table;
+use crate::{Behaviour, BuiltIn};
+
+/// All that is known of it.
+pub static RUNTIME_CLASS: BuiltIn = BuiltIn {
+    columns: table::cluster::RUNTIME_CLASSES,
+    rules: Rules { warn: warnings::of_runtime_class, ..RULES },
+    behaviour: Behaviour { create_on_update: true, conditional_update: true, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<RuntimeClass>()
+};
+
+/// The rules of runtime classes (`pkg/apis/node/validation`).
+const RULES: Rules = Rules {
+    default: |class| {
+        if let Some(overhead) = fill::present(class, "overhead") {
+            fill::canonical_map(overhead, "podFixed");
+        }
+    },
+    again: Again::Object,
+    finalizers: Finalizers::Syntax,
+    validate: |class| Errors::of(|errors| check_runtime(&At::root(class), errors)),
+    validate_update: |new, old| {
+        Errors::of(|errors| {
+            errors.immutable(&At::root(new).get("handler"), &At::root(old).get("handler"));
+        })
+    },
+    ..Rules::none()
+};
+
+fn check_runtime(class: &At<'_>, errors: &mut Errors) {
+    errors.need_text(&class.get("handler"), text::label);
+    for (name, entry) in class.dig(&["overhead", "podFixed"]).entries() {
+        let at = At { path: format!("overhead.limits[{name}]"), ..entry };
+        resources::container_name(name, &at, errors);
+        resources::amount(name, &at, errors);
+    }
+    let scheduling = class.get("scheduling");
+    selector::check_labels(&scheduling.get("nodeSelector"), errors);
+    check_tolerations(&scheduling.get("tolerations"), errors);
+}

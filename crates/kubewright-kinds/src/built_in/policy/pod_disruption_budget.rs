@@ -1,0 +1,17 @@
+//! The kind `PodDisruptionBudget` of `policy/v1`.
+
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+
+use crate::rules;
+use crate::table;
+use crate::{Behaviour, BuiltIn, Subresource};
+
+/// All that is known of it.
+pub static POD_DISRUPTION_BUDGET: BuiltIn = BuiltIn {
+    short_names: &["pdb"],
+    subresources: &[Subresource::Status],
+    columns: table::scaling::DISRUPTION_BUDGETS,
+    rules: rules::policy::budgets(),
+    behaviour: Behaviour { conditional_update: true, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<PodDisruptionBudget>()
+};

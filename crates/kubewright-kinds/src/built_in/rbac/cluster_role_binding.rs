@@ -1,0 +1,15 @@
+//! The kind `ClusterRoleBinding` of `rbac.authorization.k8s.io/v1`.
+
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+
+use crate::rules;
+use crate::table;
+use crate::{Behaviour, BuiltIn};
+
+/// All that is known of it.
+pub static CLUSTER_ROLE_BINDING: BuiltIn = BuiltIn {
+    columns: table::rbac::BINDINGS,
+    rules: rules::rbac::cluster_role_bindings(),
+    behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<ClusterRoleBinding>()
+};

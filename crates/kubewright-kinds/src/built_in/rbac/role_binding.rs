@@ -1,0 +1,15 @@
+//! The kind `RoleBinding` of `rbac.authorization.k8s.io/v1`.
+
+use k8s_openapi::api::rbac::v1::RoleBinding;
+
+use crate::rules;
+use crate::table;
+use crate::{Behaviour, BuiltIn};
+
+/// All that is known of it.
+pub static ROLE_BINDING: BuiltIn = BuiltIn {
+    columns: table::rbac::BINDINGS,
+    rules: rules::rbac::role_bindings(),
+    behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<RoleBinding>()
+};

@@ -1,0 +1,88 @@
+//! What kube-apiserver serves and Kubewright does not: the list of gaps.
+
+use std::collections::BTreeSet;
+
+use super::BuiltIn;
+use crate::{Kinds, Role, Verbs};
+
+const REFERENCE: &str = include_str!("served.txt");
+
+/// What is not served, each with its group and version.
+const GAPS: [&str; 8] = [
+    "apiregistration.k8s.io/v1 apiservices",
+    "apiregistration.k8s.io/v1 apiservices/status",
+    "resource.k8s.io/v1 deviceclasses",
+    "resource.k8s.io/v1 resourceclaims",
+    "resource.k8s.io/v1 resourceclaims/status",
+    "resource.k8s.io/v1 resourceclaimtemplates",
+    "resource.k8s.io/v1 resourceslices",
+    "v1 componentstatuses",
+];
+
+fn reference() -> BTreeSet<String> {
+    let lines = REFERENCE.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .flat_map(|line| {
+            let mut words = line.split(' ');
+            let version = words.next().unwrap_or_default();
+            words.map(move |name| format!("{version} {name}"))
+        })
+        .collect()
+}
+
+fn ours() -> BTreeSet<String> {
+    let kinds = Kinds::built_in();
+    kinds
+        .iter()
+        .flat_map(|kind| {
+            let name = format!("{} {}", kind.api_version(), kind.plural);
+            let below = kind.subresources.iter().map(|part| format!("{name}/{}", part.name()));
+            below.chain([name.clone()]).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[test]
+fn everything_but_the_known_gaps_is_served() {
+    let (reference, ours) = (reference(), ours());
+    assert_eq!(reference.difference(&ours).collect::<Vec<_>>(), GAPS);
+    assert_eq!(ours.difference(&reference).collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+#[test]
+fn each_kind_has_one_descriptor_and_each_descriptor_is_listed() {
+    let served: BTreeSet<_> = ours()
+        .into_iter()
+        .filter(|name| name.split(' ').nth(1).is_some_and(|name| !name.contains('/')))
+        .collect();
+    let described: Vec<String> =
+        BuiltIn::all().map(|kind| format!("{} {}", kind.api_version(), kind.plural)).collect();
+    assert_eq!(described.iter().collect::<BTreeSet<_>>(), served.iter().collect());
+    assert_eq!(described.len(), served.len(), "a kind is listed twice");
+    assert_eq!(files_of_descriptors(), described.len());
+}
+
+#[test]
+fn what_is_only_created_says_how_it_is_answered() {
+    for kind in BuiltIn::all() {
+        let is_answered = matches!(
+            kind.behaviour.role,
+            Role::Binding | Role::TokenReview | Role::SelfSubjectReview | Role::AccessReview(_)
+        );
+        assert_eq!(is_answered, kind.verbs == Verbs::CreateOnly, "{}", kind.kind);
+    }
+}
+
+/// The files in the folders of groups: those beside a `mod.rs` that lists kinds.
+fn files_of_descriptors() -> usize {
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/src/built_in");
+    let sources = |folder: &std::path::Path| -> Vec<_> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    let lists = |folder: &std::path::PathBuf| {
+        std::fs::read_to_string(folder.join("mod.rs")).is_ok_and(|text| text.contains("static KINDS"))
+    };
+    let groups = sources(here.as_ref()).into_iter().filter(lists);
+    groups.map(|group| sources(&group).len() - 1).sum()
+}

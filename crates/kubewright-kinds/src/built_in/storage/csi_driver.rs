@@ -1,0 +1,15 @@
+//! The kind `CSIDriver` of `storage.k8s.io/v1`.
+
+use k8s_openapi::api::storage::v1::CSIDriver;
+
+use crate::rules::{self, Rules, warnings};
+use crate::table;
+use crate::{Behaviour, BuiltIn};
+
+/// All that is known of it.
+pub static CSI_DRIVER: BuiltIn = BuiltIn {
+    columns: table::storage::DRIVERS,
+    rules: Rules { warn: warnings::storage::of_driver, ..rules::storage::drivers() },
+    behaviour: Behaviour { conditional_update: true, deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<CSIDriver>()
+};

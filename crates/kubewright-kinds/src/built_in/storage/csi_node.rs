@@ -1,0 +1,15 @@
+//! The kind `CSINode` of `storage.k8s.io/v1`.
+
+use k8s_openapi::api::storage::v1::CSINode;
+
+use crate::rules;
+use crate::table;
+use crate::{Behaviour, BuiltIn};
+
+/// All that is known of it.
+pub static CSI_NODE: BuiltIn = BuiltIn {
+    columns: table::storage::CSI_NODES,
+    rules: rules::storage::nodes(),
+    behaviour: Behaviour { conditional_update: true, deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<CSINode>()
+};

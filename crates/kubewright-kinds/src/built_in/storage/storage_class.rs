@@ -1,0 +1,16 @@
+//! The kind `StorageClass` of `storage.k8s.io/v1`.
+
+use k8s_openapi::api::storage::v1::StorageClass;
+
+use crate::rules::{self, Rules, warnings};
+use crate::table;
+use crate::{Behaviour, BuiltIn};
+
+/// All that is known of it.
+pub static STORAGE_CLASS: BuiltIn = BuiltIn {
+    short_names: &["sc"],
+    columns: table::storage::CLASSES,
+    rules: Rules { warn: warnings::storage::of_class, ..rules::storage::classes() },
+    behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    ..BuiltIn::of::<StorageClass>()
+};

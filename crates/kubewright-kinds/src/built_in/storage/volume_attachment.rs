@@ -1,0 +1,22 @@
+//! The kind `VolumeAttachment` of `storage.k8s.io/v1`.
+
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+
+use crate::rules;
+use crate::table;
+use crate::{Behaviour, BuiltIn, LeftAlone, Subresource};
+
+/// All that is known of it.
+pub static VOLUME_ATTACHMENT: BuiltIn = BuiltIn {
+    subresources: &[Subresource::Status],
+    columns: table::storage::ATTACHMENTS,
+    rules: rules::storage::attachments(),
+    behaviour: Behaviour {
+        conditional_update: true,
+        metadata_of_status_writes: &[],
+        deletion_answers_object: true,
+        ..Behaviour::BUILT_IN
+    },
+    left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
+    ..BuiltIn::of::<VolumeAttachment>()
+};
