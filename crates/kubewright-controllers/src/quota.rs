@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, PodSpec, ResourceQu
 use kube::Api;
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
-use kubewright_kinds::quota::{self, GroupResource};
+use kubewright_quota::{self as quota, GroupResource};
 use kubewright_runtime::{
     Change, Context, Controller, Error, Event, Informer, Key, Object, Outcome, Predicate, Reconciler,
 };

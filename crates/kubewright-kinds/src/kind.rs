@@ -15,7 +15,7 @@ use super::plugins::PluginSet;
 use super::rules::Rules;
 use crate::definition::Versions;
 use crate::selector::Selectable;
-use crate::table::Columns;
+use kubewright_table::Columns;
 
 /// A resource that the server serves in one version.
 pub struct Kind {

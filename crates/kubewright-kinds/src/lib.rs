@@ -10,21 +10,17 @@ mod behaviour;
 pub mod built_in;
 pub mod conversion;
 pub mod definition;
-pub mod discovery;
 pub mod encode;
 pub mod expressions;
 mod kind;
 mod kinds;
-pub mod openapi;
 mod operation;
 mod ownership;
 mod plugins;
-pub mod quota;
 pub mod rules;
 mod runtime_config;
 pub mod selector;
 pub mod summary;
-pub mod table;
 #[cfg(test)]
 #[path = "../../kubewright-schema/src/tests/values.rs"]
 mod values;

@@ -3,8 +3,8 @@
 
 use std::cmp::Reverse;
 
-use kubewright_kinds::quota::CLASS_ANNOTATION;
 use kubewright_meta::object;
+use kubewright_quota::CLASS_ANNOTATION;
 use serde_json::Value;
 
 use super::{Review, stored};

@@ -2,10 +2,10 @@
 //! (`k8s.io/kubernetes/plugin/pkg/admission/limitranger`).
 
 use kubewright_kinds::Role;
-use kubewright_kinds::quota::{Resources, spec_limits, spec_requests};
 use kubewright_kinds::rules::pods::merge;
 use kubewright_meta::quantity::Quantity;
 use kubewright_meta::{ApiError, object};
+use kubewright_quota::{Resources, spec_limits, spec_requests};
 use serde_json::{Map, Value, json};
 
 use super::refusal::{forbidden, joined};

@@ -1,8 +1,8 @@
 //! PodResizeValidator (`k8s.io/kubernetes/plugin/pkg/admission/podresize`).
 
-use kubewright_kinds::quota;
 use kubewright_meta::quantity::Quantity;
 use kubewright_meta::{ApiError, object};
+use kubewright_quota as quota;
 use serde_json::{Value, json};
 
 use super::refusal::forbidden;

@@ -6,9 +6,9 @@ use std::sync::{Arc, LazyLock};
 use futures::future::BoxFuture;
 use kubewright_identity::authn::User;
 use kubewright_kinds::built_in::core::resource_quota::RESOURCE_QUOTA;
-use kubewright_kinds::quota::{Change, Charge, Evaluator};
 use kubewright_kinds::{Counted, Kind};
 use kubewright_meta::{ApiError, object};
+use kubewright_quota::{Change, Charge, Evaluator};
 use serde_json::Value;
 
 use super::refusal::forbidden;

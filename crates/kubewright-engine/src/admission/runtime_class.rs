@@ -1,8 +1,8 @@
 //! RuntimeClass: what a pod's runtime costs, and the nodes that have it
 //! (`k8s.io/kubernetes/plugin/pkg/admission/runtimeclass`).
 
-use kubewright_kinds::quota::Resources;
 use kubewright_meta::{ApiError, object};
+use kubewright_quota::Resources;
 use serde_json::{Value, json};
 
 use super::refusal::forbidden;

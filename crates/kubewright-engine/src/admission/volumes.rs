@@ -1,9 +1,9 @@
 //! StorageObjectInUseProtection and PersistentVolumeClaimResize: what is in use is not deleted, and what cannot grow
 //! does not (`k8s.io/kubernetes/plugin/pkg/admission/storage`).
 
-use kubewright_kinds::quota::class_of_claim;
 use kubewright_meta::quantity::Quantity;
 use kubewright_meta::{ApiError, object};
+use kubewright_quota::class_of_claim;
 use serde_json::Value;
 
 use super::refusal::forbidden;

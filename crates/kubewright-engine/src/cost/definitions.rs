@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use kubewright_codec::body::Decoded;
 use kubewright_identity::authn::User;
-use kubewright_kinds::{encode, openapi};
+use kubewright_kinds::encode;
 use kubewright_meta::cost::counted;
 use kubewright_store::Memory;
+use kubewright_views::openapi;
 use kubewright_world::World;
 use serde_json::{Map, Value, json};
 

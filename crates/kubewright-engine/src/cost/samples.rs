@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use kubewright_kinds::table::Columns;
 use kubewright_kinds::{Custom, CustomParts, Kind, Scope};
 use kubewright_schema::Schema;
+use kubewright_table::Columns;
 use serde_json::{Map, Value, json};
 
 /// In which direction an object grows.

@@ -11,6 +11,8 @@ pub mod authorization;
 pub mod autoscaling;
 pub mod batch;
 pub mod certificates;
+#[cfg(test)]
+mod columns;
 pub mod coordination;
 pub mod core;
 pub mod discovery;
@@ -27,6 +29,7 @@ pub mod storage;
 
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource, SubResourceScope};
 use kubewright_schema::Schema;
+use kubewright_table::Printer;
 use schemars::JsonSchema;
 use serde_json::Value;
 
@@ -36,7 +39,6 @@ use super::ownership::LeftAlone;
 use super::plugins::Plugin;
 use super::rules::Rules;
 use crate::selector::Fields;
-use crate::table::Printer;
 
 /// The groups, in the order of Kubernetes' discovery.
 static GROUPS: [&[&BuiltIn]; 19] = [
@@ -85,7 +87,7 @@ pub struct BuiltIn {
     /// What its clients are warned of, where it is deprecated (`k8s.io/apiserver/pkg/endpoints/deprecation`).
     pub deprecation: Option<&'static str>,
     /// The columns of its table, and what stands in them.
-    pub(crate) columns: Printer,
+    pub columns: Printer,
     /// Its own functions: defaults, preparation, validation, warnings.
     pub rules: Rules,
     /// How the engine treats its objects.

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::versions::selectable_path;
 use super::{Versions, flag, list, part, text, texts, versions};
-use crate::table::Columns;
 use crate::{Custom, CustomParts, Kind, ScalePaths, Scope, Subresource};
+use kubewright_table::Columns;
 
 /// The kinds that a valid definition makes: one for each served version, the most stable and newest first. None, when its
 /// names are taken by others (the condition Established is False).

@@ -88,12 +88,13 @@ fn is_standard(name: &str) -> bool {
     is_quota_standard(name) || name == "storage"
 }
 
-pub(crate) fn is_huge_pages(name: &str) -> bool {
+/// Whether it is memory in pages of one size.
+pub fn is_huge_pages(name: &str) -> bool {
     name.starts_with("hugepages-")
 }
 
 /// Whether Kubernetes itself gives a meaning to it.
-pub(crate) fn is_native(name: &str) -> bool {
+pub fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 

@@ -12,8 +12,9 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
 use kubewright_codec::negotiate::{Encoding, Offer, Shape, Wanted};
 use kubewright_codec::request::Query;
-use kubewright_kinds::{Kinds, discovery};
+use kubewright_kinds::Kinds;
 use kubewright_meta::ApiError;
+use kubewright_views::discovery;
 use serde_json::{Value, json};
 
 pub(super) use documents::Documents;

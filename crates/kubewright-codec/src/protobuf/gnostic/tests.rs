@@ -1,7 +1,8 @@
 //! What is written, read back by the same table: nothing of a document is left out. That the table is gnostic's own is told by
 //! `tests/envtest-go/suite/openapi_test.go`.
 
-use kubewright_kinds::{Kinds, openapi};
+use kubewright_kinds::Kinds;
+use kubewright_views::openapi;
 use serde_json::json;
 
 use super::super::wire::{Reader, Wire};

@@ -1,9 +1,9 @@
 //! The kind `MutatingAdmissionPolicy` of `admissionregistration.k8s.io/v1`.
 
 use k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicy;
+use kubewright_table as table;
 
 use crate::rules;
-use crate::table;
 use crate::{Behaviour, BuiltIn, Role};
 
 /// All that is known of it.

@@ -1,10 +1,10 @@
 //! The kind `ControllerRevision` of `apps/v1`.
 
 use k8s_openapi::api::apps::v1::ControllerRevision;
+use kubewright_table as table;
 
 use crate::BuiltIn;
 use crate::rules;
-use crate::table;
 
 /// All that is known of it.
 pub static CONTROLLER_REVISION: BuiltIn = BuiltIn {

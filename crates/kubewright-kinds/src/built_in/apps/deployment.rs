@@ -1,9 +1,9 @@
 //! The kind `Deployment` of `apps/v1`.
 
 use k8s_openapi::api::apps::v1::Deployment;
+use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
-use crate::table;
 use crate::{Behaviour, BuiltIn, LeftAlone, Plugin, Subresource};
 
 /// All that is known of it.

@@ -1,9 +1,9 @@
 //! The kind `HorizontalPodAutoscaler` of `autoscaling/v2`.
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use kubewright_table as table;
 
 use crate::rules;
-use crate::table;
 use crate::{BuiltIn, Subresource};
 
 /// All that is known of it.

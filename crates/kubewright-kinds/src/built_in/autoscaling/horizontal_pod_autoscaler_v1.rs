@@ -1,11 +1,11 @@
 //! The kind `HorizontalPodAutoscaler` of `autoscaling/v1`.
 
 use k8s_openapi::api::autoscaling::v1::HorizontalPodAutoscaler;
+use kubewright_table as table;
 
 use super::horizontal_pod_autoscaler::HORIZONTAL_POD_AUTOSCALER;
 use crate::rules;
 use crate::rules::convert::autoscalers;
-use crate::table;
 use crate::{BuiltIn, StoredAs, Subresource};
 
 /// All that is known of it.

@@ -1,9 +1,9 @@
 //! The kind `CronJob` of `batch/v1`.
 
 use k8s_openapi::api::batch::v1::CronJob;
+use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
-use crate::table;
 use crate::{BuiltIn, Plugin, Subresource};
 
 /// All that is known of it.

@@ -1,10 +1,10 @@
 //! The kind `Job` of `batch/v1`.
 
 use k8s_openapi::api::batch::v1::Job;
+use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
 use crate::selector::{Field, Fields, Refusal};
-use crate::table;
 use crate::{Behaviour, BuiltIn, Plugin, Subresource};
 
 /// All that is known of it.

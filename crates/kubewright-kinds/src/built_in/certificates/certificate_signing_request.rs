@@ -1,10 +1,10 @@
 //! The kind `CertificateSigningRequest` of `certificates.k8s.io/v1`.
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use kubewright_table as table;
 
 use crate::rules;
 use crate::selector::{Field, Fields};
-use crate::table;
 use crate::{Behaviour, BuiltIn, LeftAlone, Plugin, Role, Subresource};
 
 /// All that is known of it.

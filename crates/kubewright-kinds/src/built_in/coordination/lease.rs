@@ -4,9 +4,9 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kubewright_meta::rules::at::At;
 use kubewright_meta::rules::errors::Errors;
 use kubewright_meta::rules::fill;
+use kubewright_table as table;
 
 use crate::rules::{Finalizers, Rules};
-use crate::table;
 use crate::{Behaviour, BuiltIn};
 
 /// All that is known of it.

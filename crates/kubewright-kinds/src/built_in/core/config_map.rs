@@ -1,9 +1,9 @@
 //! The kind `ConfigMap` of `v1`.
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use kubewright_table as table;
 
 use crate::rules;
-use crate::table;
 use crate::{BuiltIn, Counted};
 
 /// All that is known of it.

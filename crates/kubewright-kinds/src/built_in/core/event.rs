@@ -1,10 +1,10 @@
 //! The kind `Event` of `v1`.
 
 use k8s_openapi::api::core::v1::Event;
+use kubewright_table as table;
 
 use crate::rules;
 use crate::selector::{Field, Fields};
-use crate::table;
 use crate::{Behaviour, BuiltIn, Counted};
 
 /// All that is known of it.

@@ -1,10 +1,10 @@
 //! The kind `Namespace` of `v1`.
 
 use k8s_openapi::api::core::v1::Namespace;
+use kubewright_table as table;
 
 use crate::rules;
 use crate::selector::{Field, Fields};
-use crate::table;
 use crate::{Behaviour, BuiltIn, Plugin, Role, Subresource, Verbs};
 
 /// All that is known of it.

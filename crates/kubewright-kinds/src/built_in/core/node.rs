@@ -1,10 +1,10 @@
 //! The kind `Node` of `v1`.
 
 use k8s_openapi::api::core::v1::Node;
+use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
 use crate::selector::{Field, Fields};
-use crate::table;
 use crate::{Behaviour, BuiltIn, Plugin, Proxied, Subresource};
 
 /// All that is known of it.

@@ -1,9 +1,9 @@
 //! The kind `PersistentVolumeClaim` of `v1`.
 
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
-use crate::table;
 use crate::{Behaviour, BuiltIn, Counted, Plugin, Subresource};
 
 /// All that is known of it.

@@ -1,10 +1,10 @@
 //! The kind `Pod` of `v1`.
 
 use k8s_openapi::api::core::v1::Pod;
+use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
 use crate::selector::{Called, Field, Fields};
-use crate::table;
 use crate::{Behaviour, BuiltIn, Counted, LeftAlone, Plugin, Proxied, Role, Subresource};
 
 /// All that is known of it.

@@ -1,10 +1,10 @@
 //! The kind `ReplicationController` of `v1`.
 
 use k8s_openapi::api::core::v1::ReplicationController;
+use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
 use crate::selector::{Field, Fields};
-use crate::table;
 use crate::{Behaviour, BuiltIn, Counted, Plugin, Subresource};
 
 /// All that is known of it.

@@ -1,9 +1,9 @@
 //! The kind `ResourceQuota` of `v1`.
 
 use k8s_openapi::api::core::v1::ResourceQuota;
+use kubewright_table as table;
 
 use crate::rules;
-use crate::table;
 use crate::{Behaviour, BuiltIn, Counted, Subresource};
 
 /// All that is known of it.

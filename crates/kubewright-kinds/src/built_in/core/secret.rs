@@ -1,10 +1,10 @@
 //! The kind `Secret` of `v1`.
 
 use k8s_openapi::api::core::v1::Secret;
+use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
 use crate::selector::{Field, Fields};
-use crate::table;
 use crate::{BuiltIn, Counted};
 
 /// All that is known of it.

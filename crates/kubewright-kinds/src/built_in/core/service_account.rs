@@ -2,10 +2,10 @@
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kubewright_meta::rules::fill;
+use kubewright_table as table;
 use serde_json::Value;
 
 use crate::rules::{Again, Rules, warnings};
-use crate::table;
 use crate::{Behaviour, BuiltIn, Subresource};
 
 /// All that is known of it.

@@ -1,10 +1,10 @@
 //! The kind `EndpointSlice` of `discovery.k8s.io/v1`.
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kubewright_table as table;
 
 use crate::BuiltIn;
 use crate::rules::{self, Rules, warnings};
-use crate::table;
 
 /// All that is known of it.
 pub static ENDPOINT_SLICE: BuiltIn = BuiltIn {

@@ -1,12 +1,12 @@
 //! The kind `Event` of `events.k8s.io/v1`.
 
 use k8s_openapi::api::events::v1::Event;
+use kubewright_table as table;
 
 use crate::built_in::core::event;
 use crate::rules;
 use crate::rules::convert::events;
 use crate::selector::{Called, Field, Fields};
-use crate::table;
 use crate::{Behaviour, BuiltIn, Counted, StoredAs};
 
 /// All that is known of it.

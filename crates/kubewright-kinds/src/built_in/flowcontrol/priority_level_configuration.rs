@@ -1,9 +1,9 @@
 //! The kind `PriorityLevelConfiguration` of `flowcontrol.apiserver.k8s.io/v1`.
 
 use k8s_openapi::api::flowcontrol::v1::PriorityLevelConfiguration;
+use kubewright_table as table;
 
 use crate::rules;
-use crate::table;
 use crate::{Behaviour, BuiltIn, LeftAlone, Role, Subresource};
 
 /// All that is known of it.

@@ -1,9 +1,9 @@
 //! The kind `Ingress` of `networking.k8s.io/v1`.
 
 use k8s_openapi::api::networking::v1::Ingress;
+use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
-use crate::table;
 use crate::{BuiltIn, Plugin, Subresource};
 
 /// All that is known of it.

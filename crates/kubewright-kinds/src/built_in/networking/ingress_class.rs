@@ -1,10 +1,10 @@
 //! The kind `IngressClass` of `networking.k8s.io/v1`.
 
 use k8s_openapi::api::networking::v1::IngressClass;
+use kubewright_table as table;
 
 use crate::BuiltIn;
 use crate::rules;
-use crate::table;
 
 /// All that is known of it.
 pub static INGRESS_CLASS: BuiltIn = BuiltIn {

@@ -1,10 +1,10 @@
 //! The kind `IPAddress` of `networking.k8s.io/v1`.
 
 use k8s_openapi::api::networking::v1::IPAddress;
+use kubewright_table as table;
 
 use crate::BuiltIn;
 use crate::rules;
-use crate::table;
 
 /// All that is known of it.
 pub static IP_ADDRESS: BuiltIn = BuiltIn {

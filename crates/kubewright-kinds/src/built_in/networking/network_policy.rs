@@ -1,10 +1,10 @@
 //! The kind `NetworkPolicy` of `networking.k8s.io/v1`.
 
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kubewright_table as table;
 
 use crate::BuiltIn;
 use crate::rules::{self, Rules, warnings};
-use crate::table;
 
 /// All that is known of it.
 pub static NETWORK_POLICY: BuiltIn = BuiltIn {

@@ -1,9 +1,9 @@
 //! The kind `ServiceCIDR` of `networking.k8s.io/v1`.
 
 use k8s_openapi::api::networking::v1::ServiceCIDR;
+use kubewright_table as table;
 
 use crate::rules;
-use crate::table;
 use crate::{BuiltIn, LeftAlone, Subresource};
 
 /// All that is known of it.

@@ -5,10 +5,10 @@ use kubewright_meta::rules::at::At;
 use kubewright_meta::rules::errors::Errors;
 use kubewright_meta::rules::{fill, selector};
 use kubewright_meta::text;
+use kubewright_table as table;
 
 use crate::rules::pods::check_tolerations;
 use crate::rules::{Again, Finalizers, Rules, resources, warnings};
-use crate::table;
 use crate::{Behaviour, BuiltIn};
 
 /// All that is known of it.

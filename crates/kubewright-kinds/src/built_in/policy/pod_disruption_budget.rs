@@ -1,9 +1,9 @@
 //! The kind `PodDisruptionBudget` of `policy/v1`.
 
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kubewright_table as table;
 
 use crate::rules;
-use crate::table;
 use crate::{Behaviour, BuiltIn, Subresource};
 
 /// All that is known of it.

@@ -1,9 +1,9 @@
 //! The kind `ClusterRoleBinding` of `rbac.authorization.k8s.io/v1`.
 
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use kubewright_table as table;
 
 use crate::rules;
-use crate::table;
 use crate::{Behaviour, BuiltIn};
 
 /// All that is known of it.

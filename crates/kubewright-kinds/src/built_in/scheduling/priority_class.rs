@@ -4,9 +4,9 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kubewright_meta::rules::at::At;
 use kubewright_meta::rules::errors::Errors;
 use kubewright_meta::rules::fill;
+use kubewright_table as table;
 
 use crate::rules::{Generation, Rules};
-use crate::table;
 use crate::{BuiltIn, Plugin};
 
 /// All that is known of it.

@@ -1,9 +1,9 @@
 //! The kind `StorageClass` of `storage.k8s.io/v1`.
 
 use k8s_openapi::api::storage::v1::StorageClass;
+use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
-use crate::table;
 use crate::{Behaviour, BuiltIn};
 
 /// All that is known of it.

@@ -1,9 +1,9 @@
 //! The kind `VolumeAttributesClass` of `storage.k8s.io/v1`.
 
 use k8s_openapi::api::storage::v1::VolumeAttributesClass;
+use kubewright_table as table;
 
 use crate::rules;
-use crate::table;
 use crate::{Behaviour, BuiltIn, Plugin};
 
 /// All that is known of it.

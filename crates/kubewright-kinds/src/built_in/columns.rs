@@ -1,0 +1,19 @@
+//! What holds of the tables of all kinds.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::Kinds;
+
+#[test]
+fn every_built_in_kind_has_a_cell_for_each_column() {
+    for kind in Kinds::built_in().iter() {
+        for object in [Value::Null, json!({}), json!({"spec": [], "status": 3})] {
+            let cells = kind.columns.cells(&object, Timestamp::UNIX_EPOCH);
+            let definitions = kind.columns.definitions();
+            // The real server's IP addresses have an age that no column names.
+            let unnamed = usize::from(kind.plural == "ipaddresses");
+            assert_eq!(cells.len(), definitions.len() + unnamed, "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Autoscalers and disruption budgets.
+
+use serde_json::{Value, json};
+
+use super::age::age;
+use super::column::{NAME, integer, text as column};
+use super::printer::Printer;
+use super::value::{at, cells, items, number, quantity, text, with_more};
+
+/// Prints horizontal pod autoscalers.
+pub const AUTOSCALERS: Printer = Printer {
+    columns: &[
+        NAME,
+        column("Reference"),
+        column("Targets"),
+        column("MinPods"),
+        column("MaxPods"),
+        column("Replicas"),
+        column("Age"),
+    ],
+    cells: |scaler, now| {
+        cells![
+            text(scaler, "/metadata/name"),
+            format!(
+                "{}/{}",
+                text(scaler, "/spec/scaleTargetRef/kind"),
+                text(scaler, "/spec/scaleTargetRef/name")
+            ),
+            targets(scaler),
+            at(scaler, "/spec/minReplicas").map_or("<unset>".to_owned(), ToString::to_string),
+            number(scaler, "/spec/maxReplicas"),
+            number(scaler, "/status/currentReplicas"),
+            age(scaler, now),
+        ]
+    },
+};
+
+/// Prints pod disruption budgets.
+pub const DISRUPTION_BUDGETS: Printer = Printer {
+    columns: &[
+        NAME,
+        column("Min Available"),
+        column("Max Unavailable"),
+        integer("Allowed Disruptions"),
+        column("Age"),
+    ],
+    cells: |budget, now| {
+        let limit = |pointer: &str| match at(budget, pointer) {
+            Some(_) => quantity(budget, pointer),
+            None => "N/A".to_owned(),
+        };
+        cells![
+            text(budget, "/metadata/name"),
+            limit("/spec/minAvailable"),
+            limit("/spec/maxUnavailable"),
+            number(budget, "/status/disruptionsAllowed"),
+            age(budget, now),
+        ]
+    },
+};
+
+/// The first two metrics, each as current value and target, and how many more there are.
+fn targets(scaler: &Value) -> String {
+    let (specs, statuses) = match at(scaler, "/spec/targetCPUUtilizationPercentage") {
+        Some(target) => v1_metrics(scaler, target),
+        None => (items(scaler, "/spec/metrics").to_vec(), items(scaler, "/status/currentMetrics").to_vec()),
+    };
+    let metrics: Vec<String> =
+        specs.iter().enumerate().map(|(index, spec)| metric(spec, statuses.get(index))).collect();
+    if metrics.is_empty() { "<none>".to_owned() } else { with_more(&metrics, 2, ", ") }
+}
+
+/// The one metric of `autoscaling/v1` as `autoscaling/v2` would have it.
+fn v1_metrics(scaler: &Value, target: &Value) -> (Vec<Value>, Vec<Value>) {
+    let cpu = |field: &str, value: &Value| json!({"type": "Resource", "resource": {"name": "cpu", field: {"averageUtilization": value}}});
+    let current = at(scaler, "/status/currentCPUUtilizationPercentage").map(|value| cpu("current", value));
+    (vec![cpu("target", target)], current.into_iter().collect())
+}
+
+fn metric(spec: &Value, status: Option<&Value>) -> String {
+    let (source, named) = match text(spec, "/type") {
+        "External" => ("external", false),
+        "Pods" => ("pods", false),
+        "Object" => ("object", false),
+        "Resource" => ("resource", true),
+        "ContainerResource" => ("containerResource", true),
+        _ => return "<unknown type>".to_owned(),
+    };
+    let spec = &spec[source];
+    let status = status.and_then(|status| at(status, &format!("/{source}")));
+    let average = at(spec, "/target/averageValue").is_some();
+    let (field, unit, suffix, absent) = match (source, named, average) {
+        ("pods", ..) => ("averageValue", "", "", ""),
+        (_, true, true) => ("averageValue", "", "", ""),
+        (_, true, false) => ("averageUtilization", "%", "", "<auto>"),
+        (_, false, true) => ("averageValue", "", " (avg)", ""),
+        (_, false, false) => ("value", "", "", ""),
+    };
+    let shown = |value: &Value, pointer: &str, absent: &str| match at(value, pointer) {
+        None if !absent.is_empty() => absent.to_owned(),
+        _ => format!("{}{unit}", quantity(value, pointer)),
+    };
+    // An average may be missing where a status is there; a plain value is then 0.
+    let unknown = if unit.is_empty() && suffix.is_empty() { "" } else { "<unknown>" };
+    let current =
+        status.map_or("<unknown>".to_owned(), |status| shown(status, &format!("/current/{field}"), unknown));
+    let target = shown(spec, &format!("/target/{field}"), absent);
+    let name = if named { format!("{}: ", text(spec, "/name")) } else { String::new() };
+    format!("{name}{current}/{target}{suffix}")
+}
+
+#[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "literals read better than references to them")]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn shown(metrics: Value, current: Value) -> String {
+        targets(&json!({"spec": {"metrics": metrics}, "status": {"currentMetrics": current}}))
+    }
+
+    #[test]
+    fn metrics_are_shown_by_their_type() {
+        let cpu =
+            json!({"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 80}}});
+        assert_eq!(shown(json!([cpu]), Value::Null), "cpu: <unknown>/80%");
+        let current =
+            json!([{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 5}}}]);
+        assert_eq!(shown(json!([cpu]), current), "cpu: 5%/80%");
+        let pods = json!({"type": "Pods", "pods": {"target": {"averageValue": "10"}}});
+        let external = json!({"type": "External", "external": {"target": {"averageValue": "3"}}});
+        assert_eq!(shown(json!([pods, external]), Value::Null), "<unknown>/10, <unknown>/3 (avg)");
+        assert_eq!(
+            shown(json!([pods, external, cpu]), Value::Null),
+            "<unknown>/10, <unknown>/3 (avg) + 1 more..."
+        );
+        assert_eq!(shown(json!([{"type": "Odd"}]), Value::Null), "<unknown type>");
+        assert_eq!(shown(json!([]), Value::Null), "<none>");
+    }
+
+    #[test]
+    fn the_old_version_shows_its_processor_target() {
+        let scaler = json!({
+            "metadata": {"name": "a"},
+            "spec": {
+                "scaleTargetRef": {"kind": "Deployment", "name": "d"},
+                "maxReplicas": 3,
+                "targetCPUUtilizationPercentage": 80,
+            },
+            "status": {"currentCPUUtilizationPercentage": 20, "currentReplicas": 2},
+        });
+        assert_eq!(
+            (AUTOSCALERS.cells)(&scaler, Timestamp::UNIX_EPOCH),
+            cells!["a", "Deployment/d", "cpu: 20%/80%", "<unset>", 3, 2, "<unknown>"]
+        );
+    }
+
+    #[test]
+    fn a_budget_shows_numbers_and_percentages() {
+        let budget = json!({"metadata": {"name": "b"}, "spec": {"minAvailable": "50%"}});
+        assert_eq!(
+            (DISRUPTION_BUDGETS.cells)(&budget, Timestamp::UNIX_EPOCH)[..4],
+            cells!["b", "50%", "N/A", 0]
+        );
+        let budget = json!({"spec": {"maxUnavailable": 1}});
+        assert_eq!((DISRUPTION_BUDGETS.cells)(&budget, Timestamp::UNIX_EPOCH)[2], "1");
+    }
+}

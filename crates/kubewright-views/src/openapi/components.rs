@@ -1,0 +1,120 @@
+//! The schemas of a document.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::{authentication, autoscaling, core, policy};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ListMeta, Status};
+use kubewright_schema::Schema;
+use serde_json::{Value, json};
+
+use kubewright_kinds::{Kind, Subresource};
+
+const PREFIX: &str = "#/components/schemas/";
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+/// The schemas of a document by name, made as they are referred to.
+#[derive(Default)]
+pub(super) struct Components(BTreeMap<String, Value>);
+
+impl Components {
+    /// All schemas.
+    pub(super) fn into_schemas(self) -> BTreeMap<String, Value> {
+        self.0
+    }
+
+    /// A reference to a kind.
+    pub(super) fn kind(&mut self, kind: &Kind) -> Value {
+        let schema = kind.schema().openapi(&mut self.0);
+        let name = match schema["$ref"].as_str() {
+            Some(reference) => reference.trim_start_matches(PREFIX).to_owned(),
+            None => {
+                let name = custom_name(kind);
+                self.0.insert(name.clone(), schema);
+                name
+            }
+        };
+        self.mark(&name, &kind.group, &kind.version, &kind.kind)
+    }
+
+    /// A reference to the list of a kind, given the reference to the kind.
+    pub(super) fn list(&mut self, kind: &Kind, item: &Value) -> Value {
+        let name = item["$ref"].as_str().unwrap_or_default().trim_start_matches(PREFIX);
+        let name = format!("{}{}", name.trim_end_matches(&kind.kind), kind.list_kind);
+        let metadata = self.type_of::<ListMeta>();
+        let list = json!({
+            "type": "object",
+            "description": format!("{} is a list of {}.", kind.list_kind, kind.kind),
+            "required": ["items"],
+            "properties": {
+                "apiVersion": {"type": "string", "description": "The version of the API that the list is of."},
+                "kind": {"type": "string", "description": "The kind of the list."},
+                "metadata": {"allOf": [metadata], "description": "Standard metadata of a list.", "default": {}},
+                "items": {"type": "array", "description": "The objects.", "items": {"allOf": [item], "default": {}}},
+            },
+        });
+        self.0.insert(name.clone(), list);
+        self.mark(&name, &kind.group, &kind.version, &kind.list_kind)
+    }
+
+    /// A reference to the body of a subresource, where it is another than the kind's.
+    pub(super) fn body(&mut self, subresource: &Subresource) -> Option<Value> {
+        Some(match subresource {
+            Subresource::Scale | Subresource::CustomScale(_) => self.type_of::<autoscaling::v1::Scale>(),
+            Subresource::Binding => self.type_of::<core::v1::Binding>(),
+            Subresource::Eviction => self.type_of::<policy::v1::Eviction>(),
+            Subresource::Token => self.type_of::<authentication::v1::TokenRequest>(),
+            Subresource::Status
+            | Subresource::EphemeralContainers
+            | Subresource::Resize
+            | Subresource::Finalize
+            | Subresource::Approval
+            | Subresource::Log
+            | Subresource::Exec
+            | Subresource::Attach
+            | Subresource::PortForward
+            | Subresource::Proxy(_) => return None,
+        })
+    }
+
+    /// A reference to the options of a deletion.
+    pub(super) fn delete_options(&mut self) -> Value {
+        self.type_of::<DeleteOptions>()
+    }
+
+    /// A reference to the `Status` that tells how an operation went.
+    pub(super) fn status(&mut self) -> Value {
+        self.type_of::<Status>()
+    }
+
+    /// A reference to patches of any type.
+    pub(super) fn patch(&mut self) -> Value {
+        let name = format!("{META}.Patch");
+        let description = "A patch, of the form that its content type says.";
+        self.0.entry(name.clone()).or_insert_with(|| json!({"type": "object", "description": description}));
+        reference(&name)
+    }
+
+    fn type_of<T: schemars::JsonSchema>(&mut self) -> Value {
+        Schema::built_in::<T>().openapi(&mut self.0)
+    }
+
+    /// Says of a schema which kind it is of, unless it says so itself. Returns a reference to it.
+    fn mark(&mut self, name: &str, group: &str, version: &str, kind: &str) -> Value {
+        if let Some(Value::Object(schema)) = self.0.get_mut(name) {
+            schema
+                .entry("x-kubernetes-group-version-kind")
+                .or_insert_with(|| json!([{"group": group, "version": version, "kind": kind}]));
+        }
+        reference(name)
+    }
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("{PREFIX}{name}")})
+}
+
+/// The name of a custom kind's schema: its group backwards, as package names are.
+fn custom_name(kind: &Kind) -> String {
+    let group: Vec<&str> = kind.group.rsplit('.').collect();
+    format!("{}.{}.{}", group.join("."), kind.version, kind.kind)
+}
