@@ -1,6 +1,7 @@
 //! The group `rbac.authorization.k8s.io` (`pkg/apis/rbac/validation`).
 
 use kubewright_meta::FieldError;
+use kubewright_meta::selector::LabelSelector;
 use serde_json::Value;
 
 use super::at::{At, same};
@@ -36,7 +37,7 @@ pub(crate) const fn cluster_roles() -> Rules {
                 }
                 for wanted in selectors.items() {
                     selector::check(&wanted, errors);
-                    if !selector::is_usable(&wanted) {
+                    if LabelSelector::from_object(wanted.value).is_err() {
                         errors.invalid_as(&wanted, Value::Null, "invalid label selector.");
                     }
                 }

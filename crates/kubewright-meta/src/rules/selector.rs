@@ -1,11 +1,12 @@
 //! Label selectors as objects (`matchLabels`, `matchExpressions`): their validation
 //! (`apimachinery/pkg/apis/meta/v1/validation`) and whether they match labels.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::at::At;
 use super::errors::Errors;
 use crate::FieldError;
+use crate::selector::LabelSelector;
 use crate::text;
 
 /// Checks a map of labels: its keys and values (`ValidateLabels`).
@@ -44,11 +45,11 @@ pub fn check(selector: &At<'_>, errors: &mut Errors) {
     }
 }
 
-/// Whether a selector can be used: nothing is wrong with its expressions and labels (`LabelSelectorAsSelector`).
-pub fn is_usable(selector: &At<'_>) -> bool {
-    let mut errors = Errors::default();
-    check(&At { path: String::new(), ..selector.clone() }, &mut errors);
-    errors.count() == 0
+/// Whether a selector selects an object with these labels. `None` of one that cannot be used, of which Kubernetes' rules leave it to
+/// others to say so (`LabelSelectorAsSelector`).
+pub fn selects(selector: &At<'_>, labels: &Value) -> Option<bool> {
+    let selector = LabelSelector::from_object(selector.value).ok()?;
+    Some(selector.matches_by(|key| labels.get(key).and_then(Value::as_str)))
 }
 
 /// `Invalid value`, of a selector as Go prints it.
@@ -96,30 +97,6 @@ pub fn is_everything(selector: &At<'_>) -> bool {
     selector.get("matchLabels").is_empty() && selector.get("matchExpressions").is_empty()
 }
 
-/// Whether a selector matches these labels. A selector with an unknown operator matches nothing.
-pub fn matches(selector: &Value, labels: &Value) -> bool {
-    let none = Map::new();
-    let labels = labels.as_object().unwrap_or(&none);
-    let wanted = selector.get("matchLabels").and_then(Value::as_object).unwrap_or(&none);
-    let expressions =
-        selector.get("matchExpressions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
-        && expressions.iter().all(|expression| holds(expression, labels))
-}
-
-fn holds(expression: &Value, labels: &Map<String, Value>) -> bool {
-    let expression = At::root(expression);
-    let has = labels.get(expression.get("key").text());
-    let listed = || has.is_some_and(|value| expression.get("values").items().any(|item| item.value == value));
-    match expression.get("operator").text() {
-        "In" => listed(),
-        "NotIn" => !listed(),
-        "Exists" => has.is_some(),
-        "DoesNotExist" => has.is_none(),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -162,19 +139,41 @@ mod tests {
         );
     }
 
+    /// What `LabelSelectorAsSelector` makes of a selector, asked for the labels `app=web,tier=front`.
     #[test]
-    fn a_selector_matches_what_its_expressions_say() {
+    fn a_selector_selects_what_its_expressions_say() {
         let labels = json!({"app": "web", "tier": "front"});
-        let of = |key: &str, operator: &str, values: Value| {
-            matches(
-                &json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]}),
-                &labels,
-            )
+        let selected = |selector: &Value| selects(&At::named("spec.selector", selector), &labels);
+        let one = |key: &str, operator: &str, values: Value| {
+            selected(&json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]}))
         };
-        assert!(matches(&json!({"matchLabels": {"app": "web"}}), &labels));
-        assert!(!matches(&json!({"matchLabels": {"app": "db"}}), &labels));
-        assert!(of("app", "In", json!(["db", "web"])) && !of("app", "NotIn", json!(["web"])));
-        assert!(of("none", "NotIn", json!(["web"])) && of("none", "DoesNotExist", json!([])));
-        assert!(of("tier", "Exists", json!([])) && !of("tier", "Like", json!([])));
+        for (selector, expected) in [
+            (Value::Null, Some(false)),
+            (json!({}), Some(true)),
+            (json!({"matchLabels": {"app": "web"}}), Some(true)),
+            (json!({"matchLabels": {"app": "db"}}), Some(false)),
+            (json!({"matchLabels": {"none": ""}}), Some(false)),
+            (json!({"matchLabels": {"app": "not a label"}}), None),
+            (json!({"matchLabels": {"not a key": "web"}}), None),
+        ] {
+            assert_eq!(selected(&selector), expected, "{selector}");
+        }
+        for (key, operator, values, expected) in [
+            ("app", "In", json!(["db", "web"]), Some(true)),
+            ("app", "In", json!(["db"]), Some(false)),
+            ("app", "In", json!([]), None),
+            ("none", "In", json!(["web"]), Some(false)),
+            ("app", "NotIn", json!(["web"]), Some(false)),
+            ("none", "NotIn", json!(["web"]), Some(true)),
+            ("none", "NotIn", json!([]), None),
+            ("tier", "Exists", json!([]), Some(true)),
+            ("tier", "Exists", json!(["x"]), None),
+            ("none", "Exists", json!([]), Some(false)),
+            ("none", "DoesNotExist", json!([]), Some(true)),
+            ("tier", "DoesNotExist", json!([]), Some(false)),
+            ("tier", "Like", json!([]), None),
+        ] {
+            assert_eq!(one(key, operator, values.clone()), expected, "{key} {operator} {values}");
+        }
     }
 }

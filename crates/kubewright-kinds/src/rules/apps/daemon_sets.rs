@@ -100,9 +100,7 @@ fn count_template(object: &mut Value, count: i64) {
 fn check(spec: &At<'_>, errors: &mut Errors) {
     let (wanted, pods) = (spec.get("selector"), spec.get("template"));
     selector::check(&wanted, errors);
-    if selector::is_usable(&wanted) {
-        template::check_selected(&pods, &wanted, errors);
-    }
+    template::check_selected(&pods, &wanted, errors);
     if wanted.is_set() && selector::is_everything(&wanted) {
         selector::invalid(&wanted, "empty selector is invalid for daemonset", errors);
     }

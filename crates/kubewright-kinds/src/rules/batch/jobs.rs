@@ -125,7 +125,7 @@ fn check_generated_selector(job: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
             fill::set(&mut expected, key, value);
         }
     }
-    if !selector::matches(wanted.value, &expected) {
+    if selector::selects(&wanted, &expected) == Some(false) {
         errors.invalid(&wanted, "`selector` not auto-generated");
     }
 }
@@ -146,9 +146,7 @@ fn check_own_spec(spec: &At<'_>, errors: &mut Errors) {
         errors.required(&wanted, "");
     }
     selector::check(&wanted, errors);
-    if selector::is_usable(&wanted) {
-        template::check_selected(&spec.get("template"), &wanted, errors);
-    }
+    template::check_selected(&spec.get("template"), &wanted, errors);
 }
 
 /// What holds for the spec of a job and for the one in a cron job (`validateJobSpec`).

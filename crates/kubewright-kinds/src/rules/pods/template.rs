@@ -39,11 +39,10 @@ pub(crate) fn check_lasting(template: &At<'_>, what: &str, errors: &mut Errors) 
 }
 
 /// Checks that the labels of a template are those that a selector looks for. An empty selector is left to the kind's
-/// own words.
+/// own words, and one that cannot be used to those who check it.
 pub(crate) fn check_selected(template: &At<'_>, wanted: &At<'_>, errors: &mut Errors) {
     let labels = template.dig(&["metadata", "labels"]);
-    let selected = wanted.is_set() && selector::matches(wanted.value, labels.value);
-    if !selected {
+    if selector::selects(wanted, labels.value) == Some(false) {
         errors.invalid(&labels, "`selector` does not match template `labels`");
     }
 }
