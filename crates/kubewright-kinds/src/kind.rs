@@ -502,3 +502,25 @@ struct LazySchema {
     made: OnceLock<Arc<Schema>>,
     make: fn() -> Schema,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::Kinds;
+
+    /// `Selector *metav1.LabelSelector` has no `omitempty` in `k8s.io/api/apps/v1`: a webhook that replaces it finds it.
+    #[test]
+    fn a_workload_without_a_selector_has_null_there_until_it_is_refused() {
+        let kinds = Kinds::built_in();
+        for plural in ["daemonsets", "deployments", "replicasets", "statefulsets"] {
+            let kind = kinds.get("apps", "v1", plural).expect("it is served");
+            assert_eq!(kind.blank()["spec"].get("selector"), Some(&json!(null)), "{plural}");
+            let mut sent = json!({"spec": {"template": {}}});
+            kind.schema().decode(&mut sent).expect("an object");
+            assert_eq!(sent["spec"].get("selector"), Some(&json!(null)), "{plural}");
+            let wrong = (kind.rules.validate)(&sent);
+            assert!(wrong.iter().any(|error| error.field == "spec.template.metadata.labels"), "{plural}: {wrong:?}");
+        }
+    }
+}
