@@ -55,9 +55,16 @@ pub fn convert<T: DeserializeOwned>(object: &impl Serialize) -> Result<T> {
 /// As [`to_value`].
 pub fn fields_of<K: Serialize>(object: &K, is_wanted: impl Fn(&str) -> bool) -> Result<Value> {
     let text = to_json(object)?;
-    let fields: BTreeMap<String, &RawValue> = serde_json::from_slice(&text)?;
-    let wanted = fields.into_iter().filter(|(field, _)| is_wanted(field));
+    let wanted = split_fields(&text)?.into_iter().filter(|(field, _)| is_wanted(field));
     wanted.map(|(field, raw)| Ok((field, serde_json::from_str::<Value>(raw.get())?))).collect()
+}
+
+/// The fields of an object's JSON, each as its own JSON: only those that are looked at have to be decoded.
+///
+/// # Errors
+/// The text is no JSON of an object.
+pub fn split_fields(text: &[u8]) -> Result<BTreeMap<String, &RawValue>> {
+    serde_json::from_slice(text)
 }
 
 pub(crate) fn by_text<K: DeserializeOwned>(value: &Value) -> Result<K> {

@@ -13,7 +13,7 @@ mod object;
 
 pub use self::{
     by_text::ByText,
-    json::{convert, fields_of, from_json, from_value, to_json, to_value},
+    json::{convert, fields_of, from_json, from_value, split_fields, to_json, to_value},
     kinds::{DERIVED, KINDS},
     object::{AnyObject, Cached, Object, Reduce, decode, erase, typed},
 };

@@ -3,15 +3,15 @@
 mod difference;
 mod shared;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use k8s_openapi::{ByteString, apimachinery::pkg::apis::meta::v1::OwnerReference};
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
 
 pub use self::difference::Difference;
 use crate::{
     Error, Object,
-    object::{to_json, to_value},
+    object::{split_fields, to_json, to_value},
     owner::{self, Owner},
     subset,
 };
@@ -86,7 +86,7 @@ pub(crate) fn difference<K: Object>(
         fold_string_data(&mut wanted)?;
     }
     let text = to_json(current)?;
-    let fields: BTreeMap<String, &RawValue> = serde_json::from_slice(&text)?;
+    let fields = split_fields(&text)?;
     let mut stored = Map::new();
     if let Value::Object(wanted) = &mut wanted {
         // Most often there is nothing to do, and nothing has to be decoded to see that.
