@@ -77,7 +77,7 @@ fn advisories(deny: &Path) -> Result<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::{collections::BTreeSet, fs, path::Path};
 
     use crate::{run::workspace, words::rust_files};
 
@@ -130,6 +130,52 @@ mod tests {
         }
         assert_eq!(wrong, [] as [std::path::PathBuf; 0], "use from_value of kubewright-objects");
         assert!(crates > 10, "only {crates} crates were looked at");
+    }
+
+    /// What tests a crate from above stands above it: `cargo publish` wants all that a crate needs to be there before it.
+    #[test]
+    fn no_dependency_of_tests_closes_a_circle() {
+        /// The harness's examples are an operator's, who imports the facade; the built-in controllers are tried in a whole cluster.
+        const KNOWN: [&str; 2] =
+            ["kubewright-controllers -> kubewright-cluster", "kubewright-testing -> kubewright"];
+        let arrows = arrows();
+        let mut circles = BTreeSet::new();
+        for (from, to) in arrows.iter().filter(|(_, _, kind)| kind == "dev").map(|(from, to, _)| (from, to)) {
+            let (mut above, mut next) = (BTreeSet::new(), vec![to]);
+            while let Some(one) = next.pop() {
+                if above.insert(one) {
+                    next.extend(arrows.iter().filter(|(from, ..)| from == one).map(|(_, to, _)| to));
+                }
+            }
+            if above.contains(from) {
+                circles.insert(format!("{from} -> {to}"));
+            }
+        }
+        assert_eq!(circles, KNOWN.map(str::to_owned).into());
+    }
+
+    /// Which member of the workspace depends on which other, and how: `normal`, `build` or `dev`.
+    fn arrows() -> Vec<(String, String, String)> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let told = std::process::Command::new(cargo)
+            .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+            .current_dir(workspace())
+            .output()
+            .expect("cargo");
+        let told: serde_json::Value = serde_json::from_slice(&told.stdout).expect("JSON");
+        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+        let packages = told["packages"].as_array().expect("packages");
+        let members: BTreeSet<String> =
+            packages.iter().filter_map(|package| text(&package["name"])).collect();
+        let of_package = |package: &serde_json::Value| {
+            let from = text(&package["name"]).expect("a name");
+            let needed = package["dependencies"].as_array().expect("dependencies").clone();
+            needed.into_iter().map(move |one| {
+                let kind = text(&one["kind"]).unwrap_or_else(|| "normal".to_owned());
+                (from.clone(), text(&one["name"]).expect("a name"), kind)
+            })
+        };
+        packages.iter().flat_map(of_package).filter(|(_, to, _)| members.contains(to)).collect()
     }
 
     /// The tree stays small because each direct dependency has to say why it is there.

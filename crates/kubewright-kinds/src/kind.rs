@@ -520,7 +520,10 @@ mod tests {
             kind.schema().decode(&mut sent).expect("an object");
             assert_eq!(sent["spec"].get("selector"), Some(&json!(null)), "{plural}");
             let wrong = (kind.rules.validate)(&sent);
-            assert!(wrong.iter().any(|error| error.field == "spec.template.metadata.labels"), "{plural}: {wrong:?}");
+            assert!(
+                wrong.iter().any(|error| error.field == "spec.template.metadata.labels"),
+                "{plural}: {wrong:?}"
+            );
         }
     }
 }

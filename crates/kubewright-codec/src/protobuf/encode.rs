@@ -45,7 +45,9 @@ fn field(field: &Field, object: &Value, out: &mut Vec<u8>) {
     }
 }
 
-pub(super) fn is_zero(value: &Value) -> bool {
+/// Whether a scalar is Go's zero value.
+#[must_use]
+pub fn is_zero(value: &Value) -> bool {
     match value {
         Value::Bool(yes) => !yes,
         Value::Number(number) => number.as_f64() == Some(0.0),
@@ -102,7 +104,8 @@ pub(super) fn from_text(number: u32, of: Type, given: &str, out: &mut Vec<u8>) {
 }
 
 /// The whole number that a value is; one with a fraction loses it.
-pub(super) fn whole(value: &Value) -> i64 {
+#[must_use]
+pub fn whole(value: &Value) -> i64 {
     value.as_i64().or_else(|| value.as_f64().map(|number| number as i64)).unwrap_or_default()
 }
 
@@ -132,19 +135,19 @@ fn schema_or(other: Other, value: &Value, out: &mut Vec<u8>) {
 }
 
 /// A field that is a varint.
-pub(super) fn integer(number: u32, value: i64, out: &mut Vec<u8>) {
+pub fn integer(number: u32, value: i64, out: &mut Vec<u8>) {
     varint(u64::from(number) << 3, out);
     varint(value.cast_unsigned(), out);
 }
 
 /// A field that is a double.
-pub(super) fn double(number: u32, value: f64, out: &mut Vec<u8>) {
+pub fn double(number: u32, value: f64, out: &mut Vec<u8>) {
     varint(u64::from(number) << 3 | 1, out);
     out.extend_from_slice(&value.to_le_bytes());
 }
 
 /// A field that is text.
-pub(super) fn text(number: u32, text: &str, out: &mut Vec<u8>) {
+pub fn text(number: u32, text: &str, out: &mut Vec<u8>) {
     varint(u64::from(number) << 3 | 2, out);
     varint(text.len() as u64, out);
     out.extend_from_slice(text.as_bytes());
@@ -152,7 +155,7 @@ pub(super) fn text(number: u32, text: &str, out: &mut Vec<u8>) {
 
 /// A field that has a length, written by `write`. Most are short: one byte is kept free for the length, and what was
 /// written is moved on when it takes more.
-pub(super) fn delimited(number: u32, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+pub fn delimited(number: u32, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let open = self::open(number, out);
     write(out);
     close(open, out);

@@ -10,12 +10,11 @@
 //! apart are the tags of Go's types, which the table carries: a zero is dropped where Go's JSON encoder drops it.
 //! Messages stay even when they are empty (`emptyDir: {}`), as Go's JSON encoder keeps structs.
 
-mod encode;
-pub mod gnostic;
+pub mod encode;
 mod stream;
-mod table;
+pub mod table;
 mod transcode;
-mod wire;
+pub mod wire;
 
 use std::fmt;
 
@@ -81,6 +80,12 @@ impl<'a> ObjectType<'a> {
         let package = if group.is_empty() { "core" } else { group.split('.').next().unwrap_or_default() };
         let message = Message::named(&format!("{package}/{version}.{kind}"))?;
         Some(Self { group, version, kind, message })
+    }
+
+    /// The message of its objects.
+    #[must_use]
+    pub fn message(&self) -> &'static Message {
+        self.message
     }
 
     /// The object in a body, with its apiVersion and kind; those that the envelope leaves out are this type's.

@@ -17,7 +17,7 @@ static MESSAGES: LazyLock<BTreeMap<&'static str, Message>> = LazyLock::new(|| {
 });
 
 /// A message: the fields of a type.
-pub(super) struct Message {
+pub struct Message {
     /// `apps/v1.Deployment`.
     name: &'static str,
     lines: &'static str,
@@ -34,23 +34,28 @@ pub(super) struct Member {
 
 /// A field of a message.
 #[derive(Debug)]
-pub(super) struct Field {
-    pub(super) number: u32,
+pub struct Field {
+    /// Its number on the wire.
+    pub number: u32,
     /// As JSON names it.
-    pub(super) name: &'static str,
-    pub(super) form: Form,
+    pub name: &'static str,
+    /// What it is.
+    pub form: Form,
 }
 
 /// What a field is in JSON.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Form {
+pub enum Form {
+    /// A member that is one value.
     One {
+        /// What it holds.
         of: Type,
         /// Whether JSON has a zero of a scalar: where it is a pointer in Go or is not left out when it is empty.
         keeps_zero: bool,
     },
+    /// A member that is a list.
     List(Type),
-    /// From text.
+    /// A member that is a map from text.
     Map(Type),
     /// The fields of the message are fields of the message around it.
     Inlined(&'static Message),
@@ -58,11 +63,16 @@ pub(super) enum Form {
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Type {
+pub enum Type {
+    /// Text.
     Text,
+    /// True or false.
     Bool,
+    /// A number of 32 bits.
     Int32,
+    /// A number of 64 bits.
     Int64,
+    /// A number with a fraction.
     Double,
     /// Base64 in JSON.
     Bytes,
@@ -80,25 +90,36 @@ pub(super) enum Type {
     Texts,
     /// `JSONSchemaPropsOr…`: a schema or what [`Other`] says.
     SchemaOr(Other),
+    /// An object.
     Message(&'static Message),
 }
 
 /// What may stand in place of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Other {
+pub enum Other {
+    /// True or false.
     Bool,
+    /// A list of schemas.
     Schemas,
+    /// A list of texts.
     Texts,
 }
 
 impl Message {
     /// The message of that name, such as `apps/v1.Deployment`.
-    pub(super) fn named(name: &str) -> Option<&'static Self> {
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
         MESSAGES.get(name)
     }
 
+    /// All messages, by their names.
+    #[cfg(test)]
+    pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static Self)> {
+        MESSAGES.iter().map(|(name, message)| (*name, message))
+    }
+
     /// Its fields by number.
-    pub(super) fn fields(&self) -> &[Field] {
+    pub fn fields(&self) -> &[Field] {
         self.fields.get_or_init(|| self.lines.lines().filter_map(|line| self.parse(line)).collect())
     }
 

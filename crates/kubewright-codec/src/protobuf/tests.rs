@@ -1,11 +1,9 @@
-use kubewright_kinds::{Kinds, Subresource};
-use kubewright_schema::{Additional, Node};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::encode::{self as writer};
 use super::maker::Maker;
-use super::table::{Field, Form, Message, Type};
+use super::table::{Form, Message, Type};
 use super::transcode;
 use super::wire::Reader;
 use super::{Envelope, MAGIC, Mistake, ObjectType, encode, encode_event, encode_text};
@@ -223,61 +221,22 @@ fn deep_nesting_is_refused() {
 
 /// All that is written of a message is a field of the schema: else strict validation would refuse what a client cannot
 /// have meant.
-#[test]
-fn every_field_of_the_table_is_a_field_of_its_kind() {
-    fn check(message: &'static Message, node: &Node, seen: &mut Vec<*const Message>) {
-        if seen.contains(&std::ptr::from_ref(message)) {
-            return;
-        }
-        seen.push(message);
-        fields(message, node.target(), seen);
-    }
-    fn fields(message: &'static Message, node: &Node, seen: &mut Vec<*const Message>) {
-        for Field { name, form, .. } in message.fields() {
-            let of = match *form {
-                Form::Inlined(inner) => {
-                    fields(inner, node, seen);
-                    continue;
-                }
-                Form::One { of, .. } | Form::List(of) | Form::Map(of) => of,
-            };
-            let field = node.properties.get(*name).unwrap_or_else(|| panic!("{:?}.{name}", node.name));
-            let values = match (&field.items, &field.additional) {
-                (Some(items), _) => items,
-                (None, Additional::Of(values)) => values,
-                _ => field,
-            };
-            if let Type::Message(inner) = of {
-                check(inner, values, seen);
-            }
-        }
-    }
-    let kinds = Kinds::built_in();
-    for kind in kinds.iter() {
-        let of = ObjectType::of(&kind.group, &kind.version, &kind.kind)
-            .unwrap_or_else(|| panic!("no message for {kind:?}"));
-        check(of.message, kind.schema().root(), &mut Vec::new());
-        for (group, version, kind) in kind
-            .subresources
-            .iter()
-            .filter_map(Subresource::body_kind)
-            .filter(|body| !body.2.ends_with("Options"))
-        {
-            assert!(ObjectType::of(group, version, kind).is_some(), "no message for {kind}");
-        }
-    }
-}
-
-/// Every built-in type that a request or an answer may hold. (The options of connections stand in queries.)
+/// The types that have metadata, among which are all kinds, and the options of deletions.
 fn types() -> Vec<(String, String, String)> {
-    let kinds = Kinds::built_in();
-    let of = |group: &str, version: &str, kind: &str| (group.to_owned(), version.to_owned(), kind.to_owned());
-    let mut types: Vec<_> = kinds.iter().map(|kind| of(&kind.group, &kind.version, &kind.kind)).collect();
-    let bodies = kinds.iter().flat_map(|kind| &kind.subresources).filter_map(Subresource::body_kind);
-    for (group, version, kind) in bodies.filter(|body| !body.2.ends_with("Options")) {
-        types.push(of(group, version, kind));
-    }
-    types.push(of("meta.k8s.io", "v1", "DeleteOptions"));
+    let has_metadata = |message: &&'static Message| {
+        let metadata = message.member("metadata").map(|member| member.field.form);
+        matches!(metadata, Some(Form::One { of: Type::Message(of), .. }) if format!("{of:?}") == "meta/v1.ObjectMeta")
+    };
+    let named = |name: &str| {
+        let (package, kind) = name.split_once('.').unwrap();
+        let (group, version) = package.split_once('/').unwrap();
+        let group = if group == "core" { "" } else { group };
+        (group.to_owned(), version.to_owned(), kind.to_owned())
+    };
+    let of_objects = Message::all().filter(|(_, message)| has_metadata(message)).map(|(name, _)| named(name));
+    let mut types: Vec<_> = of_objects.filter(|(group, ..)| group != "meta").collect();
+    assert!(types.len() > 60, "{types:?}");
+    types.push(("meta.k8s.io".to_owned(), "v1".to_owned(), "DeleteOptions".to_owned()));
     types
 }
 

@@ -4,11 +4,11 @@
 //! The messages of errors are those of the code that Kubernetes generates (`generated.pb.go`).
 
 /// What is wrong, as one sentence.
-pub(super) type Result<T> = std::result::Result<T, String>;
+pub type Result<T> = std::result::Result<T, String>;
 
 /// A value as it stands on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Wire<'a> {
+pub enum Wire<'a> {
     /// Type 0.
     Varint(u64),
     /// Type 1.
@@ -23,7 +23,10 @@ pub(super) enum Wire<'a> {
 
 impl<'a> Wire<'a> {
     /// The value of a field that is a varint.
-    pub(super) fn varint(self, field: &str) -> Result<u64> {
+    ///
+    /// # Errors
+    /// When it is another value.
+    pub fn varint(self, field: &str) -> Result<u64> {
         match self {
             Self::Varint(value) => Ok(value),
             other => Err(other.wrong(field)),
@@ -31,7 +34,10 @@ impl<'a> Wire<'a> {
     }
 
     /// The value of a field that is a double.
-    pub(super) fn double(self, field: &str) -> Result<f64> {
+    ///
+    /// # Errors
+    /// When it is another value.
+    pub fn double(self, field: &str) -> Result<f64> {
         match self {
             Self::Fixed64(bytes) => Ok(f64::from_le_bytes(bytes)),
             other => Err(other.wrong(field)),
@@ -39,7 +45,10 @@ impl<'a> Wire<'a> {
     }
 
     /// The value of a field that has a length: text, bytes, a message.
-    pub(super) fn bytes(self, field: &str) -> Result<&'a [u8]> {
+    ///
+    /// # Errors
+    /// When it is another value.
+    pub fn bytes(self, field: &str) -> Result<&'a [u8]> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
             other => Err(other.wrong(field)),
@@ -47,7 +56,10 @@ impl<'a> Wire<'a> {
     }
 
     /// The value of a text field. What is not UTF-8 is replaced, as Go's JSON encoder does.
-    pub(super) fn text(self, field: &str) -> Result<String> {
+    ///
+    /// # Errors
+    /// When it is another value.
+    pub fn text(self, field: &str) -> Result<String> {
         self.bytes(field).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
@@ -64,17 +76,22 @@ impl<'a> Wire<'a> {
 }
 
 /// Reads the fields of one message.
-pub(super) struct Reader<'a> {
+pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    /// Reads these bytes.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
     /// The next field: its number and its value. `None` at the end.
-    pub(super) fn field(&mut self) -> Result<Option<(u32, Wire<'a>)>> {
+    ///
+    /// # Errors
+    /// What is no field.
+    pub fn field(&mut self) -> Result<Option<(u32, Wire<'a>)>> {
         if self.is_empty() {
             return Ok(None);
         }
@@ -93,11 +110,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether all was read.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    pub(super) fn varint(&mut self) -> Result<u64> {
+    /// A number without a tag.
+    ///
+    /// # Errors
+    /// When it does not end, or is too large.
+    pub fn varint(&mut self) -> Result<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let [byte] = self.take()?;

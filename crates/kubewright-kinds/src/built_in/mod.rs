@@ -18,6 +18,8 @@ pub mod core;
 pub mod discovery;
 pub mod events;
 pub mod flowcontrol;
+#[cfg(test)]
+mod messages;
 pub mod networking;
 pub mod node;
 pub mod policy;

@@ -3,6 +3,7 @@
 //! A document is made when it is asked for and not kept: with all types of its group it is large, and few clients want it.
 
 mod components;
+pub mod gnostic;
 mod operation;
 mod parameter;
 mod paths;

@@ -7,8 +7,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, LOCA
 use http::{Response, StatusCode};
 use jiff::ToSpan;
 use kubewright_codec::negotiate::{self, DiscoveryVersion};
-use kubewright_codec::protobuf::gnostic::{self, OpenApi};
 use kubewright_kinds::Kinds;
+use kubewright_views::openapi::gnostic::{self, OpenApi};
 use kubewright_views::{discovery, openapi};
 use parking_lot::Mutex;
 use ring::digest::{SHA512, digest};

@@ -1,12 +1,12 @@
 //! What is written, read back by the same table: nothing of a document is left out. That the table is gnostic's own is told by
 //! `tests/envtest-go/suite/openapi_test.go`.
 
+use kubewright_codec::protobuf::wire::{Reader, Wire};
 use kubewright_kinds::Kinds;
-use kubewright_views::openapi;
 use serde_json::json;
 
-use super::super::wire::{Reader, Wire};
 use super::*;
+use crate::openapi;
 
 fn decode(of: &Message, bytes: &[u8]) -> Value {
     let mut reader = Reader::new(bytes);

@@ -5,9 +5,9 @@
 
 mod table;
 
+use kubewright_codec::protobuf::encode::{delimited, double, integer, is_zero, text, whole};
 use serde_json::{Map, Value};
 
-use super::encode::{delimited, double, integer, is_zero, text, whole};
 use table::{Field, Fields, From, Message, Type};
 
 /// A version of OpenAPI.
