@@ -298,11 +298,11 @@ pub(crate) fn refusal(error: &clap::Error) -> Option<String> {
     }
     let text = error.to_string();
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let told: Vec<&str> = lines
+    let hints: Vec<&str> = lines
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .map(|line| line.trim_start_matches("error: ").trim_start_matches("tip: "))
         .collect();
-    Some(format!("{} (see kubewright help)", told.join("; ")))
+    Some(format!("{} (see kubewright help)", hints.join("; ")))
 }
 
 #[cfg(test)]

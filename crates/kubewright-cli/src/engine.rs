@@ -64,7 +64,7 @@ impl Engine {
             Some(path) => Some(recording(path, args.at)?),
             None => None,
         };
-        let past = recorded.as_ref().map(told);
+        let past = recorded.as_ref().map(describe);
         if let Some(recording) = recorded {
             builder = builder.recording(recording);
         }
@@ -142,7 +142,7 @@ fn recording(path: &Path, at: Option<u64>) -> anyhow::Result<Recording> {
 }
 
 /// Where a recording ends.
-fn told(recording: &Recording) -> String {
+fn describe(recording: &Recording) -> String {
     let Some(last) = recording.writes().last() else { return "the recording is empty".to_owned() };
     let by = if last.by.user.is_empty() { "the API server" } else { &last.by.user };
     let done = match last.did {

@@ -11,7 +11,7 @@ use kubewright_image::{
 
 use crate::{
     args::{ImageArgs, ImageCommand},
-    output::tell,
+    output::print,
 };
 
 /// How much of an id is shown, as by crictl.
@@ -30,11 +30,11 @@ pub(crate) async fn run(args: &ImageArgs) -> anyhow::Result<()> {
         ImageCommand::Load { name, path } => load(&store, path, name.as_ref()),
         ImageCommand::Push { reference, registry } => push(&store, reference, *registry).await,
         ImageCommand::Pull { reference, registry } => pull(&store, reference, *registry).await,
-        ImageCommand::List => tell(&table(&store.list()?)),
+        ImageCommand::List => print(&table(&store.list()?)),
         ImageCommand::Remove { references } => references.iter().try_for_each(|text| remove(&store, text)),
         ImageCommand::Inspect { reference } => {
             let image = store.find(reference)?.ok_or_else(|| unknown(reference))?;
-            tell(&format!("{}\n", serde_json::to_string_pretty(&image)?))
+            print(&format!("{}\n", serde_json::to_string_pretty(&image)?))
         }
     }
 }
@@ -75,7 +75,7 @@ pub(crate) async fn push_layout(
 ) -> anyhow::Result<()> {
     let pushed = registry.client()?.push(layout, manifest, name, transferred).await;
     pushed.with_context(|| format!("cannot push {}", name.familiar()))?;
-    tell(&format!("Pushed   {}@{manifest}\n", name.familiar()))
+    print(&format!("Pushed   {}@{manifest}\n", name.familiar()))
 }
 
 async fn push(store: &Store, text: &str, registry: RegistryArgs) -> anyhow::Result<()> {
@@ -91,14 +91,14 @@ async fn pull(store: &Store, name: &Reference, registry: RegistryArgs) -> anyhow
     let loaded = pulled.with_context(|| format!("cannot pull {}", name.familiar()))?;
     let digests = loaded.image.repo_digests.iter().filter(|digest| digest.name() == name.name());
     let digests: String = digests.map(|digest| format!("Digest   {digest}\n")).collect();
-    tell(&(digests + &told(&loaded)))
+    print(&(digests + &describe(&loaded)))
 }
 
 /// Says what happens to the pieces of an image.
 fn transferred(event: Event) {
     let _ = match event {
-        Event::Exists(digest) => tell(&format!("{}: is there\n", &digest.hex()[..SHORT_ID])),
-        Event::Begins(digest, bytes) => tell(&format!("{}: {}\n", &digest.hex()[..SHORT_ID], size(bytes))),
+        Event::Exists(digest) => print(&format!("{}: is there\n", &digest.hex()[..SHORT_ID])),
+        Event::Begins(digest, bytes) => print(&format!("{}: {}\n", &digest.hex()[..SHORT_ID], size(bytes))),
         Event::Done(_) => Ok(()),
     };
 }
@@ -110,11 +110,11 @@ fn load(store: &Store, path: &Path, name: Option<&Reference>) -> anyhow::Result<
         }
         _ => store.load(Source::Path(path), name).with_context(|| format!("cannot load {}", path.display())),
     }?;
-    tell(&loaded.iter().map(told).collect::<String>())
+    print(&loaded.iter().map(describe).collect::<String>())
 }
 
 /// What is said of an image that was loaded.
-fn told(loaded: &Loaded) -> String {
+fn describe(loaded: &Loaded) -> String {
     let id = loaded.image.id;
     if loaded.names.is_empty() {
         return format!("Loaded {id}, which has no name; load it again with --name to give it one\n");
@@ -126,7 +126,7 @@ fn remove(store: &Store, text: &str) -> anyhow::Result<()> {
     let removed = store.remove(text)?.ok_or_else(|| unknown(text))?;
     let untagged = removed.names.iter().map(|name| format!("Untagged {name}\n"));
     let deleted = removed.image.iter().map(|id| format!("Deleted {id}\n"));
-    tell(&untagged.chain(deleted).collect::<String>())
+    print(&untagged.chain(deleted).collect::<String>())
 }
 
 fn unknown(text: &str) -> anyhow::Error {

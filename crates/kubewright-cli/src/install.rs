@@ -15,9 +15,9 @@ use crate::{
         self, ClusterArgs, Objects, Others, called,
         compatible::{self, StoredArgs},
         refused,
-        stored::Losses,
+        stored::LostObjects,
     },
-    output::tell,
+    output::print,
     project::{Project, ProjectArgs},
 };
 
@@ -63,7 +63,7 @@ pub(crate) struct UninstallArgs {
 pub(crate) async fn install(args: &InstallArgs) -> anyhow::Result<()> {
     let definitions = definitions(&args.project)?;
     let mut objects = Objects::new(&args.cluster.access().await?.client);
-    served(&mut objects, &definitions, args.stored, |line| tell(&format!("{line}\n"))).await
+    served(&mut objects, &definitions, args.stored, |line| print(&format!("{line}\n"))).await
 }
 
 /// Applies definitions that stored objects can live with, and waits until all are served. `told` is given a line for each.
@@ -71,12 +71,12 @@ async fn served(
     objects: &mut Objects,
     definitions: &[DynamicObject],
     stored: StoredArgs,
-    mut told: impl FnMut(&str) -> anyhow::Result<()>,
+    mut report: impl FnMut(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     compatible::check(objects, definitions, stored).await?;
     for definition in definitions {
         let applied = objects.apply(definition, Others::TakenOver).await?;
-        told(&format!("{} {}", called(definition), applied.word()))?;
+        report(&format!("{} {}", called(definition), applied.word()))?;
     }
     let deadline = Instant::now() + LONGEST;
     for definition in definitions {
@@ -93,7 +93,7 @@ async fn served(
 pub(crate) async fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     let definitions = definitions(&args.project)?;
     let client = args.cluster.access().await?.client;
-    let missing = removed(&client, &definitions, args.yes, |line| tell(&format!("{line}\n"))).await?;
+    let missing = removed(&client, &definitions, args.yes, |line| print(&format!("{line}\n"))).await?;
     match missing.is_empty() || args.ignore_not_found {
         true => Ok(()),
         false => bail!("not installed: {}: --ignore-not-found says nothing against that", missing.join(", ")),
@@ -105,15 +105,15 @@ async fn removed(
     client: &Client,
     definitions: &[DynamicObject],
     lose_objects: bool,
-    mut told: impl FnMut(&str) -> anyhow::Result<()>,
+    mut report: impl FnMut(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<Vec<String>> {
     let mut objects = Objects::new(client);
-    let (mut there, mut missing, mut losses) = (Vec::new(), Vec::new(), Losses::default());
+    let (mut there, mut missing, mut lost) = (Vec::new(), Vec::new(), LostObjects::default());
     for definition in definitions {
         let (api, name) = (objects.api(definition).await?, definition.name_any());
         let found = api.get_opt(&name).await;
         match found.map_err(|error| refused(&format!("{name} cannot be read"), &error))? {
-            Some(found) if !lose_objects => losses.add(client, &found).await?,
+            Some(found) if !lose_objects => lost.add(client, &found).await?,
             Some(_) => {}
             None => {
                 missing.push(name);
@@ -122,7 +122,7 @@ async fn removed(
         }
         there.push((api, name));
     }
-    losses.check("--yes removes them")?;
+    lost.check("--yes removes them")?;
     for (api, name) in there {
         match api.delete(&name, &DeleteParams::background()).await {
             Ok(_) => {}
@@ -130,7 +130,7 @@ async fn removed(
             Err(error) => return Err(refused(&format!("{name} cannot be deleted"), &error)),
         }
         gone(&api, &name).await?;
-        told(&format!("customresourcedefinition.apiextensions.k8s.io \"{name}\" deleted"))?;
+        report(&format!("customresourcedefinition.apiextensions.k8s.io \"{name}\" deleted"))?;
     }
     Ok(missing)
 }
@@ -228,7 +228,8 @@ pub(crate) mod tests {
         assert!(refused.contains("may not be more than 262144 bytes"), "{refused}");
 
         let mut objects = Objects::new(&client);
-        for (fields, told) in [(700, "created"), (700, "unchanged"), (900, "configured"), (800, "configured")]
+        for (fields, change) in
+            [(700, "created"), (700, "unchanged"), (900, "configured"), (800, "configured")]
         {
             let mut lines = Vec::new();
             let told_of = |line: &str| {
@@ -238,7 +239,7 @@ pub(crate) mod tests {
             served(&mut objects, &[large(fields)], StoredArgs::default(), told_of)
                 .await
                 .expect("it is served");
-            assert_eq!(lines, [format!("customresourcedefinition.apiextensions.k8s.io/{NAME} {told}")]);
+            assert_eq!(lines, [format!("customresourcedefinition.apiextensions.k8s.io/{NAME} {change}")]);
             assert_whole(&client, fields).await;
         }
     }
@@ -284,8 +285,8 @@ pub(crate) mod tests {
         let mut strict = large(900);
         strict.data["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["required"] = json!(["spec"]);
         let definitions = [strict];
-        let told = |line: &str| -> anyhow::Result<()> { panic!("{line}") };
-        let refused = served(&mut objects, &definitions, StoredArgs::default(), told).await;
+        let report = |line: &str| -> anyhow::Result<()> { panic!("{line}") };
+        let refused = served(&mut objects, &definitions, StoredArgs::default(), report).await;
         let refused = refused.expect_err("an object is in the way").to_string();
         assert!(refused.contains("default/one: spec: Required value"), "{refused}");
         assert_whole(&client, 700).await;

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 ///
 /// # Errors
 /// When it cannot be written for another reason.
-pub(crate) fn tell(text: &str) -> anyhow::Result<()> {
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),

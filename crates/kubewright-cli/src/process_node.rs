@@ -70,7 +70,7 @@ impl Machine {
 
     /// One line: what keeps pods apart from this machine, and what does not.
     pub(crate) fn greeting(&self) -> String {
-        told(&self.runtime.isolation(), self.host_access)
+        describe(&self.runtime.isolation(), self.host_access)
     }
 
     /// Ends what still runs; of a cluster that is not kept nothing stays.
@@ -90,7 +90,7 @@ fn make_private(folder: &Path, is_new: bool) -> std::io::Result<()> {
     builder.mode(0o700).recursive(!is_new).create(folder)
 }
 
-fn told(isolation: &Isolation, host_access: bool) -> String {
+fn describe(isolation: &Isolation, host_access: bool) -> String {
     let apart = match &isolation.namespaces[..] {
         [] => "nothing keeps them apart from it".to_owned(),
         names => format!("in namespaces of their own ({})", names.join(", ")),
@@ -114,11 +114,11 @@ mod tests {
             missing: vec!["pid (operation not permitted)".to_owned()],
         };
         assert_eq!(
-            told(&isolation, false),
+            describe(&isolation, false),
             "pods run as processes of this machine, in namespaces of their own (user, mount); not kept apart: \
              pid (operation not permitted); they share with it the network, CPU and memory without limits"
         );
-        let nothing = told(&Isolation { namespaces: Vec::new(), missing: Vec::new() }, true);
+        let nothing = describe(&Isolation { namespaces: Vec::new(), missing: Vec::new() }, true);
         assert!(
             nothing.contains("nothing keeps them apart") && nothing.ends_with("see its files"),
             "{nothing}"

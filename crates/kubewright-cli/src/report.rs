@@ -194,7 +194,7 @@ mod tests {
         )
     }
 
-    fn told(changes: &[Change]) -> Vec<String> {
+    fn describe(changes: &[Change]) -> Vec<String> {
         let mut reporter = Reporter::default();
         let times = (0..).map(|n| Duration::from_millis(10 * n));
         changes.iter().zip(times).flat_map(|(change, at)| reporter.observe(change, at)).collect()
@@ -204,7 +204,7 @@ mod tests {
     fn a_deployment_that_comes_back_is_told_as_healed() {
         let there = deployment("nginx", 1, false);
         assert_eq!(
-            told(&[there.clone(), there.clone(), deployment("nginx", 1, true), there]),
+            describe(&[there.clone(), there.clone(), deployment("nginx", 1, true), there]),
             [
                 "deployment default/web created",
                 "deployment default/web deleted",
@@ -220,7 +220,7 @@ mod tests {
             again.object.metadata.owner_references.as_mut().expect("an owner")[0].uid =
                 uid.unwrap_or("1").to_owned();
             again.object.metadata.owner_references.take_if(|_| uid.is_none());
-            let lines = told(&[deployment("nginx", 1, false), deployment("nginx", 1, true), again]);
+            let lines = describe(&[deployment("nginx", 1, false), deployment("nginx", 1, true), again]);
             assert_eq!(lines[2], "deployment default/web created");
         }
     }
@@ -229,7 +229,7 @@ mod tests {
     fn a_change_that_is_undone_is_told_as_healed_with_what_differed() {
         let original = || deployment("nginx", 1, false);
         assert_eq!(
-            told(&[original(), deployment("httpd", 4, false), original()])[1..],
+            describe(&[original(), deployment("httpd", 4, false), original()])[1..],
             [
                 "deployment default/web changed: image nginx -> httpd, replicas 1 -> 4",
                 "deployment default/web healed: image httpd -> nginx, replicas 4 -> 1 again 10 ms after it was changed",
@@ -239,7 +239,8 @@ mod tests {
 
     #[test]
     fn a_second_change_is_not_healing() {
-        let lines = told(&[deployment("a", 1, false), deployment("b", 1, false), deployment("c", 1, false)]);
+        let lines =
+            describe(&[deployment("a", 1, false), deployment("b", 1, false), deployment("c", 1, false)]);
         assert_eq!(lines[2], "deployment default/web changed: image b -> c");
     }
 
@@ -256,7 +257,7 @@ mod tests {
         let running = json!({"phase": "Running"});
         let ready = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
         assert_eq!(
-            told(&[
+            describe(&[
                 pod(json!({"phase": "Pending"})),
                 pod(running.clone()),
                 pod(ready.clone()),
@@ -274,7 +275,7 @@ mod tests {
             let object = json!({"metadata": {"name": "as.b.c"}, "status": {"conditions": conditions}});
             change("customresourcedefinition", false, object)
         };
-        assert_eq!(told(&[crd("False"), crd("True")]), ["customresourcedefinition as.b.c installed"]);
+        assert_eq!(describe(&[crd("False"), crd("True")]), ["customresourcedefinition as.b.c installed"]);
     }
 
     #[test]
@@ -285,7 +286,7 @@ mod tests {
             change("whitelist", false, json!({"metadata": metadata, "status": {"conditions": conditions}}))
         };
         assert_eq!(
-            told(&[custom("False"), custom("True")]),
+            describe(&[custom("False"), custom("True")]),
             ["whitelist default/x created", "whitelist default/x ready"]
         );
     }

@@ -13,7 +13,7 @@ use tokio::{task::JoinSet, time::Instant};
 use crate::{
     args::UpArgs,
     engine::Engine,
-    kubeconfig::Place,
+    kubeconfig::KubeconfigTarget,
     progress::Progress,
     report::Reporter,
     samples::{self, Sample},
@@ -30,10 +30,10 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 /// # Errors
 /// In one line: when the port or the kubeconfig cannot be had, an operator fails, or a sample does not converge in time.
 pub(crate) async fn up(args: &UpArgs, started: Instant) -> anyhow::Result<()> {
-    place(args).check_free()?;
+    kubeconfig_target(args).check_free()?;
     let mut signals = Signals::listen()?;
     let engine = Engine::start(args).await?;
-    let written = engine.access().write(place(args));
+    let written = engine.access().write(kubeconfig_target(args));
     let ran = match &written {
         Err(_) => Ok(()),
         Ok(_) => tokio::select! {
@@ -56,8 +56,8 @@ pub(crate) async fn up(args: &UpArgs, started: Instant) -> anyhow::Result<()> {
     ran
 }
 
-fn place(args: &UpArgs) -> Place<'_> {
-    Place { path: &args.kubeconfig, flag: "--kubeconfig" }
+fn kubeconfig_target(args: &UpArgs) -> KubeconfigTarget<'_> {
+    KubeconfigTarget { path: &args.kubeconfig, flag: "--kubeconfig" }
 }
 
 /// All that happens while the control plane is there.

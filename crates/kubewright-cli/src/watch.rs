@@ -91,18 +91,18 @@ fn served_kind(crd: &DynamicObject) -> Option<ApiResource> {
 }
 
 fn follow(client: Client, kind: &ApiResource) -> BoxStream<'static, Change> {
-    let told = kind.kind.to_lowercase();
+    let name = kind.kind.to_lowercase();
     let api: Api<DynamicObject> = Api::all_with(client, kind);
     watcher(api, watcher::Config::default())
         .default_backoff()
         .filter_map(move |event| {
-            let change = |object, gone| Change { kind: told.clone(), object, gone };
+            let change = |object, gone| Change { kind: name.clone(), object, gone };
             future::ready(match event {
                 Ok(Event::Apply(object) | Event::InitApply(object)) => Some(change(object, false)),
                 Ok(Event::Delete(object)) => Some(change(object, true)),
                 Ok(Event::Init | Event::InitDone) => None,
                 Err(error) => {
-                    tracing::debug!(kind = told, %error, "the watch is tried again");
+                    tracing::debug!(kind = name, %error, "the watch is tried again");
                     None
                 }
             })

@@ -132,8 +132,8 @@ fn unknown_flags_and_impossible_numbers_are_usage_errors() {
 fn the_samples_converge_and_each_step_is_told() {
     let folder = Folder::new("samples");
     let output = folder.run("--port 0 --samples --exit-when-ready");
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
     for line in [
         "API server ready at https://127.0.0.1:",
         "kubeconfig written to kubewright.kubeconfig",
@@ -144,7 +144,7 @@ fn the_samples_converge_and_each_step_is_told() {
         "whitelist default/whitelist-sample ready",
         "every sample has converged",
     ] {
-        assert!(told.contains(line), "{line} is missing: {told}");
+        assert!(stdout.contains(line), "{line} is missing: {stdout}");
     }
     assert!(!folder.0.join("kubewright.kubeconfig").exists(), "it leads nowhere any more");
     // WL-05
@@ -182,13 +182,13 @@ impl Running {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("kubewright runs");
         let mut output = BufReader::new(child.stdout.take().expect("piped"));
         let running = Self(child);
-        let mut told = String::new();
-        while output.read_line(&mut told).expect("text") > 0 {
-            if told.contains(line) {
+        let mut stdout = String::new();
+        while output.read_line(&mut stdout).expect("text") > 0 {
+            if stdout.contains(line) {
                 return (running, output);
             }
         }
-        panic!("{line} is missing: {told}");
+        panic!("{line} is missing: {stdout}");
     }
 }
 
@@ -227,8 +227,8 @@ fn the_same_seed_gives_the_same_names() {
     let folder = Folder::new("seed");
     let pods = |seed: &str| -> Vec<String> {
         let output = folder.run(&format!("--port 0 --samples --exit-when-ready --seed {seed}"));
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        told.lines().filter(|line| is_ready(line)).map(str::to_owned).collect()
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        stdout.lines().filter(|line| is_ready(line)).map(str::to_owned).collect()
     };
     let first = pods("7");
     assert_eq!(first.len(), 1, "{first:?}");
@@ -245,15 +245,15 @@ fn token(folder: &Folder) -> String {
 fn a_cluster_with_data_goes_on_where_it_was() {
     let folder = Folder::new("data");
     let first = folder.run("--port 0 --samples --exit-when-ready --data kept");
-    let told = String::from_utf8_lossy(&first.stdout).into_owned();
-    assert!(first.status.success(), "{told}{}", String::from_utf8_lossy(&first.stderr));
-    let pod = |told: &str| told.lines().find(|line| is_ready(line)).expect("a pod").to_owned();
-    let (before, name) = (token(&folder), pod(&told));
+    let stdout = String::from_utf8_lossy(&first.stdout).into_owned();
+    assert!(first.status.success(), "{stdout}{}", String::from_utf8_lossy(&first.stderr));
+    let pod = |stdout: &str| stdout.lines().find(|line| is_ready(line)).expect("a pod").to_owned();
+    let (before, name) = (token(&folder), pod(&stdout));
 
     let again = folder.run("--port 0 --samples --exit-when-ready --data kept");
-    let told = String::from_utf8_lossy(&again.stdout).into_owned();
-    assert!(again.status.success(), "{told}{}", String::from_utf8_lossy(&again.stderr));
-    assert_eq!(pod(&told), name, "it is the pod of the first run");
+    let stdout = String::from_utf8_lossy(&again.stdout).into_owned();
+    assert!(again.status.success(), "{stdout}{}", String::from_utf8_lossy(&again.stderr));
+    assert_eq!(pod(&stdout), name, "it is the pod of the first run");
     assert_eq!(token(&folder), before);
 }
 
@@ -322,6 +322,6 @@ fn a_folder_of_others_is_not_taken_for_data() {
 fn version_names_both_versions() {
     let output =
         Command::new(env!("CARGO_BIN_EXE_kubewright")).arg("version").output().expect("kubewright runs");
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(told, format!("kubewright {} (Kubernetes API v1.36)\n", env!("CARGO_PKG_VERSION")));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(stdout, format!("kubewright {} (Kubernetes API v1.36)\n", env!("CARGO_PKG_VERSION")));
 }

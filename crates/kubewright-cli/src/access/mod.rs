@@ -68,17 +68,17 @@ impl ClusterArgs {
 
 /// An error and what is behind it, in a line; nothing is said twice.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut told = error.to_string();
+    let mut message = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {
         let more = source.to_string();
-        if !told.contains(&more) {
-            told += ": ";
-            told += &more;
+        if !message.contains(&more) {
+            message += ": ";
+            message += &more;
         }
         next = source.source();
     }
-    told
+    message
 }
 
 /// What an API server, or the way to it, says against a request; with the remedy.

@@ -82,12 +82,12 @@ impl Objects {
         if let Some(known) = self.kinds.get(&key) {
             return Ok(known.clone());
         }
-        let told = format!("kind {} in {}", kind.kind, kind.api_version());
+        let name = format!("kind {} in {}", kind.kind, kind.api_version());
         let found = discovery::pinned_kind(&self.client, kind).await;
         let (resource, capabilities) = found.map_err(|error| match &error {
-            kube::Error::Discovery(_) => anyhow!("the cluster has no {told}"),
-            kube::Error::Api(status) if status.code == 404 => anyhow!("the cluster has no {told}"),
-            error => refused(&format!("the cluster does not say whether it has the {told}"), error),
+            kube::Error::Discovery(_) => anyhow!("the cluster has no {name}"),
+            kube::Error::Api(status) if status.code == 404 => anyhow!("the cluster has no {name}"),
+            error => refused(&format!("the cluster does not say whether it has the {name}"), error),
         })?;
         let found = (resource, capabilities.scope);
         self.kinds.insert(key, found.clone());
@@ -127,21 +127,21 @@ impl Objects {
         definition: &DynamicObject,
         deadline: Instant,
     ) -> anyhow::Result<()> {
-        let told = called(definition);
+        let name = called(definition);
         let api = self.api(definition).await?;
         loop {
             let found = api.get_opt(&definition.name_any()).await;
-            let found = found.map_err(|error| refused(&format!("{told} cannot be read"), &error))?;
+            let found = found.map_err(|error| refused(&format!("{name} cannot be read"), &error))?;
             let said = |type_| found.as_ref().and_then(|found| condition(found, type_));
             if said("Established").is_some_and(|(status, _)| status == "True") {
                 return Ok(());
             }
             if let Some(("False", message)) = said("NamesAccepted") {
-                bail!("{told} cannot be served: {message}; remove the other kind of that name first");
+                bail!("{name} cannot be served: {message}; remove the other kind of that name first");
             }
             if Instant::now() >= deadline {
                 let why = said("Established").map_or("it says nothing of itself", |(_, message)| message);
-                bail!("{told} is not served in time: {why}");
+                bail!("{name} is not served in time: {why}");
             }
             sleep(PAUSE).await;
         }

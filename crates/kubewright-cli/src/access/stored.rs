@@ -45,12 +45,12 @@ impl Pages {
 
 /// Objects that would be lost with their definitions.
 #[derive(Debug, Default)]
-pub(crate) struct Losses {
+pub(crate) struct LostObjects {
     count: usize,
     named: Vec<String>,
 }
 
-impl Losses {
+impl LostObjects {
     /// Counts the objects of a definition as it is in the cluster.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Losses {
             let Some(objects) = page else { return Ok(()) };
             self.count += objects.len();
             let room = NAMED.saturating_sub(self.named.len());
-            self.named.extend(objects.iter().take(room).map(|object| told(&name, object)));
+            self.named.extend(objects.iter().take(room).map(|object| qualified(&name, object)));
         }
     }
 
@@ -90,7 +90,7 @@ impl Losses {
 }
 
 /// An object as people write it: `webs default/front`.
-pub(crate) fn told(definition: &str, object: &DynamicObject) -> String {
+pub(crate) fn qualified(definition: &str, object: &DynamicObject) -> String {
     let plural = definition.split('.').next().unwrap_or(definition);
     format!("{plural} {}", placed(object))
 }

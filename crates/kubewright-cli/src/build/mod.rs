@@ -22,7 +22,7 @@ pub(crate) use self::last::Last;
 use self::target::{Compiler, Platform};
 use crate::{
     image::{self, RegistryArgs, size},
-    output::tell,
+    output::print,
     project::{Needed, Project, Selection},
 };
 
@@ -109,10 +109,10 @@ pub(crate) async fn run(args: &BuildArgs) -> anyhow::Result<()> {
     };
     let (triple, platform) = Compiler::here(&project.workspace)?.target(args.platform)?;
     match args.skip_tests {
-        true => tell("Tests    left out (--skip-tests)\n")?,
+        true => print("Tests    left out (--skip-tests)\n")?,
         false => {
             compile::test(&project, args)?;
-            tell("Tests    passed\n")?;
+            print("Tests    passed\n")?;
         }
     }
     let program = compile::compile(&project, triple, args)?;
@@ -122,10 +122,10 @@ pub(crate) async fn run(args: &BuildArgs) -> anyhow::Result<()> {
     let last = Last::of(&name, &made, &program)?;
     kept.remember(&last)?;
     kept.sweep(&last)?;
-    tell(&told(&name, &made, platform))?;
+    print(&describe(&name, &made, platform))?;
     if let Some(path) = &args.output {
         export(&made.layout, path).context("cannot write the archive")?;
-        tell(&format!("Wrote    {}\n", path.display()))?;
+        print(&format!("Wrote    {}\n", path.display()))?;
     }
     if args.load {
         let store = image::store(args.image_store.as_deref())?;
@@ -187,7 +187,7 @@ fn labels(name: &str, version: &str, about: &About) -> BTreeMap<String, String> 
     known.map(|(key, value)| (format!("org.opencontainers.image.{key}"), value.to_owned())).collect()
 }
 
-fn told(name: &Reference, made: &Made, platform: Platform) -> String {
+fn describe(name: &Reference, made: &Made, platform: Platform) -> String {
     let Made { digest, id, size: bytes, .. } = made;
     format!(
         "Image    {}\nDigest   {digest}\nImage ID {id}\nSize     {} ({platform}, static)\n",
@@ -199,7 +199,7 @@ fn told(name: &Reference, made: &Made, platform: Platform) -> String {
 fn load(store: &Store, layout: &Path) -> anyhow::Result<()> {
     for loaded in store.load(Source::Path(layout), None).context("cannot load the image")? {
         for name in loaded.names {
-            tell(&format!("Loaded   {name}\n"))?;
+            print(&format!("Loaded   {name}\n"))?;
         }
     }
     Ok(())

@@ -336,7 +336,7 @@ fn notes_stand_in_front_of_their_document() {
 
 #[test]
 fn what_cannot_be_converted_is_told() {
-    for (text, told) in [
+    for (text, message) in [
         ("a: [", "test.yaml: no YAML: "),
         ("", "test.yaml: there is no object in it"),
         ("just text", "a document is no object: \"just text\""),
@@ -361,7 +361,7 @@ fn what_cannot_be_converted_is_told() {
         ),
     ] {
         let refused = refused(text);
-        assert!(refused.contains(told), "{text}: {refused}");
+        assert!(refused.contains(message), "{text}: {refused}");
     }
 }
 

@@ -8,14 +8,14 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     MANAGER,
-    plan::{MANAGED_BY, Plan, Role, Step},
+    plan::{MANAGED_BY, Manifest, Plan, Role},
 };
 use crate::access::{Objects, Others, refused};
 
 /// How long between two looks.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-/// Applies the steps of a plan.
+/// Applies the manifests of a plan.
 pub(super) struct Applier<'a> {
     pub(super) objects: &'a mut Objects,
     /// What becomes of fields that others manage.
@@ -28,32 +28,32 @@ impl Applier<'_> {
     pub(super) async fn apply(
         &mut self,
         plan: &Plan,
-        told: &mut (dyn FnMut(&str) + Send),
+        report: &mut (dyn FnMut(&str) + Send),
     ) -> anyhow::Result<()> {
         let mut established = false;
-        for step in plan.steps() {
-            if step.role != Role::Kind && !established {
+        for manifest in plan.manifests() {
+            if manifest.role != Role::Kind && !established {
                 for kind in plan.of(Role::Kind) {
                     self.objects.established(&kind.object, self.deadline).await?;
                 }
                 established = true;
             }
-            let what = match self.is_of_others(step).await? {
+            let what = match self.is_of_others(manifest).await? {
                 true => "was there before, and is left as it is",
-                false => self.objects.apply(&step.object, self.others).await?.word(),
+                false => self.objects.apply(&manifest.object, self.others).await?.word(),
             };
-            told(&format!("{} {what}", step.told()));
+            report(&format!("{} {what}", manifest.called()));
         }
         Ok(())
     }
 
     /// Whether it is a namespace that we did not make: what else lives there must not go with the operator one day.
-    async fn is_of_others(&mut self, step: &Step) -> anyhow::Result<bool> {
-        if step.role != Role::Namespace {
+    async fn is_of_others(&mut self, manifest: &Manifest) -> anyhow::Result<bool> {
+        if manifest.role != Role::Namespace {
             return Ok(false);
         }
-        let found = self.objects.api(&step.object).await?.get_opt(&step.name).await;
-        let found = found.map_err(|error| refused(&step.unread(), &error))?;
+        let found = self.objects.api(&manifest.object).await?.get_opt(&manifest.name).await;
+        let found = found.map_err(|error| refused(&manifest.unread(), &error))?;
         Ok(found.is_some_and(|found| !is_ours(&found)))
     }
 }
@@ -66,13 +66,13 @@ pub(super) async fn trusted(
     objects: &mut Objects,
     plan: &Plan,
     deadline: Instant,
-    told: &mut (dyn FnMut(&str) + Send),
+    report: &mut (dyn FnMut(&str) + Send),
 ) -> anyhow::Result<()> {
-    for step in plan.of(Role::Kind).chain(plan.of(Role::Webhook)) {
-        let api = objects.api(&step.object).await?;
+    for manifest in plan.of(Role::Kind).chain(plan.of(Role::Webhook)) {
+        let api = objects.api(&manifest.object).await?;
         let mut waited = false;
         loop {
-            let found = api.get(&step.name).await.map_err(|error| refused(&step.unread(), &error))?;
+            let found = api.get(&manifest.name).await.map_err(|error| refused(&manifest.unread(), &error))?;
             if is_trusted(&found) {
                 break;
             }
@@ -80,11 +80,11 @@ pub(super) async fn trusted(
                 bail!(
                     "{} has no caBundle, so the API server does not trust the operator's webhooks: it, or cert-manager, \
                      was to write one; look at `kubectl logs` of the operator",
-                    step.told()
+                    manifest.called()
                 );
             }
             if !waited {
-                told(&format!("{} waits for its caBundle", step.told()));
+                report(&format!("{} waits for its caBundle", manifest.called()));
                 waited = true;
             }
             sleep(PAUSE).await;

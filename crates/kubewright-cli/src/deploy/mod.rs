@@ -32,7 +32,7 @@ use crate::{
         refused,
     },
     build::{self, BuildArgs, Last},
-    output::tell,
+    output::print,
     project::{Needed, Project, Selection},
 };
 
@@ -136,11 +136,11 @@ pub(crate) async fn deploy(args: &DeployArgs) -> anyhow::Result<()> {
     let program = last.as_ref().and_then(Last::program);
     let plan = Plan::new(manifests::of(&project, program, Some(&image), &args.manifests)?)?;
     let (client, server) = reach(&args.cluster).await?;
-    tell(&format!("Deploying {image} to {server}\n"))?;
+    print(&format!("Deploying {image} to {server}\n"))?;
     let timeout = Duration::from_secs(args.timeout);
     let others = if args.force_conflicts { Others::TakenOver } else { Others::Respected };
-    let told = &mut |line: &str| drop(tell(&format!("{line}\n")));
-    for warning in install(&client, &plan, others, args.stored, timeout, told).await? {
+    let report = &mut |line: &str| drop(print(&format!("{line}\n")));
+    for warning in install(&client, &plan, others, args.stored, timeout, report).await? {
         let _ = writeln!(io::stderr(), "warning: {warning}");
     }
     Ok(())
@@ -158,18 +158,18 @@ async fn install(
     others: Others,
     stored: StoredArgs,
     timeout: Duration,
-    told: &mut (dyn FnMut(&str) + Send),
+    report: &mut (dyn FnMut(&str) + Send),
 ) -> anyhow::Result<Vec<String>> {
     let deadline = tokio::time::Instant::now() + timeout;
     let mut objects = Objects::new(client);
-    let kinds: Vec<_> = plan.of(Role::Kind).map(|step| step.object.clone()).collect();
+    let kinds: Vec<_> = plan.of(Role::Kind).map(|manifest| manifest.object.clone()).collect();
     compatible::check(&mut objects, &kinds, stored).await?;
-    Applier { objects: &mut objects, others, deadline }.apply(plan, told).await?;
+    Applier { objects: &mut objects, others, deadline }.apply(plan, report).await?;
     let mut warnings = Vec::new();
     for program in plan.programs() {
-        warnings.extend(Rollout { client, program, deadline }.watch(told).await?);
+        warnings.extend(Rollout { client, program, deadline }.watch(report).await?);
     }
-    match (apply::trusted(&mut objects, plan, deadline, told).await, warnings.pop()) {
+    match (apply::trusted(&mut objects, plan, deadline, report).await, warnings.pop()) {
         // What does not run does not get itself trusted either.
         (Err(error), Some(warning)) => Err(error.context(warning)),
         (trusted, last) => trusted.map(|()| warnings.into_iter().chain(last).collect()),
@@ -192,7 +192,7 @@ pub(crate) async fn undeploy(args: &UndeployArgs) -> anyhow::Result<()> {
         keep_kinds: args.keep_crds,
         lose_objects: args.yes,
     };
-    let removed = removal.run(&plan, &mut |line| drop(tell(&format!("{line}\n")))).await?;
+    let removed = removal.run(&plan, &mut |line| drop(print(&format!("{line}\n")))).await?;
     if removed == 0 && !args.ignore_not_found {
         bail!("nothing of {} that `kubewright deploy` installed is in the cluster at {server}", project.bin);
     }

@@ -32,7 +32,7 @@ pub(super) enum Role {
 
 /// An object of an installation.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct Manifest {
     pub(super) role: Role,
     pub(super) object: DynamicObject,
     pub(super) name: String,
@@ -43,7 +43,7 @@ pub(super) struct Step {
 /// All that is installed, in its order.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    steps: Vec<Step>,
+    manifests: Vec<Manifest>,
 }
 
 impl Plan {
@@ -52,31 +52,31 @@ impl Plan {
     /// # Errors
     /// When an object has no kind or name, or none runs a program.
     pub(super) fn new(objects: Vec<DynamicObject>) -> anyhow::Result<Self> {
-        let mut steps = objects.into_iter().map(Step::new).collect::<anyhow::Result<Vec<_>>>()?;
-        steps.sort_by_key(|step| step.role);
-        if !steps.iter().any(|step| step.role == Role::Program) {
+        let mut manifests = objects.into_iter().map(Manifest::new).collect::<anyhow::Result<Vec<_>>>()?;
+        manifests.sort_by_key(|manifest| manifest.role);
+        if !manifests.iter().any(|manifest| manifest.role == Role::Program) {
             bail!(
                 "the manifests have no Deployment, so there is nothing to deploy; leave out --crds-only and --rights-only"
             );
         }
-        Ok(Self { steps })
+        Ok(Self { manifests })
     }
 
-    pub(super) fn steps(&self) -> &[Step] {
-        &self.steps
+    pub(super) fn manifests(&self) -> &[Manifest] {
+        &self.manifests
     }
 
     /// What runs the operator.
-    pub(super) fn programs(&self) -> impl Iterator<Item = &Step> {
+    pub(super) fn programs(&self) -> impl Iterator<Item = &Manifest> {
         self.of(Role::Program)
     }
 
-    pub(super) fn of(&self, role: Role) -> impl Iterator<Item = &Step> {
-        self.steps.iter().filter(move |step| step.role == role)
+    pub(super) fn of(&self, role: Role) -> impl Iterator<Item = &Manifest> {
+        self.manifests.iter().filter(move |manifest| manifest.role == role)
     }
 }
 
-impl Step {
+impl Manifest {
     fn new(mut object: DynamicObject) -> anyhow::Result<Self> {
         let types: &TypeMeta = object.types.as_ref().context("an object has no apiVersion and kind")?;
         let kind = GroupVersionKind::try_from(types)?;
@@ -88,13 +88,13 @@ impl Step {
     }
 
     /// As people write it, such as `deployment.apps/operator`.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn called(&self) -> String {
         called(&self.object)
     }
 
     /// What is the matter when the cluster does not show it.
     pub(super) fn unread(&self) -> String {
-        format!("{} cannot be read", self.told())
+        format!("{} cannot be read", self.called())
     }
 }
 
@@ -133,8 +133,8 @@ mod tests {
             object("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
         ])
         .expect("a plan");
-        let kind = |step: &'_ Step| step.object.types.clone().expect("it has one").kind;
-        let order: Vec<String> = plan.steps().iter().map(kind).collect();
+        let kind = |manifest: &'_ Manifest| manifest.object.types.clone().expect("it has one").kind;
+        let order: Vec<String> = plan.manifests().iter().map(kind).collect();
         assert_eq!(
             order,
             [
@@ -147,11 +147,11 @@ mod tests {
                 "ValidatingWebhookConfiguration"
             ]
         );
-        assert!(plan.steps().iter().all(|step| {
-            step.object.metadata.labels.as_ref().is_some_and(|labels| labels[MANAGED_BY] == MANAGER)
+        assert!(plan.manifests().iter().all(|manifest| {
+            manifest.object.metadata.labels.as_ref().is_some_and(|labels| labels[MANAGED_BY] == MANAGER)
         }));
-        assert_eq!(plan.steps()[2].told(), "clusterrole.rbac.authorization.k8s.io/clusterrole");
-        assert_eq!(plan.steps()[3].told(), "serviceaccount/serviceaccount");
+        assert_eq!(plan.manifests()[2].called(), "clusterrole.rbac.authorization.k8s.io/clusterrole");
+        assert_eq!(plan.manifests()[3].called(), "serviceaccount/serviceaccount");
     }
 
     #[test]

@@ -10,11 +10,11 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     apply::{PAUSE, is_ours},
-    plan::{Plan, Role, Step},
+    plan::{Manifest, Plan, Role},
 };
 use crate::access::{
     Objects, refused,
-    stored::{Losses, Pages, resource, told},
+    stored::{LostObjects, Pages, qualified, resource},
 };
 
 /// How many objects are named that hold a kind.
@@ -43,8 +43,8 @@ pub(super) struct Removal<'a> {
 }
 
 /// An object that we installed.
-struct Found<'a> {
-    step: &'a Step,
+struct Installed<'a> {
+    manifest: &'a Manifest,
     api: Api<DynamicObject>,
     uid: Option<String>,
     object: DynamicObject,
@@ -59,20 +59,25 @@ impl Removal<'_> {
     pub(super) async fn run(
         &self,
         plan: &Plan,
-        told: &mut (dyn FnMut(&str) + Send),
+        report: &mut (dyn FnMut(&str) + Send),
     ) -> anyhow::Result<usize> {
         let mut found = Vec::new();
         let mut objects = Objects::new(self.client);
-        for step in plan.steps().iter().filter(|step| !self.keep_kinds || step.role != Role::Kind) {
+        for manifest in
+            plan.manifests().iter().filter(|manifest| !self.keep_kinds || manifest.role != Role::Kind)
+        {
             // An object of a kind that the cluster does not have (any more) is not there either.
-            let Ok(api) = objects.api(&step.object).await else { continue };
-            let object = api.get_opt(&step.name).await;
-            match object.map_err(|error| refused(&step.unread(), &error))? {
+            let Ok(api) = objects.api(&manifest.object).await else { continue };
+            let object = api.get_opt(&manifest.name).await;
+            match object.map_err(|error| refused(&manifest.unread(), &error))? {
                 Some(object) if is_ours(&object) => {
-                    found.push(Found { step, api, uid: object.uid(), object });
+                    found.push(Installed { manifest, api, uid: object.uid(), object });
                 }
                 Some(_) => {
-                    told(&format!("{} was not installed by kubewright deploy, and is left", step.told()));
+                    report(&format!(
+                        "{} was not installed by kubewright deploy, and is left",
+                        manifest.called()
+                    ));
                 }
                 None => {}
             }
@@ -80,69 +85,74 @@ impl Removal<'_> {
         self.check_objects(&found).await?;
         let removed = found.len();
         for role in [Role::Kind, Role::Webhook, Role::Program, Role::Other, Role::Right, Role::Namespace] {
-            let (now, later) = found.into_iter().partition(|found: &Found<'_>| found.step.role == role);
+            let (now, later) =
+                found.into_iter().partition(|found: &Installed<'_>| found.manifest.role == role);
             found = later;
-            self.remove(now, told).await?;
+            self.remove(now, report).await?;
         }
         Ok(removed)
     }
 
     /// Refuses to lose objects of the operator's kinds.
-    async fn check_objects(&self, found: &[Found<'_>]) -> anyhow::Result<()> {
-        let mut losses = Losses::default();
-        for found in found.iter().filter(|found| found.step.role == Role::Kind && !self.lose_objects) {
-            losses.add(self.client, &found.object).await?;
+    async fn check_objects(&self, found: &[Installed<'_>]) -> anyhow::Result<()> {
+        let mut lost = LostObjects::default();
+        for found in found.iter().filter(|found| found.manifest.role == Role::Kind && !self.lose_objects) {
+            lost.add(self.client, &found.object).await?;
         }
-        losses.check("--yes removes them, --keep-crds keeps them and their kinds")
+        lost.check("--yes removes them, --keep-crds keeps them and their kinds")
     }
 
     /// Removes some objects, and waits until they are gone.
-    async fn remove(&self, found: Vec<Found<'_>>, told: &mut (dyn FnMut(&str) + Send)) -> anyhow::Result<()> {
+    async fn remove(
+        &self,
+        found: Vec<Installed<'_>>,
+        report: &mut (dyn FnMut(&str) + Send),
+    ) -> anyhow::Result<()> {
         let mut going = Vec::new();
         for found in found.into_iter().rev() {
-            if found.step.role == Role::Namespace
-                && let Some(other) = self.others_in(&found.step.name).await?
+            if found.manifest.role == Role::Namespace
+                && let Some(other) = self.others_in(&found.manifest.name).await?
             {
-                told(&format!("{} is left: it has {other}", found.step.told()));
+                report(&format!("{} is left: it has {other}", found.manifest.called()));
                 continue;
             }
-            let mut parameters = match found.step.role {
+            let mut parameters = match found.manifest.role {
                 Role::Program => DeleteParams::foreground(),
                 _ => DeleteParams::background(),
             };
             parameters.preconditions = Some(Preconditions { uid: found.uid.clone(), resource_version: None });
-            match found.api.delete(&found.step.name, &parameters).await {
+            match found.api.delete(&found.manifest.name, &parameters).await {
                 Ok(_) => going.push(found),
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(error) => {
-                    return Err(refused(&format!("{} cannot be removed", found.step.told()), &error));
+                    return Err(refused(&format!("{} cannot be removed", found.manifest.called()), &error));
                 }
             }
         }
         for found in going {
             self.gone(&found).await?;
-            told(&format!("{} removed", found.step.told()));
+            report(&format!("{} removed", found.manifest.called()));
         }
         Ok(())
     }
 
-    async fn gone(&self, found: &Found<'_>) -> anyhow::Result<()> {
+    async fn gone(&self, found: &Installed<'_>) -> anyhow::Result<()> {
         loop {
-            let there = found.api.get_opt(&found.step.name).await;
-            match there.map_err(|error| refused(&found.step.unread(), &error))? {
+            let there = found.api.get_opt(&found.manifest.name).await;
+            match there.map_err(|error| refused(&found.manifest.unread(), &error))? {
                 Some(object) if object.uid() == found.uid => {}
                 _ => return Ok(()),
             }
             if Instant::now() >= self.deadline {
-                bail!("{} is not gone in time{}", found.step.told(), self.held_by(found).await);
+                bail!("{} is not gone in time{}", found.manifest.called(), self.held_by(found).await);
             }
             sleep(PAUSE).await;
         }
     }
 
     /// What keeps an object from going.
-    async fn held_by(&self, found: &Found<'_>) -> String {
-        let kind = resource(&found.object).filter(|_| found.step.role == Role::Kind);
+    async fn held_by(&self, found: &Installed<'_>) -> String {
+        let kind = resource(&found.object).filter(|_| found.manifest.role == Role::Kind);
         let Some(kind) = kind else { return String::new() };
         let (mut pages, mut held) = (Pages::of(self.client, &kind), Vec::new());
         // What cannot be read cannot be told.
@@ -151,7 +161,7 @@ impl Removal<'_> {
         {
             let waits = objects.iter().filter(|object| !object.finalizers().is_empty());
             held.extend(waits.map(|object| {
-                format!("{} ({})", told(&found.step.name, object), object.finalizers().join(", "))
+                format!("{} ({})", qualified(&found.manifest.name, object), object.finalizers().join(", "))
             }));
         }
         held.truncate(NAMED);

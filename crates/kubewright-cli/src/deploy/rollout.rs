@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     apply::PAUSE,
-    plan::Step,
+    plan::Manifest,
     situation::{Log, Observed, Situation},
 };
 use crate::access::refused;
@@ -24,7 +24,7 @@ const LINES: i64 = 10;
 /// A Deployment on its way.
 pub(super) struct Rollout<'a> {
     pub(super) client: &'a Client,
-    pub(super) program: &'a Step,
+    pub(super) program: &'a Manifest,
     pub(super) deadline: Instant,
 }
 
@@ -34,13 +34,16 @@ impl Rollout<'_> {
     ///
     /// # Errors
     /// When they do not in time, with the reason.
-    pub(super) async fn watch(&self, told: &mut (dyn FnMut(&str) + Send)) -> anyhow::Result<Option<String>> {
-        let program = self.program.told();
+    pub(super) async fn watch(
+        &self,
+        report: &mut (dyn FnMut(&str) + Send),
+    ) -> anyhow::Result<Option<String>> {
+        let program = self.program.called();
         let (mut last, mut shown) = (String::new(), None);
         loop {
             let Situation { done, line, log, remedy, simulated } = self.observe().await?.situation();
             if line != last {
-                told(&format!("{program}: {line}"));
+                report(&format!("{program}: {line}"));
                 last.clone_from(&line);
             }
             if done {
@@ -53,7 +56,7 @@ impl Rollout<'_> {
             if log != shown
                 && let Some(log) = log
             {
-                self.show(&log, told).await;
+                self.show(&log, report).await;
                 shown = Some(log);
             }
             if Instant::now() >= self.deadline {
@@ -86,7 +89,7 @@ impl Rollout<'_> {
     }
 
     /// Shows the end of a log; there may be none yet.
-    async fn show(&self, log: &Log, told: &mut (dyn FnMut(&str) + Send)) {
+    async fn show(&self, log: &Log, report: &mut (dyn FnMut(&str) + Send)) {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.program.namespace);
         let parameters = LogParams {
             container: Some(log.container.clone()),
@@ -95,7 +98,7 @@ impl Rollout<'_> {
             ..LogParams::default()
         };
         if let Ok(text) = pods.logs(&log.pod, &parameters).await {
-            text.lines().for_each(|line| told(&format!("  {}: {line}", log.pod)));
+            text.lines().for_each(|line| report(&format!("  {}: {line}", log.pod)));
         }
     }
 }

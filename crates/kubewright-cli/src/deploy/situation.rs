@@ -134,8 +134,8 @@ impl Observed {
             return Some(Situation::of(line).with_remedy("the cluster needs a node with room for it"));
         }
         if pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_none()) {
-            let told = Situation::of(format!("pod {name} waits for a node"));
-            return Some(told.with_remedy("the cluster needs a node with room for it, and a scheduler"));
+            let situation = Situation::of(format!("pod {name} waits for a node"));
+            return Some(situation.with_remedy("the cluster needs a node with room for it, and a scheduler"));
         }
         let containers =
             status.init_container_statuses.iter().flatten().chain(status.container_statuses.iter().flatten());
@@ -271,9 +271,10 @@ mod tests {
 
     #[test]
     fn an_image_that_cannot_be_had_is_named_with_the_remedy() {
-        let told = with_container(&json!({"waiting": {"reason": "ErrImagePull", "message": "no such host"}}));
-        assert_eq!(told.line, "pod now cannot have its image app:v1: no such host");
-        assert!(told.remedy.contains("--push") && told.log.is_none());
+        let situation =
+            with_container(&json!({"waiting": {"reason": "ErrImagePull", "message": "no such host"}}));
+        assert_eq!(situation.line, "pod now cannot have its image app:v1: no such host");
+        assert!(situation.remedy.contains("--push") && situation.log.is_none());
     }
 
     #[test]
@@ -281,13 +282,13 @@ mod tests {
         let mut state =
             container(&json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}));
         state["lastState"] = json!({"terminated": {"exitCode": 3}});
-        let told = with_pod(&json!({"containerStatuses": [state]})).situation();
-        assert_eq!(told.line, "pod now ended with exit code 3 again and again (CrashLoopBackOff)");
+        let situation = with_pod(&json!({"containerStatuses": [state]})).situation();
+        assert_eq!(situation.line, "pod now ended with exit code 3 again and again (CrashLoopBackOff)");
         let log = Log { pod: "now".to_owned(), container: "operator".to_owned(), previous: true };
-        assert_eq!(told.log, Some(log.clone()));
-        let told = with_container(&json!({"terminated": {"exitCode": 1}}));
+        assert_eq!(situation.log, Some(log.clone()));
+        let situation = with_container(&json!({"terminated": {"exitCode": 1}}));
         assert_eq!(
-            (told.line.as_str(), told.log),
+            (situation.line.as_str(), situation.log),
             ("pod now ended with exit code 1", Some(Log { previous: false, ..log }))
         );
     }
@@ -296,12 +297,12 @@ mod tests {
     fn what_the_scheduler_and_the_kubelet_say_is_told() {
         let condition =
             json!({"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"});
-        let told = with_pod(&json!({"conditions": [condition]})).situation();
-        assert_eq!(told.line, "pod now cannot be placed on a node: 0/3 nodes are available");
-        let told = with_container(
+        let situation = with_pod(&json!({"conditions": [condition]})).situation();
+        assert_eq!(situation.line, "pod now cannot be placed on a node: 0/3 nodes are available");
+        let situation = with_container(
             &json!({"waiting": {"reason": "CreateContainerConfigError", "message": "no user"}}),
         );
-        assert_eq!(told.line, "pod now cannot start: CreateContainerConfigError: no user");
+        assert_eq!(situation.line, "pod now cannot start: CreateContainerConfigError: no user");
         let mut observed = with_pod(&json!({"phase": "Pending", "containerStatuses":
             [container(&json!({"waiting": {"reason": "ContainerCreating"}}))]}));
         assert_eq!(observed.situation().line, "pod now starts");
@@ -324,8 +325,8 @@ mod tests {
         let failure = json!([{"type": "ReplicaFailure", "status": "True", "message": "pods is forbidden: exceeded quota: q"}]);
         observed.deployment.status.as_mut().expect("a status").conditions =
             Some(kubewright_objects::from_value(failure).expect("conditions"));
-        let told = observed.situation();
-        assert_eq!(told.line, "its pods cannot be created: pods is forbidden: exceeded quota: q");
-        assert!(told.remedy.contains("raise the quota"));
+        let situation = observed.situation();
+        assert_eq!(situation.line, "its pods cannot be created: pods is forbidden: exceeded quota: q");
+        assert!(situation.remedy.contains("raise the quota"));
     }
 }

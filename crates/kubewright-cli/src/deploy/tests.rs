@@ -107,12 +107,12 @@ async fn an_operator_is_installed_until_it_runs_and_removed_without_a_trace() {
     done.expect("it runs");
     let applied = again.iter().filter(|line| !line.contains(": "));
     assert!(
-        applied.clone().count() == plan.steps().len()
+        applied.clone().count() == plan.manifests().len()
             && applied.clone().all(|line| line.ends_with(" unchanged")),
         "{again:#?}"
     );
     let (lines, done) = removed(&cluster, &plan, false, false).await;
-    assert_eq!(done, Ok(plan.steps().len()), "{lines:#?}");
+    assert_eq!(done, Ok(plan.manifests().len()), "{lines:#?}");
     cluster.settle().await;
     assert_eq!(everything(&cluster).await, before);
     assert_eq!(removed(&cluster, &plan, false, false).await, (Vec::new(), Ok(0)));
@@ -209,7 +209,7 @@ async fn a_quota_in_the_way_is_told_and_a_namespace_of_others_is_left() {
         "{refused}"
     );
     let (lines, done) = removed(&cluster, &plan, false, false).await;
-    assert_eq!(done, Ok(plan.steps().len() - 1));
+    assert_eq!(done, Ok(plan.manifests().len() - 1));
     assert!(lines[0].contains("was not installed by kubewright deploy"), "{lines:#?}");
     let namespaces: Api<Namespace> = Api::all(cluster.client());
     namespaces.get(HOME).await.expect("it is left");
@@ -305,10 +305,10 @@ async fn a_definition_that_no_annotation_holds_is_deployed_and_upgraded() {
         objects.push(large(fields));
         Plan::new(objects).expect("a plan")
     };
-    for (fields, told) in [(700, "created"), (900, "configured"), (900, "unchanged")] {
+    for (fields, change) in [(700, "created"), (900, "configured"), (900, "unchanged")] {
         let (lines, done) = installed(&cluster, &plan(fields)).await;
         done.expect("it runs");
-        let line = format!("customresourcedefinition.apiextensions.k8s.io/larges.example.com {told}");
+        let line = format!("customresourcedefinition.apiextensions.k8s.io/larges.example.com {change}");
         assert!(lines.contains(&line), "{lines:#?}");
         assert_whole(&cluster.client(), fields).await;
     }

@@ -68,19 +68,20 @@ pub(super) fn toolchain(project: Option<&Project>) -> Vec<Finding> {
 }
 
 /// Whether `rustc 1.95.0 (...)` is no older than `1.94`.
-fn is_at_least(told: &str, wanted: &str) -> bool {
+fn is_at_least(reported: &str, wanted: &str) -> bool {
     let numbers = |text: &str| -> Vec<u64> {
         let text = text.split(['-', '+']).next().unwrap_or_default();
         text.split('.').map_while(|number| number.parse().ok()).collect()
     };
-    told.split_whitespace().nth(1).is_some_and(|version| numbers(version) >= numbers(wanted))
+    reported.split_whitespace().nth(1).is_some_and(|version| numbers(version) >= numbers(wanted))
 }
 
 /// kubectl, the port of a control plane, and the room on the disk.
 pub(super) fn machine(project: Option<&Project>) -> Vec<Finding> {
     let kubectl = asked(command("kubectl", ["version", "--client", "--output=json"]));
-    let version = kubectl.and_then(|told| serde_json::from_str::<Value>(&told).ok());
-    let version = version.and_then(|told| Some(told["clientVersion"]["gitVersion"].as_str()?.to_owned()));
+    let version = kubectl.and_then(|reported| serde_json::from_str::<Value>(&reported).ok());
+    let version =
+        version.and_then(|reported| Some(reported["clientVersion"]["gitVersion"].as_str()?.to_owned()));
     let kubectl = match version {
         Some(version) => Finding::ok("kubectl", version),
         None => Finding::warning(

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::{
     about::Output,
     access::ClusterArgs,
-    output::tell,
+    output::print,
     project::{Project, ProjectArgs},
 };
 
@@ -87,16 +87,16 @@ pub(crate) async fn doctor(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     findings.extend(cluster::cluster(&args.cluster).await);
     let text = match args.output {
         Output::Json => serde_json::to_string_pretty(&findings)? + "\n",
-        Output::Text => told(&findings),
+        Output::Text => describe(&findings),
     };
-    tell(&text)?;
+    print(&text)?;
     let missing = findings.iter().any(|finding| finding.state == State::Missing);
     Ok(if missing { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn told(findings: &[Finding]) -> String {
+fn describe(findings: &[Finding]) -> String {
     let width = findings.iter().map(|finding| finding.what.len()).max().unwrap_or_default();
-    let tell = |finding: &Finding| {
+    let line = |finding: &Finding| {
         let state = match finding.state {
             State::Ok => "ok     ",
             State::Warning => "warning",
@@ -106,7 +106,7 @@ fn told(findings: &[Finding]) -> String {
             finding.remedy.as_ref().map_or_else(String::new, |remedy| format!("{:9}-> {remedy}\n", ""));
         format!("{state}  {:width$}  {}\n{remedy}", finding.what, finding.found)
     };
-    findings.iter().map(tell).collect()
+    findings.iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
         let findings =
             [Finding::ok("cargo", "1.95.0"), Finding::missing("kubectl", "not found", "install it")];
         assert_eq!(
-            told(&findings),
+            describe(&findings),
             "ok       cargo    1.95.0\nmissing  kubectl  not found\n         -> install it\n"
         );
     }

@@ -104,10 +104,10 @@ mod tests {
     #[test]
     fn controllers_and_nodes_are_switched_on_by_variables_and_flags_go_before_them() {
         let variables = [("KUBEWRIGHT_CONTROLLERS", "garbagecollector,namespace"), ("KUBEWRIGHT_NODES", "2")];
-        let told = |line: &str| settings(line, &variables).expect("settings").to_string();
-        assert_eq!(told(""), "with the controllers garbagecollector,namespace and 2 simulated nodes");
-        assert_eq!(told("--kubewright-controllers=* --kubewright-nodes 0"), "with the controllers *");
-        assert_eq!(told("--kubewright-controllers="), "without controllers");
+        let described = |line: &str| settings(line, &variables).expect("settings").to_string();
+        assert_eq!(described(""), "with the controllers garbagecollector,namespace and 2 simulated nodes");
+        assert_eq!(described("--kubewright-controllers=* --kubewright-nodes 0"), "with the controllers *");
+        assert_eq!(described("--kubewright-controllers="), "without controllers");
     }
 
     #[test]

@@ -59,17 +59,17 @@ impl Installed {
     /// # Errors
     /// When there are real programs, unless they may be replaced by `force`, or the file system refuses.
     fn at(folder: PathBuf, program: &Path, kubectl: Option<&Path>, force: bool) -> anyhow::Result<Self> {
-        let told = || format!("cannot install into {}", folder.display());
+        let context = || format!("cannot install into {}", folder.display());
         if is_right(&folder, program, kubectl) {
             let kubectl = folder.join(KUBECTL).exists();
             return Ok(Self { folder, kubectl });
         }
         if !folder.exists() {
-            make(&folder, program, kubectl).with_context(told)?;
+            make(&folder, program, kubectl).with_context(context)?;
         }
         if !is_right(&folder, program, kubectl) {
             check_ours(&folder, force)?;
-            fill(&folder, program, kubectl).with_context(told)?;
+            fill(&folder, program, kubectl).with_context(context)?;
         }
         let kubectl = folder.join(KUBECTL).exists();
         Ok(Self { folder, kubectl })

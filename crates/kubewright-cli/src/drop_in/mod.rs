@@ -7,9 +7,9 @@ mod apiserver;
 mod environment;
 mod etcd;
 mod flags;
-mod hand;
 mod help;
 pub(crate) mod install;
+mod test_options;
 
 use std::{
     ffi::{OsStr, OsString},

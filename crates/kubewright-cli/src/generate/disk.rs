@@ -136,11 +136,11 @@ pub(super) fn difference(old: &str, new: &str) -> String {
     let removed = old[alike..old.len() - tail].iter().map(|line| format!("-{line}"));
     let added = new[alike..new.len() - tail].iter().map(|line| format!("+{line}"));
     let lines: Vec<String> = removed.chain(added).collect();
-    let mut told = format!("@@ line {} @@\n", alike + 1) + &lines[..lines.len().min(SHOWN)].join("\n");
+    let mut text = format!("@@ line {} @@\n", alike + 1) + &lines[..lines.len().min(SHOWN)].join("\n");
     if lines.len() > SHOWN {
-        told += &format!("\n... and {} lines more", lines.len() - SHOWN);
+        text += &format!("\n... and {} lines more", lines.len() - SHOWN);
     }
-    told
+    text
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use kubewright_layout::{Change, Format, Input, Level, Manifests, RELEASE_NAMESPA
 use serde_json::Value;
 
 use crate::{
-    output::tell,
+    output::print,
     project::{Program, Project, ProjectArgs, Settings, Usage},
 };
 
@@ -132,19 +132,19 @@ pub(crate) async fn generate(args: &GenerateArgs) -> anyhow::Result<()> {
     for (path, change) in &changes {
         if written.contains(change) {
             disk::write(&output, path, files.get(path).unwrap_or_default())?;
-            tell(&format!("{path} {}\n", if *change == Change::Create { "created" } else { "updated" }))?;
+            print(&format!("{path} {}\n", if *change == Change::Create { "created" } else { "updated" }))?;
         }
     }
     for path in of(&changes, &Change::Stale) {
         if args.prune {
             disk::remove(&output, path)?;
-            tell(&format!("{path} removed\n"))?;
+            print(&format!("{path} removed\n"))?;
         } else {
-            tell(&format!("{path} is no longer generated: --prune removes it\n"))?;
+            print(&format!("{path} is no longer generated: --prune removes it\n"))?;
         }
     }
     let changed = changes.values().filter(|change| written.contains(change)).count();
-    tell(&format!("{} files in {}: {changed} written\n", files.iter().count(), output.display()))?;
+    print(&format!("{} files in {}: {changed} written\n", files.iter().count(), output.display()))?;
     ended(&faults, "the files are written as the operator says them; mend it, and generate anew")
 }
 
@@ -240,7 +240,7 @@ fn drift(
     existing: &BTreeMap<String, String>,
     changes: &BTreeMap<String, Change>,
 ) -> Vec<String> {
-    let tell = |(path, change): (&String, &Change)| match change {
+    let line = |(path, change): (&String, &Change)| match change {
         Change::Create => format!("{path} is missing"),
         Change::Stale => format!("{path} is no longer generated"),
         Change::Update | Change::Foreign => {
@@ -248,7 +248,7 @@ fn drift(
             format!("{path} differs:\n{}", disk::difference(old, new))
         }
     };
-    changes.iter().map(tell).collect()
+    changes.iter().map(line).collect()
 }
 
 fn of<'a>(changes: &'a BTreeMap<String, Change>, wanted: &Change) -> Vec<&'a str> {

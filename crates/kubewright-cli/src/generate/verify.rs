@@ -131,24 +131,24 @@ mod tests {
         }
     }
 
-    async fn told(input: &Input, external: &[&str]) -> Vec<String> {
+    async fn describe(input: &Input, external: &[&str]) -> Vec<String> {
         let external: Vec<String> = external.iter().map(|&group| group.to_owned()).collect();
         faults(input, &external).await.expect("a control plane")
     }
 
     #[tokio::test]
     async fn the_sample_of_an_operator_applies_and_its_rights_are_on_what_is_served() {
-        assert_eq!(told(&input(kubewright_whitelist::manifests::SAMPLE), &[]).await, [""; 0]);
+        assert_eq!(describe(&input(kubewright_whitelist::manifests::SAMPLE), &[]).await, [""; 0]);
     }
 
     /// KB-18's own sample, under a schema without that field: the first defect of section 0.3 that a check finds.
     #[tokio::test]
     async fn a_sample_with_a_field_that_no_schema_has_is_told() {
         let sample = kubewright_whitelist::manifests::SAMPLE.replace("foo: bar", "fooo: bar");
-        let told = told(&input(&sample), &[]).await;
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].contains("config/samples/sample.yaml cannot be applied"), "{told:?}");
-        assert!(told[0].contains(".spec.fooo") && told[0].contains("not declared in schema"), "{told:?}");
+        let found = describe(&input(&sample), &[]).await;
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("config/samples/sample.yaml cannot be applied"), "{found:?}");
+        assert!(found[0].contains(".spec.fooo") && found[0].contains("not declared in schema"), "{found:?}");
     }
 
     /// The third defect of the first generation: `groups=police.k8s.io` where the group is `police.foo.bar`.
@@ -163,10 +163,10 @@ mod tests {
                 {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get"]},
             ],
         }));
-        let told_all = told(&input, &[]).await;
-        assert_eq!(told_all.len(), 2, "{told_all:?}");
-        assert!(told_all[0].contains("\"police.k8s.io\", which is not served"), "{told_all:?}");
-        assert!(told_all[1].contains("deploymentz"), "{told_all:?}");
-        assert_eq!(told(&input, &["police.k8s.io"]).await.len(), 1);
+        let all = describe(&input, &[]).await;
+        assert_eq!(all.len(), 2, "{all:?}");
+        assert!(all[0].contains("\"police.k8s.io\", which is not served"), "{all:?}");
+        assert!(all[1].contains("deploymentz"), "{all:?}");
+        assert_eq!(describe(&input, &["police.k8s.io"]).await.len(), 1);
     }
 }

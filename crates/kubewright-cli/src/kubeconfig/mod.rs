@@ -30,7 +30,7 @@ pub(crate) struct Access {
 
 /// Where the kubeconfig goes, and the flag that says so.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct KubeconfigTarget<'a> {
     pub(crate) path: &'a Path,
     pub(crate) flag: &'static str,
 }
@@ -99,16 +99,16 @@ impl Access {
     /// # Errors
     /// When a file is there that this function did not write, or that of a control plane that runs, or the file system
     /// refuses.
-    pub(crate) fn write(&self, place: Place<'_>) -> Result<Written, NotWritten> {
-        let temporary = temporary(place.path);
+    pub(crate) fn write(&self, target: KubeconfigTarget<'_>) -> Result<Written, NotWritten> {
+        let temporary = temporary(target.path);
         let written = write_private(&temporary, &self.kubeconfig()).map_err(Why::Io).and_then(|file| {
             // Whoever finds it finds it locked.
             let _ = file.try_lock();
-            put(&temporary, place.path)?;
-            Ok(Written { path: place.path.to_owned(), file })
+            put(&temporary, target.path)?;
+            Ok(Written { path: target.path.to_owned(), file })
         });
         let _ = fs::remove_file(&temporary);
-        written.map_err(|why| place.not_written(why))
+        written.map_err(|why| target.not_written(why))
     }
 
     fn kubeconfig(&self) -> String {
@@ -137,7 +137,7 @@ current-context: kubewright
     }
 }
 
-impl Place<'_> {
+impl KubeconfigTarget<'_> {
     /// Whether a kubeconfig may be put there: nothing is there, or one of ours whose control plane has ended.
     ///
     /// # Errors

@@ -19,8 +19,8 @@ impl Drop for Folder {
     }
 }
 
-fn place(path: &Path) -> Place<'_> {
-    Place { path, flag: "--kubeconfig" }
+fn kubeconfig_target(path: &Path) -> KubeconfigTarget<'_> {
+    KubeconfigTarget { path, flag: "--kubeconfig" }
 }
 
 fn access() -> Access {
@@ -35,7 +35,7 @@ fn access() -> Access {
 fn what_is_written_is_a_kubeconfig_of_this_server() {
     let folder = Folder::new("kubeconfig-read");
     let path = folder.0.join("config");
-    access().write(place(&path)).expect("written");
+    access().write(kubeconfig_target(&path)).expect("written");
     let read = Kubeconfig::read_from(&path).expect("kube reads it");
     assert_eq!(read.current_context.as_deref(), Some("kubewright"));
     let cluster = read.clusters[0].cluster.as_ref().expect("a cluster");
@@ -52,10 +52,10 @@ fn only_this_user_may_read_it_also_after_it_is_overwritten() {
     let folder = Folder::new("kubeconfig-mode");
     let path = folder.0.join("config");
     for _ in 0..2 {
-        access().write(place(&path)).expect("written");
+        access().write(kubeconfig_target(&path)).expect("written");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("loosened");
     }
-    access().write(place(&path)).expect("written");
+    access().write(kubeconfig_target(&path)).expect("written");
     assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::read_dir(&folder.0).expect("a folder").count(), 1, "no temporary file is left");
 }
@@ -66,7 +66,7 @@ fn a_file_that_is_not_ours_is_left_as_it_is() {
     let path = folder.0.join("config");
     for foreign in ["apiVersion: v1\nkind: Config\n", "", "\u{feff}not even a kubeconfig"] {
         fs::write(&path, foreign).expect("written");
-        let refused = access().write(place(&path)).expect_err("refused").to_string();
+        let refused = access().write(kubeconfig_target(&path)).expect_err("refused").to_string();
         assert!(refused.contains("--kubeconfig"), "{refused}");
         assert_eq!(fs::read_to_string(&path).expect("there"), foreign);
     }
@@ -76,7 +76,7 @@ fn a_file_that_is_not_ours_is_left_as_it_is() {
 fn a_folder_that_is_missing_is_told_with_the_remedy() {
     let folder = Folder::new("kubeconfig-missing");
     let path = folder.0.join("none").join("config");
-    let refused = access().write(place(&path)).expect_err("refused").to_string();
+    let refused = access().write(kubeconfig_target(&path)).expect_err("refused").to_string();
     assert!(refused.contains("No such file") && refused.contains("--kubeconfig"), "{refused}");
     assert!(!refused.contains('\n'));
 }
@@ -85,10 +85,12 @@ fn a_folder_that_is_missing_is_told_with_the_remedy() {
 fn the_file_of_a_control_plane_that_runs_is_refused_and_left_as_it_is() {
     let folder = Folder::new("kubeconfig-live");
     let path = folder.0.join("config");
-    let running = access().write(place(&path)).expect("written");
+    let running = access().write(kubeconfig_target(&path)).expect("written");
     let before = fs::read_to_string(&path).expect("there");
     let other = Access { server: "https://127.0.0.1:7777".to_owned(), ..access() };
-    for refused in [place(&path).check_free().map(drop), other.write(place(&path)).map(drop)] {
+    for refused in
+        [kubeconfig_target(&path).check_free().map(drop), other.write(kubeconfig_target(&path)).map(drop)]
+    {
         let refused = refused.expect_err("it is in use").to_string();
         assert!(
             refused.ends_with(
@@ -102,8 +104,8 @@ fn the_file_of_a_control_plane_that_runs_is_refused_and_left_as_it_is() {
     assert_eq!(fs::read_dir(&folder.0).expect("a folder").count(), 1, "no temporary file is left");
 
     drop(running);
-    place(&path).check_free().expect("it has ended");
-    other.write(place(&path)).expect("written").remove();
+    kubeconfig_target(&path).check_free().expect("it has ended");
+    other.write(kubeconfig_target(&path)).expect("written").remove();
     assert!(!path.exists(), "it is removed at its end");
 }
 
@@ -113,10 +115,10 @@ fn a_link_is_replaced_wherever_it_leads() {
     let (path, elsewhere) = (folder.0.join("config"), folder.0.join("elsewhere"));
     for is_there in [false, true] {
         if is_there {
-            drop(access().write(place(&elsewhere)).expect("written"));
+            drop(access().write(kubeconfig_target(&elsewhere)).expect("written"));
         }
         std::os::unix::fs::symlink(&elsewhere, &path).expect("a link");
-        let written = access().write(place(&path)).expect("written");
+        let written = access().write(kubeconfig_target(&path)).expect("written");
         assert!(!is_link(&path), "it is a file of its own");
         written.remove();
         assert!(!path.exists());
@@ -128,9 +130,9 @@ fn a_link_is_replaced_wherever_it_leads() {
 fn only_the_file_that_was_written_is_removed() {
     let folder = Folder::new("kubeconfig-removed");
     let path = folder.0.join("config");
-    let first = access().write(place(&path)).expect("written");
+    let first = access().write(kubeconfig_target(&path)).expect("written");
     fs::remove_file(&path).expect("removed");
-    let second = access().write(place(&path)).expect("nothing is there");
+    let second = access().write(kubeconfig_target(&path)).expect("nothing is there");
     first.remove();
     assert!(path.exists(), "it is the second one's");
     second.remove();
@@ -143,7 +145,7 @@ fn of_those_who_write_at_the_same_time_one_wins() {
     let path = folder.0.join("config");
     for older in [false, true] {
         if older {
-            drop(access().write(place(&path)).expect("written"));
+            drop(access().write(kubeconfig_target(&path)).expect("written"));
         }
         // Each in a file of its own that is put there, as by processes of their own.
         let written: Vec<_> = std::thread::scope(|scope| {

@@ -138,8 +138,8 @@ impl Project {
             .output()
             .map_err(|error| no_cargo(&error))?;
         if !output.status.success() {
-            let told = String::from_utf8_lossy(&output.stderr);
-            if told.contains("could not find `Cargo.toml`") {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            if stderr.contains("could not find `Cargo.toml`") {
                 return Err(Usage(format!(
                     "there is no Cargo.toml in {} or above: go to the folder of an operator's project, make one with \
                      `kubewright init`, or name one with --manifest-path",
@@ -147,7 +147,7 @@ impl Project {
                 ))
                 .into());
             }
-            let reason = told.trim().trim_start_matches("error: ");
+            let reason = stderr.trim().trim_start_matches("error: ");
             return Err(Usage(format!("cargo cannot read the project: {reason}")).into());
         }
         let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;

@@ -29,8 +29,8 @@ impl Program {
     /// # Errors
     /// When it is no operator of the SDK.
     pub(crate) fn version(&self) -> anyhow::Result<(String, String)> {
-        let told = self.ask(["version"])?;
-        let (name, version) = told.trim().split_once(' ').ok_or_else(|| self.stranger(&told))?;
+        let answer = self.ask(["version"])?;
+        let (name, version) = answer.trim().split_once(' ').ok_or_else(|| self.stranger(&answer))?;
         Ok((name.to_owned(), version.to_owned()))
     }
 
@@ -61,8 +61,8 @@ impl Program {
         }
     }
 
-    fn stranger(&self, told: &str) -> anyhow::Error {
-        let first = told.lines().next().unwrap_or_default();
+    fn stranger(&self, answer: &str) -> anyhow::Error {
+        let first = answer.lines().next().unwrap_or_default();
         anyhow!(
             "{} does not answer as an operator does ({first}): its main() has to end in `operator().main().await` (a \
              `kubewright::command::Operator`)",

@@ -16,7 +16,7 @@ pub(super) fn package<'a>(
     let packages: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
     let name = |package: &Value| package["name"].as_str().unwrap_or_default().to_owned();
     let fitting: Vec<&Value> = packages.iter().copied().filter(|package| fits(package, needed)).collect();
-    let told = || fitting.iter().map(|package| name(package)).collect::<Vec<_>>().join(", ");
+    let choice = || fitting.iter().map(|package| name(package)).collect::<Vec<_>>().join(", ");
     let kinds = match needed {
         Needed::Program => "packages with a program",
         Needed::Operator => "operators",
@@ -24,7 +24,7 @@ pub(super) fn package<'a>(
     if let Some(wanted) = wanted {
         let found = packages.iter().copied().find(|package| package["name"] == wanted);
         let found = found.ok_or_else(|| {
-            Usage(format!("there is no package {wanted} here; the {kinds} are: {}", none(&told())))
+            Usage(format!("there is no package {wanted} here; the {kinds} are: {}", none(&choice())))
         })?;
         return checked(found, needed);
     }
@@ -42,7 +42,7 @@ pub(super) fn package<'a>(
             Err(Usage("no package of this workspace is an operator: none depends on kubewright".to_owned()))
         }
         ([], Needed::Program) => Err(Usage("no package of this workspace has a program".to_owned())),
-        _ => Err(Usage(format!("there are several {kinds} here: name one with --package: {}", told()))),
+        _ => Err(Usage(format!("there are several {kinds} here: name one with --package: {}", choice()))),
     }
 }
 
@@ -143,14 +143,14 @@ mod tests {
 
     #[test]
     fn where_it_is_not_clear_which_one_the_choice_is_told() {
-        for (wanted, near, told) in [
+        for (wanted, near, choice) in [
             (None, "/w", "several operators here: name one with --package: web, two"),
             (Some("none"), "/w", "no package none here; the operators are: web, two"),
             (None, "/w/lib", "the package lib is no operator"),
             (None, "/w/tool", "the package tool is no operator"),
         ] {
-            let refused = found(wanted, near).expect_err(told);
-            assert!(refused.contains(told), "{refused}");
+            let refused = found(wanted, near).expect_err(choice);
+            assert!(refused.contains(choice), "{refused}");
         }
     }
 

@@ -21,7 +21,7 @@ use tokio::{
     time::Instant,
 };
 
-use self::{account::Account, webhooks::Way};
+use self::{account::Account, webhooks::WebhookAddress};
 use crate::{
     access::{
         self, Access, Applied, ClusterArgs, Objects, Others, called,
@@ -30,7 +30,7 @@ use crate::{
     args::UpArgs,
     engine::Engine,
     install,
-    kubeconfig::Place,
+    kubeconfig::KubeconfigTarget,
     project::{Program, Project, ProjectArgs},
     signals::Signals,
 };
@@ -91,7 +91,7 @@ impl RunArgs {
 pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let project = Project::find(&args.project)?;
     if args.is_embedded() {
-        place(args).check_free()?;
+        kubeconfig_target(args).check_free()?;
     }
     let program = project.build()?;
     let mut signals = Signals::listen()?;
@@ -100,7 +100,7 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         return on(args, &program, &access, &mut signals).await;
     }
     let engine = Engine::start(&UpArgs::serving(args.port, &args.write_kubeconfig)?).await?;
-    let written = engine.access().write(place(args));
+    let written = engine.access().write(kubeconfig_target(args));
     let ran = match &written {
         Ok(_) => embedded(args, &program, &engine, &mut signals).await,
         Err(_) => Ok(ExitCode::FAILURE),
@@ -114,8 +114,8 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     ran
 }
 
-fn place(args: &RunArgs) -> Place<'_> {
-    Place { path: &args.write_kubeconfig, flag: "--write-kubeconfig" }
+fn kubeconfig_target(args: &RunArgs) -> KubeconfigTarget<'_> {
+    KubeconfigTarget { path: &args.write_kubeconfig, flag: "--write-kubeconfig" }
 }
 
 async fn embedded(
@@ -140,11 +140,11 @@ async fn on(
 ) -> anyhow::Result<ExitCode> {
     let objects = program.manifests::<&str>(&[])?;
     let (name, _) = program.version()?;
-    let way = Way::choose(args, &objects, &access.server)?;
-    let home = set_up(args, access, &name, &objects, way.as_ref()).await?;
+    let address = WebhookAddress::choose(args, &objects, &access.server)?;
+    let home = set_up(args, access, &name, &objects, address.as_ref()).await?;
     let account = Account::of(access, &args.cluster, &home, &name).await?;
     say(args, &format!("operator {name} runs as system:serviceaccount:{home}:{name}; Ctrl-C ends it"));
-    let flags = way.as_ref().map_or_else(|| webhooks::off(&objects), Way::flags);
+    let flags = address.as_ref().map_or_else(|| webhooks::off(&objects), WebhookAddress::flags);
     let child = start(args, program, account.kubeconfig(), flags);
     let status = match child {
         Ok(mut child) => tokio::select! {
@@ -154,7 +154,7 @@ async fn on(
         },
         Err(error) => Err(error),
     };
-    if !args.is_embedded() && way.is_some() {
+    if !args.is_embedded() && address.is_some() {
         webhooks::remove(access, &objects).await?;
     }
     status.map(code)
@@ -166,7 +166,7 @@ async fn set_up(
     access: &Access,
     name: &str,
     objects: &[Value],
-    way: Option<&Way>,
+    address: Option<&WebhookAddress>,
 ) -> anyhow::Result<String> {
     let is_program = |object: &&Value| object["kind"] == "Deployment" && object["metadata"]["name"] == *name;
     let program =
@@ -186,7 +186,7 @@ async fn set_up(
     }
     let left_out = |object: &&Value| is_program(object) || object["kind"] == "Service";
     let wanted = objects.iter().filter(|object| !left_out(object));
-    let wanted = wanted.filter_map(|object| webhooks::led(object, way)).map(access::object);
+    let wanted = wanted.filter_map(|object| webhooks::led(object, address)).map(access::object);
     let wanted = wanted.collect::<anyhow::Result<Vec<_>>>()?;
     let (definitions, others): (Vec<_>, Vec<_>) = wanted.into_iter().partition(is_definition);
     compatible::check(&mut cluster, &definitions, args.stored).await?;

@@ -18,13 +18,13 @@ const PORT: u16 = 9443;
 
 /// Where they are served, and where the API server finds them.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct WebhookAddress {
     bind: String,
     /// `https://127.0.0.1:9443`, without a path.
     url: String,
 }
 
-impl Way {
+impl WebhookAddress {
     /// How the cluster reaches the webhooks of an operator with these manifests, where it has some and they are wanted.
     ///
     /// # Errors
@@ -98,25 +98,25 @@ fn is_converted(object: &Value) -> bool {
 }
 
 /// An object that leads to this machine where it led to a Service; `None` for one that is not to be there without a way.
-pub(super) fn led(object: &Value, way: Option<&Way>) -> Option<Value> {
+pub(super) fn led(object: &Value, address: Option<&WebhookAddress>) -> Option<Value> {
     let mut object = object.clone();
     if is_configuration(&object) {
-        let way = way?;
+        let address = address?;
         for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
-            lead(&mut webhook["clientConfig"], way);
+            lead(&mut webhook["clientConfig"], address);
         }
     } else if is_converted(&object) {
-        match way {
-            Some(way) => lead(&mut object["spec"]["conversion"]["webhook"]["clientConfig"], way),
+        match address {
+            Some(address) => lead(&mut object["spec"]["conversion"]["webhook"]["clientConfig"], address),
             None => object["spec"]["conversion"] = json!({"strategy": "None"}),
         }
     }
     Some(object)
 }
 
-fn lead(client: &mut Value, way: &Way) {
+fn lead(client: &mut Value, address: &WebhookAddress) {
     let path = client["service"]["path"].as_str().unwrap_or_default().to_owned();
-    *client = json!({"url": format!("{}{path}", way.url)});
+    *client = json!({"url": format!("{}{path}", address.url)});
 }
 
 /// Removes the configurations: without the operator, every write that they look at would fail.
@@ -149,8 +149,8 @@ mod tests {
         let configuration = json!({
             "kind": "ValidatingWebhookConfiguration", "webhooks": [{"name": "w", "clientConfig": service}],
         });
-        let way = Way::local(1234);
-        let led_here = led(&configuration, Some(&way)).expect("with a way");
+        let address = WebhookAddress::local(1234);
+        let led_here = led(&configuration, Some(&address)).expect("with a way");
         assert_eq!(led_here["webhooks"][0]["clientConfig"], json!({"url": "https://127.0.0.1:1234/deny"}));
         assert_eq!(led(&configuration, None), None);
         let definition = json!({

@@ -23,7 +23,7 @@ fn run(folder: &Folder, arguments: &[&str]) -> Output {
 }
 
 /// What a command says that succeeds.
-fn told(folder: &Folder, arguments: &[&str]) -> String {
+fn stdout(folder: &Folder, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
@@ -43,21 +43,21 @@ fn an_image_is_loaded_listed_inspected_and_removed() {
     image.layout(&layout, &["hello", "registry.local:5000/team/hello:v1"]).expect("written");
     let id = image.id();
     assert_eq!(
-        told(&folder, &["load", "layout"]),
+        stdout(&folder, &["load", "layout"]),
         format!(
             "Loaded docker.io/library/hello:latest ({id})\nLoaded registry.local:5000/team/hello:v1 ({id})\n"
         )
     );
     let short = &id.hex()[..13];
     assert_eq!(
-        told(&folder, &["list"]),
+        stdout(&folder, &["list"]),
         format!(
             "IMAGE                            TAG      IMAGE ID        SIZE\n\
              docker.io/library/hello          latest   {short}   22.3kB\n\
              registry.local:5000/team/hello   v1       {short}   22.3kB\n"
         )
     );
-    let inspected: Value = serde_json::from_str(&told(&folder, &["inspect", &short[..12]])).expect("JSON");
+    let inspected: Value = serde_json::from_str(&stdout(&folder, &["inspect", &short[..12]])).expect("JSON");
     assert_eq!(inspected["id"], id.to_string());
     assert_eq!(inspected["references"][0], "docker.io/library/hello:latest");
     assert_eq!(inspected["config"]["cmd"], json!(["/hello"]));
@@ -67,12 +67,12 @@ fn an_image_is_loaded_listed_inspected_and_removed() {
 
     let names = ["remove", "hello", "registry.local:5000/team/hello:v1"];
     assert_eq!(
-        told(&folder, &names),
+        stdout(&folder, &names),
         format!(
             "Untagged docker.io/library/hello:latest\nUntagged registry.local:5000/team/hello:v1\nDeleted {id}\n"
         )
     );
-    assert_eq!(told(&folder, &["list"]), "IMAGE   TAG   IMAGE ID   SIZE\n");
+    assert_eq!(stdout(&folder, &["list"]), "IMAGE   TAG   IMAGE ID   SIZE\n");
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn what_docker_saves_comes_in_through_a_pipe_and_is_given_a_name() {
     let output = loading.wait_with_output().expect("it ends");
     let expected = format!("Loaded docker.io/library/mine:v2 ({})\n", built().id());
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
-    let listed = told(&folder, &["list", "--image-store", "others"]);
+    let listed = stdout(&folder, &["list", "--image-store", "others"]);
     assert!(listed.contains("docker.io/library/mine   v2 ") && !listed.contains("theirs"), "{listed}");
-    assert_eq!(told(&folder, &["list"]).lines().count(), 1, "the other store has none");
+    assert_eq!(stdout(&folder, &["list"]).lines().count(), 1, "the other store has none");
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn a_load_that_is_killed_leaves_a_store_that_works() {
     loading.kill().expect("killed");
     loading.wait().expect("it ends");
     drop(input);
-    assert_eq!((incoming(), told(&folder, &["list"]).lines().count()), (1, 1));
+    assert_eq!((incoming(), stdout(&folder, &["list"]).lines().count()), (1, 1));
 
     fs::write(folder.path().join("saved.tar"), &saved).expect("written");
-    told(&folder, &["load", "saved.tar"]);
-    assert_eq!((incoming(), told(&folder, &["list"]).lines().count()), (0, 2));
+    stdout(&folder, &["load", "saved.tar"]);
+    assert_eq!((incoming(), stdout(&folder, &["list"]).lines().count()), (0, 2));
 }
 
 #[test]
@@ -121,11 +121,11 @@ fn an_image_without_a_name_is_listed_by_its_id() {
     let folder = Folder::new("cli-image-unnamed");
     fs::write(folder.path().join("saved.tar"), built().docker_save(&[])).expect("written");
     let id = built().id();
-    let loaded = told(&folder, &["load", "saved.tar"]);
+    let loaded = stdout(&folder, &["load", "saved.tar"]);
     assert!(loaded.starts_with(&format!("Loaded {id}")) && loaded.contains("--name"), "{loaded}");
-    let listed = told(&folder, &["list"]);
+    let listed = stdout(&folder, &["list"]);
     assert!(listed.lines().last().expect("a line").starts_with("<none>   <none>   "), "{listed}");
-    assert_eq!(told(&folder, &["remove", &id.to_string()]), format!("Deleted {id}\n"));
+    assert_eq!(stdout(&folder, &["remove", &id.to_string()]), format!("Deleted {id}\n"));
 }
 
 #[test]

@@ -44,9 +44,9 @@ fn without_a_terminal_a_kind_is_added_with_its_controller() {
     let folder = Folder::new("scaffold");
     assert!(kubewright(&folder, INIT).status.success());
     let output = kubewright(&folder, API);
-    let told = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(told.contains("\nsrc/kinds/police/whitelist/controller.rs\n"), "{told}");
+    assert!(stdout.contains("\nsrc/kinds/police/whitelist/controller.rs\n"), "{stdout}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
@@ -92,8 +92,8 @@ fn a_killed_command_leaves_the_old_or_the_new() {
 #[test]
 fn the_sdk_of_a_new_project_is_where_the_command_was_built() {
     let folder = Folder::new("scaffold-sdk");
-    let told = kubewright(&folder, INIT);
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let stdout = kubewright(&folder, INIT);
+    let stdout = String::from_utf8_lossy(&stdout.stdout).into_owned();
     let manifest = || fs::read_to_string(folder.0.join("Cargo.toml")).expect("written");
     let line =
         manifest().lines().find(|line| line.starts_with("kubewright = ")).expect("a dependency").to_owned();
@@ -102,10 +102,12 @@ fn the_sdk_of_a_new_project_is_where_the_command_was_built() {
             let sdk = folder.0.join(path.trim_end_matches("\" }"));
             let text = fs::read_to_string(sdk.join("Cargo.toml")).expect("the SDK is there");
             assert!(text.contains("name = \"kubewright\"\n"), "{text}");
-            assert!(told.contains("the SDK is that of "), "{told}");
+            assert!(stdout.contains("the SDK is that of "), "{stdout}");
         }
         // Built into a folder that is not below the checkout.
-        None => assert!(told.contains("cargo will not find the SDK before you say where it is"), "{told}"),
+        None => {
+            assert!(stdout.contains("cargo will not find the SDK before you say where it is"), "{stdout}")
+        }
     }
     assert!(kubewright(&folder, "upgrade --sdk https://example.com/k.git#ab1").status.success());
     assert!(manifest().contains("kubewright = { git = \"https://example.com/k.git\", rev = \"ab1\" }"));

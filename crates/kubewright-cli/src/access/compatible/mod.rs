@@ -33,7 +33,7 @@ struct Version<'a> {
 }
 
 /// What is to be looked at: objects as they are read in a version, and the schemas of before and after.
-struct Look<'a> {
+struct SchemaChange<'a> {
     through: &'a str,
     version: &'a str,
     before: Schema,
@@ -60,11 +60,11 @@ pub(crate) async fn check(
         let there = objects.api(after).await?.get_opt(&name).await;
         let there = there.map_err(|error| refused(&format!("{name} cannot be read"), &error))?;
         let Some(before) = there else { continue };
-        let told = findings(objects.client(), &before, after).await.map_err(|error| {
+        let findings = findings(objects.client(), &before, after).await.map_err(|error| {
             let what = format!("cannot tell whether the stored objects of {name} would still be valid");
             anyhow!("{:#}; --yes applies it without looking", refused(&what, &error))
         })?;
-        found += &told;
+        found += &findings;
     }
     if found.is_empty() {
         return Ok(());
@@ -83,8 +83,8 @@ async fn findings(client: &Client, before: &DynamicObject, after: &DynamicObject
             let _ = writeln!(found, "{}: {version}", after.name_any());
         }
     }
-    for look in looks(before, after) {
-        found += &look.findings(client, before).await?;
+    for change in schema_changes(before, after) {
+        found += &change.findings(client, before).await?;
     }
     Ok(found)
 }
@@ -95,13 +95,13 @@ fn lost_versions(before: &DynamicObject, after: &DynamicObject) -> Vec<String> {
     let stored = before.data["status"]["storedVersions"].as_array().into_iter().flatten();
     let lost =
         stored.filter_map(Value::as_str).filter(|name| !versions(after).any(|version| version.name == *name));
-    let told = lost.map(|name| {
+    let findings = lost.map(|name| {
         format!(
             "version {name} would go away, and objects may be stored in it; keep it until all were written in another one, and it \
              is no longer in status.storedVersions"
         )
     });
-    told.collect()
+    findings.collect()
 }
 
 async fn has_objects(client: &Client, definition: &DynamicObject) -> kube::Result<bool> {
@@ -110,21 +110,21 @@ async fn has_objects(client: &Client, definition: &DynamicObject) -> kube::Resul
 }
 
 /// The versions whose objects a definition has another schema for: those that stay, and new ones that nobody converts for.
-fn looks<'a>(before: &'a DynamicObject, after: &'a DynamicObject) -> Vec<Look<'a>> {
+fn schema_changes<'a>(before: &'a DynamicObject, after: &'a DynamicObject) -> Vec<SchemaChange<'a>> {
     let is_converted = after.data["spec"]["conversion"]["strategy"] == "Webhook";
     let readable = resource(before).map(|resource| resource.version);
     let same = |name: &str| versions(before).find(|old| old.served && old.name == name);
     let read = || versions(before).find(|old| !is_converted && readable.as_deref() == Some(old.name));
-    let looks = versions(after).filter(|version| version.served).filter_map(|version| {
+    let changes = versions(after).filter(|version| version.served).filter_map(|version| {
         let old = same(version.name).or_else(read)?;
-        (old.schema != version.schema).then(|| Look {
+        (old.schema != version.schema).then(|| SchemaChange {
             through: old.name,
             version: version.name,
             before: Schema::custom(old.schema),
             after: Schema::custom(version.schema),
         })
     });
-    looks.collect()
+    changes.collect()
 }
 
 fn versions(definition: &DynamicObject) -> impl Iterator<Item = Version<'_>> {
@@ -136,7 +136,7 @@ fn versions(definition: &DynamicObject) -> impl Iterator<Item = Version<'_>> {
     })
 }
 
-impl Look<'_> {
+impl SchemaChange<'_> {
     /// The objects that would not be valid, told.
     async fn findings(&self, client: &Client, definition: &DynamicObject) -> kube::Result<String> {
         let Some(resource) = resource_in(definition, self.through) else { return Ok(String::new()) };
@@ -165,20 +165,20 @@ impl Look<'_> {
     /// What the API server would say against an object, but for what it would have said before.
     fn refusal(&self, object: &DynamicObject) -> Option<String> {
         let object = kubewright_objects::to_value(object).ok()?;
-        let mut told = against(&self.after, object.clone());
-        if told.is_empty() {
+        let mut findings = against(&self.after, object.clone());
+        if findings.is_empty() {
             return None;
         }
         let known = against(&self.before, object);
-        told.retain(|what| !known.contains(what));
-        (!told.is_empty()).then(|| told.join(", "))
+        findings.retain(|what| !known.contains(what));
+        (!findings.is_empty()).then(|| findings.join(", "))
     }
 }
 
 /// What the API server says against an object under a schema: fields that it does not know and would drop, then what is not
 /// valid.
 fn against(schema: &Schema, mut object: Value) -> Vec<String> {
-    let mut told = match schema.decode(&mut object) {
+    let mut findings = match schema.decode(&mut object) {
         Ok(unknown) => unknown.into_iter().map(|field| format!("unknown field {field:?}")).collect(),
         Err(why) => vec![why],
     };
@@ -188,8 +188,8 @@ fn against(schema: &Schema, mut object: Value) -> Vec<String> {
     errors.extend(schema.structure_errors(candidate));
     let (broken, _) = schema.rule_errors(candidate, &errors);
     errors.extend(broken);
-    told.extend(errors.iter().map(ToString::to_string));
-    told
+    findings.extend(errors.iter().map(ToString::to_string));
+    findings
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use anyhow::{Context, anyhow};
 use kubewright_cluster::{Builder, Cluster, Endpoint};
 use kubewright_world::World;
 
-use super::{environment::Settings, flags::Flags, hand::Hand, log, say};
+use super::{environment::Settings, flags::Flags, log, say, test_options::TestOptions};
 use crate::signals::Signals;
 
 /// As many threads as serve an operator's tests well; a suite runs several of these beside itself.
@@ -30,20 +30,20 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
     for warning in unsupported::warnings(flags) {
         say(&format!("Warning: {warning}"));
     }
-    let hand = Hand::read(flags)?;
+    let options = TestOptions::read(flags)?;
     let threads = || tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
-    let runtime = hand.runtime(threads)?;
-    let served = runtime.block_on(serve(flags, &settings, hand));
+    let runtime = options.runtime(threads)?;
+    let served = runtime.block_on(serve(flags, &settings, options));
     // Nobody waits for what still runs: connections are cut by the end of the process, watches and long requests with them.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(flags: &Flags, settings: &Settings, hand: Hand) -> anyhow::Result<()> {
+async fn serve(flags: &Flags, settings: &Settings, options: TestOptions) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let world = World::real();
     let address = address::bind(flags)?;
-    let builder = hand.configure(settings.configure(builder(flags)?));
+    let builder = options.configure(settings.configure(builder(flags)?));
     let serving = certificates::serving(flags)?;
     let made = serving.certificate.is_none();
     let endpoint = Endpoint::bind_with(address, &world, serving).await;

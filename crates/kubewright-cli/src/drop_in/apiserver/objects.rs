@@ -21,16 +21,16 @@ pub(super) fn configure(flags: &Flags, mut builder: Builder) -> anyhow::Result<B
     for warning in plugins.warnings() {
         say(&format!("Warning: {warning}"));
     }
-    let told = |flag: &'static str| move |why: String| anyhow!("--{flag}: {why}");
+    let named = |flag: &'static str| move |why: String| anyhow!("--{flag}: {why}");
     let cidrs = flags.text("service-cluster-ip-range").unwrap_or(SERVICES);
     builder = builder
         .admission(plugins)
-        .service_cidr(ServiceCidrs::parse(cidrs).map_err(told("service-cluster-ip-range"))?);
+        .service_cidr(ServiceCidrs::parse(cidrs).map_err(named("service-cluster-ip-range"))?);
     if let Some(ports) = flags.text("service-node-port-range") {
-        builder = builder.node_ports(NodePorts::parse(ports).map_err(told("service-node-port-range"))?);
+        builder = builder.node_ports(NodePorts::parse(ports).map_err(named("service-node-port-range"))?);
     }
     if let Some(pairs) = flags.list("runtime-config") {
-        let (config, warnings) = RuntimeConfig::parse(pairs).map_err(told("runtime-config"))?;
+        let (config, warnings) = RuntimeConfig::parse(pairs).map_err(named("runtime-config"))?;
         for warning in warnings {
             say(&format!("Warning: {warning}"));
         }

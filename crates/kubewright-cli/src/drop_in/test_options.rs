@@ -11,15 +11,15 @@ use tokio::runtime::Runtime;
 use super::flags::{Flags, switch};
 
 /// A setting that was made: by which name, and its value.
-type Found = Option<(String, String)>;
+type Setting = Option<(String, String)>;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Hand {
+pub(super) struct TestOptions {
     admin: bool,
     clock: Option<Pacing>,
 }
 
-impl Hand {
+impl TestOptions {
     /// # Errors
     /// When a value is none that its variable or its flag can have.
     pub(super) fn read(flags: &Flags) -> anyhow::Result<Self> {
@@ -32,7 +32,7 @@ impl Hand {
     }
 
     /// Reads it by `setting`, which takes the name of a flag and that of a variable.
-    fn of(setting: impl Fn(&str, &str) -> anyhow::Result<Found>) -> anyhow::Result<Self> {
+    fn of(setting: impl Fn(&str, &str) -> anyhow::Result<Setting>) -> anyhow::Result<Self> {
         let admin = match setting("kubewright-admin", "KUBEWRIGHT_ADMIN")? {
             None => false,
             Some((_, value)) if value.is_empty() => false,
@@ -68,37 +68,37 @@ impl Hand {
 mod tests {
     use super::*;
 
-    fn hand(admin: Option<&str>, clock: Option<&str>) -> Result<Hand, String> {
+    fn options(admin: Option<&str>, clock: Option<&str>) -> Result<TestOptions, String> {
         let setting = |flag: &str, name: &str| {
             let value = if flag == "kubewright-admin" { admin } else { clock };
             Ok(value.map(|value| (name.to_owned(), value.to_owned())))
         };
-        Hand::of(setting).map_err(|error| error.to_string())
+        TestOptions::of(setting).map_err(|error| error.to_string())
     }
 
     #[test]
     fn nothing_is_in_hand_unless_it_is_asked_for() {
         for off in [None, Some(""), Some("0"), Some("false")] {
-            assert_eq!(hand(off, None), Ok(Hand::default()));
+            assert_eq!(options(off, None), Ok(TestOptions::default()));
         }
-        assert_eq!(hand(None, Some("")), Ok(Hand::default()));
+        assert_eq!(options(None, Some("")), Ok(TestOptions::default()));
         for on in ["1", "true"] {
-            assert_eq!(hand(Some(on), None), Ok(Hand { admin: true, clock: None }));
+            assert_eq!(options(Some(on), None), Ok(TestOptions { admin: true, clock: None }));
         }
     }
 
     #[test]
     fn a_clock_is_a_start_and_a_speed() {
         let clock = "2030-01-01T00:00:00Z,speed=0";
-        let expected = Hand { admin: false, clock: Some(clock.parse().expect("a pacing")) };
-        assert_eq!(hand(None, Some(clock)), Ok(expected));
+        let expected = TestOptions { admin: false, clock: Some(clock.parse().expect("a pacing")) };
+        assert_eq!(options(None, Some(clock)), Ok(expected));
     }
 
     #[test]
     fn a_bad_value_is_told_with_its_name() {
-        let refused = hand(Some("yes"), None).expect_err("refused");
+        let refused = options(Some("yes"), None).expect_err("refused");
         assert_eq!(refused, "KUBEWRIGHT_ADMIN: \"yes\" is neither 1 nor 0");
-        let refused = hand(None, Some("soon")).expect_err("refused");
+        let refused = options(None, Some("soon")).expect_err("refused");
         assert!(refused.starts_with("KUBEWRIGHT_CLOCK: \"soon\" is no time"), "{refused}");
     }
 }
