@@ -53,7 +53,7 @@ pub(crate) fn controller(
     let names: Vec<_> = (0..count).map(|index| format!("node-{index}")).collect();
     let keys: Vec<_> = names.iter().map(Key::cluster).collect();
     let all_matter = stages.clone();
-    let keeper = Keeper {
+    let keeper = NodeReconciler {
         managed,
         stages,
         unregistered: Mutex::new(names.into_iter().collect()),
@@ -87,7 +87,7 @@ pub(crate) fn is_stopped(node: &Node) -> bool {
     annotations.and_then(|annotations| annotations.get(KUBELET.0)).is_some_and(|value| value == KUBELET.1)
 }
 
-struct Keeper {
+struct NodeReconciler {
     managed: Managed,
     stages: Stages,
     /// The nodes that are still to be created.
@@ -97,7 +97,7 @@ struct Keeper {
     addresses: Mutex<Pool>,
 }
 
-impl Reconciler for Keeper {
+impl Reconciler for NodeReconciler {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let now = ctx.world().clock.now();
         let node = match ctx.get::<Node>(key) {
@@ -161,7 +161,7 @@ impl Reconciler for Keeper {
     }
 }
 
-impl Keeper {
+impl NodeReconciler {
     /// Whether the node is there now and was not before.
     async fn register(&self, ctx: &Context, key: &Key) -> Result<bool, Error> {
         if !self.unregistered.lock().contains(&key.name) {

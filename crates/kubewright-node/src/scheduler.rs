@@ -14,15 +14,15 @@ mod decision;
 mod decision_tests;
 mod filter;
 mod limits;
+mod listers;
 mod node_state;
+mod pod_info;
 mod preemption;
 mod queue;
 mod resources;
 mod score;
 mod spread;
 mod state;
-mod subject;
-mod surroundings;
 mod volumes;
 mod watching;
 
@@ -40,8 +40,8 @@ use parking_lot::Mutex;
 
 use self::decision::{Decision, Nomination, Refused};
 use self::filter::Plugin;
+use self::pod_info::PodInfo;
 use self::state::State;
-use self::subject::Subject;
 use self::watching::{Inbox, matters_of_node, matters_of_pod};
 use crate::managed::Managed;
 
@@ -106,19 +106,19 @@ impl Reconciler for Scheduler {
         let next_flush = loop {
             let flush = self.observe(ctx);
             let turn = self.turn(ctx);
-            let Some((subject, decision)) = turn else { break flush };
+            let Some((pod_info, decision)) = turn else { break flush };
             let acted = match decision {
                 Decision::Place { node, bindings } if bindings.is_empty() => {
-                    self.place(ctx, &subject, &node).await
+                    self.place(ctx, &pod_info, &node).await
                 }
                 Decision::Place { node, bindings } => {
                     // The claims' next events are the pod's next turn.
                     let by = BTreeSet::from([Plugin::VolumeBinding]);
                     let promise = Nomination::Node(Arc::clone(&node));
-                    self.state.lock().refuse(&subject, by, &promise, ctx.world().clock.now());
+                    self.state.lock().refuse(&pod_info, by, &promise, ctx.world().clock.now());
                     act::bind_volumes(ctx, &bindings, &node).await
                 }
-                Decision::Refuse(refused) => self.refuse(ctx, &subject, refused).await,
+                Decision::Refuse(refused) => self.refuse(ctx, &pod_info, refused).await,
             };
             if let Err(error) = acted {
                 failed = Some(error);
@@ -136,21 +136,21 @@ impl Reconciler for Scheduler {
 impl Scheduler {
     /// Looks at what changed; says when there is somebody to try again even if nothing does.
     fn observe(&self, ctx: &Context) -> Option<std::time::Duration> {
-        let news = self.inbox.take();
+        let events = self.inbox.take();
         let mut state = self.state.lock();
-        for key in &news.nodes {
+        for key in &events.nodes {
             let node = ctx.get::<Node>(key).filter(|node| self.managed.places_on(node));
             state.see_node(key, node);
         }
-        for key in &news.pods {
+        for key in &events.pods {
             state.see_pod(key, ctx.get::<Pod>(key));
         }
-        state.see_help(news.helped);
+        state.see_help(events.helped);
         state.wake(ctx, ctx.world().clock.now())
     }
 
     /// The pod whose turn it is; nobody's, while there are no nodes where none were asked for.
-    fn turn(&self, ctx: &Context) -> Option<(Arc<Subject>, Decision)> {
+    fn turn(&self, ctx: &Context) -> Option<(Arc<PodInfo>, Decision)> {
         let mut state = self.state.lock();
         if self.managed == Managed::Fake && !state.has_nodes() {
             return None;
@@ -158,34 +158,34 @@ impl Scheduler {
         state.decide(ctx)
     }
 
-    async fn place(&self, ctx: &Context, subject: &Arc<Subject>, node: &str) -> Result<(), Error> {
-        self.state.lock().assume(subject, node);
-        let bound = act::bind(ctx, subject, node).await;
+    async fn place(&self, ctx: &Context, pod_info: &Arc<PodInfo>, node: &str) -> Result<(), Error> {
+        self.state.lock().assume(pod_info, node);
+        let bound = act::bind(ctx, pod_info, node).await;
         match &bound {
             Ok(true) => {}
             // The pod is gone, or somebody else gave it a node: its next event tells.
-            Ok(false) => self.state.lock().take_back(subject, false),
-            Err(_) => self.state.lock().take_back(subject, true),
+            Ok(false) => self.state.lock().take_back(pod_info, false),
+            Err(_) => self.state.lock().take_back(pod_info, true),
         }
         bound.map(|_| ())
     }
 
-    async fn refuse(&self, ctx: &Context, subject: &Arc<Subject>, refused: Refused) -> Result<(), Error> {
+    async fn refuse(&self, ctx: &Context, pod_info: &Arc<PodInfo>, refused: Refused) -> Result<(), Error> {
         let now = ctx.world().clock.now();
-        self.state.lock().refuse(subject, refused.by.clone(), &refused.nomination, now);
-        let written = self.write_refusal(ctx, subject, &refused).await;
+        self.state.lock().refuse(pod_info, refused.by.clone(), &refused.nomination, now);
+        let written = self.write_refusal(ctx, pod_info, &refused).await;
         if written.is_err() {
-            self.state.lock().try_again(subject);
+            self.state.lock().try_again(pod_info);
         }
         written
     }
 
-    async fn write_refusal(&self, ctx: &Context, subject: &Subject, refused: &Refused) -> Result<(), Error> {
+    async fn write_refusal(&self, ctx: &Context, pod_info: &PodInfo, refused: &Refused) -> Result<(), Error> {
         if let Nomination::Node(node) = &refused.nomination {
-            let outranked = self.state.lock().outranked(subject, node);
+            let outranked = self.state.lock().outranked(pod_info, node);
             act::take_back_promises(ctx, &outranked).await?;
-            act::preempt(ctx, subject, node, &refused.victims).await?;
+            act::preempt(ctx, pod_info, node, &refused.victims).await?;
         }
-        act::refuse(ctx, subject, refused).await
+        act::refuse(ctx, pod_info, refused).await
     }
 }

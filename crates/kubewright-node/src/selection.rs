@@ -8,22 +8,22 @@ use k8s_openapi::api::core::v1::{
 
 static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
 
-/// What selectors see of a node.
+/// A node as selectors see it.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct NodeInfo<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its labels.
     pub labels: &'a BTreeMap<String, String>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> NodeInfo<'a> {
     fn label(self, name: &str) -> Option<&'a str> {
         self.labels.get(name).map(String::as_str)
     }
 }
 
-impl<'a> From<&'a Node> for Place<'a> {
+impl<'a> From<&'a Node> for NodeInfo<'a> {
     fn from(node: &'a Node) -> Self {
         Self {
             name: node.metadata.name.as_deref().unwrap_or_default(),
@@ -34,15 +34,15 @@ impl<'a> From<&'a Node> for Place<'a> {
 
 /// Which nodes a pod asks for by `spec.nodeSelector` and the required node affinity.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wanted<'a> {
+pub struct RequiredNodeAffinity<'a> {
     selector: Option<&'a BTreeMap<String, String>>,
     required: Option<&'a [NodeSelectorTerm]>,
 }
 
-impl<'a> Wanted<'a> {
-    /// What a pod with this spec asks for.
+impl<'a> RequiredNodeAffinity<'a> {
+    /// The nodes that a pod with this spec asks for.
     #[must_use]
-    pub fn by(spec: &'a PodSpec) -> Self {
+    pub fn of(spec: &'a PodSpec) -> Self {
         let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
         let required = affinity
             .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
@@ -52,9 +52,9 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Whether the node is one of those.
+    /// Whether the node is one of those that the pod may go to.
     #[must_use]
-    pub fn matches(&self, node: Place<'_>) -> bool {
+    pub fn matches(&self, node: NodeInfo<'_>) -> bool {
         let selected = |(name, value): (&String, &String)| node.label(name) == Some(value);
         self.selector.into_iter().flatten().all(selected)
             && self.required.is_none_or(|terms| terms.iter().any(|term| matches(term, node)))
@@ -84,19 +84,19 @@ impl<'a> Wanted<'a> {
 
 /// Whether the node matches one of the terms: the affinity of a volume.
 #[must_use]
-pub fn is_one_of(terms: &[NodeSelectorTerm], node: Place<'_>) -> bool {
+pub fn is_one_of(terms: &[NodeSelectorTerm], node: NodeInfo<'_>) -> bool {
     terms.iter().any(|term| matches(term, node))
 }
 
 /// The sum of the weights of the preferred terms that the node matches; one without requirements matches nothing.
 #[must_use]
-pub fn preference(terms: &[PreferredSchedulingTerm], node: Place<'_>) -> i64 {
+pub fn preference(terms: &[PreferredSchedulingTerm], node: NodeInfo<'_>) -> i64 {
     let liked = terms.iter().filter(|term| term.weight != 0 && matches(&term.preference, node));
     liked.map(|term| i64::from(term.weight)).sum()
 }
 
 /// All requirements of a term have to hold; a term without any matches no node.
-fn matches(term: &NodeSelectorTerm, node: Place<'_>) -> bool {
+fn matches(term: &NodeSelectorTerm, node: NodeInfo<'_>) -> bool {
     let mut expressions = term.match_expressions.iter().flatten();
     let mut fields = term.match_fields.iter().flatten();
     let is_any = term.match_expressions.as_ref().is_some_and(|all| !all.is_empty())
@@ -161,7 +161,7 @@ mod tests {
     }
 
     fn is_selected(spec: Value) -> bool {
-        Wanted::by(&pod(spec)).matches(Place::from(&node()))
+        RequiredNodeAffinity::of(&pod(spec)).matches(NodeInfo::from(&node()))
     }
 
     fn affinity(term: &Value) -> Value {
@@ -205,7 +205,9 @@ mod tests {
         let named = |names: &[&str]| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": names}]});
         let names = |term: &Value| {
             let pod = pod(affinity(term));
-            Wanted::by(&pod).names().map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>())
+            RequiredNodeAffinity::of(&pod)
+                .names()
+                .map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>())
         };
         assert_eq!(names(&named(&["b", "a"])), Some(vec!["a".to_owned(), "b".to_owned()]));
         assert_eq!(names(&json!({"matchExpressions": [{"key": "zone", "operator": "Exists"}]})), None);
@@ -220,7 +222,7 @@ mod tests {
             let zone = json!({"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]});
             kubewright_objects::from_value(json!({"weight": weight, "preference": zone})).expect("a term")
         };
-        assert_eq!(preference(&[term(5, "two"), term(7, "one"), term(1, "two")], Place::from(&node())), 6);
+        assert_eq!(preference(&[term(5, "two"), term(7, "one"), term(1, "two")], NodeInfo::from(&node())), 6);
     }
 
     fn taint(effect: &str) -> Taint {

@@ -160,7 +160,8 @@ pub(crate) fn controller(stages: Stages) -> (Controller, Woken) {
     let (pods, woken_pods) = unbounded_channel();
     let (nodes, woken_nodes) = unbounded_channel();
     let (changes, changed) = unbounded_channel();
-    let reader = Reader { stages, pods, nodes, changes, informer: Mutex::default(), told: Mutex::default() };
+    let reader =
+        Reader { stages, pods, nodes, changes, informer: Mutex::default(), recorded: Mutex::default() };
     let changed = futures::stream::unfold(changed, |mut changed| async move {
         changed.recv().await.map(|key| (key, changed))
     });
@@ -182,7 +183,7 @@ struct Reader {
     changes: UnboundedSender<Key>,
     informer: Mutex<Option<Informer<DynamicObject>>>,
     /// What was refused of which stage, and said.
-    told: Mutex<BTreeMap<String, String>>,
+    recorded: Mutex<BTreeMap<String, String>>,
 }
 
 impl Reconciler for Reader {
@@ -201,10 +202,10 @@ impl Reconciler for Reader {
             let name = object.metadata.name.clone().unwrap_or_default();
             match Stage::read(&name, &object.data["spec"]) {
                 Ok(stage) => {
-                    self.told.lock().remove(&name);
+                    self.recorded.lock().remove(&name);
                     stages.push(Arc::new(stage));
                 }
-                Err(reason) => self.tell(ctx, &object, &name, &reason).await,
+                Err(reason) => self.record(ctx, &object, &name, &reason).await,
             }
         }
         self.renew(ctx, stages);
@@ -242,8 +243,8 @@ impl Reader {
     }
 
     /// Says once why a stage is not in force.
-    async fn tell(&self, ctx: &Context, object: &DynamicObject, name: &str, reason: &str) {
-        let before = self.told.lock().insert(name.to_owned(), reason.to_owned());
+    async fn record(&self, ctx: &Context, object: &DynamicObject, name: &str, reason: &str) {
+        let before = self.recorded.lock().insert(name.to_owned(), reason.to_owned());
         if before.as_deref() != Some(reason) {
             let stage = StageObject { metadata: object.metadata.clone() };
             ctx.event(&stage, EventType::Warning, "NotSupported", reason).await;

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Node, PodSpec};
 use kubewright_node::facts::taints;
-use kubewright_node::selection::{Place, Wanted, is_tolerated};
+use kubewright_node::selection::{NodeInfo, RequiredNodeAffinity, is_tolerated};
 
 /// What a node is to a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) enum Fit {
 pub(super) fn fit(spec: &PodSpec, node: &Node) -> Fit {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let elsewhere = spec.node_name.as_deref().is_some_and(|wanted| !wanted.is_empty() && wanted != name);
-    if elsewhere || !Wanted::by(spec).matches(Place::from(node)) {
+    if elsewhere || !RequiredNodeAffinity::of(spec).matches(NodeInfo::from(node)) {
         return Fit::Not;
     }
     let tolerations = spec.tolerations.as_deref().unwrap_or_default();

@@ -297,7 +297,7 @@ mod tests {
     fn life(pod: &Pod, end: u64) -> Vec<(u64, String, i32)> {
         let mut containers = Containers::of(pod);
         let mut now = NOW;
-        let mut told = Vec::new();
+        let mut changes = Vec::new();
         loop {
             let next = containers.at(pod, now);
             if (&next.init, &next.main) != (&containers.init, &containers.main) {
@@ -308,13 +308,13 @@ mod tests {
                     (_, Some(terminated)) => format!("exit {}", terminated.exit_code),
                     _ => "running".into(),
                 };
-                told.push((now.duration_since(NOW).as_secs().unsigned_abs(), said, status.restart_count));
+                changes.push((now.duration_since(NOW).as_secs().unsigned_abs(), said, status.restart_count));
                 containers = next;
                 continue;
             }
             match next.due {
                 Some(due) if due <= NOW + Duration::from_secs(end) => now = due.max(now),
-                _ => return told,
+                _ => return changes,
             }
         }
     }
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn a_container_that_fails_starts_again_with_longer_and_longer_pauses() {
         let pod = pod(json!({"kubewright.dev/run-for": "5s", "kubewright.dev/exit-code": "1"}), json!({}));
-        let told = life(&pod, 80);
+        let changes = life(&pod, 80);
         let wanted = [
             at(0, "running", 0),
             at(5, "exit 1", 0),
@@ -345,7 +345,7 @@ mod tests {
             at(50, "exit 1", 3),
             at(50, "CrashLoopBackOff", 3),
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(changes, wanted);
     }
 
     #[test]

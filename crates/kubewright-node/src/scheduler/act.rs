@@ -12,7 +12,7 @@ use kubewright_runtime::{Context, Error, EventType, Key};
 use serde_json::{Value, json};
 
 use super::decision::{Nomination, Refused};
-use super::subject::Subject;
+use super::pod_info::PodInfo;
 use super::volumes::Binding;
 use crate::facts::{condition_json, conditions};
 
@@ -20,14 +20,14 @@ use crate::facts::{condition_json, conditions};
 const LONGEST_NOTE: usize = 1024;
 
 /// Gives the pod its node; false when the pod is gone or somebody else gave it one.
-pub(super) async fn bind(ctx: &Context, subject: &Subject, node: &str) -> Result<bool, Error> {
-    let name = subject.pod.metadata.name.clone().unwrap_or_default();
-    let namespace = subject.namespace();
+pub(super) async fn bind(ctx: &Context, pod_info: &PodInfo, node: &str) -> Result<bool, Error> {
+    let name = pod_info.pod.metadata.name.clone().unwrap_or_default();
+    let namespace = pod_info.namespace();
     let binding = PodBinding {
         metadata: ObjectMeta {
             name: Some(name.clone()),
             namespace: Some(namespace.to_owned()),
-            uid: subject.pod.metadata.uid.clone(),
+            uid: pod_info.pod.metadata.uid.clone(),
             ..ObjectMeta::default()
         },
         target: ObjectReference {
@@ -45,7 +45,7 @@ pub(super) async fn bind(ctx: &Context, subject: &Subject, node: &str) -> Result
         Err(error) => return Err(error),
     }
     let note = format!("Successfully assigned {namespace}/{name} to {node}");
-    ctx.event(&*subject.pod, EventType::Normal, "Scheduled", &note).await;
+    ctx.event(&*pod_info.pod, EventType::Normal, "Scheduled", &note).await;
     Ok(true)
 }
 
@@ -93,16 +93,16 @@ fn claimed(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> Value {
 }
 
 /// Writes down why the pod has no node, and tells people, unless both was done before.
-pub(super) async fn refuse(ctx: &Context, subject: &Subject, refused: &Refused) -> Result<(), Error> {
+pub(super) async fn refuse(ctx: &Context, pod_info: &PodInfo, refused: &Refused) -> Result<(), Error> {
     let now = Time(ctx.world().clock.now());
-    let Some(patch) = refusal(&subject.pod, &refused.message, &refused.nomination, &now) else {
+    let Some(patch) = refusal(&pod_info.pod, &refused.message, &refused.nomination, &now) else {
         return Ok(());
     };
-    match ctx.patch_status::<Pod>(&Key::of(&*subject.pod), patch).await {
+    match ctx.patch_status::<Pod>(&Key::of(&*pod_info.pod), patch).await {
         Err(error) if error.is_not_found() => return Ok(()),
         written => written?,
     };
-    ctx.event(&*subject.pod, EventType::Warning, "FailedScheduling", &note(&refused.message)).await;
+    ctx.event(&*pod_info.pod, EventType::Warning, "FailedScheduling", &note(&refused.message)).await;
     Ok(())
 }
 
@@ -153,9 +153,9 @@ fn with_condition(pod: &Pod, said: Value) -> Vec<Value> {
 /// Sends the victims away (`PreemptPod` in `pkg/scheduler/framework/preemption/executor.go`).
 pub(super) async fn preempt(
     ctx: &Context,
-    subject: &Subject,
+    pod_info: &PodInfo,
     node: &str,
-    victims: &[Arc<Subject>],
+    victims: &[Arc<PodInfo>],
 ) -> Result<(), Error> {
     let now = Time(ctx.world().clock.now());
     for victim in victims.iter().filter(|victim| !victim.is_terminating) {
@@ -172,14 +172,14 @@ pub(super) async fn preempt(
             written => written?,
         };
         ctx.delete::<Pod>(&key, DeleteParams::default()).await?;
-        let note = format!("Preempted by pod {} on node {node}", subject.uid);
+        let note = format!("Preempted by pod {} on node {node}", pod_info.uid);
         ctx.event(&*victim.pod, EventType::Normal, "Preempted", &note).await;
     }
     Ok(())
 }
 
 /// Takes back what was promised to pods that a more important one outranks.
-pub(super) async fn take_back_promises(ctx: &Context, outranked: &[Arc<Subject>]) -> Result<(), Error> {
+pub(super) async fn take_back_promises(ctx: &Context, outranked: &[Arc<PodInfo>]) -> Result<(), Error> {
     for other in outranked.iter().filter(|other| !other.nominated_node().is_empty()) {
         let patch =
             json!({"metadata": {"uid": other.pod.metadata.uid}, "status": {"nominatedNodeName": null}});

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cluster_state::{ClusterState, Count};
 use super::node_state::NodeState;
-use super::subject::{Class, Labels, Subject, Term};
+use super::pod_info::{Class, Labels, PodInfo, Term};
 
 /// Counts by topology key and value. There are no zeros in it.
 #[derive(Clone, Debug, Default)]
@@ -66,24 +66,24 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    /// What the pods of `cluster` mean for `subject`.
+    /// What the pods of `cluster` mean for `pod_info`.
     pub(super) fn of(
-        subject: &Subject,
+        pod_info: &PodInfo,
         cluster: &ClusterState,
         namespace_labels: &dyn Fn(&str) -> Labels,
     ) -> Self {
         let mut all = Self::default();
         for carriers in cluster.carriers() {
             for term in &carriers.terms.anti_affinity {
-                if term.matches(&subject.class, namespace_labels) {
+                if term.matches(&pod_info.class, namespace_labels) {
                     each(cluster, &carriers.by_node, |node, carried| {
                         all.existing_anti_affinity.add(&term.topology_key, node, *carried);
                     });
                 }
             }
         }
-        let Some(terms) = &subject.terms else { return all };
-        all.matches_itself = matches_all(&terms.affinity, &subject.class, namespace_labels);
+        let Some(terms) = &pod_info.terms else { return all };
+        all.matches_itself = matches_all(&terms.affinity, &pod_info.class, namespace_labels);
         if terms.affinity.is_empty() && terms.anti_affinity.is_empty() {
             return all;
         }
@@ -109,18 +109,18 @@ impl Neighbours {
     /// Takes into account that `other` comes to `node`, or with -1 that it leaves.
     pub(super) fn adjust(
         &mut self,
-        subject: &Subject,
-        other: &Subject,
+        pod_info: &PodInfo,
+        other: &PodInfo,
         node: &NodeState,
         sign: i64,
         namespace_labels: &dyn Fn(&str) -> Labels,
     ) {
         for term in other.terms.iter().flat_map(|terms| &terms.anti_affinity) {
-            if term.matches(&subject.class, namespace_labels) {
+            if term.matches(&pod_info.class, namespace_labels) {
                 self.existing_anti_affinity.add(&term.topology_key, node, sign);
             }
         }
-        let Some(terms) = &subject.terms else { return };
+        let Some(terms) = &pod_info.terms else { return };
         if matches_all(&terms.affinity, &other.class, namespace_labels) {
             for term in &terms.affinity {
                 self.affinity.add(&term.topology_key, node, sign);
@@ -134,8 +134,8 @@ impl Neighbours {
     }
 
     /// Whether the pod may come to `node`.
-    pub(super) fn allow(&self, subject: &Subject, node: &NodeState) -> Result<(), Clash> {
-        if let Some(terms) = &subject.terms {
+    pub(super) fn allow(&self, pod_info: &PodInfo, node: &NodeState) -> Result<(), Clash> {
+        if let Some(terms) = &pod_info.terms {
             self.near(&terms.affinity, node)?;
             let is_near = |term: &Term| self.anti_affinity.of(&term.topology_key, node) > 0;
             if terms.anti_affinity.iter().any(is_near) {
@@ -165,9 +165,9 @@ impl Neighbours {
 pub(super) struct Preferences(Topology);
 
 impl Preferences {
-    /// What is preferred for `subject`.
+    /// What is preferred for `pod_info`.
     pub(super) fn of(
-        subject: &Subject,
+        pod_info: &PodInfo,
         cluster: &ClusterState,
         namespace_labels: &dyn Fn(&str) -> Labels,
     ) -> Self {
@@ -177,14 +177,14 @@ impl Preferences {
             let required = carriers.terms.affinity.iter().map(|term| (1, term));
             let preferred = carriers.terms.preferred.iter().map(|(weight, term)| (*weight, term));
             for (weight, term) in required.chain(preferred) {
-                if term.matches(&subject.class, namespace_labels) {
+                if term.matches(&pod_info.class, namespace_labels) {
                     each(cluster, &carriers.by_node, |node, carried| {
                         all.add(&term.topology_key, node, weight * carried);
                     });
                 }
             }
         }
-        let preferred = subject.terms.iter().flat_map(|terms| &terms.preferred);
+        let preferred = pod_info.terms.iter().flat_map(|terms| &terms.preferred);
         for (weight, term) in preferred {
             for (_, by_node) in
                 cluster.classes().iter().filter(|(class, _)| term.matches(class, namespace_labels))
@@ -214,11 +214,11 @@ fn matches_all(terms: &[Term], class: &Class, namespace_labels: &dyn Fn(&str) ->
 fn each<C>(
     cluster: &ClusterState,
     by_node: &BTreeMap<std::sync::Arc<str>, C>,
-    mut tell: impl FnMut(&NodeState, &C),
+    mut visit: impl FnMut(&NodeState, &C),
 ) {
     for (name, count) in by_node {
         if let Some(node) = cluster.node(name) {
-            tell(node, count);
+            visit(node, count);
         }
     }
 }

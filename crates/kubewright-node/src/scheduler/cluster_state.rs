@@ -7,7 +7,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Node;
 
 use super::node_state::NodeState;
-use super::subject::{Class, Subject, Terms};
+use super::pod_info::{Class, PodInfo, Terms};
 
 /// How many pods of a class are on a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,11 +32,11 @@ pub(super) struct ClusterState {
     classes: BTreeMap<Arc<Class>, BTreeMap<Arc<str>, Count>>,
     carriers: BTreeMap<String, Carriers>,
     /// The pods that have a node, by uid; the node need not be there.
-    placed: BTreeMap<Arc<str>, (Arc<str>, Arc<Subject>)>,
+    placed: BTreeMap<Arc<str>, (Arc<str>, Arc<PodInfo>)>,
     /// The pods on nodes that are not there.
     elsewhere: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
     /// The pods that were promised a node (`status.nominatedNodeName`), by node and uid.
-    nominated: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Arc<Subject>>>,
+    nominated: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Arc<PodInfo>>>,
     priorities: BTreeMap<i32, usize>,
 }
 
@@ -79,7 +79,7 @@ impl ClusterState {
     }
 
     /// The pods that were promised this node.
-    pub(super) fn nominated_to(&self, node: &str) -> impl Iterator<Item = &Arc<Subject>> {
+    pub(super) fn nominated_to(&self, node: &str) -> impl Iterator<Item = &Arc<PodInfo>> {
         self.nominated.get(node).into_iter().flat_map(BTreeMap::values)
     }
 
@@ -92,12 +92,12 @@ impl ClusterState {
         }
         let mut state = NodeState::of(node);
         for uid in self.elsewhere.remove(&name).unwrap_or_default() {
-            if let Some((_, subject)) = self.placed.get(&uid) {
-                state.add(Arc::clone(subject));
+            if let Some((_, pod_info)) = self.placed.get(&uid) {
+                state.add(Arc::clone(pod_info));
             }
         }
-        for subject in state.pods.values() {
-            count(&mut self.classes, &mut self.carriers, subject, &name, 1);
+        for pod_info in state.pods.values() {
+            count(&mut self.classes, &mut self.carriers, pod_info, &name, 1);
         }
         self.nodes.insert(name, state);
     }
@@ -105,43 +105,43 @@ impl ClusterState {
     /// A node is gone; the pods that were on it are nowhere.
     pub(super) fn remove_node(&mut self, name: &str) {
         let Some(state) = self.nodes.remove(name) else { return };
-        for subject in state.pods.values() {
-            count(&mut self.classes, &mut self.carriers, subject, &state.name, -1);
-            self.elsewhere.entry(Arc::clone(&state.name)).or_default().insert(Arc::clone(&subject.uid));
+        for pod_info in state.pods.values() {
+            count(&mut self.classes, &mut self.carriers, pod_info, &state.name, -1);
+            self.elsewhere.entry(Arc::clone(&state.name)).or_default().insert(Arc::clone(&pod_info.uid));
         }
     }
 
-    /// A pod is on a node, or is there now as `subject` says.
-    pub(super) fn place(&mut self, node: &str, subject: Arc<Subject>) {
-        self.unplace(&subject.uid);
-        *self.priorities.entry(subject.priority).or_default() += 1;
+    /// A pod is on a node, or is there now as `pod_info` says.
+    pub(super) fn place(&mut self, node: &str, pod_info: Arc<PodInfo>) {
+        self.unplace(&pod_info.uid);
+        *self.priorities.entry(pod_info.priority).or_default() += 1;
         let name = match self.nodes.get_mut(node) {
             Some(state) => {
-                state.add(Arc::clone(&subject));
-                count(&mut self.classes, &mut self.carriers, &subject, &state.name, 1);
+                state.add(Arc::clone(&pod_info));
+                count(&mut self.classes, &mut self.carriers, &pod_info, &state.name, 1);
                 Arc::clone(&state.name)
             }
             None => {
                 let name: Arc<str> = node.into();
-                self.elsewhere.entry(Arc::clone(&name)).or_default().insert(Arc::clone(&subject.uid));
+                self.elsewhere.entry(Arc::clone(&name)).or_default().insert(Arc::clone(&pod_info.uid));
                 name
             }
         };
-        self.placed.insert(Arc::clone(&subject.uid), (name, subject));
+        self.placed.insert(Arc::clone(&pod_info.uid), (name, pod_info));
     }
 
     /// A pod is on no node any more; gives the node that it was on.
     pub(super) fn unplace(&mut self, uid: &str) -> Option<Arc<str>> {
-        let (node, subject) = self.placed.remove(uid)?;
-        if let Some(others) = self.priorities.get_mut(&subject.priority) {
+        let (node, pod_info) = self.placed.remove(uid)?;
+        if let Some(others) = self.priorities.get_mut(&pod_info.priority) {
             *others -= 1;
             if *others == 0 {
-                self.priorities.remove(&subject.priority);
+                self.priorities.remove(&pod_info.priority);
             }
         }
         if let Some(state) = self.nodes.get_mut(&node) {
             state.remove(uid);
-            count(&mut self.classes, &mut self.carriers, &subject, &node, -1);
+            count(&mut self.classes, &mut self.carriers, &pod_info, &node, -1);
         } else if let Some(others) = self.elsewhere.get_mut(&node) {
             others.remove(uid);
             if others.is_empty() {
@@ -152,15 +152,15 @@ impl ClusterState {
     }
 
     /// A waiting pod was promised a node.
-    pub(super) fn nominate(&mut self, node: &str, subject: Arc<Subject>) {
-        self.nominated.entry(node.into()).or_default().insert(Arc::clone(&subject.uid), subject);
+    pub(super) fn nominate(&mut self, node: &str, pod_info: Arc<PodInfo>) {
+        self.nominated.entry(node.into()).or_default().insert(Arc::clone(&pod_info.uid), pod_info);
     }
 
     /// A pod has no promise any more.
     pub(super) fn denominate(&mut self, uid: &str) {
-        self.nominated.retain(|_, subjects| {
-            subjects.remove(uid);
-            !subjects.is_empty()
+        self.nominated.retain(|_, pods_info| {
+            pods_info.remove(uid);
+            !pods_info.is_empty()
         });
     }
 }
@@ -169,24 +169,24 @@ impl ClusterState {
 fn count(
     classes: &mut BTreeMap<Arc<Class>, BTreeMap<Arc<str>, Count>>,
     carriers: &mut BTreeMap<String, Carriers>,
-    subject: &Subject,
+    pod_info: &PodInfo,
     node: &Arc<str>,
     sign: i64,
 ) {
-    let by_node = match classes.get_mut(&subject.class) {
+    let by_node = match classes.get_mut(&pod_info.class) {
         Some(by_node) => by_node,
-        None => classes.entry(Arc::clone(&subject.class)).or_default(),
+        None => classes.entry(Arc::clone(&pod_info.class)).or_default(),
     };
     let counted = by_node.entry(Arc::clone(node)).or_default();
     counted.all += sign;
-    counted.staying += if subject.is_terminating { 0 } else { sign };
+    counted.staying += if pod_info.is_terminating { 0 } else { sign };
     if counted.all == 0 {
         by_node.remove(node);
     }
     if by_node.is_empty() {
-        classes.remove(&subject.class);
+        classes.remove(&pod_info.class);
     }
-    let Some(terms) = &subject.terms else { return };
+    let Some(terms) = &pod_info.terms else { return };
     let carried = carriers
         .entry(terms.key.clone())
         .or_insert_with(|| Carriers { terms: Arc::clone(terms), by_node: BTreeMap::new() });
@@ -213,7 +213,7 @@ mod tests {
         Arc::new(kubewright_objects::from_value(node).expect("a node"))
     }
 
-    fn subject(uid: u8, cpu: u8) -> Arc<Subject> {
+    fn pod_info(uid: u8, cpu: u8) -> Arc<PodInfo> {
         let near = json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
             {"topologyKey": "zone", "labelSelector": {}}]}});
         let pod = json!({
@@ -222,7 +222,7 @@ mod tests {
                 "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu.to_string()}},
                     "ports": [{"containerPort": 1, "hostPort": 1}]}]},
         });
-        Arc::new(Subject::of(Arc::new(kubewright_objects::from_value(pod).expect("a pod"))))
+        Arc::new(PodInfo::of(Arc::new(kubewright_objects::from_value(pod).expect("a pod"))))
     }
 
     #[derive(Clone, Debug)]
@@ -260,7 +260,7 @@ mod tests {
                         nodes.remove(&name);
                     }
                     Change::Pod(on, uid, cpu) => {
-                        state.place(&format!("n{on}"), subject(uid, cpu));
+                        state.place(&format!("n{on}"), pod_info(uid, cpu));
                         pods.insert(uid, (on, cpu));
                     }
                     Change::PodGone(uid) => {
@@ -274,7 +274,7 @@ mod tests {
                 fresh.set_node(&node(name, cpu));
             }
             for (uid, (on, cpu)) in pods {
-                fresh.place(&format!("n{on}"), subject(uid, cpu));
+                fresh.place(&format!("n{on}"), pod_info(uid, cpu));
             }
             prop_assert_eq!(&state.classes, &fresh.classes);
             prop_assert_eq!(&state.elsewhere, &fresh.elsewhere);

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use super::cluster_state::ClusterState;
 use super::filter::{Plugin, Question, Refusal};
+use super::listers::Listers;
 use super::node_state::NodeState;
+use super::pod_info::PodInfo;
 use super::preemption::{Preemption, preempt};
 use super::score;
-use super::subject::Subject;
-use super::surroundings::Surroundings;
 use super::volumes::{Binding, Claims};
 
 /// Up to so many nodes all are looked at, and at least so many of more (`minFeasibleNodesToFind`).
@@ -37,7 +37,7 @@ pub(super) struct Refused {
     pub(super) by: BTreeSet<Plugin>,
     pub(super) nomination: Nomination,
     /// Those that are to go, the most important first.
-    pub(super) victims: Vec<Arc<Subject>>,
+    pub(super) victims: Vec<Arc<PodInfo>>,
 }
 
 /// What is said of a pod that asks for devices.
@@ -58,12 +58,12 @@ pub(super) struct Decider {
 }
 
 impl Decider {
-    /// Where `subject` goes, or why nowhere.
+    /// Where `pod_info` goes, or why nowhere.
     pub(super) fn decide(
         &mut self,
-        subject: &Subject,
+        pod_info: &PodInfo,
         cluster: &ClusterState,
-        surroundings: &dyn Surroundings,
+        listers: &dyn Listers,
     ) -> Decision {
         if cluster.nodes().is_empty() {
             return Decision::Refuse(Refused {
@@ -73,27 +73,27 @@ impl Decider {
                 victims: Vec::new(),
             });
         }
-        if subject
+        if pod_info
             .pod
             .spec
             .as_ref()
             .is_some_and(|spec| spec.resource_claims.iter().flatten().next().is_some())
         {
-            return refuse_everywhere(subject, cluster, surroundings, NO_DEVICES, Plugin::DynamicResources);
+            return refuse_everywhere(pod_info, cluster, listers, NO_DEVICES, Plugin::DynamicResources);
         }
-        let claims = match Claims::of(subject, surroundings) {
+        let claims = match Claims::of(pod_info, listers) {
             Ok(claims) => claims,
             Err(reason) => {
-                return refuse_everywhere(subject, cluster, surroundings, &reason, Plugin::VolumeBinding);
+                return refuse_everywhere(pod_info, cluster, listers, &reason, Plugin::VolumeBinding);
             }
         };
-        let question = Question::about(subject, cluster, &claims, surroundings);
+        let question = Question::about(pod_info, cluster, &claims, listers);
         let named = question.wanted.names();
         if named.as_ref().is_some_and(BTreeSet::is_empty) {
             let reason = "pod affinity terms conflict";
-            return refuse_everywhere(subject, cluster, surroundings, reason, Plugin::NodeAffinity);
+            return refuse_everywhere(pod_info, cluster, listers, reason, Plugin::NodeAffinity);
         }
-        if let Some(node) = cluster.node(subject.nominated_node())
+        if let Some(node) = cluster.node(pod_info.nominated_node())
             && question.asked_of(node, cluster).is_ok()
         {
             return place(node, &claims);
@@ -106,11 +106,11 @@ impl Decider {
             }
             None => self.search(&question, cluster, &mut refusals),
         };
-        let labels = |namespace: &str| surroundings.namespace_labels(namespace);
-        let best = score::best(subject, cluster, &feasible, &labels, || surroundings.of_owner(subject));
+        let labels = |namespace: &str| listers.namespace_labels(namespace);
+        let best = score::best(pod_info, cluster, &feasible, &labels, || listers.of_owner(pod_info));
         match best {
             Some(node) => place(node, &claims),
-            None => refuse(&question, cluster, surroundings, &refusals),
+            None => refuse(&question, cluster, listers, &refusals),
         }
     }
 
@@ -174,15 +174,15 @@ fn place(node: &NodeState, claims: &Claims) -> Decision {
 
 /// The pod fits nowhere, for a reason that has nothing to do with nodes.
 fn refuse_everywhere(
-    subject: &Subject,
+    pod_info: &PodInfo,
     cluster: &ClusterState,
-    surroundings: &dyn Surroundings,
+    listers: &dyn Listers,
     reason: &str,
     by: Plugin,
 ) -> Decision {
     let claims = Claims::default();
-    let question = Question::about(subject, cluster, &claims, surroundings);
-    let (suffix, nomination, _) = consequences(&question, cluster, surroundings, &BTreeMap::new());
+    let question = Question::about(pod_info, cluster, &claims, listers);
+    let (suffix, nomination, _) = consequences(&question, cluster, listers, &BTreeMap::new());
     let all = cluster.nodes().len();
     Decision::Refuse(Refused {
         message: format!("0/{all} nodes are available: {reason}.{suffix}"),
@@ -195,7 +195,7 @@ fn refuse_everywhere(
 fn refuse(
     question: &Question<'_>,
     cluster: &ClusterState,
-    surroundings: &dyn Surroundings,
+    listers: &dyn Listers,
     refusals: &BTreeMap<Arc<str>, Refusal>,
 ) -> Decision {
     let mut reasons: BTreeMap<Cow<'static, str>, usize> = BTreeMap::new();
@@ -208,7 +208,7 @@ fn refuse(
         by.insert(Plugin::NodeAffinity);
         reasons.insert("node(s) didn't satisfy plugin(s) [NodeAffinity]".into(), unasked);
     }
-    let (suffix, nomination, victims) = consequences(question, cluster, surroundings, refusals);
+    let (suffix, nomination, victims) = consequences(question, cluster, listers, refusals);
     let message = unavailable(cluster.nodes().len(), &reasons) + &suffix;
     Decision::Refuse(Refused { message, by, nomination, victims })
 }
@@ -217,10 +217,10 @@ fn refuse(
 fn consequences(
     question: &Question<'_>,
     cluster: &ClusterState,
-    surroundings: &dyn Surroundings,
+    listers: &dyn Listers,
     refusals: &BTreeMap<Arc<str>, Refusal>,
-) -> (String, Nomination, Vec<Arc<Subject>>) {
-    match preempt(question, cluster, refusals, &surroundings.budgets()) {
+) -> (String, Nomination, Vec<Arc<PodInfo>>) {
+    match preempt(question, cluster, refusals, &listers.budgets()) {
         Preemption::Victims { node, victims } => (String::new(), Nomination::Node(node), victims),
         Preemption::NotEligible(reason) => (format!(" preemption: {reason}"), Nomination::Keep, Vec::new()),
         Preemption::Useless(reason) => (format!(" preemption: {reason}"), Nomination::Clear, Vec::new()),

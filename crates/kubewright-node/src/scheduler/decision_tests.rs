@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::cluster_state::ClusterState;
 use super::decision::{Decider, Decision, Nomination, Refused};
-use super::subject::Subject;
-use super::surroundings::tests::Given;
+use super::listers::tests::FakeListers;
+use super::pod_info::PodInfo;
 
 /// A node with 4 cores and 8 GiB for 10 pods.
 fn node(name: &str, labels: impl Into<Value>, spec: impl Into<Value>) -> Arc<Node> {
@@ -20,7 +20,7 @@ fn node(name: &str, labels: impl Into<Value>, spec: impl Into<Value>) -> Arc<Nod
     Arc::new(kubewright_objects::from_value(node).expect("a node"))
 }
 
-fn pod(name: &str, labels: impl Into<Value>, spec: impl Into<Value>) -> Arc<Subject> {
+fn pod(name: &str, labels: impl Into<Value>, spec: impl Into<Value>) -> Arc<PodInfo> {
     let (labels, mut spec) = (labels.into(), spec.into());
     let cpu = spec["cpu"].take();
     let spec_map = spec.as_object_mut().expect("a map");
@@ -30,10 +30,10 @@ fn pod(name: &str, labels: impl Into<Value>, spec: impl Into<Value>) -> Arc<Subj
     let pod =
         json!({"metadata": {"name": name, "namespace": "shop", "uid": name, "labels": labels}, "spec": spec});
     let pod: Pod = kubewright_objects::from_value(pod).expect("a pod");
-    Arc::new(Subject::of(Arc::new(pod)))
+    Arc::new(PodInfo::of(Arc::new(pod)))
 }
 
-fn plain(name: &str, cpu: &str) -> Arc<Subject> {
+fn plain(name: &str, cpu: &str) -> Arc<PodInfo> {
     pod(name, json!({}), json!({"cpu": cpu}))
 }
 
@@ -49,19 +49,19 @@ fn two_nodes() -> ClusterState {
     cluster([node("a", json!({"zone": "one"}), json!({})), node("b", json!({"zone": "two"}), json!({}))])
 }
 
-fn decide(subject: &Subject, cluster: &ClusterState) -> Decision {
-    Decider::default().decide(subject, cluster, &Given::default())
+fn decide(pod_info: &PodInfo, cluster: &ClusterState) -> Decision {
+    Decider::default().decide(pod_info, cluster, &FakeListers::default())
 }
 
-fn placed(subject: &Subject, cluster: &ClusterState) -> String {
-    match decide(subject, cluster) {
+fn placed(pod_info: &PodInfo, cluster: &ClusterState) -> String {
+    match decide(pod_info, cluster) {
         Decision::Place { node, .. } => node.to_string(),
         Decision::Refuse(refused) => panic!("{}", refused.message),
     }
 }
 
-fn refused(subject: &Subject, cluster: &ClusterState) -> Refused {
-    match decide(subject, cluster) {
+fn refused(pod_info: &PodInfo, cluster: &ClusterState) -> Refused {
+    match decide(pod_info, cluster) {
         Decision::Place { node, .. } => panic!("placed on {node}"),
         Decision::Refuse(refused) => refused,
     }
@@ -247,7 +247,7 @@ fn the_least_important_go_for_a_more_important_one() {
 
     let mut shy = (*with("new", "1", 5).pod).clone();
     shy.spec.as_mut().expect("a spec").preemption_policy = Some("Never".into());
-    let outcome = refused(&Subject::of(Arc::new(shy)), &cluster);
+    let outcome = refused(&PodInfo::of(Arc::new(shy)), &cluster);
     assert_eq!(
         outcome.message,
         "0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
@@ -267,13 +267,13 @@ fn a_budget_decides_between_victims() {
         "spec": {"selector": {"matchLabels": {"app": "db"}}},
         "status": {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}});
     let budget = Arc::new(kubewright_objects::from_value(budget).expect("a budget"));
-    let given = Given { budgets: vec![budget], ..Given::default() };
+    let given = FakeListers { budgets: vec![budget], ..FakeListers::default() };
     let Decision::Refuse(outcome) = Decider::default().decide(&with("new", "x", 5), &cluster, &given) else {
         panic!("placed")
     };
     assert_eq!(outcome.nomination, Nomination::Node("b".into()), "although its pod is more important");
     let Decision::Refuse(outcome) =
-        Decider::default().decide(&with("new", "x", 5), &cluster, &Given::default())
+        Decider::default().decide(&with("new", "x", 5), &cluster, &FakeListers::default())
     else {
         panic!("placed")
     };
@@ -300,7 +300,7 @@ fn claims_that_nobody_binds_hold_a_pod_up_everywhere() {
     );
     let claim = json!({"metadata": {"name": "data", "namespace": "shop"}, "spec": {}});
     let claim = Arc::new(kubewright_objects::from_value(claim).expect("a claim"));
-    let given = Given { claims: vec![claim], ..Given::default() };
+    let given = FakeListers { claims: vec![claim], ..FakeListers::default() };
     let Decision::Refuse(refused) = Decider::default().decide(&wants, &two_nodes(), &given) else {
         panic!("placed")
     };
@@ -317,10 +317,10 @@ fn a_bound_volume_says_where_its_pod_goes() {
         "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}, "spec": {"volumeName": "disk"}});
     let disk = json!({"metadata": {"name": "disk"}, "spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [
         {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["two"]}]}]}}}});
-    let given = Given {
+    let given = FakeListers {
         claims: vec![Arc::new(kubewright_objects::from_value(claim).expect("a claim"))],
         volumes: vec![Arc::new(kubewright_objects::from_value(disk).expect("a volume"))],
-        ..Given::default()
+        ..FakeListers::default()
     };
     let decision = Decider::default().decide(&wants, &two_nodes(), &given);
     assert!(matches!(decision, Decision::Place { node, .. } if &*node == "b"));
@@ -344,11 +344,11 @@ fn a_claim_that_waits_for_its_pod_gets_the_volume_that_is_reserved_for_it_and_no
     };
     let mine = || json!({"namespace": "shop", "name": "data"});
     let decide = |volumes| {
-        let given = Given {
+        let given = FakeListers {
             classes: vec![Arc::new(kubewright_objects::from_value(&class).expect("a class"))],
             claims: vec![Arc::new(kubewright_objects::from_value(&claim).expect("a claim"))],
             volumes,
-            ..Given::default()
+            ..FakeListers::default()
         };
         Decider::default().decide(&wants, &two_nodes(), &given)
     };
@@ -373,15 +373,15 @@ fn preferred_taints_and_labels_decide_among_nodes_that_will_do() {
 }
 
 #[derive(Clone, Debug)]
-struct Wish {
+struct Shape {
     app: u8,
     cpu: u8,
     kind: u8,
     leaves: bool,
 }
 
-fn wish() -> impl Strategy<Value = Wish> {
-    (0..3_u8, 0..4_u8, 0..4_u8, any::<bool>()).prop_map(|(app, cpu, kind, leaves)| Wish {
+fn shape() -> impl Strategy<Value = Shape> {
+    (0..3_u8, 0..4_u8, 0..4_u8, any::<bool>()).prop_map(|(app, cpu, kind, leaves)| Shape {
         app,
         cpu,
         kind,
@@ -389,9 +389,9 @@ fn wish() -> impl Strategy<Value = Wish> {
     })
 }
 
-fn wishful(index: usize, wish: &Wish) -> Arc<Subject> {
-    let app = wish.app.to_string();
-    let mut spec = match wish.kind {
+fn shaped(index: usize, shape: &Shape) -> Arc<PodInfo> {
+    let app = shape.app.to_string();
+    let mut spec = match shape.kind {
         0 => far_from("kubernetes.io/hostname", &app),
         1 => {
             let mut spec = spread("zone", json!({}));
@@ -400,22 +400,22 @@ fn wishful(index: usize, wish: &Wish) -> Arc<Subject> {
         }
         _ => json!({}),
     };
-    spec["cpu"] = json!(wish.cpu.to_string());
+    spec["cpu"] = json!(shape.cpu.to_string());
     pod(&format!("p{index}"), json!({"app": app}), spec)
 }
 
 proptest! {
     /// Whatever comes and goes: no node has more than it holds, and nobody is near whom they are to be far from.
     #[test]
-    fn no_decision_breaks_a_promise(wishes in proptest::collection::vec(wish(), 0..40)) {
+    fn no_decision_breaks_a_promise(wishes in proptest::collection::vec(shape(), 0..40)) {
         let mut decider = Decider::default();
         let mut cluster = cluster((0..4).map(|index| {
             node(&format!("n{index}"), json!({"zone": (index % 2).to_string()}), json!({}))
         }));
-        for (index, wish) in wishes.iter().enumerate() {
-            let subject = wishful(index, wish);
-            if let Decision::Place { node, .. } = decider.decide(&subject, &cluster, &Given::default()) {
-                cluster.place(&node, Arc::clone(&subject));
+        for (index, shape) in wishes.iter().enumerate() {
+            let pod_info = shaped(index, shape);
+            if let Decision::Place { node, .. } = decider.decide(&pod_info, &cluster, &FakeListers::default()) {
+                cluster.place(&node, Arc::clone(&pod_info));
                 for state in cluster.nodes().values() {
                     prop_assert!(state.requested.cpu <= 4000 && state.pods.len() <= 10);
                     let shy = state.pods.values().filter(|pod| pod.terms.is_some());
@@ -425,7 +425,7 @@ proptest! {
                     }
                 }
             }
-            if wish.leaves {
+            if shape.leaves {
                 cluster.unplace(&format!("p{}", index / 2));
             }
         }
@@ -433,14 +433,14 @@ proptest! {
 
     /// A pod that a decision refuses fits nowhere, and one that is placed fitted: the same question has one answer.
     #[test]
-    fn the_same_cluster_gives_the_same_answer(wishes in proptest::collection::vec(wish(), 1..20)) {
+    fn the_same_cluster_gives_the_same_answer(wishes in proptest::collection::vec(shape(), 1..20)) {
         let mut cluster = two_nodes();
-        for (index, wish) in wishes.iter().enumerate() {
-            let subject = wishful(index, wish);
-            let (one, other) = (decide(&subject, &cluster), decide(&subject, &cluster));
+        for (index, shape) in wishes.iter().enumerate() {
+            let pod_info = shaped(index, shape);
+            let (one, other) = (decide(&pod_info, &cluster), decide(&pod_info, &cluster));
             prop_assert_eq!(format!("{:?}", discriminant(&one)), format!("{:?}", discriminant(&other)));
             if let Decision::Place { node, .. } = one {
-                cluster.place(&node, subject);
+                cluster.place(&node, pod_info);
             }
         }
     }
@@ -454,21 +454,21 @@ fn discriminant(decision: &Decision) -> String {
 }
 
 /// A pod that uses the claim `data`.
-fn user_of_data(name: &str, priority: i32) -> Arc<Subject> {
+fn user_of_data(name: &str, priority: i32) -> Arc<PodInfo> {
     let volumes = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]);
     pod(name, json!({}), json!({"volumes": volumes, "priority": priority}))
 }
 
-fn bound_data(mode: &str) -> Given {
+fn bound_data(mode: &str) -> FakeListers {
     let claim = json!({"metadata": {"name": "data", "namespace": "shop", "uid": "u",
             "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
         "spec": {"volumeName": "disk", "accessModes": [mode]}});
     let volume = json!({"metadata": {"name": "disk"},
         "spec": {"csi": {"driver": "d.example.com", "volumeHandle": "h"}}});
-    Given {
+    FakeListers {
         claims: vec![Arc::new(kubewright_objects::from_value(claim).expect("a claim"))],
         volumes: vec![Arc::new(kubewright_objects::from_value(volume).expect("a volume"))],
-        ..Given::default()
+        ..FakeListers::default()
     }
 }
 

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use super::affinity::{Clash, Neighbours};
 use super::cluster_state::ClusterState;
 use super::limits::{Attached, Exclusive, has_slots};
+use super::listers::Listers;
 use super::node_state::NodeState;
+use super::pod_info::{Labels, PodInfo};
 use super::spread::{Skewed, Spread};
-use super::subject::{Labels, Subject};
-use super::surroundings::Surroundings;
 use super::volumes::{Claims, OutOfReach};
-use crate::selection::{Wanted, is_tolerated};
+use crate::selection::{RequiredNodeAffinity, is_tolerated};
 
 /// What stood against a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,11 +50,11 @@ impl Refusal {
 
 /// What is worked out once for a pod and asked of many nodes (the `PreFilter` states).
 pub(super) struct Question<'a> {
-    pub(super) subject: &'a Subject,
-    pub(super) wanted: Wanted<'a>,
+    pub(super) pod_info: &'a PodInfo,
+    pub(super) wanted: RequiredNodeAffinity<'a>,
     pub(super) claims: &'a Claims,
     attached: &'a Attached,
-    surroundings: &'a dyn Surroundings,
+    listers: &'a dyn Listers,
     cluster_matters: Crowd,
 }
 
@@ -68,23 +68,30 @@ struct Crowd {
 }
 
 impl<'a> Question<'a> {
-    /// The question whether `subject` fits.
+    /// The question whether `pod_info` fits.
     pub(super) fn about(
-        subject: &'a Subject,
+        pod_info: &'a PodInfo,
         cluster: &ClusterState,
         claims: &'a Claims,
-        surroundings: &'a dyn Surroundings,
+        listers: &'a dyn Listers,
     ) -> Self {
-        let spread = Spread::of(subject, cluster);
-        let labels = |namespace: &str| surroundings.namespace_labels(namespace);
+        let spread = Spread::of(pod_info, cluster);
+        let labels = |namespace: &str| listers.namespace_labels(namespace);
         let crowd = Crowd {
-            neighbours: Neighbours::of(subject, cluster, &labels),
+            neighbours: Neighbours::of(pod_info, cluster, &labels),
             minima: spread.minima(),
             spread,
-            exclusive: Exclusive::of(subject, cluster, surroundings),
+            exclusive: Exclusive::of(pod_info, cluster, listers),
         };
         let attached = &claims.attached;
-        Self { subject, wanted: subject.wanted(), claims, attached, surroundings, cluster_matters: crowd }
+        Self {
+            pod_info,
+            wanted: pod_info.required_node_affinity(),
+            claims,
+            attached,
+            listers,
+            cluster_matters: crowd,
+        }
     }
 
     /// The same question, to be asked about a cluster with some pods more or less.
@@ -93,14 +100,14 @@ impl<'a> Question<'a> {
     }
 
     /// Supposes that `other` comes to `node`, or with -1 that it leaves. The node itself is the caller's to change.
-    pub(super) fn suppose(&mut self, other: &Subject, node: &NodeState, sign: i64) {
-        let surroundings = self.surroundings;
-        let labels = |namespace: &str| -> Labels { surroundings.namespace_labels(namespace) };
+    pub(super) fn suppose(&mut self, other: &PodInfo, node: &NodeState, sign: i64) {
+        let listers = self.listers;
+        let labels = |namespace: &str| -> Labels { listers.namespace_labels(namespace) };
         let crowd = &mut self.cluster_matters;
-        crowd.neighbours.adjust(self.subject, other, node, sign, &labels);
-        crowd.spread.adjust(self.subject, other, node, sign);
+        crowd.neighbours.adjust(self.pod_info, other, node, sign, &labels);
+        crowd.spread.adjust(self.pod_info, other, node, sign);
         crowd.minima = crowd.spread.minima();
-        crowd.exclusive.adjust(self.subject, other, sign);
+        crowd.exclusive.adjust(self.pod_info, other, sign);
     }
 
     /// Whether the pod can go to `node`, with those that were promised the node and are at least as important on it and
@@ -108,7 +115,7 @@ impl<'a> Question<'a> {
     pub(super) fn asked_of(&self, node: &NodeState, cluster: &ClusterState) -> Result<(), Refusal> {
         let mut promised = cluster
             .nominated_to(&node.name)
-            .filter(|other| other.priority >= self.subject.priority && other.uid != self.subject.uid)
+            .filter(|other| other.priority >= self.pod_info.priority && other.uid != self.pod_info.uid)
             .peekable();
         if promised.peek().is_some() {
             let (mut question, mut crowded) = (self.supposing(), node.clone());
@@ -123,33 +130,33 @@ impl<'a> Question<'a> {
 
     /// What the first filter that is against it says.
     fn fits(&self, node: &NodeState) -> Result<(), Refusal> {
-        let subject = self.subject;
-        let is_tolerated = |taint| is_tolerated(taint, subject.tolerations());
+        let pod_info = self.pod_info;
+        let is_tolerated = |taint| is_tolerated(taint, pod_info.tolerations());
         if node.cordon.as_ref().is_some_and(|taint| !is_tolerated(taint)) {
             return Err(Refusal::for_good(Plugin::NodeUnschedulable, "node(s) were unschedulable"));
         }
         if !node.barring.iter().all(is_tolerated) {
             return Err(Refusal::for_good(Plugin::TaintToleration, "node(s) had untolerated taint(s)"));
         }
-        if !self.wanted.matches(node.place()) {
+        if !self.wanted.matches(node.info()) {
             let reason = "node(s) didn't match Pod's node affinity/selector";
             return Err(Refusal::for_good(Plugin::NodeAffinity, reason));
         }
-        if !subject.ports.is_empty() && !node.has_ports_for(subject) {
+        if !pod_info.ports.is_empty() && !node.has_ports_for(pod_info) {
             let reason = "node(s) didn't have free ports for the requested pod ports";
             return Err(Refusal::for_now(Plugin::NodePorts, reason));
         }
-        has_room(subject, node)?;
+        has_room(pod_info, node)?;
         let crowd = &self.cluster_matters;
         if crowd.exclusive.others > 0 {
             let reason = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode";
             return Err(Refusal::for_now(Plugin::VolumeRestrictions, reason));
         }
-        if !self.attached.is_empty() && !has_slots(self.attached, node, self.surroundings) {
+        if !self.attached.is_empty() && !has_slots(self.attached, node, self.listers) {
             return Err(Refusal::for_now(Plugin::NodeVolumeLimits, "node(s) exceed max volume count"));
         }
         self.claims.on(node).map_err(out_of_reach)?;
-        crowd.spread.allow(subject, node, &crowd.minima).map_err(|skewed| match skewed {
+        crowd.spread.allow(pod_info, node, &crowd.minima).map_err(|skewed| match skewed {
             Skewed::NoDomain => Refusal::for_good(
                 Plugin::PodTopologySpread,
                 "node(s) didn't match pod topology spread constraints (missing required label)",
@@ -159,7 +166,7 @@ impl<'a> Question<'a> {
                 "node(s) didn't match pod topology spread constraints",
             ),
         })?;
-        crowd.neighbours.allow(subject, node).map_err(|clash| {
+        crowd.neighbours.allow(pod_info, node).map_err(|clash| {
             let by = Plugin::InterPodAffinity;
             match clash {
                 Clash::Affinity => Refusal::for_good(by, "node(s) didn't match pod affinity rules"),
@@ -173,14 +180,14 @@ impl<'a> Question<'a> {
 }
 
 /// Whether the node has what the pod requests (`fitsRequest` in `noderesources/fit.go`).
-fn has_room(subject: &Subject, node: &NodeState) -> Result<(), Refusal> {
+fn has_room(pod_info: &PodInfo, node: &NodeState) -> Result<(), Refusal> {
     let mut reasons: Vec<Cow<'static, str>> = Vec::new();
     let mut is_resolvable = true;
     let count = i64::try_from(node.pods.len()).unwrap_or(i64::MAX);
     if count >= node.most_pods {
         reasons.push("Too many pods".into());
     }
-    let (wanted, room, used) = (&subject.requests, &node.allocatable, &node.requested);
+    let (wanted, room, used) = (&pod_info.requests, &node.allocatable, &node.requested);
     let known = [
         (wanted.cpu, room.cpu, used.cpu, "Insufficient cpu"),
         (wanted.memory, room.memory, used.memory, "Insufficient memory"),

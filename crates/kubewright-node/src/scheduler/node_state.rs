@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 
+use super::pod_info::{HostPort, Labels, PodInfo, collide};
 use super::resources::{Resources, Scored};
-use super::subject::{HostPort, Labels, Subject, collide};
 use crate::facts::taints;
-use crate::selection::Place;
+use crate::selection::NodeInfo;
 
 /// The taint that stands for `spec.unschedulable`.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
@@ -22,7 +22,7 @@ pub(super) struct NodeState {
     pub(super) most_pods: i64,
     pub(super) requested: Resources,
     pub(super) scored: Scored,
-    pub(super) pods: BTreeMap<Arc<str>, Arc<Subject>>,
+    pub(super) pods: BTreeMap<Arc<str>, Arc<PodInfo>>,
     /// What `spec.unschedulable` stands for.
     pub(super) cordon: Option<Taint>,
     /// Taints that keep pods off.
@@ -59,35 +59,35 @@ impl NodeState {
     /// The same pods on the node as it is now.
     pub(super) fn renewed(&self, node: &Node) -> Self {
         let mut renewed = Self::of(node);
-        for subject in self.pods.values() {
-            renewed.add(Arc::clone(subject));
+        for pod_info in self.pods.values() {
+            renewed.add(Arc::clone(pod_info));
         }
         renewed
     }
 
     /// What selectors see of the node.
-    pub(super) fn place(&self) -> Place<'_> {
-        Place { name: &self.name, labels: &self.labels }
+    pub(super) fn info(&self) -> NodeInfo<'_> {
+        NodeInfo { name: &self.name, labels: &self.labels }
     }
 
     pub(super) fn label(&self, name: &str) -> Option<&str> {
         self.labels.get(name).map(String::as_str)
     }
 
-    pub(super) fn add(&mut self, subject: Arc<Subject>) {
-        self.requested.add(&subject.requests, 1);
-        self.scored.add(subject.scored, 1);
-        for port in &subject.ports {
+    pub(super) fn add(&mut self, pod_info: Arc<PodInfo>) {
+        self.requested.add(&pod_info.requests, 1);
+        self.scored.add(pod_info.scored, 1);
+        for port in &pod_info.ports {
             *self.ports.entry(port.clone()).or_default() += 1;
         }
-        self.pods.insert(Arc::clone(&subject.uid), subject);
+        self.pods.insert(Arc::clone(&pod_info.uid), pod_info);
     }
 
-    pub(super) fn remove(&mut self, uid: &str) -> Option<Arc<Subject>> {
-        let subject = self.pods.remove(uid)?;
-        self.requested.add(&subject.requests, -1);
-        self.scored.add(subject.scored, -1);
-        for port in &subject.ports {
+    pub(super) fn remove(&mut self, uid: &str) -> Option<Arc<PodInfo>> {
+        let pod_info = self.pods.remove(uid)?;
+        self.requested.add(&pod_info.requests, -1);
+        self.scored.add(pod_info.scored, -1);
+        for port in &pod_info.ports {
             if let Some(users) = self.ports.get_mut(port) {
                 *users -= 1;
                 if *users == 0 {
@@ -95,11 +95,11 @@ impl NodeState {
                 }
             }
         }
-        Some(subject)
+        Some(pod_info)
     }
 
     /// Whether nobody has the ports that the pod wants.
-    pub(super) fn has_ports_for(&self, subject: &Subject) -> bool {
-        !subject.ports.iter().any(|port| self.ports.keys().any(|taken| collide(port, taken)))
+    pub(super) fn has_ports_for(&self, pod_info: &PodInfo) -> bool {
+        !pod_info.ports.iter().any(|port| self.ports.keys().any(|taken| collide(port, taken)))
     }
 }

@@ -13,7 +13,7 @@ use super::cluster_state::ClusterState;
 use super::decision::unavailable;
 use super::filter::{Question, Refusal};
 use super::node_state::NodeState;
-use super::subject::{Subject, selector};
+use super::pod_info::{PodInfo, selector};
 
 /// How many nodes with possible victims are looked at, in hundredths of those that could have any, and at least.
 const CANDIDATES_PERCENT: usize = 10;
@@ -23,7 +23,7 @@ const CANDIDATES_AT_LEAST: usize = 100;
 #[derive(Clone, Debug)]
 pub(super) enum Preemption {
     /// These have to go from this node.
-    Victims { node: Arc<str>, victims: Vec<Arc<Subject>> },
+    Victims { node: Arc<str>, victims: Vec<Arc<PodInfo>> },
     /// The pod may not ask for any.
     NotEligible(&'static str),
     /// It would not help; this is why.
@@ -37,7 +37,7 @@ pub(super) fn preempt(
     refusals: &BTreeMap<Arc<str>, Refusal>,
     budgets: &[Arc<PodDisruptionBudget>],
 ) -> Preemption {
-    if let Some(reason) = ineligible(question.subject, cluster, refusals) {
+    if let Some(reason) = ineligible(question.pod_info, cluster, refusals) {
         return Preemption::NotEligible(reason);
     }
     let resolvable = refusals.iter().filter(|(_, refusal)| refusal.is_resolvable);
@@ -71,26 +71,26 @@ pub(super) fn preempt(
 
 /// Why the pod may not ask others to go (`PodEligibleToPreemptOthers`).
 fn ineligible(
-    subject: &Subject,
+    pod_info: &PodInfo,
     cluster: &ClusterState,
     refusals: &BTreeMap<Arc<str>, Refusal>,
 ) -> Option<&'static str> {
-    let policy = subject.pod.spec.as_ref().and_then(|spec| spec.preemption_policy.as_deref());
+    let policy = pod_info.pod.spec.as_ref().and_then(|spec| spec.preemption_policy.as_deref());
     if policy == Some("Never") {
         return Some("not eligible due to preemptionPolicy=Never.");
     }
-    let node = cluster.node(subject.nominated_node())?;
+    let node = cluster.node(pod_info.nominated_node())?;
     if refusals.get(&node.name).is_some_and(|refusal| !refusal.is_resolvable) {
         return None;
     }
-    let is_making_room = |other: &Arc<Subject>| other.priority < subject.priority && was_preempted(other);
+    let is_making_room = |other: &Arc<PodInfo>| other.priority < pod_info.priority && was_preempted(other);
     let waits = node.pods.values().any(is_making_room);
     waits.then_some("not eligible due to a terminating pod on the nominated node.")
 }
 
-fn was_preempted(subject: &Subject) -> bool {
-    subject.is_terminating
-        && crate::facts::conditions(&subject.pod).iter().any(|condition| {
+fn was_preempted(pod_info: &PodInfo) -> bool {
+    pod_info.is_terminating
+        && crate::facts::conditions(&pod_info.pod).iter().any(|condition| {
             condition.type_ == "DisruptionTarget"
                 && condition.status == "True"
                 && condition.reason.as_deref() == Some("PreemptionByScheduler")
@@ -100,7 +100,7 @@ fn was_preempted(subject: &Subject) -> bool {
 /// A node, and who would have to leave it: the most important first.
 struct Candidate<'a> {
     node: &'a NodeState,
-    victims: Vec<Arc<Subject>>,
+    victims: Vec<Arc<PodInfo>>,
     /// How many of them a budget protects.
     violations: usize,
 }
@@ -113,13 +113,13 @@ impl<'a> Candidate<'a> {
         cluster: &ClusterState,
         budgets: &mut [Budget],
     ) -> Result<Self, Vec<Cow<'static, str>>> {
-        let subject = question.subject;
+        let pod_info = question.pod_info;
         let none = || vec!["No preemption victims found for incoming pod".into()];
-        if cluster.lowest_priority().is_none_or(|lowest| lowest >= subject.priority) {
+        if cluster.lowest_priority().is_none_or(|lowest| lowest >= pod_info.priority) {
             return Err(none());
         }
-        let lesser = node.pods.values().filter(|other| other.priority < subject.priority);
-        let mut lesser: Vec<Arc<Subject>> = lesser.cloned().collect();
+        let lesser = node.pods.values().filter(|other| other.priority < pod_info.priority);
+        let mut lesser: Vec<Arc<PodInfo>> = lesser.cloned().collect();
         if lesser.is_empty() {
             return Err(none());
         }
@@ -158,7 +158,7 @@ impl<'a> Candidate<'a> {
     /// The less, the better (`pickOneNodeForPreemption`).
     fn cost(&self) -> impl Ord + use<> {
         let highest = self.victims.first().map(|victim| victim.priority);
-        let shifted = |victim: &Arc<Subject>| i64::from(victim.priority) + i64::from(i32::MAX) + 1;
+        let shifted = |victim: &Arc<PodInfo>| i64::from(victim.priority) + i64::from(i32::MAX) + 1;
         let first_start = self
             .victims
             .iter()
@@ -176,8 +176,8 @@ impl<'a> Candidate<'a> {
 }
 
 /// The most important first: by priority, then those that run longer (`MoreImportantPod`).
-fn importance(subject: &Subject) -> impl Ord + use<> {
-    (Reverse(subject.priority), subject.started(), Arc::clone(&subject.uid))
+fn importance(pod_info: &PodInfo) -> impl Ord + use<> {
+    (Reverse(pod_info.priority), pod_info.started(), Arc::clone(&pod_info.uid))
 }
 
 /// What is left of a disruption budget.
@@ -205,23 +205,23 @@ impl Budget {
         })
     }
 
-    fn protects(&self, subject: &Subject) -> bool {
-        let name = subject.pod.metadata.name.as_deref().unwrap_or_default();
-        self.namespace == subject.namespace()
-            && !subject.class.labels.is_empty()
-            && self.selector.matches(&subject.class.labels)
+    fn protects(&self, pod_info: &PodInfo) -> bool {
+        let name = pod_info.pod.metadata.name.as_deref().unwrap_or_default();
+        self.namespace == pod_info.namespace()
+            && !pod_info.class.labels.is_empty()
+            && self.selector.matches(&pod_info.class.labels)
             && !self.disrupted.iter().any(|disrupted| disrupted == name)
     }
 }
 
 /// Those whose going a budget does not allow, and the others; in their order (`filterPodsWithPDBViolation`).
-fn split(subjects: Vec<Arc<Subject>>, budgets: &mut [Budget]) -> (Vec<Arc<Subject>>, Vec<Arc<Subject>>) {
+fn split(pods_info: Vec<Arc<PodInfo>>, budgets: &mut [Budget]) -> (Vec<Arc<PodInfo>>, Vec<Arc<PodInfo>>) {
     for budget in &mut *budgets {
         budget.left = budget.allowed;
     }
-    subjects.into_iter().partition(|subject| {
+    pods_info.into_iter().partition(|pod_info| {
         let mut is_violated = false;
-        for budget in budgets.iter_mut().filter(|budget| budget.protects(subject)) {
+        for budget in budgets.iter_mut().filter(|budget| budget.protects(pod_info)) {
             budget.left = budget.left.saturating_sub(1);
             is_violated |= budget.left < 0;
         }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kubewright_runtime::Key;
 
 use super::filter::Plugin;
-use super::subject::Subject;
+use super::pod_info::PodInfo;
 
 /// A pod that was refused is tried again after this time even when nothing seems to help
 /// (`DefaultPodMaxInUnschedulablePodsDuration`).
@@ -21,7 +21,7 @@ type Turn = (Reverse<i32>, Option<Timestamp>, Key, Arc<str>);
 /// Pods that wait, each either for its turn or, after a refusal, for something that helps.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    all: BTreeMap<Arc<str>, Arc<Subject>>,
+    all: BTreeMap<Arc<str>, Arc<PodInfo>>,
     turns: BTreeSet<Turn>,
     /// What stood against those that were refused, and since when.
     refused: BTreeMap<Arc<str>, (BTreeSet<Plugin>, Timestamp)>,
@@ -29,59 +29,59 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// A pod waits, or is now as `subject` says; it is its turn again.
-    pub(super) fn add(&mut self, subject: Arc<Subject>) {
-        self.remove(&subject.uid);
-        self.turns.insert(turn(&subject));
-        self.all.insert(Arc::clone(&subject.uid), subject);
+    /// A pod waits, or is now as `pod_info` says; it is its turn again.
+    pub(super) fn add(&mut self, pod_info: Arc<PodInfo>) {
+        self.remove(&pod_info.uid);
+        self.turns.insert(turn(&pod_info));
+        self.all.insert(Arc::clone(&pod_info.uid), pod_info);
     }
 
     /// Keeps what is known of a pod up to date where that makes no difference to its turn.
-    pub(super) fn renew(&mut self, subject: Arc<Subject>) {
-        if self.refused.contains_key(&subject.uid) {
-            self.all.insert(Arc::clone(&subject.uid), subject);
+    pub(super) fn renew(&mut self, pod_info: Arc<PodInfo>) {
+        if self.refused.contains_key(&pod_info.uid) {
+            self.all.insert(Arc::clone(&pod_info.uid), pod_info);
         } else {
-            self.add(subject);
+            self.add(pod_info);
         }
     }
 
     /// The pod does not wait any more.
     pub(super) fn remove(&mut self, uid: &str) {
-        if let Some(subject) = self.all.remove(uid) {
-            self.turns.remove(&turn(&subject));
-            self.forgive(&subject.uid);
+        if let Some(pod_info) = self.all.remove(uid) {
+            self.turns.remove(&turn(&pod_info));
+            self.forgive(&pod_info.uid);
         }
     }
 
     /// What is known of a pod that waits.
-    pub(super) fn get(&self, uid: &str) -> Option<&Arc<Subject>> {
+    pub(super) fn get(&self, uid: &str) -> Option<&Arc<PodInfo>> {
         self.all.get(uid)
     }
 
     /// The pod whose turn it is.
-    pub(super) fn next(&self) -> Option<Arc<Subject>> {
+    pub(super) fn next(&self) -> Option<Arc<PodInfo>> {
         let (.., uid) = self.turns.first()?;
         self.all.get(uid).cloned()
     }
 
     /// The pod was refused, for these reasons.
     pub(super) fn refuse(&mut self, uid: &str, by: BTreeSet<Plugin>, now: Timestamp) {
-        let Some(subject) = self.all.get(uid).cloned() else { return };
-        self.turns.remove(&turn(&subject));
+        let Some(pod_info) = self.all.get(uid).cloned() else { return };
+        self.turns.remove(&turn(&pod_info));
         self.forgive(uid);
-        self.by_time.insert((now, Arc::clone(&subject.uid)));
-        self.refused.insert(Arc::clone(&subject.uid), (by, now));
+        self.by_time.insert((now, Arc::clone(&pod_info.uid)));
+        self.refused.insert(Arc::clone(&pod_info.uid), (by, now));
     }
 
     /// Gives every refused pod its turn that `is_helped` says so of, by what stood against it.
-    pub(super) fn wake(&mut self, is_helped: impl Fn(&Arc<Subject>, &BTreeSet<Plugin>) -> bool) {
+    pub(super) fn wake(&mut self, is_helped: impl Fn(&Arc<PodInfo>, &BTreeSet<Plugin>) -> bool) {
         let helped = |(uid, (by, _)): (&Arc<str>, &(BTreeSet<Plugin>, Timestamp))| {
-            self.all.get(uid).filter(|subject| is_helped(subject, by)).cloned()
+            self.all.get(uid).filter(|pod_info| is_helped(pod_info, by)).cloned()
         };
-        let helped: Vec<Arc<Subject>> = self.refused.iter().filter_map(helped).collect();
-        for subject in helped {
-            self.forgive(&subject.uid);
-            self.turns.insert(turn(&subject));
+        let helped: Vec<Arc<PodInfo>> = self.refused.iter().filter_map(helped).collect();
+        for pod_info in helped {
+            self.forgive(&pod_info.uid);
+            self.turns.insert(turn(&pod_info));
         }
     }
 
@@ -94,8 +94,8 @@ impl Queue {
                 return Some(left);
             }
             self.forgive(&uid);
-            if let Some(subject) = self.all.get(&uid) {
-                self.turns.insert(turn(subject));
+            if let Some(pod_info) = self.all.get(&uid) {
+                self.turns.insert(turn(pod_info));
             }
         }
     }
@@ -107,9 +107,9 @@ impl Queue {
     }
 }
 
-fn turn(subject: &Subject) -> Turn {
-    let created = subject.pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
-    (Reverse(subject.priority), created, Key::of(&*subject.pod), Arc::clone(&subject.uid))
+fn turn(pod_info: &PodInfo) -> Turn {
+    let created = pod_info.pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    (Reverse(pod_info.priority), created, Key::of(&*pod_info.pod), Arc::clone(&pod_info.uid))
 }
 
 #[cfg(test)]
@@ -119,10 +119,10 @@ mod tests {
 
     use super::*;
 
-    fn subject(name: &str, priority: i32) -> Arc<Subject> {
+    fn pod_info(name: &str, priority: i32) -> Arc<PodInfo> {
         let pod = json!({"metadata": {"name": name, "namespace": "shop", "uid": name},
             "spec": {"priority": priority, "containers": []}});
-        Arc::new(Subject::of(Arc::new(kubewright_objects::from_value(pod).expect("a pod"))))
+        Arc::new(PodInfo::of(Arc::new(kubewright_objects::from_value(pod).expect("a pod"))))
     }
 
     fn order(queue: &mut Queue) -> Vec<String> {
@@ -138,7 +138,7 @@ mod tests {
     fn higher_priorities_have_their_turn_first() {
         let mut queue = Queue::default();
         for (name, priority) in [("b", 0), ("c", 7), ("a", 0)] {
-            queue.add(subject(name, priority));
+            queue.add(pod_info(name, priority));
         }
         assert_eq!(order(&mut queue), ["c", "a", "b"]);
     }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_refused_pod_waits_for_what_helps_or_five_minutes() {
         let mut queue = Queue::default();
-        queue.add(subject("a", 0));
+        queue.add(pod_info("a", 0));
         queue.refuse("a", BTreeSet::from([Plugin::NodeResourcesFit]), NOW);
         assert!(queue.next().is_none());
         queue.wake(|_, by| by.contains(&Plugin::NodePorts));

@@ -6,9 +6,9 @@ use kube::core::Selector;
 use super::affinity::Preferences;
 use super::cluster_state::ClusterState;
 use super::node_state::NodeState;
+use super::pod_info::{Labels, PodInfo};
 use super::resources::Scored;
 use super::spread;
-use super::subject::{Labels, Subject};
 use crate::selection::{is_tolerated, preference};
 
 const BEST: i64 = 100;
@@ -16,7 +16,7 @@ const BEST: i64 = 100;
 /// The best of `feasible`: the one with the highest score; among equals the one with the fewest pods, then by name.
 /// (kube-scheduler lets chance decide.)
 pub(super) fn best<'a>(
-    subject: &Subject,
+    pod_info: &PodInfo,
     cluster: &ClusterState,
     feasible: &[&'a NodeState],
     namespace_labels: &dyn Fn(&str) -> Labels,
@@ -31,16 +31,16 @@ pub(super) fn best<'a>(
             *total += weight * score;
         }
     };
-    add(1, &mut feasible.iter().map(|node| least_allocated(subject, node)));
-    if !subject.requests.is_nothing() {
-        add(1, &mut feasible.iter().map(|node| balanced(subject, node)));
+    add(1, &mut feasible.iter().map(|node| least_allocated(pod_info, node)));
+    if !pod_info.requests.is_nothing() {
+        add(1, &mut feasible.iter().map(|node| balanced(pod_info, node)));
     }
-    add(3, &mut taints(subject, feasible).into_iter());
-    add(2, &mut affinity(subject, feasible).into_iter());
-    if let Some(scores) = spread::scores(subject, cluster, feasible, of_owner) {
+    add(3, &mut taints(pod_info, feasible).into_iter());
+    add(2, &mut affinity(pod_info, feasible).into_iter());
+    if let Some(scores) = spread::scores(pod_info, cluster, feasible, of_owner) {
         add(2, &mut scores.into_iter());
     }
-    let preferences = Preferences::of(subject, cluster, namespace_labels);
+    let preferences = Preferences::of(pod_info, cluster, namespace_labels);
     if !preferences.is_empty() {
         add(2, &mut between_extremes(feasible.iter().map(|node| preferences.of_node(node)).collect()));
     }
@@ -50,12 +50,12 @@ pub(super) fn best<'a>(
 }
 
 /// How much of processor time and memory is left (`least_allocated.go`).
-fn least_allocated(subject: &Subject, node: &NodeState) -> i64 {
+fn least_allocated(pod_info: &PodInfo, node: &NodeState) -> i64 {
     let left = |wanted: i64, used: i64, room: i64| {
         let requested = used.saturating_add(wanted);
         if requested > room { 0 } else { (room - requested).saturating_mul(BEST) / room }
     };
-    let (wanted, used): (Scored, Scored) = (subject.scored, node.scored);
+    let (wanted, used): (Scored, Scored) = (pod_info.scored, node.scored);
     let rooms =
         [(wanted.cpu, used.cpu, node.allocatable.cpu), (wanted.memory, used.memory, node.allocatable.memory)];
     let mut sum = 0;
@@ -70,8 +70,8 @@ fn least_allocated(subject: &Subject, node: &NodeState) -> i64 {
 }
 
 /// Whether the pod brings the use of processor time and memory closer together (`balanced_allocation.go`).
-fn balanced(subject: &Subject, node: &NodeState) -> i64 {
-    let with = evenness(node, subject.requests.cpu, subject.requests.memory);
+fn balanced(pod_info: &PodInfo, node: &NodeState) -> i64 {
+    let with = evenness(node, pod_info.requests.cpu, pod_info.requests.memory);
     BEST / 2 + (BEST / 2 + with - evenness(node, 0, 0)) / 2
 }
 
@@ -90,10 +90,10 @@ fn evenness(node: &NodeState, cpu: i64, memory: i64) -> i64 {
 }
 
 /// The fewer taints would rather keep the pod off, the better.
-fn taints(subject: &Subject, feasible: &[&NodeState]) -> Vec<i64> {
+fn taints(pod_info: &PodInfo, feasible: &[&NodeState]) -> Vec<i64> {
     let disliked = |node: &&NodeState| {
         let untolerated =
-            |taint: &&k8s_openapi::api::core::v1::Taint| !is_tolerated(taint, subject.tolerations());
+            |taint: &&k8s_openapi::api::core::v1::Taint| !is_tolerated(taint, pod_info.tolerations());
         i64::try_from(node.discouraging.iter().filter(untolerated).count()).unwrap_or(i64::MAX)
     };
     let counts: Vec<i64> = feasible.iter().map(disliked).collect();
@@ -102,13 +102,13 @@ fn taints(subject: &Subject, feasible: &[&NodeState]) -> Vec<i64> {
 }
 
 /// The more of the preferred node affinity is met, the better.
-fn affinity(subject: &Subject, feasible: &[&NodeState]) -> Vec<i64> {
-    let affinity = subject.pod.spec.as_ref().and_then(|spec| spec.affinity.as_ref());
+fn affinity(pod_info: &PodInfo, feasible: &[&NodeState]) -> Vec<i64> {
+    let affinity = pod_info.pod.spec.as_ref().and_then(|spec| spec.affinity.as_ref());
     let of_nodes = affinity.and_then(|affinity| affinity.node_affinity.as_ref());
     let terms = of_nodes
         .and_then(|affinity| affinity.preferred_during_scheduling_ignored_during_execution.as_deref());
     let Some(terms) = terms.filter(|terms| !terms.is_empty()) else { return Vec::new() };
-    let met: Vec<i64> = feasible.iter().map(|node| preference(terms, node.place())).collect();
+    let met: Vec<i64> = feasible.iter().map(|node| preference(terms, node.info())).collect();
     let most = met.iter().max().copied().unwrap_or_default();
     met.into_iter().map(|met| if most == 0 { 0 } else { BEST * met / most }).collect()
 }

@@ -9,8 +9,8 @@ use kube::core::{Expression, Selector, SelectorExt};
 use super::affinity::staying_on;
 use super::cluster_state::{ClusterState, Count};
 use super::node_state::NodeState;
-use super::subject::{Labels, Subject, selector};
-use crate::selection::{Wanted, is_tolerated};
+use super::pod_info::{Labels, PodInfo, selector};
+use crate::selection::{RequiredNodeAffinity, is_tolerated};
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -68,9 +68,9 @@ impl Constraint {
     }
 
     /// Whether pods on this node count.
-    fn includes(&self, subject: &Subject, wanted: Wanted<'_>, node: &NodeState) -> bool {
-        let tolerated = || node.barring.iter().all(|taint| is_tolerated(taint, subject.tolerations()));
-        (!self.honors_affinity || wanted.matches(node.place())) && (!self.honors_taints || tolerated())
+    fn includes(&self, pod_info: &PodInfo, wanted: RequiredNodeAffinity<'_>, node: &NodeState) -> bool {
+        let tolerated = || node.barring.iter().all(|taint| is_tolerated(taint, pod_info.tolerations()));
+        (!self.honors_affinity || wanted.matches(node.info())) && (!self.honors_taints || tolerated())
     }
 }
 
@@ -98,19 +98,19 @@ pub(super) enum Skewed {
 pub(super) struct Spread(Vec<(Constraint, BTreeMap<String, i64>)>);
 
 impl Spread {
-    /// How the pods of `cluster` are spread, as `subject`'s constraints count.
-    pub(super) fn of(subject: &Subject, cluster: &ClusterState) -> Self {
-        let constraints = constraints(&subject.pod, "DoNotSchedule", &subject.class.labels);
+    /// How the pods of `cluster` are spread, as `pod_info`'s constraints count.
+    pub(super) fn of(pod_info: &PodInfo, cluster: &ClusterState) -> Self {
+        let constraints = constraints(&pod_info.pod, "DoNotSchedule", &pod_info.class.labels);
         if constraints.is_empty() {
             return Self::default();
         }
-        let wanted = subject.wanted();
+        let wanted = pod_info.required_node_affinity();
         let counted: Vec<Vec<_>> =
-            constraints.iter().map(|constraint| counted(constraint, subject, cluster)).collect();
+            constraints.iter().map(|constraint| counted(constraint, pod_info, cluster)).collect();
         let mut domains = vec![BTreeMap::new(); constraints.len()];
         for node in cluster.nodes().values().filter(|node| has_all(&constraints, node)) {
             for (index, constraint) in constraints.iter().enumerate() {
-                if constraint.includes(subject, wanted, node) {
+                if constraint.includes(pod_info, wanted, node) {
                     let value = node.label(&constraint.topology_key).unwrap_or_default();
                     *domains[index].entry(value.to_owned()).or_default() +=
                         staying_on(&counted[index], &node.name);
@@ -121,14 +121,14 @@ impl Spread {
     }
 
     /// Takes into account that `other` comes to `node`, or with -1 that it leaves.
-    pub(super) fn adjust(&mut self, subject: &Subject, other: &Subject, node: &NodeState, sign: i64) {
+    pub(super) fn adjust(&mut self, pod_info: &PodInfo, other: &PodInfo, node: &NodeState, sign: i64) {
         let has_all = self.0.iter().all(|(constraint, _)| node.label(&constraint.topology_key).is_some());
-        if !has_all || other.namespace() != subject.namespace() || other.is_terminating {
+        if !has_all || other.namespace() != pod_info.namespace() || other.is_terminating {
             return;
         }
-        let wanted = subject.wanted();
+        let wanted = pod_info.required_node_affinity();
         for (constraint, domains) in &mut self.0 {
-            if constraint.matches(&other.class.labels) && constraint.includes(subject, wanted, node) {
+            if constraint.matches(&other.class.labels) && constraint.includes(pod_info, wanted, node) {
                 let value = node.label(&constraint.topology_key).unwrap_or_default();
                 *domains.entry(value.to_owned()).or_default() += sign;
             }
@@ -147,10 +147,10 @@ impl Spread {
     }
 
     /// Whether the pod may come to `node` when `minima` are the fewest in a domain.
-    pub(super) fn allow(&self, subject: &Subject, node: &NodeState, minima: &[i64]) -> Result<(), Skewed> {
+    pub(super) fn allow(&self, pod_info: &PodInfo, node: &NodeState, minima: &[i64]) -> Result<(), Skewed> {
         for ((constraint, domains), fewest) in self.0.iter().zip(minima) {
             let Some(value) = node.label(&constraint.topology_key) else { return Err(Skewed::NoDomain) };
-            let itself = i64::from(constraint.matches(&subject.class.labels));
+            let itself = i64::from(constraint.matches(&pod_info.class.labels));
             let there = domains.get(value).copied().unwrap_or_default();
             if there + itself - fewest > constraint.max_skew {
                 return Err(Skewed::TooMany);
@@ -163,10 +163,10 @@ impl Spread {
 /// The counts by node of the classes that a constraint counts.
 fn counted<'a>(
     constraint: &Constraint,
-    subject: &'a Subject,
+    pod_info: &'a PodInfo,
     cluster: &'a ClusterState,
 ) -> Vec<&'a BTreeMap<Arc<str>, Count>> {
-    let meant = cluster.classes_in(subject.namespace());
+    let meant = cluster.classes_in(pod_info.namespace());
     meant.filter(|(class, _)| constraint.counts(&class.labels)).map(|(_, by_node)| by_node).collect()
 }
 
@@ -175,15 +175,15 @@ fn counted<'a>(
 /// `of_owner` is what selects the pods of the same service or owner: pods that name no constraints are spread over
 /// nodes and zones by it.
 pub(super) fn scores(
-    subject: &Subject,
+    pod_info: &PodInfo,
     cluster: &ClusterState,
     feasible: &[&NodeState],
     of_owner: impl FnOnce() -> Option<Selector>,
 ) -> Option<Vec<i64>> {
-    let named = subject.pod.spec.as_ref().and_then(|spec| spec.topology_spread_constraints.as_ref());
+    let named = pod_info.pod.spec.as_ref().and_then(|spec| spec.topology_spread_constraints.as_ref());
     let names_some = named.is_some_and(|named| !named.is_empty());
     let constraints = if names_some {
-        constraints(&subject.pod, "ScheduleAnyway", &subject.class.labels)
+        constraints(&pod_info.pod, "ScheduleAnyway", &pod_info.class.labels)
     } else {
         let selector = of_owner().filter(|selector| !selector.selects_all())?;
         vec![Constraint::by_default(HOSTNAME, 3, &selector), Constraint::by_default(ZONE, 5, &selector)]
@@ -194,11 +194,11 @@ pub(super) fn scores(
     let is_counted = |node: &NodeState| !names_some || has_all(&constraints, node);
     let mut sums = vec![0.0_f64; feasible.len()];
     for constraint in &constraints {
-        let counts = counted(constraint, subject, cluster);
+        let counts = counted(constraint, pod_info, cluster);
         let domains = if constraint.topology_key == HOSTNAME {
             None
         } else {
-            Some(domain_counts(constraint, subject, cluster, feasible, &counts, &is_counted))
+            Some(domain_counts(constraint, pod_info, cluster, feasible, &counts, &is_counted))
         };
         let size = domains
             .as_ref()
@@ -221,7 +221,7 @@ pub(super) fn scores(
 /// The pods in each domain that a feasible node is in.
 fn domain_counts<'a>(
     constraint: &Constraint,
-    subject: &Subject,
+    pod_info: &PodInfo,
     cluster: &ClusterState,
     feasible: &[&'a NodeState],
     counts: &[&BTreeMap<Arc<str>, Count>],
@@ -233,12 +233,12 @@ fn domain_counts<'a>(
     if domains.is_empty() {
         return domains;
     }
-    let wanted = subject.wanted();
+    let wanted = pod_info.required_node_affinity();
     for (name, count) in counts.iter().flat_map(|by_node| by_node.iter()) {
         let Some(node) = cluster.node(name).filter(|node| is_counted(node)) else { continue };
         let Some(value) = node.label(&constraint.topology_key) else { continue };
         if let Some(sum) = domains.get_mut(value)
-            && constraint.includes(subject, wanted, node)
+            && constraint.includes(pod_info, wanted, node)
         {
             *sum += count.staying;
         }

@@ -12,9 +12,9 @@ use super::NAME;
 use super::cluster_state::ClusterState;
 use super::decision::{Decider, Decision, Nomination};
 use super::filter::{Plugin, Question};
+use super::listers::Listers;
+use super::pod_info::PodInfo;
 use super::queue::Queue;
-use super::subject::Subject;
-use super::surroundings::Surroundings;
 use super::volumes::Claims;
 use crate::facts::{is_finished, node_name};
 
@@ -59,28 +59,28 @@ impl State {
             self.queue.remove(&uid);
             self.cluster.denominate(&uid);
             let node = node_name(&pod).to_owned();
-            self.cluster.place(&node, Arc::new(Subject::placed(pod)));
+            self.cluster.place(&node, Arc::new(PodInfo::placed(pod)));
             self.helped.extend([Plugin::InterPodAffinity, Plugin::PodTopologySpread]);
         } else if self.cluster.place_of(&uid).is_none() {
-            self.see_unplaced(Arc::new(Subject::of(pod)));
+            self.see_unplaced(Arc::new(PodInfo::of(pod)));
         }
     }
 
-    fn see_unplaced(&mut self, subject: Arc<Subject>) {
-        self.cluster.denominate(&subject.uid);
-        if !is_waiting(&subject.pod) {
-            self.queue.remove(&subject.uid);
+    fn see_unplaced(&mut self, pod_info: Arc<PodInfo>) {
+        self.cluster.denominate(&pod_info.uid);
+        if !is_waiting(&pod_info.pod) {
+            self.queue.remove(&pod_info.uid);
             return;
         }
-        if !subject.nominated_node().is_empty() {
-            let node = subject.nominated_node().to_owned();
-            self.cluster.nominate(&node, Arc::clone(&subject));
+        if !pod_info.nominated_node().is_empty() {
+            let node = pod_info.nominated_node().to_owned();
+            self.cluster.nominate(&node, Arc::clone(&pod_info));
         }
         let is_same = self
             .queue
-            .get(&subject.uid)
-            .is_some_and(|before| before.pod.spec == subject.pod.spec && before.class == subject.class);
-        if is_same { self.queue.renew(subject) } else { self.queue.add(subject) }
+            .get(&pod_info.uid)
+            .is_some_and(|before| before.pod.spec == pod_info.pod.spec && before.class == pod_info.class);
+        if is_same { self.queue.renew(pod_info) } else { self.queue.add(pod_info) }
     }
 
     /// A pod neither waits nor takes anything any more.
@@ -105,13 +105,13 @@ impl State {
 
     /// Gives those their turn whom what was seen may help, and those that waited long enough; says when the next will
     /// have.
-    pub(super) fn wake(&mut self, surroundings: &dyn Surroundings, now: Timestamp) -> Option<Duration> {
+    pub(super) fn wake(&mut self, listers: &dyn Listers, now: Timestamp) -> Option<Duration> {
         let helped = std::mem::take(&mut self.helped);
         let nodes = std::mem::take(&mut self.helped_nodes);
         let cluster = &self.cluster;
         if !(helped.is_empty() && nodes.is_empty()) {
-            self.queue.wake(|subject, by| {
-                !by.is_disjoint(&helped) || fits_one_of(subject, &nodes, cluster, surroundings)
+            self.queue.wake(|pod_info, by| {
+                !by.is_disjoint(&helped) || fits_one_of(pod_info, &nodes, cluster, listers)
             });
         }
         self.queue.flush(now)
@@ -123,53 +123,53 @@ impl State {
     }
 
     /// The pod whose turn it is, and what becomes of it.
-    pub(super) fn decide(&mut self, surroundings: &dyn Surroundings) -> Option<(Arc<Subject>, Decision)> {
-        let subject = self.queue.next()?;
-        let decision = self.decider.decide(&subject, &self.cluster, surroundings);
-        Some((subject, decision))
+    pub(super) fn decide(&mut self, listers: &dyn Listers) -> Option<(Arc<PodInfo>, Decision)> {
+        let pod_info = self.queue.next()?;
+        let decision = self.decider.decide(&pod_info, &self.cluster, listers);
+        Some((pod_info, decision))
     }
 
     /// The pod counts as placed from now on.
-    pub(super) fn assume(&mut self, subject: &Arc<Subject>, node: &str) {
-        self.queue.remove(&subject.uid);
-        self.cluster.denominate(&subject.uid);
-        self.cluster.place(node, Arc::clone(subject));
+    pub(super) fn assume(&mut self, pod_info: &Arc<PodInfo>, node: &str) {
+        self.queue.remove(&pod_info.uid);
+        self.cluster.denominate(&pod_info.uid);
+        self.cluster.place(node, Arc::clone(pod_info));
     }
 
     /// It could not be placed after all; it waits again if it is worth another try.
-    pub(super) fn take_back(&mut self, subject: &Arc<Subject>, tries_again: bool) {
-        self.cluster.unplace(&subject.uid);
+    pub(super) fn take_back(&mut self, pod_info: &Arc<PodInfo>, tries_again: bool) {
+        self.cluster.unplace(&pod_info.uid);
         if tries_again {
-            self.queue.add(Arc::clone(subject));
+            self.queue.add(Arc::clone(pod_info));
         }
     }
 
     /// The pod waits for what stood against it to change; others keep off the node that it was promised.
     pub(super) fn refuse(
         &mut self,
-        subject: &Arc<Subject>,
+        pod_info: &Arc<PodInfo>,
         by: BTreeSet<Plugin>,
         nomination: &Nomination,
         now: Timestamp,
     ) {
-        self.queue.refuse(&subject.uid, by, now);
+        self.queue.refuse(&pod_info.uid, by, now);
         if *nomination != Nomination::Keep {
-            self.cluster.denominate(&subject.uid);
+            self.cluster.denominate(&pod_info.uid);
         }
         if let Nomination::Node(node) = nomination {
-            self.cluster.nominate(node, Arc::clone(subject));
+            self.cluster.nominate(node, Arc::clone(pod_info));
         }
     }
 
     /// The pod is to have another turn at once.
-    pub(super) fn try_again(&mut self, subject: &Arc<Subject>) {
-        self.queue.add(Arc::clone(subject));
+    pub(super) fn try_again(&mut self, pod_info: &Arc<PodInfo>) {
+        self.queue.add(Arc::clone(pod_info));
     }
 
-    /// Those less important than `subject` that were promised `node`.
-    pub(super) fn outranked(&self, subject: &Subject, node: &str) -> Vec<Arc<Subject>> {
+    /// Those less important than `pod_info` that were promised `node`.
+    pub(super) fn outranked(&self, pod_info: &PodInfo, node: &str) -> Vec<Arc<PodInfo>> {
         let promised = self.cluster.nominated_to(node);
-        promised.filter(|other| other.priority < subject.priority).cloned().collect()
+        promised.filter(|other| other.priority < pod_info.priority).cloned().collect()
     }
 }
 
@@ -185,16 +185,16 @@ fn is_waiting(pod: &Pod) -> bool {
 
 /// Whether a refused pod fits on one of the nodes where something changed (the queueing hints).
 fn fits_one_of(
-    subject: &Subject,
+    pod_info: &PodInfo,
     nodes: &BTreeSet<Arc<str>>,
     cluster: &ClusterState,
-    surroundings: &dyn Surroundings,
+    listers: &dyn Listers,
 ) -> bool {
     if nodes.is_empty() {
         return false;
     }
-    let Ok(claims) = Claims::of(subject, surroundings) else { return false };
-    let question = Question::about(subject, cluster, &claims, surroundings);
+    let Ok(claims) = Claims::of(pod_info, listers) else { return false };
+    let question = Question::about(pod_info, cluster, &claims, listers);
     let mut changed = nodes.iter().filter_map(|name| cluster.node(name));
     changed.any(|node| question.asked_of(node, cluster).is_ok())
 }
@@ -203,7 +203,7 @@ fn fits_one_of(
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::surroundings::tests::Given;
+    use super::super::listers::tests::FakeListers;
     use super::*;
 
     fn pod(spec: Value) -> Arc<Pod> {
@@ -230,10 +230,10 @@ mod tests {
     fn a_pod_that_was_just_bound_keeps_its_place_until_the_cache_shows_it() {
         let mut state = State::default();
         state.see_pod(&key(), Some(pod(json!({}))));
-        let (subject, _) = state.decide(&Given::default()).expect("a turn");
-        state.assume(&subject, "n");
+        let (pod_info, _) = state.decide(&FakeListers::default()).expect("a turn");
+        state.assume(&pod_info, "n");
         state.see_pod(&key(), Some(pod(json!({}))));
-        assert!(state.decide(&Given::default()).is_none(), "it does not wait again");
+        assert!(state.decide(&FakeListers::default()).is_none(), "it does not wait again");
         assert_eq!(state.cluster.place_of("u").map(|node| &**node), Some("n"));
         state.see_pod(&key(), Some(pod(json!({"nodeName": "n"}))));
         state.see_pod(&key(), None);
@@ -245,17 +245,17 @@ mod tests {
         let mut state = State::default();
         let now = kubewright_world::SIMULATION_START;
         state.see_pod(&key(), Some(pod(json!({}))));
-        let (subject, _) = state.decide(&Given::default()).expect("a turn");
-        state.refuse(&subject, BTreeSet::from([Plugin::NodeResourcesFit]), &Nomination::Clear, now);
-        let mut told = (*pod(json!({}))).clone();
-        told.status = kubewright_objects::from_value(
+        let (pod_info, _) = state.decide(&FakeListers::default()).expect("a turn");
+        state.refuse(&pod_info, BTreeSet::from([Plugin::NodeResourcesFit]), &Nomination::Clear, now);
+        let mut updated = (*pod(json!({}))).clone();
+        updated.status = kubewright_objects::from_value(
             json!({"conditions": [{"type": "PodScheduled", "status": "False"}]}),
         )
         .ok();
-        state.see_pod(&key(), Some(Arc::new(told)));
-        assert!(state.decide(&Given::default()).is_none());
+        state.see_pod(&key(), Some(Arc::new(updated)));
+        assert!(state.decide(&FakeListers::default()).is_none());
         state.see_pod(&key(), Some(pod(json!({"tolerations": [{"operator": "Exists"}]}))));
-        assert!(state.decide(&Given::default()).is_some());
+        assert!(state.decide(&FakeListers::default()).is_some());
     }
 
     #[test]
@@ -273,11 +273,11 @@ mod tests {
         .ok();
         state.see_node(&Key::cluster("n"), Some(node("1")));
         state.see_pod(&key(), Some(Arc::new(large)));
-        let given = Given::default();
+        let given = FakeListers::default();
         let refuse = |state: &mut State| {
-            let (subject, decision) = state.decide(&given).expect("a turn");
+            let (pod_info, decision) = state.decide(&given).expect("a turn");
             let Decision::Refuse(refused) = decision else { panic!("placed") };
-            state.refuse(&subject, refused.by, &refused.nomination, now);
+            state.refuse(&pod_info, refused.by, &refused.nomination, now);
         };
         refuse(&mut state);
         state.helped.clear();

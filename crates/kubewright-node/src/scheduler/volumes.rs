@@ -9,9 +9,9 @@ use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Volume
 use kubewright_runtime::owner;
 
 use super::limits::{Attached, attached};
+use super::listers::Listers;
 use super::node_state::NodeState;
-use super::subject::Subject;
-use super::surroundings::Surroundings;
+use super::pod_info::PodInfo;
 use crate::selection::is_one_of;
 use crate::storage;
 
@@ -64,26 +64,26 @@ pub(super) enum OutOfReach {
 }
 
 impl Claims {
-    /// The claims of `subject`.
+    /// The claims of `pod_info`.
     ///
     /// # Errors
     /// Why the pod fits nowhere, whatever the node (`PreFilter`).
-    pub(super) fn of(subject: &Subject, surroundings: &dyn Surroundings) -> Result<Self, String> {
-        let claims: Vec<_> = named_claims(subject)
-            .map(|(name, is_ephemeral)| usable(subject, &name, is_ephemeral, surroundings))
+    pub(super) fn of(pod_info: &PodInfo, listers: &dyn Listers) -> Result<Self, String> {
+        let claims: Vec<_> = named_claims(pod_info)
+            .map(|(name, is_ephemeral)| usable(pod_info, &name, is_ephemeral, listers))
             .collect::<Result<_, _>>()?;
-        let mut all = Self { attached: attached(subject, surroundings), ..Self::default() };
+        let mut all = Self { attached: attached(pod_info, listers), ..Self::default() };
         let mut is_unbound = false;
         for claim in claims {
             let volume = claim.spec.as_ref().and_then(|spec| spec.volume_name.as_deref()).unwrap_or_default();
-            let class = storage::named_class(&claim).and_then(|name| surroundings.storage_class(name));
+            let class = storage::named_class(&claim).and_then(|name| listers.storage_class(name));
             let waits = class
                 .as_ref()
                 .is_some_and(|class| class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer"));
             if is_bound(&claim) {
-                all.bound.push(surroundings.volume(volume));
+                all.bound.push(listers.volume(volume));
             } else if waits && volume.is_empty() {
-                let candidates = candidates(&claim, surroundings);
+                let candidates = candidates(&claim, listers);
                 let can_be_provisioned = class.is_some_and(|class| class.provisioner != NO_PROVISIONER);
                 all.waiting.push(WaitingClaim { claim, candidates, can_be_provisioned });
             } else {
@@ -142,32 +142,32 @@ impl WaitingClaim {
 }
 
 /// The names of the claims of a pod.
-pub(super) fn claim_names(subject: &Subject) -> impl Iterator<Item = String> {
-    named_claims(subject).map(|(name, _)| name)
+pub(super) fn claim_names(pod_info: &PodInfo) -> impl Iterator<Item = String> {
+    named_claims(pod_info).map(|(name, _)| name)
 }
 
-fn named_claims(subject: &Subject) -> impl Iterator<Item = (String, bool)> {
-    let volumes = subject.pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
-    volumes.iter().filter_map(|volume| claim_name(subject, volume))
+fn named_claims(pod_info: &PodInfo) -> impl Iterator<Item = (String, bool)> {
+    let volumes = pod_info.pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
+    volumes.iter().filter_map(|volume| claim_name(pod_info, volume))
 }
 
 /// The claim's name, and whether it is made for this pod alone.
-fn claim_name(subject: &Subject, volume: &Volume) -> Option<(String, bool)> {
+fn claim_name(pod_info: &PodInfo, volume: &Volume) -> Option<(String, bool)> {
     if let Some(claim) = &volume.persistent_volume_claim {
         return Some((claim.claim_name.clone(), false));
     }
-    let pod = subject.pod.metadata.name.as_deref().unwrap_or_default();
+    let pod = pod_info.pod.metadata.name.as_deref().unwrap_or_default();
     volume.ephemeral.as_ref().map(|_| (format!("{pod}-{}", volume.name), true))
 }
 
 /// The claim, if the pod may use it (`podHasPVCs`).
 fn usable(
-    subject: &Subject,
+    pod_info: &PodInfo,
     name: &str,
     is_ephemeral: bool,
-    surroundings: &dyn Surroundings,
+    listers: &dyn Listers,
 ) -> Result<Arc<PersistentVolumeClaim>, String> {
-    let claim = surroundings.claim(subject.namespace(), name).ok_or_else(|| {
+    let claim = listers.claim(pod_info.namespace(), name).ok_or_else(|| {
         if is_ephemeral {
             format!("waiting for ephemeral volume controller to create the persistentvolumeclaim {name:?}")
         } else {
@@ -185,9 +185,9 @@ fn usable(
         return Err(format!("persistentvolumeclaim {name:?} is being deleted"));
     }
     let owner = owner::controller_of(&claim.metadata).map(|owner| owner.uid.as_str());
-    if is_ephemeral && owner != Some(&*subject.uid) {
+    if is_ephemeral && owner != Some(&*pod_info.uid) {
         let Some((namespace, pod)) =
-            subject.pod.metadata.namespace.as_deref().zip(subject.pod.metadata.name.as_deref())
+            pod_info.pod.metadata.namespace.as_deref().zip(pod_info.pod.metadata.name.as_deref())
         else {
             return Ok(claim);
         };
@@ -206,9 +206,9 @@ fn is_bound(claim: &PersistentVolumeClaim) -> bool {
 }
 
 /// Volumes that would do for the claim: the one that is reserved for it, or else the free ones, the smallest first.
-fn candidates(claim: &PersistentVolumeClaim, surroundings: &dyn Surroundings) -> Vec<Arc<PersistentVolume>> {
+fn candidates(claim: &PersistentVolumeClaim, listers: &dyn Listers) -> Vec<Arc<PersistentVolume>> {
     let Ok(selector) = storage::selector_of(claim) else { return Vec::new() };
-    let mut all: Vec<_> = surroundings
+    let mut all: Vec<_> = listers
         .volumes()
         .into_iter()
         .filter(|volume| {
@@ -228,7 +228,7 @@ fn candidates(claim: &PersistentVolumeClaim, surroundings: &dyn Surroundings) ->
 fn reaches(volume: &PersistentVolume, node: &NodeState) -> bool {
     let affinity = volume.spec.as_ref().and_then(|spec| spec.node_affinity.as_ref());
     let required = affinity.and_then(|affinity| affinity.required.as_ref());
-    required.is_none_or(|required| is_one_of(&required.node_selector_terms, node.place()))
+    required.is_none_or(|required| is_one_of(&required.node_selector_terms, node.info()))
 }
 
 /// Whether the labels of a volume agree with those of the node, as far as the node has any of those.

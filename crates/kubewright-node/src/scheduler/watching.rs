@@ -1,4 +1,4 @@
-//! What the scheduler hears of, and what of it matters.
+//! Event handlers of the scheduler: which changes of pods, nodes and other objects matter to it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::facts::{is_finished, node_name};
 
 /// What changed since the last look.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct ClusterEvents {
     pub(super) pods: BTreeSet<Key>,
     pub(super) nodes: BTreeSet<Key>,
     /// What other objects may have made possible.
     pub(super) helped: BTreeSet<Plugin>,
 }
 
-/// Collects news until somebody has time for them.
+/// Collects events until somebody has time for them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Inbox(Arc<Mutex<News>>);
+pub(super) struct Inbox(Arc<Mutex<ClusterEvents>>);
 
 impl Inbox {
     pub(super) fn pod(&self, pod: &Pod) {
@@ -36,7 +36,7 @@ impl Inbox {
         self.0.lock().helped.insert(plugin);
     }
 
-    pub(super) fn take(&self) -> News {
+    pub(super) fn take(&self) -> ClusterEvents {
         std::mem::take(&mut *self.0.lock())
     }
 }

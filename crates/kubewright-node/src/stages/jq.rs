@@ -5,14 +5,14 @@ use serde_json::Value;
 
 /// A compiled expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Query(Vec<Step>);
+pub(super) struct Query(Vec<Filter>);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Step {
+enum Filter {
     Field(String),
     Index(usize),
     Each,
-    Select { path: Vec<Step>, equals: bool, value: Value },
+    Select { path: Vec<Filter>, equals: bool, value: Value },
 }
 
 /// The longest expression that is read.
@@ -45,7 +45,7 @@ impl Query {
     }
 }
 
-fn run<'a>(steps: &[Step], value: &'a Value) -> Vec<&'a Value> {
+fn run<'a>(steps: &[Filter], value: &'a Value) -> Vec<&'a Value> {
     let mut values = vec![value];
     for step in steps {
         values = values.into_iter().flat_map(|value| apply(step, value)).collect();
@@ -53,16 +53,16 @@ fn run<'a>(steps: &[Step], value: &'a Value) -> Vec<&'a Value> {
     values
 }
 
-fn apply<'a>(step: &Step, value: &'a Value) -> Vec<&'a Value> {
+fn apply<'a>(step: &Filter, value: &'a Value) -> Vec<&'a Value> {
     match step {
-        Step::Field(name) => vec![value.get(name).unwrap_or(&Value::Null)],
-        Step::Index(index) => vec![value.get(index).unwrap_or(&Value::Null)],
-        Step::Each => match value {
+        Filter::Field(name) => vec![value.get(name).unwrap_or(&Value::Null)],
+        Filter::Index(index) => vec![value.get(index).unwrap_or(&Value::Null)],
+        Filter::Each => match value {
             Value::Array(all) => all.iter().collect(),
             Value::Object(all) => all.values().collect(),
             _ => Vec::new(),
         },
-        Step::Select { path, equals, value: wanted } => {
+        Filter::Select { path, equals, value: wanted } => {
             let holds = run(path, value).iter().any(|found| (*found == wanted) == *equals);
             if holds { vec![value] } else { Vec::new() }
         }
@@ -70,7 +70,7 @@ fn apply<'a>(step: &Step, value: &'a Value) -> Vec<&'a Value> {
 }
 
 /// Reads one term of a pipe; gives what is left.
-fn term<'a>(text: &'a str, steps: &mut Vec<Step>) -> Result<&'a str, String> {
+fn term<'a>(text: &'a str, steps: &mut Vec<Filter>) -> Result<&'a str, String> {
     if let Some(rest) = text.strip_prefix("select") {
         let rest = rest.trim_start().strip_prefix('(').ok_or("select needs a condition in parentheses")?;
         let mut path = Vec::new();
@@ -83,14 +83,14 @@ fn term<'a>(text: &'a str, steps: &mut Vec<Step>) -> Result<&'a str, String> {
         let end = rest.find(')').ok_or("select has no end")?;
         let literal = rest[..end].trim();
         let value = serde_json::from_str(literal).map_err(|_| format!("{literal:?} is no value"))?;
-        steps.push(Step::Select { path, equals, value });
+        steps.push(Filter::Select { path, equals, value });
         return Ok(&rest[end + 1..]);
     }
     path(text, steps)
 }
 
 /// Reads a path such as `.a.b[0].["c"].[]`; gives what is left.
-fn path<'a>(text: &'a str, steps: &mut Vec<Step>) -> Result<&'a str, String> {
+fn path<'a>(text: &'a str, steps: &mut Vec<Filter>) -> Result<&'a str, String> {
     let mut rest = text.strip_prefix('.').ok_or_else(|| format!("a path begins with a dot, not {text:?}"))?;
     let mut is_after_dot = true;
     loop {
@@ -99,7 +99,7 @@ fn path<'a>(text: &'a str, steps: &mut Vec<Step>) -> Result<&'a str, String> {
             steps.push(bracket(inner[..end].trim())?);
             rest = &inner[end + 1..];
         } else if is_after_dot && let Some(name) = name(rest) {
-            steps.push(Step::Field(name.to_owned()));
+            steps.push(Filter::Field(name.to_owned()));
             rest = &rest[name.len()..];
         } else {
             return Ok(rest);
@@ -133,16 +133,16 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-fn bracket(inner: &str) -> Result<Step, String> {
+fn bracket(inner: &str) -> Result<Filter, String> {
     if inner.is_empty() {
-        return Ok(Step::Each);
+        return Ok(Filter::Each);
     }
     match serde_json::from_str(inner) {
-        Ok(Value::String(name)) => Ok(Step::Field(name)),
+        Ok(Value::String(name)) => Ok(Filter::Field(name)),
         Ok(Value::Number(index)) => index
             .as_u64()
             .and_then(|index| usize::try_from(index).ok())
-            .map(Step::Index)
+            .map(Filter::Index)
             .ok_or_else(|| format!("not supported: [{inner}]")),
         _ => Err(format!("not supported: [{inner}]")),
     }

@@ -8,7 +8,7 @@ use kube::{Api, Resource};
 use kubewright_runtime::{Context, Error, EventType, Object};
 use serde_json::{Value, json};
 
-use super::render::{Surroundings, render};
+use super::render::{TemplateFuncs, render};
 use super::stage::{self, Stage};
 
 /// A stage, and the object whose turn it is.
@@ -47,9 +47,9 @@ impl Play {
         K: Object + Resource<DynamicType = ()>,
     {
         let next = &self.stage.next;
-        if let Some(told) = &next.event {
-            let kind = if told.kind == "Warning" { EventType::Warning } else { EventType::Normal };
-            ctx.event(object, kind, &told.reason, &told.message).await;
+        if let Some(event) = &next.event {
+            let kind = if event.kind == "Warning" { EventType::Warning } else { EventType::Normal };
+            ctx.event(object, kind, &event.reason, &event.message).await;
         }
         let name = object.meta().name.clone().unwrap_or_default();
         let before = object.meta().finalizers.clone().unwrap_or_default();
@@ -62,9 +62,9 @@ impl Play {
             gone_is_fine(api.delete(&name, &at_once).await)?;
             return Ok(());
         }
-        let surroundings = World { now: ctx.world().clock.now().to_string(), addresses };
+        let funcs = World { now: ctx.world().clock.now().to_string(), addresses };
         for patch in &next.patches {
-            match self.patch(patch, &surroundings) {
+            match self.patch(patch, &funcs) {
                 Ok(body) => {
                     let (params, body) = (PatchParams::default(), Patch::Strategic(body));
                     let patched = match &patch.subresource {
@@ -83,8 +83,8 @@ impl Play {
         Ok(())
     }
 
-    fn patch(&self, patch: &stage::Patch, surroundings: &World<'_>) -> Result<Value, String> {
-        let text = render(&patch.template, &self.object, surroundings)?;
+    fn patch(&self, patch: &stage::Patch, funcs: &World<'_>) -> Result<Value, String> {
+        let text = render(&patch.template, &self.object, funcs)?;
         let made: Value = serde_saphyr::from_str(&text).map_err(|error| error.to_string())?;
         let mut made = pruned(made);
         if !patch.root.is_empty() {
@@ -114,7 +114,7 @@ struct World<'a> {
     addresses: &'a Addresses,
 }
 
-impl Surroundings for World<'_> {
+impl TemplateFuncs for World<'_> {
     fn now(&self) -> String {
         self.now.clone()
     }

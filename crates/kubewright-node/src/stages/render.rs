@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::template::{Command, Node, Operand, Pipe, Template};
 
-/// What the functions of kwok ask for.
-pub(super) trait Surroundings {
+/// Functions of kwok for templates.
+pub(super) trait TemplateFuncs {
     fn now(&self) -> String;
     fn start_time(&self) -> String;
     /// The address of the node that the object is.
@@ -28,17 +28,16 @@ const LONGEST: usize = 4 << 20;
 pub(super) fn render(
     template: &Template,
     object: &Value,
-    surroundings: &dyn Surroundings,
+    funcs: &dyn TemplateFuncs,
 ) -> Result<String, String> {
-    let mut renderer =
-        Renderer { root: object, surroundings, scopes: vec![BTreeMap::new()], text: String::new() };
+    let mut renderer = Renderer { root: object, funcs, scopes: vec![BTreeMap::new()], text: String::new() };
     renderer.nodes(&template.0, object)?;
     Ok(renderer.text)
 }
 
 struct Renderer<'a> {
     root: &'a Value,
-    surroundings: &'a dyn Surroundings,
+    funcs: &'a dyn TemplateFuncs,
     scopes: Vec<BTreeMap<String, Value>>,
     text: String,
 }
@@ -159,19 +158,19 @@ impl Renderer<'_> {
         let first = || arguments.first().cloned().unwrap_or_default();
         let list = |address: String| if address.is_empty() { json!([]) } else { json!([address]) };
         Ok(match name {
-            "Now" => json!(self.surroundings.now()),
-            "StartTime" => json!(self.surroundings.start_time()),
+            "Now" => json!(self.funcs.now()),
+            "StartTime" => json!(self.funcs.start_time()),
             "Version" => json!(concat!("kubewright-v", env!("CARGO_PKG_VERSION"))),
             "NodeConditions" => node_conditions(),
-            "NodeIP" => json!(self.surroundings.node_ip()),
-            "NodeIPs" => list(self.surroundings.node_ip()),
+            "NodeIP" => json!(self.funcs.node_ip()),
+            "NodeIPs" => list(self.funcs.node_ip()),
             "NodeName" => at(self.root, &["metadata".to_owned(), "name".to_owned()]),
             "NodePort" => json!(0),
-            "NodeIPWith" => json!(self.surroundings.node_ip_with(text(0))),
-            "NodeIPsWith" => list(self.surroundings.node_ip_with(text(0))),
+            "NodeIPWith" => json!(self.funcs.node_ip_with(text(0))),
+            "NodeIPsWith" => list(self.funcs.node_ip_with(text(0))),
             "PodIPWith" | "PodIPsWith" => {
                 let host_network = arguments.get(1).is_some_and(is_true);
-                let address = self.surroundings.pod_ip_with(text(0), host_network);
+                let address = self.funcs.pod_ip_with(text(0), host_network);
                 if name == "PodIPWith" { json!(address) } else { list(address) }
             }
             "Quote" => match first() {
@@ -302,9 +301,9 @@ pub(super) mod tests {
     use super::*;
 
     /// A node `10.0.0.1` with a pod `10.128.0.1`.
-    pub(crate) struct Given;
+    pub(crate) struct FakeFuncs;
 
-    impl Surroundings for Given {
+    impl TemplateFuncs for FakeFuncs {
         fn now(&self) -> String {
             "2026-01-01T00:00:00Z".into()
         }
@@ -323,7 +322,7 @@ pub(super) mod tests {
     }
 
     fn rendered(template: &str, object: &Value) -> Result<String, String> {
-        render(&Template::parse(template)?, object, &Given)
+        render(&Template::parse(template)?, object, &FakeFuncs)
     }
 
     #[test]

@@ -37,7 +37,7 @@ struct Delay {
 /// What happens to an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Next {
-    pub(super) event: Option<Told>,
+    pub(super) event: Option<StageEvent>,
     pub(super) finalizers: Finalizers,
     pub(super) delete: bool,
     pub(super) patches: Vec<Patch>,
@@ -46,7 +46,7 @@ pub(super) struct Next {
 /// An event.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(super) struct Told {
+pub(super) struct StageEvent {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) reason: String,
@@ -340,7 +340,7 @@ struct RawDelay {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawNext {
-    event: Option<Told>,
+    event: Option<StageEvent>,
     finalizers: Option<RawFinalizers>,
     delete: bool,
     patches: Vec<RawPatch>,
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_refused_by_name() {
-        for (more, told) in [
+        for (more, message) in [
             (json!({"resourceRef": {"kind": "Service"}}), "resourceRef v1/Service is not supported"),
             (json!({"steps": [{"delete": true}]}), "steps are not supported"),
             (
@@ -444,8 +444,8 @@ mod tests {
             (json!({"next": {"statusTemplate": "{{ end }}"}}), "without a beginning"),
             (json!({"next": {"patches": [{"type": "json", "template": "[]"}]}}), "only strategic patches"),
         ] {
-            let error = stage(&more).expect_err(told);
-            assert!(error.contains(told), "{error}");
+            let error = stage(&more).expect_err(message);
+            assert!(error.contains(message), "{error}");
         }
     }
 }

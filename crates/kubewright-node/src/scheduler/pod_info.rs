@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::resources::{Resources, Scored};
 use crate::facts::tolerations;
-use crate::selection::Wanted;
+use crate::selection::RequiredNodeAffinity;
 
 /// A port of the node that a pod takes: protocol, number and address.
 pub(super) type HostPort = (String, i32, String);
@@ -30,7 +30,7 @@ pub(super) struct Class {
 
 /// A pod, waiting or placed.
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(super) struct PodInfo {
     pub(super) pod: Arc<Pod>,
     pub(super) uid: Arc<str>,
     pub(super) class: Arc<Class>,
@@ -42,8 +42,8 @@ pub(super) struct Subject {
     pub(super) is_terminating: bool,
 }
 
-impl Subject {
-    /// Everything there is to know about `pod`.
+impl PodInfo {
+    /// All that decisions need of `pod`.
     pub(super) fn of(pod: Arc<Pod>) -> Self {
         let meta = &pod.metadata;
         let class = Class {
@@ -80,8 +80,8 @@ impl Subject {
     }
 
     /// Which nodes the pod asks for.
-    pub(super) fn wanted(&self) -> Wanted<'_> {
-        self.pod.spec.as_ref().map(Wanted::by).unwrap_or_default()
+    pub(super) fn required_node_affinity(&self) -> RequiredNodeAffinity<'_> {
+        self.pod.spec.as_ref().map(RequiredNodeAffinity::of).unwrap_or_default()
     }
 
     /// `status.nominatedNodeName`; empty when there is none.

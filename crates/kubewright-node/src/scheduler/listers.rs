@@ -1,4 +1,4 @@
-//! What a decision asks for besides nodes and pods.
+//! Listers: the objects that a decision looks up besides nodes and pods.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use kube::core::{Expression, Selector, SelectorExt};
 use kubewright_runtime::{Context, Key, owner};
 
-use super::subject::{Labels, Subject, selector};
+use super::pod_info::{Labels, PodInfo, selector};
 
-/// Objects that decisions look up.
-pub(super) trait Surroundings {
+/// Lists and gets objects that decisions look up.
+pub(super) trait Listers {
     fn namespace_labels(&self, name: &str) -> Labels;
     fn claim(&self, namespace: &str, name: &str) -> Option<Arc<PersistentVolumeClaim>>;
     fn volume(&self, name: &str) -> Option<Arc<PersistentVolume>>;
@@ -24,10 +24,10 @@ pub(super) trait Surroundings {
     fn budgets(&self) -> Vec<Arc<PodDisruptionBudget>>;
     /// What selects the pods of the same services and the same owner, if there are any (`DefaultSelector` in
     /// `plugins/helper/spread.go`).
-    fn of_owner(&self, subject: &Subject) -> Option<Selector>;
+    fn of_owner(&self, pod_info: &PodInfo) -> Option<Selector>;
 }
 
-impl Surroundings for Context {
+impl Listers for Context {
     fn namespace_labels(&self, name: &str) -> Labels {
         let namespace = self.get::<Namespace>(&Key::cluster(name));
         namespace.and_then(|namespace| namespace.metadata.labels.clone()).unwrap_or_default()
@@ -57,17 +57,17 @@ impl Surroundings for Context {
         self.list(None)
     }
 
-    fn of_owner(&self, subject: &Subject) -> Option<Selector> {
+    fn of_owner(&self, pod_info: &PodInfo) -> Option<Selector> {
         let mut requirements: Vec<Expression> = Vec::new();
-        for service in self.list::<Service>(Some(subject.namespace())) {
+        for service in self.list::<Service>(Some(pod_info.namespace())) {
             let of_service = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
             let Some(of_service) = of_service.filter(|selector| !selector.is_empty()) else { continue };
             let selector: Selector = of_service.clone().into_iter().collect();
-            if selector.matches(&subject.class.labels) {
+            if selector.matches(&pod_info.class.labels) {
                 requirements.extend(selector);
             }
         }
-        requirements.extend(self.owners_selector(&subject.pod).into_iter().flatten());
+        requirements.extend(self.owners_selector(&pod_info.pod).into_iter().flatten());
         (!requirements.is_empty()).then(|| requirements.into_iter().collect())
     }
 }
@@ -104,7 +104,7 @@ pub(super) mod tests {
 
     /// Objects that a test says are there.
     #[derive(Default)]
-    pub(crate) struct Given {
+    pub(crate) struct FakeListers {
         pub(crate) namespaces: BTreeMap<String, Labels>,
         pub(crate) claims: Vec<Arc<PersistentVolumeClaim>>,
         pub(crate) volumes: Vec<Arc<PersistentVolume>>,
@@ -114,7 +114,7 @@ pub(super) mod tests {
         pub(crate) of_owner: Option<Selector>,
     }
 
-    impl Surroundings for Given {
+    impl Listers for FakeListers {
         fn namespace_labels(&self, name: &str) -> Labels {
             self.namespaces.get(name).cloned().unwrap_or_default()
         }
@@ -143,7 +143,7 @@ pub(super) mod tests {
             self.budgets.clone()
         }
 
-        fn of_owner(&self, _: &Subject) -> Option<Selector> {
+        fn of_owner(&self, _: &PodInfo) -> Option<Selector> {
             self.of_owner.clone()
         }
     }
