@@ -13,7 +13,7 @@ use kubewright_world::World;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::pod::Member;
+use crate::pod::PodContainer;
 
 #[derive(Debug)]
 struct Happened {
@@ -24,14 +24,14 @@ struct Happened {
     at: Timestamp,
 }
 
-/// Takes events, and writes them one after the other in a task of its own. Clones are the same.
+/// Records events: takes them, and writes them one after the other in a task of its own. Clones are the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Events {
+pub(crate) struct EventRecorder {
     queue: mpsc::UnboundedSender<Happened>,
     world: World,
 }
 
-impl Events {
+impl EventRecorder {
     /// The events of the kubelet of this node, and what writes them for as long as anybody holds the former.
     pub(crate) fn new(client: Client, world: World, node: Arc<str>) -> (Self, impl Future<Output = ()>) {
         let (queue, mut happened) = mpsc::unbounded_channel();
@@ -48,20 +48,20 @@ impl Events {
 
     /// About a pod.
     pub(crate) fn pod(&self, pod: &Pod, event_type: EventType, reason: &str, message: impl Into<String>) {
-        self.tell(about_pod(pod, None), event_type, reason, message.into());
+        self.record(about_pod(pod, None), event_type, reason, message.into());
     }
 
     /// About a container of a pod.
     pub(crate) fn container(
         &self,
         pod: &Pod,
-        member: &Member,
+        member: &PodContainer,
         event_type: EventType,
         reason: &str,
         message: impl Into<String>,
     ) {
         let field = format!("spec.{}{{{}}}", member.role.list(), member.name());
-        self.tell(about_pod(pod, Some(field)), event_type, reason, message.into());
+        self.record(about_pod(pod, Some(field)), event_type, reason, message.into());
     }
 
     /// About the node.
@@ -74,10 +74,10 @@ impl Events {
             name,
             ..ObjectReference::default()
         };
-        self.tell(about, event_type, reason, message.into());
+        self.record(about, event_type, reason, message.into());
     }
 
-    fn tell(&self, about: ObjectReference, event_type: EventType, reason: &str, message: String) {
+    fn record(&self, about: ObjectReference, event_type: EventType, reason: &str, message: String) {
         let at = self.world.clock.now();
         // When nobody writes any more, the node has ended.
         let _ = self.queue.send(Happened { about, event_type, reason: reason.to_owned(), message, at });

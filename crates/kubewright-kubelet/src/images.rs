@@ -16,13 +16,13 @@ pub(crate) struct Images {
 
 /// What a container is run from.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct ContainerImage {
     pub(crate) image: Image,
     /// What the status calls it; empty for commands of this machine.
     pub(crate) id: String,
 }
 
-impl Found {
+impl ContainerImage {
     pub(crate) fn is_host(&self) -> bool {
         self.image.root == Root::Host
     }
@@ -43,7 +43,7 @@ pub(crate) enum Missing {
 
 impl Images {
     /// The image of this name for a container with this `imagePullPolicy`.
-    pub(crate) async fn find(&self, name: &str, policy: Option<&str>) -> Result<Found, Missing> {
+    pub(crate) async fn find(&self, name: &str, policy: Option<&str>) -> Result<ContainerImage, Missing> {
         let reference = Reference::parse(name).map_err(|error| {
             Missing::Invalid(format!(
                 "Failed to apply default image tag \"{name}\": couldn't parse image name \"{name}\": {error}"
@@ -57,7 +57,7 @@ impl Images {
         }
         if self.host_commands {
             let image = Image { root: Root::Host, config: Config::default() };
-            return Ok(Found { image, id: String::new() });
+            return Ok(ContainerImage { image, id: String::new() });
         }
         if policy == Some("Never") {
             return Err(Missing::Never(format!(
@@ -71,12 +71,12 @@ impl Images {
     }
 }
 
-fn look_up(store: &Store, reference: &Reference) -> Result<Option<Found>, String> {
+fn look_up(store: &Store, reference: &Reference) -> Result<Option<ContainerImage>, String> {
     let Some(image) = store.get(reference).map_err(|error| error.to_string())? else { return Ok(None) };
     let root = store.root(&image).map_err(|error| error.to_string())?;
     let digest = image.repo_digests.first().map(ToString::to_string);
     let id = digest.unwrap_or_else(|| image.id.to_string());
-    Ok(Some(Found { image: Image { root: Root::Image(root), config: image.config }, id }))
+    Ok(Some(ContainerImage { image: Image { root: Root::Image(root), config: image.config }, id }))
 }
 
 /// Runs what waits for the disk on a thread that may wait: unpacking an image takes seconds.

@@ -18,11 +18,11 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::container::{Container, Isolation, Runtime, Session, Streams, log};
-use crate::events::Events;
+use crate::events::EventRecorder;
 use crate::images::Images;
 use crate::inputs::Node;
 use crate::node::{Heartbeat, Identity, Machine, PodTable, Pods, allocatable};
-use crate::pod::{Preparer, Surroundings, View};
+use crate::pod::{NodeContext, Preparer, View};
 use crate::probe;
 
 /// How many pods a kubelet takes unless it is told otherwise (`maxPods`).
@@ -117,7 +117,7 @@ impl ProcessNode {
             cluster_domain: "cluster.local".to_owned(),
             host_access,
         });
-        let (events, write_events) = Events::new(client.clone(), world.clone(), name.as_str().into());
+        let (events, write_events) = EventRecorder::new(client.clone(), world.clone(), name.as_str().into());
         let identity = Identity { name, machine, address: host, max_pods };
         let heartbeat =
             Heartbeat { client: client.clone(), world: world.clone(), identity, events: events.clone() };
@@ -128,9 +128,9 @@ impl ProcessNode {
             images: Images { store: images, host_commands: host_access },
             node: Arc::clone(&node),
         };
-        let around = Surroundings { client, world, runtime: Arc::clone(&runtime), preparer, events, host };
+        let context = NodeContext { client, world, runtime: Arc::clone(&runtime), preparer, events, host };
         let table = PodTable::default();
-        let pods = Pods::new(around, registered.clone(), table.clone(), shutdown);
+        let pods = Pods::new(context, registered.clone(), table.clone(), shutdown);
         let run = async move {
             tokio::select! {
                 biased;

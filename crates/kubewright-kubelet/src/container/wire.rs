@@ -83,12 +83,12 @@ pub(super) enum Order {
         directory: PathBuf,
         mapping: Mapping,
     },
-    /// Be the keeper of a container. With it come its standard input, output and error, unless it has a terminal.
+    /// Be the shim of a container. With it come its standard input, output and error, unless it has a terminal.
     Run { namespaces: Namespaces, mapping: Mapping, files: Files, hostname: String, program: Program },
-    /// Be the keeper of a command in a container. With it come the container's first process, where it has namespaces, and
+    /// Be the shim of a command in a container. With it come the container's first process, where it has namespaces, and
     /// the command's standard input, output and error, unless it has a terminal.
     Exec { namespaces: Namespaces, program: Program },
-    /// Become the program (the second helper, which a keeper starts): in a mount namespace of its own with these files, or
+    /// Become the program (the second helper, which a shim starts): in a mount namespace of its own with these files, or
     /// in that of the process that comes with it, or in the machine's.
     Become { mounts: Mounts, hostname: Option<String>, program: Program },
     /// Try to build a root file system from this directory, as the second helper of a probe.
@@ -106,7 +106,7 @@ pub(super) enum Mounts {
     Joined,
 }
 
-/// What the runtime tells a keeper later.
+/// What the runtime tells a shim later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Word {
     /// Users and groups are mapped.

@@ -6,10 +6,14 @@ use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{ObjectFieldSelector, Pod};
 
-use super::place::{self, Place};
+use super::place::{self, PodPlace};
 
 /// What a `fieldRef` of an environment variable says.
-pub(super) fn of_pod(selector: &ObjectFieldSelector, pod: &Pod, place: Place<'_>) -> Result<String, String> {
+pub(super) fn of_pod(
+    selector: &ObjectFieldSelector,
+    pod: &Pod,
+    place: PodPlace<'_>,
+) -> Result<String, String> {
     let spec = pod.spec.as_ref();
     let from_spec = |value: Option<&String>| value.cloned().unwrap_or_default();
     Ok(match known(selector)? {
@@ -161,7 +165,7 @@ mod tests {
     fn of(path: &str) -> Result<String, String> {
         let node = node(Path::new("/"));
         let pod_ips = ["10.1.0.7".parse().unwrap(), "fd00::7".parse().unwrap()];
-        let place = Place { node: &node, pod_ips: &pod_ips };
+        let place = PodPlace { node: &node, pod_ips: &pod_ips };
         of_pod(&ObjectFieldSelector { api_version: None, field_path: path.to_owned() }, &pod(), place)
     }
 

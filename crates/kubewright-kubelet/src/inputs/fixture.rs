@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Fetched, Node, Place};
+use super::{Fetched, Node, PodPlace};
 
 pub(crate) const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
@@ -52,9 +52,9 @@ pub(crate) fn node(folder: &Path) -> Node {
 }
 
 /// Where pods of this node are.
-pub(crate) fn place(node: &Node) -> Place<'_> {
+pub(crate) fn place(node: &Node) -> PodPlace<'_> {
     const ADDRESSES: [IpAddr; 1] = [IpAddr::V4(std::net::Ipv4Addr::new(10, 1, 0, 7))];
-    Place { node, pod_ips: &ADDRESSES }
+    PodPlace { node, pod_ips: &ADDRESSES }
 }
 
 impl Fetched {

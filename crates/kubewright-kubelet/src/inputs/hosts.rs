@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use k8s_openapi::api::core::v1::{HostAlias, Pod};
 
 use super::InputError;
-use super::place::{self, Place};
+use super::place::{self, PodPlace};
 
 /// The longest name of a host; the kernel has room for one byte more, of which the end takes one.
 const LONGEST: usize = 63;
@@ -79,7 +79,7 @@ pub(super) fn is_on_host_network(pod: &Pod) -> bool {
 /// Only names can be given here: a client has to take the port from its environment, `https://kubernetes.default.svc` alone
 /// leads to port 443.
 #[must_use]
-pub fn hosts_file(pod: &Pod, called: &HostName, place: Place<'_>, of_node: &str) -> String {
+pub fn hosts_file(pod: &Pod, called: &HostName, place: PodPlace<'_>, of_node: &str) -> String {
     let mut text = String::new();
     if is_on_host_network(pod) {
         text.push_str("# Kubernetes-managed hosts file (host network).\n");

@@ -35,6 +35,6 @@ pub mod volumes;
 pub use self::error::InputError;
 pub use self::fetched::Fetched;
 pub use self::needs::Needs;
-pub use self::place::{Node, Place};
+pub use self::place::{Node, PodPlace};
 pub use self::spec::{Image, PodInputs};
 pub use self::token::{Token, TokenNeed};

@@ -27,7 +27,7 @@ pub struct Node {
 
 /// Where a pod is.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct PodPlace<'a> {
     /// Its node.
     pub node: &'a Node,
     /// Its own addresses, the preferred first (`status.podIPs`).

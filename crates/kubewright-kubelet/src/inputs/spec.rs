@@ -10,7 +10,7 @@ use kubewright_image::Config;
 
 use super::fetched::Fetched;
 use super::hosts::{self, HostName};
-use super::place::{self, Place};
+use super::place::{self, PodPlace};
 use super::resolv::resolv_conf;
 use super::users::{self, Accounts};
 use super::volumes::Volumes;
@@ -39,7 +39,7 @@ pub struct PodInputs<'a> {
     /// The pod.
     pub pod: &'a Pod,
     /// Where it is.
-    pub place: Place<'a>,
+    pub place: PodPlace<'a>,
     /// What was fetched for it.
     pub fetched: &'a Fetched,
     /// Its volumes, [written](super::volumes::write).

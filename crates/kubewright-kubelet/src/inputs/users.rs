@@ -48,7 +48,7 @@ pub(super) fn user(
     accounts: &Accounts,
 ) -> Result<User, InputError> {
     let of_pod = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
-    let wanted = Wanted::of(of_pod, container.security_context.as_ref());
+    let wanted = EffectiveSecurityContext::of(of_pod, container.security_context.as_ref());
     let image_user = ImageUser::of(image_user);
     if wanted.not_root {
         wanted.refuse_root(&image_user, pod, container).map_or(Ok(()), |why| Err(InputError::Config(why)))?;
@@ -87,7 +87,7 @@ pub(super) fn user(
 }
 
 /// What the pod says, and the container over it (`DetermineEffectiveSecurityContext`).
-struct Wanted {
+struct EffectiveSecurityContext {
     user: Option<i64>,
     group: Option<i64>,
     not_root: bool,
@@ -101,7 +101,7 @@ enum ImageUser<'a> {
     Name(&'a str),
 }
 
-impl Wanted {
+impl EffectiveSecurityContext {
     fn of(pod: Option<&PodSecurityContext>, container: Option<&SecurityContext>) -> Self {
         let or_of_pod = |own: Option<i64>, of_pod: fn(&PodSecurityContext) -> Option<i64>| {
             own.or_else(|| pod.and_then(of_pod))

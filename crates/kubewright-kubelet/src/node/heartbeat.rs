@@ -12,7 +12,7 @@ use kubewright_world::World;
 use serde_json::json;
 
 use super::object::Identity;
-use crate::events::{EventType, Events};
+use crate::events::{EventRecorder, EventType};
 
 /// How often the lease is renewed, and after how long it is over (`nodeLeaseDurationSeconds` and a quarter of it).
 const BEAT: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ pub(crate) struct Heartbeat {
     pub(crate) client: Client,
     pub(crate) world: World,
     pub(crate) identity: Identity,
-    pub(crate) events: Events,
+    pub(crate) events: EventRecorder,
 }
 
 impl Heartbeat {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::Addresses;
 use crate::events::EventType;
 use crate::pod::admission::admit;
-use crate::pod::{Surroundings, View, Worker};
+use crate::pod::{NodeContext, PodWorker, View};
 
 /// The pods that have workers, by their uids. Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ impl PodTable {
 
 /// Gives the pods of a node their workers.
 pub(crate) struct Pods {
-    around: Surroundings,
+    context: NodeContext,
     node: Node,
     table: PodTable,
     addresses: Arc<Mutex<Addresses>>,
@@ -48,13 +48,13 @@ pub(crate) struct Pods {
 
 impl Pods {
     pub(crate) fn new(
-        around: Surroundings,
+        context: NodeContext,
         node: Node,
         table: PodTable,
         shutdown: CancellationToken,
     ) -> Self {
         Self {
-            around,
+            context,
             node,
             table,
             addresses: Arc::default(),
@@ -66,7 +66,7 @@ impl Pods {
 
     /// Watches the pods of the node until the node ends; then waits until all containers have ended.
     pub(crate) async fn run(mut self) {
-        let mut events = pin!(watch_pods(&self.around.client, &self.node));
+        let mut events = pin!(watch_pods(&self.context.client, &self.node));
         // The pods of the list that a watch begins with.
         let mut listed: Option<Vec<Arc<Pod>>> = None;
         loop {
@@ -114,14 +114,14 @@ impl Pods {
         }
         let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
         let is_over = matches!(phase, Some("Succeeded" | "Failed"));
-        let mut verdict = None;
+        let mut failure = None;
         if !is_over && pod.metadata.deletion_timestamp.is_none() {
             let others = self.table.active();
             let others: Vec<&Pod> = others.iter().map(|pod| &**pod).collect();
-            verdict = admit(&pod, &self.node, &others).err();
+            failure = admit(&pod, &self.node, &others).err();
         }
-        if let Some(refusal) = &mut verdict {
-            self.around.events.pod(&pod, EventType::Warning, &refusal.reason, refusal.message.clone());
+        if let Some(refusal) = &mut failure {
+            self.context.events.pod(&pod, EventType::Warning, &refusal.reason, refusal.message.clone());
             refusal.message = format!("Pod was rejected: {}", refusal.message);
         }
         let Some(address) = self.address(&pod) else {
@@ -133,7 +133,7 @@ impl Pods {
         self.table.0.lock().insert(uid.clone(), view.clone());
         let (sender, receiver) = watch::channel(Some(Arc::clone(&pod)));
         self.workers.insert(uid.clone(), sender);
-        let worker = Worker::new(self.around.clone(), pod, address, verdict, view);
+        let worker = PodWorker::new(self.context.clone(), pod, address, failure, view);
         let shutdown = self.shutdown.clone();
         self.running.spawn(async move {
             worker.run(receiver, shutdown).await;
@@ -144,7 +144,7 @@ impl Pods {
     /// A pod of the machine's own network has the machine's address; all others have one of their own.
     fn address(&self, pod: &Pod) -> Option<IpAddr> {
         if pod.spec.as_ref().and_then(|spec| spec.host_network).unwrap_or_default() {
-            return Some(self.around.host);
+            return Some(self.context.host);
         }
         let before: Option<Ipv4Addr> =
             pod.status.as_ref().and_then(|status| status.pod_ip.as_ref()?.parse().ok());

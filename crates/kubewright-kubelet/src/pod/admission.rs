@@ -6,11 +6,11 @@ use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kubewright_meta::quantity::billionths;
 
-use super::state::Verdict;
+use super::state::PodFailure;
 
 /// Whether the node has room for a pod beside the others that are there; the reason why not. `others` are those that were
 /// admitted before and have not ended.
-pub(crate) fn admit(pod: &Pod, node: &Node, others: &[&Pod]) -> Result<(), Verdict> {
+pub(crate) fn admit(pod: &Pod, node: &Node, others: &[&Pod]) -> Result<(), PodFailure> {
     let empty = PodSpec::default();
     let spec = pod.spec.as_ref().unwrap_or(&empty);
     let labels = node.metadata.labels.clone().unwrap_or_default();
@@ -49,15 +49,15 @@ pub(crate) fn admit(pod: &Pod, node: &Node, others: &[&Pod]) -> Result<(), Verdi
     Ok(())
 }
 
-fn rejected(reason: &str, message: &str) -> Verdict {
-    Verdict { reason: reason.to_owned(), message: message.to_owned(), rejected: true }
+fn rejected(reason: &str, message: &str) -> PodFailure {
+    PodFailure { reason: reason.to_owned(), message: message.to_owned(), rejected: true }
 }
 
-fn predicate(name: &str, reason: &str) -> Verdict {
+fn predicate(name: &str, reason: &str) -> PodFailure {
     rejected(name, &format!("Predicate {name} failed: {reason}"))
 }
 
-fn room(spec: &PodSpec, node: &Node, others: &[&Pod]) -> Result<(), Verdict> {
+fn room(spec: &PodSpec, node: &Node, others: &[&Pod]) -> Result<(), PodFailure> {
     let allocatable = node.status.as_ref().and_then(|status| status.allocatable.clone()).unwrap_or_default();
     let pods = allocatable.get("pods").map_or(0, |pods| whole("pods", pods));
     let there = i128::try_from(others.len()).unwrap_or(i128::MAX);
@@ -80,7 +80,7 @@ fn room(spec: &PodSpec, node: &Node, others: &[&Pod]) -> Result<(), Verdict> {
     Ok(())
 }
 
-fn out_of(name: &str, requested: i128, used: i128, capacity: i128) -> Verdict {
+fn out_of(name: &str, requested: i128, used: i128, capacity: i128) -> PodFailure {
     rejected(
         &format!("OutOf{name}"),
         &format!(
@@ -171,7 +171,7 @@ mod tests {
     }
 
     fn refusal(spec: &Value, others: &[&Pod]) -> Option<(String, String)> {
-        admit(&pod(spec), &node(), others).err().map(|verdict| (verdict.reason, verdict.message))
+        admit(&pod(spec), &node(), others).err().map(|failure| (failure.reason, failure.message))
     }
 
     #[test]

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::blueprint::{Blueprint, Member, Role};
+use super::pod_containers::{PodContainer, PodContainers, Role};
 
 /// Those that the kubelet sets; others are left alone.
 pub(crate) const OWN: [&str; 6] = [
@@ -19,7 +19,7 @@ pub(crate) const OWN: [&str; 6] = [
 /// What a pod's conditions are made of.
 pub(crate) struct Facts<'a> {
     pub(crate) pod: &'a Pod,
-    pub(crate) blueprint: &'a Blueprint,
+    pub(crate) pod_containers: &'a PodContainers,
     pub(crate) statuses: &'a [ContainerStatus],
     pub(crate) phase: &'a str,
     /// Its volumes and its address are there.
@@ -55,7 +55,7 @@ pub(crate) fn conditions(facts: &Facts<'_>, now: Timestamp) -> Vec<PodCondition>
         ("ContainersReady", containers),
         ("PodScheduled", Said::YES),
     ];
-    if facts.blueprint.members.iter().any(|member| {
+    if facts.pod_containers.members.iter().any(|member| {
         let rules = member.container.restart_policy_rules.iter().flatten();
         rules.into_iter().any(|rule| rule.action == "RestartAllContainers")
     }) {
@@ -90,14 +90,14 @@ fn existing<'a>(pod: &'a Pod, kind: &str) -> Option<&'a PodCondition> {
 }
 
 fn containers_ready(facts: &Facts<'_>) -> Said {
-    let members = facts.blueprint.of_role(&[Role::Sidecar, Role::Main]);
+    let members = facts.pod_containers.of_role(&[Role::Sidecar, Role::Main]);
     let (unknown, unready) = sorted(facts, members, |status| status.ready);
     match facts.phase {
         "Succeeded" if unknown.is_empty() => return Said::no("PodCompleted", None),
         "Failed" => return Said::no("PodFailed", None),
         _ => {}
     }
-    match told(&unknown, "unready", &unready) {
+    match explained(&unknown, "unready", &unready) {
         Some(message) => Said::no("ContainersNotReady", message),
         None => Said::YES,
     }
@@ -126,9 +126,9 @@ fn gates(facts: &Facts<'_>) -> Said {
 
 fn initialized(facts: &Facts<'_>) -> Said {
     let is_sidecar = |status: &ContainerStatus| {
-        facts.blueprint.member(&status.name).is_some_and(|member| member.role == Role::Sidecar)
+        facts.pod_containers.member(&status.name).is_some_and(|member| member.role == Role::Sidecar)
     };
-    let (unknown, incomplete) = sorted(facts, facts.blueprint.initial(), |status| {
+    let (unknown, incomplete) = sorted(facts, facts.pod_containers.initial(), |status| {
         if is_sidecar(status) { status.started == Some(true) } else { status.ready }
     });
     if facts.phase == "Succeeded" && unknown.is_empty() {
@@ -137,12 +137,12 @@ fn initialized(facts: &Facts<'_>) -> Said {
     let has_begun = facts.statuses.iter().any(|status| {
         let state = status.state.as_ref();
         let began = state.is_some_and(|state| state.running.is_some() || state.terminated.is_some());
-        began && facts.blueprint.main().any(|member| member.name() == status.name)
+        began && facts.pod_containers.main().any(|member| member.name() == status.name)
     });
     if has_begun {
         return Said::YES;
     }
-    match told(&unknown, "incomplete", &incomplete) {
+    match explained(&unknown, "incomplete", &incomplete) {
         Some(_) if existing(facts.pod, "Initialized").is_some_and(|before| before.status == "True") => {
             Said::YES
         }
@@ -167,7 +167,7 @@ fn restarting(facts: &Facts<'_>) -> Said {
 /// The names of those of which nothing is known, and of those that are not as they should be.
 fn sorted<'a>(
     facts: &Facts<'_>,
-    members: impl Iterator<Item = &'a Member>,
+    members: impl Iterator<Item = &'a PodContainer>,
     is_good: impl Fn(&ContainerStatus) -> bool,
 ) -> (Vec<&'a str>, Vec<&'a str>) {
     let (mut unknown, mut bad) = (Vec::new(), Vec::new());
@@ -181,7 +181,7 @@ fn sorted<'a>(
     (unknown, bad)
 }
 
-fn told(unknown: &[&str], word: &str, bad: &[&str]) -> Option<String> {
+fn explained(unknown: &[&str], word: &str, bad: &[&str]) -> Option<String> {
     let list = |word: &str, names: &[&str]| {
         (!names.is_empty()).then(|| format!("containers with {word} status: [{}]", names.join(" ")))
     };

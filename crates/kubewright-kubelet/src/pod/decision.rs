@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::blueprint::{Blueprint, Member, Role};
+use super::pod_containers::{PodContainer, PodContainers, Role};
 use super::state::{ContainerState, Ended, PodState, Stage};
 
 /// Which probe failed.
@@ -36,24 +36,24 @@ pub(crate) struct Decision {
 }
 
 /// Decides for a pod whose volumes are there and that is not being ended.
-pub(crate) fn decide(blueprint: &Blueprint, state: &PodState, now: Timestamp) -> Decision {
+pub(crate) fn decide(pod_containers: &PodContainers, state: &PodState, now: Timestamp) -> Decision {
     if state.restarting_all {
         return Decision::default();
     }
-    if restarts_all(blueprint, state) {
+    if restarts_all(pod_containers, state) {
         return Decision { actions: vec![Action::RestartAll], wake: None };
     }
-    let mut plan = Plan::default();
-    for member in blueprint.of_role(&[Role::Ephemeral]) {
+    let mut plan = PodActions::default();
+    for member in pod_containers.of_role(&[Role::Ephemeral]) {
         if is_absent(state.container(member.name())) {
             plan.start.push(member);
         }
     }
-    match plan.initial(blueprint, state) {
+    match plan.initial(pod_containers, state) {
         Initial::Failed => return Decision { actions: vec![Action::Stop], wake: None },
         Initial::Running => {}
         Initial::Done => {
-            if !plan.main(blueprint, state) {
+            if !plan.main(pod_containers, state) {
                 return Decision { actions: vec![Action::Stop], wake: None };
             }
         }
@@ -70,17 +70,17 @@ enum Initial {
 
 /// What is to be started and ended, before it is asked whether it is time.
 #[derive(Default)]
-struct Plan<'a> {
-    start: Vec<&'a Member>,
+struct PodActions<'a> {
+    start: Vec<&'a PodContainer>,
     end: Vec<Action>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> PodActions<'a> {
     /// From the last init container backwards: the first that was created says how far the pod is; of those before it,
     /// sidecars are kept running.
-    fn initial(&mut self, blueprint: &'a Blueprint, state: &PodState) -> Initial {
-        let members: Vec<&'a Member> = blueprint.initial().collect();
-        let mut initialized = blueprint.main().any(|member| {
+    fn initial(&mut self, pod_containers: &'a PodContainers, state: &PodState) -> Initial {
+        let members: Vec<&'a PodContainer> = pod_containers.initial().collect();
+        let mut initialized = pod_containers.main().any(|member| {
             state.container(member.name()).is_some_and(|main| main.is_alive() || main.is_starting())
         });
         if members.is_empty() {
@@ -91,7 +91,7 @@ impl<'a> Plan<'a> {
         for (index, &member) in members.iter().enumerate().rev() {
             let sidecar = member.role == Role::Sidecar;
             let is_last = index + 1 == members.len();
-            let mut done = |start: &mut Vec<&'a Member>| {
+            let mut done = |start: &mut Vec<&'a PodContainer>| {
                 if is_last {
                     initialized = true;
                 } else if !passed {
@@ -117,7 +117,7 @@ impl<'a> Plan<'a> {
                 }
                 Some(ContainerState { stage: Stage::Ended(_), .. }) if sidecar => start.push(member),
                 Some(ContainerState { stage: Stage::Ended(ended), .. }) if ended.code != 0 => {
-                    if !blueprint.starts_again(member, ended.code) {
+                    if !pod_containers.starts_again(member, ended.code) {
                         return Initial::Failed;
                     }
                     start.push(member);
@@ -136,9 +136,9 @@ impl<'a> Plan<'a> {
     }
 
     /// Whether any of the main containers is kept or started.
-    fn main(&mut self, blueprint: &'a Blueprint, state: &PodState) -> bool {
+    fn main(&mut self, pod_containers: &'a PodContainers, state: &PodState) -> bool {
         let mut kept = false;
-        for member in blueprint.main() {
+        for member in pod_containers.main() {
             match state.container(member.name()).map(|container| &container.stage) {
                 None | Some(Stage::Absent) => {
                     kept = true;
@@ -148,13 +148,13 @@ impl<'a> Plan<'a> {
                 Some(Stage::Running { probed, ending, .. }) => {
                     kept = true;
                     if ending.is_none() {
-                        let again = blueprint.restarts_after_probe(member);
+                        let again = pod_containers.restarts_after_probe(member);
                         self.end_unhealthy(member, "Container", *probed, Some(again));
                     }
                 }
                 Some(Stage::Ended(ended)) => {
-                    if blueprint.starts_again(member, ended.code)
-                        || (ended.by_probe && blueprint.restarts_after_probe(member))
+                    if pod_containers.starts_again(member, ended.code)
+                        || (ended.by_probe && pod_containers.restarts_after_probe(member))
                     {
                         kept = true;
                         self.start.push(member);
@@ -167,7 +167,7 @@ impl<'a> Plan<'a> {
 
     fn end_unhealthy(
         &mut self,
-        member: &Member,
+        member: &PodContainer,
         what: &str,
         probed: super::state::Probed,
         again: Option<bool>,
@@ -235,11 +235,11 @@ fn is_absent(container: Option<&ContainerState>) -> bool {
 }
 
 /// Whether a container ended in a way that has all start anew.
-fn restarts_all(blueprint: &Blueprint, state: &PodState) -> bool {
-    blueprint.of_role(&[Role::Init, Role::Sidecar, Role::Main]).any(|member| {
+fn restarts_all(pod_containers: &PodContainers, state: &PodState) -> bool {
+    pod_containers.of_role(&[Role::Init, Role::Sidecar, Role::Main]).any(|member| {
         let container = state.container(member.name());
         match container.map(|container| &container.stage) {
-            Some(Stage::Ended(ended)) => blueprint.restarts_all(member, ended.code),
+            Some(Stage::Ended(ended)) => pod_containers.restarts_all(member, ended.code),
             _ => false,
         }
     })

@@ -8,18 +8,18 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::blueprint::{Blueprint, Member, Role};
 use super::decision::FailedProbe;
 use super::hook;
+use super::pod_containers::{PodContainer, PodContainers, Role};
 use crate::container::Signal;
-use crate::probe::Subject;
+use crate::probe::ProbeTarget;
 
 /// After a signal there is always so much time (`minimumGracePeriodInSeconds`).
 const LEAST: Duration = Duration::from_secs(2);
 
 /// A container that is to be ended.
 pub(crate) struct Ending {
-    pub(crate) subject: Subject,
+    pub(crate) target: ProbeTarget,
     pub(crate) signal: Signal,
     /// How long it has, from now on; may become shorter.
     pub(crate) grace: watch::Receiver<Duration>,
@@ -31,14 +31,14 @@ impl Ending {
     /// Ends the container. `failed` is called when its `preStop` hook failed.
     pub(crate) async fn run(mut self, failed: impl FnOnce() + Send) {
         let start = Instant::now();
-        let subject = self.subject.clone();
-        let mut exited = subject.container.exited();
-        let lifecycle = subject.spec.lifecycle.as_ref();
+        let target = self.target.clone();
+        let mut exited = target.container.exited();
+        let lifecycle = target.spec.lifecycle.as_ref();
         let hook = lifecycle.and_then(|lifecycle| lifecycle.pre_stop.as_ref());
         if let Some(hook) = hook.filter(|_| !self.grace.borrow().is_zero()) {
             tokio::select! {
                 biased;
-                ran = hook::run(hook, &subject) => if ran.is_err() { failed() },
+                ran = hook::run(hook, &target) => if ran.is_err() { failed() },
                 () = over(start, &mut self.grace) => {}
             }
         }
@@ -49,7 +49,7 @@ impl Ending {
                 () = over(start, &mut self.grace) => break,
             }
         }
-        subject.container.signal(self.signal);
+        target.container.signal(self.signal);
         let least = Instant::now() + LEAST;
         tokio::select! {
             biased;
@@ -59,7 +59,7 @@ impl Ending {
                 tokio::time::sleep_until(least).await;
             } => {}
         }
-        subject.container.signal(Signal::KILL);
+        target.container.signal(Signal::KILL);
         exited.await;
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn grace_of_pod(pod: &Pod) -> Duration {
 }
 
 /// How long a container has that a probe has ended.
-pub(crate) fn grace_after_probe(pod: &Pod, member: &Member, probe: FailedProbe) -> Duration {
+pub(crate) fn grace_after_probe(pod: &Pod, member: &PodContainer, probe: FailedProbe) -> Duration {
     let container = &member.container;
     let own = match probe {
         FailedProbe::Startup => container.startup_probe.as_ref(),
@@ -103,13 +103,15 @@ pub(crate) fn grace_after_probe(pod: &Pod, member: &Member, probe: FailedProbe) 
 
 /// Which containers have to end before this one when the pod goes: a sidecar comes after all main containers, and after the
 /// sidecars that were started after it (`kuberuntime_termination_order.go`).
-pub(crate) fn before<'a>(blueprint: &'a Blueprint, member: &Member) -> Vec<&'a str> {
+pub(crate) fn before<'a>(pod_containers: &'a PodContainers, member: &PodContainer) -> Vec<&'a str> {
     if member.role != Role::Sidecar {
         return Vec::new();
     }
-    let later =
-        blueprint.of_role(&[Role::Sidecar]).skip_while(|sidecar| sidecar.name() != member.name()).skip(1);
-    blueprint.main().chain(later).map(Member::name).collect()
+    let later = pod_containers
+        .of_role(&[Role::Sidecar])
+        .skip_while(|sidecar| sidecar.name() != member.name())
+        .skip(1);
+    pod_containers.main().chain(later).map(PodContainer::name).collect()
 }
 
 /// The signal of this name or number (`STOPSIGNAL` of an image); `None` for what is none.
@@ -161,8 +163,8 @@ mod tests {
             "containers": [{"name": "c"}],
         }}))
         .expect("a pod");
-        let blueprint = Blueprint::of(&pod);
-        let of = |name: &str| before(&blueprint, blueprint.member(name).expect("a member"));
+        let pod_containers = PodContainers::of(&pod);
+        let of = |name: &str| before(&pod_containers, pod_containers.member(name).expect("a member"));
         assert_eq!(of("a"), ["c", "b"]);
         assert_eq!(of("b"), ["c"]);
         assert_eq!(of("c"), [""; 0]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::LifecycleHandler;
 
-use crate::probe::{self, Subject};
+use crate::probe::{self, ProbeTarget};
 
 /// How long a hook's HTTP request may take: the kubelet sets no limit of its own, other than that of the grace period.
 const LONGEST_REQUEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -13,12 +13,12 @@ const LONGEST_REQUEST: Duration = Duration::from_secs(24 * 60 * 60);
 ///
 /// # Errors
 /// The message that the container's waiting state has when it was its `postStart` hook.
-pub(crate) async fn run(handler: &LifecycleHandler, subject: &Subject) -> Result<(), String> {
-    let (container, pod) = (&subject.spec.name, &subject.pod);
+pub(crate) async fn run(handler: &LifecycleHandler, target: &ProbeTarget) -> Result<(), String> {
+    let (container, pod) = (&target.spec.name, &target.pod);
     if let Some(exec) = &handler.exec {
         let command = exec.command.clone().unwrap_or_default();
         let words = command.join(" ");
-        let (error, output) = match probe::output_of(&*subject.container, command, None).await {
+        let (error, output) = match probe::output_of(&*target.container, command, None).await {
             Ok((0, _)) => return Ok(()),
             Ok((code, output)) => (format!("command '{words}' exited with {code}: {output}"), output),
             Err(failure) => (failure.to_string(), String::new()),
@@ -30,7 +30,7 @@ pub(crate) async fn run(handler: &LifecycleHandler, subject: &Subject) -> Result
     if let Some(action) = &handler.http_get {
         let path = action.path.as_deref().unwrap_or_default();
         let headers = action.http_headers.as_deref().unwrap_or_default();
-        let asked = match subject.url(action) {
+        let asked = match target.url(action) {
             Ok(url) => probe::get(&url, headers, "kube-lifecycle/1.36", LONGEST_REQUEST).await.map(|_| ()),
             Err(problem) => Err(problem),
         };

@@ -7,25 +7,25 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-use super::blueprint::Member;
+use super::pod_containers::PodContainer;
 use super::prepare::{Prepared, Preparer};
 use super::state::Instance;
 use crate::container::{Container, Runtime, StartError};
-use crate::events::{EventType, Events};
-use crate::images::{Found, Missing, blocking};
-use crate::inputs::{Place, PodInputs};
+use crate::events::{EventRecorder, EventType};
+use crate::images::{ContainerImage, Missing, blocking};
+use crate::inputs::{PodInputs, PodPlace};
 
 /// A container that is to be started.
 pub(crate) struct Launch {
     pub(crate) pod: Arc<Pod>,
-    pub(crate) member: Member,
+    pub(crate) member: PodContainer,
     /// How often it ran before.
     pub(crate) run: u32,
     pub(crate) address: IpAddr,
     pub(crate) prepared: Arc<Prepared>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) preparer: Preparer,
-    pub(crate) events: Events,
+    pub(crate) events: EventRecorder,
 }
 
 /// A container that was started.
@@ -94,14 +94,14 @@ impl Launch {
         }
     }
 
-    async fn spec(&self, found: &Found) -> Result<crate::container::Spec, (&'static str, String)> {
+    async fn spec(&self, found: &ContainerImage) -> Result<crate::container::Spec, (&'static str, String)> {
         let (pod, node) = (Arc::clone(&self.pod), Arc::clone(&self.preparer.node));
         let (prepared, image) = (Arc::clone(&self.prepared), found.image.clone());
         let (member, address, run) = (self.member.clone(), self.address, self.run);
         let made = blocking(move || {
             let inputs = PodInputs {
                 pod: &pod,
-                place: Place { node: &node, pod_ips: &[address] },
+                place: PodPlace { node: &node, pod_ips: &[address] },
                 fetched: &prepared.fetched,
                 volumes: &prepared.volumes,
             };

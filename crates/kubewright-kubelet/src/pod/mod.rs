@@ -3,21 +3,21 @@
 
 pub(crate) mod admission;
 mod backoff;
-mod blueprint;
 mod conditions;
 mod decision;
 mod ending;
 mod hook;
 mod launch;
 mod phase;
+mod pod_containers;
 mod prepare;
 mod report;
 mod state;
 mod view;
 mod worker;
 
-pub(crate) use self::blueprint::Member;
 pub(crate) use self::conditions::seconds;
+pub(crate) use self::pod_containers::PodContainer;
 pub(crate) use self::prepare::Preparer;
 pub(crate) use self::view::View;
-pub(crate) use self::worker::{Surroundings, Worker};
+pub(crate) use self::worker::{NodeContext, PodWorker};

@@ -2,27 +2,27 @@
 
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus};
 
-use super::blueprint::{Blueprint, Member, Role};
+use super::pod_containers::{PodContainer, PodContainers, Role};
 
 /// The phase of a pod whose containers are like this. `over` says that none of them starts again; `began` that a main
 /// container runs.
 pub(crate) fn phase(
-    blueprint: &Blueprint,
+    pod_containers: &PodContainers,
     statuses: &[ContainerStatus],
     over: bool,
     began: bool,
 ) -> &'static str {
     let mut counts = Counts::default();
-    for member in &blueprint.members {
+    for member in &pod_containers.members {
         let status = statuses.iter().find(|status| status.name == member.name());
         let state = status.and_then(|status| status.state.as_ref());
         let last = status.and_then(|status| status.last_state.as_ref());
         let last_code = last.and_then(|last| last.terminated.as_ref()).map(|terminated| terminated.exit_code);
         let now = Now::of(state, last_code);
         match member.role {
-            Role::Init => counts.init(blueprint, member, now),
+            Role::Init => counts.init(pod_containers, member, now),
             Role::Sidecar => counts.sidecar(now, status.is_some_and(|status| status.started == Some(true))),
-            Role::Main => counts.main(blueprint, member, now),
+            Role::Main => counts.main(pod_containers, member, now),
             Role::Ephemeral => {}
         }
     }
@@ -65,11 +65,11 @@ struct Counts {
 }
 
 impl Counts {
-    fn init(&mut self, blueprint: &Blueprint, member: &Member, now: Now) {
+    fn init(&mut self, pod_containers: &PodContainers, member: &PodContainer, now: Now) {
         match now {
             Now::Unknown | Now::Running | Now::Waiting => self.pending_init += 1,
             Now::Ended(code) | Now::Again(code) if code != 0 => {
-                self.failed_for_good += u32::from(!blueprint.restarts_after(member, code));
+                self.failed_for_good += u32::from(!pod_containers.restarts_after(member, code));
             }
             Now::Ended(_) | Now::Again(_) => {}
         }
@@ -90,14 +90,14 @@ impl Counts {
         }
     }
 
-    fn main(&mut self, blueprint: &Blueprint, member: &Member, now: Now) {
+    fn main(&mut self, pod_containers: &PodContainers, member: &PodContainer, now: Now) {
         match now {
             Now::Unknown => self.unknown += 1,
             Now::Running => self.running += 1,
             Now::Waiting => self.waiting += 1,
             Now::Ended(code) | Now::Again(code) => {
                 self.stopped += 1;
-                self.stopped_for_good += u32::from(!blueprint.restarts_after(member, code));
+                self.stopped_for_good += u32::from(!pod_containers.restarts_after(member, code));
                 self.succeeded += u32::from(code == 0 && matches!(now, Now::Ended(_)));
             }
         }

@@ -15,7 +15,7 @@ use kubewright_world::World;
 
 use crate::images::{Images, Missing, blocking};
 use crate::inputs::volumes::{self, Volumes};
-use crate::inputs::{Fetched, Needs, Node, Place, Token, TokenNeed};
+use crate::inputs::{Fetched, Needs, Node, PodPlace, Token, TokenNeed};
 
 /// What was fetched and made for a pod.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Preparer {
         let fetched = self.fetch(&pod, before.as_deref()).await;
         let (node, now) = (Arc::clone(&self.node), self.world.clock.now());
         let made = blocking(move || {
-            let place = Place { node: &node, pod_ips: &[address] };
+            let place = PodPlace { node: &node, pod_ips: &[address] };
             let plan = volumes::plan(&pod, &fetched, place);
             let mut failed: Vec<_> = plan.failed.iter().map(ToString::to_string).collect();
             for (name, planned) in &plan.volumes {

@@ -10,41 +10,45 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::blueprint::{Blueprint, Member, Role};
 use super::conditions::{Facts, OWN, conditions, seconds};
 use super::phase::phase;
-use super::state::{ContainerState, Course, Ended, Instance, PodState, Probed, SCHEME, Stage};
+use super::pod_containers::{PodContainer, PodContainers, Role};
+use super::state::{ContainerState, Ended, Instance, PodState, PodWorkerState, Probed, SCHEME, Stage};
 
 /// The status of a pod at `now`; conditions that are not the kubelet's are left out.
 pub(crate) fn status(
     pod: &Pod,
-    blueprint: &Blueprint,
+    pod_containers: &PodContainers,
     state: &PodState,
     host: IpAddr,
     now: Timestamp,
 ) -> PodStatus {
     let before = pod.status.clone().unwrap_or_default();
-    if let Some(verdict) = state.verdict.as_ref().filter(|verdict| verdict.rejected) {
+    if let Some(failure) = state.failure.as_ref().filter(|failure| failure.rejected) {
         return PodStatus {
             phase: Some("Failed".to_owned()),
-            reason: Some(verdict.reason.clone()),
-            message: Some(verdict.message.clone()),
+            reason: Some(failure.reason.clone()),
+            message: Some(failure.message.clone()),
             start_time: state.started_at.map(|time| Time(seconds(time))),
             observed_generation: pod.metadata.generation,
             ..PodStatus::default()
         };
     }
-    let waiting = if blueprint.has_initial() { "PodInitializing" } else { "ContainerCreating" };
+    let waiting = if pod_containers.has_initial() { "PodInitializing" } else { "ContainerCreating" };
     let of = |roles: &[Role]| -> Vec<ContainerStatus> {
-        blueprint.of_role(roles).map(|member| container(blueprint, state, member, waiting)).collect()
+        pod_containers
+            .of_role(roles)
+            .map(|member| container(pod_containers, state, member, waiting))
+            .collect()
     };
     let (init, main, ephemeral) =
         (of(&[Role::Init, Role::Sidecar]), of(&[Role::Main]), of(&[Role::Ephemeral]));
     let all: Vec<_> = init.iter().chain(&main).cloned().collect();
-    let began =
-        blueprint.main().any(|member| state.container(member.name()).is_some_and(ContainerState::is_running));
-    let over = state.course == Course::Over;
-    let mut phase = phase(blueprint, &all, over, began).to_owned();
+    let began = pod_containers
+        .main()
+        .any(|member| state.container(member.name()).is_some_and(ContainerState::is_running));
+    let over = state.worker_state == PodWorkerState::Terminated;
+    let mut phase = phase(pod_containers, &all, over, began).to_owned();
     let before_phase = before.phase.clone().unwrap_or_default();
     let is_final = |phase: &str| matches!(phase, "Succeeded" | "Failed");
     if is_final(&before_phase) {
@@ -61,16 +65,16 @@ pub(crate) fn status(
     if phase == before_phase {
         (reason, message) = (before.reason.clone(), before.message.clone());
     }
-    if let Some(verdict) = &state.verdict {
+    if let Some(failure) = &state.failure {
         phase = "Failed".to_owned();
-        (reason, message) = (Some(verdict.reason.clone()), Some(verdict.message.clone()));
+        (reason, message) = (Some(failure.reason.clone()), Some(failure.message.clone()));
     }
     let facts = Facts {
         pod,
-        blueprint,
+        pod_containers,
         statuses: &all,
         phase: &phase,
-        has_sandbox: matches!(state.course, Course::Running | Course::Ending),
+        has_sandbox: matches!(state.worker_state, PodWorkerState::Running | PodWorkerState::Terminating),
         restarting_all: state.restarting_all,
     };
     let conditions = conditions(&facts, now);
@@ -122,7 +126,12 @@ pub(crate) fn differs(pod: &Pod, new: &PodStatus) -> bool {
         || own(old) != own(new)
 }
 
-fn container(blueprint: &Blueprint, state: &PodState, member: &Member, waiting: &str) -> ContainerStatus {
+fn container(
+    pod_containers: &PodContainers,
+    state: &PodState,
+    member: &PodContainer,
+    waiting: &str,
+) -> ContainerStatus {
     let unknown = ContainerState::default();
     let known = state.container(member.name()).unwrap_or(&unknown);
     let mut status = ContainerStatus {
@@ -147,10 +156,14 @@ fn container(blueprint: &Blueprint, state: &PodState, member: &Member, waiting: 
         }
         Stage::Starting(Some(ended)) | Stage::Ended(ended) => {
             has_ended(&mut status, ended);
-            let again = blueprint.starts_again(member, ended.code)
-                || (member.role == Role::Sidecar && state.course == Course::Running);
+            let again = pod_containers.starts_again(member, ended.code)
+                || (member.role == Role::Sidecar && state.worker_state == PodWorkerState::Running);
             match &known.waits {
-                Some(waiting) if again && state.course != Course::Over && !is_done(member, ended) => {
+                Some(waiting)
+                    if again
+                        && state.worker_state != PodWorkerState::Terminated
+                        && !is_done(member, ended) =>
+                {
                     status.last_state = status.state.take();
                     status.state = Some(waits(waiting.reason.clone(), Some(waiting.message.clone())));
                 }
@@ -173,11 +186,11 @@ fn container(blueprint: &Blueprint, state: &PodState, member: &Member, waiting: 
 }
 
 /// An init container that went well never runs again.
-fn is_done(member: &Member, ended: &Ended) -> bool {
+fn is_done(member: &PodContainer, ended: &Ended) -> bool {
     member.role == Role::Init && ended.code == 0
 }
 
-fn running(status: &mut ContainerStatus, member: &Member, instance: &Instance, probed: Probed) {
+fn running(status: &mut ContainerStatus, member: &PodContainer, instance: &Instance, probed: Probed) {
     let container = &member.container;
     let started = container.startup_probe.is_none() || probed.startup == Some(true);
     status.started = Some(started);
@@ -234,7 +247,7 @@ fn waits(reason: String, message: Option<String>) -> ApiState {
     ApiState { waiting: Some(ContainerStateWaiting { reason: Some(reason), message }), ..ApiState::default() }
 }
 
-fn volume_mounts(member: &Member) -> Option<Vec<VolumeMountStatus>> {
+fn volume_mounts(member: &PodContainer) -> Option<Vec<VolumeMountStatus>> {
     let mounts: Vec<_> = member
         .container
         .volume_mounts

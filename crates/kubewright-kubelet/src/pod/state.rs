@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{
 };
 
 use super::backoff::Backoff;
-use super::blueprint::{Blueprint, Role};
+use super::pod_containers::{PodContainers, Role};
 use crate::container::{Exit, Identity};
 
 /// The scheme of the ids of containers.
@@ -126,23 +126,23 @@ impl ContainerState {
     }
 }
 
-/// What becomes of the pod as a whole.
+/// Phase of a pod's worker (`PodWorkerState` in `pkg/kubelet/pod_workers.go`).
 #[derive(Clone, Debug, PartialEq, Default)]
-pub(crate) enum Course {
+pub(crate) enum PodWorkerState {
     /// Its volumes are not there yet.
     #[default]
     Preparing,
     /// Its containers start, run, and start again.
     Running,
     /// Its containers are being ended.
-    Ending,
+    Terminating,
     /// They have ended, and none starts again.
-    Over,
+    Terminated,
 }
 
 /// Why the kubelet itself ended a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct PodFailure {
     pub(crate) reason: String,
     pub(crate) message: String,
     /// It never began: it was not admitted.
@@ -153,8 +153,8 @@ pub(crate) struct Verdict {
 #[derive(Clone, Debug, PartialEq, Default)]
 pub(crate) struct PodState {
     pub(crate) containers: BTreeMap<String, ContainerState>,
-    pub(crate) course: Course,
-    pub(crate) verdict: Option<Verdict>,
+    pub(crate) worker_state: PodWorkerState,
+    pub(crate) failure: Option<PodFailure>,
     pub(crate) address: Option<IpAddr>,
     pub(crate) started_at: Option<Timestamp>,
     /// All its containers are to start anew, once they have ended.
@@ -163,7 +163,7 @@ pub(crate) struct PodState {
 
 impl PodState {
     /// The state of a pod that this kubelet has not seen before: new, or of a kubelet that has ended with its containers.
-    pub(crate) fn recovered(pod: &Pod, blueprint: &Blueprint) -> Self {
+    pub(crate) fn recovered(pod: &Pod, pod_containers: &PodContainers) -> Self {
         let mut state = Self::default();
         let Some(status) = &pod.status else { return state };
         state.started_at = status.start_time.as_ref().map(|time| time.0);
@@ -173,18 +173,18 @@ impl PodState {
             &status.ephemeral_container_statuses,
         ];
         for status in lists.into_iter().flatten().flatten() {
-            let role = blueprint.member(&status.name).map(|member| member.role);
+            let role = pod_containers.member(&status.name).map(|member| member.role);
             state.containers.insert(status.name.clone(), recovered(status, role));
         }
         // A pod that goes on does so from the start.
-        let goes_on = blueprint.main().any(|member| {
+        let goes_on = pod_containers.main().any(|member| {
             state.container(member.name()).is_none_or(|container| match container.ended() {
-                Some(ended) => blueprint.starts_again(member, ended.code),
+                Some(ended) => pod_containers.starts_again(member, ended.code),
                 None => true,
             })
         });
         if goes_on {
-            let initial: Vec<_> = blueprint.initial().map(|member| member.name().to_owned()).collect();
+            let initial: Vec<_> = pod_containers.initial().map(|member| member.name().to_owned()).collect();
             for name in initial {
                 if let Some(container) = state.containers.get_mut(&name)
                     && let Stage::Ended(ended) = std::mem::take(&mut container.stage)

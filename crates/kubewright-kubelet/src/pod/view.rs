@@ -1,4 +1,4 @@
-//! What others are told of a pod while its worker is at it: who wants logs, commands and ports.
+//! Pod status and containers as the worker of the pod published them last: for logs, commands and ports.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::container::Container;
 
-/// A pod as its worker last told of it. Clones are the same.
+/// Pod as its worker published it last. Clones are the same.
 #[derive(Clone, Debug)]
 pub(crate) struct View(Arc<Mutex<Inner>>);
 
@@ -33,7 +33,7 @@ impl View {
         })))
     }
 
-    pub(super) fn tell(&self, pod: Arc<Pod>, status: PodStatus, address: Option<IpAddr>, over: bool) {
+    pub(super) fn publish(&self, pod: Arc<Pod>, status: PodStatus, address: Option<IpAddr>, over: bool) {
         let mut inner = self.0.lock();
         (inner.pod, inner.status, inner.address, inner.over) = (pod, status, address, over);
     }

@@ -1,9 +1,9 @@
-//! The worker of a pod: a task that keeps its state, has decided what happens next, carries that out, and tells the API
-//! server how the pod is (`pkg/kubelet/pod_workers.go`, `syncPod`, `syncTerminatingPod`, `syncTerminatedPod`).
+//! The worker of a pod: a task that keeps its state, has decided what happens next, carries that out, and writes the
+//! status of the pod (`pkg/kubelet/pod_workers.go`, `syncPod`, `syncTerminatingPod`, `syncTerminatedPod`).
 
 mod carry_out;
 mod reports;
-mod tell;
+mod status;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,37 +17,37 @@ use kubewright_world::World;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::blueprint::Blueprint;
 use super::decision::decide;
 use super::ending::grace_of_pod;
 use super::launch::{Launched, Refused};
+use super::pod_containers::PodContainers;
 use super::prepare::{Prepared, Preparer};
-use super::state::{Course, PodState, Verdict};
+use super::state::{PodFailure, PodState, PodWorkerState};
 use super::view::View;
 use crate::container::{Container, Exit, Runtime, Signal};
-use crate::events::Events;
-use crate::probe::Kind as ProbeKind;
+use crate::events::EventRecorder;
+use crate::probe::ProbeKind;
 
 /// How often what a pod's volumes show is looked at anew. (The kubelet watches the objects, and looks about once a minute.)
 const REFRESH: Duration = Duration::from_secs(10);
-/// How long until a status that was not taken is told again.
-const TELL_AGAIN: Duration = Duration::from_secs(2);
+/// Pause before a status that was not taken is written again.
+const STATUS_RETRY: Duration = Duration::from_secs(2);
 /// How long a container has when the node itself ends.
 const LAST_GRACE: Duration = Duration::from_secs(2);
 
-/// What all workers of a node share.
+/// Clients and services of the node that all pod workers share.
 #[derive(Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct NodeContext {
     pub(crate) client: Client,
     pub(crate) world: World,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) preparer: Preparer,
-    pub(crate) events: Events,
+    pub(crate) events: EventRecorder,
     /// The address of the node.
     pub(crate) host: IpAddr,
 }
 
-/// What a worker hears from the tasks that it has started.
+/// Results of the tasks that a worker has started.
 #[derive(Debug)]
 enum Report {
     Prepared(Result<Arc<Prepared>, Vec<String>>),
@@ -83,10 +83,10 @@ impl Drop for Live {
 }
 
 /// The worker of a pod.
-pub(crate) struct Worker {
-    around: Surroundings,
+pub(crate) struct PodWorker {
+    node: NodeContext,
     pod: Arc<Pod>,
-    blueprint: Blueprint,
+    pod_containers: PodContainers,
     state: PodState,
     live: BTreeMap<String, Live>,
     prepared: Option<Arc<Prepared>>,
@@ -96,37 +96,37 @@ pub(crate) struct Worker {
     /// How long until they are tried again.
     prepare_wait: Duration,
     written: Option<PodStatus>,
-    tell_at: Option<Timestamp>,
+    sync_status_at: Option<Timestamp>,
     gone: bool,
     view: View,
     reports: mpsc::UnboundedReceiver<Report>,
     reporter: mpsc::UnboundedSender<Report>,
 }
 
-impl Worker {
-    /// A worker for a pod that this node has not seen before, with its address. `verdict` is why the node does not take it.
+impl PodWorker {
+    /// A worker for a pod that this node has not seen before, with its address. `failure` is why the node does not take it.
     pub(crate) fn new(
-        around: Surroundings,
+        node: NodeContext,
         pod: Arc<Pod>,
         address: IpAddr,
-        verdict: Option<Verdict>,
+        failure: Option<PodFailure>,
         view: View,
     ) -> Self {
-        let blueprint = Blueprint::of(&pod);
-        let mut state = PodState::recovered(&pod, &blueprint);
+        let pod_containers = PodContainers::of(&pod);
+        let mut state = PodState::recovered(&pod, &pod_containers);
         let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-        if verdict.is_some() || matches!(phase, Some("Succeeded" | "Failed")) {
-            state.course = Course::Over;
+        if failure.is_some() || matches!(phase, Some("Succeeded" | "Failed")) {
+            state.worker_state = PodWorkerState::Terminated;
         }
-        state.verdict = verdict;
+        state.failure = failure;
         state.address = Some(address);
-        let now = around.world.clock.now();
+        let now = node.world.clock.now();
         state.started_at.get_or_insert(now);
         let (reporter, reports) = mpsc::unbounded_channel();
         Self {
-            around,
+            node,
             pod,
-            blueprint,
+            pod_containers,
             state,
             live: BTreeMap::new(),
             prepared: None,
@@ -134,7 +134,7 @@ impl Worker {
             prepare_at: Some(now),
             prepare_wait: Duration::ZERO,
             written: None,
-            tell_at: None,
+            sync_status_at: None,
             gone: false,
             view,
             reports,
@@ -149,11 +149,14 @@ impl Worker {
         mut pods: watch::Receiver<Option<Arc<Pod>>>,
         shutdown: CancellationToken,
     ) {
-        self.tell().await;
+        self.sync_status().await;
         loop {
-            let wake = self.step();
-            self.tell().await;
-            if self.state.course == Course::Over && !self.state.is_busy() && self.is_finished().await {
+            let wake = self.sync_pod();
+            self.sync_status().await;
+            if self.state.worker_state == PodWorkerState::Terminated
+                && !self.state.is_busy()
+                && self.is_finished().await
+            {
                 return;
             }
             let wait = wake.map(|wake| self.until(wake));
@@ -176,35 +179,37 @@ impl Worker {
     }
 
     /// Carries out what is due, and says when to look again.
-    fn step(&mut self) -> Option<Timestamp> {
+    fn sync_pod(&mut self) -> Option<Timestamp> {
         let now = self.now();
-        let deadline = self.deadline().filter(|_| self.state.verdict.is_none());
-        if deadline.is_some_and(|deadline| deadline <= now) && self.state.course != Course::Over {
+        let deadline = self.deadline().filter(|_| self.state.failure.is_none());
+        if deadline.is_some_and(|deadline| deadline <= now)
+            && self.state.worker_state != PodWorkerState::Terminated
+        {
             self.exceed_deadline();
         }
         if self.is_deleted() {
             self.begin_to_end();
         }
-        let mut wake = self.tell_at;
-        match self.state.course {
-            Course::Preparing => wake = earlier(wake, self.prepare_when_due(now)),
-            Course::Running => {
+        let mut wake = self.sync_status_at;
+        match self.state.worker_state {
+            PodWorkerState::Preparing => wake = earlier(wake, self.prepare_when_due(now)),
+            PodWorkerState::Running => {
                 if self.state.restarting_all && !self.state.is_busy() {
                     self.state.reset();
                 }
-                let decision = decide(&self.blueprint, &self.state, now);
+                let decision = decide(&self.pod_containers, &self.state, now);
                 wake = earlier(wake, decision.wake);
                 for action in decision.actions {
                     self.carry_out(action, now);
                 }
                 wake = earlier(wake, self.prepare_when_due(now));
             }
-            Course::Ending | Course::Over => {}
+            PodWorkerState::Terminating | PodWorkerState::Terminated => {}
         }
-        if self.state.course == Course::Ending && !self.state.is_busy() {
-            self.state.course = Course::Over;
+        if self.state.worker_state == PodWorkerState::Terminating && !self.state.is_busy() {
+            self.state.worker_state = PodWorkerState::Terminated;
         }
-        if matches!(self.state.course, Course::Preparing | Course::Running) {
+        if matches!(self.state.worker_state, PodWorkerState::Preparing | PodWorkerState::Running) {
             wake = earlier(wake, deadline);
         }
         wake
@@ -217,7 +222,7 @@ impl Worker {
             return;
         };
         if version(&pod) > version(&self.pod) {
-            self.blueprint = Blueprint::of(&pod);
+            self.pod_containers = PodContainers::of(&pod);
             self.pod = pod;
             self.written = None;
             if self.is_deleted() {
@@ -241,7 +246,7 @@ impl Worker {
     }
 
     fn now(&self) -> Timestamp {
-        self.around.world.clock.now()
+        self.node.world.clock.now()
     }
 
     fn until(&self, time: Timestamp) -> Duration {

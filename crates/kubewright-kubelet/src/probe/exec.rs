@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::Answer;
+use super::ProbeResult;
 use crate::container::{Container, ExecError, Streams};
 
 /// So much of what a command writes is kept (`maxReadLength` in `pkg/probe/exec`).
 const LONGEST_OUTPUT: u64 = 10 * 1024;
 
-pub(super) async fn probe(container: &dyn Container, command: Vec<String>, timeout: Duration) -> Answer {
+pub(super) async fn probe(container: &dyn Container, command: Vec<String>, timeout: Duration) -> ProbeResult {
     match output_of(container, command, Some(timeout)).await {
-        Ok((0, _)) => Answer::Good,
-        Ok((_, output)) => Answer::Bad(output),
-        Err(Failure::TimedOut(problem)) => Answer::Bad(problem),
-        Err(Failure::Other(problem)) => Answer::Unknown(problem),
+        Ok((0, _)) => ProbeResult::Good,
+        Ok((_, output)) => ProbeResult::Bad(output),
+        Err(Failure::TimedOut(problem)) => ProbeResult::Bad(problem),
+        Err(Failure::Other(problem)) => ProbeResult::Unknown(problem),
     }
 }
 

@@ -9,34 +9,35 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
 use super::url::authority;
-use super::{Answer, tcp};
+use super::{ProbeResult, tcp};
 
 /// `UNIMPLEMENTED` and `NOT_FOUND` among gRPC's status codes.
 const NOT_FOUND: &str = "5";
 const UNIMPLEMENTED: &str = "12";
 const LONGEST_ANSWER: usize = 64 * 1024;
 
-pub(super) async fn probe(host: &str, port: u16, service: &str, timeout: Duration) -> Answer {
+pub(super) async fn probe(host: &str, port: u16, service: &str, timeout: Duration) -> ProbeResult {
     let address = authority(host, port);
     let check = async {
         let stream = match tcp::connect(host, port, timeout).await {
             Ok(stream) => stream,
             Err(problem) => {
-                return Answer::Bad(format!(
+                return ProbeResult::Bad(format!(
                     "error: failed to connect service at {address:?}: connection error: desc = \"transport: Error while dialing: {problem}\""
                 ));
             }
         };
         match ask(stream, &address, service).await {
             Ok(answer) => answer,
-            Err(error) => Answer::Bad(format!("error: health rpc probe failed: {error}")),
+            Err(error) => ProbeResult::Bad(format!("error: health rpc probe failed: {error}")),
         }
     };
-    let late = || Answer::Bad(format!("timeout: health rpc did not complete within {}s", timeout.as_secs()));
+    let late =
+        || ProbeResult::Bad(format!("timeout: health rpc did not complete within {}s", timeout.as_secs()));
     tokio::time::timeout(timeout, check).await.unwrap_or_else(|_| late())
 }
 
-async fn ask(stream: tokio::net::TcpStream, address: &str, service: &str) -> hyper::Result<Answer> {
+async fn ask(stream: tokio::net::TcpStream, address: &str, service: &str) -> hyper::Result<ProbeResult> {
     let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
     let (mut sender, connection) = handshake.await?;
     tokio::spawn(async move {
@@ -48,12 +49,12 @@ async fn ask(stream: tokio::net::TcpStream, address: &str, service: &str) -> hyp
         .header(http::header::USER_AGENT, "kube-probe/1.36")
         .body(Full::new(question(service)));
     let Ok(request) = request else {
-        return Ok(Answer::Unknown("the address is no URL".to_owned()));
+        return Ok(ProbeResult::Unknown("the address is no URL".to_owned()));
     };
     let response = sender.send_request(request).await?;
     let head = response.headers().clone();
     let Ok(body) = Limited::new(response.into_body(), LONGEST_ANSWER).collect().await else {
-        return Ok(Answer::Bad("error: health rpc probe failed: the answer cannot be read".to_owned()));
+        return Ok(ProbeResult::Bad("error: health rpc probe failed: the answer cannot be read".to_owned()));
     };
     let trailers = body.trailers().cloned().unwrap_or_default();
     Ok(verdict(&head, &trailers, &body.to_bytes()))
@@ -78,7 +79,7 @@ fn question(service: &str) -> Bytes {
     frame.into()
 }
 
-fn verdict(head: &HeaderMap, trailers: &HeaderMap, body: &[u8]) -> Answer {
+fn verdict(head: &HeaderMap, trailers: &HeaderMap, body: &[u8]) -> ProbeResult {
     let told = |name: &str| {
         trailers
             .get(name)
@@ -89,16 +90,16 @@ fn verdict(head: &HeaderMap, trailers: &HeaderMap, body: &[u8]) -> Answer {
     let message = told("grpc-message");
     match told("grpc-status") {
         "0" => match status(body) {
-            1 => Answer::Good,
-            other => Answer::Bad(format!("service unhealthy (responded with {:?})", name(other))),
+            1 => ProbeResult::Good,
+            other => ProbeResult::Bad(format!("service unhealthy (responded with {:?})", name(other))),
         },
-        UNIMPLEMENTED => Answer::Bad(format!(
+        UNIMPLEMENTED => ProbeResult::Bad(format!(
             "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): {message}"
         )),
-        NOT_FOUND => Answer::Bad(format!(
+        NOT_FOUND => ProbeResult::Bad(format!(
             "error: health rpc probe failed: rpc error: code = NotFound desc = {message}"
         )),
-        code => Answer::Bad(format!(
+        code => ProbeResult::Bad(format!(
             "error: health rpc probe failed: rpc error: code = Code({code}) desc = {message}"
         )),
     }
@@ -130,13 +131,13 @@ mod tests {
         let mut trailers = HeaderMap::new();
         trailers.insert("grpc-status", http::HeaderValue::from_static("0"));
         let head = HeaderMap::new();
-        assert_eq!(verdict(&head, &trailers, &[0, 0, 0, 0, 2, 8, 1]), Answer::Good);
+        assert_eq!(verdict(&head, &trailers, &[0, 0, 0, 0, 2, 8, 1]), ProbeResult::Good);
         assert_eq!(
             verdict(&head, &trailers, &[0, 0, 0, 0, 2, 8, 2]),
-            Answer::Bad("service unhealthy (responded with \"NOT_SERVING\")".to_owned())
+            ProbeResult::Bad("service unhealthy (responded with \"NOT_SERVING\")".to_owned())
         );
         trailers.insert("grpc-status", http::HeaderValue::from_static("12"));
-        let Answer::Bad(message) = verdict(&head, &trailers, &[]) else { panic!("it is bad") };
+        let ProbeResult::Bad(message) = verdict(&head, &trailers, &[]) else { panic!("it is bad") };
         assert!(message.starts_with("error: this server does not implement"), "{message}");
     }
 

@@ -19,20 +19,20 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
 use super::url::Url;
-use super::{Answer, tcp};
+use super::{ProbeResult, tcp};
 
 /// So much of a body is read.
 const LONGEST_BODY: usize = 10 * 1024;
 const REDIRECTS: usize = 10;
 
-pub(super) async fn probe(url: &Url, headers: &[HTTPHeader], timeout: Duration) -> Answer {
+pub(super) async fn probe(url: &Url, headers: &[HTTPHeader], timeout: Duration) -> ProbeResult {
     match get(url, headers, "kube-probe/1.36", timeout).await {
-        Ok((200..=299, _)) => Answer::Good,
+        Ok((200..=299, _)) => ProbeResult::Good,
         Ok((300..=399, body)) => {
-            Answer::Warning(format!("Probe terminated redirects, Response body: {body}"))
+            ProbeResult::Warning(format!("Probe terminated redirects, Response body: {body}"))
         }
-        Ok((code, _)) => Answer::Bad(format!("HTTP probe failed with statuscode: {code}")),
-        Err(problem) => Answer::Bad(problem),
+        Ok((code, _)) => ProbeResult::Bad(format!("HTTP probe failed with statuscode: {code}")),
+        Err(problem) => ProbeResult::Bad(problem),
     }
 }
 

@@ -26,13 +26,13 @@ const TRIES: usize = 3;
 
 /// What a probe asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ProbeKind {
     Startup,
     Liveness,
     Readiness,
 }
 
-impl Kind {
+impl ProbeKind {
     /// The probe of this kind that a container has.
     pub(crate) fn of(self, container: &ContainerSpec) -> Option<&Probe> {
         match self {
@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ProbeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Startup => "Startup",
@@ -55,7 +55,7 @@ impl fmt::Display for Kind {
 
 /// What came of one probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ProbeResult {
     /// As it should be.
     Good,
     /// Good, with something to tell.
@@ -68,7 +68,7 @@ pub(crate) enum Answer {
 
 /// A container that is probed.
 #[derive(Clone, Debug)]
-pub(crate) struct Subject {
+pub(crate) struct ProbeTarget {
     pub(crate) spec: Arc<ContainerSpec>,
     pub(crate) container: Arc<dyn Container>,
     /// The address of its pod.
@@ -77,20 +77,20 @@ pub(crate) struct Subject {
     pub(crate) pod: Arc<str>,
 }
 
-impl Subject {
+impl ProbeTarget {
     /// Asks, and again where that was not possible.
-    pub(crate) async fn probe(&self, probe: &Probe) -> Answer {
-        let mut answer = Answer::Unknown(String::new());
+    pub(crate) async fn probe(&self, probe: &Probe) -> ProbeResult {
+        let mut answer = ProbeResult::Unknown(String::new());
         for _ in 0..TRIES {
             answer = self.try_once(probe).await;
-            if !matches!(answer, Answer::Unknown(_)) {
+            if !matches!(answer, ProbeResult::Unknown(_)) {
                 break;
             }
         }
         answer
     }
 
-    async fn try_once(&self, probe: &Probe) -> Answer {
+    async fn try_once(&self, probe: &Probe) -> ProbeResult {
         let timeout =
             Duration::from_secs(u64::try_from(probe.timeout_seconds.unwrap_or(1)).unwrap_or(1).max(1));
         if let Some(exec) = &probe.exec {
@@ -101,27 +101,27 @@ impl Subject {
                 Ok(url) => {
                     http::probe(&url, action.http_headers.as_deref().unwrap_or_default(), timeout).await
                 }
-                Err(problem) => Answer::Unknown(problem),
+                Err(problem) => ProbeResult::Unknown(problem),
             };
         }
         if let Some(action) = &probe.tcp_socket {
             let host = host(action.host.as_deref(), self.address);
             return match self.port(&action.port) {
                 Ok(port) => match tcp::connect(&host, port, timeout).await {
-                    Ok(_) => Answer::Good,
-                    Err(problem) => Answer::Bad(problem),
+                    Ok(_) => ProbeResult::Good,
+                    Err(problem) => ProbeResult::Bad(problem),
                 },
-                Err(problem) => Answer::Unknown(problem),
+                Err(problem) => ProbeResult::Unknown(problem),
             };
         }
         if let Some(action) = &probe.grpc {
             let service = action.service.as_deref().unwrap_or_default();
             return match u16::try_from(action.port) {
                 Ok(port) => grpc::probe(&self.address.to_string(), port, service, timeout).await,
-                Err(_) => Answer::Unknown(format!("invalid port number: {}", action.port)),
+                Err(_) => ProbeResult::Unknown(format!("invalid port number: {}", action.port)),
             };
         }
-        Answer::Unknown(format!("missing probe handler for {}:{}", self.pod, self.spec.name))
+        ProbeResult::Unknown(format!("missing probe handler for {}:{}", self.pod, self.spec.name))
     }
 
     /// Where an HTTP probe or hook asks.

@@ -6,21 +6,21 @@ use k8s_openapi::api::core::v1::Probe;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Answer, Kind, Subject};
+use super::{ProbeKind, ProbeResult, ProbeTarget};
 
 /// Who is told of what probes say.
 pub(crate) trait Sink: Send + Sync {
     /// A probe failed, or has something to tell: an event about the container.
     fn event(&self, reason: &'static str, message: String);
     /// So many probes in a row said the same that it counts.
-    fn counts(&self, kind: Kind, good: bool);
+    fn counts(&self, kind: ProbeKind, good: bool);
 }
 
 /// The probes of one kind of one container, from its start to its end.
 pub(crate) struct Rounds<S> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ProbeKind,
     pub(crate) probe: Probe,
-    pub(crate) subject: Subject,
+    pub(crate) target: ProbeTarget,
     /// Whether the container has started: the other probes wait for the startup probe.
     pub(crate) started: watch::Receiver<bool>,
     pub(crate) sink: S,
@@ -51,7 +51,7 @@ impl<S: Sink> Rounds<S> {
             Duration::from_secs(number.and_then(|number| u64::try_from(number).ok()).unwrap_or(default))
         };
         let begin = Instant::now() + seconds(self.probe.initial_delay_seconds, 0);
-        if self.kind != Kind::Startup && self.started.wait_for(|started| *started).await.is_err() {
+        if self.kind != ProbeKind::Startup && self.started.wait_for(|started| *started).await.is_err() {
             return;
         }
         tokio::time::sleep_until(begin).await;
@@ -68,9 +68,9 @@ impl<S: Sink> Rounds<S> {
             }
             self.sink.counts(self.kind, good);
             let is_over = match self.kind {
-                Kind::Startup => true,
-                Kind::Liveness => !good,
-                Kind::Readiness => false,
+                ProbeKind::Startup => true,
+                ProbeKind::Liveness => !good,
+                ProbeKind::Readiness => false,
             };
             if is_over {
                 return;
@@ -81,17 +81,17 @@ impl<S: Sink> Rounds<S> {
     /// Whether it is well; `None` when nobody knows.
     async fn ask(&self) -> Option<bool> {
         let kind = self.kind;
-        match self.subject.probe(&self.probe).await {
-            Answer::Good => Some(true),
-            Answer::Warning(message) => {
+        match self.target.probe(&self.probe).await {
+            ProbeResult::Good => Some(true),
+            ProbeResult::Warning(message) => {
                 self.sink.event("ProbeWarning", format!("{kind} probe warning: {message}"));
                 Some(true)
             }
-            Answer::Bad(message) => {
+            ProbeResult::Bad(message) => {
                 self.sink.event("Unhealthy", format!("{kind} probe failed: {message}"));
                 Some(false)
             }
-            Answer::Unknown(message) => {
+            ProbeResult::Unknown(message) => {
                 let message = format!("{kind} probe errored and resulted in unknown state: {message}");
                 self.sink.event("Unhealthy", message);
                 None

@@ -130,12 +130,12 @@ pub(crate) async fn containers_do_not_outlive_a_runtime_that_is_killed() {
     let mut directory = String::new();
     lines.read_line(&mut directory).expect("a directory");
     assert!(processes(&word) >= 3, "two of the container, and the runtime");
-    let keepers = keepers(runtime.id());
+    let shims = shims(runtime.id());
     runtime.kill().expect("it runs");
     runtime.wait().expect("it ran");
-    for keeper in keepers {
+    for shim in shims {
         // Readable once it has ended.
-        rustix::event::poll(&mut [rustix::event::PollFd::new(&keeper, rustix::event::PollFlags::IN)], None)
+        rustix::event::poll(&mut [rustix::event::PollFd::new(&shim, rustix::event::PollFlags::IN)], None)
             .expect("it ends");
     }
     assert_eq!(processes(&word), 0);
@@ -145,7 +145,7 @@ pub(crate) async fn containers_do_not_outlive_a_runtime_that_is_killed() {
 }
 
 /// The children of a process, as something to wait for.
-fn keepers(runtime: u32) -> Vec<rustix::fd::OwnedFd> {
+fn shims(runtime: u32) -> Vec<rustix::fd::OwnedFd> {
     let threads = fs::read_dir(format!("/proc/{runtime}/task")).expect("threads").flatten();
     let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     let numbers: Vec<i32> = children

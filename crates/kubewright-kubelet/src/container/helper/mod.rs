@@ -1,14 +1,14 @@
 //! The processes that stand between the runtime and a container's program.
 //!
 //! This program starts itself again, so that one thread alone asks the kernel for namespaces and no code runs between fork
-//! and exec. A *keeper* makes the namespaces, starts the program in them by way of a second helper that *becomes* it,
-//! passes signals on, and tells how it ended. A keeper ends its container when the runtime goes, however it goes.
+//! and exec. A *shim* makes the namespaces, starts the program in them by way of a second helper that *becomes* it,
+//! passes signals on, and tells how it ended. A shim ends its container when the runtime goes, however it goes.
 
-mod keeper;
 #[cfg(target_os = "linux")]
 mod linux;
 mod lookup;
 mod program;
+mod shim;
 #[cfg(not(target_os = "linux"))]
 mod watch;
 
@@ -59,9 +59,9 @@ fn follow(wire: &Wire) -> Result<(), Failure> {
     };
     match order {
         Order::Run { namespaces, mapping, files: root, hostname, program } => {
-            keeper::run(wire, keeper::Container { namespaces, mapping, root, hostname, program }, files)
+            shim::run(wire, shim::Container { namespaces, mapping, root, hostname, program }, files)
         }
-        Order::Exec { namespaces, program } => keeper::exec(wire, namespaces, program, files),
+        Order::Exec { namespaces, program } => shim::exec(wire, namespaces, program, files),
         Order::Become { mounts, hostname, program } => {
             program::become_program(wire, mounts, hostname.as_deref(), &program, files)
         }

@@ -31,7 +31,7 @@ pub(super) fn become_program(
     files: Vec<OwnedFd>,
 ) -> Result<(), Failure> {
     hide();
-    end_with_keeper();
+    end_with_shim();
     ignore_nothing();
     let mut files = files.into_iter();
     enter(mounts, &mut files)?;
@@ -48,7 +48,7 @@ pub(super) fn become_program(
     let directory = working_directory(&program.working_directory)?;
     #[cfg(target_os = "linux")]
     linux::identity::assume(program)?;
-    end_with_keeper();
+    end_with_shim();
     fchdir(&directory).map_err(|error| {
         let directory = program.working_directory.display();
         Failure(format!(
@@ -95,8 +95,8 @@ fn hide() {
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
-/// Has the kernel end this process when its keeper ends. Changes of the user undo that.
-fn end_with_keeper() {
+/// Has the kernel end this process when its shim ends. Changes of the user undo that.
+fn end_with_shim() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::Failure;
-use super::keeper::Kept;
+use super::shim::Kept;
 use crate::container::wire::{Report, Wire};
 
 /// Tells that the program runs, and does what the runtime says until the program has ended.

@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::Machine;
-use super::keeper::Keeper;
 use super::running::{Running, begin};
+use super::shim::Shim;
 use super::streams::{self, Ours};
 use super::terminal::Terminal;
 use crate::container::wire::{Namespaces, Order, Report};
@@ -35,9 +35,9 @@ pub(super) async fn run(
         return Err(ExecError::Broken("too many commands are running in containers".to_owned()));
     };
     let (theirs, ours) = streams::pipes(wanted).map_err(broken)?;
-    let keeper = start(container, command, wanted.tty, &theirs).await.map_err(broken)?;
+    let shim = start(container, command, wanted.tty, &theirs).await.map_err(broken)?;
     drop(theirs);
-    let begun = match begin(&keeper, |_| Ok(())).await {
+    let begun = match begin(&shim, |_| Ok(())).await {
         Ok(begun) => begun,
         Err(_) if container.ended.is_cancelled() => return Err(ExecError::NotRunning),
         Err(failure) => {
@@ -49,8 +49,7 @@ pub(super) async fn run(
     };
     let terminal = begun.terminal.map(Terminal::new).transpose().map_err(broken)?;
     let (told, exit) = oneshot::channel();
-    let watch =
-        Watch { keeper, told, timeout, ended: container.ended.clone(), closed: machine.closed.clone() };
+    let watch = Watch { shim, told, timeout, ended: container.ended.clone(), closed: machine.closed.clone() };
     let machine = Arc::clone(machine);
     container.sessions.spawn(async move {
         watch.watch(&machine).await;
@@ -64,7 +63,7 @@ async fn start(
     command: Vec<String>,
     tty: bool,
     theirs: &streams::Theirs,
-) -> io::Result<Keeper> {
+) -> io::Result<Shim> {
     let machine = &container.machine;
     let program = container.program(command, tty);
     let namespaces = machine.namespaces;
@@ -76,7 +75,7 @@ async fn start(
     if !tty {
         files.extend(theirs.files());
     }
-    Keeper::start(&machine.launcher, &Order::Exec { namespaces, program }, &files).await
+    Shim::start(&machine.launcher, &Order::Exec { namespaces, program }, &files).await
 }
 
 fn session(
@@ -108,7 +107,7 @@ fn session(
 
 /// What stays with a command as long as it runs.
 struct Watch {
-    keeper: Keeper,
+    shim: Shim,
     told: oneshot::Sender<Result<Exit, ExecError>>,
     timeout: Option<Duration>,
     ended: CancellationToken,
@@ -117,7 +116,7 @@ struct Watch {
 
 impl Watch {
     async fn watch(self, machine: &Machine) {
-        let Self { keeper, mut told, timeout, ended, closed } = self;
+        let Self { shim, mut told, timeout, ended, closed } = self;
         let patience = async {
             match timeout {
                 Some(timeout) => tokio::time::sleep(timeout).await,
@@ -127,7 +126,7 @@ impl Watch {
         let killed = (128 + Signal::KILL.0, Some(Signal::KILL.0));
         let outcome = tokio::select! {
             biased;
-            report = keeper.receive() => match report {
+            report = shim.receive() => match report {
                 Ok(Some((Report::Ended { code, signal }, _))) => Ok((code, signal)),
                 _ => Ok(killed),
             },
@@ -136,7 +135,7 @@ impl Watch {
             () = ended.cancelled() => Ok(killed),
             () = closed.cancelled() => Ok(killed),
         };
-        keeper.end().await;
+        shim.end().await;
         let at = machine.clock.now().into();
         // Nobody may wait for it any more.
         let _ = told.send(outcome.map(|(code, signal)| Exit { code, signal, out_of_memory: false, at }));

@@ -2,11 +2,11 @@
 
 mod exec;
 mod input;
-mod keeper;
 mod mapping;
 mod output;
 mod probe;
 mod running;
+mod shim;
 mod streams;
 mod terminal;
 

@@ -19,9 +19,9 @@ const BLOCK: usize = 16 << 10;
 /// How many blocks wait for somebody who is attached and reads too slowly.
 const WAITING: usize = 64;
 
-/// Those who are attached to one stream. None of them slows the container down: who falls too far behind is let go.
+/// Clients that are attached to one stream. None of them slows the container down: who falls too far behind is let go.
 #[derive(Debug)]
-pub(super) struct Audience(Mutex<Option<Vec<mpsc::Sender<Block>>>>);
+pub(super) struct AttachedStreams(Mutex<Option<Vec<mpsc::Sender<Block>>>>);
 
 /// Some output, or what stands for the rest of it.
 type Block = Result<Bytes, Behind>;
@@ -30,21 +30,21 @@ type Block = Result<Bytes, Behind>;
 #[derive(Clone, Copy, Debug)]
 struct Behind;
 
-impl Audience {
+impl AttachedStreams {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(Some(Vec::new()))))
     }
 
     /// What is written from now on; nothing, after the end.
-    pub(super) fn join(&self) -> Listener {
+    pub(super) fn join(&self) -> AttachedStream {
         let (sender, receiver) = mpsc::channel(WAITING + 1);
         if let Some(listeners) = &mut *self.0.lock() {
             listeners.push(sender);
         }
-        Listener { receiver, block: Bytes::new() }
+        AttachedStream { receiver, block: Bytes::new() }
     }
 
-    fn tell(&self, bytes: &[u8]) {
+    fn send(&self, bytes: &[u8]) {
         let mut listeners = self.0.lock();
         let Some(listeners) = listeners.as_mut().filter(|listeners| !listeners.is_empty()) else { return };
         let bytes = Bytes::copy_from_slice(bytes);
@@ -64,14 +64,14 @@ impl Audience {
     }
 }
 
-/// What somebody who is attached reads.
+/// Output as one attached client reads it.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(super) struct AttachedStream {
     receiver: mpsc::Receiver<Block>,
     block: Bytes,
 }
 
-impl AsyncRead for Listener {
+impl AsyncRead for AttachedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -99,7 +99,7 @@ pub(super) async fn pump(
     mut from: impl AsyncRead + Unpin,
     stream: Stream,
     log: Arc<Log>,
-    audience: Arc<Audience>,
+    attached: Arc<AttachedStreams>,
 ) {
     let mut block = vec![0; BLOCK];
     let mut kept = true;
@@ -110,9 +110,9 @@ pub(super) async fn pump(
         {
             warn!(?log, %error, "what a container writes is not kept");
         }
-        audience.tell(bytes);
+        attached.send(bytes);
     }
-    audience.close();
+    attached.close();
 }
 
 #[cfg(test)]
@@ -121,20 +121,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_reads_too_slowly_is_let_go_and_nobody_waits() {
-        let audience = Audience::new();
-        let (mut slow, mut late) = (audience.join(), None);
+        let attached = AttachedStreams::new();
+        let (mut slow, mut late) = (attached.join(), None);
         for number in 0..WAITING * 2 {
             if number == WAITING + 10 {
-                late = Some(audience.join());
+                late = Some(attached.join());
             }
-            audience.tell(b"x");
+            attached.send(b"x");
         }
-        audience.close();
+        attached.close();
         let mut text = String::new();
         assert!(slow.read_to_string(&mut text).await.is_err());
         let mut late = late.unwrap();
         late.read_to_string(&mut text).await.unwrap();
         assert_eq!(text, "x".repeat(WAITING - 10));
-        assert_eq!(audience.join().read_to_string(&mut text).await.unwrap(), 0);
+        assert_eq!(attached.join().read_to_string(&mut text).await.unwrap(), 0);
     }
 }

@@ -4,15 +4,15 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::keeper::Keeper;
 use super::mapping;
+use super::shim::Shim;
 use crate::container::Isolation;
 use crate::container::wire::{Mapping, Order, Probed, Report, Word};
 use crate::files;
 
 /// What a runtime can do.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct RuntimeFeatures {
     pub(super) namespaces: crate::container::wire::Namespaces,
     pub(super) any_user: bool,
     missing: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// The launcher does not start, or is not one.
-pub(super) async fn run(launcher: &Path, directory: &Path) -> io::Result<Found> {
+pub(super) async fn run(launcher: &Path, directory: &Path) -> io::Result<RuntimeFeatures> {
     let mut probed = Probed::default();
     let mut same = mapping::is_root();
     if same {
@@ -35,7 +35,7 @@ pub(super) async fn run(launcher: &Path, directory: &Path) -> io::Result<Found> 
         probed = attempt(launcher, directory, single).await?;
     }
     let any_user = mapping::may_become_any(probed.namespaces, same);
-    Ok(Found { namespaces: probed.namespaces, any_user, missing: probed.missing })
+    Ok(RuntimeFeatures { namespaces: probed.namespaces, any_user, missing: probed.missing })
 }
 
 async fn attempt(launcher: &Path, directory: &Path, mapping: Mapping) -> io::Result<Probed> {
@@ -48,17 +48,17 @@ async fn attempt(launcher: &Path, directory: &Path, mapping: Mapping) -> io::Res
 
 async fn ask(launcher: &Path, directory: &Path, mapping: Mapping) -> io::Result<Probed> {
     let order = Order::Probe { directory: directory.to_owned(), mapping };
-    let keeper = Keeper::start(launcher, &order, &[]).await?;
+    let shim = Shim::start(launcher, &order, &[]).await?;
     let probed = loop {
-        match keeper.receive().await? {
+        match shim.receive().await? {
             Some((Report::Separate, _)) => {
-                // Where that fails the keeper, who is told nothing, says so.
-                if let Some(process) = keeper.process()
+                // Where that fails the shim, who is told nothing, says so.
+                if let Some(process) = shim.process()
                     && mapping::write(process).is_ok()
                 {
-                    keeper.say(Word::Mapped).await;
+                    shim.say(Word::Mapped).await;
                 } else {
-                    keeper.say(Word::Signal(0)).await;
+                    shim.say(Word::Signal(0)).await;
                 }
             }
             Some((Report::Probed(probed), _)) => break probed,
@@ -71,11 +71,11 @@ async fn ask(launcher: &Path, directory: &Path, mapping: Mapping) -> io::Result<
             }
         }
     };
-    keeper.end().await;
+    shim.end().await;
     Ok(probed)
 }
 
-impl Found {
+impl RuntimeFeatures {
     /// The same for a person.
     pub(super) fn isolation(&self) -> Isolation {
         let found = self.namespaces;

@@ -17,8 +17,8 @@ use tokio_util::task::TaskTracker;
 use tracing::warn;
 
 use super::input::Input;
-use super::keeper::Keeper;
-use super::output::{Audience, pump};
+use super::output::{AttachedStreams, pump};
+use super::shim::Shim;
 use super::streams;
 use super::terminal::Terminal;
 use super::{Machine, exec, mapping};
@@ -52,21 +52,21 @@ pub(super) struct Running {
     signals: mpsc::Sender<Signal>,
     exit: watch::Receiver<Option<Exit>>,
     log: Growing,
-    stdout: Arc<Audience>,
-    stderr: Arc<Audience>,
+    stdout: Arc<AttachedStreams>,
+    stderr: Arc<AttachedStreams>,
     input: Option<Input>,
     stdin_once: bool,
     terminal: Option<mpsc::Sender<crate::container::TerminalSize>>,
 }
 
 /// A container's name and place, until it has ended.
-struct Place {
+struct ContainerSlot {
     machine: Arc<Machine>,
     id: String,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Place {
+impl ContainerSlot {
     fn take(machine: &Arc<Machine>, id: &str) -> Result<Self, StartError> {
         let fits = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
         if id.is_empty() || id.len() > 200 || !id.chars().all(fits) {
@@ -90,9 +90,9 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ContainerSlot {
     fn drop(&mut self) {
-        // The keeper removes it too, unless it was never started.
+        // The shim removes it too, unless it was never started.
         let _ = fs::remove_dir(self.directory());
         self.machine.ids.lock().remove(&self.id);
     }
@@ -106,7 +106,7 @@ fn unmade(error: impl fmt::Display) -> StartError {
 /// Starts a container, and returns once its program runs.
 pub(super) async fn start(machine: &Arc<Machine>, spec: Spec) -> Result<Arc<Running>, StartError> {
     check(machine, &spec)?;
-    let place = Place::take(machine, &spec.id)?;
+    let place = ContainerSlot::take(machine, &spec.id)?;
     let directory = place.directory();
     fs::create_dir(&directory).map_err(unmade)?;
     let log = Arc::new(Log::create(&spec.log, machine.clock).map_err(unmade)?);
@@ -117,29 +117,29 @@ pub(super) async fn start(machine: &Arc<Machine>, spec: Spec) -> Result<Arc<Runn
     let Order::Run { program, .. } = &order else { return Err(unmade("it has no program")) };
     let program = program.clone();
     let files = if program.tty { Vec::new() } else { theirs.files().to_vec() };
-    let keeper = Keeper::start(&machine.launcher, &order, &files).await.map_err(unmade)?;
+    let shim = Shim::start(&machine.launcher, &order, &files).await.map_err(unmade)?;
     drop(files);
     drop(theirs);
-    let begun = match begin(&keeper, mapping::write).await {
-        Ok(begun) => begun,
+    let started = match begin(&shim, mapping::write).await {
+        Ok(started) => started,
         Err(failure) => {
-            keeper.end().await;
+            shim.end().await;
             return Err(StartError::Run(format!("{NOT_STARTED}: {}", failure.0)));
         }
     };
-    let terminal = begun.terminal.map(Terminal::new).transpose().map_err(unmade)?;
-    let (stdout, stderr) = (Audience::new(), Audience::new());
+    let terminal = started.terminal.map(Terminal::new).transpose().map_err(unmade)?;
+    let (stdout, stderr) = (AttachedStreams::new(), AttachedStreams::new());
     let pumps = pumps(&terminal, ours.stdout, ours.stderr, &log, [&stdout, &stderr]);
     let input = match (&terminal, ours.stdin) {
         (Some(terminal), _) if stdin => Some(Input::new(terminal.clone())),
         (_, input) => input.map(Input::new),
     };
     let (signals, asked) = mpsc::channel(SIGNALS);
-    let (tell, exit) = watch::channel(None);
+    let (exited, exit) = watch::channel(None);
     let running = Arc::new(Running {
         machine: Arc::clone(machine),
         program,
-        process: begun.process,
+        process: started.process,
         sessions: TaskTracker::new(),
         ended: CancellationToken::new(),
         id: place.id.clone(),
@@ -153,7 +153,7 @@ pub(super) async fn start(machine: &Arc<Machine>, spec: Spec) -> Result<Arc<Runn
         stdin_once,
         terminal: terminal.as_ref().map(Terminal::sizes),
     });
-    let life = Life { keeper, asked, pumps, log, tell, place };
+    let life = Life { shim, asked, pumps, log, exited, place };
     machine.running.spawn(life.live(running.sessions.clone(), running.ended.clone()));
     Ok(running)
 }
@@ -194,27 +194,27 @@ fn order(machine: &Machine, spec: Spec, directory: PathBuf) -> Order {
     }
 }
 
-/// What a keeper hands over when its program runs.
+/// What a shim hands over when its program runs.
 #[derive(Default)]
-pub(super) struct Begun {
+pub(super) struct Started {
     pub(super) terminal: Option<OwnedFd>,
     pub(super) process: Option<OwnedFd>,
 }
 
-/// Waits until a keeper's program runs.
-pub(super) async fn begin(keeper: &Keeper, map: fn(u32) -> io::Result<()>) -> Result<Begun, Failure> {
-    let mut begun = Begun::default();
+/// Waits until a shim's program runs.
+pub(super) async fn begin(shim: &Shim, map: fn(u32) -> io::Result<()>) -> Result<Started, Failure> {
+    let mut started = Started::default();
     loop {
-        match keeper.receive().await {
+        match shim.receive().await {
             Ok(Some((Report::Separate, _))) => {
-                let process = keeper.process().ok_or_else(|| Failure("the launcher has gone".to_owned()))?;
+                let process = shim.process().ok_or_else(|| Failure("the launcher has gone".to_owned()))?;
                 map(process).map_err(|error| Failure(format!("map users: {error}")))?;
-                keeper.say(Word::Mapped).await;
+                shim.say(Word::Mapped).await;
             }
-            Ok(Some((Report::Terminal, files))) => begun.terminal = files.into_iter().next(),
+            Ok(Some((Report::Terminal, files))) => started.terminal = files.into_iter().next(),
             Ok(Some((Report::Started, files))) => {
-                begun.process = files.into_iter().next();
-                return Ok(begun);
+                started.process = files.into_iter().next();
+                return Ok(started);
             }
             Ok(Some((Report::Failed(failure), _))) => return Err(failure),
             Ok(Some((report, _))) => return Err(Failure(format!("the launcher reported {report:?} first"))),
@@ -229,7 +229,7 @@ fn pumps(
     stdout: Option<tokio::net::unix::pipe::Receiver>,
     stderr: Option<tokio::net::unix::pipe::Receiver>,
     log: &Arc<Log>,
-    [to_stdout, to_stderr]: [&Arc<Audience>; 2],
+    [to_stdout, to_stderr]: [&Arc<AttachedStreams>; 2],
 ) -> Vec<JoinHandle<()>> {
     let (log, to_stdout, to_stderr) = (Arc::clone(log), Arc::clone(to_stdout), Arc::clone(to_stderr));
     if let Some(terminal) = terminal {
@@ -248,18 +248,18 @@ fn pumps(
 
 /// What stays with a container as long as it lives.
 struct Life {
-    keeper: Keeper,
+    shim: Shim,
     asked: mpsc::Receiver<Signal>,
     pumps: Vec<JoinHandle<()>>,
     log: Arc<Log>,
-    tell: watch::Sender<Option<Exit>>,
-    place: Place,
+    exited: watch::Sender<Option<Exit>>,
+    place: ContainerSlot,
 }
 
 impl Life {
     async fn live(mut self, sessions: TaskTracker, ended: CancellationToken) {
         let exit = self.wait().await;
-        self.keeper.end().await;
+        self.shim.end().await;
         ended.cancel();
         sessions.close();
         sessions.wait().await;
@@ -272,25 +272,25 @@ impl Life {
             warn!(container = self.place.id, %error, "the log of a container is not whole");
         }
         drop(self.place);
-        self.tell.send_replace(Some(exit));
+        self.exited.send_replace(Some(exit));
     }
 
     /// Passes signals on until the end.
     async fn wait(&mut self) -> Exit {
         let closed = self.place.machine.closed.clone();
         let clock = self.place.machine.clock;
-        let mut report = pin!(self.keeper.receive());
+        let mut report = pin!(self.shim.receive());
         let report = loop {
             tokio::select! {
                 biased;
                 report = &mut report => break report,
                 () = closed.cancelled() => break Ok(None),
-                Some(Signal(number)) = self.asked.recv() => self.keeper.say(Word::Signal(number)).await,
+                Some(Signal(number)) = self.asked.recv() => self.shim.say(Word::Signal(number)).await,
             }
         };
         let (code, signal) = match report {
             Ok(Some((Report::Ended { code, signal }, _))) => (code, signal),
-            // The keeper goes only when it is made to, and takes the container with it.
+            // The shim goes only when it is made to, and takes the container with it.
             _ => (128 + Signal::KILL.0, Some(Signal::KILL.0)),
         };
         Exit { code, signal, out_of_memory: false, at: clock.now().into() }

@@ -13,7 +13,7 @@ use kubewright_image::Config;
 
 use super::expansion::expand;
 use super::fetched::{Fetched, find_or_refuse};
-use super::place::{self, Place};
+use super::place::{self, PodPlace};
 use super::{fields, resources};
 
 pub(super) use self::file::value_of;
@@ -31,7 +31,7 @@ pub(super) fn environment(
     pod: &Pod,
     container: &Container,
     fetched: &Fetched,
-    place: Place<'_>,
+    place: PodPlace<'_>,
     file: impl Fn(&FileKeySelector) -> Result<Option<String>, String>,
 ) -> Result<Variables, String> {
     let links = pod.spec.as_ref().and_then(|spec| spec.enable_service_links).unwrap_or(true);
@@ -104,7 +104,7 @@ fn of_source(
     pod: &Pod,
     container: &Container,
     fetched: &Fetched,
-    place: Place<'_>,
+    place: PodPlace<'_>,
     file: impl Fn(&FileKeySelector) -> Result<Option<String>, String>,
 ) -> Result<Option<String>, String> {
     let namespace = place::namespace(pod);

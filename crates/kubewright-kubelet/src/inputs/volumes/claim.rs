@@ -6,7 +6,7 @@ use kubewright_meta::well_known::PROVISIONER;
 use super::plan::at_host;
 use super::{Content, Planned, VolumeError};
 use crate::inputs::fetched::{Fetched, find};
-use crate::inputs::place::{self, Place};
+use crate::inputs::place::{self, PodPlace};
 
 /// While it is on a claim, the claim does not go as long as a pod uses it.
 const PROTECTED: &str = "kubernetes.io/pvc-protection";
@@ -17,7 +17,7 @@ pub(super) fn plan(
     volume: &Volume,
     pod: &Pod,
     fetched: &Fetched,
-    place: Place<'_>,
+    place: PodPlace<'_>,
 ) -> Result<Planned, VolumeError> {
     let namespace = place::namespace(pod);
     let process = |message: String| {
@@ -90,7 +90,7 @@ fn persistent_volume<'a>(
 }
 
 /// What keeps the data of a PersistentVolume.
-fn of_persistent_volume(volume: &PersistentVolume, place: Place<'_>) -> Result<Planned, String> {
+fn of_persistent_volume(volume: &PersistentVolume, place: PodPlace<'_>) -> Result<Planned, String> {
     let name = volume.metadata.name.as_deref().unwrap_or_default();
     let spec = volume.spec.as_ref().ok_or("it has no spec")?;
     if spec.volume_mode.as_deref() == Some("Block") {

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{
 
 use crate::inputs::fetched::{Fetched, find_or_refuse};
 use crate::inputs::needs::{containers, sources};
-use crate::inputs::place::Place;
+use crate::inputs::place::PodPlace;
 use crate::inputs::token::TokenNeed;
 use crate::inputs::{fields, resources};
 
@@ -64,7 +64,7 @@ impl Payload {
     pub(super) fn of_downward_api(
         source: &DownwardAPIVolumeSource,
         pod: &Pod,
-        place: Place<'_>,
+        place: PodPlace<'_>,
     ) -> Result<Self, String> {
         let mode = source.default_mode.unwrap_or(MODE);
         downward_api(source.items.as_deref().unwrap_or_default(), pod, place, mode)
@@ -74,7 +74,7 @@ impl Payload {
         source: &ProjectedVolumeSource,
         pod: &Pod,
         fetched: &Fetched,
-        place: Place<'_>,
+        place: PodPlace<'_>,
     ) -> Result<Self, String> {
         let mode = source.default_mode.unwrap_or(MODE);
         let (mut all, mut errors) = (Self::default(), Vec::new());
@@ -92,7 +92,7 @@ fn projection(
     source: &VolumeProjection,
     pod: &Pod,
     fetched: &Fetched,
-    place: Place<'_>,
+    place: PodPlace<'_>,
     mode: i32,
 ) -> Result<Payload, String> {
     if let Some(source) = &source.secret {
@@ -171,7 +171,7 @@ fn keys(
 fn downward_api(
     items: &[DownwardAPIVolumeFile],
     pod: &Pod,
-    place: Place<'_>,
+    place: PodPlace<'_>,
     mode: i32,
 ) -> Result<Payload, String> {
     let (mut files, mut errors) = (BTreeMap::new(), Vec::new());

@@ -7,11 +7,11 @@ use k8s_openapi::api::core::v1::{HostPathVolumeSource, Pod, PodSpec, Volume};
 use super::{Content, Payload, Plan, Planned, VolumeError, claim, nested};
 use crate::inputs::fetched::Fetched;
 use crate::inputs::needs::{self, used_volumes};
-use crate::inputs::place::Place;
+use crate::inputs::place::PodPlace;
 
 /// What the volumes of a pod are to be that some container of it uses, from what was fetched for it. Pure.
 #[must_use]
-pub fn plan(pod: &Pod, fetched: &Fetched, place: Place<'_>) -> Plan {
+pub fn plan(pod: &Pod, fetched: &Fetched, place: PodPlace<'_>) -> Plan {
     let mut plan = Plan::default();
     let Some(spec) = &pod.spec else { return plan };
     for volume in used_volumes(spec) {
@@ -30,7 +30,7 @@ fn of_volume(
     pod: &Pod,
     spec: &PodSpec,
     fetched: &Fetched,
-    place: Place<'_>,
+    place: PodPlace<'_>,
 ) -> Result<Planned, VolumeError> {
     let name = volume.name.as_str();
     let set_up = |message: String| VolumeError::set_up(name, message);
@@ -63,17 +63,17 @@ fn of_volume(
 }
 
 /// Where a volume of the pod is (`GetPodVolumeDir`).
-fn folder(pod: &Pod, place: Place<'_>, plugin: &str, volume: &str) -> PathBuf {
+fn folder(pod: &Pod, place: PodPlace<'_>, plugin: &str, volume: &str) -> PathBuf {
     place.node.pod_folder(pod).join("volumes").join(format!("kubernetes.io~{plugin}")).join(volume)
 }
 
-fn host(source: &HostPathVolumeSource, place: Place<'_>) -> Result<Planned, String> {
+fn host(source: &HostPathVolumeSource, place: PodPlace<'_>) -> Result<Planned, String> {
     at_host(&source.path, source.type_.as_deref().unwrap_or_default(), place)
         .ok_or_else(|| "hostPath volumes are not allowed on this node".to_owned())
 }
 
 /// Files of this machine, where the node's user allows that.
-pub(super) fn at_host(path: &str, kind: &str, place: Place<'_>) -> Option<Planned> {
+pub(super) fn at_host(path: &str, kind: &str, place: PodPlace<'_>) -> Option<Planned> {
     let content = Content::Host { path: Path::new("/").join(path), kind: kind.to_owned() };
     place.node.host_access.then_some(Planned { content, read_only: false })
 }

@@ -11,7 +11,7 @@ const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 /// A pod in which time passes and containers end as told.
 struct Pod {
-    blueprint: Blueprint,
+    pod_containers: PodContainers,
     state: PodState,
     now: Timestamp,
 }
@@ -20,11 +20,11 @@ impl Pod {
     fn new(spec: &Value) -> Self {
         let pod =
             kubewright_objects::from_value(json!({"metadata": {"name": "p"}, "spec": spec})).expect("a pod");
-        Self { blueprint: Blueprint::of(&pod), state: PodState::default(), now: START }
+        Self { pod_containers: PodContainers::of(&pod), state: PodState::default(), now: START }
     }
 
     fn decide(&self) -> Decision {
-        decide(&self.blueprint, &self.state, self.now)
+        decide(&self.pod_containers, &self.state, self.now)
     }
 
     /// The names of what is started now.
@@ -253,7 +253,7 @@ fn a_deleted_pod_starts_nothing_again() {
     let deleted = json!({
         "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "spec": {"containers": [{"name": "c"}]},
     });
-    pod.blueprint = Blueprint::of(&kubewright_objects::from_value(deleted).expect("a pod"));
+    pod.pod_containers = PodContainers::of(&kubewright_objects::from_value(deleted).expect("a pod"));
     assert_eq!(pod.decide().actions, [Action::Stop]);
 }
 

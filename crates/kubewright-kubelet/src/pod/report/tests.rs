@@ -14,7 +14,7 @@ fn pod(spec: &Value) -> Pod {
 }
 
 fn of(pod: &Pod, state: &PodState) -> PodStatus {
-    status(pod, &Blueprint::of(pod), state, IpAddr::V4(Ipv4Addr::LOCALHOST), START)
+    status(pod, &PodContainers::of(pod), state, IpAddr::V4(Ipv4Addr::LOCALHOST), START)
 }
 
 fn runs(state: &mut PodState, name: &str) {
@@ -58,7 +58,7 @@ fn a_pod_that_has_not_begun_is_pending_and_says_what_it_waits_for() {
 #[test]
 fn a_running_container_tells_who_it_is() {
     let pod = pod(&json!({"containers": [{"name": "c", "image": "i"}]}));
-    let mut state = PodState { course: Course::Running, ..PodState::default() };
+    let mut state = PodState { worker_state: PodWorkerState::Running, ..PodState::default() };
     runs(&mut state, "c");
     let status = of(&pod, &state);
     assert_eq!(status.phase.as_deref(), Some("Running"));
@@ -72,7 +72,7 @@ fn a_running_container_tells_who_it_is() {
 #[test]
 fn a_container_that_waits_to_start_again_keeps_how_it_ended_as_its_last_state() {
     let pod = pod(&json!({"containers": [{"name": "c"}]}));
-    let mut state = PodState { course: Course::Running, ..PodState::default() };
+    let mut state = PodState { worker_state: PodWorkerState::Running, ..PodState::default() };
     runs(&mut state, "c");
     ends(&mut state, "c", 2);
     state.container_mut("c").waits =
@@ -91,20 +91,20 @@ fn a_pod_is_not_over_while_something_of_it_still_ends() {
         "restartPolicy": "Never",
         "initContainers": [{"name": "s", "restartPolicy": "Always"}], "containers": [{"name": "c"}],
     }));
-    let mut state = PodState { course: Course::Ending, ..PodState::default() };
+    let mut state = PodState { worker_state: PodWorkerState::Terminating, ..PodState::default() };
     runs(&mut state, "s");
     runs(&mut state, "c");
     ends(&mut state, "c", 0);
     assert_ne!(of(&pod, &state).phase.as_deref(), Some("Succeeded"));
     ends(&mut state, "s", 143);
-    state.course = Course::Over;
+    state.worker_state = PodWorkerState::Terminated;
     assert_eq!(of(&pod, &state).phase.as_deref(), Some("Succeeded"), "how a sidecar ends does not count");
 }
 
 #[test]
 fn a_status_that_says_the_same_does_not_differ() {
     let mut pod = pod(&json!({"containers": [{"name": "c", "image": "i"}]}));
-    let mut state = PodState { course: Course::Running, ..PodState::default() };
+    let mut state = PodState { worker_state: PodWorkerState::Running, ..PodState::default() };
     runs(&mut state, "c");
     let status = of(&pod, &state);
     assert!(differs(&pod, &status));

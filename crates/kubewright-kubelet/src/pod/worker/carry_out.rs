@@ -7,24 +7,24 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::super::blueprint::Member;
 use super::super::decision::Action;
 use super::super::ending::{self, Ending, before, grace_after_probe};
 use super::super::launch::Launch;
-use super::super::state::{ByProbe, Course, Stage, Verdict, Waits};
-use super::{Report, Worker};
+use super::super::pod_containers::PodContainer;
+use super::super::state::{ByProbe, PodFailure, PodWorkerState, Stage, Waits};
+use super::{PodWorker, Report};
 use crate::container::Signal;
 use crate::events::EventType;
 use crate::pod::prepare::follows_changes;
-use crate::probe::Subject;
+use crate::probe::ProbeTarget;
 
-impl Worker {
+impl PodWorker {
     pub(super) fn carry_out(&mut self, action: Action, now: Timestamp) {
         match action {
             Action::Start { name, after } => self.start(&name, after, now),
             Action::BackOff { name, wait, until } => self.back_off(&name, wait, until),
             Action::End { name, probe, message } => {
-                let Some(member) = self.blueprint.member(&name).cloned() else { return };
+                let Some(member) = self.pod_containers.member(&name).cloned() else { return };
                 let grace = grace_after_probe(&self.pod, &member, probe);
                 self.end(&member, grace, Some(message), true, false);
             }
@@ -38,7 +38,7 @@ impl Worker {
 
     fn start(&mut self, name: &str, after: Option<Timestamp>, now: Timestamp) {
         let (Some(member), Some(prepared), Some(address)) =
-            (self.blueprint.member(name).cloned(), self.prepared.clone(), self.state.address)
+            (self.pod_containers.member(name).cloned(), self.prepared.clone(), self.state.address)
         else {
             return;
         };
@@ -58,9 +58,9 @@ impl Worker {
             run: u32::try_from(container.runs).unwrap_or_default(),
             address,
             prepared,
-            runtime: Arc::clone(&self.around.runtime),
-            preparer: self.around.preparer.clone(),
-            events: self.around.events.clone(),
+            runtime: Arc::clone(&self.node.runtime),
+            preparer: self.node.preparer.clone(),
+            events: self.node.events.clone(),
         };
         let (reporter, name) = (self.reporter.clone(), name.to_owned());
         tokio::spawn(async move {
@@ -78,8 +78,8 @@ impl Worker {
 
     fn back_off(&mut self, name: &str, wait: Duration, until: Timestamp) {
         let pod = self.pod_name();
-        let Some(member) = self.blueprint.member(name).cloned() else { return };
-        self.around.events.container(
+        let Some(member) = self.pod_containers.member(name).cloned() else { return };
+        self.node.events.container(
             &self.pod,
             &member,
             EventType::Warning,
@@ -100,9 +100,9 @@ impl Worker {
         format!("{}_{}({})", text(&metadata.name), text(&metadata.namespace), text(&metadata.uid))
     }
 
-    pub(super) fn subject(&self, member: &Member) -> Option<Subject> {
+    pub(super) fn target(&self, member: &PodContainer) -> Option<ProbeTarget> {
         let live = self.live.get(member.name())?;
-        Some(Subject {
+        Some(ProbeTarget {
             spec: Arc::new(member.container.clone()),
             container: Arc::clone(&live.container),
             address: self.state.address?,
@@ -119,7 +119,7 @@ impl Worker {
         if due > now {
             return Some(due);
         }
-        let (preparer, pod) = (self.around.preparer.clone(), Arc::clone(&self.pod));
+        let (preparer, pod) = (self.node.preparer.clone(), Arc::clone(&self.pod));
         let (before, reporter) = (self.prepared.clone(), self.reporter.clone());
         let address = self.state.address?;
         self.preparing = true;
@@ -139,13 +139,13 @@ impl Worker {
                 self.prepared = Some(prepared);
                 self.prepare_at = follows.then(|| later(now, super::REFRESH));
                 self.prepare_wait = Duration::ZERO;
-                if self.state.course == Course::Preparing {
-                    self.state.course = Course::Running;
+                if self.state.worker_state == PodWorkerState::Preparing {
+                    self.state.worker_state = PodWorkerState::Running;
                 }
             }
             Err(problems) => {
                 for problem in problems {
-                    self.around.events.pod(&self.pod, EventType::Warning, "FailedMount", problem);
+                    self.node.events.pod(&self.pod, EventType::Warning, "FailedMount", problem);
                 }
                 // `durationBeforeRetry` in `pkg/util/goroutinemap/exponentialbackoff`.
                 self.prepare_wait =
@@ -157,8 +157,8 @@ impl Worker {
 
     pub(super) fn exceed_deadline(&mut self) {
         let message = "Pod was active on the node longer than the specified deadline";
-        self.around.events.pod(&self.pod, EventType::Normal, "DeadlineExceeded", message);
-        self.state.verdict = Some(Verdict {
+        self.node.events.pod(&self.pod, EventType::Normal, "DeadlineExceeded", message);
+        self.state.failure = Some(PodFailure {
             reason: "DeadlineExceeded".to_owned(),
             message: message.to_owned(),
             rejected: false,
@@ -168,15 +168,15 @@ impl Worker {
 
     /// The pod goes: all that runs is ended.
     pub(super) fn begin_to_end(&mut self) {
-        if matches!(self.state.course, Course::Ending | Course::Over) {
+        if matches!(self.state.worker_state, PodWorkerState::Terminating | PodWorkerState::Terminated) {
             return;
         }
-        self.state.course = Course::Ending;
+        self.state.worker_state = PodWorkerState::Terminating;
         self.end_all(true);
     }
 
     fn end_all(&mut self, in_order: bool) {
-        let members: Vec<_> = self.blueprint.members.clone();
+        let members: Vec<_> = self.pod_containers.members.clone();
         for member in &members {
             self.end(member, self.grace(), None, false, in_order);
         }
@@ -185,15 +185,15 @@ impl Worker {
     /// Has a running container end. `in_order` has a sidecar wait until it is its turn.
     pub(super) fn end(
         &mut self,
-        member: &Member,
+        member: &PodContainer,
         grace: Duration,
         message: Option<String>,
         by_probe: bool,
         in_order: bool,
     ) {
         let name = member.name();
-        let Some(subject) = self.subject(member) else { return };
-        let others = if in_order { before(&self.blueprint, member) } else { Vec::new() };
+        let Some(target) = self.target(member) else { return };
+        let others = if in_order { before(&self.pod_containers, member) } else { Vec::new() };
         let others: Vec<CancellationToken> =
             others.iter().filter_map(|other| Some(self.live.get(*other)?.gone.clone())).collect();
         let Some(live) = self.live.get_mut(name) else { return };
@@ -213,11 +213,11 @@ impl Worker {
         if let Stage::Running { ending, .. } = &mut self.state.container_mut(name).stage {
             *ending = Some(ByProbe(by_probe));
         }
-        let events = self.around.events.clone();
+        let events = self.node.events.clone();
         let message = message.unwrap_or_else(|| format!("Stopping container {name}"));
         events.container(&self.pod, member, EventType::Normal, "Killing", message);
         let (pod, member) = (Arc::clone(&self.pod), member.clone());
-        let ending = Ending { subject, signal, grace: receiver, before: others };
+        let ending = Ending { target, signal, grace: receiver, before: others };
         tokio::spawn(ending.run(move || {
             events.container(&pod, &member, EventType::Warning, "FailedPreStopHook", "PreStopHook failed");
         }));

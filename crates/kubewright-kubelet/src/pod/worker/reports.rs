@@ -7,18 +7,18 @@ use jiff::Timestamp;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::super::blueprint::{Member, Role};
 use super::super::ending::grace_of_pod;
 use super::super::hook;
 use super::super::launch::{Launched, Refused};
-use super::super::state::{Course, Ended, Instance, Probed, Stage, Waits};
+use super::super::pod_containers::{PodContainer, Role};
+use super::super::state::{Ended, Instance, PodWorkerState, Probed, Stage, Waits};
 use super::carry_out::later;
-use super::{Live, Report, Worker};
+use super::{Live, PodWorker, Report};
 use crate::container::Exit;
-use crate::events::{EventType, Events};
+use crate::events::{EventRecorder, EventType};
 use crate::images::{Missing, blocking};
 use crate::inputs::termination;
-use crate::probe::{Kind as ProbeKind, Rounds, Sink};
+use crate::probe::{ProbeKind, Rounds, Sink};
 
 /// How long until what could not be created is tried again (`backOffPeriod`).
 const TRY_AGAIN: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ const SOON: Duration = Duration::from_secs(2);
 /// How often it is looked whether somebody has loaded a missing image.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-impl Worker {
+impl PodWorker {
     pub(super) fn handle_report(&mut self, report: Report) {
         match report {
             Report::Prepared(result) => self.prepared(result),
@@ -43,7 +43,7 @@ impl Worker {
 
     fn launched(&mut self, name: &str, launched: Launched) {
         let Launched { container, instance, stop_signal } = launched;
-        let Some(member) = self.blueprint.member(name).cloned() else {
+        let Some(member) = self.pod_containers.member(name).cloned() else {
             container.signal(crate::container::Signal::KILL);
             return;
         };
@@ -72,26 +72,26 @@ impl Worker {
         self.live.insert(name.to_owned(), live);
         self.view.runs(name, Some(Arc::clone(&container)));
         self.await_exit(&member, &id, run);
-        match (hook, self.subject(&member)) {
-            (Some(handler), Some(subject)) => {
+        match (hook, self.target(&member)) {
+            (Some(handler), Some(target)) => {
                 let (reporter, name) = (self.reporter.clone(), name.to_owned());
                 tokio::spawn(scope.run_until_cancelled_owned(async move {
-                    let result = hook::run(&handler, &subject).await;
+                    let result = hook::run(&handler, &target).await;
                     let _ = reporter.send(Report::Hooked { name, id, result });
                 }));
             }
             _ => self.begins(&member),
         }
-        if self.state.course != Course::Running || self.state.restarting_all {
+        if self.state.worker_state != PodWorkerState::Running || self.state.restarting_all {
             // It was decided otherwise while it started.
             self.end(&member, self.grace(), None, false, true);
         }
     }
 
-    fn await_exit(&self, member: &Member, id: &str, run: u32) {
+    fn await_exit(&self, member: &PodContainer, id: &str, run: u32) {
         let Some(live) = self.live.get(member.name()) else { return };
         let (container, reporter) = (Arc::clone(&live.container), self.reporter.clone());
-        let (pod, node) = (Arc::clone(&self.pod), Arc::clone(&self.around.preparer.node));
+        let (pod, node) = (Arc::clone(&self.pod), Arc::clone(&self.node.preparer.node));
         let (spec, id) = (member.container.clone(), id.to_owned());
         tokio::spawn(async move {
             let exit = container.exited().await;
@@ -104,7 +104,7 @@ impl Worker {
     }
 
     /// A container is through with its start: from now on it is probed.
-    fn begins(&mut self, member: &Member) {
+    fn begins(&mut self, member: &PodContainer) {
         let name = member.name();
         if let Stage::Running { hooked, .. } = &mut self.state.container_mut(name).stage {
             *hooked = true;
@@ -112,7 +112,7 @@ impl Worker {
         if member.role == Role::Ephemeral || member.role == Role::Init {
             return;
         }
-        let (Some(live), Some(subject)) = (self.live.get(name), self.subject(member)) else { return };
+        let (Some(live), Some(target)) = (self.live.get(name), self.target(member)) else { return };
         if member.container.startup_probe.is_none() {
             live.started.send_replace(true);
         }
@@ -120,13 +120,13 @@ impl Worker {
             let Some(probe) = kind.of(&member.container).cloned() else { continue };
             let sink = ProbeSink {
                 reporter: self.reporter.clone(),
-                events: self.around.events.clone(),
+                events: self.node.events.clone(),
                 pod: Arc::clone(&self.pod),
                 member: member.clone(),
                 id: live.id.clone(),
             };
             let rounds =
-                Rounds { kind, probe, subject: subject.clone(), started: live.started.subscribe(), sink };
+                Rounds { kind, probe, target: target.clone(), started: live.started.subscribe(), sink };
             tokio::spawn(live.scope.clone().run_until_cancelled_owned(rounds.run()));
         }
     }
@@ -137,7 +137,7 @@ impl Worker {
             Ok(()) => self.begins(&member),
             Err(message) => {
                 // What the hook wrote may be secret: the event does not have it.
-                let events = self.around.events.clone();
+                let events = self.node.events.clone();
                 events.container(
                     &self.pod,
                     &member,
@@ -155,9 +155,9 @@ impl Worker {
     }
 
     /// The container, if it still is the one with this id.
-    fn member_of(&self, name: &str, id: &str) -> Option<Member> {
+    fn member_of(&self, name: &str, id: &str) -> Option<PodContainer> {
         self.live.get(name).filter(|live| live.id == id)?;
-        self.blueprint.member(name).cloned()
+        self.pod_containers.member(name).cloned()
     }
 
     fn probed(&mut self, name: &str, id: &str, kind: ProbeKind, good: bool) {
@@ -191,7 +191,7 @@ impl Worker {
 
     fn refused(&mut self, name: &str, refused: Refused) {
         let now = self.now();
-        let Some(member) = self.blueprint.member(name).cloned() else { return };
+        let Some(member) = self.pod_containers.member(name).cloned() else { return };
         let state = self.state.container_mut(name);
         let before = match std::mem::take(&mut state.stage) {
             Stage::Starting(before) => before,
@@ -218,26 +218,26 @@ impl Worker {
         }
     }
 
-    fn missing(&mut self, member: &Member, missing: Missing, now: Timestamp) {
+    fn missing(&mut self, member: &PodContainer, missing: Missing, now: Timestamp) {
         let image = member.container.image.clone().unwrap_or_default();
         let pod = Arc::clone(&self.pod);
-        let events = self.around.events.clone();
-        let tell =
+        let events = self.node.events.clone();
+        let event =
             |kind, reason: &str, message: String| events.container(&pod, member, kind, reason, message);
-        let failed = |reason: &str| tell(EventType::Warning, "Failed", format!("Error: {reason}"));
+        let failed = |reason: &str| event(EventType::Warning, "Failed", format!("Error: {reason}"));
         let state = self.state.container_mut(member.name());
         let (reason, message, until) = match missing {
             Missing::Invalid(message) => {
-                tell(EventType::Warning, "InspectFailed", message.clone());
+                event(EventType::Warning, "InspectFailed", message.clone());
                 ("InvalidImageName", message, later(now, TRY_AGAIN))
             }
             Missing::Never(message) => {
-                tell(EventType::Warning, "ErrImageNeverPull", message.clone());
+                event(EventType::Warning, "ErrImageNeverPull", message.clone());
                 ("ErrImageNeverPull", message, later(now, LOOK_AGAIN))
             }
             Missing::Broken(message) => {
                 let message = format!("Failed to inspect image \"{image}\": {message}");
-                tell(EventType::Warning, "InspectFailed", message.clone());
+                event(EventType::Warning, "InspectFailed", message.clone());
                 ("ImageInspectError", message, later(now, TRY_AGAIN))
             }
             Missing::NotThere(message) => {
@@ -255,15 +255,15 @@ impl Worker {
                             }
                             return;
                         }
-                        let told = format!("Back-off pulling image \"{image}\"");
-                        tell(EventType::Normal, "BackOff", told.clone());
-                        ("ImagePullBackOff", format!("{told}: ErrImagePull: {said}"), until)
+                        let message = format!("Back-off pulling image \"{image}\"");
+                        event(EventType::Normal, "BackOff", message.clone());
+                        ("ImagePullBackOff", format!("{message}: ErrImagePull: {said}"), until)
                     }
                     None => {
                         state.image_backoff.next(now, now);
                         state.image_missing = Some((now, message.clone()));
-                        let told = format!("Failed to pull image \"{image}\": {message}");
-                        tell(EventType::Warning, "Failed", told);
+                        let note = format!("Failed to pull image \"{image}\": {message}");
+                        event(EventType::Warning, "Failed", note);
                         ("ErrImagePull", message, later(now, SOON))
                     }
                 }
@@ -292,9 +292,9 @@ fn not_started(instance: Instance, message: String, now: Timestamp) -> Ended {
 /// Takes the results of a container's probes.
 struct ProbeSink {
     reporter: mpsc::UnboundedSender<Report>,
-    events: Events,
+    events: EventRecorder,
     pod: Arc<k8s_openapi::api::core::v1::Pod>,
-    member: Member,
+    member: PodContainer,
     id: String,
 }
 

@@ -17,7 +17,7 @@ use rustix::thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_sp
 use super::Failure;
 use crate::container::wire::{Mapping, Namespaces, Report, Wire, Word};
 
-/// Makes the namespaces of a container, but the mount namespace: that one its first process makes, so that the keeper still
+/// Makes the namespaces of a container, but the mount namespace: that one its first process makes, so that the shim still
 /// sees the machine's files.
 pub(super) fn separate(wire: &Wire, namespaces: Namespaces, mapping: Mapping) -> Result<(), Failure> {
     if namespaces.user {

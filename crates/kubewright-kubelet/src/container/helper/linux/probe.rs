@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::thread::UnshareFlags;
 
-use super::super::{Failure, Reason, keeper};
+use super::super::{Failure, Reason, shim};
 use super::mount::Numbers;
 use super::{devices, identity, root, separate_users, unshare};
 use crate::container::wire::{Mapping, Order, Probed, Report, Wire};
@@ -45,7 +45,7 @@ pub(in crate::container::helper) fn run(
 
 /// Has a second helper build a root, as that of a container does.
 fn trial(directory: &Path) -> Result<Probed, Failure> {
-    let (wire, mut child) = keeper::helper().map_err(Failure::of("start a helper"))?;
+    let (wire, mut child) = shim::helper().map_err(Failure::of("start a helper"))?;
     let order = Order::Build { directory: directory.to_owned() };
     let answer = wire.send(&order, &[]).and_then(|()| wire.receive::<Report>());
     let ended = child.wait().map_err(Failure::of("wait"))?;

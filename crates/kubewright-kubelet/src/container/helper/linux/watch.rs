@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
 
 use super::super::Failure;
-use super::super::keeper::Kept;
+use super::super::shim::Kept;
 use crate::container::wire::{Report, Wire};
 
 /// Tells that the program runs, and does what the runtime says until the program has ended.

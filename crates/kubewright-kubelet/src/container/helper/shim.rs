@@ -1,4 +1,4 @@
-//! The keeper of a program: starts it in its namespaces, passes signals to it, and tells how it ended.
+//! The shim of a program: starts it in its namespaces, passes signals to it, and tells how it ended.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,7 +20,7 @@ use super::{ARGUMENT, Failure};
 use crate::container::wire::{Files, Mapping, Mounts, Namespaces, Order, Program, Report, Wire, Word};
 use crate::files;
 
-/// What a keeper keeps.
+/// What a shim keeps.
 pub(super) struct Container {
     pub(super) namespaces: Namespaces,
     pub(super) mapping: Mapping,
@@ -45,7 +45,7 @@ pub(super) fn run(wire: &Wire, container: Container, streams: Vec<OwnedFd>) -> R
     let ended = keep(wire, namespaces.pid, &order, streams);
     // What cannot be removed stays until the next runtime tries.
     let _ = files::remove(&directory);
-    tell(wire, ended?)
+    report(wire, ended?)
 }
 
 /// Keeps a command in a container to its end.
@@ -63,10 +63,10 @@ pub(super) fn exec(
     let mounts = if namespaces.mount { Mounts::Joined } else { Mounts::Machine };
     let order = Order::Become { mounts, hostname: None, program };
     let ended = keep(wire, false, &order, files)?;
-    tell(wire, ended)
+    report(wire, ended)
 }
 
-fn tell(wire: &Wire, ended: ExitStatus) -> Result<(), Failure> {
+fn report(wire: &Wire, ended: ExitStatus) -> Result<(), Failure> {
     let signal = ended.signal();
     let code = ended.code().unwrap_or_else(|| 128 + signal.unwrap_or_default());
     // Nobody may be left to hear it.

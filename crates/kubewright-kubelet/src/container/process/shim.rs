@@ -1,4 +1,4 @@
-//! The runtime's end of a keeper ([`helper`](crate::container::helper)).
+//! The runtime's end of a shim ([`helper`](crate::container::helper)).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,15 +13,15 @@ use tokio::process::{Child, Command};
 use crate::container::helper::ARGUMENT;
 use crate::container::wire::{self, HEAD, Order, Report, Word};
 
-/// A keeper that was started. It ends what it keeps when this is dropped.
+/// A shim that was started. It ends what it keeps when this is dropped.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(super) struct Shim {
     child: Child,
     socket: UnixStream,
 }
 
-impl Keeper {
-    /// Starts a keeper and gives it its order.
+impl Shim {
+    /// Starts a shim and gives it its order.
     pub(super) async fn start(launcher: &Path, order: &Order, files: &[BorrowedFd<'_>]) -> io::Result<Self> {
         let (ours, theirs) = Pair::pair()?;
         ours.set_nonblocking(true)?;
@@ -35,9 +35,9 @@ impl Keeper {
             .spawn()
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", launcher.display())))?;
         drop(command);
-        let keeper = Self { child, socket };
-        keeper.send(&wire::encode(order)?, files).await?;
-        Ok(keeper)
+        let shim = Self { child, socket };
+        shim.send(&wire::encode(order)?, files).await?;
+        Ok(shim)
     }
 
     async fn send(&self, mut bytes: &[u8], mut files: &[BorrowedFd<'_>]) -> io::Result<()> {
@@ -78,7 +78,7 @@ impl Keeper {
         Ok(true)
     }
 
-    /// Says something, if the keeper still listens.
+    /// Says something, if the shim still listens.
     pub(super) async fn say(&self, word: Word) {
         if let Ok(bytes) = wire::encode(&word) {
             // Otherwise it has gone, and what it kept with it.

@@ -28,12 +28,12 @@ impl Role {
 
 /// A container of a pod.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Member {
+pub(crate) struct PodContainer {
     pub(crate) role: Role,
     pub(crate) container: Container,
 }
 
-impl Member {
+impl PodContainer {
     pub(crate) fn name(&self) -> &str {
         &self.container.name
     }
@@ -41,8 +41,8 @@ impl Member {
 
 /// All containers of a pod: init containers and sidecars in their order, then the main ones, then the ephemeral ones.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub(crate) struct Blueprint {
-    pub(crate) members: Vec<Member>,
+pub(crate) struct PodContainers {
+    pub(crate) members: Vec<PodContainer>,
     pod_policy: Policy,
     deleted: bool,
 }
@@ -75,20 +75,25 @@ impl Policy {
     }
 }
 
-impl Blueprint {
+impl PodContainers {
     pub(crate) fn of(pod: &Pod) -> Self {
         let empty = PodSpec::default();
         let spec = pod.spec.as_ref().unwrap_or(&empty);
         let init = spec.init_containers.iter().flatten().map(|container| {
             let sidecar = container.restart_policy.as_deref() == Some("Always");
-            Member { role: if sidecar { Role::Sidecar } else { Role::Init }, container: container.clone() }
+            PodContainer {
+                role: if sidecar { Role::Sidecar } else { Role::Init },
+                container: container.clone(),
+            }
         });
-        let main =
-            spec.containers.iter().map(|container| Member { role: Role::Main, container: container.clone() });
+        let main = spec
+            .containers
+            .iter()
+            .map(|container| PodContainer { role: Role::Main, container: container.clone() });
         let ephemeral = spec.ephemeral_containers.iter().flatten().filter_map(|container| {
             // The two types have the same fields, but for the container that the ephemeral one looks at.
             let container = kubewright_objects::convert(container).ok()?;
-            Some(Member { role: Role::Ephemeral, container })
+            Some(PodContainer { role: Role::Ephemeral, container })
         });
         Self {
             members: init.chain(main).chain(ephemeral).collect(),
@@ -97,20 +102,20 @@ impl Blueprint {
         }
     }
 
-    pub(crate) fn member(&self, name: &str) -> Option<&Member> {
+    pub(crate) fn member(&self, name: &str) -> Option<&PodContainer> {
         self.members.iter().find(|member| member.name() == name)
     }
 
-    pub(crate) fn of_role(&self, roles: &[Role]) -> impl DoubleEndedIterator<Item = &Member> {
+    pub(crate) fn of_role(&self, roles: &[Role]) -> impl DoubleEndedIterator<Item = &PodContainer> {
         self.members.iter().filter(move |member| roles.contains(&member.role))
     }
 
     /// Init containers and sidecars, in their order.
-    pub(crate) fn initial(&self) -> impl DoubleEndedIterator<Item = &Member> {
+    pub(crate) fn initial(&self) -> impl DoubleEndedIterator<Item = &PodContainer> {
         self.of_role(&[Role::Init, Role::Sidecar])
     }
 
-    pub(crate) fn main(&self) -> impl DoubleEndedIterator<Item = &Member> {
+    pub(crate) fn main(&self) -> impl DoubleEndedIterator<Item = &PodContainer> {
         self.of_role(&[Role::Main])
     }
 
@@ -120,7 +125,7 @@ impl Blueprint {
 
     /// Whether the container starts again after it ended with this code, by its own policy and rules where it has some
     /// (`ContainerShouldRestart` in `pkg/api/v1/pod`).
-    pub(crate) fn restarts_after(&self, member: &Member, code: i32) -> bool {
+    pub(crate) fn restarts_after(&self, member: &PodContainer, code: i32) -> bool {
         let container = &member.container;
         let Some(own) = Policy::of(container.restart_policy.as_deref()) else {
             return self.pod_policy.restarts(code);
@@ -132,18 +137,18 @@ impl Blueprint {
     }
 
     /// The same for a container that has ended, in a pod that may be on its way out (`ShouldContainerBeRestarted`).
-    pub(crate) fn starts_again(&self, member: &Member, code: i32) -> bool {
+    pub(crate) fn starts_again(&self, member: &PodContainer, code: i32) -> bool {
         !self.deleted && self.restarts_after(member, code)
     }
 
     /// Whether a container that a probe ended starts again: rules about exit codes are not asked.
-    pub(crate) fn restarts_after_probe(&self, member: &Member) -> bool {
+    pub(crate) fn restarts_after_probe(&self, member: &PodContainer) -> bool {
         let own = Policy::of(member.container.restart_policy.as_deref());
         !self.deleted && own.unwrap_or(self.pod_policy) != Policy::Never
     }
 
     /// Whether this exit has all containers of the pod start anew.
-    pub(crate) fn restarts_all(&self, member: &Member, code: i32) -> bool {
+    pub(crate) fn restarts_all(&self, member: &PodContainer, code: i32) -> bool {
         rule_for(&member.container, code).is_some_and(|rule| rule.action == "RestartAllContainers")
     }
 }
@@ -168,14 +173,16 @@ mod tests {
 
     use super::*;
 
-    fn blueprint(spec: &serde_json::Value) -> Blueprint {
-        Blueprint::of(&kubewright_objects::from_value(json!({"metadata": {}, "spec": spec})).expect("a pod"))
+    fn pod_containers(spec: &serde_json::Value) -> PodContainers {
+        PodContainers::of(
+            &kubewright_objects::from_value(json!({"metadata": {}, "spec": spec})).expect("a pod"),
+        )
     }
 
     #[test]
     fn a_containers_own_policy_and_rules_come_before_the_pods() {
         let rules = json!([{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]);
-        let pod = blueprint(&json!({"restartPolicy": "Never", "containers": [
+        let pod = pod_containers(&json!({"restartPolicy": "Never", "containers": [
             {"name": "plain"}, {"name": "own", "restartPolicy": "OnFailure"},
             {"name": "ruled", "restartPolicy": "Never", "restartPolicyRules": rules},
         ]}));
@@ -187,7 +194,7 @@ mod tests {
 
     #[test]
     fn sidecars_are_init_containers_that_always_restart() {
-        let pod = blueprint(&json!({
+        let pod = pod_containers(&json!({
             "initContainers": [{"name": "a"}, {"name": "b", "restartPolicy": "Always"}],
             "containers": [{"name": "c"}],
             "ephemeralContainers": [{"name": "d", "targetContainerName": "c"}],

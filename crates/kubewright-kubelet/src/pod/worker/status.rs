@@ -1,4 +1,4 @@
-//! What a worker tells the API server: how its pod is, and that nothing of it is left (`pkg/kubelet/status`).
+//! Status manager of one pod: writes its status, and removes what is left of it in the end (`pkg/kubelet/status`).
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use serde_json::{Value, json};
 
 use super::super::report::{differs, status};
-use super::super::state::Course;
+use super::super::state::PodWorkerState;
 use super::carry_out::later;
-use super::{TELL_AGAIN, Worker, version};
+use super::{PodWorker, STATUS_RETRY, version};
 use crate::files;
 use crate::images::blocking;
 use crate::inputs::volumes;
 
-impl Worker {
+impl PodWorker {
     fn api(&self) -> Api<Pod> {
         let namespace = self.pod.metadata.namespace.as_deref().unwrap_or_default();
-        Api::namespaced(self.around.client.clone(), namespace)
+        Api::namespaced(self.node.client.clone(), namespace)
     }
 
     fn name(&self) -> &str {
@@ -26,16 +26,16 @@ impl Worker {
     }
 
     /// Writes the status of the pod where it says something new.
-    pub(super) async fn tell(&mut self) {
+    pub(super) async fn sync_status(&mut self) {
         let now = self.now();
-        let new = status(&self.pod, &self.blueprint, &self.state, self.around.host, now);
-        let over = self.state.course == Course::Over && !self.state.is_busy();
-        self.view.tell(Arc::clone(&self.pod), new.clone(), self.state.address, over);
+        let new = status(&self.pod, &self.pod_containers, &self.state, self.node.host, now);
+        let over = self.state.worker_state == PodWorkerState::Terminated && !self.state.is_busy();
+        self.view.publish(Arc::clone(&self.pod), new.clone(), self.state.address, over);
         if self.gone || !differs(&self.pod, &new) || self.written.as_ref() == Some(&new) {
-            self.tell_at = None;
+            self.sync_status_at = None;
             return;
         }
-        if self.tell_at.is_some_and(|at| at > now) {
+        if self.sync_status_at.is_some_and(|at| at > now) {
             return;
         }
         let body = json!({"metadata": {"uid": self.pod.metadata.uid}, "status": body(&new)});
@@ -43,16 +43,16 @@ impl Worker {
         match self.api().patch_status(self.name(), &params, &Patch::Strategic(&body)).await {
             Ok(pod) => {
                 self.written = Some(new);
-                self.tell_at = None;
+                self.sync_status_at = None;
                 if version(&pod) > version(&self.pod) && pod.metadata.uid == self.pod.metadata.uid {
                     self.pod = Arc::new(pod);
-                    self.blueprint = super::Blueprint::of(&self.pod);
+                    self.pod_containers = super::PodContainers::of(&self.pod);
                 }
             }
             Err(kube::Error::Api(refusal)) if refusal.is_not_found() => self.gone = true,
             Err(error) => {
                 tracing::warn!(pod = %self.pod_name(), %error, "the status of a pod was not taken");
-                self.tell_at = Some(later(now, TELL_AGAIN));
+                self.sync_status_at = Some(later(now, STATUS_RETRY));
             }
         }
     }
@@ -63,7 +63,7 @@ impl Worker {
             return false;
         }
         if !self.gone {
-            if self.tell_at.is_some() {
+            if self.sync_status_at.is_some() {
                 return false;
             }
             let preconditions = Preconditions { uid: self.pod.metadata.uid.clone(), resource_version: None };
@@ -77,13 +77,13 @@ impl Worker {
                 Err(kube::Error::Api(refusal)) if refusal.is_not_found() || refusal.is_conflict() => {}
                 Err(error) => {
                     tracing::warn!(pod = %self.pod_name(), %error, "a pod that has ended was not removed");
-                    self.tell_at = Some(later(self.now(), TELL_AGAIN));
+                    self.sync_status_at = Some(later(self.now(), STATUS_RETRY));
                     return false;
                 }
             }
             if self.pod.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty()) {
                 // Others hold it; nothing is left to do here.
-                self.view.tell(Arc::clone(&self.pod), PodStatus::default(), None, true);
+                self.view.publish(Arc::clone(&self.pod), PodStatus::default(), None, true);
             }
         }
         self.clean_up().await;
@@ -91,7 +91,7 @@ impl Worker {
     }
 
     async fn clean_up(&self) {
-        let (node, pod) = (Arc::clone(&self.around.preparer.node), Arc::clone(&self.pod));
+        let (node, pod) = (Arc::clone(&self.node.preparer.node), Arc::clone(&self.pod));
         let removed = blocking(move || {
             let logs = files::remove(&node.log_folder(&pod));
             volumes::remove(&node, &pod).and(logs).map_err(|error| error.to_string())
