@@ -20,7 +20,8 @@ use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler, o
 use parking_lot::Mutex;
 
 use self::plan::{Run, plan};
-use self::review::{News, forget, history, is_active, review};
+use self::review::{forget, history, is_active, review};
+use crate::event::NewEvent;
 
 /// kube-controller-manager's `--concurrent-cron-job-syncs`.
 const WORKERS: usize = 5;
@@ -37,11 +38,11 @@ pub(crate) fn controller() -> Controller {
 #[derive(Default)]
 struct CronJobs {
     /// The schedules that were last seen: one that changes does not begin with what it missed.
-    seen: Mutex<BTreeMap<Key, Seen>>,
+    seen: Mutex<BTreeMap<Key, ScheduleKey>>,
 }
 
 /// Uid, schedule and time zone.
-type Seen = (Option<String>, String, Option<String>);
+type ScheduleKey = (Option<String>, String, Option<String>);
 
 impl Reconciler for CronJobs {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
@@ -56,11 +57,11 @@ impl Reconciler for CronJobs {
             let _ = delete(ctx, &cron, &mut status, &Key::of(&*job), job.metadata.uid.as_deref()).await;
         }
         let lost = lost(ctx, &status, &jobs).await?;
-        tell(ctx, &cron, review(&mut status, &jobs, &lost)).await;
+        record(ctx, &cron, review(&mut status, &jobs, &lost)).await;
 
         let rescheduled = self.is_rescheduled(key, &cron);
         let plan = plan(&cron, &status, rescheduled, ctx.world().clock.now());
-        tell(ctx, &cron, plan.news).await;
+        record(ctx, &cron, plan.events).await;
         let started = match plan.run {
             Some(run) => start(ctx, &cron, &mut status, run).await,
             None => Ok(()),
@@ -119,7 +120,7 @@ async fn start(ctx: &Context, cron: &CronJob, status: &mut CronJobStatus, run: R
     let job = match ctx.create(&new).await {
         Ok(job) => {
             let name = review::name(&job);
-            tell(ctx, cron, [News::normal("SuccessfulCreate", format!("Created job {name}"))]).await;
+            record(ctx, cron, [NewEvent::normal("SuccessfulCreate", format!("Created job {name}"))]).await;
             job
         }
         Err(error) if error.is_already_exists() => {
@@ -136,8 +137,12 @@ async fn start(ctx: &Context, cron: &CronJob, status: &mut CronJobStatus, run: R
         Err(error @ Error::OwnerGone(_)) => return Err(error),
         Err(error) => {
             if !crate::is_namespace_terminating(&error) {
-                tell(ctx, cron, [News::warning("FailedCreate", format!("Error creating job: {error}"))])
-                    .await;
+                record(
+                    ctx,
+                    cron,
+                    [NewEvent::warning("FailedCreate", format!("Error creating job: {error}"))],
+                )
+                .await;
             }
             return Err(error);
         }
@@ -156,17 +161,17 @@ async fn delete(
     uid: Option<&str>,
 ) -> Result<(), Error> {
     if let Err(error) = ctx.delete::<Job>(job, DeleteParams::background()).await {
-        tell(ctx, cron, [News::warning("FailedDelete", format!("Deleted job: {error}"))]).await;
+        record(ctx, cron, [NewEvent::warning("FailedDelete", format!("Deleted job: {error}"))]).await;
         return Err(error);
     }
     forget(status, uid);
-    tell(ctx, cron, [News::normal("SuccessfulDelete", format!("Deleted job {}", job.name))]).await;
+    record(ctx, cron, [NewEvent::normal("SuccessfulDelete", format!("Deleted job {}", job.name))]).await;
     Ok(())
 }
 
-async fn tell(ctx: &Context, cron: &CronJob, news: impl IntoIterator<Item = News>) {
-    for News { kind, reason, note } in news {
-        ctx.event(cron, kind, reason, &note).await;
+async fn record(ctx: &Context, cron: &CronJob, events: impl IntoIterator<Item = NewEvent>) {
+    for event in events {
+        event.record(ctx, cron).await;
     }
 }
 

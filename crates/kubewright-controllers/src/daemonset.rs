@@ -23,8 +23,8 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use self::backoff::Backoff;
-use self::plan::{Observed, Step};
-use self::revisions::{Current, Told};
+use self::plan::{Observed, PodChanges};
+use self::revisions::{Current, Revisions};
 use crate::claims::{self, Selectors};
 use crate::{history, is_namespace_terminating, pod_control};
 
@@ -110,7 +110,7 @@ impl Sets {
     }
 }
 
-async fn carry_out(ctx: &Context, set: &DaemonSet, hash: &str, step: &Step) -> Result<(), Error> {
+async fn carry_out(ctx: &Context, set: &DaemonSet, hash: &str, step: &PodChanges) -> Result<(), Error> {
     let template = daemon::template(set, hash);
     let pod = |node: &String| pod_control::from_template(set, daemon::for_node(template.clone(), node));
     let new = step.create.iter().take(BURST).map(pod).collect();
@@ -130,7 +130,7 @@ enum Settled {
 
 /// Makes the set's template its newest revision, and sees to it that there is only one of it.
 async fn settle_revisions(ctx: &Context, set: &DaemonSet, pods: &[Arc<Pod>]) -> Result<Settled, Error> {
-    let Told { current, old } = revisions::tell(set, known_revisions(ctx, set).await?);
+    let Revisions { current, old } = revisions::construct_history(set, known_revisions(ctx, set).await?);
     let current = match current {
         Current::Create(new) => match create_revision(ctx, set, &new).await? {
             Some(created) => Arc::new(created),

@@ -68,8 +68,8 @@ impl Reconciler for Rollout {
                         write_status(ctx, &deployment, &sets, &Happened::Collided).await?;
                         return Ok(Outcome::RequeueAfter(Duration::ZERO));
                     }
-                    Acted::Refused(told, error) => {
-                        write_status(ctx, &deployment, &sets, &Happened::NotCreated(told)).await?;
+                    Acted::Refused(message, error) => {
+                        write_status(ctx, &deployment, &sets, &Happened::NotCreated(message)).await?;
                         return Err(error);
                     }
                     Acted::Hopeless => return Ok(Outcome::Done),
@@ -135,9 +135,9 @@ async fn create(ctx: &Context, deployment: &Deployment, set: &ReplicaSet) -> Res
     if is_namespace_terminating(&refusal) {
         return Ok(Acted::Hopeless);
     }
-    let told = format!("Failed to create new replica set {name:?}: {refusal}");
-    ctx.event(deployment, EventType::Warning, "ReplicaSetCreateError", &told).await;
-    Ok(Acted::Refused(told, refusal))
+    let message = format!("Failed to create new replica set {name:?}: {refusal}");
+    ctx.event(deployment, EventType::Warning, "ReplicaSetCreateError", &message).await;
+    Ok(Acted::Refused(message, refusal))
 }
 
 /// Whether the stored ReplicaSet of this name is the one that was to be created; then the cache just lags behind.

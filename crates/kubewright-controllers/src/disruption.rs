@@ -12,7 +12,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
 
-use self::plan::Seen;
+use self::plan::Observed;
 use crate::claims::{self, Selectors};
 use crate::{go_text, pod};
 
@@ -72,7 +72,7 @@ impl Reconciler for Budgets {
                 }
                 plan::status(
                     &budget,
-                    &Seen { pods: &pods, expected: count.expected, desired: count.desired },
+                    &Observed { pods: &pods, expected: count.expected, desired: count.desired },
                     now,
                 )
             }

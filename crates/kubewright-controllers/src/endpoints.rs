@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, 
 use kube::api::DeleteParams;
 use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
 
-use self::subsets::{Member, pack, truncate, unpack};
+use self::subsets::{SubsetMember, pack, truncate, unpack};
 use crate::services::{self, Family, Followed, HEADLESS, Look, TRIGGER_TIME};
 use crate::{is_namespace_terminating, pod};
 
@@ -115,7 +115,7 @@ fn is_as_wanted(current: &Endpoints, wanted: &[EndpointSubset], labels: &BTreeMa
 }
 
 /// What one pod adds: its address at each port of the Service that it has; of a headless Service without ports, alone.
-fn members(service: &Service, pod: &Pod) -> Vec<Member> {
+fn members(service: &Service, pod: &Pod) -> Vec<SubsetMember> {
     let spec = services::spec(service);
     let publishes_all = spec.publish_not_ready_addresses == Some(true);
     if !services::is_member(pod, publishes_all) {
@@ -129,7 +129,8 @@ fn members(service: &Service, pod: &Pod) -> Vec<Member> {
         node_name: Some(pod::node_name(pod).to_owned()),
         target_ref: Some(services::reference(pod)),
     };
-    let member = |port| Member { address: address.clone(), port, ready: publishes_all || pod::is_ready(pod) };
+    let member =
+        |port| SubsetMember { address: address.clone(), port, ready: publishes_all || pod::is_ready(pod) };
     let ports = spec.ports.as_deref().unwrap_or_default();
     if ports.is_empty() {
         let headless = spec.cluster_ip.as_deref() == Some("None");

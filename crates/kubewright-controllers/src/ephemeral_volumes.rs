@@ -70,8 +70,9 @@ async fn provide(ctx: &Context, pod: &Pod, volume: &Volume) -> Result<(), Failed
         None => match ctx.create(&wanted).await {
             Ok(_) => Ok(()),
             Err(error) => {
-                let told = error.status().map_or_else(|| error.to_string(), |status| status.message.clone());
-                Err(Failed { why: format!("create PVC {}: {told}", key.name), error })
+                let message =
+                    error.status().map_or_else(|| error.to_string(), |status| status.message.clone());
+                Err(Failed { why: format!("create PVC {}: {message}", key.name), error })
             }
         },
     }

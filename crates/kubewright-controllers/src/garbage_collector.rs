@@ -5,11 +5,11 @@
 //! to delete: before that the API server is asked for each owner, and the deletion holds only for the object as it was
 //! looked at.
 
+mod gc_action;
 mod item;
 mod kinds;
 mod owners;
 mod report;
-mod verdict;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,10 +24,10 @@ use serde_json::{Value, json};
 use tokio::sync::RwLock;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use self::gc_action::GcAction;
 use self::item::{FOREGROUND, Item, ORPHAN, waits_with};
 use self::kinds::Kinds;
 use self::owners::{Absent, Unclear};
-use self::verdict::Verdict;
 use crate::discovery::{Catalog, Served};
 
 /// How many objects are worked on at a time.
@@ -128,10 +128,10 @@ impl Collector {
             report::owner_of_another_namespace(ctx, &served.resource, meta, owner).await;
         }
         let dependents = kinds.dependents(meta.uid.as_deref().unwrap_or_default());
-        match verdict::verdict(meta, &standings, !dependents.is_empty()) {
-            Verdict::Keep => Ok(()),
-            Verdict::Detach(uids) => look.patch(&without_owners(meta, &uids)).await,
-            Verdict::Delete(policy) => {
+        match gc_action::gc_action(meta, &standings, !dependents.is_empty()) {
+            GcAction::Keep => Ok(()),
+            GcAction::Detach(uids) => look.patch(&without_owners(meta, &uids)).await,
+            GcAction::Delete(policy) => {
                 let waiting = dependents.iter().any(|(_, object)| waits_with(&object.metadata, FOREGROUND));
                 if matches!(policy, PropagationPolicy::Foreground) && waiting && blocks_an_owner(meta) {
                     // Owners and dependents that wait for each other would wait for ever. The patch brings it back here.

@@ -36,8 +36,8 @@ use tokio::time::Instant;
 
 use self::history::History;
 use self::limits::Bounds;
-use self::plan::{Course, Rescale, Seen};
-use self::readings::Place;
+use self::plan::{Observed, Rescale, ScaleDecision};
+use self::readings::MetricsReader;
 use self::selectors::Selectors;
 use self::target::{Kinds, Target};
 
@@ -81,7 +81,7 @@ impl Reconciler for Autoscalers {
             return Ok(Outcome::RequeueAfter(self.left(key)));
         };
         let before = autoscaler.status.clone().unwrap_or_default();
-        let mut review = Review {
+        let mut review = Sync {
             ctx,
             key,
             autoscaler: &autoscaler,
@@ -95,7 +95,7 @@ impl Reconciler for Autoscalers {
         }
         review.write_status(&before).await;
         if let Err(error) = failed {
-            review.told(error).await;
+            review.record_failure(error).await;
         }
         Ok(Outcome::RequeueAfter(PERIOD))
     }
@@ -123,8 +123,8 @@ impl Autoscalers {
     }
 }
 
-/// A look at one autoscaler.
-struct Review<'a> {
+/// Reconciliation of one autoscaler.
+struct Sync<'a> {
     ctx: &'a Context,
     key: &'a Key,
     autoscaler: &'a HorizontalPodAutoscaler,
@@ -135,13 +135,13 @@ struct Review<'a> {
 
 /// Why an autoscaler could not do its work.
 enum Failed {
-    /// It is told already.
-    Told(String),
-    /// What its metrics say is not known: to be told when the status is written.
+    /// It was recorded already.
+    Recorded(String),
+    /// What its metrics say is not known: to be recorded when the status is written.
     Metrics(String),
 }
 
-impl Review<'_> {
+impl Sync<'_> {
     async fn run(&mut self, all: &Autoscalers, history: &mut History) -> Result<(), Failed> {
         let namespace = self.key.namespace.clone().unwrap_or_default();
         let found =
@@ -153,7 +153,7 @@ impl Review<'_> {
                 let message =
                     format!("the HPA controller was unable to get the target's current scale: {error}");
                 self.set("AbleToScale", false, ("FailedGetScale", &message));
-                return Err(Failed::Told(error));
+                return Err(Failed::Recorded(error));
             }
         };
         let able = "the HPA controller was able to get the target's current scale";
@@ -161,18 +161,18 @@ impl Review<'_> {
         let (current, _) = target.replicas();
         history.begin(current, self.now);
 
-        let (rescale, metrics) = match plan::course(Bounds::of(&self.spec, current)) {
-            Course::Disabled => {
+        let (rescale, metrics) = match plan::decide_scale(Bounds::of(&self.spec, current)) {
+            ScaleDecision::Disabled => {
                 let why = "scaling is disabled since the replica count of the target is zero";
                 self.set("ScalingActive", false, ("ScalingDisabled", why));
                 (None, Vec::new())
             }
-            Course::Rescale(rescale) => (Some(rescale), Vec::new()),
-            Course::Measure => self.measure(all, &target, history).await?,
+            ScaleDecision::Rescale(rescale) => (Some(rescale), Vec::new()),
+            ScaleDecision::Measure => self.measure(all, &target, history).await?,
         };
         match rescale {
             None => {
-                status::tell(&mut self.status, (current, current), metrics, None);
+                status::set_status(&mut self.status, (current, current), metrics, None);
                 Ok(())
             }
             Some(rescale) => self.rescale(&mut target, &rescale, metrics, history).await,
@@ -190,17 +190,18 @@ impl Review<'_> {
         let (selector, pods) = match self.selected(all, target.selector()).await {
             Ok(selected) => selected,
             Err(error) => {
-                status::tell(&mut self.status, (current, desired), Vec::new(), None);
+                status::set_status(&mut self.status, (current, desired), Vec::new(), None);
                 return Err(Failed::Metrics(error));
             }
         };
         let namespace = self.key.namespace.as_deref().unwrap_or_default();
-        let place = Place { ctx: self.ctx, kinds: &all.kinds, namespace, selector: &selector, pods: &pods };
+        let place =
+            MetricsReader { ctx: self.ctx, kinds: &all.kinds, namespace, selector: &selector, pods: &pods };
         let mut measured = Vec::new();
         for spec in self.spec.metrics.iter().flatten() {
             measured.push(place.read(spec).await);
         }
-        let seen = Seen {
+        let observed = Observed {
             namespace,
             spec: &self.spec,
             pods: &pods,
@@ -208,12 +209,12 @@ impl Review<'_> {
             measured: &measured,
             now: self.now,
         };
-        let decision = plan::decide(&seen, &mut self.status, history);
+        let decision = plan::decide(&observed, &mut self.status, history);
         for (reason, why) in &decision.warnings {
             self.warn(reason, why).await;
         }
         decision.result.map(|rescale| (rescale, decision.metrics.clone())).map_err(|error| {
-            status::tell(&mut self.status, (current, desired), decision.metrics, None);
+            status::set_status(&mut self.status, (current, desired), decision.metrics, None);
             Failed::Metrics(error)
         })
     }
@@ -270,15 +271,15 @@ impl Review<'_> {
             self.warn("FailedRescale", &note).await;
             let message = format!("the HPA controller was unable to update the target scale: {error}");
             self.set("AbleToScale", false, ("FailedUpdateScale", &message));
-            status::tell(&mut self.status, (current, desired), metrics, None);
-            return Err(Failed::Told(error));
+            status::set_status(&mut self.status, (current, desired), metrics, None);
+            return Err(Failed::Recorded(error));
         }
         let message = format!("the HPA controller was able to update the target scale to {to}");
         self.set("AbleToScale", true, ("SucceededRescale", &message));
         let note = format!("New size: {to}; reason: {reason}");
         self.ctx.event(self.autoscaler, EventType::Normal, "SuccessfulRescale", &note).await;
         limits::remember(self.spec.behavior.as_ref(), (current, *to), history, self.now);
-        status::tell(&mut self.status, (current, *to), metrics, Some(self.now));
+        status::set_status(&mut self.status, (current, *to), metrics, Some(self.now));
         Ok(())
     }
 
@@ -295,9 +296,9 @@ impl Review<'_> {
         }
     }
 
-    async fn told(&self, failed: Failed) {
+    async fn record_failure(&self, failed: Failed) {
         let error = match failed {
-            Failed::Told(error) => error,
+            Failed::Recorded(error) => error,
             Failed::Metrics(error) => {
                 self.warn("FailedComputeMetricsReplicas", &error).await;
                 error

@@ -93,7 +93,7 @@ impl Jobs {
         let controlled = controlled(ctx, job);
         status::count_pods(&mut status, controlled.iter().map(|pod| &**pod));
         let active = status.active.unwrap_or_default();
-        let told = match end {
+        let event = match end {
             // What could not be stopped is stopped by the next pass.
             Some(_) => {
                 end = end.filter(|_| active == 0);
@@ -105,7 +105,7 @@ impl Jobs {
                 managed.then(|| status::suspend(&mut status, view.is_suspended(), view.now)).flatten()
             }
         };
-        if let Some((reason, note)) = told {
+        if let Some((reason, note)) = event {
             ctx.event(job, EventType::Normal, reason, note).await;
         }
         let accounts = accounts(&view, end.as_ref(), status);
@@ -163,7 +163,7 @@ async fn write_down(
     let ended = ended.filter(|end| status::finish(&mut status, end, now));
     let written = write_status(ctx, &written, status).await?;
     if let Some(end) = ended {
-        act::tell_end(ctx, &written, end).await;
+        act::record_end_event(ctx, &written, end).await;
     }
     failed.map_or(Ok(()), Err)
 }

@@ -16,6 +16,7 @@ mod endpoint_mirror;
 mod endpoint_slices;
 mod endpoints;
 mod ephemeral_volumes;
+mod event;
 mod expansion;
 mod garbage_collector;
 mod go_text;

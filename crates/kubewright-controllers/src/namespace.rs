@@ -212,10 +212,10 @@ mod tests {
     fn an_empty_namespace_goes_without_conditions_and_a_full_one_gets_them_once() {
         assert_eq!(with_conditions(&terminating(), &Findings::default(), NOW), None);
         let full = Findings { remaining: BTreeMap::from([("pods.".into(), 1)]), ..Findings::default() };
-        let told = with_conditions(&terminating(), &full, NOW).expect("conditions");
-        assert_eq!(told.status.as_ref().unwrap().phase.as_deref(), Some("Terminating"));
-        assert_eq!(with_conditions(&told, &full, NOW + Duration::from_secs(9)), None);
-        assert!(with_conditions(&told, &Findings::default(), NOW).is_some());
+        let terminating = with_conditions(&terminating(), &full, NOW).expect("conditions");
+        assert_eq!(terminating.status.as_ref().unwrap().phase.as_deref(), Some("Terminating"));
+        assert_eq!(with_conditions(&terminating, &full, NOW + Duration::from_secs(9)), None);
+        assert!(with_conditions(&terminating, &Findings::default(), NOW).is_some());
     }
 
     #[test]

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use self::health::{Health, Heard};
 use self::taints::Eviction;
-use self::zones::{Rate, Turns, Zone};
+use self::zones::{EvictionQueues, Rate, Zone};
 use crate::pod;
 
 /// Where the leases of nodes are.
@@ -55,7 +55,7 @@ struct Known {
 #[derive(Default)]
 struct Lifecycle {
     known: Mutex<BTreeMap<String, Known>>,
-    turns: Turns,
+    turns: EvictionQueues,
 }
 
 impl Reconciler for Lifecycle {
@@ -64,13 +64,24 @@ impl Reconciler for Lifecycle {
             let gone = self.known.lock().remove(&key.name);
             self.turns.leave(&key.name);
             if let Some(gone) = gone {
-                tell(ctx, &gone.node, "RemovingNode", &format!("Removing Node {} from Controller", key.name))
-                    .await;
+                record_node_event(
+                    ctx,
+                    &gone.node,
+                    "RemovingNode",
+                    &format!("Removing Node {} from Controller", key.name),
+                )
+                .await;
             }
             return Ok(Outcome::Done);
         };
         if self.track(&node) {
-            tell(ctx, &node, "RegisteredNode", &format!("Registered Node {} in Controller", key.name)).await;
+            record_node_event(
+                ctx,
+                &node,
+                "RegisteredNode",
+                &format!("Registered Node {} in Controller", key.name),
+            )
+            .await;
         }
         let now = ctx.world().clock.now();
         let next = match self.listen(ctx, &node) {
@@ -172,7 +183,7 @@ impl Lifecycle {
     }
 }
 
-async fn tell(ctx: &Context, node: &Node, reason: &str, what: &str) {
+async fn record_node_event(ctx: &Context, node: &Node, reason: &str, what: &str) {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     ctx.event(node, EventType::Normal, reason, &format!("Node {name} event: {what}")).await;
 }

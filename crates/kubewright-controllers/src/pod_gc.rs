@@ -48,13 +48,13 @@ pub(crate) fn controller() -> Controller {
 #[derive(Default)]
 struct Collector {
     /// Since when the reason to end a pod is there.
-    since: Mutex<BTreeMap<Key, (Verdict, Timestamp)>>,
+    since: Mutex<BTreeMap<Key, (PodGcReason, Timestamp)>>,
     finished: Mutex<BTreeSet<Key>>,
 }
 
 /// Why a pod is to be ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum PodGcReason {
     /// It is being deleted, and no node will end it.
     Unscheduled,
     /// Its node is gone.
@@ -63,7 +63,7 @@ enum Verdict {
     OutOfService,
 }
 
-impl Verdict {
+impl PodGcReason {
     fn wait(self) -> Duration {
         match self {
             Self::Unscheduled => PERIOD,
@@ -102,16 +102,16 @@ impl Collector {
             end(ctx, &oldest, None).await?;
         }
         let node = ctx.get::<Node>(&Key::cluster(pod::node_name(&pod)));
-        let Some(verdict) = verdict(&pod, node.as_deref()) else {
+        let Some(reason) = reason(&pod, node.as_deref()) else {
             self.since.lock().remove(key);
             return Ok(Outcome::Done);
         };
         let now = ctx.world().clock.now();
-        let left = self.time_left(key, verdict, now);
+        let left = self.time_left(key, reason, now);
         if !left.is_zero() {
             return Ok(Outcome::RequeueAfter(left));
         }
-        let condition = (verdict == Verdict::Orphaned).then(|| {
+        let condition = (reason == PodGcReason::Orphaned).then(|| {
             pod::with_disruption(&pod, "DeletionByPodGC", "PodGC: node no longer exists", &Time(now))
         });
         end(ctx, &pod, condition).await?;
@@ -119,18 +119,18 @@ impl Collector {
         Ok(Outcome::Done)
     }
 
-    fn time_left(&self, key: &Key, verdict: Verdict, now: Timestamp) -> Duration {
+    fn time_left(&self, key: &Key, reason: PodGcReason, now: Timestamp) -> Duration {
         let mut all = self.since.lock();
         let since = match all.entry(key.clone()) {
-            Entry::Occupied(known) if known.get().0 == verdict => known.get().1,
+            Entry::Occupied(known) if known.get().0 == reason => known.get().1,
             Entry::Occupied(mut other) => {
-                other.insert((verdict, now));
+                other.insert((reason, now));
                 now
             }
-            Entry::Vacant(none) => none.insert((verdict, now)).1,
+            Entry::Vacant(none) => none.insert((reason, now)).1,
         };
         let passed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
-        verdict.wait().saturating_sub(passed)
+        reason.wait().saturating_sub(passed)
     }
 
     /// Counts a pod that has ended; gives the one that has to make room for it: evicted ones first, then the oldest.
@@ -152,14 +152,14 @@ impl Collector {
     }
 }
 
-fn verdict(pod: &Pod, node: Option<&Node>) -> Option<Verdict> {
+fn reason(pod: &Pod, node: Option<&Node>) -> Option<PodGcReason> {
     let is_going = pod.metadata.deletion_timestamp.is_some();
     if pod::node_name(pod).is_empty() {
-        return is_going.then_some(Verdict::Unscheduled);
+        return is_going.then_some(PodGcReason::Unscheduled);
     }
     match node {
-        None => Some(Verdict::Orphaned),
-        Some(node) => (is_going && is_out_of_service(node)).then_some(Verdict::OutOfService),
+        None => Some(PodGcReason::Orphaned),
+        Some(node) => (is_going && is_out_of_service(node)).then_some(PodGcReason::OutOfService),
     }
 }
 
@@ -205,25 +205,26 @@ mod tests {
     #[test]
     fn only_what_nobody_else_ends_is_collected() {
         let bound = crate::pod::tests::pod("p", "Running", None);
-        assert_eq!(verdict(&bound, None), Some(Verdict::Orphaned));
-        assert_eq!(verdict(&bound, Some(&node("False"))), None);
+        assert_eq!(reason(&bound, None), Some(PodGcReason::Orphaned));
+        assert_eq!(reason(&bound, Some(&node("False"))), None);
         let mut going = bound.clone();
         going.metadata.deletion_timestamp = Some(Time(NOW));
-        assert_eq!(verdict(&going, Some(&node("True"))), None);
-        assert_eq!(verdict(&going, Some(&node("False"))), Some(Verdict::OutOfService));
+        assert_eq!(reason(&going, Some(&node("True"))), None);
+        assert_eq!(reason(&going, Some(&node("False"))), Some(PodGcReason::OutOfService));
         let mut unbound = going.clone();
         unbound.spec.as_mut().expect("a spec").node_name = None;
-        assert_eq!(verdict(&unbound, None), Some(Verdict::Unscheduled));
+        assert_eq!(reason(&unbound, None), Some(PodGcReason::Unscheduled));
         unbound.metadata.deletion_timestamp = None;
-        assert_eq!(verdict(&unbound, None), None);
+        assert_eq!(reason(&unbound, None), None);
     }
 
     #[test]
     fn a_missing_node_has_forty_seconds_to_come_back() {
         let collector = Collector::default();
         let key = Key::namespaced("shop", "p");
-        let left =
-            |seconds: u64| collector.time_left(&key, Verdict::Orphaned, NOW + Duration::from_secs(seconds));
+        let left = |seconds: u64| {
+            collector.time_left(&key, PodGcReason::Orphaned, NOW + Duration::from_secs(seconds))
+        };
         assert_eq!(left(0), Duration::from_secs(40));
         assert_eq!(left(30), Duration::from_secs(10));
         assert_eq!(left(41), Duration::ZERO);

@@ -17,7 +17,7 @@ use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler, o
 
 use self::plan::Step;
 use self::replicated::Replicated;
-use self::status::Failure;
+use self::status::ReplicaFailure;
 use crate::claims::{self, Selectors};
 use crate::{pod, pod_control};
 
@@ -80,7 +80,7 @@ enum Acted {
 
 /// A write about a pod that failed, and what the status is to say about it.
 struct Failed {
-    failure: Failure,
+    failure: ReplicaFailure,
     error: Error,
 }
 
@@ -94,14 +94,14 @@ async fn act<R: Replicated>(ctx: &Context, set: &R, pods: &[Arc<Pod>]) -> Result
             let template = set.template().cloned().unwrap_or_default();
             let new = vec![pod_control::from_template(set, template); count];
             pod_control::create(ctx, set, new).await.map(|()| acted(count)).map_err(|error| Failed {
-                failure: Failure { reason: "FailedCreate", message: error.to_string() },
+                failure: ReplicaFailure { reason: "FailedCreate", message: error.to_string() },
                 error,
             })
         }
         Step::Delete(surplus) => {
             let deleted = pod_control::delete(ctx, set, &surplus).await;
             deleted.map(|()| acted(surplus.len())).map_err(|error| Failed {
-                failure: Failure {
+                failure: ReplicaFailure {
                     reason: "FailedDelete",
                     message: format!("unable to delete pods: {error}"),
                 },

@@ -81,17 +81,18 @@ impl Reconciler for Networks {
                     let patch = json!({"metadata": {"finalizers": [FINALIZER]}});
                     gone_is_fine(ctx.patch_strategically::<ServiceCIDR>(key, patch).await)?;
                 }
-                let told = tell(ctx, &network, "True", "", "Kubernetes Service CIDR is ready").await;
-                if told.is_err() {
+                let conditions =
+                    set_ready(ctx, &network, "True", "", "Kubernetes Service CIDR is ready").await;
+                if conditions.is_err() {
                     let note = "The ServiceCIDR Status can not be set to Ready=True";
                     ctx.event(&*network, EventType::Warning, "KubernetesServiceCIDRError", note).await;
                 }
-                told?;
+                conditions?;
             }
             Step::Block => {
                 let why = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a \
                            new ServiceCIDR";
-                tell(ctx, &network, "False", "Terminating", why).await?;
+                set_ready(ctx, &network, "False", "Terminating", why).await?;
             }
             Step::Wait(wait) => return Ok(Outcome::RequeueAfter(wait)),
             Step::Release if finalizer::has(&*network, FINALIZER) => {
@@ -112,19 +113,18 @@ fn gone_is_fine<T>(written: Result<T, Error>) -> Result<(), Error> {
 }
 
 /// Applies the condition `Ready` where it says something else.
-async fn tell(
+async fn set_ready(
     ctx: &Context,
     network: &ServiceCIDR,
     status: &str,
     reason: &str,
     message: &str,
 ) -> Result<(), Error> {
-    let told = network.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let mut told = told.filter(|condition| condition.type_ == "Ready");
-    if told
-        .next()
-        .is_some_and(|told| (&*told.status, &*told.reason, &*told.message) == (status, reason, message))
-    {
+    let conditions = network.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let mut conditions = conditions.filter(|condition| condition.type_ == "Ready");
+    if conditions.next().is_some_and(|conditions| {
+        (&*conditions.status, &*conditions.reason, &*conditions.message) == (status, reason, message)
+    }) {
         return Ok(());
     }
     let name = network.metadata.name.as_deref().unwrap_or_default();

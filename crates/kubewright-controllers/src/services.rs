@@ -195,10 +195,10 @@ impl Followed {
 /// Remembers of each Service what was last seen, in order to tell what its endpoints change for
 /// (`util/trigger_time_tracker.go`).
 #[derive(Default)]
-struct Triggers(Mutex<BTreeMap<Key, Seen>>);
+struct Triggers(Mutex<BTreeMap<Key, EndpointsState>>);
 
 #[derive(Default)]
-struct Seen {
+struct EndpointsState {
     service: Option<Timestamp>,
     pods: BTreeMap<String, Timestamp>,
 }
@@ -209,7 +209,7 @@ impl Triggers {
     fn first_change(&self, key: &Key, service: &Service, pods: &[Arc<Pod>]) -> Option<Timestamp> {
         let created = service.metadata.creation_timestamp.as_ref().map(|time| time.0);
         let readiness = |pod: &Arc<Pod>| Some((pod.metadata.name.clone()?, pod::ready_since(pod)?));
-        let now = Seen { service: created, pods: pods.iter().filter_map(readiness).collect() };
+        let now = EndpointsState { service: created, pods: pods.iter().filter_map(readiness).collect() };
         let mut known = self.0.lock();
         let Some(before) = known.get(key) else {
             known.insert(key.clone(), now);

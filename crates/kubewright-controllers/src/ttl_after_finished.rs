@@ -25,14 +25,14 @@ impl Reconciler for Cleanup {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let now = || ctx.world().clock.now();
         let Some(job) = ctx.get::<Job>(key) else { return Ok(Outcome::Done) };
-        if let Verdict::Stays(outcome) = verdict(&job, now()) {
+        if let TtlDecision::Stays(outcome) = decision(&job, now()) {
             return Ok(outcome);
         }
         // The time may have been prolonged just now: the API server has the last word.
         let jobs: Api<Job> =
             Api::namespaced(ctx.client().clone(), key.namespace.as_deref().unwrap_or_default());
         let Some(fresh) = jobs.get_opt(&key.name).await? else { return Ok(Outcome::Done) };
-        if let Verdict::Stays(outcome) = verdict(&fresh, now()) {
+        if let TtlDecision::Stays(outcome) = decision(&fresh, now()) {
             return Ok(outcome);
         }
         let params = DeleteParams {
@@ -46,16 +46,16 @@ impl Reconciler for Cleanup {
 }
 
 #[derive(Debug, PartialEq)]
-enum Verdict {
+enum TtlDecision {
     Goes,
     Stays(Outcome),
 }
 
-fn verdict(job: &Job, now: Timestamp) -> Verdict {
-    let Some(expiry) = expiry(job) else { return Verdict::Stays(Outcome::Done) };
+fn decision(job: &Job, now: Timestamp) -> TtlDecision {
+    let Some(expiry) = expiry(job) else { return TtlDecision::Stays(Outcome::Done) };
     match Duration::try_from(expiry.duration_since(now)) {
-        Ok(left) if !left.is_zero() => Verdict::Stays(Outcome::RequeueAfter(left)),
-        _ => Verdict::Goes,
+        Ok(left) if !left.is_zero() => TtlDecision::Stays(Outcome::RequeueAfter(left)),
+        _ => TtlDecision::Goes,
     }
 }
 
@@ -89,11 +89,11 @@ mod tests {
     #[test]
     fn a_finished_job_goes_when_its_time_is_over() {
         for ended in ["Complete", "Failed"] {
-            let at = |seconds| verdict(&job(&json!(4), ended), NOW + Duration::from_secs(seconds));
-            assert_eq!(at(1), Verdict::Stays(Outcome::RequeueAfter(Duration::from_secs(3))));
-            assert_eq!(at(4), Verdict::Goes);
+            let at = |seconds| decision(&job(&json!(4), ended), NOW + Duration::from_secs(seconds));
+            assert_eq!(at(1), TtlDecision::Stays(Outcome::RequeueAfter(Duration::from_secs(3))));
+            assert_eq!(at(4), TtlDecision::Goes);
         }
-        assert_eq!(verdict(&job(&json!(0), "Complete"), NOW), Verdict::Goes);
+        assert_eq!(decision(&job(&json!(0), "Complete"), NOW), TtlDecision::Goes);
     }
 
     #[test]
@@ -102,7 +102,7 @@ mod tests {
         let mut going = job(&json!(0), "Complete");
         going.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(NOW));
         for job in [job(&json!(0), "SuccessCriteriaMet"), job(&Value::Null, "Complete"), going] {
-            assert_eq!(verdict(&job, late), Verdict::Stays(Outcome::Done));
+            assert_eq!(decision(&job, late), TtlDecision::Stays(Outcome::Done));
         }
     }
 }

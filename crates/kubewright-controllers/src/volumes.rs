@@ -18,9 +18,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kubewright_runtime::{
-    Context, Controller, Error, Event, EventType, Key, Object, Outcome, Predicate, Reconciler,
-};
+use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
 
 use self::claim::Acted;
@@ -90,7 +88,8 @@ impl Reconciler for Claims {
         let volumes = ctx.list::<PersistentVolume>(None);
         let classes = ctx.list::<StorageClass>(None);
         let pods = ctx.list::<Pod>(key.namespace.as_deref());
-        let step = claim::plan(&claim, &claim::Seen { volumes: &volumes, classes: &classes, pods: &pods });
+        let step =
+            claim::plan(&claim, &claim::Observed { volumes: &volumes, classes: &classes, pods: &pods });
         self.waiting.note(key, step.waits());
         Ok(match claim::act(ctx, &claim, step).await? {
             Acted::Settled => Outcome::Done,
@@ -107,28 +106,6 @@ impl Reconciler for Volumes {
         let Some(volume) = ctx.get::<PersistentVolume>(key) else { return Ok(Outcome::Done) };
         let claim = volume::claim_key(&volume).and_then(|key| ctx.get::<PersistentVolumeClaim>(&key));
         volume::act(ctx, &volume, claim.as_deref()).await
-    }
-}
-
-/// Something to tell of an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Told {
-    kind: EventType,
-    reason: &'static str,
-    note: String,
-}
-
-impl Told {
-    fn normal(reason: &'static str, note: impl Into<String>) -> Self {
-        Self { kind: EventType::Normal, reason, note: note.into() }
-    }
-
-    fn warning(reason: &'static str, note: impl Into<String>) -> Self {
-        Self { kind: EventType::Warning, reason, note: note.into() }
-    }
-
-    async fn tell<K: Object>(&self, ctx: &Context, object: &K) {
-        ctx.event(object, self.kind, self.reason, &self.note).await;
     }
 }
 

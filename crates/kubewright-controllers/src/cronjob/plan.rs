@@ -10,13 +10,13 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kubewright_schedule::{Schedule, zone};
 
 use super::missed::{Timetable, last_run};
-use super::review::News;
 use super::template::job_name;
+use crate::event::NewEvent;
 
 /// What a CronJob does now.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Plan {
-    pub(super) news: Vec<News>,
+    pub(super) events: Vec<NewEvent>,
     pub(super) run: Option<Run>,
     /// When it has something to do again.
     pub(super) again: Option<Duration>,
@@ -34,8 +34,8 @@ pub(super) struct Run {
 }
 
 impl Plan {
-    fn nothing(news: Vec<News>) -> Self {
-        Self { news, ..Self::default() }
+    fn nothing(events: Vec<NewEvent>) -> Self {
+        Self { events, ..Self::default() }
     }
 }
 
@@ -49,81 +49,86 @@ pub(super) fn plan(cron: &CronJob, status: &CronJobStatus, rescheduled: bool, no
     let name = spec.time_zone.as_deref().unwrap_or_default();
     let Some(zone) = zone(name) else {
         let note = format!("invalid timeZone: {name:?}: unknown time zone {name}");
-        return Plan::nothing(vec![News::warning("UnknownTimeZone", note)]);
+        return Plan::nothing(vec![NewEvent::warning("UnknownTimeZone", note)]);
     };
     if spec.suspend == Some(true) {
         return Plan::default();
     }
-    let mut news = Vec::from_iter(zone_in_schedule(spec));
+    let mut events = Vec::from_iter(zone_in_schedule(spec));
     let table = match Schedule::parse(&spec.schedule) {
         Ok(schedule) => Timetable { schedule, zone },
         Err(why) => {
-            news.push(if rescheduled {
+            events.push(if rescheduled {
                 let note = format!("unparseable schedule for cronjob: {}", spec.schedule);
-                News::warning("UnParseableCronJobSchedule", note)
+                NewEvent::warning("UnParseableCronJobSchedule", note)
             } else {
-                News::warning(
+                NewEvent::warning(
                     "UnparseableSchedule",
                     format!("unparseable schedule: {:?} : {why}", spec.schedule),
                 )
             });
-            return Plan::nothing(news);
+            return Plan::nothing(events);
         }
     };
-    let wait = |news| Plan { news, run: None, again: table.wait(last_run(cron), now) };
+    let wait = |events| Plan { events, run: None, again: table.wait(last_run(cron), now) };
     if rescheduled {
-        return wait(news);
+        return wait(events);
     }
     let due = match table.due(cron, now) {
         Ok(Some(due)) => due,
-        Ok(None) => return wait(news),
+        Ok(None) => return wait(events),
         Err(why) => {
-            news.push(News::warning(
+            events.push(NewEvent::warning(
                 "InvalidSchedule",
                 format!("invalid schedule: {} : {why}", spec.schedule),
             ));
-            return Plan::nothing(news);
+            return Plan::nothing(events);
         }
     };
     if due.after_many {
         let note =
             "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew";
-        news.push(News::warning("TooManyMissedTimes", note));
+        events.push(NewEvent::warning("TooManyMissedTimes", note));
     }
     match obstacle(cron, status, due.at, now) {
-        Some(told) => {
-            news.extend(told);
-            wait(news)
+        Some(refused) => {
+            events.extend(refused);
+            wait(events)
         }
         None => {
             let replaces = spec.concurrency_policy.as_deref() == Some("Replace");
             let replaced = status.active.clone().filter(|_| replaces).unwrap_or_default();
             let again = table.wait(due.at, now);
-            Plan { news, run: Some(Run { at: due.at, zone: table.zone, replaced }), again }
+            Plan { events, run: Some(Run { at: due.at, zone: table.zone, replaced }), again }
         }
     }
 }
 
 /// A zone inside the schedule is not what the API means to offer.
-fn zone_in_schedule(spec: &CronJobSpec) -> Option<News> {
+fn zone_in_schedule(spec: &CronJobSpec) -> Option<NewEvent> {
     let page = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/";
     spec.schedule.contains("TZ").then(|| {
         let note = format!(
             "CRON_TZ or TZ used in schedule {:?} is not officially supported, see {page} for more details",
             spec.schedule
         );
-        News::warning("UnsupportedSchedule", note)
+        NewEvent::warning("UnsupportedSchedule", note)
     })
 }
 
 /// Why the run `at` does not begin, and whether that is worth an event.
-fn obstacle(cron: &CronJob, status: &CronJobStatus, at: Timestamp, now: Timestamp) -> Option<Option<News>> {
+fn obstacle(
+    cron: &CronJob,
+    status: &CronJobStatus,
+    at: Timestamp,
+    now: Timestamp,
+) -> Option<Option<NewEvent>> {
     let spec = &cron.spec;
     let deadline = spec.starting_deadline_seconds.map(SignedDuration::from_secs);
     if deadline.is_some_and(|deadline| at.checked_add(deadline).is_ok_and(|latest| latest < now)) {
         let at = at.strftime("%a, %d %b %Y %H:%M:%S +0000");
         let note = format!("Missed scheduled time to start a job: {at}");
-        return Some(Some(News::warning("MissSchedule", note)));
+        return Some(Some(NewEvent::warning("MissSchedule", note)));
     }
     let name = job_name(cron, at);
     let active: Vec<_> = status.active.iter().flatten().collect();
@@ -133,7 +138,7 @@ fn obstacle(cron: &CronJob, status: &CronJobStatus, at: Timestamp, now: Timestam
     }
     if spec.concurrency_policy.as_deref() == Some("Forbid") && !active.is_empty() {
         let note = "Not starting job because prior execution is running and concurrency policy is Forbid";
-        return Some(Some(News::normal("JobAlreadyActive", note)));
+        return Some(Some(NewEvent::normal("JobAlreadyActive", note)));
     }
     None
 }
@@ -155,7 +160,7 @@ mod tests {
     }
 
     fn reasons(plan: &Plan) -> Vec<&str> {
-        plan.news.iter().map(|news| news.reason).collect()
+        plan.events.iter().map(|events| events.reason).collect()
     }
 
     #[test]
@@ -205,15 +210,15 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_schedule_is_told() {
         let none = CronJobStatus::default();
-        let told = |spec: Value| after(3600 * 24 * 70, spec, &none).news;
+        let events = |spec: Value| after(3600 * 24 * 70, spec, &none).events;
         let zone = "invalid timeZone: \"Nowhere/Land\": unknown time zone Nowhere/Land";
-        assert_eq!(told(json!({"timeZone": "Nowhere/Land"})), [News::warning("UnknownTimeZone", zone)]);
+        assert_eq!(events(json!({"timeZone": "Nowhere/Land"})), [NewEvent::warning("UnknownTimeZone", zone)]);
         let text = "unparseable schedule: \"x\" : expected exactly 5 fields, found 1: [x]";
-        assert_eq!(told(json!({"schedule": "x"})), [News::warning("UnparseableSchedule", text)]);
+        assert_eq!(events(json!({"schedule": "x"})), [NewEvent::warning("UnparseableSchedule", text)]);
         let never =
             "invalid schedule: 0 0 31 2 * : time difference between two schedules is less than 1 second";
-        assert_eq!(told(json!({"schedule": "0 0 31 2 *"})), [News::warning("InvalidSchedule", never)]);
-        assert_eq!(told(json!({"schedule": "TZ=UTC 0 0 1 * *"}))[0].reason, "UnsupportedSchedule");
-        assert_eq!(told(json!({}))[0].reason, "TooManyMissedTimes");
+        assert_eq!(events(json!({"schedule": "0 0 31 2 *"})), [NewEvent::warning("InvalidSchedule", never)]);
+        assert_eq!(events(json!({"schedule": "TZ=UTC 0 0 1 * *"}))[0].reason, "UnsupportedSchedule");
+        assert_eq!(events(json!({}))[0].reason, "TooManyMissedTimes");
     }
 }

@@ -6,46 +6,32 @@ use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::{CronJob, CronJobStatus, Job};
 use k8s_openapi::api::core::v1::ObjectReference;
-use kubewright_runtime::EventType;
 
+use crate::event::NewEvent;
 use crate::job::finished;
-
-/// An event to be recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct News {
-    pub(super) kind: EventType,
-    pub(super) reason: &'static str,
-    pub(super) note: String,
-}
-
-impl News {
-    pub(super) fn normal(reason: &'static str, note: impl Into<String>) -> Self {
-        Self { kind: EventType::Normal, reason, note: note.into() }
-    }
-
-    pub(super) fn warning(reason: &'static str, note: impl Into<String>) -> Self {
-        Self { kind: EventType::Warning, reason, note: note.into() }
-    }
-}
 
 /// Brings the status up to date with the `jobs` of the CronJob and with what is `lost`: the uids of active Jobs that are
 /// not there any more.
-pub(super) fn review(status: &mut CronJobStatus, jobs: &[Arc<Job>], lost: &BTreeSet<String>) -> Vec<News> {
-    let mut news = Vec::new();
+pub(super) fn review(
+    status: &mut CronJobStatus,
+    jobs: &[Arc<Job>],
+    lost: &BTreeSet<String>,
+) -> Vec<NewEvent> {
+    let mut events = Vec::new();
     for job in jobs {
         let (name, uid) = (name(job), job.metadata.uid.as_deref());
         let active = is_active(status, uid);
         let Some(end) = finished(job) else {
             if !active {
                 let note = format!("Saw a job that the controller did not create or forgot: {name}");
-                news.push(News::warning("UnexpectedJob", note));
+                events.push(NewEvent::warning("UnexpectedJob", note));
             }
             continue;
         };
         if active {
             forget(status, uid);
             let note = format!("Saw completed job: {name}, condition: {}", end.type_);
-            news.push(News::normal("SawCompletedJob", note));
+            events.push(NewEvent::normal("SawCompletedJob", note));
         }
         let completed = job.status.as_ref().and_then(|status| status.completion_time.clone());
         if end.type_ == "Complete" && completed > status.last_successful_time {
@@ -56,10 +42,10 @@ pub(super) fn review(status: &mut CronJobStatus, jobs: &[Arc<Job>], lost: &BTree
         if gone.uid.as_ref().is_some_and(|uid| lost.contains(uid)) {
             forget(status, gone.uid.as_deref());
             let note = format!("Active job went missing: {}", gone.name.unwrap_or_default());
-            news.push(News::normal("MissingJob", note));
+            events.push(NewEvent::normal("MissingJob", note));
         }
     }
-    news
+    events
 }
 
 /// The finished Jobs beyond the limits of the history, those that started first.
@@ -103,8 +89,8 @@ mod tests {
     use super::super::tests::{cron_job, ended, reference, running};
     use super::*;
 
-    fn reasons(news: &[News]) -> Vec<&str> {
-        news.iter().map(|news| news.reason).collect()
+    fn reasons(events: &[NewEvent]) -> Vec<&str> {
+        events.iter().map(|events| events.reason).collect()
     }
 
     fn active(names: &[&str]) -> CronJobStatus {
@@ -117,9 +103,9 @@ mod tests {
         let mut status = active(&["a", "b"]);
         let jobs =
             [ended("a", "Complete", 5), ended("b", "Failed", 6), ended("old", "Complete", 3)].map(Arc::new);
-        let news = review(&mut status, &jobs, &BTreeSet::new());
-        assert_eq!(reasons(&news), ["SawCompletedJob", "SawCompletedJob"]);
-        assert_eq!(news[1].note, "Saw completed job: b, condition: Failed");
+        let events = review(&mut status, &jobs, &BTreeSet::new());
+        assert_eq!(reasons(&events), ["SawCompletedJob", "SawCompletedJob"]);
+        assert_eq!(events[1].note, "Saw completed job: b, condition: Failed");
         assert_eq!(status.active, None);
         assert_eq!(
             status.last_successful_time,
@@ -132,10 +118,10 @@ mod tests {
     fn an_unknown_job_is_told_of_and_a_missing_one_forgotten() {
         let mut status = active(&["gone", "here"]);
         let lost = BTreeSet::from(["uid-gone".to_owned()]);
-        let news = review(&mut status, &[Arc::new(running("here")), Arc::new(running("stranger"))], &lost);
-        assert_eq!(reasons(&news), ["UnexpectedJob", "MissingJob"]);
-        assert_eq!(news[0].note, "Saw a job that the controller did not create or forgot: stranger");
-        assert_eq!(news[1].note, "Active job went missing: gone");
+        let events = review(&mut status, &[Arc::new(running("here")), Arc::new(running("stranger"))], &lost);
+        assert_eq!(reasons(&events), ["UnexpectedJob", "MissingJob"]);
+        assert_eq!(events[0].note, "Saw a job that the controller did not create or forgot: stranger");
+        assert_eq!(events[1].note, "Active job went missing: gone");
         assert_eq!(status.active, active(&["here"]).active);
     }
 

@@ -10,11 +10,11 @@ const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(15 * 60);
 
 /// Whose failures: the set's uid, the generation that was observed, and the node.
-pub(super) type Place = (String, i64, String);
+pub(super) type BackoffKey = (String, i64, String);
 
 /// What failed lately.
 #[derive(Default)]
-pub(super) struct Backoff(BTreeMap<Place, Entry>);
+pub(super) struct Backoff(BTreeMap<BackoffKey, Entry>);
 
 struct Entry {
     delay: Duration,
@@ -34,13 +34,13 @@ impl Entry {
 
 impl Backoff {
     /// The delay that is still running; `None` when the place may be tried again.
-    pub(super) fn running(&self, place: &Place, now: Timestamp) -> Option<Duration> {
+    pub(super) fn running(&self, place: &BackoffKey, now: Timestamp) -> Option<Duration> {
         let entry = self.0.get(place).filter(|entry| !entry.is_over(now))?;
         (entry.age(now) < entry.delay).then_some(entry.delay)
     }
 
     /// Notes that the place is tried again now; the next time it has to wait twice as long.
-    pub(super) fn tried(&mut self, place: Place, now: Timestamp) {
+    pub(super) fn tried(&mut self, place: BackoffKey, now: Timestamp) {
         self.0.retain(|_, entry| !entry.is_over(now));
         let delay = self.0.get(&place).map_or(SHORTEST, |entry| (entry.delay * 2).min(LONGEST));
         self.0.insert(place, Entry { delay, since: now });

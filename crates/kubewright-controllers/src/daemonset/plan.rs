@@ -10,7 +10,7 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use kubewright_runtime::EventType;
 
-use super::backoff::{Backoff, Place};
+use super::backoff::{Backoff, BackoffKey};
 use super::daemon::{self, ByNode, Updated, is_going};
 use super::eligibility::{self, Fit};
 use super::rolling::{self, Bounds};
@@ -30,7 +30,7 @@ pub(super) struct Observed<'a> {
 
 /// What to do.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Step {
+pub(super) struct PodChanges {
     /// The nodes that get a pod.
     pub(super) create: Vec<String>,
     /// The pods that go.
@@ -38,7 +38,7 @@ pub(super) struct Step {
     /// What to tell people first.
     pub(super) notes: Vec<Note>,
     /// The places whose failed pods go.
-    pub(super) retried: Vec<Place>,
+    pub(super) retried: Vec<BackoffKey>,
     /// When to look at failed pods again.
     pub(super) again: Option<Duration>,
 }
@@ -51,7 +51,7 @@ pub(super) struct Note {
     pub(super) text: String,
 }
 
-impl Step {
+impl PodChanges {
     /// Whether it writes nothing.
     fn is_idle(&self) -> bool {
         self.create.is_empty() && self.delete.is_empty()
@@ -59,7 +59,7 @@ impl Step {
 }
 
 /// The next step: first every node gets what it should have, then an update goes on.
-pub(super) fn plan(observed: &Observed<'_>) -> Step {
+pub(super) fn plan(observed: &Observed<'_>) -> PodChanges {
     let fits = Fits::of(observed.set, observed.nodes);
     let mut step = keep(observed, &fits);
     if step.is_idle() && is_rolling(observed.set) {
@@ -104,8 +104,8 @@ fn is_rolling(set: &DaemonSet) -> bool {
     strategy.and_then(|strategy| strategy.type_.as_deref()) != Some("OnDelete")
 }
 
-fn keep(observed: &Observed<'_>, fits: &Fits<'_>) -> Step {
-    let mut step = Step::default();
+fn keep(observed: &Observed<'_>, fits: &Fits<'_>) -> PodChanges {
+    let mut step = PodChanges::default();
     for (node, fit) in fits.iter() {
         match (fit, observed.pods.get(node)) {
             (Fit::Runs, None) => step.create.push(node.to_owned()),
@@ -125,7 +125,7 @@ fn homeless<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = Arc<Pod>> + 
     without_node.flat_map(|(_, pods)| pods).filter(|pod| pod::node_name(pod).is_empty()).cloned()
 }
 
-fn keep_on_node(observed: &Observed<'_>, node: &str, fit: Fit, pods: &[Arc<Pod>], step: &mut Step) {
+fn keep_on_node(observed: &Observed<'_>, node: &str, fit: Fit, pods: &[Arc<Pod>], step: &mut PodChanges) {
     let mut running = Vec::new();
     for pod in pods.iter().filter(|pod| !is_going(pod)) {
         match pod::phase(pod) {
@@ -154,7 +154,7 @@ fn keep_on_node(observed: &Observed<'_>, node: &str, fit: Fit, pods: &[Arc<Pod>]
     }
 }
 
-fn replace_failed(observed: &Observed<'_>, node: &str, pod: &Arc<Pod>, step: &mut Step) {
+fn replace_failed(observed: &Observed<'_>, node: &str, pod: &Arc<Pod>, step: &mut PodChanges) {
     let meta = &observed.set.metadata;
     let generation = observed.set.status.as_ref().and_then(|status| status.observed_generation);
     let place = (meta.uid.clone().unwrap_or_default(), generation.unwrap_or_default(), node.to_owned());

@@ -14,7 +14,7 @@ fn rolling(surge: &Value, unavailable: &Value) -> DaemonSet {
     set
 }
 
-fn step(set: &DaemonSet, nodes: &[Node], pods: &[Pod], failures: &Backoff) -> Step {
+fn step(set: &DaemonSet, nodes: &[Node], pods: &[Pod], failures: &Backoff) -> PodChanges {
     let nodes: Vec<_> = nodes.iter().cloned().map(Arc::new).collect();
     let pods: Vec<_> = pods.iter().cloned().map(Arc::new).collect();
     plan(&Observed { set, nodes: &nodes, pods: &daemon::by_node(&pods), hash: "new", failures, now: NOW })
@@ -177,7 +177,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn carry_out(&mut self, step: &Step) {
+    fn carry_out(&mut self, step: &PodChanges) {
         self.pods.retain(|pod| !step.delete.iter().any(|gone| gone.metadata.name == pod.metadata.name));
         for node in &step.create {
             let mut pod = pod_on(node, "new", None);

@@ -11,7 +11,7 @@ use crate::{hash, history, pod};
 
 /// The revisions of a set, told apart by whether they hold its template.
 #[derive(Debug, PartialEq)]
-pub(super) struct Told {
+pub(super) struct Revisions {
     pub(super) current: Current,
     /// All others, by number.
     pub(super) old: Vec<Arc<ControllerRevision>>,
@@ -34,7 +34,7 @@ pub(super) enum Current {
 }
 
 /// Tells the revisions of `set` apart.
-pub(super) fn tell(set: &DaemonSet, mut known: Vec<Arc<ControllerRevision>>) -> Told {
+pub(super) fn construct_history(set: &DaemonSet, mut known: Vec<Arc<ControllerRevision>>) -> Revisions {
     history::sort(&mut known);
     let template = set.spec.as_ref().map(|spec| spec.template.clone()).unwrap_or_default();
     let data = history::snapshot(&template);
@@ -54,7 +54,7 @@ pub(super) fn tell(set: &DaemonSet, mut known: Vec<Arc<ControllerRevision>>) -> 
             Current::There { revision, renumber, duplicates: same }
         }
     };
-    Told { current, old }
+    Revisions { current, old }
 }
 
 /// What the pods of the revision are labelled with: not found out from its template, so that a collision does no harm.
@@ -88,7 +88,9 @@ mod tests {
     }
 
     fn stored(set: &DaemonSet, number: i64) -> Arc<ControllerRevision> {
-        let Current::Create(mut revision) = tell(set, Vec::new()).current else { panic!("there are none") };
+        let Current::Create(mut revision) = construct_history(set, Vec::new()).current else {
+            panic!("there are none")
+        };
         revision.revision = number;
         Arc::from(revision)
     }
@@ -96,7 +98,9 @@ mod tests {
     #[test]
     fn a_new_template_becomes_the_next_revision_labelled_with_its_hash() {
         let old = stored(&with_image("web:1"), 4);
-        let Told { current: Current::Create(new), old } = tell(&with_image("web:2"), vec![old]) else {
+        let Revisions { current: Current::Create(new), old } =
+            construct_history(&with_image("web:2"), vec![old])
+        else {
             panic!("nothing created")
         };
         assert_eq!((new.revision, old.len()), (5, 1));
@@ -110,13 +114,14 @@ mod tests {
         twin.metadata.name = Some("web-twin".into());
         twin.revision = 0;
         let known = vec![Arc::clone(&two), Arc::clone(&one), Arc::new(twin)];
-        let Current::There { revision, renumber, duplicates } = tell(&with_image("web:1"), known).current
+        let Current::There { revision, renumber, duplicates } =
+            construct_history(&with_image("web:1"), known).current
         else {
             panic!("nothing found")
         };
         assert_eq!((history::name(&revision), renumber), (history::name(&one), Some(3)));
         assert_eq!(duplicates.len(), 1);
-        let stands = tell(&with_image("web:2"), vec![one, two]).current;
+        let stands = construct_history(&with_image("web:2"), vec![one, two]).current;
         assert!(matches!(stands, Current::There { renumber: None, .. }));
     }
 

@@ -155,9 +155,9 @@ fn an_update_rolls_step_by_step_and_keeps_the_old_set_empty() {
         events.extend(server.settle());
         server.run_pods(|_| true);
     }
-    let told: Vec<_> =
+    let message: Vec<_> =
         events.iter().map(|event| event.split(" replica set ").collect::<Vec<_>>()[0]).collect();
-    assert_eq!(told, ["Scaled down", "Scaled up", "Scaled down"]);
+    assert_eq!(message, ["Scaled down", "Scaled up", "Scaled down"]);
     assert_eq!(server.sizes(), sized(&[("web:1", 0), ("web:2", 2)]));
     assert_eq!(server.annotation("web:2", REVISION), "2");
 }

@@ -34,10 +34,10 @@ fn a_created_set_is_told_then_progress_then_success() {
     let wanted = deployment(2);
     let empty = set(&wanted, 2, 0, 0);
     let created = after(wanted, &empty, &Happened::Created(name(&empty)), NOW);
-    let told = format!("Created new replica set {:?}", name(&empty));
+    let message = format!("Created new replica set {:?}", name(&empty));
     assert_eq!(
         condition(created.status.as_ref().unwrap(), "Progressing"),
-        json!(["True", "NewReplicaSetCreated", told])
+        json!(["True", "NewReplicaSetCreated", message])
     );
     assert_eq!(
         condition(created.status.as_ref().unwrap(), "Available"),
@@ -46,16 +46,16 @@ fn a_created_set_is_told_then_progress_then_success() {
 
     let half = set(&created, 2, 2, 1);
     let progressing = after(created, &half, &Happened::Nothing, NOW);
-    let told = format!("ReplicaSet {:?} is progressing.", name(&half));
+    let message = format!("ReplicaSet {:?} is progressing.", name(&half));
     assert_eq!(
         condition(progressing.status.as_ref().unwrap(), "Progressing"),
-        json!(["True", "ReplicaSetUpdated", told])
+        json!(["True", "ReplicaSetUpdated", message])
     );
 
     let whole = set(&progressing, 2, 2, 2);
     let (done, again) = status(&progressing, &whole, &Happened::Nothing, NOW);
-    let told = format!("ReplicaSet {:?} has successfully progressed.", name(&whole));
-    assert_eq!(condition(&done, "Progressing"), json!(["True", "NewReplicaSetAvailable", told]));
+    let message = format!("ReplicaSet {:?} has successfully progressed.", name(&whole));
+    assert_eq!(condition(&done, "Progressing"), json!(["True", "NewReplicaSetAvailable", message]));
     assert_eq!(
         condition(&done, "Available"),
         json!(["True", "MinimumReplicasAvailable", "Deployment has minimum availability."])
@@ -103,8 +103,8 @@ fn a_rollout_without_progress_times_out_at_its_deadline_and_is_looked_at_then() 
     let (_, again) = status(&started, &stuck, &Happened::Nothing, NOW + Duration::from_secs(100));
     assert_eq!(again, Some(Duration::from_secs(501)));
     let (late, again) = status(&started, &stuck, &Happened::Nothing, NOW + Duration::from_secs(601));
-    let told = format!("ReplicaSet {:?} has timed out progressing.", name(&stuck));
-    assert_eq!(condition(&late, "Progressing"), json!(["False", "ProgressDeadlineExceeded", told]));
+    let message = format!("ReplicaSet {:?} has timed out progressing.", name(&stuck));
+    assert_eq!(condition(&late, "Progressing"), json!(["False", "ProgressDeadlineExceeded", message]));
     assert_eq!(again, None);
 }
 

@@ -16,7 +16,7 @@ const ALLOWED: &str = "DisruptionAllowed";
 const DELETION: Duration = Duration::from_secs(120);
 
 /// What was found of a budget.
-pub(super) struct Seen<'a> {
+pub(super) struct Observed<'a> {
     pub(super) pods: &'a [Arc<Pod>],
     pub(super) expected: i32,
     pub(super) desired: i32,
@@ -26,25 +26,25 @@ pub(super) struct Seen<'a> {
 /// was to be deleted should be gone by then.
 pub(super) fn status(
     budget: &PodDisruptionBudget,
-    seen: &Seen<'_>,
+    observed: &Observed<'_>,
     now: Timestamp,
 ) -> (Option<PodDisruptionBudget>, Option<Duration>) {
     let before = budget.status.clone().unwrap_or_default();
-    let disrupted = disrupted(&before, seen.pods, now);
+    let disrupted = disrupted(&before, observed.pods, now);
     let again = disrupted.values().map(|since| (since.0 + DELETION).duration_since(now)).min();
-    let healthy = seen.pods.iter().filter(|pod| is_healthy(pod, &disrupted)).count();
+    let healthy = observed.pods.iter().filter(|pod| is_healthy(pod, &disrupted)).count();
     let healthy = i32::try_from(healthy).unwrap_or(i32::MAX);
-    let spare = healthy.saturating_sub(seen.desired).max(0);
-    let allowed = if seen.expected <= 0 { 0 } else { spare };
+    let spare = healthy.saturating_sub(observed.desired).max(0);
+    let allowed = if observed.expected <= 0 { 0 } else { spare };
     let generation = budget.metadata.generation;
     let reason = if allowed > 0 { "SufficientPods" } else { "InsufficientPods" };
     let mut after = PodDisruptionBudgetStatus {
         conditions: before.conditions.clone(),
         current_healthy: Some(healthy),
-        desired_healthy: Some(seen.desired),
+        desired_healthy: Some(observed.desired),
         disrupted_pods: (!disrupted.is_empty()).then_some(disrupted),
         disruptions_allowed: Some(allowed),
-        expected_pods: Some(seen.expected),
+        expected_pods: Some(observed.expected),
         observed_generation: generation,
     };
     if !is_up_to_date(&before, &after) {
@@ -144,14 +144,14 @@ mod tests {
         (0..ready + unready).map(|at| Arc::new(of(at))).collect()
     }
 
-    fn seen(pods: &[Arc<Pod>], desired: i32) -> Seen<'_> {
-        Seen { pods, expected: i32::try_from(pods.len()).unwrap_or(0), desired }
+    fn observed(pods: &[Arc<Pod>], desired: i32) -> Observed<'_> {
+        Observed { pods, expected: i32::try_from(pods.len()).unwrap_or(0), desired }
     }
 
     #[test]
     fn healthy_pods_beyond_those_wanted_may_go() {
         let pods = pods(3, 1);
-        let (changed, _) = status(&budget(&json!({})), &seen(&pods, 2), NOW);
+        let (changed, _) = status(&budget(&json!({})), &observed(&pods, 2), NOW);
         let changed = changed.expect("a status");
         let after = json!(changed.status);
         assert_eq!(
@@ -160,12 +160,12 @@ mod tests {
         );
         assert_eq!(after["conditions"][0]["reason"], "SufficientPods");
         assert_eq!(after["conditions"][0]["message"], "");
-        assert_eq!(status(&changed, &seen(&pods, 2), NOW + Duration::from_secs(9)), (None, None));
+        assert_eq!(status(&changed, &observed(&pods, 2), NOW + Duration::from_secs(9)), (None, None));
     }
 
     #[test]
     fn without_pods_nothing_may_go() {
-        let (changed, _) = status(&budget(&json!({})), &seen(&[], 0), NOW);
+        let (changed, _) = status(&budget(&json!({})), &observed(&[], 0), NOW);
         let after = changed.expect("a status").status.expect("a status");
         assert_eq!((after.disruptions_allowed, after.expected_pods), (Some(0), Some(0)));
         assert_eq!(after.conditions.expect("conditions")[0].reason, "InsufficientPods");
@@ -175,12 +175,12 @@ mod tests {
     fn a_pod_that_was_to_go_counts_as_gone_for_two_minutes() {
         let pods = pods(2, 0);
         let since = json!({"disruptedPods": {"p0": Time(NOW), "gone": Time(NOW)}});
-        let (changed, again) = status(&budget(&since), &seen(&pods, 1), NOW + Duration::from_secs(20));
+        let (changed, again) = status(&budget(&since), &observed(&pods, 1), NOW + Duration::from_secs(20));
         let after = changed.expect("a status").status.expect("a status");
         assert_eq!((after.current_healthy, after.disruptions_allowed), (Some(1), Some(0)));
         assert_eq!(after.disrupted_pods.map(|pods| pods.len()), Some(1));
         assert_eq!(again, Some(Duration::from_secs(100)));
-        let (changed, again) = status(&budget(&since), &seen(&pods, 1), NOW + Duration::from_secs(121));
+        let (changed, again) = status(&budget(&since), &observed(&pods, 1), NOW + Duration::from_secs(121));
         let after = changed.expect("a status").status.expect("a status");
         assert_eq!((after.disruptions_allowed, after.disrupted_pods, again), (Some(1), None, None));
     }

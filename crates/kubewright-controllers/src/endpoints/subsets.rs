@@ -10,7 +10,7 @@ const CAPACITY: usize = 1000;
 
 /// One address at one port; without a port when its Service has none.
 #[derive(Clone, Debug)]
-pub(crate) struct Member {
+pub(crate) struct SubsetMember {
     pub(crate) address: EndpointAddress,
     pub(crate) port: Option<EndpointPort>,
     pub(crate) ready: bool,
@@ -23,10 +23,10 @@ type Identity = (String, Option<String>);
 type Port = Option<(Option<String>, i32, Option<String>, Option<String>)>;
 
 /// The members as subsets, sorted by their ports and addresses. Who is not ready at a port once is not ready there.
-pub(crate) fn pack(members: impl IntoIterator<Item = Member>) -> Vec<EndpointSubset> {
+pub(crate) fn pack(members: impl IntoIterator<Item = SubsetMember>) -> Vec<EndpointSubset> {
     let mut addresses: BTreeMap<Identity, EndpointAddress> = BTreeMap::new();
     let mut at_port: BTreeMap<Port, BTreeMap<Identity, bool>> = BTreeMap::new();
-    for Member { address, port, ready } in members {
+    for SubsetMember { address, port, ready } in members {
         let identity = (address.ip.clone(), address.target_ref.as_ref().and_then(|pod| pod.uid.clone()));
         addresses.entry(identity.clone()).or_insert(address);
         let port = port.map(|port| (port.name, port.port, port.protocol, port.app_protocol));
@@ -59,7 +59,7 @@ pub(crate) fn pack(members: impl IntoIterator<Item = Member>) -> Vec<EndpointSub
 }
 
 /// The members of these subsets.
-pub(crate) fn unpack(subsets: &[EndpointSubset]) -> Vec<Member> {
+pub(crate) fn unpack(subsets: &[EndpointSubset]) -> Vec<SubsetMember> {
     let mut members = Vec::new();
     for subset in subsets {
         let mut ports: Vec<_> = subset.ports.iter().flatten().cloned().map(Some).collect();
@@ -67,7 +67,7 @@ pub(crate) fn unpack(subsets: &[EndpointSubset]) -> Vec<Member> {
             ports.push(None);
         }
         for port in &ports {
-            let with = |address: &EndpointAddress, ready| Member {
+            let with = |address: &EndpointAddress, ready| SubsetMember {
                 address: address.clone(),
                 port: port.clone(),
                 ready,
@@ -111,15 +111,15 @@ mod tests {
 
     use super::*;
 
-    fn member(ip: &str, port: Option<i32>, ready: bool) -> Member {
-        Member {
+    fn member(ip: &str, port: Option<i32>, ready: bool) -> SubsetMember {
+        SubsetMember {
             address: EndpointAddress { ip: ip.into(), ..EndpointAddress::default() },
             port: port.map(|port| EndpointPort { port, ..EndpointPort::default() }),
             ready,
         }
     }
 
-    fn packed(members: &[Member]) -> Value {
+    fn packed(members: &[SubsetMember]) -> Value {
         json!(pack(members.iter().cloned()))
     }
 

@@ -7,9 +7,9 @@ use kube::api::ObjectMeta;
 use kubewright_runtime::{Context, Error};
 use parking_lot::Mutex;
 
+use super::gc_action::OwnerState;
 use super::item::{FOREGROUND, Item, waits_with};
 use super::kinds::Kinds;
-use super::verdict::Standing;
 
 /// So many absent owners are remembered (`absentOwnerCacheSize` is 500 upstream).
 const REMEMBERED: usize = 500;
@@ -35,14 +35,14 @@ pub(super) async fn standings(
     kinds: &Kinds,
     absent: &Absent,
     meta: &ObjectMeta,
-) -> Result<Result<(Vec<Standing>, Vec<Item>), Unclear>, Error> {
+) -> Result<Result<(Vec<OwnerState>, Vec<Item>), Unclear>, Error> {
     let (mut standings, mut misplaced) = (Vec::new(), Vec::new());
     for mut owner in Item::owners(meta) {
         let Some(served) = kinds.resource(&owner) else {
             if !went_with_its_definition(ctx, kinds, &owner) {
                 return Ok(Err(Unclear::UnknownKind));
             }
-            standings.push(Standing::Absent);
+            standings.push(OwnerState::Absent);
             continue;
         };
         if served.namespaced && owner.namespace.is_none() {
@@ -59,7 +59,7 @@ pub(super) async fn standings(
                     found.filter(|found| found.metadata.uid.as_deref() == Some(owner.uid.as_str()))
                 {
                     let waits = waits_with(&found.metadata, FOREGROUND);
-                    standings.push(if waits { Standing::Waiting } else { Standing::Solid });
+                    standings.push(if waits { OwnerState::Waiting } else { OwnerState::Solid });
                     continue;
                 }
                 let lives_elsewhere = kinds.lives_elsewhere(&owner);
@@ -67,7 +67,7 @@ pub(super) async fn standings(
                 lives_elsewhere
             }
         };
-        standings.push(Standing::Absent);
+        standings.push(OwnerState::Absent);
         if lives_elsewhere {
             misplaced.push(owner);
         }

@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::calculator::{Scene, Tolerances};
 use super::history::History;
 use super::limits::{self, Bounds};
-use super::proposal::{self, Failure, Measured, Proposal};
+use super::proposal::{self, Measured, MetricFailure, Proposal};
 use super::quantity::approximate;
 use super::status;
 
@@ -22,7 +22,7 @@ const TOLERANCE: f64 = 0.1;
 
 /// What is clear before anything is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Course {
+pub(super) enum ScaleDecision {
     /// Somebody wants no replicas: hands off.
     Disabled,
     /// The bounds are not kept.
@@ -39,22 +39,22 @@ pub(super) struct Rescale {
 }
 
 /// What is to be done with so many replicas. (Scaling to and from zero is behind a feature gate that is off in v1.36.)
-pub(super) fn course(bounds: Bounds) -> Course {
-    let rescale = |to, reason: &str| Course::Rescale(Rescale { to, reason: reason.into() });
+pub(super) fn decide_scale(bounds: Bounds) -> ScaleDecision {
+    let rescale = |to, reason: &str| ScaleDecision::Rescale(Rescale { to, reason: reason.into() });
     if bounds.current == 0 {
-        Course::Disabled
+        ScaleDecision::Disabled
     } else if bounds.current > bounds.max {
         rescale(bounds.max, "Current number of replicas above Spec.MaxReplicas")
     } else if bounds.current < bounds.min {
         rescale(bounds.min, "Current number of replicas below Spec.MinReplicas")
     } else {
-        Course::Measure
+        ScaleDecision::Measure
     }
 }
 
 /// What was seen of an autoscaler and its target.
 #[derive(Debug)]
-pub(super) struct Seen<'a> {
+pub(super) struct Observed<'a> {
     pub(super) namespace: &'a str,
     pub(super) spec: &'a HorizontalPodAutoscalerSpec,
     /// The pods that the scale's selector matches.
@@ -79,12 +79,12 @@ pub(super) struct Decision {
 
 /// Decides by the metrics, and says so in the conditions of `status`.
 pub(super) fn decide(
-    seen: &Seen<'_>,
+    observed: &Observed<'_>,
     status: &mut HorizontalPodAutoscalerStatus,
     history: &mut History,
 ) -> Decision {
-    let proposals = propose(seen);
-    let failures: Vec<&Failure> = proposals.iter().filter_map(|one| one.as_ref().err()).collect();
+    let proposals = propose(observed);
+    let failures: Vec<&MetricFailure> = proposals.iter().filter_map(|one| one.as_ref().err()).collect();
     let warnings = failures.iter().map(|failure| (failure.reason, failure.why.clone())).collect();
     let total = proposals.len();
     let good: Vec<&Proposal> = proposals.iter().filter_map(|one| one.as_ref().ok()).collect();
@@ -95,10 +95,10 @@ pub(super) fn decide(
         .map(|one| one.as_ref().map_or_else(|_| MetricStatus::default(), |one| one.status.clone()));
     let metrics = metrics.collect();
     if let Some(first) = failures.first()
-        && (good.is_empty() || proposed < seen.replicas.0)
+        && (good.is_empty() || proposed < observed.replicas.0)
     {
         let message = format!("the HPA was unable to compute the replica count: {}", first.why);
-        status::set(status, "ScalingActive", false, (first.reason, &message), seen.now);
+        status::set(status, "ScalingActive", false, (first.reason, &message), observed.now);
         let error = format!(
             "invalid metrics ({} invalid out of {total}), first error is: {}",
             failures.len(),
@@ -108,21 +108,21 @@ pub(super) fn decide(
     }
     let name = highest.map(|highest| highest.name.as_str()).unwrap_or_default();
     let message = format!("the HPA was able to successfully calculate a replica count from {name}");
-    status::set(status, "ScalingActive", true, ("ValidMetricFound", &message), seen.now);
-    let rescale = rescale(seen, (proposed, name), status, history);
+    status::set(status, "ScalingActive", true, ("ValidMetricFound", &message), observed.now);
+    let rescale = rescale(observed, (proposed, name), status, history);
     Decision { metrics, warnings, result: Ok(rescale) }
 }
 
-fn propose(seen: &Seen<'_>) -> Vec<Result<Proposal, Failure>> {
+fn propose(observed: &Observed<'_>) -> Vec<Result<Proposal, MetricFailure>> {
     let scene = Scene {
-        pods: seen.pods,
-        spec_replicas: seen.replicas.0,
-        status_replicas: seen.replicas.1,
-        tolerances: tolerances(seen.spec),
-        now: seen.now,
+        pods: observed.pods,
+        spec_replicas: observed.replicas.0,
+        status_replicas: observed.replicas.1,
+        tolerances: tolerances(observed.spec),
+        now: observed.now,
     };
-    let specs = seen.spec.metrics.iter().flatten().zip(seen.measured);
-    specs.map(|(spec, measured)| proposal::of_metric(spec, measured, &scene, seen.namespace)).collect()
+    let specs = observed.spec.metrics.iter().flatten().zip(observed.measured);
+    specs.map(|(spec, measured)| proposal::of_metric(spec, measured, &scene, observed.namespace)).collect()
 }
 
 /// The first of those that propose most.
@@ -137,22 +137,22 @@ fn highest<'a>(proposals: &[&'a Proposal]) -> Option<&'a Proposal> {
 
 /// Normalizes what the metrics propose.
 fn rescale(
-    seen: &Seen<'_>,
+    observed: &Observed<'_>,
     (proposed, name): (i32, &str),
     status: &mut HorizontalPodAutoscalerStatus,
     history: &mut History,
 ) -> Option<Rescale> {
-    let bounds = Bounds::of(seen.spec, seen.replicas.0);
+    let bounds = Bounds::of(observed.spec, observed.replicas.0);
     let desired = proposed.max(0);
     let reason = match desired.cmp(&bounds.current) {
         std::cmp::Ordering::Greater => format!("{name} above target"),
         std::cmp::Ordering::Less => "All metrics below target".into(),
         std::cmp::Ordering::Equal => String::new(),
     };
-    let normal = limits::normalize(seen.spec.behavior.as_ref(), bounds, desired, history, seen.now);
-    status::set(status, "AbleToScale", true, normal.able, seen.now);
+    let normal = limits::normalize(observed.spec.behavior.as_ref(), bounds, desired, history, observed.now);
+    status::set(status, "AbleToScale", true, normal.able, observed.now);
     let (limited, why) = normal.limited;
-    status::set(status, "ScalingLimited", limited, why, seen.now);
+    status::set(status, "ScalingLimited", limited, why, observed.now);
     (normal.replicas != bounds.current).then_some(Rescale { to: normal.replicas, reason })
 }
 

@@ -36,7 +36,7 @@ fn decide_with(metrics: &Value, measured: &[Measured], replicas: i32, behavior: 
     let spec = json!({"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 10,
         "metrics": metrics, "behavior": behavior});
     let spec = kubewright_objects::from_value(spec).expect("a spec");
-    let seen = Seen {
+    let observed = Observed {
         namespace: "shop",
         spec: &spec,
         pods: &[],
@@ -45,7 +45,7 @@ fn decide_with(metrics: &Value, measured: &[Measured], replicas: i32, behavior: 
         now: NOW,
     };
     let mut status = HorizontalPodAutoscalerStatus::default();
-    let decision = decide(&seen, &mut status, &mut History::default());
+    let decision = decide(&observed, &mut status, &mut History::default());
     Decided { decision, status }
 }
 
@@ -55,13 +55,13 @@ fn decide_for(metrics: &Value, measured: &[Measured], replicas: i32) -> Decided 
 
 #[test]
 fn bounds_come_before_metrics() {
-    let course = |current| course(Bounds { min: 2, max: 5, current });
-    assert_eq!(course(0), Course::Disabled);
-    assert_eq!(course(3), Course::Measure);
+    let decision = |current| decide_scale(Bounds { min: 2, max: 5, current });
+    assert_eq!(decision(0), ScaleDecision::Disabled);
+    assert_eq!(decision(3), ScaleDecision::Measure);
     let above = Rescale { to: 5, reason: "Current number of replicas above Spec.MaxReplicas".into() };
-    assert_eq!(course(6), Course::Rescale(above));
+    assert_eq!(decision(6), ScaleDecision::Rescale(above));
     let below = Rescale { to: 2, reason: "Current number of replicas below Spec.MinReplicas".into() };
-    assert_eq!(course(1), Course::Rescale(below));
+    assert_eq!(decision(1), ScaleDecision::Rescale(below));
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) struct Proposal {
 
 /// Why a metric proposes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct MetricFailure {
     /// The reason of the event and of the condition.
     pub(super) reason: &'static str,
     /// The event's text, and the end of the condition's.
@@ -45,10 +45,10 @@ pub(super) fn of_metric(
     measured: &Measured,
     scene: &Scene<'_>,
     namespace: &str,
-) -> Result<Proposal, Failure> {
+) -> Result<Proposal, MetricFailure> {
     if let Some(source) = &spec.resource {
         let resource = Resource { name: &source.name, container: None, target: &source.target };
-        let (replicas, name, current) = resource.propose(measured, scene).map_err(|why| Failure {
+        let (replicas, name, current) = resource.propose(measured, scene).map_err(|why| MetricFailure {
             reason: "FailedGetResourceMetric",
             error: format!("failed to get {} resource metric value: {why}", source.name),
             why,
@@ -60,7 +60,7 @@ pub(super) fn of_metric(
     } else if let Some(source) = &spec.container_resource {
         let container = Some(&*source.container);
         let resource = Resource { name: &source.name, container, target: &source.target };
-        let (replicas, name, current) = resource.propose(measured, scene).map_err(|why| Failure {
+        let (replicas, name, current) = resource.propose(measured, scene).map_err(|why| MetricFailure {
             reason: "FailedGetContainerResourceMetric",
             error: format!("failed to get {} container metric value: {why}", source.container),
             why,
@@ -78,7 +78,7 @@ pub(super) fn of_metric(
         of_external(source, measured, scene, namespace)
     } else {
         let error = format!("unknown metric source type {:?}", spec.type_);
-        Err(Failure { reason: "InvalidMetricSourceType", why: error.clone(), error })
+        Err(MetricFailure { reason: "InvalidMetricSourceType", why: error.clone(), error })
     }
 }
 
@@ -130,12 +130,16 @@ impl Resource<'_> {
     }
 }
 
-fn of_pods(source: &PodsMetricSource, measured: &Measured, scene: &Scene<'_>) -> Result<Proposal, Failure> {
+fn of_pods(
+    source: &PodsMetricSource,
+    measured: &Measured,
+    scene: &Scene<'_>,
+) -> Result<Proposal, MetricFailure> {
     let target = source.target.average_value.as_ref().map(milli_of).unwrap_or_default();
     let samples =
         samples_of(measured).map_err(|why| format!("unable to get metric {}: {why}", source.metric.name));
     let usage = samples.and_then(|samples| scene.for_average(samples, false, target));
-    let usage = usage.map_err(|why| Failure {
+    let usage = usage.map_err(|why| MetricFailure {
         reason: "FailedGetPodsMetric",
         error: format!("failed to get pods metric value: {why}"),
         why,
@@ -154,9 +158,9 @@ fn of_object(
     measured: &Measured,
     scene: &Scene<'_>,
     namespace: &str,
-) -> Result<Proposal, Failure> {
+) -> Result<Proposal, MetricFailure> {
     let (metric, object) = (&source.metric, &source.described_object);
-    let failure = |prefix: &str, why: String| Failure {
+    let failure = |prefix: &str, why: String| MetricFailure {
         reason: "FailedGetObjectMetric",
         error: format!("failed to get object metric value: {prefix}{why}"),
         why,
@@ -196,10 +200,10 @@ fn of_external(
     measured: &Measured,
     scene: &Scene<'_>,
     namespace: &str,
-) -> Result<Proposal, Failure> {
+) -> Result<Proposal, MetricFailure> {
     let name = &source.metric.name;
     let selector = go_text::label_selector(source.metric.selector.as_ref());
-    let failure = |prefix: &str, why: String| Failure {
+    let failure = |prefix: &str, why: String| MetricFailure {
         reason: "FailedGetExternalMetric",
         error: format!("failed to get {name} external metric value: {prefix}{why}"),
         why,

@@ -22,7 +22,7 @@ fn pods() -> Vec<Arc<Pod>> {
     ["x", "y", "z"].map(pod).to_vec()
 }
 
-fn propose(metric: Value, measured: &Measured) -> Result<Proposal, Failure> {
+fn propose(metric: Value, measured: &Measured) -> Result<Proposal, MetricFailure> {
     let pods = pods();
     let scene = Scene {
         pods: &pods,
@@ -180,6 +180,6 @@ fn failures_read_as_those_of_kube_controller_manager() {
     ] {
         let failure = propose(metric, &Err(measured.to_owned())).expect_err("a failure");
         let error = format!("{prefix}{why}");
-        assert_eq!(failure, Failure { reason, why, error });
+        assert_eq!(failure, MetricFailure { reason, why, error });
     }
 }

@@ -15,12 +15,12 @@ use serde_json::json;
 
 use super::proposal::Measured;
 use super::samples::{self, Reading};
-use super::served::{self, Answer};
+use super::served::{self, MetricsResponse};
 use super::settable;
 use super::target::Kinds;
 
 /// Where an autoscaler looks.
-pub(super) struct Place<'a> {
+pub(super) struct MetricsReader<'a> {
     pub(super) ctx: &'a Context,
     pub(super) kinds: &'a Kinds,
     pub(super) namespace: &'a str,
@@ -31,7 +31,7 @@ pub(super) struct Place<'a> {
 
 const NO_CUSTOM: &str = "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered";
 
-impl Place<'_> {
+impl MetricsReader<'_> {
     /// What was measured for a metric.
     pub(super) async fn read(&self, spec: &MetricSpec) -> Measured {
         if let Some(source) = &spec.resource {
@@ -52,13 +52,13 @@ impl Place<'_> {
     async fn resource(&self, resource: &str, container: Option<&str>) -> Measured {
         const API: &str = "unable to fetch metrics from resource metrics API";
         let usages = match served::usage(self.ctx.client(), self.namespace, self.selector, resource).await {
-            Answer::Items(usages) => usages,
-            Answer::Failed(error) => return Err(format!("{API}: {error}")),
-            Answer::Absent if self.is_told(settable::tells_usage) => {
+            MetricsResponse::Items(usages) => usages,
+            MetricsResponse::Failed(error) => return Err(format!("{API}: {error}")),
+            MetricsResponse::Absent if self.any_pod(settable::has_usage) => {
                 let now = self.ctx.world().clock.now();
                 settable::usage(self.pods, resource, now).map_err(|error| format!("{API}: {error}"))?
             }
-            Answer::Absent => {
+            MetricsResponse::Absent => {
                 return Err(format!(
                     "{API}: the server could not find the requested resource (get pods.metrics.k8s.io)"
                 ));
@@ -71,7 +71,7 @@ impl Place<'_> {
     }
 
     fn of_pods(&self, metric: &MetricIdentifier) -> Measured {
-        if !self.is_told(settable::tells_metrics) {
+        if !self.any_pod(settable::has_metrics) {
             return Err(NO_CUSTOM.into());
         }
         let selector = metric_selector(metric.selector.as_ref())?.unwrap_or_default();
@@ -85,8 +85,8 @@ impl Place<'_> {
     }
 
     /// Whether something like this was set for any pod of the cluster.
-    fn is_told(&self, tells: fn(&Pod) -> bool) -> bool {
-        let any = |pods: &[Arc<Pod>]| pods.iter().any(|pod| tells(pod));
+    fn any_pod(&self, has: fn(&Pod) -> bool) -> bool {
+        let any = |pods: &[Arc<Pod>]| pods.iter().any(|pod| has(pod));
         any(self.pods) || any(&self.ctx.list::<Pod>(None))
     }
 
@@ -133,9 +133,9 @@ impl Place<'_> {
         let metric = &source.metric.name;
         let selector = metric_selector(source.metric.selector.as_ref())?.unwrap_or_default();
         let values = match served::external(self.ctx.client(), self.namespace, metric, &selector).await {
-            Answer::Items(values) => values,
-            Answer::Failed(error) => return Err(format!("{API}: {error}")),
-            Answer::Absent => {
+            MetricsResponse::Items(values) => values,
+            MetricsResponse::Failed(error) => return Err(format!("{API}: {error}")),
+            MetricsResponse::Absent => {
                 let set = self.own_namespace().map(|namespace| {
                     settable::values(&namespace.metadata, ("namespace", self.namespace), metric, &selector)
                 });

@@ -12,7 +12,7 @@ use super::quantity::milli;
 use super::samples::PodUsage;
 
 /// What an API answered.
-pub(super) enum Answer<T> {
+pub(super) enum MetricsResponse<T> {
     Items(Vec<T>),
     /// Nobody serves it.
     Absent,
@@ -25,7 +25,7 @@ pub(super) async fn usage(
     namespace: &str,
     selector: &LabelSelector,
     resource: &str,
-) -> Answer<PodUsage> {
+) -> MetricsResponse<PodUsage> {
     let path = format!("/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods");
     list(client, path, selector, |item| pod_usage(item, resource)).await
 }
@@ -36,7 +36,7 @@ pub(super) async fn external(
     namespace: &str,
     metric: &str,
     selector: &LabelSelector,
-) -> Answer<i64> {
+) -> MetricsResponse<i64> {
     let metric = path_segment(metric);
     let path = format!("/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{metric}");
     list(client, path, selector, |item| item["value"].as_str().and_then(milli).unwrap_or_default()).await
@@ -47,17 +47,19 @@ async fn list<T>(
     path: String,
     selector: &LabelSelector,
     read: impl Fn(&Value) -> T,
-) -> Answer<T> {
+) -> MetricsResponse<T> {
     let params = ListParams::default().labels(&selector.to_string());
     let request = match Request::new(path).list(&params) {
         Ok(request) => request,
-        Err(error) => return Answer::Failed(error.to_string()),
+        Err(error) => return MetricsResponse::Failed(error.to_string()),
     };
     match client.request::<Value>(request).await {
-        Ok(list) => Answer::Items(list["items"].as_array().into_iter().flatten().map(read).collect()),
-        Err(kube::Error::Api(status)) if status.code == 404 => Answer::Absent,
-        Err(kube::Error::Api(status)) => Answer::Failed(status.message),
-        Err(error) => Answer::Failed(error.to_string()),
+        Ok(list) => {
+            MetricsResponse::Items(list["items"].as_array().into_iter().flatten().map(read).collect())
+        }
+        Err(kube::Error::Api(status)) if status.code == 404 => MetricsResponse::Absent,
+        Err(kube::Error::Api(status)) => MetricsResponse::Failed(status.message),
+        Err(error) => MetricsResponse::Failed(error.to_string()),
     }
 }
 

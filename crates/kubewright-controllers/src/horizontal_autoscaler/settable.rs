@@ -30,12 +30,12 @@ const CONTAINER_USAGE: &str = ".containers.kubewright.dev/usage-";
 const METRIC: &str = "metrics.kubewright.dev/";
 
 /// Whether somebody set what a pod uses.
-pub(super) fn tells_usage(pod: &Pod) -> bool {
+pub(super) fn has_usage(pod: &Pod) -> bool {
     keys(pod).any(|key| key.starts_with(USAGE) || key.contains(CONTAINER_USAGE))
 }
 
 /// Whether somebody set a metric of a pod.
-pub(super) fn tells_metrics(pod: &Pod) -> bool {
+pub(super) fn has_metrics(pod: &Pod) -> bool {
     keys(pod).any(|key| key.starts_with(METRIC))
 }
 
@@ -48,7 +48,7 @@ fn keys(pod: &Pod) -> impl Iterator<Item = &String> {
 /// # Errors
 /// When a value is no quantity.
 pub(super) fn usage(pods: &[Arc<Pod>], resource: &str, now: Timestamp) -> Result<Vec<PodUsage>, String> {
-    let told = pods.iter().filter(|pod| tells_usage(pod) && pod::phase(pod) == "Running");
+    let set = pods.iter().filter(|pod| has_usage(pod) && pod::phase(pod) == "Running");
     let usage = |pod: &Arc<Pod>| {
         let used = |container: &str| -> Result<Option<i64>, String> {
             let own = format!("{container}{CONTAINER_USAGE}{resource}");
@@ -66,7 +66,7 @@ pub(super) fn usage(pods: &[Arc<Pod>], resource: &str, now: Timestamp) -> Result
         let pod = name(pod).to_owned();
         Ok(PodUsage { pod, at: Some(now), window: SignedDuration::ZERO, containers: containers? })
     };
-    told.map(usage).collect()
+    set.map(usage).collect()
 }
 
 /// A metric of `pods`, of those for which it was set; where several series match `selector`, the last.

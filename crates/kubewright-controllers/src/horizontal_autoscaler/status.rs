@@ -32,7 +32,7 @@ pub(super) fn set(
 /// Makes the status anew from the replicas that there are and that are desired, and from the metrics. What it said
 /// besides is gone, but for the conditions and the time of the last change. (As in Kubernetes, `observedGeneration` is
 /// never set.)
-pub(super) fn tell(
+pub(super) fn set_status(
     status: &mut HorizontalPodAutoscalerStatus,
     (current, desired): (i32, i32),
     metrics: Vec<MetricStatus>,
@@ -83,8 +83,8 @@ mod tests {
     #[test]
     fn the_time_of_the_last_change_stays_until_the_next() {
         let mut status = HorizontalPodAutoscalerStatus::default();
-        tell(&mut status, (1, 2), Vec::new(), Some(at(1)));
-        tell(&mut status, (2, 2), Vec::new(), None);
+        set_status(&mut status, (1, 2), Vec::new(), Some(at(1)));
+        set_status(&mut status, (2, 2), Vec::new(), None);
         assert_eq!((status.last_scale_time, status.current_replicas), (Some(Time(at(1))), Some(2)));
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use k8s_openapi::api::batch::v1::{JobStatus, UncountedTerminatedPods};
 use k8s_openapi::api::core::v1::Pod;
 
-use super::conditions::Kind;
+use super::conditions::JobResult;
 use super::end::End;
 use super::pods::{index, is_tracked};
 use super::policies::ruling;
@@ -43,9 +43,9 @@ pub(super) fn accounts(view: &View<'_>, end: Option<&End>, mut status: JobStatus
         release.push(Arc::clone(pod));
         match counted_as(view, end, pod) {
             // The list of completed indexes says it already.
-            Some(Kind::Success) if view.indexed.is_some() => new_indexes += 1,
-            Some(Kind::Success) => list.succeeded.get_or_insert_default().push(uid(pod).to_owned()),
-            Some(Kind::Failure) => list.failed.get_or_insert_default().push(uid(pod).to_owned()),
+            Some(JobResult::Success) if view.indexed.is_some() => new_indexes += 1,
+            Some(JobResult::Success) => list.succeeded.get_or_insert_default().push(uid(pod).to_owned()),
+            Some(JobResult::Failure) => list.failed.get_or_insert_default().push(uid(pod).to_owned()),
             None => {}
         }
         if new_indexes + length(&list.succeeded) + length(&list.failed) >= MOST_UNCOUNTED {
@@ -106,7 +106,7 @@ fn may_go(view: &View<'_>, end: Option<&End>, pod: &Pod) -> bool {
 }
 
 /// What the pod counts as; `None` when it does not count, or does so already.
-fn counted_as(view: &View<'_>, end: Option<&End>, pod: &Pod) -> Option<Kind> {
+fn counted_as(view: &View<'_>, end: Option<&End>, pod: &Pod) -> Option<JobResult> {
     if view.uncounted.failed.contains(uid(pod)) || !view.is_valid(pod) {
         return None;
     }
@@ -115,9 +115,9 @@ fn counted_as(view: &View<'_>, end: Option<&End>, pod: &Pod) -> Option<Kind> {
             Some(indexed) => index(pod).is_some_and(|index| indexed.before.contains(index)),
             None => view.uncounted.succeeded.contains(uid(pod)),
         };
-        return (!again).then_some(Kind::Success);
+        return (!again).then_some(JobResult::Success);
     }
     // With a Job that fails all of its pods do.
-    let fails = view.has_failed(pod) || end.is_some_and(|end| end.kind == Kind::Failure);
-    (fails && ruling(view.job, pod).counts()).then_some(Kind::Failure)
+    let fails = view.has_failed(pod) || end.is_some_and(|end| end.kind == JobResult::Failure);
+    (fails && ruling(view.job, pod).counts()).then_some(JobResult::Failure)
 }

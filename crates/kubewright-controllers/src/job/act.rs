@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, Preconditions};
 use kubewright_runtime::{Context, Deletion, Error, EventType, Key};
 use serde_json::json;
 
-use super::conditions::Kind;
+use super::conditions::JobResult;
 use super::end::End;
 use super::plan::Step;
 use super::pods::{TRACKING, is_tracked};
@@ -112,8 +112,8 @@ pub(super) async fn untrack(ctx: &Context, pod: &Pod) -> Result<(), Error> {
 }
 
 /// Tells that the Job has ended.
-pub(super) async fn tell_end(ctx: &Context, job: &Job, end: &End) {
-    if end.kind == Kind::Failure {
+pub(super) async fn record_end_event(ctx: &Context, job: &Job, end: &End) {
+    if end.kind == JobResult::Failure {
         return ctx.event(job, EventType::Warning, &end.reason, &end.message).await;
     }
     let wanted = job.spec.as_ref().and_then(|spec| spec.completions);

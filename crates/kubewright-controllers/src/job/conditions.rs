@@ -6,14 +6,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// How a Job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum JobResult {
     /// `Complete`.
     Success,
     /// `Failed`.
     Failure,
 }
 
-impl Kind {
+impl JobResult {
     /// The condition that says how the Job will end, while its pods are still being counted.
     pub(super) fn interim(self) -> &'static str {
         match self {

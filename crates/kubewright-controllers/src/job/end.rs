@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use k8s_openapi::api::batch::v1::JobCondition;
 use k8s_openapi::api::core::v1::ContainerStatus;
 
-use super::conditions::{self, Kind};
+use super::conditions::{self, JobResult};
 use super::policies::{self, Ruling, ruling};
 use super::view::View;
 use crate::pod;
@@ -14,21 +14,21 @@ use crate::pod;
 /// How a Job ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct End {
-    pub(super) kind: Kind,
+    pub(super) kind: JobResult,
     pub(super) reason: String,
     pub(super) message: String,
 }
 
 impl End {
-    fn new(kind: Kind, reason: &str, message: impl Into<String>) -> Self {
+    fn new(kind: JobResult, reason: &str, message: impl Into<String>) -> Self {
         Self { kind, reason: reason.to_owned(), message: message.into() }
     }
 
     fn failure(reason: &str, message: impl Into<String>) -> Self {
-        Self::new(Kind::Failure, reason, message)
+        Self::new(JobResult::Failure, reason, message)
     }
 
-    fn announced(kind: Kind, condition: &JobCondition) -> Self {
+    fn announced(kind: JobResult, condition: &JobCondition) -> Self {
         Self::new(
             kind,
             condition.reason.as_deref().unwrap_or_default(),
@@ -40,7 +40,7 @@ impl End {
 /// The end that stops the pods that are still active, in the order in which `syncJob` looks for one: what an earlier
 /// pass announced, failures, success by policy.
 pub(super) fn reached(view: &View<'_>) -> Option<End> {
-    for kind in [Kind::Success, Kind::Failure] {
+    for kind in [JobResult::Success, JobResult::Failure] {
         if let Some(condition) = conditions::is_true(view.job, kind.interim()) {
             return Some(End::announced(kind, condition));
         }
@@ -59,7 +59,7 @@ pub(super) fn completed(view: &View<'_>, active: i32) -> Option<End> {
         Some(completions) => view.succeeded >= completions,
     };
     let message = "Reached expected number of succeeded pods";
-    (enough && active == 0).then(|| End::new(Kind::Success, "CompletionsReached", message))
+    (enough && active == 0).then(|| End::new(JobResult::Success, "CompletionsReached", message))
 }
 
 /// How long the Job may still be active.
@@ -128,5 +128,5 @@ fn by_success_policy(view: &View<'_>) -> Option<End> {
     let indexed = view.indexed.as_ref()?;
     let policy = view.spec.success_policy.as_ref()?;
     let message = policies::success(policy, &indexed.succeeded, indexed.completions)?;
-    Some(End::new(Kind::Success, "SuccessPolicy", message))
+    Some(End::new(JobResult::Success, "SuccessPolicy", message))
 }

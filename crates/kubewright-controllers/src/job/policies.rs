@@ -153,8 +153,8 @@ mod tests {
         let job = job(json!({"podFailurePolicy": {"rules": [
             {"action": "FailJob", "onPodConditions": [{"type": "ConfigIssue", "status": "True"}]}]}}));
         let status = json!({"phase": "Failed", "conditions": [{"type": "ConfigIssue", "status": "True"}]});
-        let told = "Pod default/p has condition ConfigIssue matching FailJob rule at index 0";
-        assert_eq!(ruling(&job, &pod("p", status)), Ruling::FailJob(told.into()));
+        let message = "Pod default/p has condition ConfigIssue matching FailJob rule at index 0";
+        assert_eq!(ruling(&job, &pod("p", status)), Ruling::FailJob(message.into()));
     }
 
     #[test]

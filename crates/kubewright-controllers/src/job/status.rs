@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::accounts::{is_settled, positive};
-use super::conditions::{self, Kind};
+use super::conditions::{self, JobResult};
 use super::end::End;
 use super::view::{View, count, status};
 use crate::pod;
@@ -34,7 +34,7 @@ pub(super) fn suspend(
     suspended: bool,
     now: Timestamp,
 ) -> Option<(&'static str, &'static str)> {
-    let (told, reason, message) = if suspended {
+    let (event, reason, message) = if suspended {
         ("Suspended", "JobSuspended", "Job suspended")
     } else {
         ("Resumed", "JobResumed", "Job resumed")
@@ -44,7 +44,7 @@ pub(super) fn suspend(
     }
     // The deadline is about the time in which a Job is active without a break.
     status.start_time = (!suspended).then_some(Time(now));
-    Some((told, message))
+    Some((event, message))
 }
 
 /// Says how the Job is going to end.
@@ -62,7 +62,7 @@ pub(super) fn finish(status: &mut JobStatus, end: &End, now: Timestamp) -> bool 
         return false;
     }
     conditions::set(status, end.kind.terminal(), true, &end.reason, &end.message, now);
-    if end.kind == Kind::Success {
+    if end.kind == JobResult::Success {
         status.completion_time = Some(Time(now));
     }
     true

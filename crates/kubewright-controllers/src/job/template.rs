@@ -44,7 +44,11 @@ pub(super) fn indexed(job: &Job, index: u32) -> Pod {
     pod.metadata.labels.get_or_insert_default().insert(INDEX.to_owned(), text);
     if let Some(spec) = &mut pod.spec {
         spec.hostname = Some(format!("{}-{index}", name(job)));
-        spec.init_containers.iter_mut().flatten().chain(&mut spec.containers).for_each(tell_index);
+        spec.init_containers
+            .iter_mut()
+            .flatten()
+            .chain(&mut spec.containers)
+            .for_each(add_completion_index_env);
     }
     pod
 }
@@ -77,7 +81,7 @@ fn prefix(name: &str, index: &str) -> String {
     format!("{}-{index}-", name.get(..kept).unwrap_or(name))
 }
 
-fn tell_index(container: &mut Container) {
+fn add_completion_index_env(container: &mut Container) {
     let variables = container.env.get_or_insert_default();
     if variables.iter().any(|variable| variable.name == INDEX_VARIABLE) {
         return;

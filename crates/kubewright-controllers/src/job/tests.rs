@@ -66,7 +66,7 @@ fn planned(job: &Job, pods: &[Pod], failures: Failures) -> Plan {
 }
 
 /// How many pods the plan creates, deletes, and why the Job ends.
-fn told(plan: &Plan) -> (usize, usize, &str) {
+fn summary(plan: &Plan) -> (usize, usize, &str) {
     let reason = plan.end.as_ref().map_or("", |end| end.reason.as_str());
     match &plan.step {
         Step::Rest => (0, 0, reason),
@@ -77,7 +77,7 @@ fn told(plan: &Plan) -> (usize, usize, &str) {
 
 fn step(job: &Job, pods: &[Pod]) -> (usize, usize, String) {
     let plan = planned(job, pods, Failures::default());
-    let (create, delete, reason) = told(&plan);
+    let (create, delete, reason) = summary(&plan);
     (create, delete, reason.to_owned())
 }
 
@@ -111,7 +111,7 @@ fn a_failed_pod_is_replaced_when_its_wait_is_over() {
     let failed = pod("a", json!({"phase": "Failed"}));
     let row = Failures::default().after([], [&failed]);
     let plan = planned(&work, &[failed], row);
-    assert_eq!((told(&plan), plan.again), ((0, 0, ""), Some(Duration::from_secs(10))));
+    assert_eq!((summary(&plan), plan.again), ((0, 0, ""), Some(Duration::from_secs(10))));
 }
 
 #[test]
@@ -220,17 +220,17 @@ impl Play {
         if self.act(step, &mut writes).is_none() {
             return;
         }
-        let mut told = status(&job);
-        count_pods(&mut told, self.pods.iter());
-        let active = told.active.unwrap_or_default();
+        let mut status = status(&job);
+        count_pods(&mut status, self.pods.iter());
+        let active = status.active.unwrap_or_default();
         let end = if end.is_some() { end.filter(|_| active == 0) } else { completed(&view, active) };
-        let counted = accounts(&view, end.as_ref(), told);
-        let (mut told, mut tracked) = (counted.status, counted.tracked);
+        let counted = accounts(&view, end.as_ref(), status);
+        let (mut status, mut tracked) = (counted.status, counted.tracked);
         if let Some(end) = &end {
-            announce(&mut told, end, NOW);
+            announce(&mut status, end, NOW);
         }
         let Some(()) = writes.next() else { return };
-        self.job.status = Some(told.clone());
+        self.job.status = Some(status.clone());
         for pod in counted.release {
             let Some(()) = writes.next() else { return };
             self.pods.iter_mut().filter(|other| uid(other) == uid(&pod)).for_each(|pod| {
@@ -238,12 +238,12 @@ impl Play {
             });
             tracked.remove(uid(&pod));
         }
-        settle(&mut told, &tracked);
+        settle(&mut status, &tracked);
         if let Some(end) = end.filter(|_| !counted.more) {
-            finish(&mut told, &end, NOW);
+            finish(&mut status, &end, NOW);
         }
         if let Some(()) = writes.next() {
-            self.job.status = Some(told);
+            self.job.status = Some(status);
         }
     }
 

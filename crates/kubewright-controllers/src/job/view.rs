@@ -88,7 +88,7 @@ impl<'a> View<'a> {
         }
         let status = status(job);
         let uids = |list: Option<Vec<String>>| list.unwrap_or_default().into_iter().collect();
-        let told = status.uncounted_terminated_pods.clone().unwrap_or_default();
+        let event = status.uncounted_terminated_pods.clone().unwrap_or_default();
         let only_failed_are_replaced = only_failed_are_replaced(job);
         let active: Vec<_> = pods.iter().filter(|pod| pod::is_active(pod)).cloned().collect();
         let mut view = Self {
@@ -100,7 +100,7 @@ impl<'a> View<'a> {
             pods,
             newly_succeeded: Vec::new(),
             newly_failed: Vec::new(),
-            uncounted: Uncounted { succeeded: uids(told.succeeded), failed: uids(told.failed) },
+            uncounted: Uncounted { succeeded: uids(event.succeeded), failed: uids(event.failed) },
             succeeded: 0,
             failed: 0,
             indexed: None,

@@ -81,20 +81,20 @@ fn said(findings: &Findings) -> [(&'static str, &'static str, &'static str, Stri
         let message = format!("Failed to delete all resource types, {count} remaining: {errors}");
         (deleting, "True", "ContentDeletionFailed", message)
     };
-    let told = |counts: &BTreeMap<String, usize>, verb: &str| {
+    let counted = |counts: &BTreeMap<String, usize>, verb: &str| {
         let counts: Vec<_> =
             counts.iter().map(|(name, count)| format!("{name} {verb} {count} resource instances")).collect();
         (!findings.waits_for_pods && !counts.is_empty()).then(|| counts.join(", "))
     };
     let content = "NamespaceContentRemaining";
-    let content = match told(&findings.remaining, "has") {
+    let content = match counted(&findings.remaining, "has") {
         Some(left) => {
             (content, "True", "SomeResourcesRemain", format!("Some resources are remaining: {left}"))
         }
         None => (content, "False", "ContentRemoved", "All content successfully removed".into()),
     };
     let finalizers = "NamespaceFinalizersRemaining";
-    let finalizers = match told(&findings.finalizers, "in") {
+    let finalizers = match counted(&findings.finalizers, "in") {
         Some(left) => {
             let message = format!("Some content in the namespace has finalizers remaining: {left}");
             (finalizers, "True", "SomeFinalizersRemain", message)

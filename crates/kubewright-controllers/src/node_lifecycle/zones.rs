@@ -98,24 +98,24 @@ pub(super) fn rate(zone: &Zone, nodes: &[Arc<Node>]) -> Rate {
 
 /// Whose turn it is to be emptied, zone by zone.
 #[derive(Debug, Default)]
-pub(super) struct Turns(Mutex<BTreeMap<Zone, Line>>);
+pub(super) struct EvictionQueues(Mutex<BTreeMap<Zone, EvictionQueue>>);
 
 #[derive(Debug)]
-struct Line {
+struct EvictionQueue {
     every: Duration,
     /// When the next is free that nobody has.
     free: Timestamp,
     taken: BTreeMap<String, Timestamp>,
 }
 
-impl Turns {
+impl EvictionQueues {
     /// How long until it is this node's turn; zero when it is. It keeps the turn that it was given, as long as its zone goes
     /// on as fast.
     pub(super) fn wait(&self, zone: Zone, node: &str, every: Duration, now: Timestamp) -> Duration {
         let mut lines = self.0.lock();
-        let line = lines.entry(zone).or_insert(Line { every, free: now, taken: BTreeMap::new() });
+        let line = lines.entry(zone).or_insert(EvictionQueue { every, free: now, taken: BTreeMap::new() });
         if line.every != every {
-            *line = Line { every, free: line.free.min(now + every), taken: BTreeMap::new() };
+            *line = EvictionQueue { every, free: line.free.min(now + every), taken: BTreeMap::new() };
         }
         let turn = match line.taken.remove(node) {
             Some(turn) => turn,
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn nodes_have_their_turns_one_after_the_other() {
-        let turns = Turns::default();
+        let turns = EvictionQueues::default();
         let wait = |node: &str, after: u64| {
             turns.wait(zone("a"), node, PRIMARY, NOW + Duration::from_secs(after)).as_secs()
         };
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_zone_that_slows_down_gives_new_turns() {
-        let turns = Turns::default();
+        let turns = EvictionQueues::default();
         let wait = |node: &str, every: Duration| turns.wait(zone("a"), node, every, NOW).as_secs();
         assert_eq!([wait("one", PRIMARY), wait("two", PRIMARY)], [5, 15]);
         assert_eq!([wait("two", SECONDARY), wait("three", SECONDARY)], [25, 125]);

@@ -137,9 +137,9 @@ mod tests {
             "spec": {"replicas": 3, "selector": {"app": "web"}},
         }))
         .expect("a ReplicationController");
-        let told = controller.reporting(kubewright_objects::from_value(counted).expect("a status"));
-        assert_eq!(kubewright_objects::to_value(&told.status).expect("JSON"), status);
-        assert_eq!(kubewright_objects::to_value(&told.report()).expect("JSON"), status);
+        let reported = controller.reporting(kubewright_objects::from_value(counted).expect("a status"));
+        assert_eq!(kubewright_objects::to_value(&reported.status).expect("JSON"), status);
+        assert_eq!(kubewright_objects::to_value(&reported.report()).expect("JSON"), status);
         let selector = controller.selector().expect("a selector");
         assert_eq!(
             kubewright_objects::to_value(&selector).expect("JSON"),

@@ -13,7 +13,7 @@ use crate::pod::{self, Availability};
 
 /// Why a pass could not bring the number of pods to the wanted one.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Failure {
+pub(super) struct ReplicaFailure {
     /// `FailedCreate` or `FailedDelete`.
     pub(super) reason: &'static str,
     /// What the API server said.
@@ -26,7 +26,7 @@ pub(super) struct Failure {
 pub(super) fn status<R: Replicated>(
     set: &R,
     pods: &[Arc<Pod>],
-    failure: Option<&Failure>,
+    failure: Option<&ReplicaFailure>,
     now: Timestamp,
 ) -> (ReplicaSetStatus, Option<Duration>) {
     let min_ready = pod::seconds(set.min_ready_seconds());
@@ -67,7 +67,7 @@ pub(super) fn status<R: Replicated>(
 
 fn conditions<R: Replicated>(
     set: &R,
-    failure: Option<&Failure>,
+    failure: Option<&ReplicaFailure>,
     now: Timestamp,
 ) -> Option<Vec<ReplicaSetCondition>> {
     let mut conditions = set.report().and_then(|status| status.conditions).unwrap_or_default();
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_a_condition_that_keeps_its_first_words_and_goes_with_the_failure() {
-        let failure = |message: &str| Failure { reason: "FailedCreate", message: message.into() };
+        let failure = |message: &str| ReplicaFailure { reason: "FailedCreate", message: message.into() };
         let mut set = replica_set(2);
         let (first, _) = status(&set, &[], Some(&failure("no room")), NOW);
         set.status = Some(first.clone());

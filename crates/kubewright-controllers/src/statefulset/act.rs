@@ -45,32 +45,32 @@ async fn perform(ctx: &Context, set: &StatefulSet, task: &Task) -> Result<(), Er
         Task::Create(pod, storage) => create(ctx, set, pod, storage).await,
         Task::Supply(pod, storage) => {
             supply(ctx, set, pod, storage).await?;
-            told_of_failure(ctx, set, Verb::Update, pod, own(ctx, set, storage).await).await
+            record_pod_failure(ctx, set, Verb::Update, pod, own(ctx, set, storage).await).await
         }
         Task::Repair(pod, storage) => repair(ctx, set, pod, storage).await,
         Task::Bequeath(_, storage) => own(ctx, set, storage).await,
         Task::Delete(pod) => {
             let deleted = ctx.delete::<Pod>(&Key::of(&**pod), as_seen(pod)).await.map(|_| ());
-            told(ctx, set, Verb::Delete, pod, deleted).await
+            record_pod_event(ctx, set, Verb::Delete, pod, deleted).await
         }
     }
 }
 
 async fn create(ctx: &Context, set: &StatefulSet, pod: &Pod, storage: &Storage) -> Result<(), Error> {
-    told_of_failure(ctx, set, Verb::Create, pod, supply(ctx, set, pod, storage).await).await?;
+    record_pod_failure(ctx, set, Verb::Create, pod, supply(ctx, set, pod, storage).await).await?;
     let created = ctx.create(pod).await.map(|_| ());
     if created.as_ref().is_err_and(Error::is_already_exists) {
         return created;
     }
-    told_of_failure(ctx, set, Verb::Update, pod, own(ctx, set, storage).await).await?;
-    told(ctx, set, Verb::Create, pod, created).await
+    record_pod_failure(ctx, set, Verb::Update, pod, own(ctx, set, storage).await).await?;
+    record_pod_event(ctx, set, Verb::Create, pod, created).await
 }
 
 async fn repair(ctx: &Context, set: &StatefulSet, pod: &Pod, storage: &Storage) -> Result<(), Error> {
-    told_of_failure(ctx, set, Verb::Update, pod, supply(ctx, set, pod, storage).await).await?;
-    told_of_failure(ctx, set, Verb::Update, pod, own(ctx, set, storage).await).await?;
+    record_pod_failure(ctx, set, Verb::Update, pod, supply(ctx, set, pod, storage).await).await?;
+    record_pod_failure(ctx, set, Verb::Update, pod, own(ctx, set, storage).await).await?;
     let updated = ctx.update(pod).await.map(|_| ());
-    told(ctx, set, Verb::Update, pod, updated).await
+    record_pod_event(ctx, set, Verb::Update, pod, updated).await
 }
 
 /// Creates the missing claims; all are tried.
@@ -78,7 +78,7 @@ async fn supply(ctx: &Context, set: &StatefulSet, pod: &Pod, storage: &Storage) 
     let mut failures = Vec::new();
     for claim in &storage.missing {
         let created = ctx.create(claim).await.map(|_| ());
-        tell_of_claim(ctx, set, pod, claim, &created).await;
+        record_claim_event(ctx, set, pod, claim, &created).await;
         if let Err(error) = created {
             let name = claim.metadata.name.as_deref().unwrap_or_default();
             failures.push(format!("failed to create PVC {name}: {error}"));
@@ -107,15 +107,15 @@ async fn own(ctx: &Context, set: &StatefulSet, storage: &Storage) -> Result<(), 
     for claim in &storage.owners {
         if let Err(error) = ctx.update(claim).await {
             let name = claim.metadata.name.as_deref().unwrap_or_default();
-            let told = format!("could not update claim {name} for delete policy ownerRefs: {error}");
-            return Err(Error::new(told));
+            let message = format!("could not update claim {name} for delete policy ownerRefs: {error}");
+            return Err(Error::new(message));
         }
     }
     Ok(())
 }
 
 /// Tells what came of it, and hands it on.
-async fn told(
+async fn record_pod_event(
     ctx: &Context,
     set: &StatefulSet,
     verb: Verb,
@@ -127,11 +127,11 @@ async fn told(
         let note = format!("{verb} Pod {name} in StatefulSet {} successful", ordinals::name(set));
         ctx.event(set, EventType::Normal, &format!("Successful{verb}"), &note).await;
     }
-    told_of_failure(ctx, set, verb, pod, done).await
+    record_pod_failure(ctx, set, verb, pod, done).await
 }
 
 /// Tells if it failed, and hands it on.
-async fn told_of_failure(
+async fn record_pod_failure(
     ctx: &Context,
     set: &StatefulSet,
     verb: Verb,
@@ -146,7 +146,7 @@ async fn told_of_failure(
     done
 }
 
-async fn tell_of_claim(
+async fn record_claim_event(
     ctx: &Context,
     set: &StatefulSet,
     pod: &Pod,

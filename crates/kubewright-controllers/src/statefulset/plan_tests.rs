@@ -29,10 +29,10 @@ fn with(
     };
     let claims = claims.iter().map(named).collect();
     let stages = plan(&Observed { set, revisions, pods: &pods, claims: &claims, now: NOW });
-    stages.iter().flatten().map(told).collect()
+    stages.iter().flatten().map(describe).collect()
 }
 
-fn told(task: &Task) -> String {
+fn describe(task: &Task) -> String {
     let name = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
     match task {
         Task::Create(pod, _) => format!("create {} of {}", name(pod), member::revision(pod)),
@@ -218,11 +218,11 @@ impl Cluster {
                 Task::Create(mut pod, _) => {
                     pod.status = unready(0, "").status;
                     assert!(
-                        self.pods.insert(told(&Task::Delete(Arc::new((*pod).clone()))), *pod).is_none(),
+                        self.pods.insert(describe(&Task::Delete(Arc::new((*pod).clone()))), *pod).is_none(),
                         "doubled"
                     );
                 }
-                Task::Delete(pod) => _ = self.pods.remove(&told(&Task::Delete(pod))),
+                Task::Delete(pod) => _ = self.pods.remove(&describe(&Task::Delete(pod))),
                 Task::Supply(..) | Task::Repair(..) | Task::Bequeath(..) => panic!("nothing to repair"),
             }
         }

@@ -12,15 +12,16 @@ use kubewright_runtime::{Context, Error};
 
 use super::matching::{best, has_annotation, objection};
 use super::{
-    BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE, Told, annotate, provision, set_phase, waiting_pods,
+    BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE, annotate, provision, set_phase, waiting_pods,
 };
+use crate::event::NewEvent;
 
 /// Says that a class is the one of claims that name none.
 const DEFAULT_CLASS: [&str; 2] =
     ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
 
 /// What a claim is looked at with.
-pub(super) struct Seen<'a> {
+pub(super) struct Observed<'a> {
     pub(super) volumes: &'a [Arc<PersistentVolume>],
     pub(super) classes: &'a [Arc<StorageClass>],
     /// Those of the claim's namespace.
@@ -33,9 +34,9 @@ pub(super) enum Step {
     /// Both objects refer to each other, and say so.
     Bind(Arc<PersistentVolume>),
     /// There is nothing for it yet.
-    Pend(Option<Told>),
+    Pend(Option<NewEvent>),
     /// It had a volume.
-    Lose(Told),
+    Lose(NewEvent),
     /// It gets the default class, and is looked at again.
     Classify(String),
     /// A volume is made for it, by this controller or by somebody else.
@@ -50,10 +51,11 @@ impl Step {
 }
 
 /// What to do for `claim`.
-pub(super) fn plan(claim: &PersistentVolumeClaim, seen: &Seen<'_>) -> Step {
+pub(super) fn plan(claim: &PersistentVolumeClaim, observed: &Observed<'_>) -> Step {
     let volume =
         claim.spec.as_ref().and_then(|spec| spec.volume_name.as_deref()).filter(|name| !name.is_empty());
-    let named = |name: &str| seen.volumes.iter().find(|volume| volume.metadata.name.as_deref() == Some(name));
+    let named =
+        |name: &str| observed.volumes.iter().find(|volume| volume.metadata.name.as_deref() == Some(name));
     match (has_annotation(&claim.metadata, BIND_COMPLETED), volume) {
         (true, None) => lost(
             "ClaimLost",
@@ -69,13 +71,13 @@ pub(super) fn plan(claim: &PersistentVolumeClaim, seen: &Seen<'_>) -> Step {
                 "Two claims are bound to the same volume, this one is bound incorrectly",
             ),
         },
-        (false, None) => find(claim, seen),
+        (false, None) => find(claim, observed),
         (false, Some(name)) => named(name).map_or(Step::Pend(None), |volume| take(claim, volume)),
     }
 }
 
 fn lost(reason: &'static str, note: &str) -> Step {
-    Step::Lose(Told::warning(reason, note))
+    Step::Lose(NewEvent::warning(reason, note))
 }
 
 /// Whether a volume is free, or this very claim's.
@@ -85,40 +87,43 @@ fn is_of(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
 }
 
 /// For a claim that takes any volume that suits.
-fn find(claim: &PersistentVolumeClaim, seen: &Seen<'_>) -> Step {
+fn find(claim: &PersistentVolumeClaim, observed: &Observed<'_>) -> Step {
     let name = class_of_claim(claim);
-    let class = seen.classes.iter().find(|class| class.metadata.name.as_deref() == Some(name));
+    let class = observed.classes.iter().find(|class| class.metadata.name.as_deref() == Some(name));
     let delayed =
         class.is_some_and(|class| class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer"));
-    if let Some(volume) = best(claim, seen.volumes, delayed) {
+    if let Some(volume) = best(claim, observed.volumes, delayed) {
         return Step::Bind(volume);
     }
     if named_class(claim).is_none()
-        && let Some(default) = default_class(seen.classes)
+        && let Some(default) = default_class(observed.classes)
     {
         return Step::Classify(default);
     }
     if delayed && annotation(&claim.metadata, SELECTED_NODE).is_none() {
-        return Step::Pend(Some(waits_for_pod(&waiting_pods(claim, seen.pods))));
+        return Step::Pend(Some(waits_for_pod(&waiting_pods(claim, observed.pods))));
     }
     match class {
         Some(class) => Step::Provision(Arc::clone(class)),
-        None if name.is_empty() => Step::Pend(Some(Told::normal(
+        None if name.is_empty() => Step::Pend(Some(NewEvent::normal(
             "FailedBinding",
             "no persistent volumes available for this claim and no storage class is set",
         ))),
-        None => Step::Pend(Some(Told::warning(
+        None => Step::Pend(Some(NewEvent::warning(
             "ProvisioningFailed",
             format!("storageclass.storage.k8s.io {name:?} not found"),
         ))),
     }
 }
 
-fn waits_for_pod(pods: &[String]) -> Told {
+fn waits_for_pod(pods: &[String]) -> NewEvent {
     match pods {
-        [] => Told::normal("WaitForFirstConsumer", "waiting for first consumer to be created before binding"),
-        [pod] => Told::normal("WaitForPodScheduled", format!("waiting for pod {pod} to be scheduled")),
-        pods => Told::normal(
+        [] => NewEvent::normal(
+            "WaitForFirstConsumer",
+            "waiting for first consumer to be created before binding",
+        ),
+        [pod] => NewEvent::normal("WaitForPodScheduled", format!("waiting for pod {pod} to be scheduled")),
+        pods => NewEvent::normal(
             "WaitForPodScheduled",
             format!("waiting for pods {} to be scheduled", pods.join(",")),
         ),
@@ -148,13 +153,13 @@ fn take(claim: &PersistentVolumeClaim, volume: &Arc<PersistentVolume>) -> Step {
     }
     if volume.spec.as_ref().is_some_and(|spec| spec.claim_ref.is_some()) {
         let note = format!("volume {name:?} already bound to a different claim.");
-        return Step::Pend(Some(Told::warning("FailedBinding", note)));
+        return Step::Pend(Some(NewEvent::warning("FailedBinding", note)));
     }
     match objection(volume, claim) {
         None => Step::Bind(Arc::clone(volume)),
         Some(why) => {
             let note = format!("Cannot bind to requested volume {name:?}: {why}");
-            Step::Pend(Some(Told::warning("VolumeMismatch", note)))
+            Step::Pend(Some(NewEvent::warning("VolumeMismatch", note)))
         }
     }
 }
@@ -171,16 +176,16 @@ pub(super) enum Acted {
 pub(super) async fn act(ctx: &Context, claim: &PersistentVolumeClaim, step: Step) -> Result<Acted, Error> {
     match step {
         Step::Bind(volume) => bind(ctx, claim, &volume).await?,
-        Step::Pend(told) => {
-            if let Some(told) = told {
-                told.tell(ctx, claim).await;
+        Step::Pend(event) => {
+            if let Some(event) = event {
+                event.record(ctx, claim).await;
             }
             set_status(ctx, claim, "Pending", None).await?;
         }
-        Step::Lose(told) => {
+        Step::Lose(event) => {
             if phase(claim) != "Lost" {
                 set_status(ctx, claim, "Lost", None).await?;
-                told.tell(ctx, claim).await;
+                event.record(ctx, claim).await;
             }
         }
         Step::Classify(class) => {

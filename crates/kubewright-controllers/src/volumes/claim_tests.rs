@@ -33,12 +33,12 @@ fn planned(
     volumes: &[Arc<PersistentVolume>],
     classes: &[Arc<StorageClass>],
 ) -> Step {
-    plan(claim, &Seen { volumes, classes, pods: &[] })
+    plan(claim, &Observed { volumes, classes, pods: &[] })
 }
 
-fn told(step: Step) -> (&'static str, String) {
+fn decided_event(step: Step) -> (&'static str, String) {
     match step {
-        Step::Pend(Some(told)) | Step::Lose(told) => (told.reason, told.note),
+        Step::Pend(Some(event)) | Step::Lose(event) => (event.reason, event.note),
         other => panic!("{other:?}"),
     }
 }
@@ -47,7 +47,7 @@ fn told(step: Step) -> (&'static str, String) {
 fn a_claim_without_class_waits_and_says_so() {
     let claim = claim(&json!({}), &json!({}));
     assert_eq!(
-        told(planned(&claim, &[], &[])),
+        decided_event(planned(&claim, &[], &[])),
         (
             "FailedBinding",
             "no persistent volumes available for this claim and no storage class is set".into()
@@ -64,14 +64,14 @@ fn a_claim_gets_the_default_class_unless_it_asks_for_none() {
     ];
     assert_eq!(planned(&claim(&json!({}), &json!({})), &[], &classes), Step::Classify("fast".into()));
     let none = claim(&json!({}), &json!({"storageClassName": ""}));
-    assert_eq!(told(planned(&none, &[], &classes)).0, "FailedBinding");
+    assert_eq!(decided_event(planned(&none, &[], &classes)).0, "FailedBinding");
 }
 
 #[test]
 fn a_class_that_is_not_there_is_told() {
     let claim = claim(&json!({}), &json!({"storageClassName": "none"}));
     assert_eq!(
-        told(planned(&claim, &[], &[])),
+        decided_event(planned(&claim, &[], &[])),
         ("ProvisioningFailed", "storageclass.storage.k8s.io \"none\" not found".into())
     );
 }
@@ -82,7 +82,7 @@ fn a_delayed_claim_waits_for_its_pod_and_takes_only_what_was_reserved() {
     let spec = json!({"storageClassName": "late"});
     let waiting = claim(&json!({}), &spec);
     let free = volume("free", &json!(null));
-    assert_eq!(told(planned(&waiting, &[free], &classes)).0, "WaitForFirstConsumer");
+    assert_eq!(decided_event(planned(&waiting, &[free], &classes)).0, "WaitForFirstConsumer");
     let reserved = volume("reserved", &json!({"namespace": "ns", "name": "data", "uid": "u"}));
     assert_eq!(planned(&waiting, std::slice::from_ref(&reserved), &classes), Step::Bind(reserved));
     let placed = claim(&json!({SELECTED_NODE: "node-0"}), &spec);
@@ -91,8 +91,8 @@ fn a_delayed_claim_waits_for_its_pod_and_takes_only_what_was_reserved() {
         kubewright_objects::from_value(json!({"metadata": {"name": "user", "namespace": "ns"}, "spec": {
         "containers": [], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}}))
         .expect("a pod");
-    let seen = Seen { volumes: &[], classes: &classes, pods: &[Arc::new(pod)] };
-    assert_eq!(told(plan(&waiting, &seen)).1, "waiting for pod user to be scheduled");
+    let observed = Observed { volumes: &[], classes: &classes, pods: &[Arc::new(pod)] };
+    assert_eq!(decided_event(plan(&waiting, &observed)).1, "waiting for pod user to be scheduled");
 }
 
 #[test]
@@ -102,21 +102,24 @@ fn a_volume_asked_for_by_name_is_taken_if_it_is_free_and_suits() {
     assert_eq!(planned(&claim, std::slice::from_ref(&free), &[]), Step::Bind(free));
     assert_eq!(planned(&claim, &[], &[]), Step::Pend(None));
     let taken = volume("disk", &json!({"namespace": "ns", "name": "other", "uid": "o"}));
-    assert_eq!(told(planned(&claim, &[taken], &[])).1, "volume \"disk\" already bound to a different claim.");
+    assert_eq!(
+        decided_event(planned(&claim, &[taken], &[])).1,
+        "volume \"disk\" already bound to a different claim."
+    );
     let mut large = claim;
     large.spec.as_mut().expect("a specification").storage_class_name = Some("fast".into());
     let note = "Cannot bind to requested volume \"disk\": storageClassName does not match";
-    assert_eq!(told(planned(&large, &[volume("disk", &json!(null))], &[])).1, note);
+    assert_eq!(decided_event(planned(&large, &[volume("disk", &json!(null))], &[])).1, note);
 }
 
 #[test]
 fn a_claim_that_was_bound_and_is_not_any_more_is_lost() {
     let completed = json!({BIND_COMPLETED: "yes"});
     let bound = claim(&completed, &json!({"volumeName": "disk"}));
-    assert_eq!(told(planned(&bound, &[], &[])).0, "ClaimLost");
-    assert_eq!(told(planned(&claim(&completed, &json!({})), &[], &[])).0, "ClaimLost");
+    assert_eq!(decided_event(planned(&bound, &[], &[])).0, "ClaimLost");
+    assert_eq!(decided_event(planned(&claim(&completed, &json!({})), &[], &[])).0, "ClaimLost");
     let taken = volume("disk", &json!({"namespace": "ns", "name": "data", "uid": "another"}));
-    assert_eq!(told(planned(&bound, &[taken], &[])).0, "ClaimMisbound");
+    assert_eq!(decided_event(planned(&bound, &[taken], &[])).0, "ClaimMisbound");
     let mine = volume("disk", &json!({"namespace": "ns", "name": "data", "uid": "u"}));
     assert_eq!(planned(&bound, std::slice::from_ref(&mine), &[]), Step::Bind(mine));
 }

@@ -12,7 +12,8 @@ use kubewright_node::storage::{annotation, class_of_claim};
 use kubewright_runtime::{Context, Error, Key};
 
 use super::claim::{Acted, reference_to, set_status};
-use super::{BOUND_BY_CONTROLLER, PROVISIONED_BY, Told};
+use super::{BOUND_BY_CONTROLLER, PROVISIONED_BY};
+use crate::event::NewEvent;
 
 /// Provisioners with this prefix are parts of Kubernetes; none is here.
 const OWN_PREFIX: &str = "kubernetes.io/";
@@ -32,7 +33,7 @@ pub(super) async fn provision(
     let provisioner = class.provisioner.as_str();
     if provisioner.starts_with(OWN_PREFIX) {
         let note = format!("no volume plugin matched name: {provisioner}");
-        Told::warning("ProvisioningFailed", note).tell(ctx, claim).await;
+        NewEvent::warning("ProvisioningFailed", note).record(ctx, claim).await;
         return Ok(Acted::Settled);
     }
     let claim = match wanted_from(claim, provisioner) {
@@ -43,7 +44,7 @@ pub(super) async fn provision(
         let note = format!(
             "Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered."
         );
-        Told::normal("ExternalProvisioning", note).tell(ctx, &claim).await;
+        NewEvent::normal("ExternalProvisioning", note).record(ctx, &claim).await;
         return Ok(Acted::Settled);
     }
     let volume = volume(&claim, class);
@@ -56,7 +57,7 @@ pub(super) async fn provision(
                 created?;
                 acted = Acted::Advanced;
                 let note = format!("Successfully provisioned volume {name} using {PROVISIONER}");
-                Told::normal("ProvisioningSucceeded", note).tell(ctx, &claim).await;
+                NewEvent::normal("ProvisioningSucceeded", note).record(ctx, &claim).await;
             }
         }
     }
@@ -141,8 +142,8 @@ mod tests {
     #[test]
     fn a_claim_is_told_its_provisioner_once() {
         let claim = PersistentVolumeClaim::default();
-        let told = wanted_from(&claim, "disk.example.com").expect("annotations");
-        assert_eq!(wanted_from(&told, "disk.example.com"), None);
-        assert!(wanted_from(&told, "other.example.com").is_some());
+        let event = wanted_from(&claim, "disk.example.com").expect("annotations");
+        assert_eq!(wanted_from(&event, "disk.example.com"), None);
+        assert!(wanted_from(&event, "other.example.com").is_some());
     }
 }

@@ -51,9 +51,9 @@ async fn a_kubelet_gets_its_certificate_and_the_request_goes_after_an_hour() {
     let csr = asked(&world, KUBELET, request("system:nodes", "system:node:a")).await;
     assert!(certificate(&csr).expect("signed").starts_with("-----BEGIN CERTIFICATE-----\n"));
     let conditions = csr.status.and_then(|status| status.conditions).unwrap_or_default();
-    let told: Vec<_> = conditions.iter().map(|one| (&*one.type_, one.message.as_deref())).collect();
+    let approved: Vec<_> = conditions.iter().map(|one| (&*one.type_, one.message.as_deref())).collect();
     let message = "Auto approving kubelet client certificate after SubjectAccessReview.";
-    assert_eq!(told, [("Approved", Some(message))]);
+    assert_eq!(approved, [("Approved", Some(message))]);
     tokio::time::sleep(Duration::from_secs(3590)).await;
     assert!(csrs(&world).get_opt("csr").await.expect("an answer").is_some());
     tokio::time::sleep(Duration::from_secs(20)).await;

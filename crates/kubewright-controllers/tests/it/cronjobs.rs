@@ -88,9 +88,9 @@ async fn a_job_that_still_runs_is_left_alone_or_replaced_or_joined() {
         assert_eq!((names.len(), count), (jobs, Some(active)), "{policy}");
         let first = format!("tick-{}", SIMULATION_START.as_second() / 60 + 1);
         assert_eq!(names.contains(&first), policy != "Replace", "{policy}");
-        let told = world.events("CronJob").await;
-        assert_eq!(reasons(&told).contains(&"JobAlreadyActive"), policy == "Forbid");
-        assert_eq!(reasons(&told).contains(&"SuccessfulDelete"), policy == "Replace");
+        let events = world.events("CronJob").await;
+        assert_eq!(reasons(&events).contains(&"JobAlreadyActive"), policy == "Forbid");
+        assert_eq!(reasons(&events).contains(&"SuccessfulDelete"), policy == "Replace");
         // Pods of a Job that was replaced are gone, too.
         assert_eq!(world.all::<Pod>().await.len(), jobs, "{policy}");
     }

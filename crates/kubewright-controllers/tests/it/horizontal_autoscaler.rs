@@ -94,8 +94,8 @@ async fn a_deployment_follows_what_its_pods_use() {
     );
     assert!(up["lastScaleTime"].is_string() && up.get("observedGeneration").is_none());
     let events = world.events("HorizontalPodAutoscaler").await;
-    let told = "New size: 4; reason: cpu resource utilization (percentage of request) above target";
-    assert!(events.contains(&("SuccessfulRescale".into(), told.into())), "{events:?}");
+    let message = "New size: 4; reason: cpu resource utilization (percentage of request) above target";
+    assert!(events.contains(&("SuccessfulRescale".into(), message.into())), "{events:?}");
 
     load(&world, "10m").await;
     pass(250).await;
@@ -104,8 +104,8 @@ async fn a_deployment_follows_what_its_pods_use() {
     pass(90).await;
     assert_eq!(replicas(&world).await, 1);
     let events = world.events("HorizontalPodAutoscaler").await;
-    let told = "New size: 1; reason: All metrics below target";
-    assert!(events.contains(&("SuccessfulRescale".into(), told.into())), "{events:?}");
+    let message = "New size: 1; reason: All metrics below target";
+    assert!(events.contains(&("SuccessfulRescale".into(), message.into())), "{events:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -191,8 +191,8 @@ async fn metrics_of_pods_and_of_an_object_are_read_from_them() {
     pass(15).await;
     assert_eq!(replicas(&world).await, 6);
     let events = world.events("HorizontalPodAutoscaler").await;
-    let told = "New size: 6; reason: Deployment metric visitors above target";
-    assert!(events.contains(&("SuccessfulRescale".into(), told.into())), "{events:?}");
+    let message = "New size: 6; reason: Deployment metric visitors above target";
+    assert!(events.contains(&("SuccessfulRescale".into(), message.into())), "{events:?}");
 }
 
 /// Makes a kind `Farm` with a scale, and one farm whose pods are labelled `app=farm`.
@@ -236,8 +236,8 @@ async fn a_custom_resource_with_a_scale_is_scaled() {
     crds.delete("farms.example.com", &DeleteParams::default()).await.expect("deleted");
     pass(20).await;
     assert_eq!(reason(&status(&world, "h").await, "AbleToScale"), "FailedGetScale");
-    let told = status(&world, "h").await;
-    assert!(told["conditions"].to_string().contains("no matches for kind"), "{told}");
+    let message = status(&world, "h").await;
+    assert!(message["conditions"].to_string().contains("no matches for kind"), "{message}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -253,8 +253,8 @@ async fn two_autoscalers_of_the_same_pods_do_nothing_until_one_goes() {
         assert_eq!(reason(&status(&world, name).await, "ScalingActive"), "AmbiguousSelector");
     }
     let events = world.events("HorizontalPodAutoscaler").await;
-    let told = "pods by selector app=web are controlled by multiple HPAs: [default/a default/b]";
-    assert!(events.contains(&("AmbiguousSelector".into(), told.into())), "{events:?}");
+    let message = "pods by selector app=web are controlled by multiple HPAs: [default/a default/b]";
+    assert!(events.contains(&("AmbiguousSelector".into(), message.into())), "{events:?}");
 
     world.api::<HorizontalPodAutoscaler>().delete("a", &DeleteParams::default()).await.expect("deleted");
     outside(&world, "jobs", "50").await;

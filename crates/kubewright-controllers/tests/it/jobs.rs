@@ -57,7 +57,7 @@ async fn active(world: &World) -> Vec<String> {
     pods.into_iter().filter_map(|pod| pod.metadata.name).collect()
 }
 
-async fn told(world: &World) -> Vec<String> {
+async fn event_reasons(world: &World) -> Vec<String> {
     let mut reasons: Vec<_> = world.events("Job").await.into_iter().map(|(reason, _)| reason).collect();
     reasons.sort();
     reasons.dedup();
@@ -79,7 +79,7 @@ async fn a_job_completes_on_the_simulated_node() {
         status.as_object_mut().expect("an object").remove(key);
     }
     assert_eq!(status, json!({"succeeded": 5, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {}}));
-    assert_eq!(told(&world).await, ["Completed", "SuccessfulCreate"]);
+    assert_eq!(event_reasons(&world).await, ["Completed", "SuccessfulCreate"]);
     assert!(world.all::<Pod>().await.iter().all(|pod| pod.metadata.finalizers.is_none()));
 }
 
@@ -104,7 +104,7 @@ async fn failed_pods_are_replaced_after_a_while_up_to_the_limit() {
         [("FailureTarget", "True", "BackoffLimitExceeded"), ("Failed", "True", "BackoffLimitExceeded")]
     );
     assert_eq!((&status["failed"], &status["active"]), (&json!(3), &Value::Null));
-    assert_eq!(told(&world).await, ["BackoffLimitExceeded", "SuccessfulCreate"]);
+    assert_eq!(event_reasons(&world).await, ["BackoffLimitExceeded", "SuccessfulCreate"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,7 +170,7 @@ async fn a_suspended_job_loses_its_pods_and_starts_anew() {
     let over = status(&world).await;
     assert!(conditions(&over).contains(&("Failed", "True", "DeadlineExceeded")), "{over}");
     assert_eq!(
-        told(&world).await,
+        event_reasons(&world).await,
         ["DeadlineExceeded", "Resumed", "SuccessfulCreate", "SuccessfulDelete", "Suspended"]
     );
 }

@@ -83,10 +83,10 @@ async fn a_node_of_the_user_becomes_ready_and_takes_what_fits() {
     world.settle().await;
     assert_eq!(phase(&get(&world, "first").await), "Running");
     assert_eq!(reason(&get(&world, "second").await), "Unschedulable");
-    let told = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector. \
+    let message = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector. \
                 preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, \
                 1 Preemption is not helpful for scheduling.";
-    assert!(world.events("Pod").await.contains(&("FailedScheduling".into(), told.into())));
+    assert!(world.events("Pod").await.contains(&("FailedScheduling".into(), message.into())));
     world.api::<Pod>().delete("first", &DeleteParams::default()).await.expect("deleted");
     world.settle().await;
     assert_eq!(phase(&get(&world, "second").await), "Running");

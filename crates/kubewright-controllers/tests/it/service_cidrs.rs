@@ -95,10 +95,10 @@ async fn an_address_is_an_object_while_a_service_has_it_and_taken_while_there_is
 #[tokio::test(start_paused = true)]
 async fn a_network_goes_when_its_last_address_is_free_and_gives_none_away_meanwhile() {
     let world = narrow().await;
-    let told = ("True".to_owned(), String::new(), "Kubernetes Service CIDR is ready".to_owned());
-    assert_eq!(ready(&world, "kubernetes").await, Some(told.clone()));
+    let expected = ("True".to_owned(), String::new(), "Kubernetes Service CIDR is ready".to_owned());
+    assert_eq!(ready(&world, "kubernetes").await, Some(expected.clone()));
     network(&world, "more", "10.9.0.0/24").await;
-    assert_eq!(ready(&world, "more").await, Some(told));
+    assert_eq!(ready(&world, "more").await, Some(expected));
     let chosen =
         json!({"metadata": {"name": "a"}, "spec": {"clusterIP": "10.9.0.9", "ports": [{"port": 80}]}});
     world.create::<Service>(chosen).await;

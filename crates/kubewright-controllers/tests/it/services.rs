@@ -22,14 +22,14 @@ async fn endpoints(world: &World) -> Vec<(String, bool)> {
         slice.metadata.labels.as_ref().is_some_and(|labels| labels["kubernetes.io/service-name"] == "web")
     });
     let endpoints = of_web.flat_map(|slice| slice.endpoints.unwrap_or_default());
-    let mut told: Vec<_> = endpoints
+    let mut reported: Vec<_> = endpoints
         .map(|endpoint| {
             let name = endpoint.target_ref.and_then(|pod| pod.name).unwrap_or_default();
             (name, endpoint.conditions.and_then(|conditions| conditions.ready) == Some(true))
         })
         .collect();
-    told.sort();
-    told
+    reported.sort();
+    reported
 }
 
 /// How many addresses of the Endpoints `web` are ready, and how many are not.
@@ -58,9 +58,9 @@ async fn the_endpoints_of_a_service_are_its_ready_pods() {
     world.merge_status::<Pod>(&pods[0], unready).await;
     world.merge::<Pod>(&pods[1], relabelled).await;
     world.settle().await;
-    let told = endpoints(&world).await;
-    assert!(told.contains(&(pods[0].clone(), false)), "{told:?}");
-    assert!(told.iter().all(|(pod, _)| *pod != pods[1]), "{told:?}");
+    let reported = endpoints(&world).await;
+    assert!(reported.contains(&(pods[0].clone(), false)), "{reported:?}");
+    assert!(reported.iter().all(|(pod, _)| *pod != pods[1]), "{reported:?}");
     assert_eq!(addresses(&world).await, (2, 1), "the Deployment has replaced the pod that it lost");
 }
 

@@ -135,8 +135,8 @@ async fn without_a_stage_for_them_pods_live_as_ever_and_a_refused_stage_says_so(
     world.create::<Pod>(pod()).await;
     world.settle().await;
     assert_eq!(phase(&world.api::<Pod>().get("p").await.expect("the pod")), "Running");
-    let told = "resourceRef v1/Service is not supported: only v1/Pod and v1/Node are";
-    assert!(world.events("Stage").await.contains(&("NotSupported".into(), told.into())));
+    let message = "resourceRef v1/Service is not supported: only v1/Pod and v1/Node are";
+    assert!(world.events("Stage").await.contains(&("NotSupported".into(), message.into())));
 }
 
 #[tokio::test(start_paused = true)]

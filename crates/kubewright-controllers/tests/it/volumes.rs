@@ -82,12 +82,12 @@ async fn what_is_told_of_a_volume_has_the_same_source_as_what_is_told_of_a_claim
     world.api::<PersistentVolumeClaim>().delete("data", &DeleteParams::default()).await.expect("deleted");
     world.settle().await;
     let events = world.all::<k8s_openapi::api::core::v1::Event>().await;
-    let told = |kind: &str| -> Vec<_> {
+    let managers = |kind: &str| -> Vec<_> {
         let of_kind = events.iter().filter(|event| event.involved_object.kind.as_deref() == Some(kind));
         of_kind.filter_map(|event| event.source.as_ref()?.component.as_deref()).collect()
     };
-    assert_eq!(told("PersistentVolume"), ["persistentvolume-controller"]);
-    assert!(told("PersistentVolumeClaim").contains(&"persistentvolume-controller"));
+    assert_eq!(managers("PersistentVolume"), ["persistentvolume-controller"]);
+    assert!(managers("PersistentVolumeClaim").contains(&"persistentvolume-controller"));
 }
 
 fn growing_class() -> StorageClass {
@@ -175,10 +175,10 @@ async fn what_becomes_of_a_volume_without_its_claim_is_its_policy() {
         world.settle().await;
         let left = all.get("disk").await.expect("the volume");
         assert_eq!(left.status.and_then(|status| status.phase).as_deref(), Some(phase), "{policy}");
-        let told = world.events("PersistentVolume").await;
+        let events = world.events("PersistentVolume").await;
         assert!(
-            reason.is_none_or(|reason| told.iter().any(|(told, _)| told == reason)),
-            "{policy}: {told:?}"
+            reason.is_none_or(|reason| events.iter().any(|(recorded, _)| recorded == reason)),
+            "{policy}: {events:?}"
         );
         all.delete("disk", &DeleteParams::default()).await.expect("deleted");
         world.settle().await;
