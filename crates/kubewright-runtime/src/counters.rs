@@ -61,7 +61,7 @@ impl Counters {
     /// the label `name`. Empty when the manager elects nobody.
     #[must_use]
     pub fn leader_election_master_status(&self) -> BTreeMap<String, bool> {
-        let told = |leadership: &Leadership| (leadership.name().to_owned(), leadership.is_leader());
-        self.leadership.iter().map(told).collect()
+        let state = |leadership: &Leadership| (leadership.name().to_owned(), leadership.is_leader());
+        self.leadership.iter().map(state).collect()
     }
 }

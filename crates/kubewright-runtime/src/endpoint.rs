@@ -23,7 +23,7 @@ pub(crate) struct Endpoint<'a, K> {
 }
 
 /// What the server answered to a read or a write.
-pub(crate) struct Answer<K> {
+pub(crate) struct ApiResponse<K> {
     pub(crate) object: K,
     /// The object as the server wrote it.
     pub(crate) text: String,
@@ -52,7 +52,7 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
     }
 
     /// The object `name`, which has to be there.
-    pub(crate) async fn read(&self, name: &str) -> Result<Answer<K>> {
+    pub(crate) async fn read(&self, name: &str) -> Result<ApiResponse<K>> {
         let params = GetParams::default();
         let request = if K::metadata_api() {
             self.request.get_metadata(name, &params)
@@ -78,7 +78,7 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
     }
 
     /// Creates the object that is written in JSON.
-    pub(crate) async fn create(&self, body: Vec<u8>) -> Result<Answer<K>> {
+    pub(crate) async fn create(&self, body: Vec<u8>) -> Result<ApiResponse<K>> {
         self.ask(self.request.create(&PostParams::default(), body)).await
     }
 
@@ -88,7 +88,7 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
         name: &str,
         subresource: Option<&str>,
         body: Vec<u8>,
-    ) -> Result<Answer<K>> {
+    ) -> Result<ApiResponse<K>> {
         let params = PostParams::default();
         let request = match subresource {
             None => self.request.replace(name, &params, body),
@@ -103,7 +103,7 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
         subresource: Option<&str>,
         params: &PatchParams,
         patch: &Patch<&Value>,
-    ) -> Result<Answer<K>> {
+    ) -> Result<ApiResponse<K>> {
         let request = match subresource {
             None => self.request.patch(name, params, patch),
             Some(subresource) => self.request.patch_subresource(subresource, name, params, patch),
@@ -125,9 +125,9 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
     async fn ask(
         &self,
         request: std::result::Result<http::Request<Vec<u8>>, request::Error>,
-    ) -> Result<Answer<K>> {
+    ) -> Result<ApiResponse<K>> {
         let text = send(self.client, request).await?;
-        Ok(Answer { object: decode(&text)?, text })
+        Ok(ApiResponse { object: decode(&text)?, text })
     }
 }
 

@@ -16,7 +16,7 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The API server refused a request, or it could not be reached.
-    #[error("{}", told(.0))]
+    #[error("{}", describe(.0))]
     Api(#[source] Box<kube::Error>),
     /// Something else failed; worth another try.
     #[error("{0}")]
@@ -45,7 +45,7 @@ pub enum Error {
 }
 
 /// kube writes a status twice; the server's own message says it once. A refusal says what to add.
-pub(crate) fn told(error: &kube::Error) -> String {
+pub(crate) fn describe(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => match rbac::missing_in(status) {
             Some(missing) => format!("{}; {missing}", status.message),

@@ -81,7 +81,7 @@ impl Context {
                 format!("the cleanup of {finalizer} is given up, as the annotation {SKIP_CLEANUP} says");
             self.event(object, EventType::Warning, "CleanupSkipped", &note).await;
         } else if let Err(error) = cleanup().await {
-            self.tell_of_failure(object, finalizer, &error).await;
+            self.record_failure(object, finalizer, &error).await;
             return Err(error);
         }
         match self.remove_finalizer(object, finalizer).await {
@@ -90,7 +90,7 @@ impl Context {
         }
     }
 
-    async fn tell_of_failure<K: Object>(&self, object: &K, finalizer: &str, error: &Error) {
+    async fn record_failure<K: Object>(&self, object: &K, finalizer: &str, error: &Error) {
         let note = format!("{finalizer}: {error}");
         self.event(object, EventType::Warning, CLEANUP_FAILED, &note).await;
         let wanted = Wanted::new(CLEANUP_FAILED, Status::True, "CleanupFailed").message(note).of(object);

@@ -125,7 +125,7 @@ mod tests {
         checks
     }
 
-    fn told(checks: &Checks, path: &str, query: &str) -> (u16, String) {
+    fn read(checks: &Checks, path: &str, query: &str) -> (u16, String) {
         let report = checks.report(path, query);
         (report.status.as_u16(), report.text)
     }
@@ -133,27 +133,27 @@ mod tests {
     #[test]
     fn without_checks_there_is_ping() {
         let none = Checks::default();
-        assert_eq!(told(&none, "", ""), (200, "ok".to_owned()));
-        assert_eq!(told(&none, "/ping", ""), (200, "ok".to_owned()));
-        assert_eq!(told(&none, "", "verbose"), (200, "[+]ping ok\nhealthz check passed\n".to_owned()));
-        assert_eq!(told(&none, "/other", ""), (404, "404 page not found\n".to_owned()));
+        assert_eq!(read(&none, "", ""), (200, "ok".to_owned()));
+        assert_eq!(read(&none, "/ping", ""), (200, "ok".to_owned()));
+        assert_eq!(read(&none, "", "verbose"), (200, "[+]ping ok\nhealthz check passed\n".to_owned()));
+        assert_eq!(read(&none, "/other", ""), (404, "404 page not found\n".to_owned()));
     }
 
     #[test]
     fn a_failure_lists_all_and_keeps_its_reason_from_those_who_ask_for_all() {
         let failed = "[-]database failed: reason withheld\n[+]ping ok\nhealthz check failed\n";
-        assert_eq!(told(&checks(), "/", ""), (500, failed.to_owned()));
+        assert_eq!(read(&checks(), "/", ""), (500, failed.to_owned()));
         let reason = "internal server error: no route\n";
-        assert_eq!(told(&checks(), "/database", ""), (500, reason.to_owned()));
+        assert_eq!(read(&checks(), "/database", ""), (500, reason.to_owned()));
     }
 
     #[test]
     fn what_is_excluded_is_not_asked_and_a_name_that_is_unknown_is_told() {
         let passed = "[+]database excluded: ok\n[+]ping ok\nhealthz check passed\n";
-        assert_eq!(told(&checks(), "", "verbose&exclude=database"), (200, passed.to_owned()));
-        assert_eq!(told(&checks(), "", "exclude=database"), (200, "ok".to_owned()));
+        assert_eq!(read(&checks(), "", "verbose&exclude=database"), (200, passed.to_owned()));
+        assert_eq!(read(&checks(), "", "exclude=database"), (200, "ok".to_owned()));
         let unknown = "[+]database excluded: ok\n[+]ping ok\n\
                        warn: some health checks cannot be excluded: no matches for \"x\"\nhealthz check passed\n";
-        assert_eq!(told(&checks(), "", "verbose=1&exclude=database&exclude=x"), (200, unknown.to_owned()));
+        assert_eq!(read(&checks(), "", "verbose=1&exclude=database&exclude=x"), (200, unknown.to_owned()));
     }
 }

@@ -15,11 +15,11 @@ pub const PAUSED: &str = "kubewright.dev/paused";
 pub(crate) struct Pause {
     pub(crate) annotation: Arc<str>,
     /// Looks at the own kind's object.
-    pub(crate) look: Look,
+    pub(crate) look: HasAnnotation,
 }
 
 /// Whether the object of a kind that has this key has this annotation.
-pub(crate) type Look = fn(&Cache, &Key, &str) -> bool;
+pub(crate) type HasAnnotation = fn(&Cache, &Key, &str) -> bool;
 
 impl Pause {
     /// Whether the object is there and paused. One that is gone is not: its end has to be seen.

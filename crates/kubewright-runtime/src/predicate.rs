@@ -79,12 +79,12 @@ impl<'a, K: ?Sized> From<&'a Change<K>> for Event<'a, K> {
 type Test = dyn Fn(&Event<'_, dyn AnyObject>) -> bool + Send + Sync;
 
 /// A type that a predicate can look at.
-type Wanted = (TypeId, &'static str);
+type ObjectType = (TypeId, &'static str);
 
 /// Decides whether an event leads to a reconcile. For any kind, or ([`Predicate::of`]) for one.
 #[derive(Clone)]
 pub struct Predicate {
-    wanted: Vec<Wanted>,
+    wanted: Vec<ObjectType>,
     test: Arc<Test>,
 }
 

@@ -11,7 +11,7 @@ use crate::{
     Error, LeaderElection, Leadership, Shard, Sharding,
     leader::{Elector, gate::Gate},
     runners::{self, Extras, Runner},
-    shard::{Keys, Member},
+    shard::{Keys, RingMember},
     worker::Turns,
 };
 
@@ -22,7 +22,7 @@ pub(crate) enum Replicas {
     /// One.
     Elected(Box<Elector>),
     /// Each, on some of the keys.
-    Sharing(Box<Member>),
+    Sharing(Box<RingMember>),
 }
 
 impl Replicas {
@@ -31,7 +31,7 @@ impl Replicas {
     }
 
     pub(crate) fn sharing(client: Client, world: World, sharding: Sharding) -> Self {
-        Self::Sharing(Box::new(Member::new(client, world, sharding)))
+        Self::Sharing(Box::new(RingMember::new(client, world, sharding)))
     }
 
     /// Whether a controller works only when it is this replica's turn.

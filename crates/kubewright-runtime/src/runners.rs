@@ -31,9 +31,9 @@ use crate::{
     worker::{Worker, panic_message},
 };
 
-/// When it is first told that a controller waits for its caches, and how often after that.
-const FIRST_TOLD: Duration = Duration::from_secs(10);
-const TOLD_EVERY: Duration = Duration::from_secs(300);
+/// When it is first reported that a controller waits for its caches, and how often after that.
+const FIRST_REPORT: Duration = Duration::from_secs(10);
+const REPORT_EVERY: Duration = Duration::from_secs(300);
 
 /// A controller that is connected to the caches.
 pub(crate) struct Runner {
@@ -110,7 +110,7 @@ impl Runner {
             replays.extend(kind.replay);
         }
         let controller = worker.context.controller().to_owned();
-        let synced = tell_what_is_missing(controller, waited, join_all(synced)).boxed().shared();
+        let synced = report_missing_kinds(controller, waited, join_all(synced)).boxed().shared();
         let replays = replays.into();
         let streams = streams.into_iter().map(|stream| Arc::new(Mutex::new(stream.fuse().boxed()))).collect();
         Self { worker, concurrency, open, synced, replays, resync: None, streams, failed, stop }
@@ -211,13 +211,13 @@ impl Extras {
 type IsReady = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// Waits for `synced`, and names what is still missing after ten seconds and now and then.
-async fn tell_what_is_missing(
+async fn report_missing_kinds(
     controller: String,
     waited: Vec<(String, IsReady)>,
     synced: impl Future<Output = Vec<()>>,
 ) {
     let mut synced = pin!(synced);
-    let (mut waits, mut pause) = (Duration::ZERO, FIRST_TOLD);
+    let (mut waits, mut pause) = (Duration::ZERO, FIRST_REPORT);
     loop {
         tokio::select! {
             biased;
@@ -225,7 +225,7 @@ async fn tell_what_is_missing(
             () = tokio::time::sleep(pause) => {}
         }
         waits += pause;
-        pause = TOLD_EVERY;
+        pause = REPORT_EVERY;
         let missing: Vec<_> =
             waited.iter().filter(|(_, is_ready)| !is_ready()).map(|(name, _)| name).collect();
         tracing::warn!(%controller, ?missing, ?waits, "does not work yet: it waits for the first list of these kinds");

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 pub fn shutdown() -> io::Result<CancellationToken> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stop = CancellationToken::new();
-    let told = stop.clone();
+    let token = stop.clone();
     tokio::spawn(async move {
         let mut next = async || {
             tokio::select! {
@@ -25,7 +25,7 @@ pub fn shutdown() -> io::Result<CancellationToken> {
         };
         next().await;
         tracing::info!("asked to end; a second signal ends at once");
-        told.cancel();
+        token.cancel();
         next().await;
         std::process::exit(1);
     });

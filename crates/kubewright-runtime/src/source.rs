@@ -13,14 +13,14 @@ use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 
 use crate::{
     Cached, Key, Object,
-    cache::{AnyInformer, Asked, Cache, Change, Delivery, Index, Informer, Project},
+    cache::{AnyInformer, Cache, Change, Delivery, Index, Informer, Project, ScopeRequest},
     dynamic_watches::DynamicWatches,
     metrics::ControllerMetrics,
     object::AnyObject,
     orphan_guard::OrphanGuard,
     pause,
     predicate::{Event, Predicate},
-    rbac::Subject,
+    rbac::ResourceAttributes,
     workqueue::{Priority, Workqueue},
 };
 
@@ -71,7 +71,7 @@ pub(crate) trait KindSource: Send {
     fn read_from_context(&self) -> Option<TypeId>;
 
     /// What it reads, if it is in the manager's own cluster.
-    fn subject(&self) -> Option<Subject>;
+    fn attributes(&self) -> Option<ResourceAttributes>;
 
     /// Adds a predicate; the name of the type that it is for when that is not this source's.
     fn restrict(&mut self, predicate: Predicate) -> Result<(), &'static str>;
@@ -83,7 +83,7 @@ pub(crate) trait KindSource: Send {
     fn include_own_events(&mut self);
 
     /// Which of its objects are watched, to be changed.
-    fn asked(&mut self) -> &mut Asked;
+    fn asked(&mut self) -> &mut ScopeRequest;
 
     /// Keeps an [`Index`] of this source's kind up to date; `false` if it is one of another kind.
     fn index(&mut self, index: &dyn Any) -> bool;
@@ -99,10 +99,10 @@ pub(crate) trait KindSource: Send {
 }
 
 /// A kind and what its events lead to.
-pub(crate) struct Kind<K: Object> {
+pub(crate) struct WatchedKind<K: Object> {
     mapping: Option<Mapping>,
     predicates: Vec<Predicate>,
-    asked: Asked,
+    asked: ScopeRequest,
     project: Option<Project<K>>,
     indexes: Vec<Index<K>>,
     is_own: bool,
@@ -112,8 +112,8 @@ pub(crate) struct Kind<K: Object> {
     elsewhere: Option<Cache>,
 }
 
-impl<K: Object> Kind<K> {
-    /// As [`Kind::mapped`], for the kind whose objects can be paused.
+impl<K: Object> WatchedKind<K> {
+    /// As [`WatchedKind::mapped`], for the kind whose objects can be paused.
     pub(crate) fn own(mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Self {
         Self { is_own: true, ..Self::mapped(mapping) }
     }
@@ -128,7 +128,7 @@ impl<K: Object> Kind<K> {
         Self {
             mapping: None,
             predicates: Vec::new(),
-            asked: Asked::default(),
+            asked: ScopeRequest::default(),
             project: None,
             indexes: Vec::new(),
             is_own: false,
@@ -145,13 +145,13 @@ impl<K: Object> Kind<K> {
     }
 }
 
-impl<K: Object> KindSource for Kind<K> {
+impl<K: Object> KindSource for WatchedKind<K> {
     fn read_from_context(&self) -> Option<TypeId> {
         self.elsewhere.is_none().then(TypeId::of::<K>)
     }
 
-    fn subject(&self) -> Option<Subject> {
-        self.elsewhere.is_none().then(|| Subject::of::<K>(None))
+    fn attributes(&self) -> Option<ResourceAttributes> {
+        self.elsewhere.is_none().then(|| ResourceAttributes::of::<K>(None))
     }
 
     fn restrict(&mut self, predicate: Predicate) -> Result<(), &'static str> {
@@ -172,7 +172,7 @@ impl<K: Object> KindSource for Kind<K> {
         self.own_events = true;
     }
 
-    fn asked(&mut self) -> &mut Asked {
+    fn asked(&mut self) -> &mut ScopeRequest {
         &mut self.asked
     }
 

@@ -65,33 +65,38 @@ mod tests {
 
     use super::*;
 
-    fn told<T: Serialize + DeserializeOwned>(value: &Value) -> String {
+    fn complaint<T: Serialize + DeserializeOwned>(value: &Value) -> String {
         decode::<T>(value).map_or_else(|error| error.to_string(), |_| String::new())
     }
 
     #[test]
     fn what_a_kind_has_is_read() {
-        assert_eq!(told::<PodSpec>(&json!({"containers": [{"name": "a", "command": null, "args": []}]})), "");
         assert_eq!(
-            told::<PodSpec>(
+            complaint::<PodSpec>(&json!({"containers": [{"name": "a", "command": null, "args": []}]})),
+            ""
+        );
+        assert_eq!(
+            complaint::<PodSpec>(
                 &json!({"containers": [], "nodeSelector": {"a.b/c": "d"}, "volumes": [{"name": "v", "emptyDir": {}}]})
             ),
             ""
         );
-        assert_eq!(told::<JobSpec>(&json!({"template": {"metadata": {"creationTimestamp": null}}})), "");
+        assert_eq!(complaint::<JobSpec>(&json!({"template": {"metadata": {"creationTimestamp": null}}})), "");
     }
 
     #[test]
     fn what_it_has_not_is_told_by_its_path() {
         let unknown = json!({"containers": [{"name": "a"}, {"name": "b", "imege": "c"}], "nodeSelectr": {}});
-        assert_eq!(told::<PodSpec>(&unknown), "unknown field \"containers[1].imege\", \"nodeSelectr\"");
+        assert_eq!(complaint::<PodSpec>(&unknown), "unknown field \"containers[1].imege\", \"nodeSelectr\"");
         let many: Value = (0..20).map(|n| (format!("field{n:02}"), json!(n))).collect();
         assert_eq!(
-            told::<JobSpec>(&json!({"template": {"spec": {"containers": []}, "metadata": many}}))
+            complaint::<JobSpec>(&json!({"template": {"spec": {"containers": []}, "metadata": many}}))
                 .matches("field")
                 .count(),
             6
         );
-        assert!(told::<PodSpec>(&json!({"containers": "none"})).contains("invalid type: string \"none\""));
+        assert!(
+            complaint::<PodSpec>(&json!({"containers": "none"})).contains("invalid type: string \"none\"")
+        );
     }
 }

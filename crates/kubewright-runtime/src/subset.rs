@@ -43,24 +43,24 @@ pub(crate) fn is_nothing(value: &Value) -> bool {
 /// the metadata does not count. A text that is no object has nothing.
 pub(crate) fn is_in(wanted: &Value, object: &str) -> bool {
     let mut decoder = serde_json::Deserializer::from_str(object);
-    wanted.is_object() && Compare { wanted, place: Place::Root }.deserialize(&mut decoder).unwrap_or(false)
+    wanted.is_object() && Compare { wanted, depth: Depth::Root }.deserialize(&mut decoder).unwrap_or(false)
 }
 
 /// As [`is_subset`], of the JSON text of any value; a text that is none has nothing.
 pub(crate) fn is_in_value(wanted: &Value, text: &str) -> bool {
     let mut decoder = serde_json::Deserializer::from_str(text);
-    Compare { wanted, place: Place::Below }.deserialize(&mut decoder).unwrap_or(false)
+    Compare { wanted, depth: Depth::Below }.deserialize(&mut decoder).unwrap_or(false)
 }
 
 /// Where in an object something is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Depth {
     Root,
     Metadata,
     Below,
 }
 
-impl Place {
+impl Depth {
     fn of(self, field: &str) -> Self {
         if self == Self::Root && field == "metadata" { Self::Metadata } else { Self::Below }
     }
@@ -73,7 +73,7 @@ impl Place {
 /// Compares what a decoder reads with what is wanted there.
 struct Compare<'a> {
     wanted: &'a Value,
-    place: Place,
+    depth: Depth,
 }
 
 impl<'de> DeserializeSeed<'de> for Compare<'_> {
@@ -119,7 +119,7 @@ impl<'de> Visitor<'de> for Compare<'_> {
         let mut wanted = self.wanted.as_array().map(|wanted| wanted.iter());
         let mut is_subset = wanted.is_some();
         while is_subset && let Some(wanted) = wanted.as_mut().and_then(Iterator::next) {
-            is_subset = items.next_element_seed(Compare { wanted, place: Place::Below })?.unwrap_or_default();
+            is_subset = items.next_element_seed(Compare { wanted, depth: Depth::Below })?.unwrap_or_default();
         }
         while items.next_element::<IgnoredAny>()?.is_some() {
             is_subset = false;
@@ -128,21 +128,21 @@ impl<'de> Visitor<'de> for Compare<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<bool, A::Error> {
-        let (place, Some(wanted)) = (self.place, self.wanted.as_object()) else {
+        let (depth, Some(wanted)) = (self.depth, self.wanted.as_object()) else {
             while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(false);
         };
         // Those that may not be left out, and have not been read.
         let mut missing =
-            wanted.iter().filter(|(field, value)| place.counts(field) && !is_nothing(value)).count();
+            wanted.iter().filter(|(field, value)| depth.counts(field) && !is_nothing(value)).count();
         let mut is_subset = true;
         while let Some(found) = fields.next_key_seed(Find(wanted))? {
-            let found = found.filter(|(field, _)| is_subset && place.counts(field));
+            let found = found.filter(|(field, _)| is_subset && depth.counts(field));
             let Some((field, wanted)) = found else {
                 fields.next_value::<IgnoredAny>()?;
                 continue;
             };
-            is_subset = fields.next_value_seed(Compare { wanted, place: place.of(field) })?;
+            is_subset = fields.next_value_seed(Compare { wanted, depth: depth.of(field) })?;
             // No server says a field twice. One that is said more often than fields are missing must not end in a panic.
             match missing.checked_sub(usize::from(!is_nothing(wanted))) {
                 Some(left) => missing = left,

@@ -94,7 +94,7 @@ impl Worker {
 
     async fn reconcile(&self, key: &Key) {
         let _working = Working::begin(&self.metrics);
-        let (context, attempt) = self.context.attempt(key);
+        let (context, active) = self.context.active(key);
         let started = Instant::now();
         // The future is made inside, so that a panic in making it is caught as well.
         let reconcile = async { self.reconciler.reconcile(&context, key).await };
@@ -104,7 +104,7 @@ impl Worker {
             Some(limit) => tokio::time::timeout(limit, reconcile).await.ok(),
         };
         self.metrics.took(started.elapsed());
-        drop(attempt);
+        drop(active);
         match result {
             Some(Ok(Ok(outcome))) => self.succeeded(key, outcome),
             Some(Ok(Err(error))) => self.failed(key, &error),

@@ -13,7 +13,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::{
     deliveries::Handler,
-    own_writes::{Attempt, Author},
+    own_writes::{ActiveReconcile, Author},
     state::Change,
     store::Store,
     write::Write,
@@ -114,8 +114,8 @@ fn run(store: &Arc<Store>, ops: &[(usize, Op)], versions: &AtomicU64, followers:
             Op::End => store.watched_end(object.metadata()),
             Op::Write => {
                 let author = Author { controller: "test".into(), key: key(name) };
-                let (attempt, _guard) = Attempt::begin(author);
-                let write = Write::begin(store, Some(key(name)), Some(attempt));
+                let (active, _guard) = ActiveReconcile::begin(author);
+                let write = Write::begin(store, Some(key(name)), Some(active));
                 write.returned(object, true);
             }
             Op::Follow => {

@@ -15,9 +15,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     Connection,
+    decoder::{Decoder, Project},
     deliveries::Handler,
-    keeper::{Keeper, Project},
-    own_writes::Attempt,
+    own_writes::ActiveReconcile,
     scope::Scope,
     state::Change,
     store::Store,
@@ -37,7 +37,7 @@ pub struct Informer<K: Cached>(Arc<AnyInformer>, PhantomData<fn() -> K>);
 /// An informer whose kind's type is forgotten.
 pub(crate) struct AnyInformer {
     store: Arc<Store>,
-    keeper: Arc<Keeper>,
+    decoder: Arc<Decoder>,
     kind: ApiResource,
     is_metadata: bool,
     scope: Scope,
@@ -72,7 +72,7 @@ impl<K: Cached> Informer<K> {
         let kind = ApiResource::erase::<K>(kind);
         let informer = AnyInformer {
             store: Arc::new(Store::new(&kind.plural, &scope.namespaces)),
-            keeper: Arc::new(Keeper::of(project)),
+            decoder: Arc::new(Decoder::of(project)),
             kind,
             is_metadata: K::metadata_api(),
             scope,
@@ -142,13 +142,13 @@ impl<K: Cached> Informer<K> {
     }
 
     /// Says that a write begins, as [`Write::begin`].
-    pub(crate) fn write(&self, key: Option<Key>, attempt: Option<Arc<Attempt>>) -> Write {
-        Write::begin(&self.0.store, key, attempt)
+    pub(crate) fn write(&self, key: Option<Key>, active: Option<Arc<ActiveReconcile>>) -> Write {
+        Write::begin(&self.0.store, key, active)
     }
 
     /// What is kept of an object.
-    pub(crate) fn keep(&self, object: K) -> Arc<dyn AnyObject> {
-        self.0.keeper.keep(object)
+    pub(crate) fn transform(&self, object: K) -> Arc<dyn AnyObject> {
+        self.0.decoder.transform(object)
     }
 
     /// Whether an object belongs in it, as far as its labels say.
@@ -163,7 +163,7 @@ impl<K: Cached> Informer<K> {
 
     /// The informer of kind `K` whose type was forgotten, if it is one.
     pub(super) fn restore(erased: Arc<AnyInformer>) -> Option<Self> {
-        erased.keeper.is_of::<K>().then_some(Self(erased, PhantomData))
+        erased.decoder.is_of::<K>().then_some(Self(erased, PhantomData))
     }
 }
 
@@ -254,7 +254,7 @@ impl AnyInformer {
 
     /// Whether it keeps only a part of each object.
     pub(crate) fn is_partial(&self) -> bool {
-        self.is_metadata || self.keeper.is_projected()
+        self.is_metadata || self.decoder.is_projected()
     }
 
     /// Starts the watch in a task of its own, on the current tokio runtime.
@@ -266,7 +266,7 @@ impl AnyInformer {
             kind: self.kind.clone(),
             is_metadata: self.is_metadata,
             scope: self.scope.clone(),
-            keeper: self.keeper.clone(),
+            decoder: self.decoder.clone(),
             store: self.store.clone(),
         };
         let stop = self.stop.clone();

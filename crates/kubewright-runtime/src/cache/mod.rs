@@ -3,12 +3,12 @@
 //! What a write through a [`crate::Context`] returned is in the cache before the write returns to its caller, so no
 //! reconcile ever sees a state older than its own last write, however late the watch is.
 
+mod decoder;
 mod deliveries;
 #[cfg(test)]
 mod deliveries_tests;
 mod index;
 mod informer;
-mod keeper;
 mod order;
 mod outage;
 mod own_writes;
@@ -38,13 +38,13 @@ use kubewright_world::World;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-pub use self::{index::Index, informer::Informer, state::Change, usage::Usage};
 pub(crate) use self::{
+    decoder::Project,
     informer::AnyInformer,
-    keeper::Project,
-    own_writes::{Attempt, AttemptGuard, Author, Delivery, Intent},
-    scope::{Asked, Scope},
+    own_writes::{ActiveReconcile, ActiveReconcileGuard, Author, Delivery, Intent},
+    scope::{Scope, ScopeRequest},
 };
+pub use self::{index::Index, informer::Informer, state::Change, usage::Usage};
 use crate::{Cached, Key, Object};
 
 /// The caches of a manager; clones share them.
@@ -176,7 +176,7 @@ impl Cache {
                      namespaces only: of a kind that is known at run time alone nobody knows whether it lives in any"
                 );
             }
-            let scope = Asked::default().scope(is_namespaced.unwrap_or_default(), &kinds.namespaces);
+            let scope = ScopeRequest::default().scope(is_namespaced.unwrap_or_default(), &kinds.namespaces);
             let informer = Informer::new(&kind, scope, None, &self.0.stop);
             kinds.dynamic.insert(id, Arc::downgrade(informer.erase()));
             self.start_informer(&mut kinds, informer.erase());
@@ -186,7 +186,11 @@ impl Cache {
 
     /// The informer of kind `K`, which is watched from now on: in the part that is asked for and through what `project`
     /// leaves of objects, or as was asked for first.
-    pub(crate) fn declare<K: Object>(&self, asked: &Asked, project: Option<Project<K>>) -> Informer<K> {
+    pub(crate) fn declare<K: Object>(
+        &self,
+        asked: &ScopeRequest,
+        project: Option<Project<K>>,
+    ) -> Informer<K> {
         let mut kinds = self.0.kinds.lock();
         self.informer().unwrap_or_else(|| {
             let informer =
@@ -239,7 +243,7 @@ impl Cache {
     }
 
     /// The scope that a kind would be declared with now.
-    pub(crate) fn scope_of<K: Object>(&self, asked: &Asked) -> Scope {
+    pub(crate) fn scope_of<K: Object>(&self, asked: &ScopeRequest) -> Scope {
         asked.scope(K::is_namespaced(), &self.0.kinds.lock().namespaces)
     }
 

@@ -14,16 +14,16 @@ use kube::api::ObjectMeta;
 use crate::{Key, object::AnyObject};
 
 /// The place of something in a set: by the uid of an owner (none in a set of all objects), namespace and name.
-type Place<'a> = (&'a str, Option<&'a str>, &'a str);
+type SortKey<'a> = (&'a str, Option<&'a str>, &'a str);
 
 /// What has a place in a set, and finds what is at that place.
 trait Placed {
-    fn place(&self) -> Place<'_>;
+    fn sort_key(&self) -> SortKey<'_>;
 }
 
 impl PartialEq for dyn Placed {
     fn eq(&self, other: &Self) -> bool {
-        self.place() == other.place()
+        self.sort_key() == other.sort_key()
     }
 }
 
@@ -37,12 +37,12 @@ impl PartialOrd for dyn Placed {
 
 impl Ord for dyn Placed {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.place().cmp(&other.place())
+        self.sort_key().cmp(&other.sort_key())
     }
 }
 
 impl Placed for Key {
-    fn place(&self) -> Place<'_> {
+    fn sort_key(&self) -> SortKey<'_> {
         ("", self.namespace.as_deref(), &self.name)
     }
 }
@@ -51,7 +51,7 @@ impl Placed for Key {
 struct First(String);
 
 impl Placed for First {
-    fn place(&self) -> Place<'_> {
+    fn sort_key(&self) -> SortKey<'_> {
         (&self.0, None, "")
     }
 }
@@ -63,7 +63,7 @@ struct Entry<K: ?Sized> {
 }
 
 impl<K: AnyObject + ?Sized> Placed for Entry<K> {
-    fn place(&self) -> Place<'_> {
+    fn sort_key(&self) -> SortKey<'_> {
         let meta = self.object.metadata();
         let owner = self.owner.and_then(|owner| owners(meta).nth(owner as usize)).unwrap_or_default();
         (owner, meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default())
@@ -78,7 +78,7 @@ impl<K: AnyObject + ?Sized> Borrow<dyn Placed> for Entry<K> {
 
 impl<K: AnyObject + ?Sized> PartialEq for Entry<K> {
     fn eq(&self, other: &Self) -> bool {
-        self.place() == other.place()
+        self.sort_key() == other.sort_key()
     }
 }
 
@@ -92,7 +92,7 @@ impl<K: AnyObject + ?Sized> PartialOrd for Entry<K> {
 
 impl<K: AnyObject + ?Sized> Ord for Entry<K> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.place().cmp(&other.place())
+        self.sort_key().cmp(&other.sort_key())
     }
 }
 
@@ -131,7 +131,9 @@ impl<K: AnyObject + ?Sized> Objects<K> {
     /// Those that name `uid` as an owner, by key.
     pub(super) fn owned_by(&self, uid: &str) -> impl Iterator<Item = &Arc<K>> {
         let first = First(uid.to_owned());
-        from(&self.owned, &first).take_while(move |entry| entry.place().0 == uid).map(|entry| &entry.object)
+        from(&self.owned, &first)
+            .take_while(move |entry| entry.sort_key().0 == uid)
+            .map(|entry| &entry.object)
     }
 
     /// Puts an object in the place of the one that has its key, which is returned.
@@ -162,7 +164,7 @@ impl<K: AnyObject + ?Sized> Objects<K> {
 /// What stands at a place, and behind it.
 fn from<'a, K: AnyObject + ?Sized>(
     entries: &'a BTreeSet<Entry<K>>,
-    place: &(dyn Placed + 'static),
+    sort_key: &(dyn Placed + 'static),
 ) -> btree_set::Range<'a, Entry<K>> {
-    entries.range::<dyn Placed, _>((Bound::Included(place), Bound::Unbounded))
+    entries.range::<dyn Placed, _>((Bound::Included(sort_key), Bound::Unbounded))
 }

@@ -48,13 +48,13 @@ impl fmt::Display for Scope {
 
 /// What a controller asks for: what it leaves out is the manager's to say.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct ScopeRequest {
     pub(crate) namespaces: Option<BTreeSet<String>>,
     pub(crate) fields: String,
     pub(crate) labels: Selector,
 }
 
-impl Asked {
+impl ScopeRequest {
     /// What that is for a kind, in a manager for these namespaces.
     pub(super) fn scope(&self, is_namespaced: bool, namespaces: &BTreeSet<String>) -> Scope {
         let namespaces = self.namespaces.as_ref().unwrap_or(namespaces);
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_scope_reads_as_a_sentence() {
         assert_eq!(Scope::default().to_string(), "in all namespaces");
-        let asked = Asked {
+        let asked = ScopeRequest {
             namespaces: None,
             fields: "metadata.name=a".into(),
             labels: Expression::Equal("app".into(), "x".into()).into(),

@@ -194,7 +194,7 @@ impl<K: AnyObject + ?Sized> State<K> {
             return None;
         }
         let during_list = self.unlisted.is_some() || self.lists != ticket.lists;
-        let told = self.is_listed(&key);
+        let listed = self.is_listed(&key);
         let (before, version) = (self.stored_version(&key), version(object.metadata()));
         // Another object than the one that is known: somebody ended that.
         let is_same = self.stored_uid(&key).is_none_or(|stored| stored == uid(object.metadata()));
@@ -211,7 +211,7 @@ impl<K: AnyObject + ?Sized> State<K> {
             }
         };
         let change = change?;
-        if during_list && !told {
+        if during_list && !listed {
             self.unconfirmed.insert(key);
         }
         Some(Delivery::new(change, recipients))

@@ -182,15 +182,15 @@ struct Run {
     /// What one who only gets the changes knows.
     delivered: BTreeMap<Key, Arc<ConfigMap>>,
     /// By name, the newest version that an answer told of.
-    told: BTreeMap<usize, u64>,
+    seen: BTreeMap<usize, u64>,
     /// The uids that an answer told the end of.
     ended: Vec<u64>,
     /// The versions that an author was answered with and had asked for.
     own: BTreeSet<(usize, u64)>,
     /// What an author was told last of an object.
-    last_told: BTreeMap<(usize, usize), Known>,
+    last_delivered: BTreeMap<(usize, usize), Known>,
     /// How often an author was told anything.
-    times_told: [usize; AUTHORS],
+    times_delivered: [usize; AUTHORS],
 }
 
 impl Run {
@@ -201,15 +201,15 @@ impl Run {
             watch: Watch::At(0),
             requests: Vec::new(),
             delivered: BTreeMap::new(),
-            told: BTreeMap::new(),
+            seen: BTreeMap::new(),
             ended: Vec::new(),
             own: BTreeSet::new(),
-            last_told: BTreeMap::new(),
-            times_told: [0; AUTHORS],
+            last_delivered: BTreeMap::new(),
+            times_delivered: [0; AUTHORS],
         }
     }
 
-    fn tell(&mut self, number: usize, change: &Change<ConfigMap>) {
+    fn see(&mut self, number: usize, change: &Change<ConfigMap>) {
         let (object, is_there) = match change {
             Change::Created(new) | Change::Updated { new, .. } => (new, true),
             Change::Deleted(last) => (last, false),
@@ -218,8 +218,8 @@ impl Run {
         let uid = object.metadata.uid.as_deref().and_then(|uid| uid.parse().ok()).unwrap_or(0);
         // A reconcile that begins now sees what the cache has by now.
         let now = self.state.get(&key(name)).map_or(version(object), |object| version(object));
-        self.last_told.insert((number, name), Known { uid: is_there.then_some(uid), until: now });
-        self.times_told[number] += 1;
+        self.last_delivered.insert((number, name), Known { uid: is_there.then_some(uid), until: now });
+        self.times_delivered[number] += 1;
     }
 
     fn deliver(&mut self, deliveries: impl IntoIterator<Item = Delivery<ConfigMap>>) {
@@ -227,7 +227,7 @@ impl Run {
             for number in 0..AUTHORS {
                 let author = author(number);
                 if delivery.is_for(&author.controller, &author.key) {
-                    self.tell(number, &delivery.change);
+                    self.see(number, &delivery.change);
                 }
             }
             if delivery.is_repeated() {
@@ -285,8 +285,8 @@ impl Run {
                 self.state.written_end(&key(event.name), Some(&event.uid.to_string()))
             }
             Some(event) => {
-                let told = self.told.entry(event.name).or_default();
-                *told = event.version.max(*told);
+                let seen = self.seen.entry(event.name).or_default();
+                *seen = event.version.max(*seen);
                 let by = if let By::Author(number) = request.by {
                     self.own.insert((number, event.version));
                     Some(author(number))
@@ -345,15 +345,15 @@ impl Run {
 
     /// Nothing that an answer told is forgotten.
     fn check_own_writes(&self) {
-        for (&name, &told) in &self.told {
+        for (&name, &seen) in &self.seen {
             match self.state.get(&key(name)) {
-                Some(known) => assert!(version(known) >= told, "{known:?} is older than {told}"),
+                Some(known) => assert!(version(known) >= seen, "{known:?} is older than {seen}"),
                 None => assert!(
                     self.server
                         .log
                         .iter()
-                        .any(|event| event.end && event.name == name && event.version > told),
-                    "{name} was not deleted since {told}"
+                        .any(|event| event.end && event.name == name && event.version > seen),
+                    "{name} was not deleted since {seen}"
                 ),
             }
         }
@@ -380,25 +380,25 @@ impl Run {
     }
 
     /// Whatever an author was not told of an object since the last time is its own.
-    fn check_told(&self) {
+    fn check_delivered(&self) {
         for number in 0..AUTHORS {
             for name in 0..NAMES {
-                let told = self.last_told.get(&(number, name)).copied().unwrap_or_default();
+                let seen = self.last_delivered.get(&(number, name)).copied().unwrap_or_default();
                 let there = self.server.objects.get(&name).copied();
                 let Some((uid, _)) = there else {
-                    assert_eq!(told.uid, None, "{number} does not know that {name} is gone");
+                    assert_eq!(seen.uid, None, "{number} does not know that {name} is gone");
                     continue;
                 };
                 assert!(
-                    told.uid.is_none_or(|told| told == uid),
+                    seen.uid.is_none_or(|seen| seen == uid),
                     "{number} does not know that {name} is another now"
                 );
-                let since = |event: &&Event| event.uid == uid && event.version > told.until;
+                let since = |event: &&Event| event.uid == uid && event.version > seen.until;
                 for event in self.server.log.iter().filter(since) {
                     assert!(
                         self.own.contains(&(number, event.version)),
                         "{number} was not told of {event:?} after {}",
-                        told.until
+                        seen.until
                     );
                 }
             }
@@ -447,7 +447,7 @@ proptest! {
         }
         run.settle();
         run.check_consistency();
-        run.check_told();
+        run.check_delivered();
         prop_assert_eq!(run.state.writers(), 0, "nothing is withheld for ever");
         let known: BTreeMap<_, _> = run.state.list(None).iter().map(|object| {
             let meta = &object.metadata;
@@ -471,7 +471,7 @@ proptest! {
             run.step(&Op::ForeignPut(0));
             run.step(&Op::Watch);
         }
-        let before = run.times_told[0];
+        let before = run.times_delivered[0];
         for op in &ops {
             match op {
                 Op::Ask { name, .. } => run.step(&Op::Ask { name: *name, delete: false, by: By::Author(0) }),
@@ -480,8 +480,8 @@ proptest! {
             }
         }
         run.settle();
-        prop_assert_eq!(run.times_told[0], before);
-        run.check_told();
+        prop_assert_eq!(run.times_delivered[0], before);
+        run.check_delivered();
     }
 
     #[test]
@@ -521,16 +521,16 @@ fn an_author_is_told_that_it_wrote_another_object_than_was_known() {
     let new = Arc::new(object(1, 5, 5));
     state.watched(new.clone());
     state.written(ticket, new.clone(), Some(&author));
-    let told = state.write_ended(ticket, own);
+    let seen = state.write_ended(ticket, own);
     let [
         Delivery {
             change: Change::Updated { old: before, new: now },
             recipients: Recipients::Only(only),
             ..
         },
-    ] = told.as_slice()
+    ] = seen.as_slice()
     else {
-        panic!("{told:?}")
+        panic!("{seen:?}")
     };
     assert_eq!((before, now, only), (&old, &new, &author));
 }

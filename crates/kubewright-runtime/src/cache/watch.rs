@@ -12,7 +12,7 @@ use kube::{
 use kubewright_world::Dice;
 use tokio::time::Instant;
 
-use super::{Connection, keeper::Keeper, outage::Outage, raw::Raw, scope::Scope, store::Store};
+use super::{Connection, decoder::Decoder, outage::Outage, raw::Raw, scope::Scope, store::Store};
 use crate::endpoint::Endpoint;
 
 /// A watch of the objects of a kind, for a cache of them.
@@ -24,7 +24,7 @@ pub(super) struct Watch {
     /// Whether the server is to send the metadata alone.
     pub(super) is_metadata: bool,
     pub(super) scope: Scope,
-    pub(super) keeper: Arc<Keeper>,
+    pub(super) decoder: Arc<Decoder>,
     pub(super) store: Arc<Store>,
 }
 
@@ -68,13 +68,13 @@ impl Watch {
         let (mut events, mut backoff, mut outage) = (begin(), Backoff::default(), Outage::default());
         while let Some(event) = events.next().await {
             match event.and_then(|event| self.apply(number, event)) {
-                Ok(step) => {
+                Ok(phase) => {
                     // A list alone is no progress: a watch from it may fail at once, again and again.
-                    if step == Step::Watched {
+                    if phase == WatchPhase::Watched {
                         backoff.succeeded();
                     }
                     // That a list begins says nothing: it may be refused again.
-                    if step != Step::Listing
+                    if phase != WatchPhase::Listing
                         && let Some(lasted) = outage.ended()
                     {
                         let (resource, version) = self.name();
@@ -102,30 +102,30 @@ impl Watch {
         &self,
         number: usize,
         event: watcher::Event<Raw<METADATA>>,
-    ) -> watcher::Result<Step> {
+    ) -> watcher::Result<WatchPhase> {
         Ok(match event {
             watcher::Event::Init => {
                 self.store.list_began(number);
-                Step::Listing
+                WatchPhase::Listing
             }
             watcher::Event::InitApply(object) => {
-                let object = self.keeper.decode(&object.text);
+                let object = self.decoder.decode(&object.text);
                 self.store.watched(object.map_err(unreadable(watcher::Error::InitialListFailed))?);
-                Step::Listing
+                WatchPhase::Listing
             }
             watcher::Event::InitDone => {
                 self.store.list_ended(number);
-                Step::Listed
+                WatchPhase::Listed
             }
             watcher::Event::Apply(object) => {
-                let object = self.keeper.decode(&object.text);
+                let object = self.decoder.decode(&object.text);
                 self.store.watched(object.map_err(unreadable(watcher::Error::WatchFailed))?);
-                Step::Watched
+                WatchPhase::Watched
             }
             watcher::Event::Delete(object) => {
                 let meta = object.metadata().map_err(unreadable(watcher::Error::WatchFailed))?;
                 self.store.watched_end(&meta);
-                Step::Watched
+                WatchPhase::Watched
             }
         })
     }
@@ -166,7 +166,7 @@ impl Watch {
             tracing::debug!(%resource, %version, "the watch fell behind; listing again");
         } else if is_over(error) {
             tracing::debug!(%resource, %version, "the client has ended");
-        } else if !outage.is_to_be_told() {
+        } else if !outage.is_due() {
             tracing::debug!(%resource, %version, retry_in = ?delay, %error, "the watch still fails");
         } else if is_not_served(error) {
             tracing::warn!(
@@ -186,7 +186,7 @@ impl Watch {
 
 /// How far an event brings a watch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum WatchPhase {
     /// It is not known yet what there is.
     Listing,
     Listed,

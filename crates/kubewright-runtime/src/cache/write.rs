@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    own_writes::{Attempt, Author},
+    own_writes::{ActiveReconcile, Author},
     state::Ticket,
     store::{Part, Store},
 };
@@ -16,29 +16,29 @@ pub(crate) struct Write {
     tickets: Vec<Ticket>,
     /// As whose, and as one of which object, it began.
     own: Option<(Key, Arc<Author>)>,
-    attempt: Option<Arc<Attempt>>,
+    active: Option<Arc<ActiveReconcile>>,
 }
 
 impl Write {
     /// A write of an object of the store; of the one named `key`, if that is known before, and in a reconcile. What comes of it
     /// is told to what this returns.
-    pub(super) fn begin(store: &Arc<Store>, key: Option<Key>, attempt: Option<Arc<Attempt>>) -> Self {
-        let author = attempt.as_ref().and_then(|attempt| attempt.author().cloned());
+    pub(super) fn begin(store: &Arc<Store>, key: Option<Key>, active: Option<Arc<ActiveReconcile>>) -> Self {
+        let author = active.as_ref().and_then(|active| active.author().cloned());
         let own = key.zip(author);
         let begin = |part: &Part| part.state.write().write_began(own_in(part, own.as_ref()));
         let tickets = store.parts.iter().map(begin).collect();
-        Self { store: store.clone(), tickets, own, attempt }
+        Self { store: store.clone(), tickets, own, active }
     }
 
     /// Whether its author need not get what it changes, if the answer is as it was asked for.
     pub(crate) fn is_own(&self) -> bool {
-        self.attempt.as_ref().is_some_and(|attempt| attempt.author().is_some())
+        self.active.as_ref().is_some_and(|active| active.author().is_some())
     }
 
     /// The write was answered with an object, which is as it was asked for or has something else.
     pub(crate) fn returned(&self, object: Arc<dyn AnyObject>, is_as_asked: bool) {
         let namespace = object.metadata().namespace.as_deref();
-        let author = self.attempt.as_ref().filter(|_| is_as_asked).and_then(|attempt| attempt.author());
+        let author = self.active.as_ref().filter(|_| is_as_asked).and_then(|active| active.author());
         let mut parts = self.store.parts.iter().zip(&self.tickets);
         if let Some((part, ticket)) = parts.find(|(part, _)| part.has(namespace)) {
             self.store.change(part, |state| state.written(*ticket, object, author));

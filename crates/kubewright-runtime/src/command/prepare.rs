@@ -12,7 +12,7 @@ use kube::{
 use kubewright_objects::{ByText, convert};
 
 use super::{Installation, Operator};
-use crate::{Error, error::told};
+use crate::{Error, error::describe};
 
 /// Whose the fields are of what was installed (`managedFields`).
 const FIELD_MANAGER: &str = "kubewright-install";
@@ -46,7 +46,7 @@ async fn apply(client: &Client, object: &DynamicObject) -> Result<(), Error> {
     let applied = api.patch(&name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(object)).await;
     let failed =
         |why: &str| Error::new(format!("{} {name} cannot be installed: {why}", kind.kind.to_lowercase()));
-    let applied = applied.map_err(|error| failed(&told(&error)))?;
+    let applied = applied.map_err(|error| failed(&describe(&error)))?;
     if kind.kind != "CustomResourceDefinition" {
         return Ok(());
     }

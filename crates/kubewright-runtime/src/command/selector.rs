@@ -57,10 +57,10 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<String>, String> {
-        let tell = |one: LabelSelectorRequirement| {
+        let describe = |one: LabelSelectorRequirement| {
             format!("{} {} {}", one.key, one.operator, one.values.unwrap_or_default().join("|"))
         };
-        parse(text).map(|all| all.into_iter().map(tell).collect())
+        parse(text).map(|all| all.into_iter().map(describe).collect())
     }
 
     #[test]
@@ -93,8 +93,8 @@ mod tests {
             ("a=b=c", "a=b=c"),
             ("x,!", "!"),
         ] {
-            let told = read(text).expect_err(text);
-            assert!(told.starts_with(&format!("{part:?} is no requirement")), "{told}");
+            let message = read(text).expect_err(text);
+            assert!(message.starts_with(&format!("{part:?} is no requirement")), "{message}");
         }
     }
 }

@@ -79,20 +79,20 @@ fn arguments_that_make_no_sense_are_refused_with_a_reason() {
         (&["--leader-elect=maybe"], "maybe"),
         (&["fly"], "fly"),
     ] {
-        let told = parse(arguments).err().expect("refused");
-        assert!(told.contains(reason), "{told}");
+        let message = parse(arguments).err().expect("refused");
+        assert!(message.contains(reason), "{message}");
     }
 }
 
 #[test]
 fn the_help_says_what_the_program_does_and_names_every_group_of_flags() {
-    let told = parse(&["run", "--help"]).err().expect("help");
-    assert!(told.starts_with("Run the operator"), "{told}");
+    let message = parse(&["run", "--help"]).err().expect("help");
+    assert!(message.starts_with("Run the operator"), "{message}");
     for flag in ["--leader-elect", "--observe-rights", "--metrics-bind-address"] {
-        assert!(told.contains(flag), "{flag}: {told}");
+        assert!(message.contains(flag), "{flag}: {message}");
     }
-    let told = parse(&["--help"]).err().expect("help");
-    assert!(told.starts_with("Runs the operator, or says how to install it"), "{told}");
+    let message = parse(&["--help"]).err().expect("help");
+    assert!(message.starts_with("Runs the operator, or says how to install it"), "{message}");
 }
 
 #[tokio::test]
@@ -123,20 +123,20 @@ async fn version_and_manifests_are_written_out() {
     );
 }
 
-fn told(installation: &Installation) -> Vec<String> {
+fn described(installation: &Installation) -> Vec<String> {
     let objects = operator().manifests(installation).expect("manifests");
-    let tell = |object: &DynamicObject| {
+    let describe = |object: &DynamicObject| {
         let kind = &object.types.as_ref().expect("a kind").kind;
         let namespace = object.metadata.namespace.as_ref().map(|name| format!("{name}/")).unwrap_or_default();
         format!("{kind} {namespace}{}", object.metadata.name.as_deref().expect("a name"))
     };
-    objects.iter().map(tell).collect()
+    objects.iter().map(describe).collect()
 }
 
 #[test]
 fn what_is_installed_is_everything_in_an_order_that_can_be_applied() {
     assert_eq!(
-        told(&Installation::default()),
+        described(&Installation::default()),
         [
             "Namespace web-system",
             "ServiceAccount web-system/web",
@@ -171,9 +171,9 @@ fn kb_20_the_deployed_program_has_an_account_and_asks_for_what_it_takes() {
 fn an_operator_of_two_namespaces_has_rights_on_objects_in_these_only() {
     let namespaces = vec!["b".to_owned(), "a".to_owned(), "a".to_owned()];
     let scoped = Installation { namespaces, rights_only: true, ..Installation::default() };
-    let told = told(&scoped);
+    let message = described(&scoped);
     assert_eq!(
-        told[2..8],
+        message[2..8],
         [
             "ClusterRole web-operator",
             "ClusterRoleBinding web-operator",
@@ -194,10 +194,10 @@ fn an_operator_of_two_namespaces_has_rights_on_objects_in_these_only() {
 
 #[test]
 fn rights_are_what_is_watched_and_what_is_declared_and_no_more() {
-    let told: Vec<String> =
+    let message: Vec<String> =
         operator().rights().iter().map(|(resource, verbs)| format!("{resource} {verbs}")).collect();
     assert_eq!(
-        told,
+        message,
         [
             "configmaps get,list,watch",
             "configmaps/finalizers update",

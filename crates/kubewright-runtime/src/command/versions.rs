@@ -56,9 +56,9 @@ mod tests {
         operator.check().expect("no mistake");
         assert_eq!(operator.definitions().len(), 1);
         let versions = &operator.definitions()[0].spec.versions;
-        let told: Vec<_> =
+        let versions: Vec<_> =
             versions.iter().map(|version| (version.name.as_str(), version.served, version.storage)).collect();
-        assert_eq!(told, [("v2", true, true), ("v1", true, false)]);
+        assert_eq!(versions, [("v2", true, true), ("v1", true, false)]);
     }
 
     #[test]

@@ -206,8 +206,9 @@ fn cert_manager_makes_what_is_mounted_and_injects_its_authority() {
 fn what_the_manifests_tell_the_program_is_understood() {
     for certificate in [WebhookCertificate::Own, WebhookCertificate::CertManager, WebhookCertificate::Secret]
     {
-        let told = arguments(&installed(certificate));
-        let arguments = ["web", "run"].into_iter().map(str::to_owned).chain(told).map(Into::into).collect();
+        let message = arguments(&installed(certificate));
+        let arguments =
+            ["web", "run"].into_iter().map(str::to_owned).chain(message).map(Into::into).collect();
         let flags = operator().parse(arguments).expect("flags");
         let Some(super::flags::Action::Run(run)) = flags.action else { panic!("another command") };
         let server = operator().webhook_server(&run.webhooks).expect("a server").expect("webhooks");
@@ -264,23 +265,23 @@ fn settings_of_webhooks_are_flags_of_both_commands() {
         AdmissionFlags { webhook_namespace_selector: Some("a b".to_owned()), ..AdmissionFlags::default() };
     let refused = operator().manifests(&Installation { admission: odd, ..Installation::default() });
     assert!(
-        matches!(&refused, Err(Error::Misconfigured(told)) if told.starts_with("--webhook-namespace-selector=\"a b\": ")),
+        matches!(&refused, Err(Error::Misconfigured(message)) if message.starts_with("--webhook-namespace-selector=\"a b\": ")),
         "{refused:?}"
     );
 }
 
 #[test]
 fn flags_that_lead_nowhere_are_refused_with_a_reason() {
-    let told = |flags: WebhookFlags| match operator().webhook_server(&flags) {
-        Err(Error::Misconfigured(told)) => told,
+    let message = |flags: WebhookFlags| match operator().webhook_server(&flags) {
+        Err(Error::Misconfigured(message)) => message,
         other => panic!("{other:?}"),
     };
     let everywhere = WebhookFlags { webhook_bind_address: ":9443".into(), ..WebhookFlags::default() };
-    assert!(told(everywhere.clone()).contains("--webhook-service or --webhook-url"));
+    assert!(message(everywhere.clone()).contains("--webhook-service or --webhook-url"));
     let service = WebhookFlags { webhook_service: Some("web".into()), ..everywhere.clone() };
-    assert_eq!(told(service), "--webhook-service=\"web\": write namespace/name");
+    assert_eq!(message(service), "--webhook-service=\"web\": write namespace/name");
     let nowhere = WebhookFlags { webhook_bind_address: "here".into(), ..WebhookFlags::default() };
-    assert!(told(nowhere).contains("write :9443"));
+    assert!(message(nowhere).contains("write :9443"));
 
     let unregistered = WebhookFlags { webhook_registration: WebhookRegistration::Nothing, ..everywhere };
     assert!(operator().webhook_server(&unregistered).is_ok_and(|server| server.is_some()));
@@ -300,7 +301,10 @@ fn webhooks_that_are_put_together_wrongly_are_not_installed() {
     for (operator, mistake) in [(twice, "webhooks() is called twice"), (nothing, "there is nothing to serve")]
     {
         let refused = operator.manifests(&Installation::default());
-        assert!(matches!(&refused, Err(Error::Misconfigured(told)) if told.contains(mistake)), "{refused:?}");
+        assert!(
+            matches!(&refused, Err(Error::Misconfigured(message)) if message.contains(mistake)),
+            "{refused:?}"
+        );
     }
 }
 

@@ -12,7 +12,7 @@ use kubewright_world::World;
 pub use self::{watching::Watching, write::Deletion};
 use crate::{
     Cache, Error, Key, Object,
-    cache::{Attempt, AttemptGuard, Author},
+    cache::{ActiveReconcile, ActiveReconcileGuard, Author},
     dynamic_watches::DynamicWatches,
     endpoint::Endpoint,
     events::{EventType, Recorder},
@@ -22,7 +22,7 @@ use crate::{
 
 /// The surroundings of a controller's reconciles. Clones are cheap and share everything.
 #[derive(Clone)]
-pub struct Context(Arc<Inner>, Option<Arc<Attempt>>);
+pub struct Context(Arc<Inner>, Option<Arc<ActiveReconcile>>);
 
 struct Inner {
     /// Where keys go.
@@ -51,12 +51,12 @@ impl Context {
 
     /// This context for a reconcile of `key`, whose writes are the reconcile's as long as the guard is held. There is none for a
     /// controller that is woken by its own writes.
-    pub(crate) fn attempt(&self, key: &Key) -> (Self, Option<AttemptGuard>) {
+    pub(crate) fn active(&self, key: &Key) -> (Self, Option<ActiveReconcileGuard>) {
         let sink = &self.0.sink;
-        let (attempt, guard) = (!sink.own_events)
-            .then(|| Attempt::begin(Author { controller: sink.controller.clone(), key: key.clone() }))
+        let (active, guard) = (!sink.own_events)
+            .then(|| ActiveReconcile::begin(Author { controller: sink.controller.clone(), key: key.clone() }))
             .unzip();
-        (Self(self.0.clone(), attempt), guard)
+        (Self(self.0.clone(), active), guard)
     }
 
     /// The controller's name.

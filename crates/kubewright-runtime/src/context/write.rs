@@ -7,7 +7,7 @@ use super::Context;
 use crate::{
     Apply, Error, Key, Object,
     cache::Intent,
-    endpoint::{Answer, Deleted, encode},
+    endpoint::{ApiResponse, Deleted, encode},
 };
 
 /// What became of an object that was to be deleted.
@@ -119,7 +119,7 @@ impl Context {
         let uid = match answer {
             Deleted::Object(object) if stays_after_delete(&*object) => {
                 if let Some((informer, write)) = write {
-                    write.returned(informer.keep((*object).clone()), false);
+                    write.returned(informer.transform((*object).clone()), false);
                 }
                 return Ok(Deletion::Terminating(object));
             }
@@ -178,11 +178,11 @@ impl Context {
         &self,
         key: Option<Key>,
         intent: Intent<'_>,
-        request: impl Future<Output = kube::Result<Answer<K>>>,
+        request: impl Future<Output = kube::Result<ApiResponse<K>>>,
     ) -> Result<K, Error> {
         let informer = self.0.cache.informer::<K>();
         let write = informer.as_ref().map(|informer| (informer, informer.write(key, self.1.clone())));
-        let Answer { mut object, text } = request.await?;
+        let ApiResponse { mut object, text } = request.await?;
         self.0.sink.metrics.writes.inc();
         if let Some((informer, write)) = write {
             if ended_by_update(&object) {
@@ -190,7 +190,7 @@ impl Context {
             } else if informer.selects(&object) {
                 // They are not kept, and most of some objects.
                 let managed_fields = object.meta_mut().managed_fields.take();
-                let kept = informer.keep(object.clone());
+                let kept = informer.transform(object.clone());
                 object.meta_mut().managed_fields = managed_fields;
                 write.returned(kept, write.is_own() && intent.is_met_by(&text));
             }

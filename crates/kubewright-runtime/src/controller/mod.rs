@@ -12,10 +12,10 @@ use kube::Client;
 
 use crate::{
     Key, Reconciler,
-    events::Form,
+    events::EventApi,
     orphan_guard::OrphanGuard,
     pause::{self, PAUSED, Pause},
-    rbac::{Rights, Subject},
+    rbac::{ResourceAttributes, Rights},
     reconciler::DynReconciler,
     source::KindSource,
     workqueue::RateLimit,
@@ -49,7 +49,7 @@ pub struct Controller {
     pub(crate) timeout: Option<Duration>,
     pub(crate) client: Option<Client>,
     pub(crate) mistakes: Vec<String>,
-    pub(crate) events: Form,
+    pub(crate) events: EventApi,
     pub(crate) event_source: Option<String>,
     pub(crate) on_every_replica: bool,
     pub(crate) rate_limit: RateLimit,
@@ -67,12 +67,12 @@ pub struct Controller {
 struct OwnKind {
     group: String,
     kind: String,
-    subject: Subject,
+    attributes: ResourceAttributes,
     /// The part of it that a controller of others needs a right to.
-    finalizers: Subject,
+    finalizers: ResourceAttributes,
     /// Finds the key of the object that controls an object with this metadata.
     owner_key: fn(&kube::api::ObjectMeta) -> Option<Key>,
-    is_paused: pause::Look,
+    is_paused: pause::HasAnnotation,
     orphan_guard: OrphanGuard,
 }
 
@@ -95,7 +95,7 @@ impl Controller {
             timeout: None,
             client: None,
             mistakes: Vec::new(),
-            events: Form::Series,
+            events: EventApi::Series,
             event_source: None,
             on_every_replica: false,
             rate_limit: RateLimit::default(),

@@ -5,8 +5,8 @@ use k8s_openapi::api::{core, events};
 use super::Controller;
 use crate::{
     Object,
-    events::Form,
-    rbac::{Rights, Subject, Verb},
+    events::EventApi,
+    rbac::{ResourceAttributes, Rights, Verb},
 };
 
 impl Controller {
@@ -55,15 +55,15 @@ impl Controller {
     #[must_use]
     pub fn rights(&self) -> Rights {
         let mut rights = self.writes.clone();
-        for subject in self.kinds.iter().filter_map(|kind| kind.subject()) {
-            let owns = self.owns_kinds && self.own.as_ref().is_some_and(|own| own.subject == subject);
-            let written = self.writes.concern(&subject, &[Verb::Create, Verb::Patch, Verb::Update]);
+        for attributes in self.kinds.iter().filter_map(|kind| kind.attributes()) {
+            let owns = self.owns_kinds && self.own.as_ref().is_some_and(|own| own.attributes == attributes);
+            let written = self.writes.concern(&attributes, &[Verb::Create, Verb::Patch, Verb::Update]);
             let verbs: &[Verb] = if written || owns {
                 &[Verb::Get, Verb::List, Verb::Watch]
             } else {
                 &[Verb::List, Verb::Watch]
             };
-            rights.imply(subject, verbs.iter().copied());
+            rights.imply(attributes, verbs.iter().copied());
         }
         if let (true, Some(finalizers)) =
             (self.owns_kinds, self.own.as_ref().map(|own| own.finalizers.clone()))
@@ -73,8 +73,8 @@ impl Controller {
             rights.imply(finalizers, [Verb::Update]);
         }
         let recorded = match self.events {
-            Form::Series => Subject::of::<events::v1::Event>(None),
-            Form::Core => Subject::of::<core::v1::Event>(None),
+            EventApi::Series => ResourceAttributes::of::<events::v1::Event>(None),
+            EventApi::Core => ResourceAttributes::of::<core::v1::Event>(None),
         };
         rights.imply(recorded, [Verb::Create, Verb::Patch]);
         rights

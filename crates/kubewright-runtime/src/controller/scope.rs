@@ -7,7 +7,7 @@ use kube::core::Selector;
 use super::{Controller, Last};
 use crate::{
     Index, Object,
-    cache::{Asked, Project},
+    cache::{Project, ScopeRequest},
 };
 
 impl Controller {
@@ -84,7 +84,7 @@ impl Controller {
         self
     }
 
-    fn asked(mut self, what: &str, ask: impl FnOnce(&mut Asked)) -> Self {
+    fn asked(mut self, what: &str, ask: impl FnOnce(&mut ScopeRequest)) -> Self {
         match (&self.last, self.kinds.last_mut()) {
             (Last::Kind, Some(kind)) => ask(kind.asked()),
             _ => self.mistakes.push(format!("{what} comes before any kind")),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::Client;
 
 use super::Controller;
-use crate::{events::Form, workqueue::RateLimit};
+use crate::{events::EventApi, workqueue::RateLimit};
 
 impl Controller {
     /// Writes, and reads past the cache, by this client instead of the manager's: under an identity of its own. The caches
@@ -20,7 +20,7 @@ impl Controller {
     /// client-go's `tools/record` does it. kubectl shows both.
     #[must_use]
     pub fn core_events(mut self) -> Self {
-        self.events = Form::Core;
+        self.events = EventApi::Core;
         self
     }
 

@@ -7,7 +7,8 @@ use kube::api::PartialObjectMeta;
 
 use super::{Controller, Last, OwnKind};
 use crate::{
-    Key, Member, Object, Predicate, orphan_guard::OrphanGuard, owner, pause, rbac::Subject, source::Kind,
+    Key, Member, Object, Predicate, orphan_guard::OrphanGuard, owner, pause, rbac::ResourceAttributes,
+    source::WatchedKind,
 };
 
 impl Controller {
@@ -20,13 +21,13 @@ impl Controller {
         self.own = Some(OwnKind {
             group: K::group(&()).into_owned(),
             kind: K::kind(&()).into_owned(),
-            subject: Subject::of::<K>(None),
-            finalizers: Subject::of::<K>(Some("finalizers")),
+            attributes: ResourceAttributes::of::<K>(None),
+            finalizers: ResourceAttributes::of::<K>(Some("finalizers")),
             owner_key: owner::controller_key::<K>,
             is_paused: pause::look::<K>,
             orphan_guard: OrphanGuard::of::<K>(),
         });
-        self.kind(Kind::own(|object: &K| vec![Key::of(object)]))
+        self.kind(WatchedKind::own(|object: &K| vec![Key::of(object)]))
     }
 
     /// A kind whose objects the own kind controls: an event leads to the key of the controlling owner (the owner
@@ -38,14 +39,14 @@ impl Controller {
             return self;
         };
         self.owns_kinds = true;
-        self.kind(Kind::mapped(move |object: &K| owner_key(object.meta()).into_iter().collect()))
+        self.kind(WatchedKind::mapped(move |object: &K| owner_key(object.meta()).into_iter().collect()))
     }
 
     /// A kind whose events lead to the keys that `mapping` finds. On a change it is asked about the state before and
     /// after, on a deletion about the last one. It must not block.
     #[must_use]
     pub fn watches<K: Object>(self, mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Self {
-        self.kind(Kind::mapped(mapping))
+        self.kind(WatchedKind::mapped(mapping))
     }
 
     /// [As `watches`](Controller::watches), in another cluster. A [`crate::Context`] does not read it: its cache is the
@@ -56,7 +57,7 @@ impl Controller {
         cluster: &Member,
         mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
     ) -> Self {
-        self.kind(Kind::mapped(mapping).elsewhere(cluster.cache().clone()))
+        self.kind(WatchedKind::mapped(mapping).elsewhere(cluster.cache().clone()))
     }
 
     /// As [`Controller::watches`], of the objects' metadata alone: the API server sends, and the cache keeps, no more than
@@ -79,7 +80,7 @@ impl Controller {
     /// A kind that is read from the cache and whose events lead to nothing.
     #[must_use]
     pub fn reads<K: Object>(self) -> Self {
-        self.kind(Kind::<K>::read())
+        self.kind(WatchedKind::<K>::read())
     }
 
     /// Lets only some events of the last added kind through; all of its predicates have to agree.
@@ -142,7 +143,7 @@ impl Controller {
         self
     }
 
-    fn kind<K: Object>(mut self, kind: Kind<K>) -> Self {
+    fn kind<K: Object>(mut self, kind: WatchedKind<K>) -> Self {
         self.kinds.push(Box::new(kind));
         self.last = Last::Kind;
         self

@@ -26,7 +26,7 @@ pub struct Difference {
 pub(super) fn between(wanted: &Value, current: &Value) -> Option<Difference> {
     let mut changes = Changes { path: Vec::new(), count: 0, text: String::new() };
     let patch = changes.patch(wanted, current)?;
-    Some(Difference { patch, text: changes.told() })
+    Some(Difference { patch, text: changes.into_text() })
 }
 
 struct Changes {
@@ -64,13 +64,13 @@ impl Changes {
                 Some(Value::Array(merged.collect()))
             }
             _ => {
-                self.tell(wanted, current);
+                self.note(wanted, current);
                 Some(wanted.clone())
             }
         }
     }
 
-    fn tell(&mut self, wanted: &Value, current: &Value) {
+    fn note(&mut self, wanted: &Value, current: &Value) {
         self.count += 1;
         if self.count <= MOST_FIELDS {
             let separator = if self.count > 1 { "; " } else { "" };
@@ -80,7 +80,7 @@ impl Changes {
         }
     }
 
-    fn told(mut self) -> String {
+    fn into_text(mut self) -> String {
         if self.count > MOST_FIELDS {
             let _ = write!(self.text, "; and {} more", self.count - MOST_FIELDS);
         }

@@ -12,7 +12,7 @@ use crate::{Error, Object};
 
 /// Which API events are recorded by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum EventApi {
     /// `events.k8s.io/v1`.
     Series,
     /// `v1`.
@@ -28,10 +28,10 @@ pub(crate) enum Recorder {
 
 impl Recorder {
     /// `source` is who tells.
-    pub(crate) fn new(form: Form, client: Client, world: World, source: &str) -> Self {
-        match form {
-            Form::Series => Self::Series(series::Recorder::new(client, world, source)),
-            Form::Core => Self::Core(core::Recorder::new(client, world, source)),
+    pub(crate) fn new(event_api: EventApi, client: Client, world: World, source: &str) -> Self {
+        match event_api {
+            EventApi::Series => Self::Series(series::Recorder::new(client, world, source)),
+            EventApi::Core => Self::Core(core::Recorder::new(client, world, source)),
         }
     }
 

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use super::{
     leadership::FencingToken,
-    record::{Record, told},
+    record::{Record, as_micro_time},
 };
 
 /// One of those who compete for a lease.
@@ -64,7 +64,7 @@ impl Term {
 
 /// What to do after the lease was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum LeaseAction {
     /// Make the lease say this: create it when it was not there, or replace what was read, and only that.
     Write(Record),
     /// Somebody else leads, or may.
@@ -88,13 +88,13 @@ impl Candidate {
     }
 
     /// What follows from what a read found (`None`: there is no lease) at `now`; `wall` is the time that is written.
-    pub(crate) fn read(&mut self, found: Option<Record>, now: Instant, wall: Timestamp) -> Step {
+    pub(crate) fn read(&mut self, found: Option<Record>, now: Instant, wall: Timestamp) -> LeaseAction {
         if let Some(term) = self.term {
             let is_ours = found.as_ref().is_none_or(|record| self.is_ours(record));
             return if is_ours && now < term.valid_until {
-                Step::Write(self.renewal(&term, wall))
+                LeaseAction::Write(self.renewal(&term, wall))
             } else {
-                Step::Lost
+                LeaseAction::Lost
             };
         }
         self.observe(found, now);
@@ -106,7 +106,7 @@ impl Candidate {
         let is_free = observed.is_there && (record.holder.is_empty() || self.is_ours(record));
         let has_expired = now.saturating_duration_since(observed.at) >= record.duration;
         if !is_free && !has_expired {
-            return Step::Wait;
+            return LeaseAction::Wait;
         }
         let transitions = record.transitions.saturating_add(1);
         self.acquisition(transitions, wall)
@@ -132,7 +132,7 @@ impl Candidate {
     /// Ends the term; what to write so that nobody has to wait, if there was one.
     pub(crate) fn resign(&mut self, wall: Timestamp) -> Option<Record> {
         let term = self.term.take()?;
-        let now = told(wall);
+        let now = as_micro_time(wall);
         Some(Record {
             holder: String::new(),
             duration: Duration::from_secs(1),
@@ -158,10 +158,10 @@ impl Candidate {
         }
     }
 
-    fn acquisition(&mut self, transitions: i32, wall: Timestamp) -> Step {
-        let acquired = told(wall);
+    fn acquisition(&mut self, transitions: i32, wall: Timestamp) -> LeaseAction {
+        let acquired = as_micro_time(wall);
         self.ours = Some((acquired, transitions));
-        Step::Write(self.record(acquired, transitions, wall))
+        LeaseAction::Write(self.record(acquired, transitions, wall))
     }
 
     fn renewal(&self, term: &Term, wall: Timestamp) -> Record {
@@ -173,7 +173,7 @@ impl Candidate {
             holder: self.identity.clone(),
             duration: self.lease_duration,
             acquired: Some(acquired),
-            renewed: Some(told(wall)),
+            renewed: Some(as_micro_time(wall)),
             transitions,
         }
     }

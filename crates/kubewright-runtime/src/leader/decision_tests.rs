@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use tokio::time::Instant;
 
 use super::{
-    decision::{Candidate, Step},
+    decision::{Candidate, LeaseAction},
     record::Record,
 };
 
@@ -29,7 +29,7 @@ fn seconds(seconds: u64) -> Duration {
 
 /// Reads, and has accepted what is to be written.
 fn take(candidate: &mut Candidate, found: Option<&Record>, now: Instant) -> Record {
-    let Step::Write(record) = candidate.read(found.cloned(), now, SIMULATION_START) else {
+    let LeaseAction::Write(record) = candidate.read(found.cloned(), now, SIMULATION_START) else {
         panic!("nothing to write")
     };
     candidate.accepted(record.clone(), now);
@@ -42,9 +42,9 @@ fn a_lease_is_taken_when_it_is_not_there_is_released_or_did_not_change_for_its_d
     let (mut first, mut second, mut third) = (candidate("first"), candidate("second"), candidate("third"));
     let held = take(&mut first, None, now);
     assert_eq!((held.holder.as_str(), held.transitions), ("first", 0));
-    assert_eq!(second.read(Some(held.clone()), now, SIMULATION_START), Step::Wait);
+    assert_eq!(second.read(Some(held.clone()), now, SIMULATION_START), LeaseAction::Wait);
     let almost = now + seconds(15) - Duration::from_millis(1);
-    assert_eq!(second.read(Some(held.clone()), almost, SIMULATION_START), Step::Wait);
+    assert_eq!(second.read(Some(held.clone()), almost, SIMULATION_START), LeaseAction::Wait);
     let taken = take(&mut second, Some(&held), now + seconds(15));
     assert_eq!((taken.holder.as_str(), taken.transitions), ("second", 1));
     let released = second.resign(SIMULATION_START).expect("it led");
@@ -59,7 +59,7 @@ fn the_time_in_a_record_says_nothing_only_that_it_changes() {
     let mut held = take(&mut first, None, now);
     for hours in [-3, 5, -100] {
         held.renewed = Some(SIMULATION_START + jiff::SignedDuration::from_hours(hours));
-        assert_eq!(second.read(Some(held.clone()), now + seconds(60), SIMULATION_START), Step::Wait);
+        assert_eq!(second.read(Some(held.clone()), now + seconds(60), SIMULATION_START), LeaseAction::Wait);
     }
 }
 
@@ -68,9 +68,9 @@ fn what_a_holder_promised_counts_not_what_others_would() {
     let now = Instant::now();
     let mut patient = candidate("patient");
     let held = Record { duration: seconds(60), ..take(&mut candidate("first"), None, now) };
-    assert_eq!(patient.read(Some(held.clone()), now, SIMULATION_START), Step::Wait);
-    assert_eq!(patient.read(Some(held.clone()), now + seconds(59), SIMULATION_START), Step::Wait);
-    assert!(matches!(patient.read(Some(held), now + seconds(60), SIMULATION_START), Step::Write(_)));
+    assert_eq!(patient.read(Some(held.clone()), now, SIMULATION_START), LeaseAction::Wait);
+    assert_eq!(patient.read(Some(held.clone()), now + seconds(59), SIMULATION_START), LeaseAction::Wait);
+    assert!(matches!(patient.read(Some(held), now + seconds(60), SIMULATION_START), LeaseAction::Write(_)));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_term_is_lost_to_another_holder_an_emptied_record_and_to_time() {
     for (found, at) in [(stolen, 1), (emptied, 1), (namesake, 1), (own.clone(), 10)] {
         let mut first = candidate("first");
         assert_eq!(take(&mut first, None, now), own);
-        assert_eq!(first.read(Some(found), now + seconds(at), SIMULATION_START), Step::Lost);
+        assert_eq!(first.read(Some(found), now + seconds(at), SIMULATION_START), LeaseAction::Lost);
     }
 }
 
@@ -92,8 +92,10 @@ fn a_label_that_somebody_sets_and_a_deletion_do_not_end_a_term() {
     let now = Instant::now();
     let mut first = candidate("first");
     let own = take(&mut first, None, now);
-    assert!(matches!(first.read(Some(own), now + seconds(1), SIMULATION_START), Step::Write(_)));
-    let Step::Write(again) = first.read(None, now + seconds(2), SIMULATION_START) else { panic!("lost") };
+    assert!(matches!(first.read(Some(own), now + seconds(1), SIMULATION_START), LeaseAction::Write(_)));
+    let LeaseAction::Write(again) = first.read(None, now + seconds(2), SIMULATION_START) else {
+        panic!("lost")
+    };
     assert_eq!(again.transitions, 0);
 }
 
@@ -102,9 +104,11 @@ fn a_deleted_lease_is_left_to_its_holder_for_its_duration_and_counts_on() {
     let now = Instant::now();
     let mut second = candidate("second");
     let held = take(&mut candidate("first"), None, now);
-    assert_eq!(second.read(Some(held), now, SIMULATION_START), Step::Wait);
-    assert_eq!(second.read(None, now + seconds(60), SIMULATION_START), Step::Wait);
-    let Step::Write(record) = second.read(None, now + seconds(75), SIMULATION_START) else { panic!("waits") };
+    assert_eq!(second.read(Some(held), now, SIMULATION_START), LeaseAction::Wait);
+    assert_eq!(second.read(None, now + seconds(60), SIMULATION_START), LeaseAction::Wait);
+    let LeaseAction::Write(record) = second.read(None, now + seconds(75), SIMULATION_START) else {
+        panic!("waits")
+    };
     assert_eq!(record.transitions, 1);
 }
 
@@ -112,9 +116,9 @@ fn a_deleted_lease_is_left_to_its_holder_for_its_duration_and_counts_on() {
 fn a_candidate_knows_its_own_write_when_the_answer_was_lost_but_not_that_of_a_namesake() {
     let now = Instant::now();
     let (mut first, mut namesake) = (candidate("same"), candidate("same"));
-    let Step::Write(written) = first.read(None, now, SIMULATION_START) else { panic!("it is free") };
-    assert!(matches!(first.read(Some(written.clone()), now, SIMULATION_START), Step::Write(_)));
-    assert_eq!(namesake.read(Some(written), now, SIMULATION_START), Step::Wait);
+    let LeaseAction::Write(written) = first.read(None, now, SIMULATION_START) else { panic!("it is free") };
+    assert!(matches!(first.read(Some(written.clone()), now, SIMULATION_START), LeaseAction::Write(_)));
+    assert_eq!(namesake.read(Some(written), now, SIMULATION_START), LeaseAction::Wait);
 }
 
 /// What the server has: the record, with a version that changes with every write.
@@ -331,12 +335,12 @@ impl Simulation {
             Answer::Found(found, version) => {
                 process.version = found.as_ref().map(|_| version);
                 match process.candidate.read(found, now, wall) {
-                    Step::Write(record) => {
+                    LeaseAction::Write(record) => {
                         let request = Request::Write(process.version, record);
                         return self.send(at, request);
                     }
-                    Step::Lost => drop(process.candidate.resign(wall)),
-                    Step::Wait => {}
+                    LeaseAction::Lost => drop(process.candidate.resign(wall)),
+                    LeaseAction::Wait => {}
                 }
             }
             Answer::Accepted(version) => {

@@ -9,16 +9,16 @@ use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    decision::{Candidate, Step, Term as Held},
+    decision::{Candidate, LeaseAction, Term as Held},
     gate::Gate,
     leadership::{Leadership, Term},
-    lock::{Failure, Leases},
+    lock::{LeaseError, Leases},
     record::Record,
     settings::{JITTER_FACTOR, LeaderElection, identity},
 };
 use crate::{
     Error, EventType,
-    events::{Form, Recorder},
+    events::{EventApi, Recorder},
 };
 
 /// The reason of the events.
@@ -51,7 +51,7 @@ pub struct Elector {
     /// The lease as it was last read or written.
     lease: Option<Lease>,
     /// The event that is on its way.
-    telling: Option<AbortOnDropHandle<()>>,
+    recording: Option<AbortOnDropHandle<()>>,
     /// Whether the last try failed, so that a series of failures is told once.
     failing: bool,
 }
@@ -64,11 +64,11 @@ impl Elector {
         let times = settings.times;
         Self {
             leases: Leases::new(client.clone(), &settings.namespace, times.request_timeout()),
-            recorder: Recorder::new(Form::Core, client, world.clone(), &identity),
+            recorder: Recorder::new(EventApi::Core, client, world.clone(), &identity),
             candidate: Candidate::new(identity, times.lease_duration, times.renew_deadline),
             leadership: Leadership::new(&settings.name, world.clock),
             lease: None,
-            telling: None,
+            recording: None,
             failing: false,
             settings,
             world,
@@ -125,15 +125,15 @@ impl Elector {
             };
             let Some(held) = won else { break };
             let term = Term::new(held.token());
-            self.tell("became leader");
+            self.record_event("became leader");
             let is_over = self.lead(&term, &shutdown, lead(term.clone())).await;
-            self.tell("stopped leading");
+            self.record_event("stopped leading");
             if is_over {
                 break;
             }
         }
-        if let Some(telling) = self.telling.take() {
-            let _ = tokio::time::timeout(FAREWELL, telling).await;
+        if let Some(recording) = self.recording.take() {
+            let _ = tokio::time::timeout(FAREWELL, recording).await;
         }
         Ok(())
     }
@@ -195,28 +195,28 @@ impl Elector {
     }
 
     /// Renews once; false when the lease is not ours any more.
-    async fn renew(&mut self) -> Result<bool, Failure> {
+    async fn renew(&mut self) -> Result<bool, LeaseError> {
         let Some(record) = self.candidate.renew(self.world.clock.now()) else { return Ok(false) };
         match self.write(record).await {
             Ok(_) => Ok(true),
             // Somebody wrote to it or deleted it; perhaps only a label.
-            Err(Failure::Outdated(_)) => self.read_and_write().await.map(|held| held.is_some()),
+            Err(LeaseError::Outdated(_)) => self.read_and_write().await.map(|held| held.is_some()),
             Err(failure) => Err(failure),
         }
     }
 
     /// Looks at the lease and takes or renews it, if that is due.
-    async fn read_and_write(&mut self) -> Result<Option<Held>, Failure> {
+    async fn read_and_write(&mut self) -> Result<Option<Held>, LeaseError> {
         self.lease = self.leases.get(&self.settings.name).await?;
         let found = self.lease.as_ref().map(|lease| Record::of(lease.spec.as_ref()));
         match self.candidate.read(found, Instant::now(), self.world.clock.now()) {
-            Step::Wait | Step::Lost => Ok(None),
-            Step::Write(record) => self.write(record).await.map(Some),
+            LeaseAction::Wait | LeaseAction::Lost => Ok(None),
+            LeaseAction::Write(record) => self.write(record).await.map(Some),
         }
     }
 
     /// Writes what makes us lead, or lead on, over the lease as it was last seen.
-    async fn write(&mut self, record: Record) -> Result<Held, Failure> {
+    async fn write(&mut self, record: Record) -> Result<Held, LeaseError> {
         let sent = Instant::now();
         let lease = self.saying(&record);
         let is_new = self.lease.is_none();
@@ -259,7 +259,7 @@ impl Elector {
             }
             match self.leases.replace(&self.saying(&record)).await {
                 Ok(_) => return tracing::info!(lease = self.leadership.name(), "released the lease"),
-                Err(Failure::Outdated(_)) => match self.leases.get(&self.settings.name).await {
+                Err(LeaseError::Outdated(_)) => match self.leases.get(&self.settings.name).await {
                     Ok(lease) => self.lease = lease,
                     Err(failure) => return self.failed(&failure),
                 },
@@ -269,11 +269,11 @@ impl Elector {
     }
 
     /// Records an event on the Lease, beside what goes on.
-    fn tell(&mut self, what: &str) {
+    fn record_event(&mut self, what: &str) {
         tracing::info!(lease = self.leadership.name(), identity = self.identity(), "{what}");
         let Some(lease) = self.lease.clone() else { return };
         let (recorder, note) = (self.recorder.clone(), format!("{} {what}", self.identity()));
-        self.telling = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+        self.recording = Some(AbortOnDropHandle::new(tokio::spawn(async move {
             if let Err(error) = recorder.record(&lease, EventType::Normal, REASON, &note).await {
                 tracing::debug!(%error, "cannot record an event about the lease");
             }
@@ -286,8 +286,8 @@ impl Elector {
         }
     }
 
-    fn failed(&mut self, failure: &Failure) {
-        if std::mem::replace(&mut self.failing, true) || matches!(failure, Failure::Outdated(_)) {
+    fn failed(&mut self, failure: &LeaseError) {
+        if std::mem::replace(&mut self.failing, true) || matches!(failure, LeaseError::Outdated(_)) {
             tracing::debug!(lease = self.leadership.name(), %failure, "cannot read or write the lease");
         } else {
             tracing::warn!(lease = self.leadership.name(), %failure, "cannot read or write the lease; trying again");

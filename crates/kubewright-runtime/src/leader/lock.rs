@@ -8,7 +8,7 @@ use kube::{
     api::{DeleteParams, ListParams, ObjectList, PostParams, Preconditions},
 };
 
-use crate::error::told;
+use crate::error::describe;
 
 /// The Leases of a namespace.
 #[derive(Clone)]
@@ -19,18 +19,18 @@ pub(crate) struct Leases {
 
 /// Why a request about a Lease failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum LeaseError {
     /// The API server had another state than the request was about: read, and decide anew.
-    #[error("{}", told(.0))]
+    #[error("{}", describe(.0))]
     Outdated(kube::Error),
     /// It was refused for another reason, or the API server could not be reached.
-    #[error("{}", told(.0))]
+    #[error("{}", describe(.0))]
     Request(kube::Error),
     #[error("no answer within {0:?}")]
     Timeout(Duration),
 }
 
-impl From<kube::Error> for Failure {
+impl From<kube::Error> for LeaseError {
     fn from(error: kube::Error) -> Self {
         match &error {
             kube::Error::Api(status)
@@ -48,27 +48,27 @@ impl Leases {
         Self { api: Api::namespaced(client, namespace), timeout }
     }
 
-    pub(crate) async fn get(&self, name: &str) -> Result<Option<Lease>, Failure> {
+    pub(crate) async fn get(&self, name: &str) -> Result<Option<Lease>, LeaseError> {
         self.bounded(self.api.get_opt(name)).await
     }
 
     /// All that have a label, as they are at one moment.
-    pub(crate) async fn list(&self, selector: &str) -> Result<ObjectList<Lease>, Failure> {
+    pub(crate) async fn list(&self, selector: &str) -> Result<ObjectList<Lease>, LeaseError> {
         self.bounded(self.api.list(&ListParams::default().labels(selector))).await
     }
 
-    pub(crate) async fn create(&self, lease: &Lease) -> Result<Lease, Failure> {
+    pub(crate) async fn create(&self, lease: &Lease) -> Result<Lease, LeaseError> {
         self.bounded(self.api.create(&PostParams::default(), lease)).await
     }
 
     /// Writes `lease`, if nobody has written it since it was read.
-    pub(crate) async fn replace(&self, lease: &Lease) -> Result<Lease, Failure> {
+    pub(crate) async fn replace(&self, lease: &Lease) -> Result<Lease, LeaseError> {
         let name = lease.metadata.name.as_deref().unwrap_or_default();
         self.bounded(self.api.replace(name, &PostParams::default(), lease)).await
     }
 
     /// Deletes `lease`, if nobody has written it since it was read.
-    pub(crate) async fn delete(&self, lease: &Lease) -> Result<(), Failure> {
+    pub(crate) async fn delete(&self, lease: &Lease) -> Result<(), LeaseError> {
         let meta = &lease.metadata;
         let as_read =
             Preconditions { uid: meta.uid.clone(), resource_version: meta.resource_version.clone() };
@@ -77,10 +77,10 @@ impl Leases {
         self.bounded(self.api.delete(name, &params)).await.map(|_| ())
     }
 
-    async fn bounded<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
+    async fn bounded<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T, LeaseError> {
         match tokio::time::timeout(self.timeout, request).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => Err(Failure::Timeout(self.timeout)),
+            Err(_) => Err(LeaseError::Timeout(self.timeout)),
         }
     }
 }

@@ -44,7 +44,7 @@ impl Record {
 }
 
 /// `time` as a Lease can tell it: to the microsecond.
-pub(crate) fn told(time: Timestamp) -> Timestamp {
+pub(crate) fn as_micro_time(time: Timestamp) -> Timestamp {
     let micros = TimestampRound::new().smallest(Unit::Microsecond).mode(RoundMode::Trunc);
     time.round(micros).unwrap_or(time)
 }
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_record_is_written_as_client_go_writes_it() {
-        let time = told(SIMULATION_START + Duration::from_nanos(1_234_567));
+        let time = as_micro_time(SIMULATION_START + Duration::from_nanos(1_234_567));
         let record = Record {
             holder: "a_1".into(),
             duration: Duration::from_secs(15),

@@ -197,7 +197,7 @@ fn host() -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(change: impl FnOnce(LeaderElection) -> LeaderElection) -> Vec<String> {
+    fn mistakes(change: impl FnOnce(LeaderElection) -> LeaderElection) -> Vec<String> {
         change(LeaderElection::lease("default", "test")).mistakes()
     }
 
@@ -215,20 +215,20 @@ mod tests {
     fn settings_under_which_two_could_lead_are_refused_in_client_gos_words() {
         let seconds = Duration::from_secs;
         assert_eq!(
-            told(|election| election.renew_deadline(seconds(15))),
+            mistakes(|election| election.renew_deadline(seconds(15))),
             ["leader election: leaseDuration must be greater than renewDeadline"]
         );
         assert_eq!(
-            told(|election| election.renew_deadline(seconds(12)).retry_period(seconds(10))),
+            mistakes(|election| election.renew_deadline(seconds(12)).retry_period(seconds(10))),
             ["leader election: renewDeadline must be greater than retryPeriod*JitterFactor"]
         );
         assert_eq!(
-            told(|election| election.retry_period(Duration::ZERO)),
+            mistakes(|election| election.retry_period(Duration::ZERO)),
             ["leader election: retryPeriod must be greater than zero"]
         );
-        assert_eq!(told(|election| election.identity("")), ["leader election: Lock identity is empty"]);
+        assert_eq!(mistakes(|election| election.identity("")), ["leader election: Lock identity is empty"]);
         assert_eq!(
-            told(|election| election.lease_duration(Duration::from_millis(10_500))),
+            mistakes(|election| election.lease_duration(Duration::from_millis(10_500))),
             [concat!(
                 "leader election: leaseDuration must be whole seconds, ",
                 "as a Lease tells it in leaseDurationSeconds, not 10.5s"

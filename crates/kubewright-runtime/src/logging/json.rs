@@ -109,8 +109,8 @@ where
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let mut fields = Fields::default();
         for span in context.event_scope(event).into_iter().flat_map(Scope::from_root) {
-            if let Some(told) = span.extensions().get::<Fields>() {
-                told.0.iter().for_each(|(name, value)| fields.put(name, value.clone()));
+            if let Some(of_span) = span.extensions().get::<Fields>() {
+                of_span.0.iter().for_each(|(name, value)| fields.put(name, value.clone()));
             }
         }
         event.record(&mut fields);
@@ -140,8 +140,8 @@ fn line(event: &Event<'_>, fields: &Fields, clock: &Clock) -> serde_json::Result
     for (name, value) in fields.0.iter().filter(|(name, _)| *name != "message") {
         object.serialize_entry(name, value)?;
     }
-    if let Some((kind, told)) = fields.object() {
-        object.serialize_entry(kind, &told)?;
+    if let Some((kind, fields)) = fields.object() {
+        object.serialize_entry(kind, &fields)?;
     }
     object.end()?;
     Ok(line)

@@ -24,7 +24,7 @@ const WORKERS: usize = 8;
 
 /// What was asked of the server.
 #[derive(Default)]
-struct Asked {
+struct Requests {
     lists: AtomicUsize,
     watches: AtomicUsize,
     writes: AtomicUsize,
@@ -33,7 +33,7 @@ struct Asked {
     busiest: AtomicUsize,
 }
 
-impl Asked {
+impl Requests {
     async fn answer(self: Arc<Self>, request: Request<Body>) -> Response<Body> {
         let busy = self.busy.fetch_add(1, Ordering::SeqCst) + 1;
         self.busiest.fetch_max(busy, Ordering::SeqCst);
@@ -92,7 +92,7 @@ impl Reconciler for Finish {
 
 #[tokio::test(start_paused = true)]
 async fn fifty_thousand_objects_at_the_start_take_one_reconcile_each_by_as_many_workers_as_there_are() {
-    let (asked, done) = (Arc::new(Asked::default()), Arc::new(AtomicUsize::new(0)));
+    let (asked, done) = (Arc::new(Requests::default()), Arc::new(AtomicUsize::new(0)));
     let server = asked.clone();
     let service = tower::service_fn(move |request| {
         let server = server.clone();

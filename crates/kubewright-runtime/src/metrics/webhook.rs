@@ -59,15 +59,15 @@ impl Collector for Servers {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let told: Vec<Counts> = self.servers.lock().iter().map(webhook::Metrics::read).collect();
+        let counts: Vec<Counts> = self.servers.lock().iter().map(webhook::Metrics::read).collect();
         let webhooks: Vec<(&String, &WebhookCounts)> =
-            told.iter().flat_map(|counts| &counts.webhooks).collect();
+            counts.iter().flat_map(|counts| &counts.webhooks).collect();
         let requests = webhooks.iter().flat_map(|(path, counts)| {
             counts.requests.iter().map(|(code, count)| {
                 counter(vec![label("code", &code.to_string()), label("webhook", path)], *count)
             })
         });
-        let sum = |number: fn(&Counts) -> u64| vec![counter(Vec::new(), told.iter().map(number).sum())];
+        let sum = |number: fn(&Counts) -> u64| vec![counter(Vec::new(), counts.iter().map(number).sum())];
         vec![
             family(
                 LATENCY,

@@ -44,7 +44,7 @@ impl Exec {
         let client = self.0.clone();
         async move {
             let pod = command.pod.clone();
-            run(client, command).await.map_err(|error| told(&error, pod))?
+            run(client, command).await.map_err(|error| describe(&error, pod))?
         }
     }
 }
@@ -56,13 +56,13 @@ impl std::fmt::Debug for Exec {
 }
 
 /// What went wrong. A WebSocket that is refused tells no more than a code.
-fn told(error: &kube::Error, pod: Key) -> String {
+fn describe(error: &kube::Error, pod: Key) -> String {
     let is_refused = matches!(
         error,
         kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(code)) if *code == StatusCode::FORBIDDEN
     );
     if !is_refused {
-        return error::told(error);
+        return error::describe(error);
     }
     let right = Right {
         group: String::new(),

@@ -36,8 +36,8 @@ impl HttpGet {
             let body = Limited::new(answer.into_body(), LONGEST_ANSWER).collect().await;
             let body = body.map_err(|error| format!("{status}: {error}"))?.to_bytes();
             let text: String = String::from_utf8_lossy(&body).trim().chars().take(LONGEST_TEXT).collect();
-            let told = if text.is_empty() { status.to_string() } else { format!("{status}: {text}") };
-            if status.is_success() || status.is_redirection() { Ok(told) } else { Err(told) }
+            let line = if text.is_empty() { status.to_string() } else { format!("{status}: {text}") };
+            if status.is_success() || status.is_redirection() { Ok(line) } else { Err(line) }
         }
     }
 }

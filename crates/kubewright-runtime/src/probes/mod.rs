@@ -78,7 +78,7 @@ struct Inner<T> {
     board: Mutex<BTreeMap<Key, Observed<T>>>,
     /// The keys whose reports changed since they were told of.
     changed: Mutex<BTreeSet<Key>>,
-    told: Notify,
+    notify: Notify,
 }
 
 struct Observed<T> {
@@ -140,7 +140,7 @@ impl<T: Clone + PartialEq + Send + 'static> Probes<T> {
             ask: Box::new(move |target| ask(target).boxed()),
             board: Mutex::default(),
             changed: Mutex::default(),
-            told: Notify::new(),
+            notify: Notify::new(),
         }))
     }
 
@@ -175,7 +175,7 @@ impl<T: Clone + PartialEq + Send + 'static> Probes<T> {
                 let next = probes.0.changed.lock().pop_first();
                 match next {
                     Some(key) => return Some((key, probes)),
-                    None => probes.0.told.notified().await,
+                    None => probes.0.notify.notified().await,
                 }
             }
         })
@@ -195,7 +195,7 @@ impl<T> Inner<T> {
         observed.report = Some(Report { finding, since });
         drop(board);
         self.changed.lock().insert(key.clone());
-        self.told.notify_one();
+        self.notify.notify_one();
     }
 }
 

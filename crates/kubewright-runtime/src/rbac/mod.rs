@@ -34,4 +34,4 @@ mod verb;
 pub use self::{
     observed::Observed, refusal::Missing, report::Report, right::Right, rights::Rights, verb::Verb,
 };
-pub(crate) use self::{refusal::missing_in, rights::Subject, roles::yaml};
+pub(crate) use self::{refusal::missing_in, rights::ResourceAttributes, roles::yaml};

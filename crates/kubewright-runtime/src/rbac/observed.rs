@@ -27,13 +27,13 @@ const MOST_NAMES: usize = 16;
 pub struct Observed(Arc<Mutex<State>>);
 
 /// Rights without names, and the names that they were asked for with.
-type Asked = BTreeMap<Right, Names>;
+type RequestedRights = BTreeMap<Right, Names>;
 
 #[derive(Default)]
 struct State {
     /// What was asked for and not refused.
-    used: Asked,
-    missing: Asked,
+    used: RequestedRights,
+    missing: RequestedRights,
 }
 
 /// Names of objects, as many as there may be a rule for.
@@ -64,7 +64,7 @@ impl Names {
 }
 
 /// Notes that a right was asked for.
-fn note(rights: &mut Asked, right: Right) {
+fn note(rights: &mut RequestedRights, right: Right) {
     let (name, right) = (right.name.clone(), Right { name: None, ..right });
     rights.entry(right).or_default().add(name);
 }
@@ -116,13 +116,13 @@ impl Observed {
             }
             return Ok(answer);
         }
-        let (parts, told) = answer.into_parts();
-        let told = told.collect_bytes().await?;
+        let (parts, refusal) = answer.into_parts();
+        let refusal = refusal.collect_bytes().await?;
         let body = match body {
             Some(body) => body.collect_bytes().await?,
             None => Bytes::new(),
         };
-        let status: Status = serde_json::from_slice(&told).unwrap_or_default();
+        let status: Status = serde_json::from_slice(&refusal).unwrap_or_default();
         let missing = refusal::refused_for(&asked, &body, &Status { code: 403, ..status });
         if missing.is_empty() {
             // It was allowed, and refused for another reason.
@@ -131,7 +131,7 @@ impl Observed {
             let mut state = self.0.lock();
             missing.into_iter().for_each(|missing| note(&mut state.missing, missing.right));
         }
-        Ok(Response::from_parts(parts, Body::from(told)))
+        Ok(Response::from_parts(parts, Body::from(refusal)))
     }
 
     fn note_use(&self, asked: Right, created: bool) {
@@ -259,8 +259,8 @@ mod tests {
         let missing: Vec<String> = report.missing.iter().map(ToString::to_string).collect();
         assert_eq!(missing, ["add: apps/deployments/scale patch (in the namespace a, on web)"]);
         let unused: Vec<_> = report.unused.iter().collect();
-        let told = |text: &str, verbs: &str| (text.to_owned(), verbs.to_owned());
-        assert_eq!(unused, [told("configmaps", "delete"), told("secrets[t]", "patch")]);
+        let body = |text: &str, verbs: &str| (text.to_owned(), verbs.to_owned());
+        assert_eq!(unused, [body("configmaps", "delete"), body("secrets[t]", "patch")]);
         let text = report.to_string();
         assert!(
             text.contains("add: apps/deployments/scale patch") && text.contains("configmaps delete"),

@@ -68,14 +68,14 @@ pub(crate) fn missing_in(status: &Status) -> Option<Missing> {
 /// `k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go`). It holds no `<`, `>` or `&` unescaped, which names
 /// have none of.
 fn refused(message: &str) -> Option<Right> {
-    let (_, told) = message.split_once(" forbidden: User \"")?;
-    let (_, told) = told.split_once("\" cannot ")?;
-    let (verb, told) = told.split_once(" resource \"")?;
-    let (resource, told) = told.split_once("\" in API group \"")?;
-    let (group, told) = told.split_once('"')?;
-    let namespace = match told.strip_prefix(" in the namespace \"") {
-        Some(told) => Some(told.split_once('"')?.0.to_owned()),
-        None => told.starts_with(" at the cluster scope").then_some(None)?,
+    let (_, rest) = message.split_once(" forbidden: User \"")?;
+    let (_, rest) = rest.split_once("\" cannot ")?;
+    let (verb, rest) = rest.split_once(" resource \"")?;
+    let (resource, rest) = rest.split_once("\" in API group \"")?;
+    let (group, rest) = rest.split_once('"')?;
+    let namespace = match rest.strip_prefix(" in the namespace \"") {
+        Some(rest) => Some(rest.split_once('"')?.0.to_owned()),
+        None => rest.starts_with(" at the cluster scope").then_some(None)?,
     };
     Some(Right {
         group: group.to_owned(),
@@ -148,7 +148,7 @@ mod tests {
         kubewright_objects::from_value(status).expect("a Status")
     }
 
-    fn told(message: &str, name: &str) -> Option<String> {
+    fn missing_right(message: &str, name: &str) -> Option<String> {
         missing_in(&forbidden(message, name)).map(|missing| missing.to_string())
     }
 
@@ -156,11 +156,11 @@ mod tests {
     fn a_refusal_reads_as_what_to_add() {
         let scale = r#"deployments.apps "web" is forbidden: User "system:serviceaccount:a:b" cannot patch resource "deployments/scale" in API group "apps" in the namespace "ns""#;
         assert_eq!(
-            told(scale, "web").as_deref(),
+            missing_right(scale, "web").as_deref(),
             Some("add: apps/deployments/scale patch (in the namespace ns, on web)")
         );
         let nodes = r#"nodes is forbidden: User "u" cannot list resource "nodes" in API group "" at the cluster scope: RBAC: clusterrole.rbac.authorization.k8s.io "x" not found"#;
-        assert_eq!(told(nodes, "").as_deref(), Some("add: nodes list (cluster-wide)"));
+        assert_eq!(missing_right(nodes, "").as_deref(), Some("add: nodes list (cluster-wide)"));
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
             r#"pods "p" is forbidden: unable to create new content in namespace a because it is being terminated"#,
             r#"forbidden: User "u" cannot get path "/metrics""#,
         ] {
-            assert_eq!(told(message, "p"), None, "{message}");
+            assert_eq!(missing_right(message, "p"), None, "{message}");
         }
         let absent = Status {
             code: 404,
@@ -192,7 +192,7 @@ mod tests {
             namespace: Some("a".into()),
             name: Some("web".into()),
         };
-        let told = |asked: &Right, body: &Value, message: &str| -> Vec<String> {
+        let missing_rights = |asked: &Right, body: &Value, message: &str| -> Vec<String> {
             let body = body.to_string();
             let missing = refused_for(asked, body.as_bytes(), &forbidden(message, "web"));
             missing.iter().map(ToString::to_string).collect()
@@ -202,7 +202,7 @@ mod tests {
             {"apiVersion": "v1", "kind": "Node", "name": "n"},
         ]}});
         assert_eq!(
-            told(
+            missing_rights(
                 &asked(Verb::Create),
                 &owned,
                 r#"deployments.apps "web" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>"#
@@ -210,7 +210,7 @@ mod tests {
             ["add: example.com/widgets/finalizers update (in the namespace a, on w)"]
         );
         assert_eq!(
-            told(
+            missing_rights(
                 &asked(Verb::Patch),
                 &owned,
                 r#"deployments.apps "web" is forbidden: cannot set an ownerRef on a resource you can't delete: , <nil>"#

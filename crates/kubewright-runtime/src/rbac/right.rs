@@ -4,7 +4,7 @@ use std::fmt;
 
 use http::{Method, Uri};
 
-use super::{Verb, rights::Subject};
+use super::{Verb, rights::ResourceAttributes};
 
 /// A right as an authorizer is asked for it: to do one thing with objects, somewhere.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,10 +76,10 @@ impl Right {
     }
 
     /// Whether a rule about `subject` is about it.
-    pub(super) fn is_about(&self, subject: &Subject) -> bool {
-        self.group == subject.group
-            && self.resource == subject.resource
-            && (subject.name.is_none() || subject.name == self.name)
+    pub(super) fn is_about(&self, attributes: &ResourceAttributes) -> bool {
+        self.group == attributes.group
+            && self.resource == attributes.resource
+            && (attributes.name.is_none() || attributes.name == self.name)
     }
 
     /// `apps/deployments patch`.
@@ -115,7 +115,7 @@ impl fmt::Display for Right {
 mod tests {
     use super::*;
 
-    fn told(method: &str, uri: &str) -> Option<String> {
+    fn right_of(method: &str, uri: &str) -> Option<String> {
         let method: Method = method.parse().expect("a method");
         Right::of(&method, &uri.parse().expect("a path")).map(|right| right.to_string())
     }
@@ -156,10 +156,10 @@ mod tests {
                 "secrets watch (in the namespace a, on ca)",
             ),
         ] {
-            assert_eq!(told(method, uri).as_deref(), Some(right), "{method} {uri}");
+            assert_eq!(right_of(method, uri).as_deref(), Some(right), "{method} {uri}");
         }
         for uri in ["/version", "/apis", "/apis/apps/v1", "/api/v1", "/"] {
-            assert_eq!(told("GET", uri), None, "{uri}");
+            assert_eq!(right_of("GET", uri), None, "{uri}");
         }
     }
 }

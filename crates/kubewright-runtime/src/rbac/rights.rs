@@ -10,7 +10,7 @@ use crate::Object;
 
 /// What objects a right is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Subject {
+pub(crate) struct ResourceAttributes {
     pub(super) group: String,
     /// The plural, with the subresource behind a slash.
     pub(super) resource: String,
@@ -19,7 +19,7 @@ pub(crate) struct Subject {
     pub(super) name: Option<String>,
 }
 
-impl Subject {
+impl ResourceAttributes {
     pub(crate) fn of<K: Object>(subresource: Option<&str>) -> Self {
         let plural = K::plural(&());
         let resource = subresource.map_or_else(|| plural.to_string(), |part| format!("{plural}/{part}"));
@@ -61,12 +61,12 @@ enum Source {
 /// assert_eq!(rights.rules().len(), 2, "what two resources of a group have in common is one rule");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rights(BTreeMap<Subject, BTreeMap<Verb, Source>>);
+pub struct Rights(BTreeMap<ResourceAttributes, BTreeMap<Verb, Source>>);
 
 impl Rights {
     /// The right to do this with objects of a kind.
     pub fn add<K: Object>(&mut self, verbs: impl IntoIterator<Item = Verb>) -> &mut Self {
-        self.put(Subject::of::<K>(None), verbs)
+        self.put(ResourceAttributes::of::<K>(None), verbs)
     }
 
     /// The right to do this with a part of objects of a kind, such as `status` or `scale`.
@@ -75,14 +75,14 @@ impl Rights {
         subresource: &str,
         verbs: impl IntoIterator<Item = Verb>,
     ) -> &mut Self {
-        self.put(Subject::of::<K>(Some(subresource)), verbs)
+        self.put(ResourceAttributes::of::<K>(Some(subresource)), verbs)
     }
 
     /// The right to do this with the one object of a kind that has this name (`resourceNames`). Kubernetes knows no such right
     /// to [create](Verb::Create), as an object has no name before; [list](Verb::List) and [watch](Verb::Watch) are granted
     /// to who asks with the field selector `metadata.name=<name>`.
     pub fn add_named<K: Object>(&mut self, name: &str, verbs: impl IntoIterator<Item = Verb>) -> &mut Self {
-        self.put(Subject::named::<K>(name), verbs)
+        self.put(ResourceAttributes::named::<K>(name), verbs)
     }
 
     /// The right to do this with objects of a kind that is known only at run time.
@@ -92,13 +92,13 @@ impl Rights {
         scope: &Scope,
         verbs: impl IntoIterator<Item = Verb>,
     ) -> &mut Self {
-        let subject = Subject {
+        let attributes = ResourceAttributes {
             group: kind.group.clone(),
             resource: kind.plural.clone(),
             namespaced: *scope == Scope::Namespaced,
             name: None,
         };
-        self.put(subject, verbs)
+        self.put(attributes, verbs)
     }
 
     /// What [`Context::watch`](crate::Context::watch) and [`Context::watch_dynamic`](crate::Context::watch_dynamic) take.
@@ -119,25 +119,33 @@ impl Rights {
     /// What [`Context::guard`](crate::Context::guard) takes: the finalizer, and the condition of a cleanup that fails.
     pub fn guarding<K: Object>(&mut self) -> &mut Self {
         self.add::<K>([Verb::Patch]);
-        self.imply(Subject::of::<K>(Some("status")), [Verb::Patch])
+        self.imply(ResourceAttributes::of::<K>(Some("status")), [Verb::Patch])
     }
 
     /// What probes by a command in a container take (`pods/exec`; a WebSocket is asked for with `get`, and what it does with
     /// `create`, `k8s.io/kubernetes/pkg/registry/core/pod/rest/authorize.go`).
     pub fn exec(&mut self) -> &mut Self {
         self.add_subresource::<Pod>("exec", [Verb::Create]);
-        self.imply(Subject::of::<Pod>(Some("exec")), [Verb::Get])
+        self.imply(ResourceAttributes::of::<Pod>(Some("exec")), [Verb::Get])
     }
 
-    pub(crate) fn put(&mut self, subject: Subject, verbs: impl IntoIterator<Item = Verb>) -> &mut Self {
-        let granted = self.0.entry(subject).or_default();
+    pub(crate) fn put(
+        &mut self,
+        attributes: ResourceAttributes,
+        verbs: impl IntoIterator<Item = Verb>,
+    ) -> &mut Self {
+        let granted = self.0.entry(attributes).or_default();
         granted.extend(verbs.into_iter().map(|verb| (verb, Source::Declared)));
         self
     }
 
     /// As [`Rights::put`], what nobody declared.
-    pub(crate) fn imply(&mut self, subject: Subject, verbs: impl IntoIterator<Item = Verb>) -> &mut Self {
-        let granted = self.0.entry(subject).or_default();
+    pub(crate) fn imply(
+        &mut self,
+        attributes: ResourceAttributes,
+        verbs: impl IntoIterator<Item = Verb>,
+    ) -> &mut Self {
+        let granted = self.0.entry(attributes).or_default();
         for verb in verbs {
             granted.entry(verb).or_insert(Source::Implied);
         }
@@ -153,11 +161,11 @@ impl Rights {
 
     /// All of these as well.
     pub fn merge(&mut self, others: Self) -> &mut Self {
-        for (subject, verbs) in others.0 {
+        for (attributes, verbs) in others.0 {
             for (verb, source) in verbs {
                 match source {
-                    Source::Declared => self.put(subject.clone(), [verb]),
-                    Source::Implied => self.imply(subject.clone(), [verb]),
+                    Source::Declared => self.put(attributes.clone(), [verb]),
+                    Source::Implied => self.imply(attributes.clone(), [verb]),
                 };
             }
         }
@@ -165,11 +173,11 @@ impl Rights {
     }
 
     /// Whether the parts of these objects, or they themselves, are in it with one of these verbs.
-    pub(crate) fn concern(&self, subject: &Subject, verbs: &[Verb]) -> bool {
+    pub(crate) fn concern(&self, attributes: &ResourceAttributes, verbs: &[Verb]) -> bool {
         self.0.iter().any(|(other, have)| {
             let plural = other.resource.split('/').next();
-            other.group == subject.group
-                && plural == Some(subject.resource.as_str())
+            other.group == attributes.group
+                && plural == Some(attributes.resource.as_str())
                 && verbs.iter().any(|verb| have.contains_key(verb))
         })
     }
@@ -177,21 +185,21 @@ impl Rights {
     /// Whether they grant a right, wherever that is.
     #[must_use]
     pub fn grant(&self, right: &Right) -> bool {
-        self.0.iter().any(|(subject, verbs)| verbs.contains_key(&right.verb) && right.is_about(subject))
+        self.0.iter().any(|(attributes, verbs)| verbs.contains_key(&right.verb) && right.is_about(attributes))
     }
 
     /// Those that the author declared and for which `is_used` is false. What no request asks for (`finalizers`, which
     /// admission asks about) is not among them.
-    pub(super) fn without_use(&self, is_used: impl Fn(&Subject, Verb) -> bool) -> Self {
+    pub(super) fn without_use(&self, is_used: impl Fn(&ResourceAttributes, Verb) -> bool) -> Self {
         let mut unused = Self::default();
-        for (subject, verbs) in
-            self.0.iter().filter(|(subject, _)| !subject.resource.ends_with("/finalizers"))
+        for (attributes, verbs) in
+            self.0.iter().filter(|(attributes, _)| !attributes.resource.ends_with("/finalizers"))
         {
             let declared = verbs.iter().filter(|(_, source)| **source == Source::Declared);
             let left: Vec<Verb> =
-                declared.map(|(verb, _)| *verb).filter(|verb| !is_used(subject, *verb)).collect();
+                declared.map(|(verb, _)| *verb).filter(|verb| !is_used(attributes, *verb)).collect();
             if !left.is_empty() {
-                unused.put(subject.clone(), left);
+                unused.put(attributes.clone(), left);
             }
         }
         unused
@@ -200,7 +208,7 @@ impl Rights {
     /// Those on objects in namespaces, and the others.
     #[must_use]
     pub fn by_scope(self) -> (Self, Self) {
-        let (inside, outside) = self.0.into_iter().partition(|(subject, _)| subject.namespaced);
+        let (inside, outside) = self.0.into_iter().partition(|(attributes, _)| attributes.namespaced);
         (Self(inside), Self(outside))
     }
 
@@ -213,18 +221,18 @@ impl Rights {
     /// Every resource (`<group>/<plural>`, the plural alone for the core group, the name in brackets where it is about one
     /// object) with its verbs, separated by commas, sorted.
     pub fn iter(&self) -> impl Iterator<Item = (String, String)> {
-        self.0.iter().map(|(subject, verbs)| {
+        self.0.iter().map(|(attributes, verbs)| {
             let verbs: Vec<_> = verbs.keys().map(|verb| verb.as_str()).collect();
-            (subject.text(), verbs.join(","))
+            (attributes.text(), verbs.join(","))
         })
     }
 
     /// The fewest rules that say it, sorted: resources of a group that the same may be done with are in one.
     #[must_use]
     pub fn rules(&self) -> Vec<PolicyRule> {
-        rules(self.0.iter().map(|(subject, verbs)| {
+        rules(self.0.iter().map(|(attributes, verbs)| {
             let verbs: BTreeSet<Verb> = verbs.keys().copied().collect();
-            (subject.group.as_str(), subject.resource.as_str(), subject.name.as_deref(), verbs)
+            (attributes.group.as_str(), attributes.resource.as_str(), attributes.name.as_deref(), verbs)
         }))
     }
 }
@@ -283,8 +291,8 @@ mod tests {
 
     /// Resource and verb of every grant.
     fn grants(rights: &Rights) -> BTreeSet<(String, Verb)> {
-        let each = |(subject, verbs): (&Subject, &BTreeMap<Verb, Source>)| {
-            verbs.keys().map(|verb| (subject.resource.clone(), *verb)).collect::<Vec<_>>()
+        let each = |(attributes, verbs): (&ResourceAttributes, &BTreeMap<Verb, Source>)| {
+            verbs.keys().map(|verb| (attributes.resource.clone(), *verb)).collect::<Vec<_>>()
         };
         rights.0.iter().flat_map(each).collect()
     }

@@ -86,13 +86,13 @@ mod tests {
     }
 
     /// Each role with its rules.
-    fn told(roles: &[DynamicObject]) -> Vec<String> {
+    fn described(roles: &[DynamicObject]) -> Vec<String> {
         let words = |list: &serde_json::Value| -> String {
             let words: Vec<_> =
                 list.as_array().into_iter().flatten().filter_map(|word| word.as_str()).collect();
             words.join(",")
         };
-        let tell = |role: &DynamicObject| {
+        let describe = |role: &DynamicObject| {
             let rules = role.data["rules"].as_array().cloned().unwrap_or_default();
             let rules: Vec<String> = rules
                 .iter()
@@ -103,7 +103,7 @@ mod tests {
                 role.metadata.namespace.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
             format!("{kind}{namespace}: {}", rules.join(", "))
         };
-        roles.iter().map(tell).collect()
+        roles.iter().map(describe).collect()
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
             right("b", "pods", Verb::Watch),
         ];
         assert_eq!(
-            told(&of(&used, "web", "home")),
+            described(&of(&used, "web", "home")),
             ["ClusterRole: nodes list", "Role a: pods list", "Role b: pods list,watch"]
         );
     }
@@ -137,7 +137,7 @@ mod tests {
             right("home", "coordination.k8s.io:leases", Verb::Get),
         ];
         assert_eq!(
-            told(&of(&used, "web", "home")),
+            described(&of(&used, "web", "home")),
             ["ClusterRole: configmaps create, widgets watch, widgets/status patch", "Role home: leases get",]
         );
     }

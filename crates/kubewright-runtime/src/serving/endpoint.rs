@@ -27,12 +27,12 @@ const HEAD_SIZE: usize = 64 << 10;
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// An answer of an endpoint.
-pub(crate) type Answer = Response<Full<Bytes>>;
+pub(crate) type HttpResponse = Response<Full<Bytes>>;
 
 /// Answers GET requests by their path.
 pub(crate) trait Route: Send + Sync + 'static {
     /// The answer to a request for this path.
-    fn answer<'a>(&'a self, request: &'a Parts) -> BoxFuture<'a, Answer>;
+    fn answer<'a>(&'a self, request: &'a Parts) -> BoxFuture<'a, HttpResponse>;
 }
 
 /// Where an endpoint listens, once it does.
@@ -136,7 +136,7 @@ async fn connection(
 }
 
 /// The answer to a request; only reading is allowed.
-pub(super) async fn respond(route: &dyn Route, request: &Parts) -> Answer {
+pub(super) async fn respond(route: &dyn Route, request: &Parts) -> HttpResponse {
     if request.method != Method::GET && request.method != Method::HEAD {
         let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n");
         answer.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static("GET, HEAD"));
@@ -146,12 +146,12 @@ pub(super) async fn respond(route: &dyn Route, request: &Parts) -> Answer {
 }
 
 /// A text for people.
-pub(crate) fn text(status: StatusCode, text: impl Into<Bytes>) -> Answer {
+pub(crate) fn text(status: StatusCode, text: impl Into<Bytes>) -> HttpResponse {
     typed(status, "text/plain; charset=utf-8", text)
 }
 
 /// A text of this type.
-pub(crate) fn typed(status: StatusCode, content_type: &'static str, text: impl Into<Bytes>) -> Answer {
+pub(crate) fn typed(status: StatusCode, content_type: &'static str, text: impl Into<Bytes>) -> HttpResponse {
     let mut answer = Response::new(Full::new(text.into()));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();

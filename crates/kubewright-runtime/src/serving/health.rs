@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::{FutureExt, future::BoxFuture};
 use http::{StatusCode, request::Parts};
 
-use super::endpoint::{Announce, Answer, Endpoint, Route, text};
+use super::endpoint::{Announce, Endpoint, HttpResponse, Route, text};
 use crate::health::Checks;
 
 /// Serves `/healthz` and `/readyz`, each with the checks of its own below it, for everybody who can connect.
@@ -32,7 +32,7 @@ pub(super) struct Health {
 }
 
 impl Route for Health {
-    fn answer<'a>(&'a self, request: &'a Parts) -> BoxFuture<'a, Answer> {
+    fn answer<'a>(&'a self, request: &'a Parts) -> BoxFuture<'a, HttpResponse> {
         let path = request.uri.path();
         let checks = [("/healthz", &self.alive), ("/readyz", &self.ready)];
         let below = checks.into_iter().find_map(|(root, checks)| {

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Tls,
     access::{Access, Guard},
-    endpoint::{Announce, Answer, Endpoint, Route, text, typed},
+    endpoint::{Announce, Endpoint, HttpResponse, Route, text, typed},
 };
 use crate::{
     Error,
@@ -80,7 +80,7 @@ pub(super) struct Scrape {
 }
 
 impl Route for Scrape {
-    fn answer<'a>(&'a self, request: &'a Parts) -> BoxFuture<'a, Answer> {
+    fn answer<'a>(&'a self, request: &'a Parts) -> BoxFuture<'a, HttpResponse> {
         async move {
             if let Err(refusal) = self.guard.admit(request).await {
                 return text(refusal.status, refusal.text + "\n");

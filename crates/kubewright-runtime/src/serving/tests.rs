@@ -13,7 +13,7 @@ use tower::service_fn;
 use super::{
     Access, HealthServer, MetricsServer, Servers, Tls,
     access::Guard,
-    endpoint::{Answer, Endpoint, respond},
+    endpoint::{Endpoint, HttpResponse, respond},
     health::Health,
     metrics::Scrape,
 };
@@ -65,7 +65,7 @@ fn request(path: &str, token: Option<&str>) -> Parts {
     request.body(()).expect("a request").into_parts().0
 }
 
-async fn told(answer: Answer) -> (u16, String) {
+async fn read(answer: HttpResponse) -> (u16, String) {
     let status = answer.status().as_u16();
     let Ok(body) = answer.into_body().collect().await;
     (status, String::from_utf8(body.to_bytes().to_vec()).expect("text"))
@@ -79,7 +79,7 @@ fn scrape(access: Access, client: Client) -> Scrape {
 async fn only_who_may_reads_the_metrics_and_the_others_are_told_why_not() {
     let (client, _) = reviewer();
     let scrape = scrape(Access::Authorized, client);
-    let ask = async |token| told(respond(&scrape, &request("/metrics", token)).await).await;
+    let ask = async |token| read(respond(&scrape, &request("/metrics", token)).await).await;
     assert_eq!(ask(None).await, (401, "Unauthorized\n".to_owned()));
     assert_eq!(ask(Some("unknown")).await, (401, "Unauthorized\n".to_owned()));
     let denied = "Authorization denied for user stranger\n";
@@ -87,7 +87,7 @@ async fn only_who_may_reads_the_metrics_and_the_others_are_told_why_not() {
     assert_eq!(ask(Some("down")).await, (500, "Authentication failed\n".to_owned()));
     let (status, text) = ask(Some("reader")).await;
     assert!(status == 200 && text.contains("# TYPE certwatcher_read_certificate_total counter\n"));
-    let (status, _) = told(respond(&scrape, &request("/debug", Some("reader"))).await).await;
+    let (status, _) = read(respond(&scrape, &request("/debug", Some("reader"))).await).await;
     assert_eq!(status, 403, "another path is another right");
 }
 
@@ -117,8 +117,8 @@ async fn nothing_but_reading_is_answered() {
     post.method = Method::POST;
     let answer = respond(&scrape, &post).await;
     assert_eq!(answer.headers()[header::ALLOW], "GET, HEAD");
-    assert_eq!(told(answer).await.0, 405);
-    assert_eq!(told(respond(&scrape, &request("/", None)).await).await.0, 404);
+    assert_eq!(read(answer).await.0, 405);
+    assert_eq!(read(respond(&scrape, &request("/", None)).await).await.0, 404);
     let answer = respond(&scrape, &request("/metrics", None)).await;
     assert_eq!(answer.headers()[header::CONTENT_TYPE], "text/plain; version=0.0.4");
 }
@@ -128,7 +128,7 @@ async fn health_and_readiness_have_paths_of_their_own() {
     let (alive, ready) = (Checks::default(), Checks::default());
     ready.add("informer-sync", || Err("not filled: pods"));
     let health = Health { alive, ready };
-    let ask = async |path| told(respond(&health, &request(path, None)).await).await;
+    let ask = async |path| read(respond(&health, &request(path, None)).await).await;
     assert_eq!(ask("/healthz").await, (200, "ok".to_owned()));
     assert_eq!(ask("/healthz?verbose").await.1, "[+]ping ok\nhealthz check passed\n");
     let failed = "[-]informer-sync failed: reason withheld\nhealthz check failed\n";

@@ -22,8 +22,8 @@ use super::{
 use crate::leader::{
     FencingToken, Term,
     gate::Gate,
-    lock::{Failure, Leases},
-    record::{Record, told},
+    lock::{LeaseError, Leases},
+    record::{Record, as_micro_time},
     settings::{JITTER_FACTOR, identity},
 };
 
@@ -31,7 +31,7 @@ use crate::leader::{
 const RING: &str = "kubewright.dev/ring";
 
 /// Takes part in a ring.
-pub(crate) struct Member {
+pub(crate) struct RingMember {
     settings: Sharding,
     world: World,
     identity: String,
@@ -60,7 +60,7 @@ struct Own {
 /// The lease is not ours any more.
 struct Lost;
 
-impl Member {
+impl RingMember {
     pub(crate) fn new(client: Client, world: World, settings: Sharding) -> Self {
         let timeout = settings.times.request_timeout();
         let gate = Gate::new(world.clock);
@@ -179,7 +179,7 @@ impl Member {
     async fn leave(&self) {
         self.gate.close();
         self.keys.reset();
-        let now = told(self.world.clock.now());
+        let now = as_micro_time(self.world.clock.now());
         let left = Record {
             holder: String::new(),
             duration: std::time::Duration::from_secs(1),
@@ -226,7 +226,7 @@ impl Member {
         }
     }
 
-    async fn renew(&self) -> Result<Result<(), Lost>, Failure> {
+    async fn renew(&self) -> Result<Result<(), Lost>, LeaseError> {
         // Once over what we wrote last, and once over what somebody else (a label, say) wrote since.
         for _ in 0..2 {
             let sent = Instant::now();
@@ -241,7 +241,7 @@ impl Member {
                     self.changed.notify_one();
                     return Ok(Ok(()));
                 }
-                Err(Failure::Outdated(_)) => {}
+                Err(LeaseError::Outdated(_)) => {}
                 Err(failure) => return Err(failure),
             }
             let Some(lease) = self.leases.get(&self.name()).await? else { return Ok(Err(Lost)) };
@@ -282,7 +282,7 @@ impl Member {
     }
 
     /// Acts on a snapshot; whether to look again at once.
-    async fn act(&self, view: &mut View, snapshot: &Snapshot) -> Result<Result<bool, Lost>, Failure> {
+    async fn act(&self, view: &mut View, snapshot: &Snapshot) -> Result<Result<bool, Lost>, LeaseError> {
         let Some(decision) = view.decide(snapshot, Instant::now()) else { return Ok(Err(Lost)) };
         if let Some(ring) = &snapshot.ring {
             self.keys.announce(Assignment::new(ring.epoch.clone(), &ring.members, &self.name()));
@@ -308,7 +308,7 @@ impl Member {
                     view.evicted(name);
                 }
                 // It gave a sign of life, or another member was faster.
-                Err(Failure::Outdated(_)) => {}
+                Err(LeaseError::Outdated(_)) => {}
                 Err(failure) => return Err(failure),
             }
         }
@@ -318,14 +318,14 @@ impl Member {
         match decision.propose {
             None => Ok(Ok(false)),
             Some(members) => match self.propose(snapshot.ring.as_ref(), &members).await {
-                Ok(()) | Err(Failure::Outdated(_)) => Ok(Ok(true)),
+                Ok(()) | Err(LeaseError::Outdated(_)) => Ok(Ok(true)),
                 Err(failure) => Err(failure),
             },
         }
     }
 
     /// Makes the next epoch, unless somebody else was faster.
-    async fn propose(&self, ring: Option<&Ring>, members: &[String]) -> Result<(), Failure> {
+    async fn propose(&self, ring: Option<&Ring>, members: &[String]) -> Result<(), LeaseError> {
         let mut lease = ring.map_or_else(|| self.lease(&self.settings.name), |ring| ring.lease.clone());
         lease.metadata.annotations.get_or_insert_default().insert(MEMBERS.to_owned(), members.join(","));
         let next = ring.map_or(1, |ring| ring.epoch.number.saturating_add(1));
@@ -353,9 +353,9 @@ impl Member {
                 Ok(watcher::Event::Apply(lease) | watcher::Event::InitApply(lease)) => {
                     // A renewal is nothing new.
                     let holder = lease.spec.and_then(|spec| spec.holder_identity);
-                    let told = (holder, lease.metadata.annotations);
+                    let state = (holder, lease.metadata.annotations);
                     let name = lease.metadata.name.unwrap_or_default();
-                    if known.insert(name, told.clone()) != Some(told) {
+                    if known.insert(name, state.clone()) != Some(state) {
                         self.changed.notify_one();
                     }
                 }
@@ -373,7 +373,7 @@ impl Member {
         std::future::pending::<()>().await;
     }
 
-    fn cannot(&self, failure: &Failure) -> bool {
+    fn cannot(&self, failure: &LeaseError) -> bool {
         tracing::debug!(ring = self.settings.name, %failure, "cannot read or write the ring; trying again");
         false
     }
@@ -393,14 +393,14 @@ impl Member {
             holder: self.identity.clone(),
             duration: self.settings.times.lease_duration,
             acquired: Some(acquired),
-            renewed: Some(told(self.world.clock.now())),
+            renewed: Some(as_micro_time(self.world.clock.now())),
             transitions: 0,
         }
     }
 
     fn new_lease(&self) -> Lease {
         let mut lease = self.lease(&format!("{}-{}", self.settings.name, self.world.dice.suffix(10)));
-        self.record(told(self.world.clock.now())).write(lease.spec.get_or_insert_default());
+        self.record(as_micro_time(self.world.clock.now())).write(lease.spec.get_or_insert_default());
         lease
     }
 
@@ -429,9 +429,9 @@ impl Member {
     }
 }
 
-impl fmt::Debug for Member {
+impl fmt::Debug for RingMember {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("RingMember").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 

@@ -79,7 +79,7 @@ use parking_lot::Mutex;
 
 pub(crate) use self::{
     keys::{Keys, Turn},
-    member::Member,
+    member::RingMember,
 };
 use crate::{
     Key,

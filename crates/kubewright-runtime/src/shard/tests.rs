@@ -198,11 +198,11 @@ fn what_is_worked_on_is_drained_when_it_is_let_go_of() {
 
 #[test]
 fn a_ring_that_cannot_be_is_told() {
-    let told = |sharding: Sharding| sharding.mistakes();
-    assert!(told(Sharding::ring("default", "ring")).is_empty());
-    assert_eq!(told(Sharding::ring("", "ring")), ["sharding: the ring needs a namespace and a name"]);
+    let mistakes = |sharding: Sharding| sharding.mistakes();
+    assert!(mistakes(Sharding::ring("default", "ring")).is_empty());
+    assert_eq!(mistakes(Sharding::ring("", "ring")), ["sharding: the ring needs a namespace and a name"]);
     assert_eq!(
-        told(Sharding::ring("default", "r".repeat(64))),
+        mistakes(Sharding::ring("default", "r".repeat(64))),
         ["sharding: the name of the ring has more than 63 characters"]
     );
 }

@@ -33,7 +33,7 @@ impl fmt::Display for Epoch {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Snapshot {
     pub(super) ring: Option<Ring>,
-    pub(super) members: BTreeMap<String, Member>,
+    pub(super) members: BTreeMap<String, MemberLease>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub(super) struct Ring {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Member {
+pub(super) struct MemberLease {
     record: Record,
     /// The epoch that it has acknowledged, as it is written.
     acknowledged: Option<String>,
@@ -66,7 +66,7 @@ impl Snapshot {
                 snapshot.ring = Some(Ring { epoch, members, lease });
             } else {
                 let acknowledged = annotations.get(EPOCH).cloned();
-                snapshot.members.insert(name, Member { record, acknowledged, lease });
+                snapshot.members.insert(name, MemberLease { record, acknowledged, lease });
             }
         }
         snapshot

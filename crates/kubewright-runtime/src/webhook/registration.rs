@@ -89,7 +89,7 @@ pub(crate) async fn keep(
     let manifests = webhooks.manifests(reach, trust.clone());
     let targets = targets(webhooks, &manifests, registration)?;
     let kept = targets.into_iter().map(|target| async move {
-        let keeper = Keeper { api: target.api(client), target, operator: &webhooks.operator, trust };
+        let keeper = Registrar { api: target.api(client), target, operator: &webhooks.operator, trust };
         keeper.run(shown.clone()).await;
     });
     join_all(kept).await;
@@ -253,14 +253,14 @@ fn is_configured(wanted: &Value, current: &Value) -> bool {
 }
 
 /// Keeps one object as it should be.
-struct Keeper<'a> {
+struct Registrar<'a> {
     target: Target,
     api: Api<DynamicObject>,
     operator: &'a str,
     trust: &'a Trust,
 }
 
-impl Keeper<'_> {
+impl Registrar<'_> {
     async fn run(self, mut shown: watch::Receiver<Option<Shown>>) {
         let mut changes = pin!(watcher::watch_object(self.api.clone(), &self.target.name).fuse());
         let (mut current, mut pace) = (None, Pace::default());

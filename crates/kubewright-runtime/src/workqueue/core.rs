@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::{
     Priority,
     limit::{Bucket, RateLimit},
-    line::{Line, Place},
+    line::{Line, QueuePosition},
 };
 
 /// Every so many gets, one goes to the lowest priority that waits.
@@ -49,7 +49,7 @@ type Date = (Instant, u64);
 #[derive(Debug, Default)]
 struct Record {
     work: Work,
-    plan: Option<Plan>,
+    plan: Option<Scheduled>,
     failures: u32,
     /// What the last failure was, where that was said.
     last: Option<Failure>,
@@ -68,7 +68,7 @@ enum Work {
     #[default]
     Idle,
     /// Here in the queue.
-    Waiting { place: Place, since: Instant },
+    Waiting { position: QueuePosition, since: Instant },
     /// With a worker, who got it at this priority by the get of this number; to be done once more if it was added since.
     Busy { get: u64, priority: Priority, again: Option<(Priority, Instant)> },
 }
@@ -82,7 +82,7 @@ pub(crate) struct Taken<T> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Plan {
+struct Scheduled {
     date: Date,
     priority: Priority,
 }
@@ -91,7 +91,7 @@ impl Record {
     /// What a retry or a repetition inherits.
     fn priority(&self) -> Priority {
         match self.work {
-            Work::Busy { priority, .. } | Work::Waiting { place: (Reverse(priority), _), .. } => priority,
+            Work::Busy { priority, .. } | Work::Waiting { position: (Reverse(priority), _), .. } => priority,
             Work::Idle => Priority::NORMAL,
         }
     }
@@ -132,17 +132,17 @@ impl<T: Clone + Eq + Hash> Core<T> {
                 self.again += 1;
                 self.added += 1;
             }
-            Work::Waiting { place, .. } if place.0.0 >= priority => {}
-            Work::Waiting { place, .. } => {
-                self.queue.remove(place);
-                place.0 = Reverse(priority);
-                self.queue.insert(*place, key);
+            Work::Waiting { position, .. } if position.0.0 >= priority => {}
+            Work::Waiting { position, .. } => {
+                self.queue.remove(position);
+                position.0 = Reverse(priority);
+                self.queue.insert(*position, key);
             }
             idle @ Work::Idle => {
                 self.counter += 1;
-                let place = (Reverse(priority), self.counter);
-                *idle = Work::Waiting { place, since: now };
-                self.queue.insert(place, key);
+                let position = (Reverse(priority), self.counter);
+                *idle = Work::Waiting { position, since: now };
+                self.queue.insert(position, key);
                 self.added += 1;
             }
         }
@@ -166,7 +166,7 @@ impl<T: Clone + Eq + Hash> Core<T> {
         self.counter += 1;
         let date = (time, self.counter);
         let priority = record.plan.map_or(priority, |plan| plan.priority);
-        record.plan = Some(Plan { date, priority });
+        record.plan = Some(Scheduled { date, priority });
         self.planned.insert(date, key);
     }
 
@@ -229,7 +229,7 @@ impl<T: Clone + Eq + Hash> Core<T> {
     }
 
     /// The first key; now and then the first one of the lowest priority, so that a stream of others cannot starve it.
-    fn pop(&mut self) -> Option<(Place, T)> {
+    fn pop(&mut self) -> Option<(QueuePosition, T)> {
         if self.queue.is_empty() {
             return None;
         }
@@ -250,9 +250,9 @@ impl<T: Clone + Eq + Hash> Core<T> {
         };
         self.again -= 1;
         self.counter += 1;
-        let place = (Reverse(priority), self.counter);
-        record.work = Work::Waiting { place, since };
-        self.queue.insert(place, key.clone());
+        let position = (Reverse(priority), self.counter);
+        record.work = Work::Waiting { position, since };
+        self.queue.insert(position, key.clone());
         worked_since
     }
 

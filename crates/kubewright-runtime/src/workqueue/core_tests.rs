@@ -45,7 +45,7 @@ struct Record {
     /// That it is worked on, and how much it was wanted then.
     busy: Option<i32>,
     /// When it took its place in the order, if it has one.
-    place: Option<u64>,
+    position: Option<u64>,
     /// When it is to be added, and when that was planned.
     plan: Option<(Instant, u64)>,
     /// How much it is wanted then.
@@ -68,13 +68,13 @@ impl Model {
     }
 
     fn add(&mut self, key: usize, priority: i32) {
-        let place = self.step();
+        let position = self.step();
         let record = &mut self.records[key];
         if self.shut_down {
             return;
         }
         if record.wanted.is_none() {
-            record.place = record.busy.is_none().then_some(place);
+            record.position = record.busy.is_none().then_some(position);
         }
         record.wanted = record.wanted.max(Some(priority));
     }
@@ -107,23 +107,23 @@ impl Model {
             self.records[key].plan = None;
             self.add(key, self.records[key].planned);
         }
-        let ready = (0..KEYS).filter(|key| self.records[*key].place.is_some());
+        let ready = (0..KEYS).filter(|key| self.records[*key].position.is_some());
         let lowest = ready.clone().filter_map(|key| self.records[key].wanted).min()?;
         self.gets += 1;
         let only_lowest = self.gets.is_multiple_of(LOWEST_TURN);
         let key = ready
             .filter(|key| !only_lowest || self.records[*key].wanted == Some(lowest))
-            .min_by_key(|key| (Reverse(self.records[*key].wanted), self.records[*key].place))?;
+            .min_by_key(|key| (Reverse(self.records[*key].wanted), self.records[*key].position))?;
         let Record { failures, wanted, .. } = self.records[key];
         self.records[key] = Record { busy: wanted, failures, ..Record::default() };
         Some(key)
     }
 
     fn done(&mut self, key: usize) {
-        let place = self.step();
+        let position = self.step();
         let record = &mut self.records[key];
         if record.busy.take().is_some() {
-            record.place = record.wanted.map(|_| place);
+            record.position = record.wanted.map(|_| position);
         }
     }
 
@@ -154,7 +154,7 @@ proptest! {
             }
             let next = model.records.iter().filter_map(|record| record.plan).map(|(time, _)| time).min();
             prop_assert_eq!(core.next_due(), next);
-            prop_assert_eq!(core.len(), model.records.iter().filter(|record| record.place.is_some()).count());
+            prop_assert_eq!(core.len(), model.records.iter().filter(|record| record.position.is_some()).count());
             let drained = model.shut_down && model.records.iter().all(|record| record.wanted.is_none());
             prop_assert_eq!(core.is_drained(), drained);
         }
@@ -235,7 +235,7 @@ fn nothing_is_remembered_of_a_hundred_thousand_keys_that_were_worked_on() {
     assert_eq!(core.remembered(), 0);
 }
 
-fn told(core: &Core<&'static str>) -> Vec<(&'static str, String, Duration)> {
+fn failing(core: &Core<&'static str>) -> Vec<(&'static str, String, Duration)> {
     core.failing().map(|(key, last, due)| (*key, last.why.clone(), due - last.at)).collect()
 }
 
@@ -248,13 +248,13 @@ fn why_a_key_failed_is_known_until_it_is_forgotten() {
         core.explain_failure(&key, why.into(), now);
     }
     let (soon, later) = (Duration::from_millis(5), now + Duration::from_millis(5));
-    assert_eq!(told(&core), [("a", "second".into(), soon), ("b", "other".into(), soon)]);
+    assert_eq!(failing(&core), [("a", "second".into(), soon), ("b", "other".into(), soon)]);
     assert_eq!(got(core.get(later)), Some("a"));
-    assert_eq!(told(&core), [], "one is being tried, the other is due");
+    assert_eq!(failing(&core), [], "one is being tried, the other is due");
     core.forget(&"a");
     core.done(&"a");
     core.forget(&"b");
-    assert_eq!(told(&core), []);
+    assert_eq!(failing(&core), []);
     assert_eq!(got(core.get(later)), Some("b"));
     core.done(&"b");
     assert_eq!(core.remembered(), 0);

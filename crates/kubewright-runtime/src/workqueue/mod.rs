@@ -193,13 +193,13 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         self.core.lock().is_idle(now, now.checked_add(horizon))
     }
 
-    /// Calls `tell` with each key that failed and waits for its next try: why it failed, how long ago, and when it is
+    /// Calls `report` with each key that failed and waits for its next try: why it failed, how long ago, and when it is
     /// tried again.
-    pub(crate) fn failing(&self, mut tell: impl FnMut(&T, &str, Duration, Duration)) {
+    pub(crate) fn failing(&self, mut report: impl FnMut(&T, &str, Duration, Duration)) {
         let (core, now) = (self.core.lock(), Instant::now());
         for (key, last, due) in core.failing() {
             let (since, after) = (now.saturating_duration_since(last.at), due.saturating_duration_since(now));
-            tell(key, &last.why, since, after);
+            report(key, &last.why, since, after);
         }
     }
 

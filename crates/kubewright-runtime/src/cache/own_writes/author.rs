@@ -16,19 +16,19 @@ pub(crate) struct Author {
 
 /// One reconcile, as the author of its writes.
 #[derive(Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct ActiveReconcile {
     author: Arc<Author>,
     is_over: AtomicBool,
 }
 
-/// Ends an [`Attempt`] when it is dropped.
-pub(crate) struct AttemptGuard(Arc<Attempt>);
+/// Ends an [`ActiveReconcile`] when it is dropped.
+pub(crate) struct ActiveReconcileGuard(Arc<ActiveReconcile>);
 
-impl Attempt {
-    /// The attempt lasts as long as the guard is held.
-    pub(crate) fn begin(author: Author) -> (Arc<Self>, AttemptGuard) {
-        let attempt = Arc::new(Self { author: Arc::new(author), is_over: AtomicBool::new(false) });
-        (attempt.clone(), AttemptGuard(attempt))
+impl ActiveReconcile {
+    /// It lasts as long as the guard is held.
+    pub(crate) fn begin(author: Author) -> (Arc<Self>, ActiveReconcileGuard) {
+        let active = Arc::new(Self { author: Arc::new(author), is_over: AtomicBool::new(false) });
+        (active.clone(), ActiveReconcileGuard(active))
     }
 
     /// The author, as long as the reconcile goes on: one that is over cannot have seen the answer, when a task that it left
@@ -38,7 +38,7 @@ impl Attempt {
     }
 }
 
-impl Drop for AttemptGuard {
+impl Drop for ActiveReconcileGuard {
     fn drop(&mut self) {
         self.0.is_over.store(true, Ordering::SeqCst);
     }

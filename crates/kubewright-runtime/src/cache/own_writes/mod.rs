@@ -6,7 +6,7 @@
 //! its author until both are in and each version that the watch told of was *claimed* by an answer.
 //!
 //! [`WriteTracker`] holds that for the objects of one kind. It is part of the cache's `State`, so it is plain data: no lock, no task. The
-//! rest of the SDK uses four things of this folder: an [`Attempt`] for each reconcile, the author of its writes; an [`Intent`] for each
+//! rest of the SDK uses four things of this folder: an [`ActiveReconcile`] for each reconcile, the author of its writes; an [`Intent`] for each
 //! write, which says whether the answer is as it was asked for; `cache::Write`, which carries both to the cache; and the
 //! [`Delivery`] of a change, which says which [`Recipients`] it is for.
 //!
@@ -58,7 +58,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use self::pending::{PendingWrites, Phase};
 pub(crate) use self::{
-    author::{Attempt, AttemptGuard, Author},
+    author::{ActiveReconcile, ActiveReconcileGuard, Author},
     delivery::{Delivery, Recipients},
     intent::Intent,
 };

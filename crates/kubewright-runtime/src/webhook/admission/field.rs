@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn mistakes_read_as_kubernetes_writes_them() {
-        let told: Vec<String> = [
+        let text: Vec<String> = [
             FieldError::required("spec.name", ""),
             FieldError::required("spec.name", "a server needs one"),
             FieldError::invalid("spec.name", "a b", "no spaces"),
@@ -163,7 +163,7 @@ mod tests {
         .map(ToString::to_string)
         .collect();
         assert_eq!(
-            told,
+            text,
             [
                 "spec.name: Required value",
                 "spec.name: Required value: a server needs one",

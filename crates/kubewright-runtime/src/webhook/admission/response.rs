@@ -65,18 +65,18 @@ impl Denied {
     pub fn invalid<K: Object>(object: &K, errors: &[FieldError]) -> Self {
         let name = object.meta().name.clone().unwrap_or_default();
         let (group, kind) = (K::group(&()).into_owned(), K::kind(&()).into_owned());
-        let mut told: Vec<String> = Vec::new();
+        let mut messages: Vec<String> = Vec::new();
         for error in errors.iter().map(ToString::to_string) {
-            if !told.contains(&error) {
-                told.push(error);
+            if !messages.contains(&error) {
+                messages.push(error);
             }
         }
-        let errors_told = match told.as_slice() {
+        let summary = match messages.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
         let qualified = if group.is_empty() { kind.clone() } else { format!("{kind}.{group}") };
-        let message = format!("{qualified} {name:?} is invalid: {errors_told}");
+        let message = format!("{qualified} {name:?} is invalid: {summary}");
         let causes = errors.iter().map(|error| StatusCause {
             reason: error.reason().to_owned(),
             message: error.body(),
@@ -224,17 +224,20 @@ mod tests {
             FieldError::required("spec.a", ""),
         ];
         let denied = Denied::invalid(&object, &errors).warning("careful");
-        let told = review(&Response::denied(denied));
+        let causes = review(&Response::denied(denied));
         assert_eq!(
-            told["status"]["message"],
+            causes["status"]["message"],
             r#"Deployment.apps "web" is invalid: [spec.a: Required value, spec.b: Invalid value: 1: no]"#
         );
-        assert_eq!((&told["status"]["code"], &told["status"]["reason"]), (&json!(422), &json!("Invalid")));
         assert_eq!(
-            told["status"]["details"]["causes"][1],
+            (&causes["status"]["code"], &causes["status"]["reason"]),
+            (&json!(422), &json!("Invalid"))
+        );
+        assert_eq!(
+            causes["status"]["details"]["causes"][1],
             json!({"reason": "FieldValueInvalid", "message": "Invalid value: 1: no", "field": "spec.b"})
         );
-        assert_eq!((&told["allowed"], &told["warnings"]), (&json!(false), &json!(["careful"])));
+        assert_eq!((&causes["allowed"], &causes["warnings"]), (&json!(false), &json!(["careful"])));
 
         let one = Denied::invalid(&ConfigMap::default(), &errors[..1]);
         assert_eq!(one.status.message, r#"ConfigMap "" is invalid: spec.a: Required value"#);

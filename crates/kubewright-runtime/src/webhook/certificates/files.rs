@@ -72,10 +72,10 @@ mod tests {
         fs::write(folder.join("tls.key"), "no key").expect("a folder");
         tokio::time::sleep(10 * INTERVAL).await;
         assert!(!newest.has_changed().expect("it goes on"), "what was shown stays");
-        let told = metrics.text();
+        let text = metrics.text();
         // Two that could be used; of the others, two came before there were files.
-        assert!(told.contains("certwatcher_read_certificate_total 5"), "{told}");
-        assert!(told.contains("certwatcher_read_certificate_errors_total 3"), "{told}");
+        assert!(text.contains("certwatcher_read_certificate_total 5"), "{text}");
+        assert!(text.contains("certwatcher_read_certificate_errors_total 3"), "{text}");
         watching.abort();
         fs::remove_dir_all(&folder).expect("a folder");
     }

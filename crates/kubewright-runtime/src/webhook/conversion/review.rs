@@ -52,7 +52,7 @@ pub(crate) fn answer(conversions: &[Arc<dyn DynConversion>], review: &[u8]) -> R
         json!({"uid": request.uid, "result": {"status": "Success"}, "convertedObjects": converted});
     if !failures.is_empty() {
         response["convertedObjects"] = json!([]);
-        response["result"] = json!({"status": "Failure", "message": told(&failures)});
+        response["result"] = json!({"status": "Failure", "message": message(&failures)});
     }
     Ok(json!({"apiVersion": API, "kind": "ConversionReview", "response": response}))
 }
@@ -68,7 +68,7 @@ fn convert(conversions: &[Arc<dyn DynConversion>], object: &Value, desired: &str
 }
 
 /// The first few failures.
-fn told(failures: &[String]) -> String {
+fn message(failures: &[String]) -> String {
     const MOST: usize = 5;
     let mut text = failures[..failures.len().min(MOST)].join("; ");
     if failures.len() > MOST {

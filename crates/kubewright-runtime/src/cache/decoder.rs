@@ -15,14 +15,14 @@ pub(crate) type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
 type AnyProject = Box<dyn Fn(&mut dyn Any) + Send + Sync>;
 
 /// Makes objects of one kind of their JSON, and takes away what is not kept.
-pub(super) struct Keeper {
+pub(super) struct Decoder {
     decode: fn(&str, Reduce<'_>) -> serde_json::Result<Arc<dyn AnyObject>>,
     project: Option<AnyProject>,
     id: TypeId,
     name: &'static str,
 }
 
-impl Keeper {
+impl Decoder {
     pub(super) fn of<K: Cached>(project: Option<Project<K>>) -> Self {
         let project = project.map(|project| -> AnyProject {
             Box::new(move |object| object.downcast_mut().into_iter().for_each(|object| project(object)))
@@ -50,7 +50,7 @@ impl Keeper {
     }
 
     /// What is kept of an object.
-    pub(super) fn keep<K: Cached>(&self, object: K) -> Arc<dyn AnyObject> {
+    pub(super) fn transform<K: Cached>(&self, object: K) -> Arc<dyn AnyObject> {
         kubewright_objects::erase(object, &|object| self.reduce(object))
     }
 
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn managed_fields_are_not_kept() {
-        let keeper = Keeper::of::<ConfigMap>(None);
-        let kept = typed::<ConfigMap>(keeper.keep(stored())).expect("a ConfigMap");
+        let decoder = Decoder::of::<ConfigMap>(None);
+        let kept = typed::<ConfigMap>(decoder.transform(stored())).expect("a ConfigMap");
         assert_eq!(kept.metadata.managed_fields, None);
         assert_eq!(kept.data, stored().data);
     }
@@ -92,7 +92,7 @@ mod tests {
     fn no_room_is_kept_for_more_than_there_is() {
         let text = r#"{"metadata": {"name": "a", "finalizers": ["example.com/a"], "ownerReferences": [
             {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "c"}]}}"#;
-        let kept = typed::<ConfigMap>(Keeper::of::<ConfigMap>(None).decode(text).expect("it is JSON"));
+        let kept = typed::<ConfigMap>(Decoder::of::<ConfigMap>(None).decode(text).expect("it is JSON"));
         let meta = &kept.as_ref().expect("a ConfigMap").metadata;
         assert_eq!(meta.finalizers.as_ref().map(Vec::capacity), Some(1));
         assert_eq!(meta.owner_references.as_ref().map(Vec::capacity), Some(1));
@@ -100,11 +100,11 @@ mod tests {
 
     #[test]
     fn a_projection_that_panics_leaves_what_it_did_until_then() {
-        let keeper = Keeper::of::<ConfigMap>(Some(Arc::new(|map| {
+        let decoder = Decoder::of::<ConfigMap>(Some(Arc::new(|map| {
             map.data = None;
             panic!("on purpose");
         })));
-        let kept = typed::<ConfigMap>(keeper.keep(stored())).expect("a ConfigMap");
+        let kept = typed::<ConfigMap>(decoder.transform(stored())).expect("a ConfigMap");
         assert_eq!((kept.data.clone(), kept.metadata.managed_fields.clone()), (None, None));
     }
 }
