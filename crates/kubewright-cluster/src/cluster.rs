@@ -24,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
 use crate::journal::Journal;
-use crate::kubelets::{self, Reached};
-use crate::transport::{self, Caller, Way};
+use crate::kubelets::{self, KubeletConnection};
+use crate::transport::{self, Caller, ClientOptions};
 use crate::{Builder, ProcessSettings, StartError};
 
 /// How long nobody must have written for a cluster to count as settled.
@@ -89,8 +89,8 @@ impl Cluster {
     /// identity. What its bootstrap role does not allow, it cannot do.
     pub(crate) fn run(&mut self, controllers: &[&Builtin], setup: &Setup) {
         let user = User::new("system:kube-controller-manager", Vec::<String>::new());
-        let way = Way { admin: None, watches_last: true };
-        let reader = transport::client(&self.server, self.caller(user), "default", way);
+        let options = ClientOptions { admin: None, watches_last: true };
+        let reader = transport::client(&self.server, self.caller(user), "default", options);
         let mut manager = Manager::in_process(reader, self.world.clone());
         self.backlog = manager.backlog().clone();
         for builtin in controllers {
@@ -101,7 +101,7 @@ impl Cluster {
                     ..self.caller(writer.clone())
                 };
                 let controller = controller.never_paused();
-                let writer = transport::client(&self.server, caller, "default", Way::default());
+                let writer = transport::client(&self.server, caller, "default", ClientOptions::default());
                 manager.add(controller.acting_as(writer));
             }
         }
@@ -121,10 +121,10 @@ impl Cluster {
     ) -> kube::Result<()> {
         let name = settings.node();
         let caller = kubelets::caller(&name, self.journal.is_some());
-        let client = transport::client(&self.server, caller, "default", Way::default());
+        let client = transport::client(&self.server, caller, "default", ClientOptions::default());
         let settings = settings.kubelet(client, self.world.clone(), api_server);
         let (node, run) = ProcessNode::start(settings, self.shutdown.child_token()).await?;
-        self.server.kubelets().register(name, Arc::new(Reached { node, clock: self.world.clock }));
+        self.server.kubelets().register(name, Arc::new(KubeletConnection { node, clock: self.world.clock }));
         self.spawn(run);
         Ok(())
     }
@@ -175,8 +175,8 @@ impl Cluster {
     }
 
     fn client_of(&self, caller: Caller, default_namespace: &str, watches_last: bool) -> Client {
-        let way = Way { admin: self.admin.clone(), watches_last };
-        transport::client(&self.server, caller, default_namespace, way)
+        let options = ClientOptions { admin: self.admin.clone(), watches_last };
+        transport::client(&self.server, caller, default_namespace, options)
     }
 
     /// Lets webhooks of this process be called by the API server, without a socket: those of an operator whose

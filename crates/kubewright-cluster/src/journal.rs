@@ -17,14 +17,14 @@ use kubewright_world::Clock;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::admin::Asked;
+use crate::admin::RequestInfo;
 
 tokio::task_local! {
-    static AUTHOR: Arc<Asked>;
+    static AUTHOR: Arc<RequestInfo>;
 }
 
 /// Works on a request, whose commits are noted to be `author`'s.
-pub(crate) fn under<F: Future>(author: Arc<Asked>, work: F) -> impl Future<Output = F::Output> {
+pub(crate) fn under<F: Future>(author: Arc<RequestInfo>, work: F) -> impl Future<Output = F::Output> {
     AUTHOR.scope(author, work)
 }
 
@@ -44,7 +44,7 @@ pub struct Written {
     /// The object as it was written, as JSON; the last state of one that went.
     pub bytes: Bytes,
     /// The request that it was made for; none for what the API server does by itself.
-    pub by: Option<Arc<Asked>>,
+    pub by: Option<Arc<RequestInfo>>,
 }
 
 /// The last commits of a cluster; clones are of the same ones.

@@ -66,14 +66,14 @@ pub(crate) fn caller(node: &str, is_noted: bool) -> Caller {
     Caller { user, program: Some(HeaderValue::from_static("kubelet")), is_noted }
 }
 
-/// The kubelet as the API server sees it.
+/// Connection from the API server to the kubelet of a node in this process.
 #[derive(Debug)]
-pub(crate) struct Reached {
+pub(crate) struct KubeletConnection {
     pub(crate) node: ProcessNode,
     pub(crate) clock: Clock,
 }
 
-impl Kubelet for Reached {
+impl Kubelet for KubeletConnection {
     fn logs(
         &self,
         target: Target,

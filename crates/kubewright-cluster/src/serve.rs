@@ -10,7 +10,7 @@ use kubewright_serve::authority::{Authority, AuthorityError, Credentials};
 use kubewright_serve::tls::{ServerTls, ServingCertificate, TlsError};
 use kubewright_world::World;
 
-use crate::admin::front::Front;
+use crate::admin::service::AdminService;
 use crate::{Cluster, DataDirectory, DataError};
 
 /// The names by which clients may call the server, besides its address.
@@ -194,8 +194,8 @@ impl Cluster {
         let limits = limits(self.world());
         match self.admin() {
             Some(admin) => {
-                let front = Front::new(server, admin.clone());
-                self.spawn(async move { listener.serve(front, tls, limits, shutdown).await });
+                let service = AdminService::new(server, admin.clone());
+                self.spawn(async move { listener.serve(service, tls, limits, shutdown).await });
             }
             None => self.spawn(async move { listener.serve(server, tls, limits, shutdown).await }),
         }

@@ -18,8 +18,8 @@ use kubewright_apiserver::http::ApiServer;
 use kubewright_identity::authn::User;
 use tower::{BoxError, Service, service_fn};
 
-use crate::admin::front::Front;
-use crate::admin::{Admin, Asked};
+use crate::admin::service::AdminService;
+use crate::admin::{Admin, RequestInfo};
 use crate::journal;
 
 /// Ten years, in seconds.
@@ -39,9 +39,9 @@ pub(crate) struct Caller {
     pub(crate) is_noted: bool,
 }
 
-/// What is between a client and the server.
+/// Options of a client in this process.
 #[derive(Default)]
-pub(crate) struct Way {
+pub(crate) struct ClientOptions {
     /// Who notes its requests, and makes some fail.
     pub(crate) admin: Option<Admin>,
     /// Whether its watches last for ten years, for caches: otherwise the server ends one after half an hour or more, which
@@ -51,13 +51,18 @@ pub(crate) struct Way {
 
 /// A client of this caller: no socket, no TLS, no token. It does not keep the server: once the cluster has ended, its
 /// requests fail.
-pub(crate) fn client(server: &ApiServer, caller: Caller, default_namespace: &str, way: Way) -> Client {
-    let last = way.watches_last;
-    match way.admin {
+pub(crate) fn client(
+    server: &ApiServer,
+    caller: Caller,
+    default_namespace: &str,
+    options: ClientOptions,
+) -> Client {
+    let last = options.watches_last;
+    match options.admin {
         None => through(server, caller, default_namespace, last, |server| server),
-        Some(admin) => {
-            through(server, caller, default_namespace, last, move |server| Front::new(server, admin.clone()))
-        }
+        Some(admin) => through(server, caller, default_namespace, last, move |server| {
+            AdminService::new(server, admin.clone())
+        }),
     }
 }
 
@@ -78,7 +83,7 @@ fn through<S, B>(
     caller: Caller,
     default_namespace: &str,
     watches_last: bool,
-    front: impl Fn(ApiServer) -> S + Send + 'static,
+    service: impl Fn(ApiServer) -> S + Send + 'static,
 ) -> Client
 where
     S: Service<
@@ -102,16 +107,16 @@ where
         }
         let (parts, body) = request.into_parts();
         let is_noted = caller.is_noted && parts.method != Method::GET;
-        let author = is_noted.then(|| Arc::new(Asked::of(&parts, &caller.user.name)));
+        let author = is_noted.then(|| Arc::new(RequestInfo::of(&parts, &caller.user.name)));
         let request = Request::from_parts(parts, body);
-        let mut front = server.upgrade().map(&front);
+        let mut service = server.upgrade().map(&service);
         let switching = request.headers().contains_key(UPGRADE).then(|| caller.user.clone());
         async move {
-            let front = front.as_mut().ok_or("the cluster has ended")?;
+            let service = service.as_mut().ok_or("the cluster has ended")?;
             if let Some(user) = switching {
-                return Ok(connect(front.clone(), user, request).await?.map(Either::Right));
+                return Ok(connect(service.clone(), user, request).await?.map(Either::Right));
             }
-            let answering = front.call(request);
+            let answering = service.call(request);
             let answered = match author {
                 Some(author) => journal::under(author, answering).await,
                 None => answering.await,
@@ -125,7 +130,7 @@ where
 
 /// Sends a request on a connection that only it has: both its ends can be gone on with in another protocol.
 async fn connect<S, B>(
-    front: S,
+    service: S,
     user: User,
     request: Request<kube::client::Body>,
 ) -> Result<Response<Incoming>, BoxError>
@@ -144,7 +149,7 @@ where
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(user.clone());
         // A request of this kind has none.
-        front.clone().call(request.map(|_| kube::client::Body::empty()))
+        service.clone().call(request.map(|_| kube::client::Body::empty()))
     });
     let serving = http1::Builder::new().serve_connection(TokioIo::new(far), service).with_upgrades();
     tokio::spawn(serving.map(|ended| report(ended.map_err(Into::into))));

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::faults::FaultInjector;
-use crate::history::Subject;
+use crate::history::ObjectId;
 use crate::operator;
 use crate::real::Real;
 
@@ -26,15 +26,15 @@ pub struct Cluster {
 }
 
 struct Inner {
-    place: Place,
+    backend: Backend,
     operators: Mutex<Vec<Arc<operator::State>>>,
     /// What the test has looked at last.
-    looked: Mutex<Vec<Subject>>,
+    looked: Mutex<Vec<ObjectId>>,
     injector: FaultInjector,
 }
 
 /// Where the cluster is.
-enum Place {
+enum Backend {
     /// In this process, in virtual time.
     Simulated(kubewright_cluster::Cluster),
     /// Elsewhere, in real time.
@@ -64,7 +64,7 @@ impl Cluster {
     pub async fn of(settings: Builder) -> Result<Self, StartError> {
         let cluster = settings.admin(true).journal(JOURNAL).start().await?;
         let inner = Inner {
-            place: Place::Simulated(cluster),
+            backend: Backend::Simulated(cluster),
             operators: Mutex::default(),
             looked: Mutex::default(),
             injector: FaultInjector::default(),
@@ -74,7 +74,7 @@ impl Cluster {
 
     pub(crate) fn real(real: Real, namespace: &str) -> Self {
         let inner = Inner {
-            place: Place::Real(Box::new(real)),
+            backend: Backend::Real(Box::new(real)),
             operators: Mutex::default(),
             looked: Mutex::default(),
             injector: FaultInjector::default(),
@@ -84,9 +84,9 @@ impl Cluster {
 
     /// The control plane, where it is in this process.
     pub(crate) fn simulated(&self) -> Option<&kubewright_cluster::Cluster> {
-        match &self.inner.place {
-            Place::Simulated(cluster) => Some(cluster),
-            Place::Real(_) => None,
+        match &self.inner.backend {
+            Backend::Simulated(cluster) => Some(cluster),
+            Backend::Real(_) => None,
         }
     }
 
@@ -99,27 +99,27 @@ impl Cluster {
     /// A client that may do everything.
     #[must_use]
     pub fn client(&self) -> Client {
-        match &self.inner.place {
-            Place::Simulated(cluster) => cluster.client(),
-            Place::Real(real) => real.client.clone(),
+        match &self.inner.backend {
+            Backend::Simulated(cluster) => cluster.client(),
+            Backend::Real(real) => real.client.clone(),
         }
     }
 
     /// The clock and the dice of the cluster.
     #[must_use]
     pub fn world(&self) -> &World {
-        match &self.inner.place {
-            Place::Simulated(cluster) => cluster.world(),
-            Place::Real(real) => &real.world,
+        match &self.inner.backend {
+            Backend::Simulated(cluster) => cluster.world(),
+            Backend::Real(real) => &real.world,
         }
     }
 
     /// Cancelled when the cluster, or the test in it, ends.
     #[must_use]
     pub fn shutdown(&self) -> CancellationToken {
-        match &self.inner.place {
-            Place::Simulated(cluster) => cluster.shutdown(),
-            Place::Real(real) => real.stop.child_token(),
+        match &self.inner.backend {
+            Backend::Simulated(cluster) => cluster.shutdown(),
+            Backend::Real(real) => real.stop.child_token(),
         }
     }
 
@@ -130,11 +130,11 @@ impl Cluster {
         account: &str,
         program: &str,
     ) -> Result<Client, String> {
-        match &self.inner.place {
-            Place::Simulated(cluster) => {
+        match &self.inner.backend {
+            Backend::Simulated(cluster) => {
                 cluster.client_of_operator(namespace, account, program).map_err(|error| error.to_string())
             }
-            Place::Real(real) => real.client_of(namespace, account).map_err(|error| error.to_string()),
+            Backend::Real(real) => real.client_of(namespace, account).map_err(|error| error.to_string()),
         }
     }
 
@@ -159,7 +159,7 @@ impl Cluster {
         &self.inner.injector
     }
 
-    pub(crate) fn looked(&self) -> MutexGuard<'_, Vec<Subject>> {
+    pub(crate) fn looked(&self) -> MutexGuard<'_, Vec<ObjectId>> {
         self.inner.looked.lock()
     }
 }
@@ -170,7 +170,7 @@ impl Deref for Cluster {
     type Target = kubewright_cluster::Cluster;
 
     fn deref(&self) -> &Self::Target {
-        let Place::Simulated(cluster) = &self.inner.place else {
+        let Backend::Simulated(cluster) = &self.inner.backend else {
             panic!("this test runs in a real cluster: there is no control plane in this process to be asked");
         };
         cluster

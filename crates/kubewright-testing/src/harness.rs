@@ -10,8 +10,8 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::core::ObjectMeta;
 use kubewright_cluster::recording::Recording;
 
-use crate::faults::{Kind, Plan};
-use crate::trial::{Failure, Trial};
+use crate::faults::{FaultKind, Plan};
+use crate::seed_run::{Failure, SeedRun};
 use crate::{Cluster, Deployed, panics, real, seeds};
 
 /// The variable of the environment that has a test run under one seed.
@@ -67,12 +67,12 @@ impl Faults {
     }
 
     /// The kinds that may, or those that the environment says.
-    pub(crate) fn kinds(self) -> BTreeSet<Kind> {
+    pub(crate) fn kinds(self) -> BTreeSet<FaultKind> {
         let read = |name: &str| name.trim().parse().unwrap_or_else(|error: String| panic!("{error}"));
         match (self, std::env::var(FAULTS)) {
             (Self::None, _) => BTreeSet::new(),
             (_, Ok(names)) => names.split(',').filter(|name| !name.is_empty()).map(read).collect(),
-            (Self::All, Err(_)) => Kind::ALL.into(),
+            (Self::All, Err(_)) => FaultKind::ALL.into(),
             (Self::Only(names), Err(_)) => names.iter().map(|name| read(name)).collect(),
         }
     }
@@ -87,9 +87,9 @@ impl Test {
     }
 
     /// What runs it again under one seed.
-    pub(crate) fn replay(&self, seed: u64, kinds: Option<&BTreeSet<Kind>>) -> String {
+    pub(crate) fn replay(&self, seed: u64, kinds: Option<&BTreeSet<FaultKind>>) -> String {
         let names =
-            |kinds: &BTreeSet<Kind>| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
+            |kinds: &BTreeSet<FaultKind>| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
         let faults = kinds.map(|kinds| format!("{FAULTS}={} ", names(kinds))).unwrap_or_default();
         format!("{SEED}={seed} {faults}cargo test -p {} {} -- --exact", self.package, self.path())
     }
@@ -177,17 +177,23 @@ pub(crate) enum Voice {
 }
 
 /// One run.
-pub(crate) struct Run {
+pub(crate) struct RunReport {
     pub(crate) seed: u64,
     pub(crate) failure: Option<Caught>,
     /// What was written.
     pub(crate) recording: Option<Recording>,
     /// What went wrong.
-    pub(crate) kinds: BTreeSet<Kind>,
+    pub(crate) kinds: BTreeSet<FaultKind>,
 }
 
 /// Runs a body under one seed.
-pub(crate) fn under<B, F>(test: &Test, seed: u64, kinds: &BTreeSet<Kind>, voice: Voice, body: &B) -> Run
+pub(crate) fn under<B, F>(
+    test: &Test,
+    seed: u64,
+    kinds: &BTreeSet<FaultKind>,
+    voice: Voice,
+    body: &B,
+) -> RunReport
 where
     B: Fn(Cluster) -> F,
     F: Future<Output: Ending>,
@@ -198,25 +204,25 @@ where
     let noted = panics::note(voice != Voice::Quiet);
     let mut run = runtime.block_on(async {
         let cluster = start(test, seed).await;
-        let mut trial = Trial::new(test, seed, kinds.clone());
-        trial.begin(&cluster).await;
+        let mut seed_run = SeedRun::new(test, seed, kinds.clone());
+        seed_run.begin(&cluster).await;
         let whole = async {
             let ending = body(cluster.clone()).await;
             ending.failure().map_err(Failure::new)?;
-            finish(&mut trial, &cluster).await
+            finish(&mut seed_run, &cluster).await
         };
         let failure = match AssertUnwindSafe(whole).catch_unwind().await {
             Ok(ended) => ended.err().map(Caught::Told),
             Err(panic) => Some(Caught::Panic(panic)),
         };
         if let (Some(failure), Voice::Loud { again }) = (&failure, voice) {
-            report(&trial, &cluster, failure);
+            report(&seed_run, &cluster, failure);
             if again {
                 tell_how_to_replay(test, seed, kinds);
             }
         }
         let kinds = cluster.injector().plans().iter().flat_map(Plan::kinds).collect();
-        Run { seed, failure, recording: cluster.recording(), kinds }
+        RunReport { seed, failure, recording: cluster.recording(), kinds }
     });
     drop(runtime);
     let elsewhere = noted.taken();
@@ -257,9 +263,9 @@ impl fmt::Display for Caught {
 }
 
 /// What comes after the body: faults stop, and what has to hold is looked at.
-async fn finish(trial: &mut Trial, cluster: &Cluster) -> Result<(), Failure> {
-    trial.end_faults(cluster).await;
-    trial.end(cluster).await?;
+async fn finish(seed_run: &mut SeedRun, cluster: &Cluster) -> Result<(), Failure> {
+    seed_run.end_faults(cluster).await;
+    seed_run.end(cluster).await?;
     match cluster.operators().iter().find_map(Deployed::failure) {
         Some(why) => Err(Failure::new(why)),
         None => Ok(()),
@@ -267,8 +273,8 @@ async fn finish(trial: &mut Trial, cluster: &Cluster) -> Result<(), Failure> {
 }
 
 #[expect(clippy::print_stderr, reason = "it is the output of a test that fails")]
-fn report(trial: &Trial, cluster: &Cluster, failure: &Caught) {
-    let looked_at = cluster.told();
+fn report(seed_run: &SeedRun, cluster: &Cluster, failure: &Caught) {
+    let looked_at = cluster.looked_at_history();
     if !looked_at.is_empty() {
         eprintln!("what the test has looked at last:\n{looked_at}");
     }
@@ -277,13 +283,13 @@ fn report(trial: &Trial, cluster: &Cluster, failure: &Caught) {
             eprintln!("{why}");
         }
     }
-    for line in trial.failed(cluster, failure) {
+    for line in seed_run.failed(cluster, failure) {
         eprintln!("{line}");
     }
 }
 
 #[expect(clippy::print_stderr, reason = "it is the output of a test that fails")]
-fn tell_how_to_replay(test: &Test, seed: u64, kinds: &BTreeSet<Kind>) {
+fn tell_how_to_replay(test: &Test, seed: u64, kinds: &BTreeSet<FaultKind>) {
     let fewer = (*kinds != test.faults.kinds()).then_some(kinds);
     eprintln!("seed {seed}; to run it again:\n    {}", test.replay(seed, fewer));
 }

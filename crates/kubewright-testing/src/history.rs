@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::{Timestamp, Unit};
-use kubewright_cluster::admin::Asked;
+use kubewright_cluster::admin::RequestInfo;
 use kubewright_cluster::journal::Written;
 use kubewright_runtime::{Differences, Object};
 use kubewright_store::Happening;
@@ -22,13 +22,13 @@ const NOISE: [&str; 2] = ["metadata.managedFields", "metadata.resourceVersion"];
 
 /// An object, or one that is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Subject {
+pub(crate) struct ObjectId {
     kind: String,
     collection: String,
     key: String,
 }
 
-impl Subject {
+impl ObjectId {
     pub(crate) fn of<K: Object>(namespace: &str, name: &str) -> Self {
         let key = if K::is_namespaced() { format!("{namespace}/{name}") } else { name.to_owned() };
         Self {
@@ -42,7 +42,7 @@ impl Subject {
 /// What was written of one object. It is shown as text: each write with its time, whose it was, and what it changed.
 #[derive(Clone, Debug)]
 pub struct History {
-    subject: Subject,
+    subject: ObjectId,
     /// The writes, oldest first.
     pub writes: Vec<Write>,
 }
@@ -67,10 +67,10 @@ impl Cluster {
     /// What was written of the object `name`, as far as it is kept, whether it is there now or not.
     #[must_use]
     pub fn history<K: Object>(&self, name: &str) -> History {
-        self.history_of(Subject::of::<K>(self.namespace(), name))
+        self.history_of(ObjectId::of::<K>(self.namespace(), name))
     }
 
-    fn history_of(&self, subject: Subject) -> History {
+    fn history_of(&self, subject: ObjectId) -> History {
         let is_meant = |one: &Written| *one.collection == *subject.collection && *one.key == *subject.key;
         let written = self
             .simulated()
@@ -96,7 +96,7 @@ impl Cluster {
     }
 
     /// Notes that the test looks at an object.
-    pub(crate) fn look_at(&self, subject: Subject) {
+    pub(crate) fn look_at(&self, subject: ObjectId) {
         let mut looked = self.looked();
         looked.retain(|other| *other != subject);
         looked.push(subject);
@@ -112,14 +112,14 @@ impl Cluster {
 
     /// The histories of what the test has looked at last, for a failure; empty when there is nothing to be told, or it was
     /// told already.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn looked_at_history(&self) -> String {
         let subjects = std::mem::take(&mut *self.looked());
         subjects.into_iter().map(|subject| format!("\n{}", self.history_of(subject))).collect()
     }
 }
 
 impl Write {
-    fn new(time: Timestamp, by: Option<&Arc<Asked>>, changes: Vec<String>) -> Self {
+    fn new(time: Timestamp, by: Option<&Arc<RequestInfo>>, changes: Vec<String>) -> Self {
         let (verb, user, program) = by.map_or_else(Default::default, |asked| {
             let space = if asked.subresource.is_empty() { "" } else { " " };
             (
@@ -134,7 +134,7 @@ impl Write {
 
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Subject { kind, key, .. } = &self.subject;
+        let ObjectId { kind, key, .. } = &self.subject;
         if self.writes.is_empty() {
             return writeln!(f, "{kind} {key}: nobody has written it");
         }

@@ -36,11 +36,11 @@ mod operator;
 mod panics;
 mod real;
 mod record;
+mod seed_run;
 mod seeds;
 mod settle;
 mod snapshot;
 mod time;
-mod trial;
 
 pub use kubewright_cluster::*;
 

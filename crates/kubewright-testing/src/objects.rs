@@ -7,7 +7,7 @@ use kubewright_runtime::Object;
 use serde_json::Value;
 
 use crate::Cluster;
-use crate::history::Subject;
+use crate::history::ObjectId;
 
 impl Cluster {
     /// The object `name`.
@@ -17,7 +17,7 @@ impl Cluster {
     pub async fn get<K: Object>(&self, name: &str) -> K {
         match self.try_get(name).await {
             Some(object) => object,
-            None => panic!("there is no {} {name}\n{}", K::kind(&()), self.told()),
+            None => panic!("there is no {} {name}\n{}", K::kind(&()), self.looked_at_history()),
         }
     }
 
@@ -26,7 +26,7 @@ impl Cluster {
     /// # Panics
     /// When the API server does not say.
     pub async fn try_get<K: Object>(&self, name: &str) -> Option<K> {
-        self.look_at(Subject::of::<K>(self.namespace(), name));
+        self.look_at(ObjectId::of::<K>(self.namespace(), name));
         match self.api::<K>(None).get_opt(name).await {
             Ok(found) => found.as_ref().map(typed),
             Err(error) => self.failed::<K>("get", name, &error),
@@ -120,7 +120,7 @@ impl Cluster {
     /// When it is refused.
     pub async fn patch<K: Object>(&self, name: &str, patch: Value) -> K {
         self.injector().next(self).await;
-        self.look_at(Subject::of::<K>(self.namespace(), name));
+        self.look_at(ObjectId::of::<K>(self.namespace(), name));
         match self.api::<K>(None).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await {
             Ok(patched) => typed(&patched),
             Err(error) => self.failed::<K>("patch", name, &error),
@@ -133,7 +133,7 @@ impl Cluster {
     /// When it is refused.
     pub async fn delete<K: Object>(&self, name: &str) {
         self.injector().next(self).await;
-        self.look_at(Subject::of::<K>(self.namespace(), name));
+        self.look_at(ObjectId::of::<K>(self.namespace(), name));
         if let Err(error) = self.api::<K>(None).delete(name, &DeleteParams::default()).await {
             self.failed::<K>("delete", name, &error);
         }
@@ -150,12 +150,12 @@ impl Cluster {
     fn noted<K: Object>(&self, object: K) -> K {
         let meta = object.meta();
         let namespace = meta.namespace.as_deref().unwrap_or_default();
-        self.look_at(Subject::of::<K>(namespace, meta.name.as_deref().unwrap_or_default()));
+        self.look_at(ObjectId::of::<K>(namespace, meta.name.as_deref().unwrap_or_default()));
         object
     }
 
     fn failed<K: Object>(&self, verb: &str, name: &str, error: &impl Display) -> ! {
-        panic!("{verb} {} {name}: {error}\n{}", K::kind(&()), self.told());
+        panic!("{verb} {} {name}: {error}\n{}", K::kind(&()), self.looked_at_history());
     }
 }
 

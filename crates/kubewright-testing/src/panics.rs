@@ -10,7 +10,7 @@ thread_local! {
 }
 
 struct Panics {
-    told: bool,
+    printed: bool,
     panics: Vec<String>,
 }
 
@@ -18,23 +18,23 @@ struct Panics {
 pub(crate) struct Noted(());
 
 /// Notes the panics of this thread from now on; `told`: and tells of them as usual. A test has its thread to itself, and a simulated world has no other.
-pub(crate) fn note(told: bool) -> Noted {
+pub(crate) fn note(printed: bool) -> Noted {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            let told = NOTED.with_borrow_mut(|noted| {
+            let printed = NOTED.with_borrow_mut(|noted| {
                 noted.as_mut().is_none_or(|noted| {
                     noted.panics.push(info.to_string());
-                    noted.told
+                    noted.printed
                 })
             });
-            if told {
+            if printed {
                 before(info);
             }
         }));
     });
-    NOTED.set(Some(Panics { told, panics: Vec::new() }));
+    NOTED.set(Some(Panics { printed, panics: Vec::new() }));
     Noted(())
 }
 

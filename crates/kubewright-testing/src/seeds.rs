@@ -14,13 +14,13 @@ use kubewright_cluster::recording::{Recording, Write};
 use parking_lot::Mutex;
 
 use crate::Cluster;
-use crate::faults::Kind;
-use crate::harness::{Ending, Run, Test, Voice, under};
+use crate::faults::FaultKind;
+use crate::harness::{Ending, RunReport, Test, Voice, under};
 
 /// What has come of some seeds.
-pub(crate) struct Outcome {
+pub(crate) struct SeedsReport {
     /// The run of the first that failed.
-    pub(crate) failing: Option<Run>,
+    pub(crate) failing: Option<RunReport>,
     /// What was written under the first of all.
     first: Option<Recording>,
 }
@@ -34,7 +34,7 @@ where
     B: Fn(Cluster) -> F + Sync,
     F: Future<Output: Ending>,
 {
-    let Outcome { failing, first } = first_failing(test, number, body);
+    let SeedsReport { failing, first } = first_failing(test, number, body);
     let kinds = test.faults.kinds();
     let Some(failed) = failing else {
         if let Some(first) = first {
@@ -60,14 +60,14 @@ where
 }
 
 /// The first seed under which a body fails. Seeds have nothing in common, so each processor has one.
-pub(crate) fn first_failing<B, F>(test: &Test, number: u64, body: &B) -> Outcome
+pub(crate) fn first_failing<B, F>(test: &Test, number: u64, body: &B) -> SeedsReport
 where
     B: Fn(Cluster) -> F + Sync,
     F: Future<Output: Ending>,
 {
     let kinds = test.faults.kinds();
     let (next, lowest) = (AtomicU64::new(0), AtomicU64::new(number));
-    let outcome = Mutex::new(Outcome { failing: None, first: None });
+    let outcome = Mutex::new(SeedsReport { failing: None, first: None });
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -96,7 +96,7 @@ where
 }
 
 /// The faults without any of which the body does not fail, as far as one run for each can tell.
-fn fewest_faults<B, F>(test: &Test, failed: &Run, body: &B) -> BTreeSet<Kind>
+fn fewest_faults<B, F>(test: &Test, failed: &RunReport, body: &B) -> BTreeSet<FaultKind>
 where
     B: Fn(Cluster) -> F,
     F: Future<Output: Ending>,
@@ -117,7 +117,7 @@ where
 /// When it does not.
 fn same_or_panic(seed: u64, one: &Recording, other: &Recording) {
     if let Some((here, there)) = one.first_difference(other) {
-        let told = |write: Option<&Write>| {
+        let describe = |write: Option<&Write>| {
             write.map_or_else(
                 || "nothing any more".to_owned(),
                 |write| {
@@ -132,8 +132,8 @@ fn same_or_panic(seed: u64, one: &Recording, other: &Recording) {
             "the test is not the same each time under seed {seed}: first\n    {}\nthen\n    {}\n\
              Something in it takes its time, its randomness or its order from the machine: a thread, a socket, a file, \
              `SystemTime`, `HashMap`, `tokio::select!` without `biased`. See docs/testing.md.",
-            told(here),
-            told(there)
+            describe(here),
+            describe(there)
         );
     }
 }

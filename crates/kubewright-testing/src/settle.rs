@@ -69,9 +69,9 @@ impl Cluster {
         }
         // A missing right is the cause of most else.
         let causes = self.operators();
-        let mut told: Vec<_> = causes.iter().filter_map(Deployed::failure).collect();
-        told.extend(failing.iter().map(Failing::to_string));
-        panic!("{}", told.join("\n"));
+        let mut text: Vec<_> = causes.iter().filter_map(Deployed::failure).collect();
+        text.extend(failing.iter().map(Failing::to_string));
+        panic!("{}", text.join("\n"));
     }
 
     /// As [`Self::settle`], for a test in which an operator has to fail: what is in back-off at rest does not fail the
@@ -164,16 +164,16 @@ impl Cluster {
 
     /// Who does not come to rest.
     fn unrest(&self) -> String {
-        let mut told = String::new();
+        let mut text = String::new();
         for operator in self.operators().iter().filter(|operator| !operator.is_at_rest(RETRY)) {
-            let _ = writeln!(told, "operator {} has work left", operator.name());
+            let _ = writeln!(text, "operator {} has work left", operator.name());
             for one in operator.failing() {
-                let _ = writeln!(told, "    {} failed {:?} ago: {}", one.key, one.since, one.error);
+                let _ = writeln!(text, "    {} failed {:?} ago: {}", one.key, one.since, one.error);
             }
         }
-        let Some(cluster) = self.simulated() else { return told };
+        let Some(cluster) = self.simulated() else { return text };
         if !cluster.backlog().is_empty(RETRY) {
-            told += "the built-in controllers have work left\n";
+            text += "the built-in controllers have work left\n";
         }
         let since = self.world().clock.now().saturating_sub(RETRY).unwrap_or_default();
         let recent = |one: &Written| one.time >= since && *one.collection != *LEASES;
@@ -187,8 +187,8 @@ impl Cluster {
         let mut counts: Vec<_> = counts.into_iter().collect();
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         for ((who, collection, key), count) in counts.into_iter().take(10) {
-            let _ = writeln!(told, "in the last minute: {count} writes of {collection} {key} by {who}");
+            let _ = writeln!(text, "in the last minute: {count} writes of {collection} {key} by {who}");
         }
-        told
+        text
     }
 }

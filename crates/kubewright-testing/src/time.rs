@@ -140,7 +140,7 @@ impl Cluster {
                 Err(why) => why,
             };
             if !looks.next().await {
-                panic!("{asked}: not within {within:?}: {why}\n{}", self.told());
+                panic!("{asked}: not within {within:?}: {why}\n{}", self.looked_at_history());
             }
         }
     }
@@ -158,7 +158,7 @@ impl Cluster {
         loop {
             if let Err(why) = looks.look(&mut condition).await {
                 let held = looks.start.elapsed();
-                panic!("{asked}: not for {lasting:?}, but for {held:?}: {why}\n{}", self.told());
+                panic!("{asked}: not for {lasting:?}, but for {held:?}: {why}\n{}", self.looked_at_history());
             }
             if !looks.next().await {
                 return;

@@ -13,25 +13,29 @@ use crate::standstill::{self, TooLong};
 /// Where simulated time starts: 2026-01-01T00:00:00Z.
 pub const SIMULATION_START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-/// Tells the wall-clock time of its world. Waiting is tokio's business (`tokio::time`).
+/// Wall-clock time of a world. Waiting is tokio's business (`tokio::time`).
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     source: Source,
-    hand: Option<ClockHand>,
+    skew: Option<ClockSkew>,
 }
 
-/// Sets the clocks that are [set by](Clock::set_by) it: how far they go ahead of their world, in seconds.
+/// Clock skew: how far clocks that are [skewed by](Clock::skewed_by) it go ahead of their world, in seconds.
 #[derive(Clone, Copy, Debug)]
-pub struct ClockHand(&'static AtomicI64);
+pub struct ClockSkew(&'static AtomicI64);
 
-impl Default for ClockHand {
+/// What [`ClockSkew`] was called.
+#[deprecated(since = "0.1.0", note = "is called `ClockSkew`")]
+pub type ClockHand = ClockSkew;
+
+impl Default for ClockSkew {
     /// Of clocks that are right. Its few bytes are never freed.
     fn default() -> Self {
         Self(Box::leak(Box::default()))
     }
 }
 
-impl ClockHand {
+impl ClockSkew {
     /// Sets the clocks to so much ahead of their world, or behind if that is negative; to the second.
     pub fn set_ahead(&self, by: SignedDuration) {
         self.0.store(by.as_secs(), Ordering::SeqCst);
@@ -56,13 +60,20 @@ struct Origin {
 
 impl Clock {
     fn of(source: Source) -> Self {
-        Self { source, hand: None }
+        Self { source, skew: None }
     }
 
     /// This clock as a machine has it whose time is set now and then, by hand or by NTP, while tokio's goes on: for tests.
     #[must_use]
-    pub fn set_by(self, hand: ClockHand) -> Self {
-        Self { hand: Some(hand), ..self }
+    pub fn skewed_by(self, skew: ClockSkew) -> Self {
+        Self { skew: Some(skew), ..self }
+    }
+
+    /// What [`Clock::skewed_by`] was called.
+    #[deprecated(since = "0.1.0", note = "is called `skewed_by`")]
+    #[must_use]
+    pub fn set_by(self, skew: ClockSkew) -> Self {
+        self.skewed_by(skew)
     }
 
     /// Whether it is the clock of a simulation: of tokio's time, with nobody outside.
@@ -98,7 +109,7 @@ impl Clock {
                 origin.start.saturating_add(passed).unwrap_or(Timestamp::MAX)
             }
         };
-        let Some(ClockHand(ahead)) = self.hand else { return now };
+        let Some(ClockSkew(ahead)) = self.skew else { return now };
         let ahead = SignedDuration::from_secs(ahead.load(Ordering::SeqCst));
         let end = if ahead.is_negative() { Timestamp::MIN } else { Timestamp::MAX };
         now.saturating_add(ahead).unwrap_or(end)
@@ -150,12 +161,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_clock_that_is_set_tells_the_new_time_to_all_who_have_it() {
-        let hand = ClockHand::default();
-        let clock = Clock::simulated().set_by(hand);
+        let skew = ClockSkew::default();
+        let clock = Clock::simulated().skewed_by(skew);
         let copy = clock;
         assert_eq!(copy.now(), SIMULATION_START);
         for hours in [1, -48, 0] {
-            hand.set_ahead(SignedDuration::from_hours(hours));
+            skew.set_ahead(SignedDuration::from_hours(hours));
             assert_eq!(copy.now(), SIMULATION_START + SignedDuration::from_hours(hours));
         }
     }

@@ -11,7 +11,9 @@ mod pacing;
 mod simulation;
 mod standstill;
 
-pub use clock::{Clock, ClockHand, SIMULATION_START};
+#[allow(deprecated)]
+pub use clock::ClockHand;
+pub use clock::{Clock, ClockSkew, SIMULATION_START};
 pub use dice::Dice;
 pub use pacing::{BadPacing, Ended, Pacer, Pacing};
 pub use simulation::Simulation;

@@ -9,7 +9,7 @@ use kubewright_runtime::{
     CancellationToken, Controller, Error, Key, LeaderElection, Leadership, Manager, Outcome, Sharding, World,
     leader::{Elector, Fenced},
 };
-use kubewright_world::ClockHand;
+use kubewright_world::ClockSkew;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::Instant};
@@ -319,16 +319,16 @@ async fn a_leader_whose_clock_is_set_leads_on_and_nobody_takes_over() {
     let Some(lab) = Lab::only_embedded(Only::MovedClock).await else { return };
     let ledger = Ledger::default();
     lab.put("configmaps", "x", json!({})).await;
-    let (hand, hand_of_b) = (ClockHand::default(), ClockHand::default());
-    let set_by = |hand, world: World| World { clock: world.clock.set_by(hand), ..world };
-    let a = start_in(&lab, "a", 1, set_by(hand, lab.world(1)), [working("a", &ledger)]);
+    let (skew, skew_of_b) = (ClockSkew::default(), ClockSkew::default());
+    let skewed_by = |skew, world: World| World { clock: world.clock.skewed_by(skew), ..world };
+    let a = start_in(&lab, "a", 1, skewed_by(skew, lab.world(1)), [working("a", &ledger)]);
     lab.settle().await;
-    let b = start_in(&lab, "b", 2, set_by(hand_of_b, lab.world(2)), [working("b", &ledger)]);
+    let b = start_in(&lab, "b", 2, skewed_by(skew_of_b, lab.world(2)), [working("b", &ledger)]);
     tokio::time::sleep(seconds(10)).await;
     // Back and forth, by seconds and by years: first the leader's, then the other's.
-    for hand in [hand, hand_of_b] {
+    for skew in [skew, skew_of_b] {
         for hours in [1, -1, 24 * 365 * 10, -24 * 365 * 10, 0] {
-            hand.set_ahead(SignedDuration::from_hours(hours));
+            skew.set_ahead(SignedDuration::from_hours(hours));
             ledger.take();
             tokio::time::sleep(seconds(30)).await;
             let done = ledger.take().remove("x").unwrap_or_default();
@@ -338,7 +338,7 @@ async fn a_leader_whose_clock_is_set_leads_on_and_nobody_takes_over() {
         }
     }
     // Who dies in the wrong year is replaced in time.
-    hand.set_ahead(SignedDuration::from_hours(24 * 365));
+    skew.set_ahead(SignedDuration::from_hours(24 * 365));
     a.end.abort();
     let died = Instant::now();
     b.leadership.elected().await;

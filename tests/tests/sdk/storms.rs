@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kubewright_runtime::{CancellationToken, Context, Controller, Error, Key, Outcome, World};
-use kubewright_world::ClockHand;
+use kubewright_world::ClockSkew;
 use serde_json::json;
 
 use crate::{
@@ -241,8 +241,8 @@ async fn a_clock_that_is_set_changes_nothing_of_what_is_due() {
         )
     });
     let world = lab.world(1);
-    let hand = ClockHand::default();
-    let clock = world.clock.set_by(hand);
+    let skew = ClockSkew::default();
+    let clock = world.clock.skewed_by(skew);
     let mut manager = lab.manager_in(lab.client(), World { clock, ..world });
     manager.add(Controller::new("test", reconciler).for_kind::<ConfigMap>().selecting(OURS));
     let _running = tokio::spawn(manager.run(CancellationToken::new()));
@@ -250,7 +250,7 @@ async fn a_clock_that_is_set_changes_nothing_of_what_is_due() {
     // The back-off is at its longest after that.
     tokio::time::sleep(60 * MINUTE).await;
     for years in [1, -1, 50, -20, 0] {
-        hand.set_ahead(SignedDuration::from_hours(years * 365 * 24));
+        skew.set_ahead(SignedDuration::from_hours(years * 365 * 24));
         log.take();
         tokio::time::sleep(60 * MINUTE).await;
         let calls = log.take();

@@ -15,9 +15,9 @@ use kubewright_meta::ApiError;
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::asked::Asked;
+use super::request_info::RequestInfo;
 use super::watches::{End, Order, WatchId};
-use super::{Admin, Telling};
+use super::{Admin, WatchDelivery};
 
 /// Why an answer ends before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,7 +105,7 @@ impl From<Infallible> for Cut {
 pub(super) struct Watch {
     admin: Admin,
     id: WatchId,
-    asked: Arc<Asked>,
+    asked: Arc<RequestInfo>,
     server: ResponseBody,
     /// Whether its events are frames of protobuf, and not lines of JSON.
     protobuf: bool,
@@ -120,7 +120,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn open(admin: &Admin, asked: Arc<Asked>, server: ResponseBody, protobuf: bool) -> Self {
+    pub(super) fn open(admin: &Admin, asked: Arc<RequestInfo>, server: ResponseBody, protobuf: bool) -> Self {
         Self {
             id: admin.watch_opens(&asked),
             shutdown: Box::pin(admin.shutdown().clone().cancelled_owned()),
@@ -155,8 +155,8 @@ impl Watch {
                     if let Some(kept) = self.kept.take() {
                         return Poll::Ready(Some(Ok(kept)));
                     }
-                    let told = ready!(Pin::new(&mut self.server).poll_frame(context));
-                    let Some(Ok(piece)) = told.map(|told| told.map(Frame::into_data)) else {
+                    let frame = ready!(Pin::new(&mut self.server).poll_frame(context));
+                    let Some(Ok(piece)) = frame.map(|frame| frame.map(Frame::into_data)) else {
                         self.over = true;
                         continue;
                     };
@@ -164,10 +164,10 @@ impl Watch {
                         continue;
                     };
                     let frame = Frame::data(events);
-                    match self.admin.watch_tells(self.id, &self.asked) {
-                        Telling::Once => return Poll::Ready(Some(Ok(frame))),
-                        Telling::Twice => return Poll::Ready(Some(Ok(twice(frame, self.protobuf)))),
-                        Telling::Ordered => self.kept = Some(frame),
+                    match self.admin.deliver_watch_event(self.id, &self.asked) {
+                        WatchDelivery::Once => return Poll::Ready(Some(Ok(frame))),
+                        WatchDelivery::Twice => return Poll::Ready(Some(Ok(twice(frame, self.protobuf)))),
+                        WatchDelivery::Ordered => self.kept = Some(frame),
                     }
                 }
             }

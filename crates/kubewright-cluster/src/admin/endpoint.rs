@@ -15,9 +15,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::body::Body;
-use super::front::{Front, RequestBody};
 use super::matching::Match;
 use super::rule::Rule;
+use super::service::{AdminService, RequestBody};
 use super::{Admin, AdvanceError, duration, refusal};
 
 /// Where the paths begin.
@@ -75,17 +75,17 @@ pub(super) fn is_own<B>(request: &Request<B>) -> bool {
 }
 
 /// Answers a request for these paths.
-pub(super) async fn answer<B: RequestBody>(front: &Front, request: Request<B>) -> Response<Body> {
+pub(super) async fn answer<B: RequestBody>(service: &AdminService, request: Request<B>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     // The server itself has no such path: 404 is what it says to who may ask, once it knows who asks.
-    let mut server = front.server.clone();
+    let mut server = service.server.clone();
     let question = Request::from_parts(parts.clone(), Empty::<Bytes>::new());
     let may = tower::Service::call(&mut server, question).await.unwrap_or_else(|never| match never {});
     if may.status() != StatusCode::NOT_FOUND {
         return may.map(Body::from);
     }
     let answered = match Limited::new(Box::pin(body), LARGEST).collect().await {
-        Ok(body) => handle(front, &parts, &body.to_bytes()).await,
+        Ok(body) => handle(service, &parts, &body.to_bytes()).await,
         Err(_) => Err(ApiError::too_large(LARGEST)),
     };
     match answered {
@@ -97,8 +97,8 @@ pub(super) async fn answer<B: RequestBody>(front: &Front, request: Request<B>) -
     }
 }
 
-async fn handle(front: &Front, parts: &Parts, body: &[u8]) -> Result<Value, ApiError> {
-    let admin = &front.admin;
+async fn handle(service: &AdminService, parts: &Parts, body: &[u8]) -> Result<Value, ApiError> {
+    let admin = &service.admin;
     let path = parts.uri.path().strip_prefix(ROOT).unwrap_or_default();
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     match (&parts.method, segments.as_slice()) {

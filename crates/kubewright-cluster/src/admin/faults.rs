@@ -9,7 +9,7 @@ use kubewright_world::Dice;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::asked::Asked;
+use super::request_info::RequestInfo;
 use super::rule::{ApiFault, Rule};
 use super::schedule::Tally;
 
@@ -41,7 +41,7 @@ pub(super) struct Since {
 
 /// What becomes of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Verdict {
+pub(super) struct Intervention {
     /// It comes so much later.
     pub(super) delay: Duration,
     /// What is wrong with it then.
@@ -102,26 +102,26 @@ impl Faults {
     }
 
     /// What becomes of a request.
-    pub(super) fn on_request(&mut self, asked: &Asked) -> Verdict {
-        let mut verdict = Verdict::default();
+    pub(super) fn on_request(&mut self, asked: &RequestInfo) -> Intervention {
+        let mut intervention = Intervention::default();
         for (id, armed) in &mut self.rules {
             if armed.rule.fault.is_of_watches() || !armed.rule.matches(asked) || !armed.strikes() {
                 continue;
             }
-            verdict.by = Some(*id);
+            intervention.by = Some(*id);
             match &armed.rule.fault {
-                ApiFault::Latency { by } => verdict.delay = verdict.delay.saturating_add(*by),
+                ApiFault::Latency { by } => intervention.delay = intervention.delay.saturating_add(*by),
                 fault => {
-                    verdict.fault = Some(fault.clone());
+                    intervention.fault = Some(fault.clone());
                     break;
                 }
             }
         }
-        verdict
+        intervention
     }
 
     /// What happens to a watch that is about to tell some events.
-    pub(super) fn on_delivery(&mut self, asked: &Asked) -> Option<(RuleId, ApiFault)> {
+    pub(super) fn on_delivery(&mut self, asked: &RequestInfo) -> Option<(RuleId, ApiFault)> {
         let mut rules = self.rules.iter_mut().filter(|(_, armed)| {
             armed.rule.fault.is_of_watches() && !armed.rule.is_of_open_watches() && armed.rule.matches(asked)
         });
@@ -129,7 +129,7 @@ impl Faults {
     }
 
     /// The rules that hold a watch which opens now, and until when.
-    pub(super) fn on_open(&mut self, asked: &Asked, now: Instant) -> Vec<(RuleId, Option<Instant>)> {
+    pub(super) fn on_open(&mut self, asked: &RequestInfo, now: Instant) -> Vec<(RuleId, Option<Instant>)> {
         let mut holds = Vec::new();
         for (id, armed) in &mut self.rules {
             let until = armed.holds(now).filter(|_| armed.rule.matches(asked));
@@ -142,7 +142,7 @@ impl Faults {
     }
 
     /// The oldest version whose history is there for a request, where a rule has done away with some.
-    pub(super) fn oldest(&self, asked: &Asked) -> Option<Revision> {
+    pub(super) fn oldest(&self, asked: &RequestInfo) -> Option<Revision> {
         let expired = self.rules.values().filter(|armed| {
             matches!(armed.rule.fault, ApiFault::ExpireWatch {})
                 && armed.rule.schedule.is_none()
@@ -215,15 +215,15 @@ mod tests {
         faults
     }
 
-    fn asked(verb: &'static str, resource: &str) -> Asked {
-        Asked { verb, resource: resource.into(), version: "v1".into(), ..Asked::default() }
+    fn asked(verb: &'static str, resource: &str) -> RequestInfo {
+        RequestInfo { verb, resource: resource.into(), version: "v1".into(), ..RequestInfo::default() }
     }
 
     fn error(code: u16) -> ApiFault {
         ApiFault::Error { code, reason: None, message: None }
     }
 
-    fn codes(faults: &mut Faults, asked: &Asked, requests: usize) -> Vec<u16> {
+    fn codes(faults: &mut Faults, asked: &RequestInfo, requests: usize) -> Vec<u16> {
         (0..requests)
             .map(|_| match faults.on_request(asked).fault {
                 Some(ApiFault::Error { code, .. }) => code,
@@ -289,7 +289,7 @@ mod tests {
         let dropped = ApiFault::DropWatch { how: super::super::rule::Ending::Reset };
         let mut faults = armed([Rule::new(dropped.clone()).at(second)]);
         let watch = asked("watch", "pods");
-        assert_eq!(faults.on_request(&watch), Verdict::default());
+        assert_eq!(faults.on_request(&watch), Intervention::default());
         assert_eq!(faults.on_delivery(&asked("list", "pods")), None);
         assert_eq!(faults.on_delivery(&watch), None);
         assert_eq!(faults.on_delivery(&watch), Some((1, dropped)));

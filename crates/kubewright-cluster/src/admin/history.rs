@@ -6,7 +6,7 @@ use kubewright_engine::registry::expired_page;
 use kubewright_meta::ApiError;
 use kubewright_store::Revision;
 
-use super::asked::Asked;
+use super::request_info::RequestInfo;
 
 /// What a request is told whose history is gone.
 #[derive(Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub(super) enum Gone {
 }
 
 /// What a request is told when nothing before `oldest` is there any more; `None` when it does not need it.
-pub(super) fn gone(asked: &Asked, query: &Query, oldest: Revision) -> Option<Gone> {
+pub(super) fn gone(asked: &RequestInfo, query: &Query, oldest: Revision) -> Option<Gone> {
     let version = Revision(query.text("resourceVersion").parse().unwrap_or(0));
     let old = version > Revision(0) && version < oldest;
     match asked.verb {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     fn message(verb: &'static str, query: &str) -> Option<String> {
-        let asked = Asked { verb, resource: "pods".into(), ..Asked::default() };
+        let asked = RequestInfo { verb, resource: "pods".into(), ..RequestInfo::default() };
         gone(&asked, &Query::parse(Some(query)), Revision(10)).map(|gone| match gone {
             Gone::Watch(error) | Gone::List(error) => error.message,
         })
@@ -50,8 +50,8 @@ mod tests {
 
     #[test]
     fn a_watch_from_an_old_version_on_is_told_so_and_one_that_lists_first_is_not() {
-        let told = message("watch", "resourceVersion=9");
-        assert_eq!(told.as_deref(), Some("too old resource version: 9 (10)"));
+        let gone_message = message("watch", "resourceVersion=9");
+        assert_eq!(gone_message.as_deref(), Some("too old resource version: 9 (10)"));
         for fine in [
             "",
             "resourceVersion=0",
@@ -66,8 +66,8 @@ mod tests {
     fn a_list_is_told_so_that_goes_on_or_wants_an_exact_version() {
         // {"v":"meta.k8s.io/v1","rv":9,"start":"/a\0"}, and with "rv":-1.
         let page = "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6OSwic3RhcnQiOiIvYVx1MDAwMCJ9";
-        let told = message("list", page).expect("gone");
-        assert!(told.starts_with("The provided continue parameter is too old"), "{told}");
+        let gone_message = message("list", page).expect("gone");
+        assert!(gone_message.starts_with("The provided continue parameter is too old"), "{gone_message}");
         let now = "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiL2FcdTAwMDAifQ";
         assert_eq!(message("list", now), None);
         assert!(message("list", "resourceVersion=9&resourceVersionMatch=Exact").is_some());

@@ -7,9 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::asked::Asked;
 use super::faults::RuleId;
 use super::matching::Match;
+use super::request_info::RequestInfo;
 
 /// How many requests are kept.
 const KEPT: usize = 10_000;
@@ -22,7 +22,7 @@ pub struct Answered {
     pub time: Timestamp,
     /// What it asked for, and who did.
     #[serde(flatten)]
-    pub asked: Arc<Asked>,
+    pub asked: Arc<RequestInfo>,
     /// The status of its answer; none where its connection was cut.
     pub code: Option<u16>,
     /// How long the answer took to begin, in milliseconds of cluster time.
@@ -71,7 +71,7 @@ impl Log {
     pub(super) fn add(
         &mut self,
         time: Timestamp,
-        asked: Arc<Asked>,
+        asked: Arc<RequestInfo>,
         took: Duration,
         code: Option<u16>,
         fault: Option<RuleId>,
@@ -117,7 +117,7 @@ impl Log {
     }
 }
 
-fn resource(asked: &Asked) -> String {
+fn resource(asked: &RequestInfo) -> String {
     if !asked.is_for_objects() {
         return asked.path.clone();
     }
@@ -133,18 +133,18 @@ mod tests {
     fn log(requests: usize) -> Log {
         let mut log = Log::default();
         for number in 0..requests {
-            let asked = Asked {
+            let asked = RequestInfo {
                 user_agent: if number % 2 == 0 { "even".into() } else { "odd".into() },
                 verb: "update",
                 group: "apps".into(),
                 resource: "deployments".into(),
                 subresource: "status".into(),
                 name: number.to_string(),
-                ..Asked::default()
+                ..RequestInfo::default()
             };
             log.add(Timestamp::UNIX_EPOCH, Arc::new(asked), Duration::ZERO, Some(200), None);
         }
-        let health = Asked { verb: "get", path: "/healthz".into(), ..Asked::default() };
+        let health = RequestInfo { verb: "get", path: "/healthz".into(), ..RequestInfo::default() };
         log.add(Timestamp::UNIX_EPOCH, Arc::new(health), Duration::ZERO, Some(200), None);
         log
     }
@@ -152,12 +152,12 @@ mod tests {
     #[test]
     fn requests_are_counted_by_who_did_what() {
         let counts = log(5).requests(&Match::default(), 0).counts;
-        let told: Vec<_> = counts
+        let counted: Vec<_> = counts
             .iter()
             .map(|count| (&*count.user_agent, count.verb, &*count.resource, count.count))
             .collect();
         assert_eq!(
-            told,
+            counted,
             [
                 ("", "get", "/healthz", 1),
                 ("even", "update", "deployments.apps/status", 3),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::asked::Asked;
+use super::request_info::RequestInfo;
 
 /// A verb of requests for objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,13 +89,13 @@ impl Match {
 
     /// Whether a request is meant. One that is not for objects never is.
     #[must_use]
-    pub fn matches(&self, asked: &Asked) -> bool {
+    pub fn matches(&self, asked: &RequestInfo) -> bool {
         (self.verbs.is_empty() || self.verbs.iter().any(|verb| verb.name() == asked.verb))
             && self.concerns(asked)
     }
 
     /// Whether a request would be meant if it had another verb.
-    pub(super) fn concerns(&self, asked: &Asked) -> bool {
+    pub(super) fn concerns(&self, asked: &RequestInfo) -> bool {
         let is = |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|wanted| wanted == text);
         asked.is_for_objects()
             && is(&self.group, &asked.group)
@@ -117,8 +117,8 @@ fn is_user(wanted: &str, user: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn asked() -> Asked {
-        Asked {
+    fn asked() -> RequestInfo {
+        RequestInfo {
             user: "alice".into(),
             user_agent: "manager/v1 (linux)".into(),
             verb: "update",
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_is_not_for_objects_is_never_meant() {
-        let health = Asked { verb: "get", path: "/healthz".into(), ..Asked::default() };
+        let health = RequestInfo { verb: "get", path: "/healthz".into(), ..RequestInfo::default() };
         assert!(!Match::default().matches(&health));
     }
 }

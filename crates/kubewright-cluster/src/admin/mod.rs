@@ -4,21 +4,21 @@
 //! [`Admin`] is that, for a test in this process. Over HTTP it is the same, at `/kubewright` on the API server's own port
 //! (`endpoint`), for who comes from this machine and may use these paths under the authorization of the cluster.
 //!
-//! Both stand in front of the API server (`front`): faults affect clients, not the built-in controllers. A cluster that is
+//! Both stand in front of the API server (`service`): faults affect clients, not the built-in controllers. A cluster that is
 //! not asked for it ([`Builder::admin`](crate::Builder::admin)) has nothing of this in the way of its requests.
 
-mod asked;
 mod body;
 mod duration;
 pub(crate) mod endpoint;
 mod faults;
-pub(crate) mod front;
 mod history;
 mod log;
 mod matching;
 mod refusal;
+mod request_info;
 mod rule;
 mod schedule;
+pub(crate) mod service;
 #[cfg(test)]
 mod tests;
 mod watches;
@@ -37,18 +37,22 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub use asked::Asked;
 pub use faults::RuleId;
 pub use log::{Answered, Count, Requests};
 pub use matching::{Match, Verb};
+pub use request_info::RequestInfo;
 pub use rule::{ApiFault, Ending, NoAnswer, Rule};
 pub use schedule::Schedule;
+
+/// What [`RequestInfo`] was called.
+#[deprecated(since = "0.1.0", note = "is called `RequestInfo`")]
+pub type Asked = RequestInfo;
 
 /// What [`ApiFault`] was called.
 #[deprecated(since = "0.1.0", note = "is called `ApiFault`")]
 pub type Fault = ApiFault;
 
-use faults::{Faults, Since, Verdict};
+use faults::{Faults, Intervention, Since};
 use log::Log;
 use watches::{End, Order, WatchId, Watches};
 
@@ -222,19 +226,19 @@ impl Admin {
     }
 
     /// What becomes of a request.
-    fn judge(&self, asked: &Asked) -> Verdict {
+    fn judge(&self, asked: &RequestInfo) -> Intervention {
         self.0.state.lock().faults.on_request(asked)
     }
 
     /// The oldest version whose history is there for a request, where a rule has done away with some.
-    fn oldest(&self, asked: &Asked) -> Option<Revision> {
+    fn oldest(&self, asked: &RequestInfo) -> Option<Revision> {
         self.0.state.lock().faults.oldest(asked)
     }
 
     fn note(
         &self,
         time: Timestamp,
-        asked: Arc<Asked>,
+        asked: Arc<RequestInfo>,
         took: Duration,
         code: Option<u16>,
         fault: Option<RuleId>,
@@ -242,7 +246,7 @@ impl Admin {
         self.0.state.lock().log.add(time, asked, took, code, fault);
     }
 
-    fn watch_opens(&self, asked: &Arc<Asked>) -> WatchId {
+    fn watch_opens(&self, asked: &Arc<RequestInfo>) -> WatchId {
         let mut state = self.0.state.lock();
         let holds = state.faults.on_open(asked, Instant::now());
         state.watches.open(Arc::clone(asked), holds)
@@ -257,14 +261,14 @@ impl Admin {
     }
 
     /// What happens to a watch that is about to tell some events.
-    fn watch_tells(&self, id: WatchId, asked: &Asked) -> Telling {
+    fn deliver_watch_event(&self, id: WatchId, asked: &RequestInfo) -> WatchDelivery {
         let mut state = self.0.state.lock();
         match state.faults.on_delivery(asked) {
-            None => Telling::Once,
-            Some((_, ApiFault::RepeatWatch {})) => Telling::Twice,
+            None => WatchDelivery::Once,
+            Some((_, ApiFault::RepeatWatch {})) => WatchDelivery::Twice,
             Some((rule, fault)) => {
                 apply(&mut state.watches, id, rule, &fault, Instant::now());
-                Telling::Ordered
+                WatchDelivery::Ordered
             }
         }
     }
@@ -272,7 +276,7 @@ impl Admin {
 
 /// How a watch tells a piece of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Telling {
+enum WatchDelivery {
     /// As it is.
     Once,
     /// Each event two times.

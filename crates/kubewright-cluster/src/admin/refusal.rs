@@ -6,12 +6,12 @@ use http::{Response, StatusCode};
 use kubewright_meta::ApiError;
 use serde_json::{Value, json};
 
-use super::asked::Asked;
 use super::body::Body;
+use super::request_info::RequestInfo;
 use super::rule::ApiFault;
 
 /// The answer of a fault that answers itself; `None` for one that does not.
-pub(super) fn answer(fault: &ApiFault, asked: &Asked) -> Option<Response<Body>> {
+pub(super) fn answer(fault: &ApiFault, asked: &RequestInfo) -> Option<Response<Body>> {
     match fault {
         ApiFault::Conflict {} => Some(status(&conflict(asked))),
         ApiFault::TooManyRequests { retry_after } => Some(too_many(*retry_after)),
@@ -23,7 +23,7 @@ pub(super) fn answer(fault: &ApiFault, asked: &Asked) -> Option<Response<Body>> 
 }
 
 /// 409 as a registry says it (`k8s.io/apiserver/pkg/registry/generic/registry/store.go`, `OptimisticLockErrorMsg`).
-fn conflict(asked: &Asked) -> ApiError {
+fn conflict(asked: &RequestInfo) -> ApiError {
     let message = format!(
         "Operation cannot be fulfilled on {} {:?}: the object has been modified; please apply your changes to the latest version and try again",
         group_resource(asked),
@@ -53,7 +53,7 @@ pub(super) fn timed_out() -> ApiError {
 
 /// An error of any code; reason and message are those that Kubernetes gives the code where it knows nothing else
 /// (`k8s.io/apimachinery/pkg/api/errors`, `NewGenericServerResponse`).
-fn error(code: u16, reason: Option<&str>, message: Option<&str>, asked: &Asked) -> ApiError {
+fn error(code: u16, reason: Option<&str>, message: Option<&str>, asked: &RequestInfo) -> ApiError {
     let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let (usual_reason, usual_message) = usual(code);
     ApiError::new(
@@ -88,7 +88,7 @@ fn usual(code: StatusCode) -> (&'static str, &'static str) {
     }
 }
 
-fn group_resource(asked: &Asked) -> String {
+fn group_resource(asked: &RequestInfo) -> String {
     if asked.group.is_empty() {
         asked.resource.clone()
     } else {
@@ -96,7 +96,7 @@ fn group_resource(asked: &Asked) -> String {
     }
 }
 
-fn details(asked: &Asked) -> Value {
+fn details(asked: &RequestInfo) -> Value {
     let parts = [("name", &asked.name), ("group", &asked.group), ("kind", &asked.resource)];
     let parts = parts.into_iter().filter(|(_, text)| !text.is_empty());
     Value::Object(parts.map(|(key, text)| (key.to_owned(), text.as_str().into())).collect())

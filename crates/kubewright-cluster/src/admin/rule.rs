@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::matching::{Match, Verb};
 use super::schedule::Schedule;
-use super::{asked::Asked, duration};
+use super::{duration, request_info::RequestInfo};
 
 /// What goes wrong.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -147,7 +147,7 @@ impl Rule {
     }
 
     /// Whether it may affect a request.
-    pub(super) fn matches(&self, asked: &Asked) -> bool {
+    pub(super) fn matches(&self, asked: &RequestInfo) -> bool {
         let fits = match self.fault {
             ApiFault::Conflict {} => CHANGES.iter().any(|verb| verb.name() == asked.verb),
             _ => !self.fault.is_of_watches() || asked.verb == Verb::Watch.name(),
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_refused_with_what_is_known() {
-        for (json, told) in [
+        for (json, message) in [
             (
                 r#"{"fault": "conflit"}"#,
                 "unknown variant `conflit`, expected one of `conflict`, `tooManyRequests`",
@@ -337,7 +337,7 @@ mod tests {
             ("", "EOF"),
         ] {
             let refused = refused(json);
-            assert!(refused.contains(told), "{json}: {refused}");
+            assert!(refused.contains(message), "{json}: {refused}");
         }
     }
 

@@ -6,8 +6,8 @@ use std::task::Waker;
 
 use tokio::time::Instant;
 
-use super::asked::Asked;
 use super::faults::RuleId;
+use super::request_info::RequestInfo;
 use super::rule::Rule;
 
 /// The number of an open watch.
@@ -44,7 +44,7 @@ pub(super) struct Watches {
 
 #[derive(Debug)]
 struct Open {
-    asked: Arc<Asked>,
+    asked: Arc<RequestInfo>,
     end: Option<End>,
     holds: BTreeMap<RuleId, Option<Instant>>,
     waker: Option<Waker>,
@@ -63,7 +63,7 @@ impl Watches {
     /// A watch has opened, held by these rules.
     pub(super) fn open(
         &mut self,
-        asked: Arc<Asked>,
+        asked: Arc<RequestInfo>,
         holds: impl IntoIterator<Item = (RuleId, Option<Instant>)>,
     ) -> WatchId {
         self.last += 1;
@@ -133,7 +133,7 @@ mod tests {
 
     fn one() -> (Watches, WatchId) {
         let mut watches = Watches::default();
-        let asked = Asked { verb: "watch", resource: "pods".into(), ..Asked::default() };
+        let asked = RequestInfo { verb: "watch", resource: "pods".into(), ..RequestInfo::default() };
         let id = watches.open(Arc::new(asked), []);
         (watches, id)
     }

@@ -29,17 +29,17 @@ async fn run(seed: u64) -> Recording {
 #[tokio::test(start_paused = true)]
 async fn a_recording_says_who_did_what_and_when() {
     let recording = run(1).await;
-    let told: Vec<_> = recording.of("/configmaps", "default/a").collect();
+    let writes: Vec<_> = recording.of("/configmaps", "default/a").collect();
     assert_eq!(
-        told.iter().map(|write| write.did).collect::<Vec<_>>(),
+        writes.iter().map(|write| write.did).collect::<Vec<_>>(),
         [Did::Create, Did::Update, Did::Delete]
     );
-    assert!(told.iter().all(|write| write.by.user == "kubernetes-admin"));
-    assert_eq!(told[1].time.duration_since(told[0].time).as_secs(), 60);
-    assert_eq!(told[1].object()["data"]["text"], "two");
-    assert_eq!((told[0].namespace(), told[0].name()), ("default", "a"));
+    assert!(writes.iter().all(|write| write.by.user == "kubernetes-admin"));
+    assert_eq!(writes[1].time.duration_since(writes[0].time).as_secs(), 60);
+    assert_eq!(writes[1].object()["data"]["text"], "two");
+    assert_eq!((writes[0].namespace(), writes[0].name()), ("default", "a"));
     assert_eq!(recording.writes()[0].by, Writer::default(), "the server makes the first objects");
-    assert_eq!(recording.after(told[1].revision), &recording.writes()[recording.writes().len() - 1..]);
+    assert_eq!(recording.after(writes[1].revision), &recording.writes()[recording.writes().len() - 1..]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -67,7 +67,7 @@ fn ended_objects(evidence: &Evidence) -> BTreeSet<[String; 3]> {
 
 #[cfg(test)]
 mod tests {
-    use kubewright_cluster::admin::Asked;
+    use kubewright_cluster::admin::RequestInfo;
     use serde_json::json;
 
     use super::super::evidence::stories::{Story, TEST};
@@ -90,7 +90,7 @@ mod tests {
         assert!(judged("create", 422).is_some() && judged("update", 422).is_some());
         for (patch, is_found) in [("merge", true), ("strategic", true), ("apply", true), ("json", false)] {
             let mut evidence = Story::default().request(1.0, "patch", "configmaps a", 422, false).evidence();
-            let asked = Asked { patch, ..(*evidence.requests[0].asked).clone() };
+            let asked = RequestInfo { patch, ..(*evidence.requests[0].asked).clone() };
             evidence.requests[0].asked = Arc::new(asked);
             assert_eq!(judge(&evidence).is_some(), is_found, "{patch}");
         }
@@ -101,7 +101,7 @@ mod tests {
         let story = Story::default().write(0.5, TEST, Did::Create, "/configmaps default/a", json!({}));
         let story = story.write(0.7, TEST, Did::Delete, "/configmaps default/a", json!({}));
         let mut evidence = story.request(1.0, "patch", "configmaps a", 422, false).evidence();
-        let asked = Asked { patch: "merge", ..(*evidence.requests[0].asked).clone() };
+        let asked = RequestInfo { patch: "merge", ..(*evidence.requests[0].asked).clone() };
         evidence.requests[0].asked = Arc::new(asked);
         assert_eq!(judge(&evidence), None);
     }

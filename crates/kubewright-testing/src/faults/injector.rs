@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use kubewright_cluster::admin::{ApiFault, Rule, Schedule};
-use kubewright_world::{ClockHand, World};
+use kubewright_world::{ClockSkew, World};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::{Kind, Plan, operators};
+use super::{FaultKind, Plan, operators};
 use crate::Cluster;
 use crate::checks::{Rate, Span};
 
@@ -28,7 +28,7 @@ const RECOVERY: Duration = Duration::from_secs(60);
 pub(crate) struct FaultInjector {
     state: Arc<Mutex<State>>,
     /// Sets the operators' clocks.
-    clocks: ClockHand,
+    clocks: ClockSkew,
 }
 
 #[derive(Default)]
@@ -59,13 +59,13 @@ impl Drop for Injected {
 #[derive(Clone)]
 struct Source {
     seed: u64,
-    kinds: BTreeSet<Kind>,
+    kinds: BTreeSet<FaultKind>,
 }
 
 impl FaultInjector {
     /// The first wave begins, and there will be others: a new one each time that the test does something after the cluster has
     /// [settled](Cluster::settle), until it [ends](Self::end).
-    pub(crate) async fn begin(&self, cluster: &Cluster, seed: u64, kinds: BTreeSet<Kind>) {
+    pub(crate) async fn begin(&self, cluster: &Cluster, seed: u64, kinds: BTreeSet<FaultKind>) {
         if let Some(admin) = cluster.admin() {
             let slow = Rule::new(ApiFault::Latency { by: REQUEST }).on(operators()).at(Schedule::always());
             admin.inject(slow);
@@ -167,7 +167,7 @@ impl FaultInjector {
 
     /// The world as operators see it.
     pub(crate) fn seen(&self, world: &World) -> World {
-        World { clock: world.clock.set_by(self.clocks), dice: world.dice.clone() }
+        World { clock: world.clock.skewed_by(self.clocks), dice: world.dice.clone() }
     }
 
     /// From now on operators have clocks that are so much ahead.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// What may go wrong. All of it affects the operators of a test (who act as service accounts), their pods' nodes or their
 /// webhooks; never the built-in controllers, and never the test's own client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum FaultKind {
     /// Updates, patches and deletions are answered with 409.
     Conflict,
     /// Requests are answered with 429 and a `Retry-After`.
@@ -41,7 +41,7 @@ pub enum Kind {
     NodeGone,
 }
 
-impl Kind {
+impl FaultKind {
     /// All of them.
     pub const ALL: [Self; 16] = [
         Self::Conflict,
@@ -95,13 +95,13 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for FaultKind {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {

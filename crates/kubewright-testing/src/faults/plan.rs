@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use kubewright_cluster::admin::{ApiFault, Ending, Match, NoAnswer, Rule, Schedule, Verb};
 use kubewright_world::Dice;
 
-use super::{Kind, OPERATORS};
+use super::{FaultKind, OPERATORS};
 
 /// The longest window in which things go wrong.
 const WINDOW: usize = 60;
@@ -43,7 +43,7 @@ pub enum Fault {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episode {
     /// What it counts as.
-    pub kind: Kind,
+    pub kind: FaultKind,
     /// When it begins, after the plan does.
     pub from: Duration,
     /// For how long.
@@ -62,14 +62,14 @@ pub struct Plan {
 impl Plan {
     /// What a seed says, of these kinds. A test in which time passes has several waves, each with a plan of its own.
     #[must_use]
-    pub fn of(seed: u64, wave: u64, kinds: &BTreeSet<Kind>) -> Self {
+    pub fn of(seed: u64, wave: u64, kinds: &BTreeSet<FaultKind>) -> Self {
         let mixed = |salt: u64| Dice::from_seed(seed.wrapping_mul(WAVES).wrapping_add(wave) ^ (salt << 48));
         // How much there is of everything: some seeds are mild, some are wild.
         let share = 0.05 + 0.5 * Dice::from_seed(seed).fraction();
         let chosen = mixed(0xffff);
         let window = seconds(&chosen, 5, WINDOW);
         let mut episodes = Vec::new();
-        for (number, kind) in (0..).zip(Kind::ALL) {
+        for (number, kind) in (0..).zip(FaultKind::ALL) {
             // Rolled for all of them, so that one that is left out changes nothing for the rest.
             let (picked, dice) = (chosen.fraction() < share, mixed(number));
             if picked && kinds.contains(&kind) {
@@ -81,7 +81,7 @@ impl Plan {
 
     /// The kinds of which there is something.
     #[must_use]
-    pub fn kinds(&self) -> BTreeSet<Kind> {
+    pub fn kinds(&self) -> BTreeSet<FaultKind> {
         self.episodes.iter().map(|episode| episode.kind).collect()
     }
 
@@ -92,11 +92,14 @@ impl Plan {
     }
 }
 
-fn episodes_of(kind: Kind, dice: &Dice, window: Duration) -> Vec<Episode> {
+fn episodes_of(kind: FaultKind, dice: &Dice, window: Duration) -> Vec<Episode> {
     let number = match kind {
-        Kind::Conflict | Kind::Throttle | Kind::Error | Kind::Latency | Kind::Duplicate | Kind::ClockSkew => {
-            1
-        }
+        FaultKind::Conflict
+        | FaultKind::Throttle
+        | FaultKind::Error
+        | FaultKind::Latency
+        | FaultKind::Duplicate
+        | FaultKind::ClockSkew => 1,
         _ => 1 + dice.below(3),
     };
     let mut episodes = Vec::new();
@@ -109,7 +112,7 @@ fn episodes_of(kind: Kind, dice: &Dice, window: Duration) -> Vec<Episode> {
         let most = window.saturating_sub(from);
         let fault = fault(kind, dice);
         let lasting = match kind {
-            Kind::Crash | Kind::Restart => most.min(seconds(dice, 1, 15)),
+            FaultKind::Crash | FaultKind::Restart => most.min(seconds(dice, 1, 15)),
             _ => most.mul_f64(0.2 + 0.8 * dice.fraction()),
         };
         episodes.push(Episode { kind, from, lasting, fault });
@@ -117,23 +120,23 @@ fn episodes_of(kind: Kind, dice: &Dice, window: Duration) -> Vec<Episode> {
     episodes
 }
 
-fn fault(kind: Kind, dice: &Dice) -> Fault {
+fn fault(kind: FaultKind, dice: &Dice) -> Fault {
     let by_chance = |least: f64, most: f64| {
         let probability = least + (most - least) * dice.fraction();
         Schedule::by_chance(probability, dice.below(usize::MAX) as u64)
     };
     let rule = |fault, schedule| Fault::Rule(rule(fault).at(schedule));
     match kind {
-        Kind::Conflict => rule(ApiFault::Conflict {}, by_chance(0.05, 0.7)),
-        Kind::Throttle => {
+        FaultKind::Conflict => rule(ApiFault::Conflict {}, by_chance(0.05, 0.7)),
+        FaultKind::Throttle => {
             let retry_after = 1 + u32::try_from(dice.below(5)).unwrap_or(0);
             rule(ApiFault::TooManyRequests { retry_after }, by_chance(0.05, 0.5))
         }
-        Kind::Error => {
+        FaultKind::Error => {
             let code = if dice.below(2) == 0 { 500 } else { 503 };
             rule(ApiFault::Error { code, reason: None, message: None }, by_chance(0.05, 0.7))
         }
-        Kind::Timeout => {
+        FaultKind::Timeout => {
             let done = dice.below(2) == 0;
             let answer = if dice.below(2) == 0 { NoAnswer::Cut } else { NoAnswer::GatewayTimeout };
             let Fault::Rule(rule) = rule(ApiFault::Timeout { done, answer }, by_chance(0.1, 0.7)) else {
@@ -142,38 +145,38 @@ fn fault(kind: Kind, dice: &Dice) -> Fault {
             // What was read is read again: what matters is what was written.
             Fault::Rule(Rule { matching: rule.matching.clone().verbs(WRITES), ..rule })
         }
-        Kind::Latency => {
+        FaultKind::Latency => {
             let by = Duration::from_millis(1 << dice.below(12));
             rule(ApiFault::Latency { by }, by_chance(0.2, 1.0))
         }
-        Kind::DropWatch => {
+        FaultKind::DropWatch => {
             let how = if dice.below(2) == 0 { Ending::Cleanly } else { Ending::Reset };
             rule(ApiFault::DropWatch { how }, by_chance(0.1, 0.6))
         }
-        Kind::StaleWatch => {
+        FaultKind::StaleWatch => {
             let lasting = Some(seconds(dice, 1, 20));
             match dice.below(2) {
                 0 => Fault::Rule(self::rule(ApiFault::HoldWatch { lasting })),
                 _ => rule(ApiFault::HoldWatch { lasting }, by_chance(0.1, 0.6)),
             }
         }
-        Kind::ExpireWatch => Fault::Rule(self::rule(ApiFault::ExpireWatch {})),
-        Kind::Duplicate => rule(ApiFault::RepeatWatch {}, by_chance(0.2, 1.0)),
-        Kind::Restart => Fault::Restart,
-        Kind::Crash => Fault::Crash { after: dice.below(6) as u64 },
-        Kind::LostLeader => {
+        FaultKind::ExpireWatch => Fault::Rule(self::rule(ApiFault::ExpireWatch {})),
+        FaultKind::Duplicate => rule(ApiFault::RepeatWatch {}, by_chance(0.2, 1.0)),
+        FaultKind::Restart => Fault::Restart,
+        FaultKind::Crash => Fault::Crash { after: dice.below(6) as u64 },
+        FaultKind::LostLeader => {
             let leases = Match { group: Some("coordination.k8s.io".to_owned()), ..operators() };
             let fault = ApiFault::Timeout { done: false, answer: NoAnswer::Cut };
             Fault::Rule(Rule::new(fault).on(leases).at(Schedule::always()))
         }
-        Kind::ClockSkew => {
+        FaultKind::ClockSkew => {
             let most = 300;
             let by = i64::try_from(dice.below(2 * most + 1)).unwrap_or(0) - most as i64;
             Fault::ClockSkew(SignedDuration::from_secs(by))
         }
-        Kind::WebhookDown => Fault::WebhookDown,
-        Kind::Evict => Fault::Evict(dice.below(1 << 16)),
-        Kind::NodeGone => Fault::NodeGone(dice.below(1 << 16)),
+        FaultKind::WebhookDown => Fault::WebhookDown,
+        FaultKind::Evict => Fault::Evict(dice.below(1 << 16)),
+        FaultKind::NodeGone => Fault::NodeGone(dice.below(1 << 16)),
     }
 }
 
@@ -228,14 +231,15 @@ mod tests {
 
     use super::*;
 
-    fn all() -> BTreeSet<Kind> {
-        Kind::ALL.into()
+    fn all() -> BTreeSet<FaultKind> {
+        FaultKind::ALL.into()
     }
 
     #[test]
     fn seeds_differ_in_their_kinds_and_each_kind_comes_up_alone_and_with_others() {
-        let plans: Vec<BTreeSet<Kind>> = (0..1000).map(|seed| Plan::of(seed, 0, &all()).kinds()).collect();
-        for kind in Kind::ALL {
+        let plans: Vec<BTreeSet<FaultKind>> =
+            (0..1000).map(|seed| Plan::of(seed, 0, &all()).kinds()).collect();
+        for kind in FaultKind::ALL {
             let with = plans.iter().filter(|kinds| kinds.contains(&kind)).count();
             assert!((100..600).contains(&with), "{kind}: {with}");
             assert!(plans.iter().any(|kinds| kinds.len() <= 3 && kinds.contains(&kind)), "{kind}");
@@ -250,10 +254,10 @@ mod tests {
 
     #[test]
     fn a_name_is_read_as_it_is_written() {
-        for kind in Kind::ALL {
+        for kind in FaultKind::ALL {
             assert_eq!(kind.name().parse(), Ok(kind));
         }
-        assert!("conflit".parse::<Kind>().expect_err("none").contains("there are conflict, throttle"));
+        assert!("conflit".parse::<FaultKind>().expect_err("none").contains("there are conflict, throttle"));
     }
 
     proptest! {

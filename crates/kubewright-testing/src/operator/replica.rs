@@ -53,13 +53,13 @@ impl Replica {
         }
         let (backlog, leadership) = (manager.backlog().clone(), manager.leadership());
         let (running, cut, failure) = (manager.run(stop.clone()), line.cut.clone(), Arc::default());
-        let told: Arc<Mutex<Option<String>>> = Arc::clone(&failure);
+        let ended_with: Arc<Mutex<Option<String>>> = Arc::clone(&failure);
         let task = tokio::spawn(async move {
             let _ended = ended.drop_guard();
             tokio::select! {
                 biased;
                 () = cut.cancelled() => {}
-                ended = running => *told.lock() = ended.err().map(|error| error.to_string()),
+                ended = running => *ended_with.lock() = ended.err().map(|error| error.to_string()),
             }
         });
         Self { stop, line, backlog, leadership, task, failure }

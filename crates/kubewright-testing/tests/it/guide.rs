@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kubewright::testing::Cluster;
-use kubewright::testing::faults::{Fault, Kind};
+use kubewright::testing::faults::{Fault, FaultKind};
 use serde_json::json;
 
 use crate::copier::{operator, secret};
@@ -142,5 +142,5 @@ fn the_guide_shows_what_is_run_here() {
 fn the_guide_names_every_fault() {
     let (_, page, _) = PAGES[1];
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    assert_eq!(rows.collect::<Vec<_>>(), Kind::ALL.map(Kind::name));
+    assert_eq!(rows.collect::<Vec<_>>(), FaultKind::ALL.map(FaultKind::name));
 }

@@ -24,8 +24,9 @@ async fn an_operator_runs_as_its_account_under_its_name(cluster: Cluster) {
     let copies = cluster.owned_by::<ConfigMap>(&secret).await;
     assert_eq!(copies.iter().map(ResourceExt::name_any).collect::<Vec<_>>(), ["a"]);
     let events = cluster.events_of(&secret).await;
-    let told: Vec<_> = events.iter().map(|event| (event.reason.as_deref(), event.note.as_deref())).collect();
-    assert_eq!(told, [(Some("Copied"), Some("Copied its keys"))]);
+    let recorded: Vec<_> =
+        events.iter().map(|event| (event.reason.as_deref(), event.note.as_deref())).collect();
+    assert_eq!(recorded, [(Some("Copied"), Some("Copied its keys"))]);
     let history = cluster.history::<ConfigMap>("a");
     let write = &history.writes[0];
     assert_eq!(

@@ -99,8 +99,8 @@ async fn settling_takes_a_second_when_there_is_no_work(cluster: Cluster) {
 #[kubewright::test(seeds = 2)]
 async fn a_stable_snapshot_is_the_same_under_every_seed(cluster: Cluster) {
     cluster.create(&config_map("a")).await;
-    let told = cluster.snapshot("default").stable().to_string();
-    let of_a = told.split("---\n").find(|text| text.contains("name: a\n")).expect("it is there");
+    let text = cluster.snapshot("default").stable().to_string();
+    let of_a = text.split("---\n").find(|text| text.contains("name: a\n")).expect("it is there");
     assert_eq!(
         of_a,
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  creationTimestamp: time\n  name: a\n  namespace: default\n  uid: uid-1\n"

@@ -35,11 +35,11 @@ async fn scenario(cluster: Cluster) {
     cluster.advance(Duration::from_mins(2)).await;
     cluster.settle().await;
     assert!(cluster.list::<Pod>().await.is_empty());
-    tell(&cluster.recording().expect("all of it").digest());
+    print_digest(&cluster.recording().expect("all of it").digest());
 }
 
 #[expect(clippy::print_stdout, reason = "it is what the other process reads")]
-fn tell(digest: &str) {
+fn print_digest(digest: &str) {
     println!("digest={digest}");
 }
 

@@ -42,7 +42,7 @@ fn a_pacing_is_a_start_a_speed_or_both() {
     assert_eq!(pacing("2030-01-01T01:00:00+01:00,speed=60"), Pacing { start: Some(start), speed: 60.0 });
     assert_eq!(pacing("speed=0"), Pacing { start: None, speed: 0.0 });
     assert_eq!(pacing("speed=0.5, 2030-01-01T00:00:00Z"), Pacing { start: Some(start), speed: 0.5 });
-    for (text, told) in [
+    for (text, message) in [
         ("", "\"\" is no time in RFC 3339"),
         ("tomorrow", "\"tomorrow\" is no time in RFC 3339"),
         ("speed=fast", "\"fast\" is no speed"),
@@ -53,7 +53,7 @@ fn a_pacing_is_a_start_a_speed_or_both() {
         ("2030-01-01T00:00:00Z,2031-01-01T00:00:00Z", "has two starts"),
     ] {
         let refused = text.parse::<Pacing>().expect_err(text).to_string();
-        assert!(refused.contains(told) && refused.contains("such as"), "{text}: {refused}");
+        assert!(refused.contains(message) && refused.contains("such as"), "{text}: {refused}");
     }
 }
 
@@ -82,16 +82,16 @@ fn what_falls_due_happens_in_its_order_and_with_what_comes_of_it() {
     paced("2030-01-01T00:00:00Z,speed=0", |clock, pacer| async move {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (hourly, followed) = (Arc::clone(&seen), Arc::clone(&seen));
-        let (tell, mut told) = mpsc::unbounded_channel();
+        let (hours, mut passed) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             for _ in 0..24 {
                 tokio::time::sleep(Duration::from_secs(3600)).await;
                 hourly.lock().push(clock.now());
-                let _ = tell.send(());
+                let _ = hours.send(());
             }
         });
         tokio::spawn(async move {
-            while told.recv().await.is_some() {
+            while passed.recv().await.is_some() {
                 tokio::task::yield_now().await;
                 followed.lock().push(clock.now());
             }

@@ -65,7 +65,7 @@ async fn one_call_lets_time_pass() {
     let advance = async |by| call(&cluster, Request::post("/kubewright/clock/advance"), by).await;
     let (status, clock) = advance(json!({"by": "1h30m"})).await;
     assert_eq!((status, clock), (200, json!({"now": "2026-01-01T01:30:00Z", "canAdvance": true})));
-    for (body, told) in [
+    for (body, expected) in [
         (json!({"by": "-1h"}), "\"-1h\" is negative"),
         (json!({"by": "1"}), "missing unit in duration"),
         (json!({"by": "200000h"}), "at most ten years"),
@@ -74,7 +74,7 @@ async fn one_call_lets_time_pass() {
     ] {
         let (status, answer) = advance(body).await;
         let message = answer["message"].as_str().unwrap();
-        assert!(status == 400 && message.contains(told), "{status} {message}");
+        assert!(status == 400 && message.contains(expected), "{status} {message}");
     }
 }
 
@@ -122,13 +122,13 @@ async fn the_log_is_asked_by_what_requests_have_in_common() {
         (&found["requests"][0]["verb"], &found["requests"][0]["code"]),
         (&"create".into(), &201.into())
     );
-    for (query, told) in [
+    for (query, expected) in [
         ("verb=get", "unknown field `verb`"),
         ("verbs=put", "unknown variant `put`"),
         ("limit=x", "no number"),
     ] {
         let (status, answer) = get(&cluster, &format!("/kubewright/requests?{query}")).await;
-        assert!(status == 400 && answer["message"].as_str().unwrap().contains(told), "{answer}");
+        assert!(status == 400 && answer["message"].as_str().unwrap().contains(expected), "{answer}");
     }
     assert_eq!(call(&cluster, Request::delete("/kubewright/requests"), Value::Null).await.0, 200);
     assert_eq!(get(&cluster, "/kubewright/requests").await.1["total"], 0);

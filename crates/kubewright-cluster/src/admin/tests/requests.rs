@@ -143,7 +143,7 @@ async fn the_log_says_who_called_what_and_nothing_of_the_built_in_controllers() 
     let _ = maps(&cluster).get("a").await;
     cluster.settle().await;
     let log = admin(&cluster).requests(&Match::default(), 10);
-    let told: Vec<_> = log
+    let seen: Vec<_> = log
         .requests
         .iter()
         .map(|request| {
@@ -152,7 +152,7 @@ async fn the_log_says_who_called_what_and_nothing_of_the_built_in_controllers() 
         })
         .collect();
     assert_eq!(
-        told,
+        seen,
         [
             ("kubernetes-admin", "create", "configmaps", "default", "", Some(201)),
             ("kubernetes-admin", "delete", "configmaps", "default", "a", Some(200)),

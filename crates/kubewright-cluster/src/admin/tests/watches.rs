@@ -39,9 +39,9 @@ impl Watcher {
 
     /// What it tells until it tells of an object of this name.
     async fn until(&mut self, name: &str) -> Vec<String> {
-        let mut told = Vec::new();
-        while told.last().is_none_or(|last| last != name) {
-            told.push(match self.0.next().await.expect("it never ends") {
+        let mut seen = Vec::new();
+        while seen.last().is_none_or(|last| last != name) {
+            seen.push(match self.0.next().await.expect("it never ends") {
                 Ok(watcher::Event::Init) => "list".to_owned(),
                 Ok(watcher::Event::InitDone) => "listed".to_owned(),
                 Ok(watcher::Event::InitApply(map) | watcher::Event::Apply(map)) => map.name_any(),
@@ -49,7 +49,7 @@ impl Watcher {
                 Err(error) => format!("error {error}"),
             });
         }
-        told
+        seen
     }
 }
 
@@ -77,8 +77,8 @@ async fn a_watcher_goes_on_where_it_was_when_its_watch_ends() {
         let id = admin(&cluster).inject(Rule::new(ApiFault::DropWatch { how }));
         assert_eq!(admin(&cluster).hits(id), Some(1));
         follow(&cluster, "c").await;
-        let told = watcher.until("c").await;
-        assert_eq!(told.len(), errors + 1, "{told:?}");
+        let seen = watcher.until("c").await;
+        assert_eq!(seen.len(), errors + 1, "{seen:?}");
         assert_eq!(watches(&cluster), 2);
     }
 }
@@ -93,9 +93,9 @@ async fn a_watcher_lists_again_when_its_history_is_gone() {
     watcher.until("b").await;
     create(&cluster, "not-followed").await;
     admin(&cluster).inject(Rule::new(ApiFault::ExpireWatch {}));
-    let told = watcher.until("listed").await;
-    assert!(told[0].starts_with("error") && told[0].contains("too old"), "{told:?}");
-    assert_eq!(told[1..], ["list", "a", "b", "listed"]);
+    let seen = watcher.until("listed").await;
+    assert!(seen[0].starts_with("error") && seen[0].contains("too old"), "{seen:?}");
+    assert_eq!(seen[1..], ["list", "a", "b", "listed"]);
     follow(&cluster, "c").await;
     assert_eq!(watcher.until("c").await, ["c"]);
 }
@@ -144,8 +144,8 @@ async fn a_watch_that_is_held_tells_nothing_until_it_is_let_go() {
     let mut after = watch(&cluster, "0").await;
     create(&cluster, "a").await;
     for events in [&mut before, &mut after] {
-        let told = tokio::time::timeout(Duration::from_secs(3600), events.next()).await;
-        assert!(told.is_err(), "{told:?}");
+        let seen = tokio::time::timeout(Duration::from_secs(3600), events.next()).await;
+        assert!(seen.is_err(), "{seen:?}");
     }
     assert_eq!(admin(&cluster).hits(id), Some(2));
     assert!(admin(&cluster).remove_fault(id));
@@ -178,17 +178,17 @@ async fn what_a_watch_is_about_to_tell_is_lost_or_late_by_schedule() {
     admin(&cluster).inject(Rule::new(ApiFault::DropWatch { how: Ending::Reset }).at(third));
     let mut events = watch(&cluster, &version).await;
     let before = Instant::now();
-    let mut told = Vec::new();
+    let mut seen = Vec::new();
     for name in ["b", "c", "d", "e"] {
         create(&cluster, name).await;
         match events.try_next().await {
-            Ok(Some(WatchEvent::Added(map))) => told.push((map.name_any(), before.elapsed().as_secs())),
+            Ok(Some(WatchEvent::Added(map))) => seen.push((map.name_any(), before.elapsed().as_secs())),
             Err(_) => break,
             other => panic!("{other:?}"),
         }
     }
     // The second is late. The third rule never saw it, so that the fourth piece is its third.
-    assert_eq!(told, [("b".to_owned(), 0), ("c".to_owned(), 9), ("d".to_owned(), 9)]);
+    assert_eq!(seen, [("b".to_owned(), 0), ("c".to_owned(), 9), ("d".to_owned(), 9)]);
     assert!(events.try_next().await.unwrap().is_none());
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use kubewright_cluster::admin::Asked;
+use kubewright_cluster::admin::RequestInfo;
 use kubewright_cluster::recording::{Did, Writer};
 use serde_json::Value;
 
@@ -50,13 +50,13 @@ impl Story {
         fault: bool,
     ) -> Self {
         let (resource, name) = path.split_once(' ').expect("a resource and a name");
-        let asked = Asked {
+        let asked = RequestInfo {
             user: OPERATOR.into(),
             verb,
             resource: resource.into(),
             namespace: "default".into(),
             name: name.into(),
-            ..Asked::default()
+            ..RequestInfo::default()
         };
         self.requests.push(Answered {
             time: at(time),

@@ -1,4 +1,4 @@
-//! What stands in front of an API server: it notes each request, and injects faults.
+//! Admin service: a tower service in front of an API server that logs each request and injects faults.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use kubewright_codec::request::Query;
 use tokio::time::Instant;
 use tower::Service;
 
-use super::asked::Asked;
 use super::body::{self, Body, Cut, Watch};
 use super::history::{self, Gone};
+use super::request_info::RequestInfo;
 use super::rule::{ApiFault, NoAnswer};
 use super::{Admin, endpoint, refusal};
 
@@ -24,7 +24,7 @@ const LARGEST: usize = 3 << 20;
 
 /// An API server behind its [`Admin`].
 #[derive(Clone)]
-pub(crate) struct Front {
+pub(crate) struct AdminService {
     pub(super) server: ApiServer,
     pub(super) admin: Admin,
 }
@@ -37,7 +37,7 @@ pub(crate) trait RequestBody:
 
 impl<B: http_body::Body<Data = Bytes, Error: Into<tower::BoxError>> + Send + 'static> RequestBody for B {}
 
-impl Front {
+impl AdminService {
     pub(crate) fn new(server: ApiServer, admin: Admin) -> Self {
         Self { server, admin }
     }
@@ -50,21 +50,21 @@ impl Front {
         let asked = Arc::new(self.identify(&mut parts).await);
         let request = Request::from_parts(parts, body);
         let (time, came) = (self.admin.now(), Instant::now());
-        let verdict = self.admin.judge(&asked);
-        if !verdict.delay.is_zero() {
-            tokio::time::sleep(verdict.delay).await;
+        let intervention = self.admin.judge(&asked);
+        if !intervention.delay.is_zero() {
+            tokio::time::sleep(intervention.delay).await;
         }
-        let answer = match &verdict.fault {
+        let answer = match &intervention.fault {
             Some(fault) => self.fail(fault, &asked, request).await,
             None => Ok(self.forward(&asked, request).await),
         };
         let code = answer.as_ref().ok().map(|response| response.status().as_u16());
-        self.admin.note(time, asked, came.elapsed(), code, verdict.by);
+        self.admin.note(time, asked, came.elapsed(), code, intervention.by);
         answer
     }
 
     /// Who asks for what. The server is told who was found out, and need not do so again.
-    async fn identify(&self, parts: &mut Parts) -> Asked {
+    async fn identify(&self, parts: &mut Parts) -> RequestInfo {
         let snapshot = self.server.registry().snapshot();
         let lookup =
             |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
@@ -73,7 +73,7 @@ impl Front {
             Ok(user) => Some(user),
             Err(_) => authenticator.ask(&parts.headers).await,
         };
-        let asked = Asked::of(parts, user.as_ref().map_or("", |user| &user.name));
+        let asked = RequestInfo::of(parts, user.as_ref().map_or("", |user| &user.name));
         if let Some(user) = user {
             parts.extensions.insert(user);
         }
@@ -84,7 +84,7 @@ impl Front {
     async fn fail<B: RequestBody>(
         &self,
         fault: &ApiFault,
-        asked: &Asked,
+        asked: &RequestInfo,
         request: Request<B>,
     ) -> Result<Response<Body>, Cut> {
         if let ApiFault::Timeout { done, answer } = fault {
@@ -108,7 +108,7 @@ impl Front {
     }
 
     /// The server's answer to a request, where its history is there.
-    async fn forward<B: RequestBody>(&self, asked: &Arc<Asked>, request: Request<B>) -> Response<Body> {
+    async fn forward<B: RequestBody>(&self, asked: &Arc<RequestInfo>, request: Request<B>) -> Response<Body> {
         if let Some(oldest) = self.admin.oldest(asked) {
             match history::gone(asked, &Query::parse(request.uri().query()), oldest) {
                 Some(Gone::Watch(error)) => {
@@ -142,7 +142,7 @@ async fn read_away<B: RequestBody>(body: B) {
     let _ = Limited::new(Box::pin(body), LARGEST).collect().await;
 }
 
-impl<B: RequestBody> Service<Request<B>> for Front {
+impl<B: RequestBody> Service<Request<B>> for AdminService {
     type Response = Response<Body>;
     type Error = Cut;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Cut>> + Send>>;

@@ -11,7 +11,7 @@ use kubewright_cluster::admin::Answered;
 use kubewright_cluster::recording::{Did, Recording, Write};
 use kubewright_store::Name;
 
-use super::{Failure, Trial};
+use super::{Failure, SeedRun};
 use crate::Cluster;
 use crate::checks::{self, Emptied, Span, is_operator, is_work};
 use crate::faults::operators;
@@ -23,7 +23,7 @@ const REST: Duration = Duration::from_secs(180);
 /// Who has made what the test has made.
 const TEST: &str = "kubernetes-admin";
 
-impl Trial {
+impl SeedRun {
     /// Has the operators start anew, with nothing to do. More than once only if they have done something.
     pub(super) async fn look_again(&mut self, cluster: &Cluster) -> Result<(), Failure> {
         let mut found = Ok(());

@@ -1,4 +1,4 @@
-//! What a request asks for, as far as faults and the log are concerned.
+//! Request info: who makes a request, and what it asks for, for faults and the log (`RequestInfo` of `k8s.io/apiserver`).
 
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
@@ -8,10 +8,10 @@ use serde::Serialize;
 /// The most bytes of a text that are kept, so that what a client sends does not fill the memory. Names have at most 253.
 const LONGEST: usize = 256;
 
-/// One request: who makes it, and what it asks for. What it does not have is empty.
+/// Request info: who makes a request, and what it asks for. What it does not have is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Asked {
+pub struct RequestInfo {
     /// The user who acts; where somebody acts as another, that one. Empty for credentials that are not good.
     pub user: String,
     /// The header `User-Agent`.
@@ -44,7 +44,7 @@ pub struct Asked {
     pub path: String,
 }
 
-impl Asked {
+impl RequestInfo {
     /// What the head of a request says; `user` is who shows its credentials.
     pub(crate) fn of(parts: &Parts, user: &str) -> Self {
         let header = |name| parts.headers.get(name).map_or("", |value| value.to_str().unwrap_or_default());
@@ -123,8 +123,8 @@ mod tests {
 
     use super::*;
 
-    fn asked(request: http::request::Builder) -> Asked {
-        Asked::of(&request.body(()).expect("a request").into_parts().0, "alice")
+    fn asked(request: http::request::Builder) -> RequestInfo {
+        RequestInfo::of(&request.body(()).expect("a request").into_parts().0, "alice")
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         );
         assert_eq!(
             asked,
-            Asked {
+            RequestInfo {
                 user: "alice".into(),
                 user_agent: "manager/v1".into(),
                 verb: "patch",

@@ -1,6 +1,6 @@
 //! What is done to a cluster while the body of a test runs under a seed, and what has to hold afterwards.
 
-mod aftermath;
+mod final_checks;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,15 +9,15 @@ use kubewright_cluster::recording::Recording;
 use kubewright_store::Revision;
 
 use crate::checks::{self, Check, Evidence, Finding};
-use crate::faults::Kind;
+use crate::faults::FaultKind;
 use crate::harness::{Caught, Test};
 use crate::{Cluster, record};
 
 /// One run of a test's body, under one seed.
-pub(crate) struct Trial {
+pub(crate) struct SeedRun {
     test: Test,
     seed: u64,
-    kinds: BTreeSet<Kind>,
+    kinds: BTreeSet<FaultKind>,
     begun: Revision,
     evidence: Evidence,
 }
@@ -44,9 +44,9 @@ impl From<Finding> for Failure {
     }
 }
 
-impl Trial {
+impl SeedRun {
     /// A run of `test` under `seed`, with faults of these kinds.
-    pub(crate) fn new(test: &Test, seed: u64, kinds: BTreeSet<Kind>) -> Self {
+    pub(crate) fn new(test: &Test, seed: u64, kinds: BTreeSet<FaultKind>) -> Self {
         Self { test: *test, seed, kinds, begun: Revision(0), evidence: Evidence::default() }
     }
 
@@ -95,21 +95,21 @@ impl Trial {
 
     /// The body, or what has to hold, has failed: what there is to be told of it besides.
     pub(crate) fn failed(&self, cluster: &Cluster, failure: &Caught) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut lines = Vec::new();
         for (wave, plan) in cluster.injector().plans().iter().enumerate() {
-            told.push(format!("what went wrong, wave {wave}:\n{plan}"));
+            lines.push(format!("what went wrong, wave {wave}:\n{plan}"));
         }
         let why = failure.to_string();
         let notes =
-            [vec![format!("{} under seed {}", self.test.path(), self.seed), why], told.clone()].concat();
-        let Some(recording) = cluster.recording() else { return told };
-        told.push(match record::keep(&self.test.path(), self.seed, notes, &recording) {
+            [vec![format!("{} under seed {}", self.test.path(), self.seed), why], lines.clone()].concat();
+        let Some(recording) = cluster.recording() else { return lines };
+        lines.push(match record::keep(&self.test.path(), self.seed, notes, &recording) {
             Ok(path) => {
                 format!("to look at the cluster as it is now: kubewright up --from {}", path.display())
             }
             Err(error) => format!("the recording cannot be kept: {error}"),
         });
-        told
+        lines
     }
 }
 
