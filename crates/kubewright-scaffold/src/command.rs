@@ -58,9 +58,9 @@ pub enum Create {
     Version(CreateVersion),
 }
 
-/// How a command changes files.
+/// Options of a command that writes files.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+pub struct WriteOptions {
     /// Change nothing; print what would change, and the diff
     #[arg(long)]
     pub dry_run: bool,
@@ -70,9 +70,9 @@ pub struct Manner {
     pub force: bool,
 }
 
-/// What a command is to know of where it runs.
+/// Environment of a command: its version, the year, the SDK and rustfmt.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct Environment {
     /// The version of the command.
     pub version: String,
     /// The year, for the heads of files.
@@ -83,7 +83,7 @@ pub struct Surroundings {
     pub rustfmt: Option<PathBuf>,
 }
 
-impl Surroundings {
+impl Environment {
     /// What formats the Rust of a project in this folder.
     fn formatter(&self, folder: &Folder) -> Rustfmt {
         Rustfmt::new(self.rustfmt.as_deref(), folder.path())
@@ -154,27 +154,27 @@ impl Command {
     pub fn run(
         &self,
         folder: &Folder,
-        around: &Surroundings,
+        around: &Environment,
         ask: &mut dyn Ask,
         out: &mut dyn Write,
     ) -> Result<(), Error> {
-        let manner = self.manner();
-        if manner.dry_run {
+        let write_options = self.write_options();
+        if write_options.dry_run {
             if folder.is_unfinished() {
                 let remedy = "run it, or any other, without --dry-run first";
                 return Err(Error::Refused(format!("a command was interrupted in this project: {remedy}")));
             }
             let planned = self.plan(folder, around, ask)?;
-            tell(out, &dry(&planned))?;
+            print(out, &dry(&planned))?;
             return planned.settled();
         }
         let (locked, mended) = Locked::take(folder.path())?;
         if let Some(mended) = mended {
-            tell(out, &format!("{mended}\n"))?;
+            print(out, &format!("{mended}\n"))?;
         }
         let planned = self.plan(folder, around, ask)?;
         locked.apply(&planned.changes)?;
-        tell(out, &done(&planned, manner.force))?;
+        print(out, &done(&planned, write_options.force))?;
         planned.settled()
     }
 
@@ -182,7 +182,7 @@ impl Command {
     ///
     /// # Errors
     /// When it makes no sense, or cannot be done with what is there.
-    pub fn plan(&self, folder: &Folder, around: &Surroundings, ask: &mut dyn Ask) -> Result<Planned, Error> {
+    pub fn plan(&self, folder: &Folder, around: &Environment, ask: &mut dyn Ask) -> Result<Planned, Error> {
         match self {
             Self::Init(init) => init.plan(folder, around),
             Self::Create(Create::Api(create)) => create.plan(folder, around, ask),
@@ -193,14 +193,14 @@ impl Command {
         }
     }
 
-    fn manner(&self) -> Manner {
+    fn write_options(&self) -> WriteOptions {
         match self {
-            Self::Init(init) => init.manner,
-            Self::Create(Create::Api(create)) => create.manner,
-            Self::Create(Create::Webhook(create)) => create.manner,
-            Self::Create(Create::Version(create)) => create.manner,
-            Self::Import(Import::Crd(import)) => import.manner,
-            Self::Upgrade(upgrade) => Manner { dry_run: upgrade.dry_run, force: false },
+            Self::Init(init) => init.write_options,
+            Self::Create(Create::Api(create)) => create.write_options,
+            Self::Create(Create::Webhook(create)) => create.write_options,
+            Self::Create(Create::Version(create)) => create.write_options,
+            Self::Import(Import::Crd(import)) => import.write_options,
+            Self::Upgrade(upgrade) => WriteOptions { dry_run: upgrade.dry_run, force: false },
         }
     }
 }
@@ -252,7 +252,7 @@ fn changed(
     old: &Project,
     mut new: Project,
     files: Vec<File>,
-    around: &Surroundings,
+    around: &Environment,
     force: bool,
 ) -> Result<ChangeSet, Error> {
     new.cli_version.clone_from(&around.version);
@@ -321,7 +321,7 @@ fn unformatted(changes: &ChangeSet) -> String {
     }
 }
 
-fn tell(out: &mut dyn Write, text: &str) -> Result<(), Error> {
+fn print(out: &mut dyn Write, text: &str) -> Result<(), Error> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // Whoever listened has left; what was to be done is done.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -381,29 +381,32 @@ mod tests {
 
     use super::*;
 
-    fn told<T: fmt::Debug>(result: Result<T, Error>) -> String {
+    fn refusal<T: fmt::Debug>(result: Result<T, Error>) -> String {
         result.expect_err("refused").to_string()
     }
 
     #[test]
     fn kb_12_bad_names_are_refused_with_what_they_must_be_and_what_they_were() {
-        let group = told(Group::new("Po-lice"));
+        let group = refusal(Group::new("Po-lice"));
         assert!(group.starts_with("group must be") && group.ends_with("(was \"Po-lice\")"), "{group}");
-        let version = told(Version::new("1beta"));
+        let version = refusal(Version::new("1beta"));
         assert_eq!(
             version,
             "version must match ^v\\d+(alpha\\d+|beta\\d+)?$, such as v1alpha1 (was \"1beta\")"
         );
-        assert_eq!(told(Kind::new("whiteList")), "Kind must be camelcase (expected WhiteList was whiteList)");
+        assert_eq!(
+            refusal(Kind::new("whiteList")),
+            "Kind must be camelcase (expected WhiteList was whiteList)"
+        );
     }
 
     #[test]
     fn os_03_bad_kinds_and_versions_of_the_operator_sdk_are_refused() {
         assert_eq!(
-            told(Kind::new("appService")),
+            refusal(Kind::new("appService")),
             "Kind must be camelcase (expected AppService was appService)"
         );
-        assert!(told(Version::new("1")).contains("such as v1alpha1"));
+        assert!(refusal(Version::new("1")).contains("such as v1alpha1"));
         assert!(Group::new("").is_err());
     }
 
@@ -432,7 +435,7 @@ mod tests {
     fn kinds_that_their_own_files_could_not_name_are_refused() {
         for taken in ["Option", "String", "Deployment", "Self"] {
             let kind = Kind::new(taken).expect("a kind of somebody's");
-            assert!(told(kind.check_own()).contains("choose another"), "{taken}");
+            assert!(refusal(kind.check_own()).contains("choose another"), "{taken}");
         }
         assert!(TAKEN.is_sorted() && KEYWORDS.is_sorted() && CRATES.is_sorted());
     }
@@ -481,9 +484,9 @@ mod tests {
     #[test]
     fn a_folder_names_its_project() {
         assert_eq!(ProjectName::of_folder("My Operator_2").expect("a name").as_str(), "my-operator-2");
-        assert!(told(ProjectName::of_folder("42")).contains("--project-name"));
-        assert!(told(ProjectName::new("core")).contains("no crate"));
-        assert!(told(ProjectName::new("kube")).contains("no crate"));
+        assert!(refusal(ProjectName::of_folder("42")).contains("--project-name"));
+        assert!(refusal(ProjectName::new("core")).contains("no crate"));
+        assert!(refusal(ProjectName::new("kube")).contains("no crate"));
     }
 
     proptest! {

@@ -12,7 +12,7 @@ use std::{
 };
 
 use clap::Parser;
-use kubewright_scaffold::{Ask, Command, Folder, Source, Surroundings};
+use kubewright_scaffold::{Ask, Command, Environment, Folder, Source};
 
 /// A folder of its own, removed at its end.
 struct Scratch(PathBuf);
@@ -57,30 +57,30 @@ fn run_with(folder: &Path, line: &str, rustfmt: &str) -> String {
         Ok(line) => line.command,
         Err(error) => panic!("{line}: {error}"),
     };
-    let around = Surroundings {
+    let around = Environment {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         year: 2026,
         sdk: Source::Registry,
         rustfmt: Some(rustfmt.into()),
     };
-    let mut told = Vec::new();
-    let result = command.run(&Folder::new(folder), &around, &mut Nobody, &mut told);
+    let mut output = Vec::new();
+    let result = command.run(&Folder::new(folder), &around, &mut Nobody, &mut output);
     result.unwrap_or_else(|error| panic!("{line}: {error}"));
-    String::from_utf8(told).expect("text")
+    String::from_utf8(output).expect("text")
 }
 
 /// What was just made is as this version makes it: with its record, and with one that is made anew when it is lost.
 fn is_up_to_date(folder: &Path) {
-    let told =
+    let output =
         format!("nothing to do: the project is as kubewright {} makes it\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(run(folder, "kubewright upgrade"), told);
+    assert_eq!(run(folder, "kubewright upgrade"), output);
     let record = files(&folder.join(RECORD));
     // Rust is in the record as it was before rustfmt.
     for (path, text) in record.iter().filter(|(path, _)| !path.ends_with(".rs")) {
         assert_eq!(fs::read_to_string(folder.join(path)).ok().as_ref(), Some(text), "{path}");
     }
     fs::remove_dir_all(folder.join(".kubewright")).expect("removed");
-    assert_eq!(run(folder, "kubewright upgrade"), told);
+    assert_eq!(run(folder, "kubewright upgrade"), output);
     assert_eq!(files(&folder.join(RECORD)), record);
 }
 
@@ -280,9 +280,9 @@ fn what_is_scaffolded_is_formatted() {
         rustfmt.args(["--check", "--edition", "2024", "src/lib.rs", "src/main.rs", "tests/it/main.rs"]);
         let _one = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let output = rustfmt.current_dir(scratch.0.join("sample")).output().expect("rustfmt is installed");
-        let told =
+        let printed =
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{told}");
+        assert!(output.status.success(), "{printed}");
     }
 }
 
@@ -333,11 +333,11 @@ fn a_kept_file_that_its_user_has_formatted_otherwise_is_gone_on_with() {
 #[test]
 fn without_rustfmt_what_is_written_is_rust_and_the_user_is_told() {
     let (_scratch, folder) = nested("without");
-    let told = run_with(&folder, INIT, "/nowhere/rustfmt");
+    let output = run_with(&folder, INIT, "/nowhere/rustfmt");
     let note = "What is new is not formatted: /nowhere/rustfmt was not found (rustup component add rustfmt; then cargo fmt)\n";
-    assert!(told.contains(note), "{told}");
-    let told = run_with(&folder, API, "/nowhere/rustfmt");
-    assert!(told.contains(note), "{told}");
+    assert!(output.contains(note), "{output}");
+    let output = run_with(&folder, API, "/nowhere/rustfmt");
+    assert!(output.contains(note), "{output}");
     for (path, text) in files(&folder) {
         assert!(!path.ends_with(".rs") || syn::parse_file(&text).is_ok(), "{path}: {text}");
     }
@@ -353,7 +353,7 @@ fn what_rustfmt_refuses_stays_as_it_is_and_why_is_told() {
     let (_scratch, folder) = nested("refused");
     run(&folder, INIT);
     put(&folder.join("rustfmt.toml"), "tab_spaces = \"many\"\n");
-    let told = run(&folder, API);
-    assert!(told.contains("What is new is not formatted: rustfmt: "), "{told}");
+    let output = run(&folder, API);
+    assert!(output.contains("What is new is not formatted: rustfmt: "), "{output}");
     assert!(syn::parse_file(&text(&folder, CONTROLLER)).is_ok());
 }

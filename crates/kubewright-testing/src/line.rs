@@ -19,13 +19,13 @@ pub(crate) struct Line {
 
 #[derive(Debug, Default)]
 struct State {
-    under_way: usize,
+    in_flight: usize,
     /// How many writes may still pass; any number where nothing is said.
     writes_left: Option<u64>,
 }
 
 /// A request that is under way, as long as it is held.
-struct UnderWay(Arc<Mutex<State>>);
+struct InFlight(Arc<Mutex<State>>);
 
 impl Line {
     /// A client whose requests go over the line.
@@ -39,7 +39,7 @@ impl Line {
                     // The replica ends, and this with it.
                     std::future::pending::<()>().await;
                 }
-                let _under_way = line.begin();
+                let _in_flight = line.begin();
                 over.send(request).await
             }
         });
@@ -53,7 +53,7 @@ impl Line {
 
     /// Whether no request waits for its answer.
     pub(crate) fn is_silent(&self) -> bool {
-        self.state.lock().under_way == 0
+        self.state.lock().in_flight == 0
     }
 
     fn lets_pass(&self, request: &Request<Body>) -> bool {
@@ -71,14 +71,14 @@ impl Line {
         }
     }
 
-    fn begin(&self) -> UnderWay {
-        self.state.lock().under_way += 1;
-        UnderWay(Arc::clone(&self.state))
+    fn begin(&self) -> InFlight {
+        self.state.lock().in_flight += 1;
+        InFlight(Arc::clone(&self.state))
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.lock().under_way -= 1;
+        self.0.lock().in_flight -= 1;
     }
 }

@@ -10,10 +10,10 @@ mod tests {
 
     #[test]
     fn the_operator_may_do_what_it_does_and_nothing_else() {
-        let told: Vec<String> =
+        let listed: Vec<String> =
             operator().rights().iter().map(|(resource, verbs)| format!("{resource} {verbs}")).collect();
         assert_eq!(
-            told,
+            listed,
             [
                 "pods create,delete,get,list,watch",
                 "pods/exec create,get",

@@ -148,7 +148,7 @@ fn status(observed: &Observed, living: &[&Arc<Pod>], size: usize) -> AppServiceS
     let ready = living.iter().filter(|pod| is_ready(pod)).count();
     let ended = living.iter().filter(|pod| matches!(phase(pod), "Succeeded" | "Failed")).count();
     let mut conditions = app.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
-    let told = format!("{ready} of {size} pods are ready");
+    let message = format!("{ready} of {size} pods are ready");
     let (phase, reason, message) = if observed.taken.is_empty() {
         let (phase, reason) = match (ready, ended) {
             _ if ready == size && living.len() == size => ("Running", "AllPodsReady"),
@@ -156,7 +156,7 @@ fn status(observed: &Observed, living: &[&Arc<Pod>], size: usize) -> AppServiceS
             (0, _) => ("Pending", "PodsNotReady"),
             _ => ("Degraded", "PodsNotReady"),
         };
-        (phase, reason, told)
+        (phase, reason, message)
     } else {
         let whose = observed.taken.join(", ");
         ("Conflict", "Conflict", format!("not this AppService's, and left alone: Pod {whose}"))
@@ -211,19 +211,19 @@ mod tests {
         Observed { app: Arc::new(app), pods, taken: Vec::new(), report: None, now: Timestamp::UNIX_EPOCH }
     }
 
-    fn told(plan: &Plan) -> Vec<String> {
-        let tell = |step: &Step| match step {
+    fn described(plan: &Plan) -> Vec<String> {
+        let describe = |step: &Step| match step {
             Step::Create(pod) => format!("create {}", pod.name_any()),
             Step::Delete { pod, why } => format!("delete {}: {why}", pod.name_any()),
         };
-        plan.steps.iter().map(tell).collect()
+        plan.steps.iter().map(describe).collect()
     }
 
     /// AS-01, Beyond 1.
     #[test]
     fn as_01_so_many_pods_are_made_as_it_says() {
         let plan = plan(&observed(app(json!({"size": 3})), Vec::new())).expect("a plan");
-        assert_eq!(told(&plan), ["create example-pod", "create example-pod-1", "create example-pod-2"]);
+        assert_eq!(described(&plan), ["create example-pod", "create example-pod-1", "create example-pod-2"]);
         let Step::Create(pod) = &plan.steps[0] else { panic!("it is made") };
         let container = &pod.spec.as_ref().expect("a spec").containers[0];
         assert_eq!((container.name.as_str(), container.image.as_deref()), ("busybox", Some("busybox")));
@@ -237,7 +237,7 @@ mod tests {
         let app = app(json!({}));
         let pods = vec![made(&app, 0, "Running")];
         let plan = plan(&observed(app, pods)).expect("a plan");
-        assert_eq!(told(&plan), [""; 0]);
+        assert_eq!(described(&plan), [""; 0]);
         assert_eq!((plan.status.phase.as_str(), plan.status.pod_names.len()), ("Running", 1));
     }
 
@@ -246,7 +246,7 @@ mod tests {
         let all = app(json!({"size": 1}));
         let pods = vec![made(&all, 0, "Running")];
         let plan = plan(&observed(app(json!({"size": 0})), pods)).expect("a plan");
-        assert_eq!(told(&plan), ["delete example-pod: it is one too many"]);
+        assert_eq!(described(&plan), ["delete example-pod: it is one too many"]);
         let none = super::plan(&observed(app(json!({"size": 0})), Vec::new())).expect("a plan");
         assert_eq!(
             (none.status.phase.as_str(), json!(none.status)["podNames"].clone()),
@@ -281,11 +281,11 @@ mod tests {
         let (a, b) = (made(&old, 0, "Running"), made(&old, 1, "Running"));
         let plan = |pods| super::plan(&observed(new(), pods)).expect("a plan");
         let replaced = "delete example-pod: it was made from another spec";
-        assert_eq!(told(&plan(vec![a.clone(), b.clone()])), [replaced]);
+        assert_eq!(described(&plan(vec![a.clone(), b.clone()])), [replaced]);
         let starting = made(&new(), 0, "Pending");
-        assert_eq!(told(&plan(vec![starting, b.clone()])), [""; 0], "the new one is not ready");
+        assert_eq!(described(&plan(vec![starting, b.clone()])), [""; 0], "the new one is not ready");
         let ready = made(&new(), 0, "Running");
-        assert_eq!(told(&plan(vec![ready, b])), ["delete example-pod-1: it was made from another spec"]);
+        assert_eq!(described(&plan(vec![ready, b])), ["delete example-pod-1: it was made from another spec"]);
     }
 
     /// Beyond 4.
@@ -294,7 +294,7 @@ mod tests {
         let mut observed = observed(app(json!({"size": 2})), Vec::new());
         observed.taken = vec!["example-pod".to_owned()];
         let plan = plan(&observed).expect("a plan");
-        assert_eq!(told(&plan), ["create example-pod-1"]);
+        assert_eq!(described(&plan), ["create example-pod-1"]);
         assert_eq!(plan.status.phase, "Conflict");
     }
 

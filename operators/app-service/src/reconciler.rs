@@ -57,15 +57,15 @@ impl Reconciler for AppServiceReconciler {
         for step in plan.steps {
             act(ctx, &observed.app, step).await?;
         }
-        let mut told = (*observed.app).clone();
+        let mut updated = (*observed.app).clone();
         let conflict = (plan.status.phase == "Conflict").then(|| observed.taken.join(", "));
         let was = observed.app.status.as_ref().map(|status| status.phase.as_str());
         if let (Some(names), true) = (&conflict, was != Some("Conflict")) {
             let note = format!("Pod {names} is not this AppService's: it is left alone");
             ctx.event(&*observed.app, EventType::Warning, "Conflict", &note).await;
         }
-        told.status = Some(plan.status);
-        ctx.ensure_status(&told).await?;
+        updated.status = Some(plan.status);
+        ctx.ensure_status(&updated).await?;
         Ok(if conflict.is_some() { Outcome::RequeueAfter(LOOK_AGAIN) } else { Outcome::Done })
     }
 }

@@ -12,7 +12,7 @@ pub trait AtKind: Object {
     /// What is asked for.
     fn asked(&self) -> &AtSpec;
     /// What was last told.
-    fn told(&self) -> Option<&AtStatus>;
+    fn status(&self) -> Option<&AtStatus>;
     /// The same At with another status.
     #[must_use]
     fn telling(&self, status: AtStatus) -> Self;
@@ -51,7 +51,7 @@ macro_rules! at {
                 &self.spec.0
             }
 
-            fn told(&self) -> Option<&AtStatus> {
+            fn status(&self) -> Option<&AtStatus> {
                 self.status.as_ref()
             }
 

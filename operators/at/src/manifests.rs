@@ -12,7 +12,7 @@ mod tests {
 
     #[test]
     fn what_is_there_before_it_runs_has_a_kind_and_a_name() {
-        let told: Vec<String> = operator()
+        let listed: Vec<String> = operator()
             .prerequisites(&Installation::default())
             .expect("manifests")
             .iter()
@@ -22,7 +22,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            listed,
             [
                 "CustomResourceDefinition ats.cnat.study.jayground8",
                 "CustomResourceDefinition ats.cnat.programming-kubernetes.info",
@@ -46,10 +46,10 @@ mod tests {
     /// (patch), stops a crash loop (delete) and reads the end of their log.
     #[test]
     fn at_12_at_13_the_operator_may_do_what_it_does_and_nothing_else() {
-        let told: Vec<String> =
+        let listed: Vec<String> =
             operator().rights().iter().map(|(resource, verbs)| format!("{resource} {verbs}")).collect();
         assert_eq!(
-            told,
+            listed,
             [
                 "pods create,delete,get,list,patch,watch",
                 "pods/log get",

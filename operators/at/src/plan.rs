@@ -59,7 +59,7 @@ const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(30);
 #[must_use]
 pub fn plan<K: AtKind>(at: &K, found: Found<'_>, now: Timestamp) -> Plan {
     let status =
-        AtStatus { observed_generation: at.meta().generation, ..at.told().cloned().unwrap_or_default() };
+        AtStatus { observed_generation: at.meta().generation, ..at.status().cloned().unwrap_or_default() };
     if status.phase == Phase::Done {
         return finished(at, status, found, now);
     }

@@ -16,7 +16,7 @@ use crate::{
     At, AtKind, AtStatus, BookAt, Phase,
     plan::{Found, Plan, Step, plan},
     pod::{FINALIZER, MANAGED_BY, container_of, pod_key},
-    status::news,
+    status::events_of,
 };
 
 /// The client-go variant of the book has as many.
@@ -83,7 +83,7 @@ impl<K: AtKind> Reconciler for AtReconciler<K> {
         let mut pod = match cached {
             Some(pod) => Some((*pod).clone()),
             // The status knows of a pod that the cache does not: it may be behind.
-            None if awaits_pod(at.told()) => ctx.live::<Pod>(&pod_key).await?,
+            None if awaits_pod(at.status()) => ctx.live::<Pod>(&pod_key).await?,
             None => None,
         };
         if let Some(pod) = pod.as_ref().filter(|pod| found(&*at, Some(pod)) == Found::Leftover) {
@@ -157,7 +157,7 @@ async fn act<K: AtKind>(
     plan: Plan,
 ) -> Result<Outcome, Error> {
     let Plan { step, mut status, again } = plan;
-    if status.phase == Phase::Done && at.told().is_none_or(|told| told.phase != Phase::Done) {
+    if status.phase == Phase::Done && at.status().is_none_or(|told| told.phase != Phase::Done) {
         status.log = match pod {
             Some(pod) => log(ctx, pod).await,
             None => None,
@@ -167,8 +167,8 @@ async fn act<K: AtKind>(
         return Ok(Outcome::Done); // it went meanwhile, and its end brings us here again
     }
     ctx.ensure_status(&at.telling(status.clone())).await?;
-    for news in news(at, at.told(), &status) {
-        ctx.event(at, news.kind, &news.reason, &news.note).await;
+    for event in events_of(at, at.status(), &status) {
+        ctx.event(at, event.kind, &event.reason, &event.note).await;
     }
     match (step, pod) {
         (Step::Wait | Step::Launch(_), _) | (Step::Release | Step::Stop, None) => {}

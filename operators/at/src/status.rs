@@ -79,17 +79,17 @@ fn succeeded(finding: &Finding) -> Wanted {
 
 /// An event to be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct News {
+pub(crate) struct NewEvent {
     pub(crate) kind: EventType,
     pub(crate) reason: String,
     pub(crate) note: String,
 }
 
 /// What somebody who looks at the At wants to hear of, now that its status is no longer the `old` one.
-pub(crate) fn news<K: AtKind>(at: &K, old: Option<&AtStatus>, new: &AtStatus) -> Vec<News> {
-    let mut news = Vec::new();
-    let mut tell = |kind, reason: &str, note: String| {
-        news.push(News { kind, reason: reason.to_owned(), note });
+pub(crate) fn events_of<K: AtKind>(at: &K, old: Option<&AtStatus>, new: &AtStatus) -> Vec<NewEvent> {
+    let mut events = Vec::new();
+    let mut record = |kind, reason: &str, note: String| {
+        events.push(NewEvent { kind, reason: reason.to_owned(), note });
     };
     let turned = |type_: &str, status: Status| {
         let of = |conditions: &[_]| conditions::find(conditions, type_).cloned();
@@ -102,12 +102,12 @@ pub(crate) fn news<K: AtKind>(at: &K, old: Option<&AtStatus>, new: &AtStatus) ->
     };
     for (type_, status) in [("Accepted", Status::False), ("Conflict", Status::True)] {
         if let Some(condition) = turned(type_, status) {
-            tell(EventType::Warning, &condition.reason, condition.message);
+            record(EventType::Warning, &condition.reason, condition.message);
         }
     }
     let launched = old.and_then(|old| old.pod_uid.as_ref()) != new.pod_uid.as_ref() && new.pod_uid.is_some();
     if launched {
-        tell(
+        record(
             EventType::Normal,
             "Started",
             format!("Started pod {}", new.pod_name.as_deref().unwrap_or_default()),
@@ -116,7 +116,7 @@ pub(crate) fn news<K: AtKind>(at: &K, old: Option<&AtStatus>, new: &AtStatus) ->
     if old.map_or(0, |old| old.lost_pods) < new.lost_pods {
         let note =
             format!("The pod of {} was deleted before its command ended; it is run again", at.name_any());
-        tell(EventType::Warning, "PodLost", note);
+        record(EventType::Warning, "PodLost", note);
     }
     let over = |status: &AtStatus| matches!(status.phase, Phase::Done | Phase::Missed);
     if over(new)
@@ -125,7 +125,7 @@ pub(crate) fn news<K: AtKind>(at: &K, old: Option<&AtStatus>, new: &AtStatus) ->
     {
         let well = condition.status == "True" || condition.reason == "Skipped";
         let kind = if well { EventType::Normal } else { EventType::Warning };
-        tell(kind, &condition.reason, condition.message.clone());
+        record(kind, &condition.reason, condition.message.clone());
     }
-    news
+    events
 }

@@ -11,10 +11,10 @@ mod tests {
     /// SC-05: what it needs, and no more: to list and watch CronTabs, to make Jobs and to delete those.
     #[test]
     fn sc_05_the_operator_may_do_what_it_does_and_nothing_else() {
-        let told: Vec<String> =
+        let listed: Vec<String> =
             operator().rights().iter().map(|(resource, verbs)| format!("{resource} {verbs}")).collect();
         assert_eq!(
-            told,
+            listed,
             [
                 "alpha.ianlewis.org/crontabs get,list,watch",
                 "alpha.ianlewis.org/crontabs/finalizers update",

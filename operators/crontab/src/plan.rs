@@ -70,8 +70,8 @@ pub fn plan(crontab: &CronTab, jobs: &[Arc<Job>], now: Timestamp) -> Plan {
         }
     }
     if crontab.spec.suspend {
-        let told = ("Suspended", "spec.suspend is set: nothing is started".to_owned());
-        return Plan { start, ..idle(crontab, status, told, now) };
+        let reason = ("Suspended", "spec.suspend is set: nothing is started".to_owned());
+        return Plan { start, ..idle(crontab, status, reason, now) };
     }
 
     let mut blocked = None;
@@ -103,18 +103,18 @@ pub fn plan(crontab: &CronTab, jobs: &[Arc<Job>], now: Timestamp) -> Plan {
     let next = timetable.next(if is_interval(crontab) { since(&status, now) } else { now });
     let next = next.map(|next| next.max(now));
     status.next_schedule_time = next.map(Time);
-    let told = match next {
+    let reason = match next {
         Some(_) => ("Waiting", String::new()),
         None => ("NeverDue", format!("{:?} is not due within five years", crontab.spec.schedule)),
     };
-    say(crontab, &mut status, next.is_some(), told, blocked, now);
+    say(crontab, &mut status, next.is_some(), reason, blocked, now);
     Plan { start, replaced, history, status, again: next, events }
 }
 
 /// Nothing is due, for this reason.
-fn idle(crontab: &CronTab, mut status: CronTabStatus, told: (&str, String), now: Timestamp) -> Plan {
+fn idle(crontab: &CronTab, mut status: CronTabStatus, reason: (&str, String), now: Timestamp) -> Plan {
     status.next_schedule_time = None;
-    say(crontab, &mut status, false, told, None, now);
+    say(crontab, &mut status, false, reason, None, now);
     Plan {
         start: Vec::new(),
         replaced: Vec::new(),

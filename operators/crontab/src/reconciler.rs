@@ -73,7 +73,7 @@ impl Reconciler for CronTabReconciler {
         if ctx.get::<CronTab>(key).is_none() {
             return Ok(Outcome::Done); // it went meanwhile
         }
-        tell(ctx, &crontab, events).await;
+        record_events(ctx, &crontab, events).await;
         ctx.ensure_status(&CronTab { status: Some(status), ..(*crontab).clone() }).await?;
         for job in &history {
             remove(ctx, &crontab, job).await?;
@@ -125,13 +125,13 @@ async fn begin(ctx: &Context, key: &Key, crontab: &CronTab, plan: Plan) -> Resul
         match create(ctx, crontab, job).await? {
             Created::Yes => begun(&mut status, run),
             Created::Never(why) => {
-                tell(ctx, crontab, [NewEvent::warning("FailedCreate", why)]).await;
+                record_events(ctx, crontab, [NewEvent::warning("FailedCreate", why)]).await;
                 left_out(&mut status, run);
             }
         }
     }
-    let told = CronTab { status: Some(status), ..crontab.clone() };
-    let next = crate::plan::plan(&told, &jobs_of(ctx, crontab), ctx.world().clock.now());
+    let updated = CronTab { status: Some(status), ..crontab.clone() };
+    let next = crate::plan::plan(&updated, &jobs_of(ctx, crontab), ctx.world().clock.now());
     // What is due by now begins in a pass of its own.
     let again = if next.start.is_empty() { next.again } else { Some(Timestamp::MIN) };
     Ok(Some(Plan { history: Vec::new(), again, ..next }))
@@ -149,7 +149,12 @@ async fn create(ctx: &Context, crontab: &CronTab, job: &Job) -> Result<Created, 
     tracing::info!("Creating job {name} for crontab {}", crontab.name_any());
     match ctx.create(job).await {
         Ok(_) => {
-            tell(ctx, crontab, [NewEvent::normal("SuccessfulCreate", format!("Created job {name}"))]).await;
+            record_events(
+                ctx,
+                crontab,
+                [NewEvent::normal("SuccessfulCreate", format!("Created job {name}"))],
+            )
+            .await;
             Ok(Created::Yes)
         }
         // Of an earlier pass; or else somebody else's, whom nothing is taken from.
@@ -167,8 +172,12 @@ async fn create(ctx: &Context, crontab: &CronTab, job: &Job) -> Result<Created, 
             Ok(Created::Never(format!("Error creating job: {error}: the run is left out")))
         }
         Err(error) => {
-            tell(ctx, crontab, [NewEvent::warning("FailedCreate", format!("Error creating job: {error}"))])
-                .await;
+            record_events(
+                ctx,
+                crontab,
+                [NewEvent::warning("FailedCreate", format!("Error creating job: {error}"))],
+            )
+            .await;
             Err(error)
         }
     }
@@ -179,7 +188,7 @@ async fn remove(ctx: &Context, crontab: &CronTab, job: &Job) -> Result<(), Error
     let exactly = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
     ctx.delete::<Job>(&Key::of(job), exactly).await?;
     let note = format!("Deleted job {}", job.name_any());
-    tell(ctx, crontab, [NewEvent::normal("SuccessfulDelete", note)]).await;
+    record_events(ctx, crontab, [NewEvent::normal("SuccessfulDelete", note)]).await;
     Ok(())
 }
 
@@ -205,7 +214,7 @@ fn of_jobs(crontab: &CronTab, jobs: &[Arc<Job>]) -> Vec<NewEvent> {
         .collect()
 }
 
-async fn tell(ctx: &Context, crontab: &CronTab, events: impl IntoIterator<Item = NewEvent>) {
+async fn record_events(ctx: &Context, crontab: &CronTab, events: impl IntoIterator<Item = NewEvent>) {
     for NewEvent { kind, reason, note } in events {
         ctx.event(crontab, kind, &reason, &note).await;
     }

@@ -15,7 +15,7 @@ use crate::{
     plan::{Deed, Observed, Step},
     policy::{self, Policy},
     reconciler::lists_are_current,
-    workload::{Judged, Kind, Workload},
+    workload::{Judged, Workload, WorkloadKind},
 };
 
 /// How soon a step is tried again that somebody else's write came before.
@@ -25,14 +25,14 @@ const SOON: Duration = Duration::from_secs(1);
 macro_rules! of_kind {
     ($kind:expr, $function:ident($($argument:expr),*)) => {
         match $kind {
-            Kind::Deployment => $function::<Deployment>($($argument),*).await,
-            Kind::StatefulSet => $function::<StatefulSet>($($argument),*).await,
-            Kind::DaemonSet => $function::<DaemonSet>($($argument),*).await,
-            Kind::ReplicaSet => $function::<ReplicaSet>($($argument),*).await,
-            Kind::ReplicationController => $function::<ReplicationController>($($argument),*).await,
-            Kind::CronJob => $function::<CronJob>($($argument),*).await,
-            Kind::Job => $function::<Job>($($argument),*).await,
-            Kind::Pod => $function::<Pod>($($argument),*).await,
+            WorkloadKind::Deployment => $function::<Deployment>($($argument),*).await,
+            WorkloadKind::StatefulSet => $function::<StatefulSet>($($argument),*).await,
+            WorkloadKind::DaemonSet => $function::<DaemonSet>($($argument),*).await,
+            WorkloadKind::ReplicaSet => $function::<ReplicaSet>($($argument),*).await,
+            WorkloadKind::ReplicationController => $function::<ReplicationController>($($argument),*).await,
+            WorkloadKind::CronJob => $function::<CronJob>($($argument),*).await,
+            WorkloadKind::Job => $function::<Job>($($argument),*).await,
+            WorkloadKind::Pod => $function::<Pod>($($argument),*).await,
         }
     };
 }
@@ -143,7 +143,7 @@ pub(crate) async fn event(
     reason: &str,
     note: &str,
 ) {
-    let Some(kind) = Kind::named(kind) else { return };
+    let Some(kind) = WorkloadKind::named(kind) else { return };
     of_kind!(kind, event_of(ctx, key, event_type, reason, note));
 }
 

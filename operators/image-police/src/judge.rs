@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     image::Image,
     rules::{Reason, Rules},
-    workload::{Kind, Use, Workload},
+    workload::{Use, Workload, WorkloadKind},
 };
 
 /// A use of an image that no list allows.
@@ -35,7 +35,7 @@ impl<'a> Family<'a> {
     /// The workload at the top, and all between it and this one.
     fn ancestors(&self, workload: &'a Workload) -> impl Iterator<Item = &'a Workload> {
         // Owners are older than what they own, but uids are only words: a circle must not be walked for ever.
-        std::iter::successors(self.owner(workload), |owner| self.owner(owner)).take(Kind::ALL.len())
+        std::iter::successors(self.owner(workload), |owner| self.owner(owner)).take(WorkloadKind::ALL.len())
     }
 }
 
@@ -57,11 +57,11 @@ pub fn offences<'a>(workloads: &'a [Workload], rules: &[&Rules]) -> Vec<Offence<
             continue;
         }
         for of in &workload.uses {
-            if owner.is_some_and(|owner| tells(owner, of)) {
+            if owner.is_some_and(|owner| refers_to(owner, of)) {
                 continue;
             }
             let Err(reason) = judge(&of.image, rules) else { continue };
-            let answers_itself = of.ephemeral || workload.kind != Kind::Pod;
+            let answers_itself = of.ephemeral || workload.kind != WorkloadKind::Pod;
             let culprit =
                 if answers_itself { workload } else { family.ancestors(workload).last().unwrap_or(workload) };
             // Each of a Deployment's pods may say the same of it.
@@ -74,7 +74,7 @@ pub fn offences<'a>(workloads: &'a [Workload], rules: &[&Rules]) -> Vec<Offence<
 }
 
 /// Whether the owner's template says so.
-fn tells(owner: &Workload, of: &Use) -> bool {
+fn refers_to(owner: &Workload, of: &Use) -> bool {
     !of.ephemeral && owner.uses.contains(of)
 }
 
@@ -99,7 +99,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::rules::tests::{allowed, spec};
 
-    pub(crate) fn workload(kind: Kind, name: &str, image: &str) -> Workload {
+    pub(crate) fn workload(kind: WorkloadKind, name: &str, image: &str) -> Workload {
         Workload {
             kind,
             name: name.to_owned(),
@@ -122,70 +122,74 @@ pub(crate) mod tests {
         workload
     }
 
-    fn told(workloads: &[Workload]) -> Vec<String> {
+    fn described(workloads: &[Workload]) -> Vec<String> {
         let rules = Rules::compile(&spec(vec![allowed("nginx", &["latest"])])).expect("rules");
-        let tell = |offence: &Offence<'_>| {
+        let describe = |offence: &Offence<'_>| {
             format!("{} {} {}", offence.culprit.kind.as_str(), offence.culprit.name, offence.of.image)
         };
-        offences(workloads, &[&rules]).iter().map(tell).collect()
+        offences(workloads, &[&rules]).iter().map(describe).collect()
     }
 
     fn family(deployment: &str, set: &str, pod: &str) -> Vec<Workload> {
         vec![
-            workload(Kind::Deployment, "web", deployment),
-            owned(workload(Kind::ReplicaSet, "web-1", set), "web"),
-            owned(workload(Kind::Pod, "web-1-a", pod), "web-1"),
-            owned(workload(Kind::Pod, "web-1-b", pod), "web-1"),
+            workload(WorkloadKind::Deployment, "web", deployment),
+            owned(workload(WorkloadKind::ReplicaSet, "web-1", set), "web"),
+            owned(workload(WorkloadKind::Pod, "web-1-a", pod), "web-1"),
+            owned(workload(WorkloadKind::Pod, "web-1-b", pod), "web-1"),
         ]
     }
 
     /// Beyond 4: a pod made by a judged owner is charged to the top owner once.
     #[test]
     fn ip_05_the_top_owner_answers_once() {
-        assert_eq!(told(&family("nginx", "nginx", "nginx")), [""; 0]);
-        assert_eq!(told(&family("evil", "evil", "evil")), ["Deployment web evil"]);
-        assert_eq!(told(&family("nginx", "nginx", "evil")), ["Deployment web evil"], "what a webhook put in");
+        assert_eq!(described(&family("nginx", "nginx", "nginx")), [""; 0]);
+        assert_eq!(described(&family("evil", "evil", "evil")), ["Deployment web evil"]);
+        assert_eq!(
+            described(&family("nginx", "nginx", "evil")),
+            ["Deployment web evil"],
+            "what a webhook put in"
+        );
     }
 
     #[test]
     fn a_replica_set_that_still_runs_what_its_deployment_does_not_say_answers_for_itself() {
         let mut all = family("nginx", "evil", "evil");
-        assert_eq!(told(&all), ["ReplicaSet web-1 evil"]);
+        assert_eq!(described(&all), ["ReplicaSet web-1 evil"]);
         all[1].rests = true;
         all.truncate(2);
-        assert_eq!(told(&all), [""; 0], "a revision of the past");
+        assert_eq!(described(&all), [""; 0], "a revision of the past");
     }
 
     #[test]
     fn what_was_added_to_a_pod_is_the_pods_own() {
         let mut all = family("nginx", "nginx", "nginx");
         all[2].uses.push(Use { container: "debug".to_owned(), image: "evil".to_owned(), ephemeral: true });
-        assert_eq!(told(&all), ["Pod web-1-a evil"]);
+        assert_eq!(described(&all), ["Pod web-1-a evil"]);
     }
 
     #[test]
     fn whose_owner_nobody_judges_answers_for_itself() {
-        let mut pod = owned(workload(Kind::Pod, "a", "evil"), "somebody");
-        assert_eq!(told(&[pod.clone()]), [""; 0], "its owner is gone, and it will be");
+        let mut pod = owned(workload(WorkloadKind::Pod, "a", "evil"), "somebody");
+        assert_eq!(described(&[pod.clone()]), [""; 0], "its owner is gone, and it will be");
         pod.owner_is_judged = false;
-        assert_eq!(told(&[pod]), ["Pod a evil"]);
+        assert_eq!(described(&[pod]), ["Pod a evil"]);
     }
 
     #[test]
     fn a_finished_job_of_a_cron_job_is_history_and_one_of_nobody_is_not() {
-        let cron = workload(Kind::CronJob, "nightly", "nginx");
-        let mut job = owned(workload(Kind::Job, "nightly-1", "evil"), "nightly");
-        assert_eq!(told(&[cron.clone(), job.clone()]), ["Job nightly-1 evil"]);
+        let cron = workload(WorkloadKind::CronJob, "nightly", "nginx");
+        let mut job = owned(workload(WorkloadKind::Job, "nightly-1", "evil"), "nightly");
+        assert_eq!(described(&[cron.clone(), job.clone()]), ["Job nightly-1 evil"]);
         job.is_over = true;
-        assert_eq!(told(&[cron, job.clone()]), [""; 0]);
+        assert_eq!(described(&[cron, job.clone()]), [""; 0]);
         (job.owner, job.owner_is_judged) = (None, false);
-        assert_eq!(told(&[job]), ["Job nightly-1 evil"]);
+        assert_eq!(described(&[job]), ["Job nightly-1 evil"]);
     }
 
     #[test]
     fn owners_in_a_circle_end() {
-        let a = owned(workload(Kind::Pod, "a", "evil"), "b");
-        let b = owned(workload(Kind::Pod, "b", "evil2"), "a");
-        assert_eq!(told(&[a, b]).len(), 2);
+        let a = owned(workload(WorkloadKind::Pod, "a", "evil"), "b");
+        let b = owned(workload(WorkloadKind::Pod, "b", "evil2"), "a");
+        assert_eq!(described(&[a, b]).len(), 2);
     }
 }

@@ -11,10 +11,10 @@ mod tests {
     /// What it judges it may delete, and scale where that is possible; of Secrets it sees its own alone.
     #[test]
     fn the_operator_may_do_what_it_does_and_nothing_else() {
-        let told: Vec<String> =
+        let listed: Vec<String> =
             operator().rights().iter().map(|(resource, verbs)| format!("{resource} {verbs}")).collect();
         assert_eq!(
-            told,
+            listed,
             [
                 "namespaces list,watch",
                 "pods delete,get,list,watch",
@@ -39,9 +39,9 @@ mod tests {
     #[test]
     fn ip_03_the_sample_is_the_write_ups() {
         let sample: WhiteList = serde_saphyr::from_str(SAMPLE).expect("the sample is a WhiteList");
-        let told: Vec<_> =
+        let listed: Vec<_> =
             sample.spec.images.iter().map(|one| (one.name.as_str(), one.tags.join(","))).collect();
-        assert_eq!(told, [("nginx", "latest,1.14.2".to_owned()), ("gcr.io/busybox", "latest".to_owned())]);
+        assert_eq!(listed, [("nginx", "latest,1.14.2".to_owned()), ("gcr.io/busybox", "latest".to_owned())]);
     }
 
     /// `kubectl get police`.

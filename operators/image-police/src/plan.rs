@@ -16,7 +16,7 @@ use crate::{
     rules::Rules,
     scope::Scope,
     status,
-    workload::{Kind, Workload},
+    workload::{Workload, WorkloadKind},
 };
 
 /// How long a deletion counts for the most that there may be in a minute.
@@ -297,7 +297,8 @@ fn exemption(
         let uid = workload.owner.as_ref()?;
         workloads.iter().find(|other| other.uid == *uid)
     };
-    let line = std::iter::successors(Some(offence.culprit), |workload| owner(workload)).take(Kind::ALL.len());
+    let line = std::iter::successors(Some(offence.culprit), |workload| owner(workload))
+        .take(WorkloadKind::ALL.len());
     line.filter_map(|workload| granted(workload, now)).next()
 }
 
@@ -347,7 +348,7 @@ mod tests {
         }
     }
 
-    fn told(plan: &Plan) -> Vec<String> {
+    fn described(plan: &Plan) -> Vec<String> {
         plan.steps.iter().map(|step| format!("{:?} {}", step.deed, step.workload.name)).collect()
     }
 
@@ -357,7 +358,12 @@ mod tests {
 
     #[test]
     fn ip_05_the_strictest_enforcement_holds() {
-        let bad = || vec![workload(Kind::Deployment, "bad", "evil"), workload(Kind::Pod, "pod", "evil")];
+        let bad = || {
+            vec![
+                workload(WorkloadKind::Deployment, "bad", "evil"),
+                workload(WorkloadKind::Pod, "pod", "evil"),
+            ]
+        };
         for (modes, steps) in [
             (vec!["Audit"], vec![]),
             (vec!["Deny"], vec![]),
@@ -367,14 +373,14 @@ mod tests {
         ] {
             let lists = modes.iter().map(|mode| list(mode, json!({"enforcement": mode}))).collect();
             let plan = plan(&observed(lists, bad()));
-            assert_eq!(told(&plan), steps, "{modes:?}");
+            assert_eq!(described(&plan), steps, "{modes:?}");
             assert_eq!((plan.violations.len(), plan.statuses.len()), (2, modes.len()));
         }
     }
 
     #[test]
     fn ip_02_nobody_judges_where_no_list_is() {
-        let plan = plan(&observed(Vec::new(), vec![workload(Kind::Pod, "pod", "evil")]));
+        let plan = plan(&observed(Vec::new(), vec![workload(WorkloadKind::Pod, "pod", "evil")]));
         assert_eq!(plan, Plan::default());
     }
 
@@ -382,26 +388,28 @@ mod tests {
     fn ip_07_a_list_that_cannot_be_understood_suspends_all() {
         let odd = json!({"images": [{"name": "a", "tags": [], "versions": ["x y"]}]});
         let lists = vec![list("odd", odd), list("good", json!({}))];
-        let plan = plan(&observed(lists, vec![workload(Kind::Pod, "pod", "evil")]));
-        assert_eq!((told(&plan).len(), plan.violations.len(), enforced(&plan)), (0, 1, "InvalidRules"));
+        let plan = plan(&observed(lists, vec![workload(WorkloadKind::Pod, "pod", "evil")]));
+        assert_eq!((described(&plan).len(), plan.violations.len(), enforced(&plan)), (0, 1, "InvalidRules"));
     }
 
     /// Beyond 5.
     #[test]
     fn ip_07_deletions_of_the_last_minute_count_for_the_cap() {
-        let pods = (0..5).map(|number| workload(Kind::Pod, &format!("pod-{number}"), "evil")).collect();
+        let pods =
+            (0..5).map(|number| workload(WorkloadKind::Pod, &format!("pod-{number}"), "evil")).collect();
         let mut observed = observed(vec![list("a", json!({"maxDeletionsPerMinute": 3}))], pods);
         observed.known.deletions =
             vec![NOW - SignedDuration::from_secs(20), NOW - SignedDuration::from_secs(70)];
         let plan = plan(&observed);
-        assert_eq!(told(&plan), ["Delete pod-0", "Delete pod-1"]);
+        assert_eq!(described(&plan), ["Delete pod-0", "Delete pod-1"]);
         assert_eq!(enforced(&plan), "DeletionCapReached");
         assert_eq!(plan.again, Some(Duration::from_secs(40)));
     }
 
     #[test]
     fn what_was_told_of_is_not_told_again_and_keeps_its_time() {
-        let mut observed = observed(vec![list("a", json!({}))], vec![workload(Kind::Pod, "pod", "evil")]);
+        let mut observed =
+            observed(vec![list("a", json!({}))], vec![workload(WorkloadKind::Pod, "pod", "evil")]);
         let first = plan(&observed);
         assert_eq!(first.found, first.violations);
         observed.known.violations = first.violations.clone();
@@ -412,22 +420,22 @@ mod tests {
 
     #[test]
     fn a_mirror_pod_is_reported_only() {
-        let mut pod = workload(Kind::Pod, "static", "evil");
+        let mut pod = workload(WorkloadKind::Pod, "static", "evil");
         pod.is_mirror = true;
         let plan = plan(&observed(vec![list("a", json!({}))], vec![pod]));
-        assert_eq!((told(&plan).len(), plan.violations.len()), (0, 1));
+        assert_eq!((described(&plan).len(), plan.violations.len()), (0, 1));
     }
 
     /// IP-14.
     #[test]
     fn ip_14_the_polices_own_pods_are_never_judged() {
-        let mut own = workload(Kind::Deployment, "police", "police:1");
+        let mut own = workload(WorkloadKind::Deployment, "police", "police:1");
         own.account = Some("police".to_owned());
         let mut observed = observed(
             vec![list("a", json!({"enforceInSystemNamespace": true}))],
-            vec![own, workload(Kind::Deployment, "bad", "evil")],
+            vec![own, workload(WorkloadKind::Deployment, "bad", "evil")],
         );
         observed.namespace = "police".to_owned();
-        assert_eq!(told(&plan(&observed)), ["Delete bad"]);
+        assert_eq!(described(&plan(&observed)), ["Delete bad"]);
     }
 }

@@ -153,7 +153,7 @@ impl ImagePolice {
         }
         let plan = plan(&observed);
         self.counts.found(namespace, Some(plan.violations.len()));
-        tell(ctx, &observed, &plan).await;
+        record_events(ctx, &observed, &plan).await;
         let kept = act::keep_policy(ctx, namespace, plan.policy.as_ref()).await;
         if let (Err(error), Some(list)) = (&kept, observed.scope.lists.first()) {
             ctx.event(&**list, EventType::Warning, "PolicyNotKept", &error.to_string()).await;
@@ -201,9 +201,9 @@ impl ImagePolice {
                 let text = last.text.clone();
                 status.last_action = Some(LastAction { time: Time(observed.now), text });
             }
-            let mut told = (**list).clone();
-            told.status = Some(status);
-            match ctx.ensure_status(&told).await {
+            let mut updated = (**list).clone();
+            updated.status = Some(status);
+            match ctx.ensure_status(&updated).await {
                 Err(error) if error.is_not_found() => {}
                 written => drop(written?),
             }
@@ -216,17 +216,17 @@ impl ImagePolice {
         let now = ctx.world().clock.now();
         for list in ctx.list::<ClusterWhiteList>(None) {
             let sum = self.board.sum(&list.name_any());
-            let mut told = (*list).clone();
-            let mut status = told.status.take().unwrap_or_default();
+            let mut updated = (*list).clone();
+            let mut status = updated.status.take().unwrap_or_default();
             let rules = check(&list);
             status::accept(&mut status.conditions, &rules, &*list, now);
-            told.status = Some(ClusterWhiteListStatus {
+            updated.status = Some(ClusterWhiteListStatus {
                 observed_generation: list.metadata.generation,
                 namespaces: sum.namespaces,
                 violation_count: sum.violations,
                 conditions: status.conditions,
             });
-            match ctx.ensure_status(&told).await {
+            match ctx.ensure_status(&updated).await {
                 Err(error) if error.is_not_found() => {}
                 written => drop(written?),
             }
@@ -267,7 +267,7 @@ fn workloads(ctx: &Context, namespace: &str) -> Vec<Workload> {
 }
 
 /// Tells of violations and exemptions that nobody was told of, and of lists that became impossible to understand.
-async fn tell(ctx: &Context, observed: &Observed, plan: &Plan) {
+async fn record_events(ctx: &Context, observed: &Observed, plan: &Plan) {
     for found in &plan.found {
         let key = Key::namespaced(&observed.namespace, &found.name);
         tracing::info!("Checking {} {key}", found.kind);

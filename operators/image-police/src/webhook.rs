@@ -27,7 +27,7 @@ use crate::{
     regime::{Regime, SYSTEM},
     rules::Rules,
     scope::Scope,
-    workload::{Judged, Kind, Workload},
+    workload::{Judged, Workload, WorkloadKind},
 };
 
 /// The path that it is served under.
@@ -107,7 +107,7 @@ impl Deny {
         let lists = scope.lists(&request.namespace);
         let compiled: Vec<_> = scope.specs().map(Rules::compile).collect();
         let regime = Regime::new(&lists, &compiled, &request.namespace, &self.police);
-        let kind = Kind::named(&request.kind.kind);
+        let kind = WorkloadKind::named(&request.kind.kind);
         let (true, Some(kind), Some(object)) = (regime.denies(), kind, &request.object) else {
             return Ok(());
         };
@@ -123,16 +123,16 @@ impl Deny {
             // What was there before is reported, so that labels and status can still be written.
             !before.iter().any(|old| old.image == one.image) && judge(&one.image, &rules).is_err()
         });
-        let told: Vec<String> = illegal
+        let names: Vec<String> = illegal
             .map(|one| {
                 format!("container {:?}: image {}", one.container, Image::read(&one.image).normalized())
             })
             .collect();
-        if told.is_empty() {
+        if names.is_empty() {
             return Ok(());
         }
-        let verb = if told.len() == 1 { "is" } else { "are" };
-        Err(Denied::forbidden(format!("{} {verb} not allowed by {}", told.join(", "), regime.judges())))
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        Err(Denied::forbidden(format!("{} {verb} not allowed by {}", names.join(", "), regime.judges())))
     }
 }
 
@@ -145,16 +145,16 @@ fn knows_lists(cache: &Cache) -> bool {
 }
 
 /// What counts of an object of this kind.
-fn read(kind: Kind, object: &Value) -> Result<Option<Workload>, Denied> {
+fn read(kind: WorkloadKind, object: &Value) -> Result<Option<Workload>, Denied> {
     match kind {
-        Kind::Deployment => of::<Deployment>(object),
-        Kind::StatefulSet => of::<StatefulSet>(object),
-        Kind::DaemonSet => of::<DaemonSet>(object),
-        Kind::ReplicaSet => of::<ReplicaSet>(object),
-        Kind::ReplicationController => of::<ReplicationController>(object),
-        Kind::CronJob => of::<CronJob>(object),
-        Kind::Job => of::<Job>(object),
-        Kind::Pod => of::<Pod>(object),
+        WorkloadKind::Deployment => of::<Deployment>(object),
+        WorkloadKind::StatefulSet => of::<StatefulSet>(object),
+        WorkloadKind::DaemonSet => of::<DaemonSet>(object),
+        WorkloadKind::ReplicaSet => of::<ReplicaSet>(object),
+        WorkloadKind::ReplicationController => of::<ReplicationController>(object),
+        WorkloadKind::CronJob => of::<CronJob>(object),
+        WorkloadKind::Job => of::<Job>(object),
+        WorkloadKind::Pod => of::<Pod>(object),
     }
 }
 

@@ -27,7 +27,7 @@ const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// The kinds that are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum WorkloadKind {
     /// `apps/v1`
     Deployment,
     /// `apps/v1`
@@ -46,7 +46,7 @@ pub enum Kind {
     Pod,
 }
 
-impl Kind {
+impl WorkloadKind {
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::Deployment,
@@ -102,7 +102,7 @@ pub struct Use {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: WorkloadKind,
     /// Its name.
     pub name: String,
     /// Its uid.
@@ -156,7 +156,7 @@ impl Workload {
 /// Whether an owner is of a kind that is judged.
 fn is_judged(owner: &OwnerReference) -> bool {
     let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-    Kind::named(&owner.kind).is_some() && matches!(group, "" | "apps" | "batch")
+    WorkloadKind::named(&owner.kind).is_some() && matches!(group, "" | "apps" | "batch")
 }
 
 /// The images of a pod, in the order of its fields.
@@ -181,7 +181,7 @@ fn use_of(container: String, image: Option<&String>, ephemeral: bool) -> Option<
 /// A kind that is judged.
 pub trait Judged: Object {
     /// Which.
-    const KIND: Kind;
+    const KIND: WorkloadKind;
 
     /// Its pod, or the template of its pods.
     fn pod(&self) -> Option<&PodSpec>;
@@ -279,7 +279,7 @@ fn to_zero(replicas: Option<i32>) -> Value {
 macro_rules! replicated {
     ($($kind:ident),*) => { $(
         impl Judged for $kind {
-            const KIND: Kind = Kind::$kind;
+            const KIND: WorkloadKind = WorkloadKind::$kind;
 
             fn pod(&self) -> Option<&PodSpec> {
                 self.spec.as_ref().and_then(|spec| template(&spec.template))
@@ -310,7 +310,7 @@ replicated!(Deployment, StatefulSet);
 macro_rules! loosely_replicated {
     ($($kind:ident),*) => { $(
         impl Judged for $kind {
-            const KIND: Kind = Kind::$kind;
+            const KIND: WorkloadKind = WorkloadKind::$kind;
 
             fn pod(&self) -> Option<&PodSpec> {
                 self.spec.as_ref().and_then(|spec| template(spec.template.as_ref()?))
@@ -338,7 +338,7 @@ macro_rules! loosely_replicated {
 loosely_replicated!(ReplicaSet, ReplicationController);
 
 impl Judged for DaemonSet {
-    const KIND: Kind = Kind::DaemonSet;
+    const KIND: WorkloadKind = WorkloadKind::DaemonSet;
 
     fn pod(&self) -> Option<&PodSpec> {
         self.spec.as_ref().and_then(|spec| template(&spec.template))
@@ -354,7 +354,7 @@ impl Judged for DaemonSet {
 }
 
 impl Judged for Job {
-    const KIND: Kind = Kind::Job;
+    const KIND: WorkloadKind = WorkloadKind::Job;
 
     fn pod(&self) -> Option<&PodSpec> {
         self.spec.as_ref().and_then(|spec| template(&spec.template))
@@ -382,7 +382,7 @@ impl Judged for Job {
 }
 
 impl Judged for CronJob {
-    const KIND: Kind = Kind::CronJob;
+    const KIND: WorkloadKind = WorkloadKind::CronJob;
 
     fn pod(&self) -> Option<&PodSpec> {
         self.spec.job_template.spec.as_ref().and_then(|job| template(&job.template))
@@ -406,7 +406,7 @@ impl Judged for CronJob {
 }
 
 impl Judged for Pod {
-    const KIND: Kind = Kind::Pod;
+    const KIND: WorkloadKind = WorkloadKind::Pod;
 
     fn pod(&self) -> Option<&PodSpec> {
         self.spec.as_ref()
@@ -453,9 +453,9 @@ mod tests {
         let object: K =
             kubewright::object::from_value(json!({"metadata": meta(), "spec": spec})).expect("an object");
         let workload = Workload::of(&object).expect("it lives");
-        let told: Vec<_> =
+        let listed: Vec<_> =
             workload.uses.iter().map(|one| format!("{}={}", one.container, one.image)).collect();
-        assert_eq!(told, ["init=a", "main=b", "volume data=d"], "{:?}", K::KIND);
+        assert_eq!(listed, ["init=a", "main=b", "volume data=d"], "{:?}", K::KIND);
         assert_eq!((workload.kind, workload.owner.as_deref()), (K::KIND, Some("owner")));
         assert_eq!(workload.account.as_deref(), Some("robot"));
         assert_eq!(workload.exemption, Some(("why".to_owned(), None)));

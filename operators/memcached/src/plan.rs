@@ -122,7 +122,7 @@ fn status(observed: &Observed, pods: &[&Pod], ready: &[&Pod], conflict: Option<&
     let before = memcached.status.as_ref();
     let mut conditions = before.map(|status| status.conditions.clone()).unwrap_or_default();
     let size = usize::try_from(memcached.spec.size).unwrap_or(0);
-    let told = format!("{} of {size} pods are ready", ready.len());
+    let message = format!("{} of {size} pods are ready", ready.len());
     let finding = |type_: &str, holds: bool, reason: &str, message: &str| {
         conditions::Wanted::new(type_, holds.into(), reason).message(message)
     };
@@ -134,9 +134,9 @@ fn status(observed: &Observed, pods: &[&Pod], ready: &[&Pod], conflict: Option<&
             finding("Degraded", true, "Conflict", conflict),
         ],
         None => vec![
-            finding("Available", all, if all { "AllPodsReady" } else { "PodsNotReady" }, &told),
-            progressing(observed, pods.len() == size && all, &told),
-            finding("Degraded", !all, if all { "AllPodsReady" } else { "PodsNotReady" }, &told),
+            finding("Available", all, if all { "AllPodsReady" } else { "PodsNotReady" }, &message),
+            progressing(observed, pods.len() == size && all, &message),
+            finding("Degraded", !all, if all { "AllPodsReady" } else { "PodsNotReady" }, &message),
         ],
     };
     if memcached.spec.check_stats {
@@ -160,7 +160,7 @@ fn status(observed: &Observed, pods: &[&Pod], ready: &[&Pod], conflict: Option<&
 }
 
 /// Whether pods come, go or are replaced.
-fn progressing(observed: &Observed, settled: bool, told: &str) -> conditions::Wanted {
+fn progressing(observed: &Observed, settled: bool, message: &str) -> conditions::Wanted {
     let rolled_out = observed.deployment.as_ref().is_some_and(|deployment| {
         let status = deployment.status.as_ref();
         let updated = status.and_then(|status| status.updated_replicas).unwrap_or(0);
@@ -169,7 +169,7 @@ fn progressing(observed: &Observed, settled: bool, told: &str) -> conditions::Wa
     });
     let moves = !(settled && rolled_out);
     let reason = if moves { "PodsChanging" } else { "RolledOut" };
-    conditions::Wanted::new("Progressing", moves.into(), reason).message(told)
+    conditions::Wanted::new("Progressing", moves.into(), reason).message(message)
 }
 
 #[cfg(test)]

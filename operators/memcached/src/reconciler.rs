@@ -122,9 +122,9 @@ async fn keep<K: Object>(ctx: &Context, memcached: &Memcached, wanted: &K) -> Re
 
 /// Writes the status if it is another than there is, and tells of a conflict once.
 async fn report(ctx: &Context, observed: &Observed, plan: &Plan) -> Result<(), Error> {
-    let mut told = (*observed.memcached).clone();
-    told.status = Some(plan.status.clone());
-    let written = ctx.ensure_status(&told).await?;
+    let mut updated = (*observed.memcached).clone();
+    updated.status = Some(plan.status.clone());
+    let written = ctx.ensure_status(&updated).await?;
     if let (Some(conflict), Ensured::Updated { .. }) = (&plan.conflict, &written) {
         ctx.event(&*observed.memcached, EventType::Warning, "Conflict", conflict).await;
     }

@@ -21,7 +21,7 @@ mod tests {
     /// It reads Secrets one by one, and can neither list nor change them.
     #[test]
     fn the_operator_may_do_what_it_does_and_nothing_else() {
-        let told = |operator: kubewright::command::Operator| -> Vec<String> {
+        let describe = |operator: kubewright::command::Operator| -> Vec<String> {
             operator.rights().iter().map(|(resource, verbs)| format!("{resource} {verbs}")).collect()
         };
         let all = [
@@ -31,9 +31,9 @@ mod tests {
             "openstack.repl.info/securitygroups get,list,patch,watch",
             "openstack.repl.info/securitygroups/status patch",
         ];
-        assert_eq!(told(operator()), all);
+        assert_eq!(describe(operator()), all);
         let clouds = Clouds::new(std::sync::Arc::new(Internet), || Ok(None));
-        assert_eq!(told(operator_in(clouds)), all);
+        assert_eq!(describe(operator_in(clouds)), all);
     }
 
     /// SG-01, SG-11: the manifest of the write-up, with ports as strings.

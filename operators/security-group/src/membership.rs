@@ -108,22 +108,22 @@ fn problem(
     node: &SelectedNode,
     ports: &BTreeMap<String, Port>,
 ) -> Option<NodeProblem> {
-    let told = |reason: &str, message: String| {
+    let describe = |reason: &str, message: String| {
         Some(NodeProblem { node: node.name.clone(), reason: reason.to_owned(), message })
     };
     let server = match &node.server {
         Ok(server) => server,
-        Err(why) => return told("NotOfOpenStack", why.clone()),
+        Err(why) => return describe("NotOfOpenStack", why.clone()),
     };
     let all: Vec<&Port> = ports.values().filter(|port| port.device_id == *server).collect();
     if all.is_empty() {
         let message =
             format!("no port in this project is of server {server}: it is gone, or another project's");
-        return told("ServerNotFound", message);
+        return describe("ServerNotFound", message);
     }
     let meant: Vec<&Port> = all.into_iter().filter(|port| is_meant(desired.filter, port)).collect();
     if meant.is_empty() {
-        return told(
+        return describe(
             "NoMatchingPort",
             format!("no port of server {server} is in these networks and subnets"),
         );
@@ -133,7 +133,10 @@ fn problem(
     if open.is_empty() {
         return None;
     }
-    told("PortSecurityDisabled", format!("ports without port security take no groups: {}", open.join(", ")))
+    describe(
+        "PortSecurityDisabled",
+        format!("ports without port security take no groups: {}", open.join(", ")),
+    )
 }
 
 #[cfg(test)]

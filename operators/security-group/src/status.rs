@@ -68,7 +68,7 @@ impl Findings {
 }
 
 /// Makes `status` say what was found out about `object`. What was not found out stays as it was.
-pub(crate) fn tell(
+pub(crate) fn update_status(
     status: &mut SecurityGroupStatus,
     object: &SecurityGroup,
     findings: &Findings,
@@ -106,14 +106,14 @@ fn attached(servers: &Servers, count: usize) -> Wanted {
     let all = servers.nodes.len();
     let problems = servers.problems.iter().map(|problem| format!("{}: {}", problem.node, problem.message));
     let troubles = servers.troubles.iter().map(|trouble| trouble.message.clone());
-    let told: Vec<String> = problems.chain(troubles).collect();
+    let messages: Vec<String> = problems.chain(troubles).collect();
     let numbers = format!("{count}/{all} servers of selected nodes are in the group");
-    if told.is_empty() && count == all {
+    if messages.is_empty() && count == all {
         let reason = if all == 0 { "NoNodeSelected" } else { "AllAttached" };
         return Wanted::new("Attached", Status::True, reason).message(numbers);
     }
     Wanted::new("Attached", Status::False, "NotAllAttached")
-        .message(format!("{numbers}; {}", few(told.into_iter())))
+        .message(format!("{numbers}; {}", few(messages.into_iter())))
 }
 
 fn ready(status: &SecurityGroupStatus, findings: &Findings) -> Wanted {
@@ -145,9 +145,9 @@ mod tests {
     use super::*;
     use crate::SecurityGroupSpec;
 
-    fn told(status: &mut SecurityGroupStatus, findings: &Findings) -> Vec<String> {
+    fn describe(status: &mut SecurityGroupStatus, findings: &Findings) -> Vec<String> {
         let object = SecurityGroup::new("x", SecurityGroupSpec::default());
-        tell(status, &object, findings, Timestamp::UNIX_EPOCH);
+        update_status(status, &object, findings, Timestamp::UNIX_EPOCH);
         let lines = status.conditions.iter();
         lines.map(|one| format!("{} {} {}", one.type_, one.status, one.reason)).collect()
     }
@@ -167,7 +167,7 @@ mod tests {
         let servers = Servers { nodes: nodes(&["a", "b", "c"]), problems: vec![gone], troubles: vec![] };
         let findings = Findings { group: None, rules: Some(vec![]), servers: Some(servers) };
         assert_eq!(
-            told(&mut status, &findings),
+            describe(&mut status, &findings),
             ["RulesSynced True Synced", "Attached False NotAllAttached", "Ready False NotAllAttached"]
         );
         assert_eq!(status.attached.as_deref(), Some("2/3"));
@@ -179,11 +179,11 @@ mod tests {
         let mut status = SecurityGroupStatus { nodes: vec!["a".into()], ..Default::default() };
         let servers = Servers { nodes: nodes(&["a"]), ..Servers::default() };
         let good = Findings { group: None, rules: Some(vec![]), servers: Some(servers) };
-        assert_eq!(told(&mut status, &good)[2], "Ready True Synced");
+        assert_eq!(describe(&mut status, &good)[2], "Ready True Synced");
         let error = CloudError::Unreachable("no route".to_owned());
         let bad = Findings { group: Some((&error).into()), ..Findings::default() };
         assert_eq!(
-            told(&mut status, &bad),
+            describe(&mut status, &bad),
             ["RulesSynced True Synced", "Attached True AllAttached", "Ready False CloudUnreachable"]
         );
         assert_eq!(status.attached.as_deref(), Some("1/1"));

@@ -12,7 +12,7 @@ mod tests {
 
     #[test]
     fn what_is_there_before_it_runs_has_a_kind_and_a_name() {
-        let told: Vec<String> = operator()
+        let listed: Vec<String> = operator()
             .prerequisites(&Installation::default())
             .expect("manifests")
             .iter()
@@ -27,7 +27,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            listed,
             [
                 "apiextensions.k8s.io/v1 CustomResourceDefinition whitelists.sample.foo.bar",
                 "v1 Namespace whitelist-system",
@@ -47,10 +47,10 @@ mod tests {
     /// It reads through watches (and gets what it wrote, when a watch cannot tell whether it is there), and never deletes.
     #[test]
     fn the_operator_may_do_what_it_does_and_nothing_else() {
-        let told: Vec<String> =
+        let listed: Vec<String> =
             operator().rights().iter().map(|(resource, verbs)| format!("{resource} {verbs}")).collect();
         assert_eq!(
-            told,
+            listed,
             [
                 "apps/deployments create,get,list,patch,update,watch",
                 "events.k8s.io/events create,patch",

@@ -67,30 +67,41 @@ impl WhiteListReconciler {
             Step::Create(deployment) => {
                 tracing::info!("Creating Deployment {child}");
                 ctx.create(&*deployment).await?;
-                self.tell(ctx, whitelist, "Created", format!("Created Deployment {}", child.name)).await;
+                self.record_events(ctx, whitelist, "Created", format!("Created Deployment {}", child.name))
+                    .await;
                 Ok(())
             }
             Step::Apply { deployment, differences } => {
                 let what = differences.join(", ");
                 tracing::info!("Applying Deployment {child}: {what}");
                 ctx.apply(&*deployment).owned_by(whitelist).forced().await?;
-                self.tell(ctx, whitelist, "Restored", format!("Restored Deployment {}: {what}", child.name))
-                    .await;
+                self.record_events(
+                    ctx,
+                    whitelist,
+                    "Restored",
+                    format!("Restored Deployment {}: {what}", child.name),
+                )
+                .await;
                 Ok(())
             }
             Step::Restore { deployment, differences } => {
                 let what = differences.join(", ");
                 tracing::info!("Updating Deployment {child}: {what}");
                 ctx.update(&*deployment).await?;
-                self.tell(ctx, whitelist, "Restored", format!("Restored Deployment {}: {what}", child.name))
-                    .await;
+                self.record_events(
+                    ctx,
+                    whitelist,
+                    "Restored",
+                    format!("Restored Deployment {}: {what}", child.name),
+                )
+                .await;
                 Ok(())
             }
         }
     }
 
     /// Records an Event, unless there were too many.
-    async fn tell(&self, ctx: &Context, whitelist: &WhiteList, reason: &str, note: String) {
+    async fn record_events(&self, ctx: &Context, whitelist: &WhiteList, reason: &str, note: String) {
         let (key, now) = (Key::of(whitelist), ctx.world().clock.now());
         if self.spam_filter(|events| events.take(key, now)) {
             ctx.event(whitelist, EventType::Normal, reason, &note).await;

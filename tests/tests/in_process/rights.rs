@@ -262,7 +262,7 @@ fn without(rules: &[PolicyRule], right: &str) -> Vec<PolicyRule> {
     left
 }
 
-fn told(missing: &[Missing]) -> Vec<String> {
+fn described(missing: &[Missing]) -> Vec<String> {
     missing.iter().map(ToString::to_string).collect()
 }
 
@@ -293,7 +293,7 @@ async fn every_operation_works_under_the_rights_that_were_generated_for_it_and_w
             used.iter().map(String::as_str).filter(|right| name == "create" || !is_common(right));
         for right in rights_used.chain(operation.besides.iter().copied()) {
             let (result, observed) = run(&operation, without(&rights.rules(), right)).await;
-            let missing = told(&observed.missing());
+            let missing = described(&observed.missing());
             let expected = format!("add: {}", short(right));
             assert!(
                 missing.iter().any(|text| short(text) == expected),

@@ -26,7 +26,7 @@ fn run(up: &Up, images: &Folder, arguments: &[&str]) -> Output {
     command.output().expect("kubewright starts")
 }
 
-fn told(up: &Up, images: &Folder, arguments: &[&str]) -> String {
+fn stdout_of(up: &Up, images: &Folder, arguments: &[&str]) -> String {
     let output = run(up, images, arguments);
     let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{arguments:?}: {said}{errors}");
@@ -60,13 +60,13 @@ async fn an_operator_is_built_loaded_and_deployed_and_heals_a_sample_out_of_its_
     let up = Up::start("ship", &["--runtime", "process", "--image-store", &store]);
     let client = client(&up).await;
 
-    let built = told(&up, &images, &["build", "--skip-tests", "--profile", "dev", "--load"]);
+    let built = stdout_of(&up, &images, &["build", "--skip-tests", "--profile", "dev", "--load"]);
     let digest = built.lines().find_map(|line| line.strip_prefix("Digest   ")).expect("a digest").to_owned();
     assert!(built.contains("static)") && built.contains("Loaded   docker.io/library/whitelist:"), "{built}");
-    let again = told(&up, &images, &["build", "--skip-tests", "--profile", "dev"]);
+    let again = stdout_of(&up, &images, &["build", "--skip-tests", "--profile", "dev"]);
     assert!(again.contains(&digest), "the same program is the same image: {again}");
 
-    let deployed = told(&up, &images, &["deploy", "--timeout", "120"]);
+    let deployed = stdout_of(&up, &images, &["deploy", "--timeout", "120"]);
     assert!(
         deployed.contains(&digest) && deployed.ends_with("deployment.apps/whitelist: 1 of 1 available\n"),
         "{deployed}"
@@ -91,7 +91,7 @@ async fn an_operator_is_built_loaded_and_deployed_and_heals_a_sample_out_of_its_
     let healed = async || child().await.filter(|found| found.uid() != first.uid());
     assert_eq!(eventually("a new child", healed).await.name_any(), first.name_any());
 
-    let unchanged = told(&up, &images, &["deploy"]);
+    let unchanged = stdout_of(&up, &images, &["deploy"]);
     assert!(!unchanged.contains(" created") && !unchanged.contains(" configured"), "{unchanged}");
     let refused = run(&up, &images, &["undeploy"]);
     let errors = String::from_utf8_lossy(&refused.stderr);
@@ -99,10 +99,10 @@ async fn an_operator_is_built_loaded_and_deployed_and_heals_a_sample_out_of_its_
         refused.status.code() == Some(1) && errors.contains("default/sample") && errors.contains("--yes"),
         "{errors}"
     );
-    told(&up, &images, &["undeploy", "--yes"]);
+    stdout_of(&up, &images, &["undeploy", "--yes"]);
     let namespaces: Api<Namespace> = Api::all(client);
     assert!(namespaces.get_opt(HOME).await.expect("read").is_none());
-    told(&up, &images, &["undeploy", "--ignore-not-found"]);
+    stdout_of(&up, &images, &["undeploy", "--ignore-not-found"]);
     assert_eq!(run(&up, &images, &["undeploy"]).status.code(), Some(1));
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::{Timestamp, tz::TimeZone};
-use kubewright_scaffold::{Command, Folder, Source, Surroundings};
+use kubewright_scaffold::{Command, Environment, Folder, Source};
 use kubewright_world::World;
 
 use crate::complain;
@@ -19,7 +19,7 @@ pub(crate) const RELEASED: bool = false;
 
 /// Does it in the folder of the process; 2 when the command line has to say something else, 1 when it cannot be done.
 pub(crate) fn run(command: &Command) -> ExitCode {
-    let around = Surroundings {
+    let around = Environment {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         year: year(),
         sdk: where_the_sdk_is(),

@@ -32,7 +32,7 @@ pub enum Source<'a> {
 
 /// What was found, all of it checked and in files of its own.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ArchiveImages {
     /// The images for this machine.
     pub(crate) images: Vec<FoundImage>,
     /// Their manifests, configurations and layers.
@@ -54,7 +54,11 @@ pub(crate) struct FoundImage {
 ///
 /// # Errors
 /// When there is none, or something of one is missing or is not what it is said to be.
-pub(crate) fn read(source: Source<'_>, workspace: &Workspace, limits: Limits) -> Result<Found, Error> {
+pub(crate) fn read(
+    source: Source<'_>,
+    workspace: &Workspace,
+    limits: Limits,
+) -> Result<ArchiveImages, Error> {
     let files = match source {
         Source::Path(path) if path.is_dir() => Files::Folder(path.to_owned()),
         Source::Path(path) => {
@@ -75,7 +79,7 @@ pub(crate) fn read(source: Source<'_>, workspace: &Workspace, limits: Limits) ->
     if images.is_empty() {
         return Err(Error::archive("it holds no image"));
     }
-    Ok(Found { images, blobs: blobs.taken() })
+    Ok(ArchiveImages { images, blobs: blobs.taken() })
 }
 
 /// Reads a name that an archive gives to an image.

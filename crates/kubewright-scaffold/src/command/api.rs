@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Ask, Manner, Names, Planned, Surroundings, changed};
+use super::{Ask, Environment, Names, Planned, WriteOptions, changed};
 use crate::{
     Error, Folder, Project, built_in, kind,
     names::{Group, Kind, Plural, Version},
@@ -52,14 +52,14 @@ pub struct CreateApi {
 
     #[command(flatten)]
     #[expect(missing_docs, reason = "a doc comment would be shown as a heading of the help")]
-    pub manner: Manner,
+    pub write_options: WriteOptions,
 }
 
 impl CreateApi {
     pub(super) fn plan(
         &self,
         folder: &Folder,
-        around: &Surroundings,
+        around: &Environment,
         ask: &mut dyn Ask,
     ) -> Result<Planned, Error> {
         let old = folder.project(&around.version)?;
@@ -90,7 +90,7 @@ impl CreateApi {
                     "API resource already exists: {kind} is not this project's own"
                 )));
             }
-            (Some(known), true, controller) if self.manner.force => {
+            (Some(known), true, controller) if self.write_options.force => {
                 if version != known.hub {
                     let why = format!("its files work with the version that is stored, {}", known.hub);
                     return Err(Error::Refused(format!("{kind} {version} cannot be made anew: {why}")));
@@ -107,7 +107,7 @@ impl CreateApi {
             }
             (_, true, controller) => add(&mut new, self.own(group, version, kind, controller)?)?,
         };
-        let changes = changed(folder, &old, new, files, around, self.manner.force)?;
+        let changes = changed(folder, &old, new, files, around, self.write_options.force)?;
         let next =
             "Next: implement your new API, and see that its tests pass with:\n$ cargo test\n".to_owned();
         Ok(Planned::new(changes, next))
@@ -155,7 +155,7 @@ impl CreateApi {
 
     /// A controller of a kind that the project has without one.
     fn add_controller(&self, project: &mut Project, known: &Resource) -> Result<Vec<crate::File>, Error> {
-        if known.controller && !self.manner.force {
+        if known.controller && !self.write_options.force {
             return Err(Error::Refused(format!("{} has a controller already", known.kind)));
         }
         let mut resource = known.clone();

@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 
-use super::{Manner, Planned, Surroundings, changed};
+use super::{Environment, Planned, WriteOptions, changed};
 use crate::{
     Error, File, Folder, import, kind,
     names::Version,
@@ -29,11 +29,11 @@ pub struct ImportCrd {
 
     #[command(flatten)]
     #[expect(missing_docs, reason = "a doc comment would be shown as a heading of the help")]
-    pub manner: Manner,
+    pub write_options: WriteOptions,
 }
 
 impl ImportCrd {
-    pub(super) fn plan(&self, folder: &Folder, around: &Surroundings) -> Result<Planned, Error> {
+    pub(super) fn plan(&self, folder: &Folder, around: &Environment) -> Result<Planned, Error> {
         let old = folder.project(&around.version)?;
         let version = self.version.as_deref().map(Version::new).transpose()?;
         let told = |error: Error| match error {
@@ -63,7 +63,7 @@ impl ImportCrd {
             resource.group, resource.hub, resource.kind
         );
         new.add(resource)?;
-        let changes = changed(folder, &old, new, files, around, self.manner.force)?;
+        let changes = changed(folder, &old, new, files, around, self.write_options.force)?;
         Ok(Planned::new(changes, next))
     }
 

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 
-use super::{Manner, Planned, Source, Surroundings, planned};
+use super::{Environment, Planned, Source, WriteOptions, planned};
 use crate::{
     Error, Folder, Project, begin,
     names::{Domain, ProjectName},
@@ -39,11 +39,11 @@ pub struct Init {
 
     #[command(flatten)]
     #[expect(missing_docs, reason = "a doc comment would be shown as a heading of the help")]
-    pub manner: Manner,
+    pub write_options: WriteOptions,
 }
 
 impl Init {
-    pub(super) fn plan(&self, folder: &Folder, around: &Surroundings) -> Result<Planned, Error> {
+    pub(super) fn plan(&self, folder: &Folder, around: &Environment) -> Result<Planned, Error> {
         let domain = Domain::new(&self.domain)?;
         let name = match &self.project_name {
             Some(name) => ProjectName::new(name)?,
@@ -69,13 +69,13 @@ impl Init {
         {
             rustfmt = rustfmt.with_settings(&settings.text)?;
         }
-        let changes = planned(folder, files, Record::begin(folder)?, &rustfmt, self.manner.force)?;
+        let changes = planned(folder, files, Record::begin(folder)?, &rustfmt, self.write_options.force)?;
         let next = format!("{note}Next: define a resource with:\n$ kubewright create api\n");
         Ok(Planned::new(changes, next))
     }
 
     /// Where the SDK comes from, and what is to be told of that.
-    fn sdk(&self, folder: &Folder, around: &Surroundings) -> Result<(Sdk, String), Error> {
+    fn sdk(&self, folder: &Folder, around: &Environment) -> Result<(Sdk, String), Error> {
         if let Some(said) = &self.sdk {
             return Ok((Sdk::parse(said)?, String::new()));
         }

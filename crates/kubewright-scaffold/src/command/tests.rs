@@ -36,23 +36,23 @@ impl Ask for Somebody {
 
 /// What a command said, or why it was refused.
 pub(super) fn run_by(scratch: &Scratch, line: &str, somebody: &mut Somebody) -> Result<String, Error> {
-    run_around(scratch, line, somebody, &surroundings("0.1.0", 2018))
+    run_around(scratch, line, somebody, &environment("0.1.0", 2018))
 }
 
 /// The same, in a year.
 pub(super) fn run_in(scratch: &Scratch, line: &str, year: i16) -> Result<String, Error> {
-    run_around(scratch, line, &mut Somebody::default(), &surroundings("0.1.0", year))
+    run_around(scratch, line, &mut Somebody::default(), &environment("0.1.0", year))
 }
 
-pub(super) fn surroundings(version: &str, year: i16) -> Surroundings {
-    Surroundings { version: version.to_owned(), year, sdk: Source::Registry, rustfmt: None }
+pub(super) fn environment(version: &str, year: i16) -> Environment {
+    Environment { version: version.to_owned(), year, sdk: Source::Registry, rustfmt: None }
 }
 
 fn run_around(
     scratch: &Scratch,
     line: &str,
     somebody: &mut Somebody,
-    around: &Surroundings,
+    around: &Environment,
 ) -> Result<String, Error> {
     let words = ["kubewright"].into_iter().chain(line.split_whitespace());
     let command = Line::try_parse_from(words).map_err(|error| Error::Usage(error.to_string()))?.command;
@@ -101,9 +101,9 @@ const CONTROLLER: &str = "src/kinds/police/whitelist/controller.rs";
 #[test]
 fn kb_03_init_says_what_it_writes_and_what_comes_next() {
     let scratch = Scratch::new("kb-03");
-    let told = ok(&scratch, INIT);
-    assert!(told.starts_with("Writing scaffold for you to edit...\nPROJECT\nCargo.toml\n"), "{told}");
-    assert!(told.ends_with("Next: define a resource with:\n$ kubewright create api\n"), "{told}");
+    let output = ok(&scratch, INIT);
+    assert!(output.starts_with("Writing scaffold for you to edit...\nPROJECT\nCargo.toml\n"), "{output}");
+    assert!(output.ends_with("Next: define a resource with:\n$ kubewright create api\n"), "{output}");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn kb_05_the_project_file_says_how_it_was_made() {
     for line in
         ["version: \"1\"", "domain: foo.bar", "projectName: sample", "- group: police", "  kind: WhiteList"]
     {
-        assert!(text.lines().any(|told| told == line), "{line} is missing: {text}");
+        assert!(text.lines().any(|printed| printed == line), "{line} is missing: {text}");
     }
     let project = Project::parse(text).expect("readable");
     assert_eq!(project.text().expect("text"), *text);
@@ -153,10 +153,10 @@ fn kb_07_a_project_is_not_initialized_twice() {
 fn kb_08_the_prompts_are_those_that_users_know_and_the_files_are_told() {
     let scratch = begun("kb-08");
     let mut somebody = Somebody { answers: vec![true, true], ..Somebody::default() };
-    let told = run_by(&scratch, API, &mut somebody).expect("made");
+    let output = run_by(&scratch, API, &mut somebody).expect("made");
     assert_eq!(somebody.asked, ["Create Resource [y/n]", "Create Controller [y/n]"]);
     assert_eq!(
-        told,
+        output,
         "Writing scaffold for you to edit...\nPROJECT\nsrc/kinds.rs\ntests/it/main.rs\n\
          src/kinds/police/whitelist/v1beta1.rs\nsrc/kinds/police/whitelist/controller.rs\n\
          config/samples/police_v1beta1_whitelist.yaml\ntests/it/police_whitelist.rs\n\
@@ -226,18 +226,18 @@ fn what_is_not_said_is_asked_where_somebody_is() {
 fn until_there_is_a_release_a_project_is_told_where_the_sdk_is() {
     let init = |source: Source| {
         let scratch = Scratch::new("source");
-        let around = Surroundings { sdk: source, ..surroundings("0.1.0", 2018) };
-        let told = run_around(&scratch, INIT, &mut Somebody::default(), &around).expect("made");
-        (told, scratch.files()["Cargo.toml"].clone())
+        let around = Environment { sdk: source, ..environment("0.1.0", 2018) };
+        let output = run_around(&scratch, INIT, &mut Somebody::default(), &around).expect("made");
+        (output, scratch.files()["Cargo.toml"].clone())
     };
-    let (told, manifest) = init(Source::Checkout("/opt/kubewright".into()));
+    let (output, manifest) = init(Source::Checkout("/opt/kubewright".into()));
     assert!(manifest.contains("kubewright = { path = \"/opt/kubewright/crates/kubewright\" }"), "{manifest}");
-    assert!(told.contains("0.1.0 is not released: the SDK is that of /opt/kubewright. "), "{told}");
-    assert!(told.contains("\n$ kubewright upgrade --sdk URL#REVISION\nNext: "), "{told}");
+    assert!(output.contains("0.1.0 is not released: the SDK is that of /opt/kubewright. "), "{output}");
+    assert!(output.contains("\n$ kubewright upgrade --sdk URL#REVISION\nNext: "), "{output}");
 
-    let (told, manifest) = init(Source::Unknown);
+    let (output, manifest) = init(Source::Unknown);
     assert!(manifest.contains("kubewright = { version = \"0.1.0\" }"), "{manifest}");
-    assert!(told.contains("cargo will not find the SDK before you say where it is"), "{told}");
+    assert!(output.contains("cargo will not find the SDK before you say where it is"), "{output}");
     assert!(!init(Source::Registry).0.contains("released"));
 }
 
@@ -261,8 +261,8 @@ fn kb_34_an_api_is_made_once_unless_by_force() {
     let other = API.replace("v1beta1", "v1");
     refused(&scratch, &other, 1, &["API resource already exists in v1beta1", "create version"]);
     scratch.put(CONTROLLER, "// mine\n");
-    let told = ok(&scratch, &format!("{API} --force"));
-    assert!(told.contains("Overwritten:\n") && told.contains("\n-// mine\n"), "{told}");
+    let output = ok(&scratch, &format!("{API} --force"));
+    assert!(output.contains("Overwritten:\n") && output.contains("\n-// mine\n"), "{output}");
     assert!(scratch.files()[CONTROLLER].contains("impl Reconciler"));
 }
 
@@ -286,11 +286,11 @@ fn what_would_be_the_same_to_kubernetes_or_to_rust_is_refused() {
 fn a_dry_run_shows_the_diff_and_changes_nothing() {
     let scratch = begun("dry");
     let before = scratch.files();
-    let told = ok(&scratch, &format!("{API} --dry-run"));
+    let output = ok(&scratch, &format!("{API} --dry-run"));
     assert_eq!(scratch.files(), before);
-    assert!(told.starts_with("would change PROJECT\nwould change src/kinds.rs\n"), "{told}");
-    assert!(told.contains("\n--- a/src/kinds.rs\n+++ b/src/kinds.rs\n"), "{told}");
-    assert!(told.contains("\n+pub mod police {\n"), "{told}");
+    assert!(output.starts_with("would change PROJECT\nwould change src/kinds.rs\n"), "{output}");
+    assert!(output.contains("\n--- a/src/kinds.rs\n+++ b/src/kinds.rs\n"), "{output}");
+    assert!(output.contains("\n+pub mod police {\n"), "{output}");
 }
 
 #[test]
@@ -308,8 +308,8 @@ fn what_was_added_to_the_registry_by_hand_stays() {
 fn a_readme_and_dot_files_that_were_there_stay() {
     let scratch = Scratch::new("readme");
     scratch.put("README.md", "mine");
-    let told = ok(&scratch, INIT);
-    assert!(told.contains("README.md was there and stays as it is\n"), "{told}");
+    let output = ok(&scratch, INIT);
+    assert!(output.contains("README.md was there and stays as it is\n"), "{output}");
     assert_eq!(scratch.files()["README.md"], "mine");
 }
 
@@ -360,9 +360,9 @@ fn hub_and_spokes_are_said_and_wrong_ones_are_refused() {
     for flags in
         ["--hub v1", "--version v1", "--hub v1 --spoke v2,v1beta1", "--version v1 --hub v1 --spoke v2"]
     {
-        let told = ok(&scratch, &of(flags));
+        let output = ok(&scratch, &of(flags));
         let there = "nothing to write: WhiteList is converted between its hub v1 and v1beta1, v2 already\n";
-        assert_eq!(told, there, "{flags}");
+        assert_eq!(output, there, "{flags}");
     }
     refused(&scratch, &of("--hub v2"), 1, &["v2 is not the hub of WhiteList: v1 is", "create version --hub"]);
     refused(&scratch, &of("--hub v3"), 1, &["no version v3, only v1beta1, v1, v2"]);
@@ -372,8 +372,8 @@ fn hub_and_spokes_are_said_and_wrong_ones_are_refused() {
     refused(&scratch, &of("--hub v1 --version v2"), 2, &["--version v2 and --hub v1 have to be the same"]);
     let alone = "create webhook --group police --version v1 --kind WhiteList --defaulting";
     refused(&scratch, &format!("{alone} --hub v1"), 2, &["--conversion"]);
-    let told = ok(&scratch, &format!("{alone} --conversion --hub v1"));
-    assert!(told.contains("/defaulting.rs\n"), "{told}");
+    let output = ok(&scratch, &format!("{alone} --conversion --hub v1"));
+    assert!(output.contains("/defaulting.rs\n"), "{output}");
 }
 
 #[test]
@@ -396,10 +396,10 @@ fn a_version_is_a_copy_of_what_the_user_has_made_of_the_stored_one() {
 fn a_definition_of_somebody_else_becomes_types_that_are_not_installed() {
     let scratch = begun("import");
     scratch.put("crd.yaml", include_str!("../../tests/certificate.yaml"));
-    let told = ok(&scratch, "import crd crd.yaml");
+    let output = ok(&scratch, "import crd crd.yaml");
     assert!(
-        told.contains("--group cert-manager.io --version v1 --kind Certificate --resource=false"),
-        "{told}"
+        output.contains("--group cert-manager.io --version v1 --kind Certificate --resource=false"),
+        "{output}"
     );
     ok(
         &scratch,

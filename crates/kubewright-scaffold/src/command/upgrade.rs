@@ -5,7 +5,7 @@ mod tests;
 
 use clap::Args;
 
-use super::{Planned, Surroundings};
+use super::{Environment, Planned};
 use crate::{
     ChangeSet, Error, File, Folder,
     change::{Found, Whose, diff, merged},
@@ -38,7 +38,7 @@ pub struct Upgrade {
 const MARK: &str = "<<<<<<< yours";
 
 impl Upgrade {
-    pub(super) fn plan(&self, folder: &Folder, around: &Surroundings) -> Result<Planned, Error> {
+    pub(super) fn plan(&self, folder: &Folder, around: &Environment) -> Result<Planned, Error> {
         let version = around.version.as_str();
         let old = folder.project(version)?;
         let record = Record::of(folder, &old, version)?;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Ask, Manner, Names, Planned, Surroundings, changed};
+use super::{Ask, Environment, Names, Planned, WriteOptions, changed};
 use crate::{
     Error, File, Folder, Project, kind,
     names::Version,
@@ -24,14 +24,14 @@ pub struct CreateVersion {
 
     #[command(flatten)]
     #[expect(missing_docs, reason = "a doc comment would be shown as a heading of the help")]
-    pub manner: Manner,
+    pub write_options: WriteOptions,
 }
 
 impl CreateVersion {
     pub(super) fn plan(
         &self,
         folder: &Folder,
-        around: &Surroundings,
+        around: &Environment,
         ask: &mut dyn Ask,
     ) -> Result<Planned, Error> {
         let old = folder.project(&around.version)?;
@@ -63,7 +63,7 @@ impl CreateVersion {
         if let Some(there) = new.resources.iter_mut().find(|other| *other == known) {
             *there = resource;
         }
-        let changes = changed(folder, &old, new, files, around, self.manner.force)?;
+        let changes = changed(folder, &old, new, files, around, self.write_options.force)?;
         let next =
             "Next: change its types and the conversion, and see that nothing is lost with:\n$ cargo test\n"
                 .to_owned();

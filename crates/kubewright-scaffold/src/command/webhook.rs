@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Ask, Manner, Names, Planned, Surroundings, changed};
+use super::{Ask, Environment, Names, Planned, WriteOptions, changed};
 use crate::{Error, Folder, kind, names::Version, project::Resource};
 
 /// What `create webhook` takes.
@@ -34,14 +34,14 @@ pub struct CreateWebhook {
 
     #[command(flatten)]
     #[expect(missing_docs, reason = "a doc comment would be shown as a heading of the help")]
-    pub manner: Manner,
+    pub write_options: WriteOptions,
 }
 
 impl CreateWebhook {
     pub(super) fn plan(
         &self,
         folder: &Folder,
-        around: &Surroundings,
+        around: &Environment,
         ask: &mut dyn Ask,
     ) -> Result<Planned, Error> {
         let old = folder.project(&around.version)?;
@@ -74,7 +74,7 @@ impl CreateWebhook {
             if !wanted {
                 continue;
             }
-            if *there && !self.manner.force {
+            if *there && !self.write_options.force {
                 return Err(Error::Refused(format!("webhook resource already exists: {}", file.path)));
             }
             *there = true;
@@ -84,7 +84,7 @@ impl CreateWebhook {
         if let Some(there) = new.resources.iter_mut().find(|other| *other == known) {
             *there = resource;
         }
-        let changes = changed(folder, &old, new, files, around, self.manner.force)?;
+        let changes = changed(folder, &old, new, files, around, self.write_options.force)?;
         if changes.changes.is_empty() {
             let spokes: Vec<&str> = known.spokes().map(Version::as_str).collect();
             let (hub, spokes) = (&known.hub, spokes.join(", "));

@@ -24,7 +24,7 @@ fn of_spec(properties: &Value) -> String {
     definition(&json!({"type": "object", "properties": {"spec": spec}}))
 }
 
-fn told(text: &str, version: Option<&str>) -> String {
+fn refusal(text: &str, version: Option<&str>) -> String {
     let version = version.map(|version| Version::new(version).expect("a version"));
     read(text, version.as_ref()).expect_err("refused").to_string()
 }
@@ -76,7 +76,7 @@ fn a_kind_that_is_no_name_of_rust_is_kept_as_it_is() {
         assert!(imported.text.contains(line), "{line} is missing: {}", imported.text);
     }
     assert!(
-        told(&text.replace("my-certificate", "my certificate"), None).contains("(was \"my certificate\")")
+        refusal(&text.replace("my-certificate", "my certificate"), None).contains("(was \"my certificate\")")
     );
 }
 
@@ -85,18 +85,18 @@ fn a_version_is_chosen_by_its_name_or_because_it_is_stored() {
     let text = of_spec(&json!({"secretName": {"type": "string"}}));
     let old = Version::new("v1alpha2").expect("a version");
     assert_eq!(read(&text, Some(&old)).expect("imported").version, old);
-    assert!(told(&text, Some("v2")).ends_with("its versions are: v1alpha2, v1"));
+    assert!(refusal(&text, Some("v2")).ends_with("its versions are: v1alpha2, v1"));
 }
 
 #[test]
 fn what_is_no_definition_is_told() {
-    assert!(told("kind: Pod", None).contains("one CustomResourceDefinition"));
-    assert!(told("{", None).contains("no YAML"));
+    assert!(refusal("kind: Pod", None).contains("one CustomResourceDefinition"));
+    assert!(refusal("{", None).contains("no YAML"));
     assert!(
-        told("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1beta1", None)
+        refusal("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1beta1", None)
             .contains("kubewright convert")
     );
-    assert!(told(&definition(&json!({"type": "object"})), None).contains("has no spec"));
+    assert!(refusal(&definition(&json!({"type": "object"})), None).contains("has no spec"));
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn a_schema_without_end_is_refused() {
     for _ in 0..26 {
         schema = json!({"type": "object", "properties": {"a": schema}});
     }
-    let told = told(&of_spec(&json!({"secretName": schema})), None);
-    assert!(told.contains("too large"), "{told}");
+    let message = refusal(&of_spec(&json!({"secretName": schema})), None);
+    assert!(message.contains("too large"), "{message}");
 }
 
 proptest! {

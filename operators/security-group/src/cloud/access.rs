@@ -386,25 +386,28 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told_and_never_what_is_secret() {
-        let told = |text: &str, cloud| {
+        let describe = |text: &str, cloud| {
             Access::from_clouds_yaml(text, cloud, &nothing).expect_err("it is not enough").to_string()
         };
         let two = "clouds: {a: {auth: {}}, b: {auth: {}}}";
-        assert_eq!(told(two, None), r#"clouds.yaml has no cloud "openstack" but ["a", "b"]: say which one"#);
         assert_eq!(
-            told(two, Some("a")),
+            describe(two, None),
+            r#"clouds.yaml has no cloud "openstack" but ["a", "b"]: say which one"#
+        );
+        assert_eq!(
+            describe(two, Some("a")),
             r#"cloud "a": auth_url is missing (OS_AUTH_URL in the environment)"#
         );
         let no_password = "clouds: {a: {auth: {auth_url: 'http://k', username: u, project_name: p}}}";
         assert_eq!(
-            told(no_password, None),
+            describe(no_password, None),
             r#"cloud "a": password is missing (OS_PASSWORD in the environment)"#
         );
         let unsafe_one =
             "clouds: {a: {verify: false, auth: {auth_url: 'http://k', username: u, password: hunter2}}}";
-        assert!(told(unsafe_one, None).contains("cacert"));
-        assert!(told("clouds: [{password: hunter2", None).starts_with("clouds.yaml is no YAML"));
-        assert!(told("clouds: {a: {auth: {auth_url: 'ftp://k'}}}", None).contains("is no http"));
+        assert!(describe(unsafe_one, None).contains("cacert"));
+        assert!(describe("clouds: [{password: hunter2", None).starts_with("clouds.yaml is no YAML"));
+        assert!(describe("clouds: {a: {auth: {auth_url: 'ftp://k'}}}", None).contains("is no http"));
     }
 
     #[test]

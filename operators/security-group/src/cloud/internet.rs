@@ -40,16 +40,16 @@ struct Connections(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
 impl Transport for Connections {
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, Unreachable>> {
         Box::pin(async move {
-            let answer = self.0.request(request.map(Full::new)).await.map_err(|error| told(&error))?;
+            let answer = self.0.request(request.map(Full::new)).await.map_err(|error| describe(&error))?;
             let (parts, body) = answer.into_parts();
-            let body = Limited::new(body, LONGEST).collect().await.map_err(|error| told(&*error))?;
+            let body = Limited::new(body, LONGEST).collect().await.map_err(|error| describe(&*error))?;
             Ok(Response::from_parts(parts, body.to_bytes()))
         })
     }
 }
 
 /// What is at the bottom of an error, which says more than what is on top.
-fn told(error: &(dyn Error + 'static)) -> Unreachable {
+fn describe(error: &(dyn Error + 'static)) -> Unreachable {
     let mut deepest = error;
     while let Some(source) = deepest.source() {
         deepest = source;
@@ -60,7 +60,7 @@ fn told(error: &(dyn Error + 'static)) -> Unreachable {
 fn tls(trust: &Trust) -> Result<ClientConfig, Unreachable> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| told(&error))?;
+        .map_err(|error| describe(&error))?;
     let builder = match &trust.authorities {
         Some(pem) => builder.with_root_certificates(bundle(pem)?),
         // That the machine has none is no error yet: not every cloud has TLS.

@@ -59,7 +59,7 @@ impl From<Error> for Stop {
 impl<'a> Pass<'a> {
     pub(crate) fn new(ctx: &'a Context, object: Arc<SecurityGroup>, neutron: Neutron) -> Self {
         let status = object.status.clone().unwrap_or_default();
-        let known = told(&status);
+        let known = describe(&status);
         Self { ctx, object, neutron, status, findings: Findings::default(), busy: None, known }
     }
 
@@ -70,12 +70,12 @@ impl<'a> Pass<'a> {
         trouble: Trouble,
     ) -> Result<Outcome, Error> {
         let mut status = object.status.clone().unwrap_or_default();
-        if !told(&status).contains(&trouble.message) {
+        if !describe(&status).contains(&trouble.message) {
             tracing::warn!(securitygroup = %Key::of(&*object), "{}", trouble.message);
             ctx.event(&*object, EventType::Warning, "FailureEnsure", &trouble.message).await;
         }
         let findings = Findings { group: Some(trouble), ..Findings::default() };
-        status::tell(&mut status, &object, &findings, ctx.world().clock.now());
+        status::update_status(&mut status, &object, &findings, ctx.world().clock.now());
         write(ctx, &object, status).await?;
         Ok(Outcome::RequeueAfter(period(&object)))
     }
@@ -90,7 +90,7 @@ impl<'a> Pass<'a> {
             Err(Stop::Kube(error)) => return Err(error),
         }
         let now = self.ctx.world().clock.now();
-        status::tell(&mut self.status, &self.object, &self.findings, now);
+        status::update_status(&mut self.status, &self.object, &self.findings, now);
         let next = self.next();
         write(self.ctx, &self.object, self.status).await?;
         Ok(Outcome::RequeueAfter(next))
@@ -441,7 +441,7 @@ fn period(object: &SecurityGroup) -> Duration {
 }
 
 /// All that a status says is wrong, as one text.
-fn told(status: &SecurityGroupStatus) -> String {
+fn describe(status: &SecurityGroupStatus) -> String {
     let conditions = status.conditions.iter().map(|condition| condition.message.as_str());
     let problems = status.problems.iter().map(|problem| problem.message.as_str());
     conditions.chain(problems).collect::<Vec<_>>().join("\n")

@@ -28,7 +28,7 @@ fn wanted(name: &str, flags: &[&str]) -> Vec<Value> {
     objects.filter(|object| object["kind"] != "Namespace").collect()
 }
 
-fn told(objects: &[Value], what: &str) -> Vec<String> {
+fn names_of(objects: &[Value], what: &str) -> Vec<String> {
     let all = objects.iter().filter(|object| object["kind"] == what);
     all.map(|object| object["metadata"]["name"].as_str().unwrap_or_default().to_owned()).collect()
 }
@@ -58,22 +58,24 @@ fn values_of_a_chart_switch_its_parts() {
 
     let without = with("webhook: {enable: false}");
     assert!(arguments(&without).contains("--webhook-bind-address=0"));
-    assert!(told(&without, "ValidatingWebhookConfiguration").is_empty());
-    assert_eq!(told(&without, "Service"), ["image-police-metrics"]);
+    assert!(names_of(&without, "ValidatingWebhookConfiguration").is_empty());
+    assert_eq!(names_of(&without, "Service"), ["image-police-metrics"]);
 
     let without = with("metrics: {enable: false}\nprometheus: {enable: true}");
     assert!(arguments(&without).contains("--metrics-bind-address=0"));
-    assert_eq!(told(&without, "Service"), ["image-police-webhook"]);
-    assert!(told(&without, "ServiceMonitor").is_empty());
+    assert_eq!(names_of(&without, "Service"), ["image-police-webhook"]);
+    assert!(names_of(&without, "ServiceMonitor").is_empty());
 
     let more =
         with("prometheus: {enable: true}\nnetworkPolicy: {enable: true}\nrbac: {helpers: {enable: true}}");
-    assert_eq!(told(&more, "NetworkPolicy").len(), 2);
-    assert_eq!(told(&more, "ServiceMonitor"), ["image-police-metrics-monitor"]);
-    assert!(told(&more, "ClusterRole").contains(&"image-police-whitelist-editor".to_owned()));
+    assert_eq!(names_of(&more, "NetworkPolicy").len(), 2);
+    assert_eq!(names_of(&more, "ServiceMonitor"), ["image-police-metrics-monitor"]);
+    assert!(names_of(&more, "ClusterRole").contains(&"image-police-whitelist-editor".to_owned()));
 
     let bare = with("rbac: {enable: false}\ncrd: {enable: false}");
-    assert!(told(&bare, "ClusterRole").is_empty() && told(&bare, "CustomResourceDefinition").is_empty());
+    assert!(
+        names_of(&bare, "ClusterRole").is_empty() && names_of(&bare, "CustomResourceDefinition").is_empty()
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::{
     Error,
     apply::tests::killed_after,
-    command::tests::{Somebody, check, ok, refused, run, surroundings},
+    command::tests::{Somebody, check, environment, ok, refused, run},
     folder::tests::Scratch,
     record::RECORD,
 };
@@ -48,9 +48,9 @@ fn edit(scratch: &Scratch, path: &str, from: &str, to: &str) {
 #[test]
 fn a_project_of_the_first_scaffold_becomes_what_it_would_be_today() {
     let scratch = first("first");
-    let told = ok(&scratch, "upgrade");
+    let output = ok(&scratch, "upgrade");
     assert_eq!(
-        told,
+        output,
         format!(
             "Upgrading what was scaffolded to kubewright 0.1.0...\nPROJECT\nCargo.toml\nsrc/kinds.rs\nREADME.md\n{TYPES}\n{CONTROLLER}\n\
              tests/it/police_whitelist.rs\n\
@@ -58,8 +58,8 @@ fn a_project_of_the_first_scaffold_becomes_what_it_would_be_today() {
         )
     );
     assert_eq!(scratch.files(), today("today").files());
-    let told = ok(&scratch, "upgrade");
-    assert_eq!(told, "nothing to do: the project is as kubewright 0.1.0 makes it\n");
+    let output = ok(&scratch, "upgrade");
+    assert_eq!(output, "nothing to do: the project is as kubewright 0.1.0 makes it\n");
     assert_eq!(scratch.files(), today("again").files());
 }
 
@@ -85,9 +85,12 @@ fn what_its_user_has_done_stays() {
     fs::remove_file(scratch.path().join("rustfmt.toml")).expect("removed");
     fs::remove_file(scratch.path().join("tests/it/police_whitelist.rs")).expect("removed");
 
-    let told = ok(&scratch, "upgrade");
-    assert!(told.contains("tests/it/police_whitelist.rs was removed by you and stays away\n"), "{told}");
-    assert!(told.contains("README.md stays as you have made it; this version changes it, too\n"), "{told}");
+    let output = ok(&scratch, "upgrade");
+    assert!(output.contains("tests/it/police_whitelist.rs was removed by you and stays away\n"), "{output}");
+    assert!(
+        output.contains("README.md stays as you have made it; this version changes it, too\n"),
+        "{output}"
+    );
     let files = scratch.files();
     assert!(
         files[TYPES].contains("pub colour") && files[TYPES].contains("name = \"Age\",\n"),
@@ -163,14 +166,14 @@ fn on_request_both_are_written_between_marks_that_have_to_be_settled() {
 fn what_would_change_is_shown_as_a_diff() {
     let scratch = first("dry");
     let before = scratch.files();
-    let told = ok(&scratch, "upgrade --dry-run");
+    let output = ok(&scratch, "upgrade --dry-run");
     assert_eq!(scratch.files(), before);
-    assert!(told.starts_with("would change PROJECT\nwould change Cargo.toml\n"), "{told}");
+    assert!(output.starts_with("would change PROJECT\nwould change Cargo.toml\n"), "{output}");
     assert!(
-        told.contains("\n-cliVersion: 0.0.1\n") && told.contains("\n+    operator.controller("),
-        "{told}"
+        output.contains("\n-cliVersion: 0.0.1\n") && output.contains("\n+    operator.controller("),
+        "{output}"
     );
-    assert!(!told.contains(RECORD), "{told}");
+    assert!(!output.contains(RECORD), "{output}");
 }
 
 /// Killed between any two steps, a project is the old or the upgraded one when the next command has looked at it.
@@ -187,7 +190,7 @@ fn killed_at_any_step_it_is_old_or_upgraded() {
     for done in 0.. {
         let scratch = in_conflict("killed");
         let folder = crate::Folder::new(scratch.path());
-        let planned = upgrade.plan(&folder, &surroundings("0.1.0", 2026)).expect("a plan");
+        let planned = upgrade.plan(&folder, &environment("0.1.0", 2026)).expect("a plan");
         let more = killed_after(scratch.path(), &planned.changes, done);
         let left = scratch.files();
         assert!(left == before || left == after, "killed after {done}: {left:?}");
@@ -211,11 +214,11 @@ fn a_file_that_is_no_longer_scaffolded_goes_unless_it_was_edited() {
         scratch.put(&format!("{RECORD}/{path}"), "as it was\n");
     }
     scratch.put("hack/edited.sh", "mine\n");
-    let told = ok(&scratch, "upgrade");
-    assert!(told.contains("\nMakefile is no longer needed, and was removed\n"), "{told}");
+    let output = ok(&scratch, "upgrade");
+    assert!(output.contains("\nMakefile is no longer needed, and was removed\n"), "{output}");
     assert!(
-        told.contains("hack/edited.sh is no longer scaffolded; you have changed it, and it stays\n"),
-        "{told}"
+        output.contains("hack/edited.sh is no longer scaffolded; you have changed it, and it stays\n"),
+        "{output}"
     );
     let files = scratch.files();
     assert!(!files.contains_key("Makefile") && files["hack/edited.sh"] == "mine\n");
@@ -230,11 +233,11 @@ fn a_file_that_is_new_in_the_scaffold_is_written_unless_there_is_one() {
     }
     fs::remove_file(scratch.path().join("rustfmt.toml")).expect("removed");
     scratch.put("src/main.rs", "fn main() {}\n");
-    let told = ok(&scratch, "upgrade");
-    assert!(told.contains("\nrustfmt.toml\n"), "{told}");
+    let output = ok(&scratch, "upgrade");
+    assert!(output.contains("\nrustfmt.toml\n"), "{output}");
     assert!(
-        told.contains("src/main.rs is yours and stays as it is; this version would write it, too\n"),
-        "{told}"
+        output.contains("src/main.rs is yours and stays as it is; this version would write it, too\n"),
+        "{output}"
     );
     assert_eq!(scratch.files()["src/main.rs"], "fn main() {}\n");
 }
@@ -255,8 +258,11 @@ fn the_sdk_is_raised_with_it_or_as_is_said() {
     let manifest = scratch.files()["Cargo.toml"]
         .replace("kubewright = { version = \"0.0.1\"", "kubewright = { workspace = true");
     scratch.put("Cargo.toml", &manifest);
-    let told = ok(&scratch, "upgrade");
-    assert!(told.contains("Cargo.toml does not say where the SDK comes from as it was scaffolded"), "{told}");
+    let output = ok(&scratch, "upgrade");
+    assert!(
+        output.contains("Cargo.toml does not say where the SDK comes from as it was scaffolded"),
+        "{output}"
+    );
     assert!(
         scratch.files()["Cargo.toml"].contains("kubewright = { workspace = true, features = [\"testing\"] }")
     );
