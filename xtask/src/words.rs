@@ -1,4 +1,4 @@
-//! Words that no public name has: those that Kubernetes, client-go and controller-runtime have another word for
+//! Banned words: names do not have those that Kubernetes, client-go and controller-runtime have another word for
 //! (docs/glossary.md).
 
 use std::path::{Path, PathBuf};
@@ -18,12 +18,13 @@ pub(crate) fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use super::rust_files;
     use crate::run::workspace;
 
-    /// Each with what it is called.
-    const BANNED: [(&str, &str); 12] = [
+    /// Words of public names, each with what it is called.
+    const BANNED: [(&str, &str); 16] = [
         ("befall", "inject"),
         ("mishap", "fault"),
         ("weather", "fault injector"),
@@ -36,14 +37,80 @@ mod tests {
         ("told", "what it is"),
         ("audience", "recipients"),
         ("news", "events"),
+        ("hand", "skew or options"),
+        ("blueprint", "spec or containers"),
+        ("surroundings", "environment, listers or context"),
+        ("aftermath", "final checks"),
     ];
+    /// Words of types, public or not.
+    const BANNED_TYPES: [(&str, &str); 14] = [
+        ("asked", "request info"),
+        ("attempt", "active reconcile"),
+        ("audience", "attached streams"),
+        ("begun", "started"),
+        ("blueprint", "containers"),
+        ("course", "state"),
+        ("front", "service"),
+        ("keeper", "decoder, shim or reconciler"),
+        ("losses", "lost objects"),
+        ("news", "events"),
+        ("reached", "connection"),
+        ("surroundings", "environment, listers or context"),
+        ("told", "event, revisions, or what it is"),
+        ("way", "options or address"),
+    ];
+    /// First words of functions, public or not: so that tests may say what is told.
+    const BANNED_VERBS: [(&str, &str); 5] = [
+        ("befall", "inject"),
+        ("hear", "handle"),
+        ("meet", "handle"),
+        ("tell", "record, report, print or set"),
+        ("told", "describe"),
+    ];
+    /// Layers of the API server and what stands below them: their public names alone are held to it.
+    const PUBLIC_ALONE: [&str; 12] = [
+        "apiserver",
+        "cel",
+        "codec",
+        "derive",
+        "engine",
+        "identity",
+        "kinds",
+        "meta",
+        "objects",
+        "schema",
+        "serve",
+        "store",
+    ];
+    const TYPES: [&str; 5] = ["struct", "enum", "trait", "type", "union"];
     const ITEMS: [&str; 9] = ["fn", "struct", "enum", "trait", "type", "mod", "const", "static", "union"];
 
     /// The name of the public item that a line declares: `pub async fn start_up(` is `start_up`.
     fn public_name(line: &str) -> Option<&str> {
         let mut words = line.trim_start().strip_prefix("pub ")?.split_whitespace();
         words.find(|word| ITEMS.contains(word))?;
-        words.next()?.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()
+        identifier(words.next()?)
+    }
+
+    /// What a line declares, public or not: `pub(super) struct Plan {` is `struct` and `Plan`.
+    fn declared(line: &str) -> Option<(&str, &str)> {
+        let mut words = line
+            .split_whitespace()
+            .skip_while(|word| word.starts_with("pub") || matches!(*word, "async" | "const" | "unsafe"));
+        let item = words.next().filter(|word| *word == "fn" || TYPES.contains(word))?;
+        Some((item, identifier(words.next()?)?))
+    }
+
+    fn identifier(text: &str) -> Option<&str> {
+        text.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+            .next()
+            .filter(|name| !name.is_empty())
+    }
+
+    /// What to say instead of the words of a name.
+    fn instead<'a>(words: &'a [String], banned: &'a [(&str, &str)]) -> impl Iterator<Item = String> + 'a {
+        let found = words.iter().flat_map(|word| banned.iter().filter(move |(banned, _)| banned == word));
+        found.map(|(word, instead)| format!("say {instead}, not {word}"))
     }
 
     /// The words of a name: of `FaultPlan`, and of `fault_plan`, they are `fault` and `plan`.
@@ -85,5 +152,44 @@ mod tests {
         }
         assert_eq!(wrong, [] as [String; 0]);
         assert!(names > 2000, "only {names} names were found");
+    }
+
+    #[test]
+    fn no_type_and_no_function_has_a_name_that_says_nothing_of_it() {
+        assert_eq!(declared("    pub(crate) async fn tell<T>("), Some(("fn", "tell")));
+        assert_eq!(declared("struct Told(u8);"), Some(("struct", "Told")));
+        assert_eq!(declared("    told.type = true;"), None);
+        let mut all = Vec::new();
+        for folder in ["crates", "operators"] {
+            rust_files(&workspace().join(folder), &mut all);
+        }
+        let elsewhere = |file: &Path| {
+            PUBLIC_ALONE
+                .iter()
+                .any(|name| file.starts_with(workspace().join(format!("crates/kubewright-{name}"))))
+        };
+        let (mut wrong, mut names) = (Vec::new(), 0);
+        for file in all.iter().filter(|file| !elsewhere(file)) {
+            let text = fs::read_to_string(file).expect("a file");
+            let mut before = "";
+            for line in text.lines() {
+                let declared = declared(line).filter(|_| !before.trim_start().starts_with("#[deprecated"));
+                if let Some((item, name)) = declared {
+                    let words = words(name);
+                    let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
+                    let said: Vec<String> = match item {
+                        "fn" => instead(&words[..words.len().min(1)], &BANNED_VERBS).collect(),
+                        _ => instead(&words, &BANNED_TYPES).collect(),
+                    };
+                    wrong.extend(
+                        said.iter().map(|said| format!("{}: {}: {said}", file.display(), line.trim())),
+                    );
+                    names += 1;
+                }
+                before = line;
+            }
+        }
+        assert_eq!(wrong, [] as [String; 0]);
+        assert!(names > 10_000, "only {names} names were found");
     }
 }
