@@ -20,7 +20,7 @@ use crate::cluster::administrator;
 use crate::recording::{Recording, Unfit};
 use crate::{DataDirectory, DataError, Endpoint, ProcessSettings};
 
-/// Why a cluster did not start.
+/// Error of a cluster that did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The list of controllers is wrong.

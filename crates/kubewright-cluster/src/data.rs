@@ -33,7 +33,7 @@ pub struct DataDirectory {
     credentials: PathBuf,
 }
 
-/// Why a folder cannot keep a cluster.
+/// Error of a folder that cannot keep a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// There is something else in it.

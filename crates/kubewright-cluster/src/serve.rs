@@ -23,7 +23,7 @@ const NAMES: [&str; 6] = [
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// Why there is no endpoint.
+/// Error of an endpoint that could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The port cannot be had.

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::{Key, workqueue::Workqueue};
 
-/// What a manager's controllers have still to do; a clone goes on telling it while the manager runs. For tests, which
+/// Backlog of a manager's controllers: the keys that wait; a clone goes on reporting it while the manager runs. For tests, which
 /// want to know when an operator has come to rest.
 #[derive(Clone, Debug, Default)]
 pub struct Backlog(Arc<Mutex<Vec<Queue>>>);

@@ -34,7 +34,7 @@ impl From<bool> for Status {
     }
 }
 
-/// What a condition is to say; when it began to is found out by [`set`].
+/// Desired condition: what it is to say; since when is found out by [`set`].
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;

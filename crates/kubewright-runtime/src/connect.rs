@@ -12,7 +12,7 @@ use tower::{limit::RateLimitLayer, util::option_layer};
 
 use crate::{Error, metrics::RequestMetrics};
 
-/// Which API server to speak to, as whom, and how. By default the first of these that is there: the file that
+/// Connection settings: which API server to speak to, as whom, and how. By default the first of these that is there: the file that
 /// `$KUBECONFIG` names, the service account of the pod that this runs in, `~/.kube/config` (controller-runtime's order).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connect {

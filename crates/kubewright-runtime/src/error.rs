@@ -10,7 +10,7 @@ use crate::{
 /// Any error that can cross a thread.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a reconcile, a write or a manager failed.
+/// Error of a reconcile, a write or a manager.
 ///
 /// A reconcile that returns any variant but [`Error::Terminal`] is tried again with exponential back-off.
 #[derive(Debug, thiserror::Error)]

@@ -17,7 +17,7 @@ pub const SKIP_CLEANUP: &str = "kubewright.dev/skip-cleanup";
 /// The type of the condition that tells of a cleanup that fails.
 pub const CLEANUP_FAILED: &str = "CleanupFailed";
 
-/// Where an object stands that is [guarded](Context::guard).
+/// State of an object that is [guarded](Context::guard) by a finalizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarded {
     /// It lives, and carries the finalizer: what needs cleaning up may be made now.

@@ -13,7 +13,7 @@ type Check = Arc<dyn Fn() -> Result<(), BoxError> + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct Checks(Arc<RwLock<BTreeMap<String, Check>>>);
 
-/// What is told of checks.
+/// Report of health checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// 200 if all is well, 500 if not, 404 if there is no such check.

@@ -26,7 +26,7 @@ use kube::{Resource, api::ObjectMeta};
 
 use crate::{cache::Change, object::AnyObject};
 
-/// What happened to an object of kind `K`.
+/// Event of an object of kind `K`: created, updated, deleted or generic.
 #[derive(Debug)]
 pub enum Event<'a, K: ?Sized> {
     /// It came to be, or was there when the watch began.

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 
 use crate::{Context, Error, Key};
 
-/// What is to happen with a key after a reconcile went well. Its back-off starts anew in both cases.
+/// Result of a reconcile that went well: whether and when its key is requeued. Its back-off starts anew in both cases.
 ///
 /// When it did not go well there is nothing to choose: an [`Error`] brings the key back, later each time. "Failed, and in an
 /// hour again" cannot be said:

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 
-/// When something runs. In this order things are started, and stopped the other way round.
+/// Phase in which a runnable runs. In this order things are started, and stopped the other way round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Before any cache is filled, on every replica: what the API server may have to ask before it answers a list, such as a

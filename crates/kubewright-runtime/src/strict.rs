@@ -3,7 +3,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// Why a value is not what it is meant to be.
+/// Decoding error: why a value is not what it is meant to be.
 #[derive(Debug, thiserror::Error)]
 pub enum Undecodable {
     /// A field has a value of another type, or one that must be there is not.

@@ -49,7 +49,7 @@ pub enum Seeds {
     First(u64),
 }
 
-/// What goes wrong while a body runs.
+/// Faults that are injected while the body of a test runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Faults {
     /// Nothing.
@@ -95,7 +95,7 @@ impl Test {
     }
 }
 
-/// What the body of a test may return.
+/// Return type of the body of a test.
 pub trait Ending {
     /// What it fails with.
     ///

@@ -39,7 +39,7 @@ impl ObjectId {
     }
 }
 
-/// What was written of one object. It is shown as text: each write with its time, whose it was, and what it changed.
+/// History of one object: all its writes. It is shown as text: each write with its time, whose it was, and what it changed.
 #[derive(Clone, Debug)]
 pub struct History {
     subject: ObjectId,

@@ -13,7 +13,7 @@ thread_local! {
     static KEPT: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// What is logged in this test, at every level, from the moment that it is [kept](Log::keep).
+/// Log of a test: what is logged in it, at every level, from the moment that it is [kept](Log::keep).
 ///
 /// ```
 /// use kubewright::testing::{Cluster, Log};

@@ -18,7 +18,7 @@ const MOMENT: Duration = Duration::from_millis(1);
 /// The shortest time between two looks at what is no write.
 const STEP: Duration = Duration::from_millis(10);
 
-/// What a condition says: `bool`, or the thing that is waited for as an `Option`, or a `Result` whose error is told.
+/// Answer of a condition that a test waits for: `bool`, or the thing itself as an `Option`, or a `Result` whose error is shown.
 pub trait Answer {
     /// What there is once it holds.
     type Thing;

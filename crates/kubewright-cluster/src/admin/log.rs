@@ -32,7 +32,7 @@ pub struct Answered {
     pub fault: Option<RuleId>,
 }
 
-/// How often somebody did something.
+/// Count of requests: how often somebody did something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Count {

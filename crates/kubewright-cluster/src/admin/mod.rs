@@ -59,7 +59,7 @@ use watches::{End, Order, WatchId, Watches};
 /// The most that time passes at once: ten years.
 const FARTHEST: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 
-/// Why time does not pass.
+/// Error of an advance: why time does not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdvanceError {
     /// It is the machine's.

@@ -67,7 +67,7 @@ pub enum ApiFault {
     },
 }
 
-/// What a client gets in place of an answer.
+/// Failure that a client gets in place of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoAnswer {
     /// The connection is cut; of HTTP/2, the stream of the request.
@@ -79,7 +79,7 @@ pub enum NoAnswer {
     GatewayTimeout,
 }
 
-/// How a watch ends.
+/// Ending of a watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use kubewright_world::Dice;
 
-/// When a rule strikes.
+/// Schedule of a rule: when it strikes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Schedule {
     /// How often in all; without end when it is not given.

@@ -59,7 +59,7 @@ struct ReadLine {
     object: Box<RawValue>,
 }
 
-/// Why a file is no recording.
+/// Error of a file that is no recording.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRecording {
     /// It cannot be read.

@@ -26,7 +26,7 @@ pub use kubewright_store::Revision;
 pub use replay::Unfit;
 pub(crate) use replay::replay;
 
-/// Who has written something.
+/// Writer: who has written something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Writer {
     /// The user. Empty for the API server itself.
@@ -37,7 +37,7 @@ pub struct Writer {
     pub program: String,
 }
 
-/// What a write did to an object.
+/// Effect of a write on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Did {

@@ -6,7 +6,7 @@ use kubewright_store::{Change, CommitError, Draft, Expect, Memory, Store};
 
 use super::{Did, Recording};
 
-/// Why a recording makes no store.
+/// Error of a recording that makes no store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the recording does not fit together at revision {revision}: {why}")]
 pub struct Unfit {

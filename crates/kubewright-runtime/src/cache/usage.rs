@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Scope;
 use crate::object::AnyObject;
 
-/// What one kind takes in a cache. Made by [`Cache::usage`](crate::Cache::usage).
+/// Usage of a cache by one kind. Made by [`Cache::usage`](crate::Cache::usage).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// The kind, as `<plural>.<group>`.

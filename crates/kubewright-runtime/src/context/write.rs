@@ -10,7 +10,7 @@ use crate::{
     endpoint::{ApiResponse, Deleted, encode},
 };
 
-/// What became of an object that was to be deleted.
+/// Deletion of an object: what became of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deletion<K> {
     /// It is gone.

@@ -11,7 +11,7 @@ const MOST_FIELDS: usize = 8;
 /// How long a value in the text may be.
 const LONGEST_VALUE: usize = 80;
 
-/// What is to be changed.
+/// Difference between an object and what is desired: what is to be changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// The change as a JSON merge patch.

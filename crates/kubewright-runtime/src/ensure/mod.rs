@@ -16,7 +16,7 @@ use crate::{
     subset,
 };
 
-/// What [`crate::Context::ensure`] did, with the object as it is now.
+/// Result of [`crate::Context::ensure`]: what it did, with the object as it is now.
 #[derive(Clone, Debug)]
 pub enum Ensured<K> {
     /// The object was not there and was created.

@@ -98,7 +98,7 @@ impl Times {
     }
 }
 
-/// What a manager (or an [`Elector`](super::Elector)) elects a leader by: a Lease, and how it is held.
+/// Leader election of a manager (or an [`Elector`](super::Elector)): by which Lease, and how it is held.
 ///
 /// The defaults are those of Kubernetes' own components: a lease of 15 s, given up 10 s after the last renewal, renewed
 /// every 2 s, and released on stop.

@@ -63,7 +63,7 @@ pub use self::exec::{Command, Exec};
 pub use self::http_get::HttpGet;
 use crate::{Key, conditions::Wanted, sources::Every};
 
-/// What a probe found: that all is well, or that it is not; with a text for people.
+/// Finding of a probe: that all is well, or that it is not; with a text for people.
 pub type Finding = Result<String, String>;
 
 /// Asks for keys, again and again; a clone is the same one. `T` says what is to be asked. Asking ends when the last clone
@@ -87,7 +87,7 @@ struct Observed<T> {
     _task: AbortOnDropHandle<()>,
 }
 
-/// What is known of a key.
+/// Report of the probes of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The last finding.

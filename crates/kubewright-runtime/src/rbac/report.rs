@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Missing, Rights};
 
-/// What [`Observed::report`](super::Observed::report) found. It prints as what is to be done.
+/// Report of missing and unused rights, by [`Observed::report`](super::Observed::report). It prints as what is to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// What requests were refused for.

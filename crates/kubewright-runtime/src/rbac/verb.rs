@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What may be done with objects.
+/// Verb of RBAC: what may be done with objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
     /// Create one.

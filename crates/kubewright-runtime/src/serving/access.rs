@@ -21,7 +21,7 @@ const REMEMBERED: usize = 1024;
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Who may read an endpoint.
+/// Access to an endpoint: who may read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// Who shows a token (of a service account, say) whose owner may `get` the path, as a non-resource URL. The API server

@@ -35,7 +35,7 @@ pub(crate) trait Route: Send + Sync + 'static {
     fn answer<'a>(&'a self, request: &'a Parts) -> BoxFuture<'a, HttpResponse>;
 }
 
-/// Where an endpoint listens, once it does.
+/// Bound address of an endpoint, once it listens.
 #[derive(Clone, Debug)]
 pub struct Bound(watch::Receiver<Option<SocketAddr>>);
 

@@ -15,7 +15,7 @@ use crate::{
     metrics::{CertificateMetrics, Metrics},
 };
 
-/// How an endpoint is encrypted.
+/// TLS of an endpoint: how it is encrypted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Tls {
     /// Not at all: plain HTTP.

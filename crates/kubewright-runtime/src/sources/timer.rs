@@ -7,7 +7,7 @@ use kubewright_world::{Dice, World};
 
 use crate::Key;
 
-/// How much of a time is left to chance, as a part of it: 0.1 is give or take a tenth. So many timers that began together
+/// Jitter of a timer: how much of a time is left to chance, as a part of it: 0.1 is give or take a tenth. So many timers that began together
 /// do not stay together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Jitter(pub f64);

@@ -21,7 +21,7 @@ pub(crate) enum Purpose {
     Validating,
 }
 
-/// What becomes of a request when the webhook cannot be asked: it is down, too slow, or it panicked.
+/// Failure policy: what becomes of a request when the webhook cannot be asked: it is down, too slow, or it panicked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
 pub enum FailurePolicy {

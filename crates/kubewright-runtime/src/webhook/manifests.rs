@@ -21,7 +21,7 @@ const INJECT: &str = "cert-manager.io/inject-ca-from";
 /// By this every namespace is labelled with its own name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// Where the API server finds the webhooks.
+/// Address at which the API server reaches the webhooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Behind a Service: the operator runs in the cluster.

@@ -32,7 +32,7 @@ pub struct WebhookCounts {
     pub latency_count: u64,
 }
 
-/// All numbers of a server at one moment.
+/// Metrics of a webhook server at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     /// By path.

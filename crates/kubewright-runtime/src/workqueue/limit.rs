@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a key that failed has to wait for its next try: each on its own, and if wished all of them together.
+/// Rate limit of retries: how long a key that failed has to wait for its next try: each on its own, and if wished all of them together.
 ///
 /// The default is controller-runtime's: 5 ms after the first failure, twice as long after each further one, at most
 /// 1000 s, and no overall limit. Keys that come by events are never held back.

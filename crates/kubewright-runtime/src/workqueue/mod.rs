@@ -17,7 +17,7 @@ use self::core::Core;
 pub use self::limit::RateLimit;
 use crate::metrics::{Load, QueueMetrics};
 
-/// How urgent a key is; the higher the sooner. As in controller-runtime, events are [`Priority::NORMAL`], and what was
+/// Priority of a key in the work queue; the higher the sooner. As in controller-runtime, events are [`Priority::NORMAL`], and what was
 /// there when the watch began is [`Priority::LOW`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(pub i32);

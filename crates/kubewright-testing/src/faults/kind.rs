@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What may go wrong. All of it affects the operators of a test (who act as service accounts), their pods' nodes or their
+/// Kind of fault. All of them affect the operators of a test (who act as service accounts), their pods' nodes or their
 /// webhooks; never the built-in controllers, and never the test's own client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FaultKind {

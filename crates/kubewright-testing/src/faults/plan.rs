@@ -52,7 +52,7 @@ pub struct Episode {
     pub fault: Fault,
 }
 
-/// All that goes wrong in one window of time.
+/// Fault plan: all that goes wrong in one window of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// What happens, by kind.

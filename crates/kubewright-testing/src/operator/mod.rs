@@ -18,7 +18,7 @@ use crate::Cluster;
 pub(crate) use install::INSTALLER;
 use replica::Replica;
 
-/// What [`Cluster::run`] takes: an operator, or a function that makes it. A restart calls the function again, as a new
+/// Program that [`Cluster::run`] runs: an operator, or a function that makes it. A restart calls the function again, as a new
 /// process would, so that nothing is left of what the operator had in memory; what a value shares with its controllers it
 /// keeps.
 pub trait Program {

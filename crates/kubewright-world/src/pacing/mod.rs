@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(5);
 /// The fastest: a day in a second or so, so that a piece stays a piece.
 const FASTEST: f64 = 100_000.0;
 
-/// When cluster time starts and how it passes, as `2030-01-01T00:00:00Z,speed=60` says it: a start, a speed, or both.
+/// Pacing of cluster time: when it starts and how it passes, as `2030-01-01T00:00:00Z,speed=60` says it: a start, a speed, or both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pacing {
     /// What time it is at first; the machine's time without.

@@ -5,7 +5,7 @@ use kube::core::{GroupVersionKind, GroupVersionResource};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What somebody wants to do to an object.
+/// Operation of an admission request: what somebody wants to do to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Operation {

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use super::FieldError;
 use crate::{Error, Object};
 
-/// What a [`Validator`](super::Validator) says: it is fine, with warnings perhaps, or it is not.
+/// Verdict of a [`Validator`](super::Validator): allowed, with warnings perhaps, or denied.
 pub type Verdict = Result<Warnings, Denied>;
 
-/// What the client is told although its request is fine: kubectl prints each as `Warning: ...`. Short lines: the API server
+/// Warnings to the client of a request that is allowed: kubectl prints each as `Warning: ...`. Short lines: the API server
 /// cuts them at 256 characters where there are many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Warnings(Vec<String>);

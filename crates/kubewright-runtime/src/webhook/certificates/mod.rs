@@ -18,7 +18,7 @@ use tokio::sync::watch;
 pub use self::authorities::Lifetimes;
 use crate::{Error, Key, metrics::CertificateMetrics};
 
-/// Where the server's certificate comes from.
+/// Certificates of the webhook server: where they come from.
 #[derive(Clone, Debug)]
 pub struct Certificates(Source);
 

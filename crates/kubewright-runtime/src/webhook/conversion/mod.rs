@@ -17,7 +17,7 @@ use crate::Object;
 /// Where conversions are served, as by controller-runtime.
 pub(crate) const PATH: &str = "/convert";
 
-/// How a kind is converted between its versions: each spoke into the hub and back, by [`TryFrom`] (or `From`) of their Rust
+/// Conversion of a kind between its versions: each spoke into the hub and back, by [`TryFrom`] (or `From`) of their Rust
 /// types. The hub is the version that can hold everything, usually the newest.
 ///
 /// ```
