@@ -102,11 +102,11 @@ impl<'a> Types<'a> {
             let names = if names.len() == 1 { names.concat() } else { format!("{{{}}}", names.join(", ")) };
             edits.push((after_imports..after_imports, format!("\n\nuse super::{}::{names};", self.version)));
         }
-        Ok(self.told_of(&edited(self.source, edits), to))
+        Ok(self.with_version(&edited(self.source, edits), to))
     }
 
     /// What the head of the file says of its version.
-    fn told_of(&self, text: &str, to: &Version) -> String {
+    fn with_version(&self, text: &str, to: &Version) -> String {
         let (from, to) = (format!(" in {}:", self.version), format!(" in {to}:"));
         let lines = text
             .lines()

@@ -218,7 +218,7 @@ where
         if let (Some(failure), Voice::Loud { again }) = (&failure, voice) {
             report(&seed_run, &cluster, failure);
             if again {
-                tell_how_to_replay(test, seed, kinds);
+                print_replay(test, seed, kinds);
             }
         }
         let kinds = cluster.injector().plans().iter().flat_map(Plan::kinds).collect();
@@ -289,7 +289,7 @@ fn report(seed_run: &SeedRun, cluster: &Cluster, failure: &Caught) {
 }
 
 #[expect(clippy::print_stderr, reason = "it is the output of a test that fails")]
-fn tell_how_to_replay(test: &Test, seed: u64, kinds: &BTreeSet<FaultKind>) {
+fn print_replay(test: &Test, seed: u64, kinds: &BTreeSet<FaultKind>) {
     let fewer = (*kinds != test.faults.kinds()).then_some(kinds);
     eprintln!("seed {seed}; to run it again:\n    {}", test.replay(seed, fewer));
 }

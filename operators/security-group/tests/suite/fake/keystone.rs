@@ -5,12 +5,12 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Asked, state::State};
+use super::{Recorded, state::State};
 
 pub(crate) fn answer(
     state: &mut State,
     url: &str,
-    asked: &Asked,
+    asked: &Recorded,
 ) -> (StatusCode, Value, Option<HeaderValue>) {
     let path: Vec<&str> = asked.path.iter().map(String::as_str).collect();
     match (&asked.method, path.as_slice()) {
@@ -76,7 +76,7 @@ fn log_in(state: &mut State, url: &str, body: &Value) -> (StatusCode, Value, Opt
 }
 
 /// The project that a request's token is for.
-pub(crate) fn project(state: &State, asked: &Asked) -> Option<String> {
+pub(crate) fn project(state: &State, asked: &Recorded) -> Option<String> {
     let token = asked.headers.get("x-auth-token")?.to_str().ok()?;
     let (project, end) = state.tokens.get(token)?;
     (Instant::now() < *end).then(|| project.clone())

@@ -46,7 +46,7 @@ pub(crate) struct Call {
 pub(crate) type Answer = (StatusCode, Value);
 
 /// A request, taken apart.
-pub(crate) struct Asked {
+pub(crate) struct Recorded {
     pub(crate) method: Method,
     pub(crate) path: Vec<String>,
     pub(crate) query: Vec<(String, String)>,
@@ -97,7 +97,7 @@ impl Fake {
 
     /// Answers a request.
     pub(crate) fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
-        let asked = Asked::of(request);
+        let asked = Recorded::of(request);
         let (status, body, token) = self.with(|state| {
             let (status, body, token) = match asked.path.first().map(String::as_str) {
                 Some("v3") => keystone::answer(state, &self.url, &asked),
@@ -132,7 +132,7 @@ pub(crate) fn access(url: &str, user: &str) -> Access {
     Access::from_secret(&settings, None).expect("it is enough")
 }
 
-impl Asked {
+impl Recorded {
     fn of(request: &Request<Bytes>) -> Self {
         let decoded =
             |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();

@@ -4,7 +4,7 @@ use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Asked, keystone, rules,
+    Answer, Recorded, keystone, rules,
     state::{State, bump},
 };
 
@@ -12,7 +12,7 @@ use super::{
 const GROUPS: i64 = 10;
 const RULES: i64 = 100;
 
-pub(crate) fn answer(state: &mut State, asked: &Asked) -> (StatusCode, Value, Option<HeaderValue>) {
+pub(crate) fn answer(state: &mut State, asked: &Recorded) -> (StatusCode, Value, Option<HeaderValue>) {
     let Some(project) = keystone::project(state, asked) else {
         return (StatusCode::UNAUTHORIZED, keystone::unauthorized(), None);
     };
@@ -21,7 +21,7 @@ pub(crate) fn answer(state: &mut State, asked: &Asked) -> (StatusCode, Value, Op
     (status, body, None)
 }
 
-fn route(state: &mut State, asked: &Asked, project: &str, path: &[&str]) -> Result<Answer, Answer> {
+fn route(state: &mut State, asked: &Recorded, project: &str, path: &[&str]) -> Result<Answer, Answer> {
     match (&asked.method, path) {
         (&Method::GET, ["security-groups"]) => {
             Ok(list("security_groups", state.groups.values(), asked, project))
@@ -109,7 +109,7 @@ fn port<'a>(state: &'a State, project: &str, id: &str) -> Result<&'a Value, Answ
 }
 
 /// The objects that the project sees and the query means, by the page.
-fn list<'a>(name: &str, all: impl Iterator<Item = &'a Value>, asked: &Asked, project: &str) -> Answer {
+fn list<'a>(name: &str, all: impl Iterator<Item = &'a Value>, asked: &Recorded, project: &str) -> Answer {
     let means = |object: &&Value| {
         let filters = ["id", "name", "description", "project_id", "device_id"];
         let plain = filters.into_iter().all(|field| {
@@ -196,7 +196,7 @@ fn create_port(state: &mut State, project: &str, wanted: &Value) -> Result<Answe
     Ok((StatusCode::CREATED, json!({"port": state.ports[&id]})))
 }
 
-fn update_port(state: &mut State, project: &str, id: &str, asked: &Asked) -> Result<Answer, Answer> {
+fn update_port(state: &mut State, project: &str, id: &str, asked: &Recorded) -> Result<Answer, Answer> {
     let current = port(state, project, id)?.clone();
     let wanted = &asked.body["port"];
     let groups = wanted["security_groups"].as_array().cloned().map(sorted);
