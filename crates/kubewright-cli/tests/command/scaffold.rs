@@ -106,7 +106,7 @@ fn the_sdk_of_a_new_project_is_where_the_command_was_built() {
         }
         // Built into a folder that is not below the checkout.
         None => {
-            assert!(stdout.contains("cargo will not find the SDK before you say where it is"), "{stdout}")
+            assert!(stdout.contains("cargo will not find the SDK before you say where it is"), "{stdout}");
         }
     }
     assert!(kubewright(&folder, "upgrade --sdk https://example.com/k.git#ab1").status.success());
