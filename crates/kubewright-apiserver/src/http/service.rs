@@ -174,6 +174,15 @@ impl ApiServer {
         &self.0.metrics
     }
 
+    /// The answer, on its way. The types of bodies and of futures end here: what follows is compiled once, in this crate.
+    fn answered(
+        self,
+        parts: Parts,
+        body: RequestBody,
+    ) -> BoxFuture<'static, Result<Response<ResponseBody>, Infallible>> {
+        self.answer(parts, body).map(Ok).boxed()
+    }
+
     async fn answer(self, parts: Parts, mut body: RequestBody) -> Response<ResponseBody> {
         let query = Query::parse(parts.uri.query());
         let encoding = negotiate::for_status(&parts.headers, &query);
@@ -322,8 +331,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (parts, body) = request.into_parts();
-        // The type of the body ends here, so that what follows is compiled once.
-        self.clone().answer(parts, incoming::boxed(body)).map(Ok).boxed()
+        self.clone().answered(parts, incoming::boxed(body))
     }
 }
 
