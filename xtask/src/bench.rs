@@ -204,7 +204,7 @@ fn operators(options: &Operator, ours: &String, server: &str, kubeconfig: &Path)
 
 /// What an `envtest.Environment` costs (`tests/envtest-go/cmd/startstop`): the real programs, then ours, then the ratios.
 fn envtest(options: &Envtest) -> Result<()> {
-    run(&mut cargo(["build", "--release", "--package", "kubewright-cli"]))?;
+    run(&mut cargo(["build", "--release", "--package", "kubewright-envtest"]))?;
     let go = envtest::go().map_err(anyhow::Error::msg)?;
     let given =
         options.reference.clone().or_else(|| std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from));

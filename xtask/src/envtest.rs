@@ -1,4 +1,4 @@
-//! `tests/envtest-go`: what Go operators' suites do, and what an `envtest.Environment` costs, on the command that answers
+//! `tests/envtest-go`: what Go operators' suites do, and what an `envtest.Environment` costs, on the programs that answer
 //! as kube-apiserver and etcd.
 
 use std::{
@@ -30,21 +30,36 @@ impl Assets {
         Ok(Self(folder.to_owned()))
     }
 
-    /// `kubewright` of a cargo profile's folder under both names.
+    /// `kubewright-envtest` of a cargo profile's folder under both names.
     ///
     /// # Errors
     /// When it has not been built, or cannot be linked.
     pub(crate) fn link(profile: &str) -> Result<Self> {
-        let kubewright = target().join(profile).join("kubewright");
-        let folder = target().join("envtest").join(profile);
+        Self::links_to("kubewright-envtest", profile)
+    }
+
+    /// `kubewright` of a cargo profile's folder under both names: the same, and the built-in controllers.
+    ///
+    /// # Errors
+    /// As [`Self::link`].
+    pub(crate) fn link_with_controllers(profile: &str) -> Result<Self> {
+        Self::links_to("kubewright", profile)
+    }
+
+    fn links_to(program: &str, profile: &str) -> Result<Self> {
+        let path = target().join(profile).join(program);
+        let folder = target().join("envtest").join(profile).join(program);
         fs::create_dir_all(&folder)?;
         for name in Self::NAMES {
             let link = folder.join(name);
             let _ = fs::remove_file(&link);
-            fs::hard_link(&kubewright, &link)
-                .with_context(|| format!("cannot link {}", kubewright.display()))?;
+            fs::hard_link(&path, &link).with_context(|| format!("cannot link {}", path.display()))?;
         }
         Ok(Self(folder))
+    }
+
+    fn kube_apiserver(&self) -> PathBuf {
+        self.0.join(Self::NAMES[0])
     }
 
     /// Has a program's environments start them.
@@ -68,12 +83,15 @@ pub(crate) fn go() -> Result<PathBuf, String> {
     Ok(go)
 }
 
-/// Runs the suites. Vet has been asked by who wrote them; it would compile everything once more.
+/// Runs the suites on programs that have no controllers, but for what is tested of controllers. Vet has been asked by who
+/// wrote them; it would compile everything once more.
 ///
 /// # Errors
 /// When one fails.
-pub(crate) fn test(go: &Path, assets: &Assets) -> Result<()> {
-    run(assets.lend(module(go).args(["test", "-vet=off", "-count=1", "./..."])))
+pub(crate) fn test(go: &Path, assets: &Assets, with_controllers: &Assets) -> Result<()> {
+    let mut command = module(go);
+    let test = assets.lend(command.args(["test", "-vet=off", "-count=1", "./..."]));
+    run(test.env("KUBE_APISERVER_WITH_CONTROLLERS", with_controllers.kube_apiserver()))
 }
 
 /// Starts and stops an environment `runs` times; what is told is one row of JSON.

@@ -51,7 +51,7 @@ pub(crate) fn test_all() -> Result<()> {
     }
     let mut passed = run_and_read(&mut alone, |line| summary.read(line))?;
 
-    run(&mut cargo(["build", "--workspace", "--bin", "kubewright"]))?;
+    run(&mut cargo(["build", "--workspace", "--bin", "kubewright", "--bin", "kubewright-envtest"]))?;
     let mut outside = ignored_ones_of("up");
     outside.env("KUBEWRIGHT", target().join("debug/kubewright"));
     let mut remarks = Vec::new();
@@ -70,7 +70,8 @@ pub(crate) fn test_all() -> Result<()> {
 
     match envtest::go() {
         Ok(go) => {
-            let suites = envtest::test(&go, &Assets::link("debug")?);
+            let with_controllers = Assets::link_with_controllers("debug")?;
+            let suites = envtest::test(&go, &Assets::link("debug")?, &with_controllers);
             remarks.push(match &suites {
                 Ok(()) => "the suites of Go operators passed".to_owned(),
                 Err(error) => format!("the suites of Go operators FAILED: {error:#}"),

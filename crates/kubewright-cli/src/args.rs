@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::{Args, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use kubewright_envtest::install::EnvtestCommand;
 use kubewright_image::Reference;
 use kubewright_world::Pacing;
 
@@ -133,47 +134,6 @@ pub(crate) fn tagged_reference(text: &str) -> Result<Reference, String> {
     match reference.digest() {
         None => Ok(reference),
         Some(_) => Err("a name that is given to an image has a tag and no digest, such as app:v1".to_owned()),
-    }
-}
-
-/// What `kubewright envtest` does.
-#[derive(Debug, Subcommand)]
-pub(crate) enum EnvtestCommand {
-    /// Put links named kube-apiserver and etcd where setup-envtest puts the real ones, and print what to export
-    Install {
-        #[command(flatten)]
-        place: EnvtestPlace,
-
-        /// Replace the real programs if they are there
-        #[arg(long)]
-        force: bool,
-    },
-    /// Print what to export, for `eval "$(kubewright envtest env)"`; installs what is missing
-    Env {
-        #[command(flatten)]
-        place: EnvtestPlace,
-    },
-}
-
-/// Where the links are, as setup-envtest says it.
-#[derive(Args, Debug)]
-pub(crate) struct EnvtestPlace {
-    /// setup-envtest's --bin-dir; by default the same as there
-    #[arg(long, value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
-
-    /// The version that setup-envtest is to take it for; it is v1.36 whatever is said here
-    #[arg(long, value_name = "X.Y.Z", default_value = "1.36.3", value_parser = version)]
-    pub(crate) version: String,
-}
-
-/// A version as setup-envtest writes it into names of folders.
-fn version(text: &str) -> Result<String, String> {
-    let version = text.strip_prefix('v').unwrap_or(text);
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    match version.split('.').collect::<Vec<_>>()[..] {
-        [major, minor, patch] if [major, minor, patch].into_iter().all(is_number) => Ok(version.to_owned()),
-        _ => Err("a version has three numbers, such as 1.36.3".to_owned()),
     }
 }
 
@@ -325,15 +285,6 @@ mod tests {
         assert_eq!(args.kubeconfig, PathBuf::from("kubewright.kubeconfig"));
         assert_eq!(args.timeout(), Duration::from_secs(60));
         assert!(!args.samples && !args.exit_when_ready && !args.quiet);
-    }
-
-    #[test]
-    fn versions_of_envtest_have_three_numbers() {
-        assert_eq!(version("1.36.3").as_deref(), Ok("1.36.3"));
-        assert_eq!(version("v1.29.0").as_deref(), Ok("1.29.0"));
-        for bad in ["", "1.36", "1.36.x", "latest", "1.36.3.1", "1.36.3/..", "../1.2.3"] {
-            assert!(version(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]

@@ -8,7 +8,6 @@ mod change;
 mod convert;
 mod deploy;
 mod doctor;
-mod drop_in;
 mod engine;
 mod generate;
 mod image;
@@ -22,7 +21,6 @@ mod report;
 mod run;
 mod samples;
 mod scaffold;
-mod signals;
 mod test;
 mod up;
 mod watch;
@@ -34,6 +32,7 @@ use std::{
 };
 
 use clap::Parser;
+use kubewright_cluster::Builder;
 #[cfg(unix)]
 use kubewright_kubelet::container::helper;
 use kubewright_world::Pacing;
@@ -65,8 +64,8 @@ fn main() -> ExitCode {
     if let Some(code) = helper::called_as(env::args_os()) {
         return code;
     }
-    if let Some((program, arguments)) = drop_in::called_as(env::args_os()) {
-        return drop_in::run(program, arguments);
+    if let Some((program, arguments)) = kubewright_envtest::called_as(env::args_os()) {
+        return kubewright_envtest::run(program, arguments, Some(controllers));
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -96,7 +95,7 @@ fn command(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Convert(args) => return convert::run(args),
         Command::Deploy(args) => wait(deploy::deploy(args))?,
         Command::Undeploy(args) => wait(deploy::undeploy(args))?,
-        Command::Envtest(command) => drop_in::install::run(command)?,
+        Command::Envtest(command) => kubewright_envtest::install::run(command)?,
         Command::Image(args) => wait(image::run(args))?,
         Command::Scaffold(command) => return Ok(scaffold::run(command)),
         Command::Generate(args) => wait(generate::generate(args))?,
@@ -112,6 +111,11 @@ fn command(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Version(args) => about::version(args),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What this program has beside an API server, under the name of one.
+fn controllers(builder: Builder, selection: &str, nodes: usize) -> Builder {
+    builder.controllers(selection).nodes(nodes)
 }
 
 /// Runs what waits for others.

@@ -8,6 +8,7 @@ use std::{
 use anyhow::{anyhow, bail};
 use kube::Client;
 use kubewright_runtime::CancellationToken;
+use kubewright_serve::signals::Signals;
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
@@ -17,7 +18,6 @@ use crate::{
     progress::Progress,
     report::Reporter,
     samples::{self, Sample},
-    signals::Signals,
     watch::{self, Changes},
 };
 

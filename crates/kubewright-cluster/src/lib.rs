@@ -14,6 +14,7 @@
 //!
 //! With a [`DataDirectory`] a cluster outlives its process: what was acknowledged is there when it is started again.
 
+mod actors;
 pub mod admin;
 mod builder;
 mod cluster;

@@ -4,7 +4,8 @@
 //! - [`connection`] has what connections share: a handshake in time, the end between two requests, plain HTTP/1.1;
 //! - [`tls`] is the certificate that a server shows and the configuration of TLS around it;
 //! - [`files`] reads certificates that somebody else renews;
-//! - [`authority`] issues certificates.
+//! - [`authority`] issues certificates;
+//! - `signals` ask a program to end.
 //!
 //! Nothing here knows Kubernetes, nor what is served.
 
@@ -13,6 +14,8 @@ pub mod connection;
 pub mod der;
 pub mod files;
 pub mod listener;
+#[cfg(unix)]
+pub mod signals;
 pub mod tls;
 
 pub use listener::{ConnectionLimit, Listener, MaxConnections};

@@ -2,6 +2,7 @@ package suite_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,10 +15,14 @@ import (
 	"kubewright.dev/envtest-go/harness"
 )
 
-// withControllers is a client of an environment with built-in controllers, which only Kubewright has.
+// withControllers is a client of an environment with built-in controllers, which only Kubewright has, and of its programs only
+// the command: KUBE_APISERVER_WITH_CONTROLLERS says where that is.
 func withControllers(t *testing.T, selection string) client.Client {
 	t.Helper()
 	harness.OnlyOnKubewright(t, config, "KUBEWRIGHT_CONTROLLERS switches controllers on, and kube-apiserver brings none along")
+	if command := os.Getenv("KUBE_APISERVER_WITH_CONTROLLERS"); command != "" {
+		t.Setenv("TEST_ASSET_KUBE_APISERVER", command)
+	}
 	t.Setenv("KUBEWRIGHT_CONTROLLERS", selection)
 	return harness.Client(t, harness.Start(t, &envtest.Environment{CRDDirectoryPaths: []string{"../manifests/crds"}}))
 }

@@ -14,6 +14,7 @@ use std::{
 use anyhow::{Context, bail};
 use clap::Args;
 use kube::api::DynamicObject;
+use kubewright_serve::signals::Signals;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::{
@@ -32,7 +33,6 @@ use crate::{
     install,
     kubeconfig::KubeconfigTarget,
     project::{Program, Project, ProjectArgs},
-    signals::Signals,
 };
 
 /// What `kubewright run` takes.

@@ -16,6 +16,7 @@ use kubewright_meta::cidr::ServiceCidrs;
 use kubewright_serve::tls::TlsError;
 use kubewright_world::{Pacing, World};
 
+use crate::actors::{self, Gather, Wanted};
 use crate::cluster::administrator;
 use crate::recording::{Recording, Unfit};
 use crate::{DataDirectory, DataError, Endpoint, ProcessSettings};
@@ -51,9 +52,8 @@ pub enum StartError {
 pub struct Builder {
     world: Option<World>,
     seed: u64,
-    controllers: String,
-    nodes: usize,
-    process: Option<ProcessSettings>,
+    actors: Wanted,
+    gather: Gather,
     endpoint: Option<Endpoint>,
     data: Option<DataDirectory>,
     accounts: Option<ServiceAccounts>,
@@ -74,12 +74,21 @@ pub struct Builder {
 
 impl Default for Builder {
     fn default() -> Self {
+        let actors = Wanted { controllers: "*".to_owned(), nodes: 1, process: None };
+        Self { actors, gather: actors::everybody, ..Self::api_server() }
+    }
+}
+
+impl Builder {
+    /// An API server and nothing that acts: no controllers and no nodes, until some are asked for. A program that never does
+    /// has none of their code.
+    #[must_use]
+    pub fn api_server() -> Self {
         Self {
             world: None,
             seed: 0,
-            controllers: "*".to_owned(),
-            nodes: 1,
-            process: None,
+            actors: Wanted::nobody(),
+            gather: actors::nobody,
             endpoint: None,
             data: None,
             accounts: None,
@@ -97,9 +106,7 @@ impl Default for Builder {
             authorization: vec![Mode::Rbac],
         }
     }
-}
 
-impl Builder {
     /// The seed of a simulated world: uids, names and all that is left to chance. Default 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
@@ -148,7 +155,8 @@ impl Builder {
     /// `*,-deployment` for all but one, `garbagecollector,namespace` for these alone, an empty text for none.
     #[must_use]
     pub fn controllers(mut self, selection: impl Into<String>) -> Self {
-        self.controllers = selection.into();
+        self.actors.controllers = selection.into();
+        self.gather = actors::everybody;
         self
     }
 
@@ -156,7 +164,8 @@ impl Builder {
     /// creates with the annotation `kwok.x-k8s.io/node: fake`.
     #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
-        self.nodes = nodes;
+        self.actors.nodes = nodes;
+        self.gather = actors::everybody;
         self
     }
 
@@ -165,7 +174,8 @@ impl Builder {
     /// machine's clock. Default: none.
     #[must_use]
     pub fn process_node(mut self, node: ProcessSettings) -> Self {
-        self.process = Some(node);
+        self.actors.process = Some(node);
+        self.gather = actors::everybody;
         self
     }
 

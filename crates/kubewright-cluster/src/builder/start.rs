@@ -1,11 +1,8 @@
 //! From settings to a cluster.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use kubewright_apiserver::http::{ApiServer, Config};
-use kubewright_apiserver::kubelet::Kubelets;
-use kubewright_controllers::{Builtin, Setup};
 use kubewright_engine::bootstrap::{adopt, bootstrap};
 use kubewright_engine::registry::Registry;
 use kubewright_identity::authn::{Authenticator, KeyError, ServiceAccounts, TokenKey, published};
@@ -16,6 +13,7 @@ use kubewright_world::{Pacer, World};
 use tokio_util::sync::CancellationToken;
 
 use super::{Builder, StartError};
+use crate::actors::{Surroundings, Wanted};
 use crate::admin::Admin;
 use crate::journal::{Journal, Journaled};
 use crate::origin::Origin;
@@ -39,7 +37,8 @@ impl Builder {
     /// # Panics
     /// Outside a tokio runtime; with a [pacing](Self::pacing), in one whose clock is not paused.
     pub async fn start(mut self) -> Result<Cluster, StartError> {
-        let controllers = kubewright_controllers::select(&self.controllers)?;
+        let wanted = std::mem::replace(&mut self.actors, Wanted::nobody());
+        let actors = (self.gather)(wanted)?;
         let allows_all = self.authorization.iter().any(|mode| matches!(mode, Mode::AlwaysAllow));
         self.anonymous &= !allows_all;
         let shutdown = CancellationToken::new();
@@ -47,25 +46,25 @@ impl Builder {
         let (world, pacer) = self.begin_time(&shutdown);
         let Objects { store, journal, token_key } = self.objects(&world, origin).await?;
         let accounts = Arc::new(self.accounts(&world, token_key)?);
-        let registry = self.registry(&world, store);
+        let registry = self.registry(&world, store, actors.have_kubelet());
         match origin {
             Some(_) => adopt(&registry).await,
             None => bootstrap(&registry).await?,
         }
-        let setup = Setup {
+        let address = self.endpoint.as_ref().map(Endpoint::address);
+        let surroundings = Surroundings {
             ca: self.endpoint.as_ref().map(Endpoint::ca_pem).unwrap_or_default(),
-            nodes: self.nodes,
             accounts: Arc::clone(&accounts),
             authority: self.endpoint.as_ref().map(Endpoint::authority),
+            address,
         };
         let proxies = self.front_proxy.as_ref().map(|proxy| proxy.ca().clone());
-        let address = self.endpoint.as_ref().map(Endpoint::address);
         let config = Config {
             registry,
             authenticator: self.authenticator(&world, accounts),
             shutdown: shutdown.clone(),
             address: address.map_or_else(|| "in-process".to_owned(), |address| address.to_string()),
-            kubelets: kubelets(&controllers, self.nodes),
+            kubelets: actors.kubelets(),
         };
         let mut edge = self.edge;
         if journal.is_some() {
@@ -79,11 +78,7 @@ impl Builder {
         if let Some(endpoint) = self.endpoint {
             cluster.serve(endpoint, proxies.as_ref())?;
         }
-        cluster.run(&controllers, &setup);
-        if let Some(process) = self.process {
-            let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-            cluster.run_node(process, address.unwrap_or(nowhere)).await?;
-        }
+        actors.start(&mut cluster, surroundings).await?;
         Ok(cluster)
     }
 
@@ -147,12 +142,17 @@ impl Builder {
     }
 
     /// What serves the objects, and decides who may do what.
-    fn registry(&mut self, world: &World, store: Arc<dyn Store<Summary>>) -> Arc<Registry> {
+    fn registry(
+        &mut self,
+        world: &World,
+        store: Arc<dyn Store<Summary>>,
+        have_kubelet: bool,
+    ) -> Arc<Registry> {
         let mut objects = self.objects.take().unwrap_or_default();
         objects.authentication =
             published(self.endpoint.as_ref().map(Endpoint::clients), self.front_proxy.as_ref());
         let mut modes = std::mem::take(&mut self.authorization);
-        if self.process.is_some() {
+        if have_kubelet {
             know_nodes(&mut modes);
         }
         Arc::new(Registry::with(world.clone(), store, objects).with_authorization(modes))
@@ -177,14 +177,6 @@ impl Builder {
         }
         authenticator
     }
-}
-
-/// No kubelets yet, and what is known of the nodes that never have one.
-fn kubelets(controllers: &[&Builtin], nodes: usize) -> Kubelets {
-    if !controllers.iter().any(|controller| controller.name == "simulated-nodes") {
-        return Kubelets::default();
-    }
-    Kubelets::beside(move |node| kubewright_controllers::is_simulated(nodes, node))
 }
 
 /// Adds the mode by which a kubelet may do its work, where it is needed.

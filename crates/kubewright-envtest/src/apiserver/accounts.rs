@@ -4,7 +4,7 @@ use anyhow::Context;
 use kubewright_cluster::{Builder, PublicKey, ServiceAccounts, TokenKey};
 
 use super::read;
-use crate::drop_in::flags::Flags;
+use crate::flags::Flags;
 
 const SIGNING: &str = "service-account-signing-key-file";
 const VERIFYING: &str = "service-account-key-file";

@@ -11,11 +11,11 @@ mod unsupported;
 use std::{fs, path::Path};
 
 use anyhow::{Context, anyhow};
-use kubewright_cluster::{Builder, Cluster, Endpoint};
+use kubewright_cluster::{Builder, Endpoint};
+use kubewright_serve::signals::Signals;
 use kubewright_world::World;
 
-use super::{environment::Settings, flags::Flags, log, say, test_options::TestOptions};
-use crate::signals::Signals;
+use super::{Controllers, environment::Settings, flags::Flags, test_options::TestOptions, log, say};
 
 /// As many threads as serve an operator's tests well; a suite runs several of these beside itself.
 const THREADS: usize = 2;
@@ -24,7 +24,7 @@ const THREADS: usize = 2;
 ///
 /// # Errors
 /// When the value of a flag cannot be followed, or the port cannot be had.
-pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
+pub(super) fn run(flags: &Flags, controllers: Option<Controllers>) -> anyhow::Result<()> {
     log(flags);
     let settings = Settings::read(flags)?;
     for warning in unsupported::warnings(flags) {
@@ -33,17 +33,22 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
     let options = TestOptions::read(flags)?;
     let threads = || tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
     let runtime = options.runtime(threads)?;
-    let served = runtime.block_on(serve(flags, &settings, options));
+    let served = runtime.block_on(serve(flags, &settings, options, controllers));
     // Nobody waits for what still runs: connections are cut by the end of the process, watches and long requests with them.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(flags: &Flags, settings: &Settings, options: TestOptions) -> anyhow::Result<()> {
+async fn serve(
+    flags: &Flags,
+    settings: &Settings,
+    options: TestOptions,
+    controllers: Option<Controllers>,
+) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let world = World::real();
     let address = address::bind(flags)?;
-    let builder = options.configure(settings.configure(builder(flags)?));
+    let builder = options.configure(settings.configure(builder(flags)?, controllers)?);
     let serving = certificates::serving(flags)?;
     let made = serving.certificate.is_none();
     let endpoint = Endpoint::bind_with(address, &world, serving).await;
@@ -61,7 +66,7 @@ async fn serve(flags: &Flags, settings: &Settings, options: TestOptions) -> anyh
 
 /// A cluster as the flags say.
 fn builder(flags: &Flags) -> anyhow::Result<Builder> {
-    let builder = Cluster::builder().secure_port(address::bind(flags)?.port());
+    let builder = Builder::api_server().secure_port(address::bind(flags)?.port());
     let builder = match address::advertise(flags)? {
         Some(advertise) => builder.advertise(advertise),
         None => builder,

@@ -1,14 +1,17 @@
 //! kube-apiserver and etcd by name: what envtest and its relatives start.
 //!
 //! They start two programs, pass them flags, wait until each answers that it is healthy, and end them with a signal. Called
-//! by the name of one of the two (a link or a copy), this program does the same.
+//! by the name of one of the two (a link or a copy), a program that asks [`called_as`] first does the same.
+//!
+//! There are two of them: `kubewright-envtest`, which is no more than this, and the command `kubewright`, which has the built-in
+//! controllers too and lends them ([`Controllers`]).
 
 mod apiserver;
 mod environment;
 mod etcd;
 mod flags;
 mod help;
-pub(crate) mod install;
+pub mod install;
 mod test_options;
 
 use std::{
@@ -19,15 +22,21 @@ use std::{
 };
 
 use flags::{Flags, Table};
+use kubewright_cluster::Builder;
 use tracing::Level;
 use tracing_subscriber::EnvFilter;
 
 /// A program that this one stands in for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Program {
+pub enum Program {
+    /// The API server.
     KubeApiserver,
+    /// Its store, which here has none of it.
     Etcd,
 }
+
+/// How a program lets built-in controllers run in a cluster: which, and on how many simulated nodes.
+pub type Controllers = fn(builder: Builder, selection: &str, nodes: usize) -> Builder;
 
 impl Program {
     /// What a file name, or the first argument, calls.
@@ -49,7 +58,7 @@ impl Program {
 
 /// Which program a command line means, with the rest of it: by the name of the file that was started, or by the first
 /// argument. `None` when it means this program.
-pub(crate) fn called_as(mut words: impl Iterator<Item = OsString>) -> Option<(Program, Vec<OsString>)> {
+pub fn called_as(mut words: impl Iterator<Item = OsString>) -> Option<(Program, Vec<OsString>)> {
     let path = words.next()?;
     if let Some(program) = Path::new(&path).file_name().and_then(Program::named) {
         return Some((program, words.collect()));
@@ -58,9 +67,10 @@ pub(crate) fn called_as(mut words: impl Iterator<Item = OsString>) -> Option<(Pr
     Some((program, words.collect()))
 }
 
-/// Is that program to its end.
-pub(crate) fn run(program: Program, arguments: Vec<OsString>) -> ExitCode {
-    match try_run(program, arguments) {
+/// Is that program to its end, with these controllers where it is asked for some and has any.
+#[must_use]
+pub fn run(program: Program, arguments: Vec<OsString>, controllers: Option<Controllers>) -> ExitCode {
+    match try_run(program, arguments, controllers) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&format!("Error: {error:#}"));
@@ -69,7 +79,11 @@ pub(crate) fn run(program: Program, arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
-fn try_run(program: Program, arguments: Vec<OsString>) -> anyhow::Result<()> {
+fn try_run(
+    program: Program,
+    arguments: Vec<OsString>,
+    controllers: Option<Controllers>,
+) -> anyhow::Result<()> {
     let table = program.table();
     let flags = Flags::parse(table, arguments)?;
     if flags.switch("help") == Some(true) {
@@ -82,7 +96,7 @@ fn try_run(program: Program, arguments: Vec<OsString>) -> anyhow::Result<()> {
         say(&format!("Warning: {} has no flag --{name}: it is ignored", table.program));
     }
     match program {
-        Program::KubeApiserver => apiserver::run(&flags),
+        Program::KubeApiserver => apiserver::run(&flags, controllers),
         Program::Etcd => etcd::run(&flags),
     }
 }

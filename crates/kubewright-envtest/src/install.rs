@@ -1,4 +1,4 @@
-//! `kubewright envtest install` and `env`: links by the names of the two programs, in the folder where setup-envtest would
+//! `kubewright envtest install` and `env`, which are `kubewright-envtest install` and `env`, too: links by the names of the two programs, in the folder where setup-envtest would
 //! have put the real ones.
 
 use std::{
@@ -9,9 +9,9 @@ use std::{
 };
 
 use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
 
 use super::{help::print, say};
-use crate::args::{EnvtestCommand, EnvtestPlace};
 
 /// The programs that we are.
 const OURS: [&str; 2] = ["etcd", "kube-apiserver"];
@@ -19,14 +19,57 @@ const OURS: [&str; 2] = ["etcd", "kube-apiserver"];
 /// What only suites need that run kubectl themselves.
 const KUBECTL: &str = "kubectl";
 
-/// How the file is called that our links point to.
-const PROGRAM: &str = env!("CARGO_BIN_NAME");
+/// How the file may be called that our links point to.
+const TARGETS: [&str; 2] = ["kubewright", "kubewright-envtest"];
+
+/// What `kubewright envtest` and `kubewright-envtest` do.
+#[derive(Debug, Subcommand)]
+pub enum EnvtestCommand {
+    /// Put links named kube-apiserver and etcd where setup-envtest puts the real ones, and print what to export
+    Install {
+        /// Where they are put
+        #[command(flatten)]
+        place: EnvtestPlace,
+
+        /// Replace the real programs if they are there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Print what to export, for `eval "$(kubewright envtest env)"`; installs what is missing
+    Env {
+        /// Where they are
+        #[command(flatten)]
+        place: EnvtestPlace,
+    },
+}
+
+/// Where the links are, as setup-envtest says it.
+#[derive(Args, Debug)]
+pub struct EnvtestPlace {
+    /// setup-envtest's --bin-dir; by default the same as there
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// The version that setup-envtest is to take it for; it is v1.36 whatever is said here
+    #[arg(long, value_name = "X.Y.Z", default_value = "1.36.3", value_parser = version)]
+    pub version: String,
+}
+
+/// A version as setup-envtest writes it into names of folders.
+fn version(text: &str) -> Result<String, String> {
+    let version = text.strip_prefix('v').unwrap_or(text);
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    match version.split('.').collect::<Vec<_>>()[..] {
+        [major, minor, patch] if [major, minor, patch].into_iter().all(is_number) => Ok(version.to_owned()),
+        _ => Err("a version has three numbers, such as 1.36.3".to_owned()),
+    }
+}
 
 /// Lays the links out, and prints what a shell has to export.
 ///
 /// # Errors
 /// When the folder cannot be had, or has the real programs in it.
-pub(crate) fn run(command: &EnvtestCommand) -> anyhow::Result<()> {
+pub fn run(command: &EnvtestCommand) -> anyhow::Result<()> {
     let (place, force) = match command {
         EnvtestCommand::Install { place, force } => (place, *force),
         EnvtestCommand::Env { place } => (place, false),
@@ -131,11 +174,11 @@ fn is_right(folder: &Path, program: &Path, kubectl: Option<&Path>) -> bool {
         && (kubectl.is_none() || folder.join(KUBECTL).exists())
 }
 
-/// Whether the programs in a folder are ours to replace: links to a `kubewright`, wherever that is or was.
+/// Whether the programs in a folder are ours to replace: links to one of ours, wherever that is or was.
 fn check_ours(folder: &Path, force: bool) -> anyhow::Result<()> {
     for path in OURS.map(|name| folder.join(name)) {
         let ours = match fs::read_link(&path) {
-            Ok(target) => target.file_name().is_some_and(|name| name == PROGRAM),
+            Ok(target) => target.file_name().is_some_and(|name| TARGETS.iter().any(|ours| name == *ours)),
             Err(error) => error.kind() == ErrorKind::NotFound,
         };
         if !ours && !force {
@@ -294,6 +337,16 @@ mod tests {
     }
 
     #[test]
+    fn either_of_our_programs_may_take_the_place_of_the_other() {
+        let folder = Folder::new("either");
+        let (large, small) = (folder.program("kubewright"), folder.program("kubewright-envtest"));
+        for program in [&large, &small, &large] {
+            Installed::at(folder.store(), program, None, false).expect("installed");
+            assert_eq!(fs::read_link(folder.store().join("kube-apiserver")).expect("a link"), *program);
+        }
+    }
+
+    #[test]
     fn the_real_programs_are_replaced_only_by_force_and_their_kubectl_never() {
         let folder = Folder::new("real");
         let (program, kubectl) = (folder.program("kubewright"), folder.program("bin/kubectl"));
@@ -305,6 +358,15 @@ mod tests {
         assert!(!real.is_symlink());
         Installed::at(folder.store(), &program, Some(&kubectl), true).expect("forced");
         assert!(real.is_symlink() && !folder.store().join(KUBECTL).is_symlink());
+    }
+
+    #[test]
+    fn versions_of_envtest_have_three_numbers() {
+        assert_eq!(version("1.36.3").as_deref(), Ok("1.36.3"));
+        assert_eq!(version("v1.29.0").as_deref(), Ok("1.29.0"));
+        for bad in ["", "1.36", "1.36.x", "latest", "1.36.3.1", "1.36.3/..", "../1.2.3"] {
+            assert!(version(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use anyhow::Context;
 use kubewright_cluster::{Builder, Bundle, FrontProxy, token_file};
 
 use super::read;
-use crate::drop_in::flags::Flags;
+use crate::flags::Flags;
 
 const TOKENS: &str = "token-auth-file";
 const PROXY_CA: &str = "requestheader-client-ca-file";

@@ -6,7 +6,7 @@ use kubewright_meta::duration::parse_or_none;
 
 /// The types that are checked. Lists, maps and names are texts here: who uses one reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::drop_in) enum Type {
+pub(crate) enum Type {
     /// True or false; true when it stands alone.
     Switch,
     Integer,
@@ -37,7 +37,7 @@ impl Type {
 }
 
 /// Go's `strconv.ParseBool`.
-pub(in crate::drop_in) fn switch(value: &str) -> Option<bool> {
+pub(crate) fn switch(value: &str) -> Option<bool> {
     match value {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),

@@ -9,10 +9,9 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use http::{Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use kubewright_serve::{Listener, MaxConnections, connection::Http1};
+use kubewright_serve::{Listener, MaxConnections, connection::Http1, signals::Signals};
 
 use super::flags::Flags;
-use crate::signals::Signals;
 
 /// Where etcd listens for clients unless it is told otherwise.
 const CLIENTS: &str = "http://localhost:2379";

@@ -4,9 +4,9 @@ use super::value::Type;
 
 /// The flags of a program.
 #[derive(Debug)]
-pub(in crate::drop_in) struct Table {
+pub(crate) struct Table {
     /// How it is called.
-    pub(in crate::drop_in) program: &'static str,
+    pub(crate) program: &'static str,
     /// Names by type, with spaces between.
     flags: &'static [(Type, &'static str)],
 }
@@ -21,7 +21,7 @@ impl Table {
     }
 
     /// All names with their types, sorted by name.
-    pub(in crate::drop_in) fn all(&self) -> Vec<(&'static str, Type)> {
+    pub(crate) fn all(&self) -> Vec<(&'static str, Type)> {
         let named = |(kind, names): &(Type, &'static str)| {
             let kind = *kind;
             names.split_ascii_whitespace().map(move |name| (name, kind))
@@ -33,7 +33,7 @@ impl Table {
 }
 
 /// kube-apiserver's, and our own (`kubewright-...`).
-pub(in crate::drop_in) const KUBE_APISERVER: Table = Table {
+pub(crate) const KUBE_APISERVER: Table = Table {
     program: "kube-apiserver",
     flags: &[
         (
@@ -123,7 +123,7 @@ pub(in crate::drop_in) const KUBE_APISERVER: Table = Table {
 };
 
 /// etcd's.
-pub(in crate::drop_in) const ETCD: Table = Table {
+pub(crate) const ETCD: Table = Table {
     program: "etcd",
     flags: &[
         (

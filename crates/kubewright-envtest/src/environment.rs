@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow, bail};
 
 use kubewright_cluster::{Builder, StartError};
 
-use super::flags::Flags;
+use super::{Controllers, flags::Flags};
 
 /// Which built-in controllers run, and on how many simulated nodes.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,8 +24,23 @@ pub(super) struct Settings {
 
 impl Settings {
     /// The cluster that they describe.
-    pub(super) fn configure(&self, builder: Builder) -> Builder {
-        builder.controllers(self.controllers.as_str()).nodes(self.nodes)
+    ///
+    /// # Errors
+    /// When they ask for controllers, and this program has none.
+    pub(super) fn configure(
+        &self,
+        builder: Builder,
+        controllers: Option<Controllers>,
+    ) -> anyhow::Result<Builder> {
+        match controllers {
+            Some(run) => Ok(run(builder, &self.controllers, self.nodes)),
+            None if self.controllers.is_empty() => Ok(builder),
+            None => bail!(
+                "{}: this program has no controllers; `kubewright`, called by the same name, has them \
+                 (kubewright envtest env)",
+                self.source
+            ),
+        }
     }
 
     /// Why that cluster did not start, with the name of the setting that is to blame.
@@ -82,7 +97,7 @@ mod tests {
     use anyhow::bail;
 
     use super::*;
-    use crate::drop_in::flags::KUBE_APISERVER;
+    use crate::flags::KUBE_APISERVER;
 
     fn settings(line: &str, variables: &[(&str, &str)]) -> Result<Settings, String> {
         let flags = Flags::parse(&KUBE_APISERVER, line.split_whitespace().map(Into::into)).expect("flags");
@@ -108,6 +123,18 @@ mod tests {
         assert_eq!(described(""), "with the controllers garbagecollector,namespace and 2 simulated nodes");
         assert_eq!(described("--kubewright-controllers=* --kubewright-nodes 0"), "with the controllers *");
         assert_eq!(described("--kubewright-controllers="), "without controllers");
+    }
+
+    #[test]
+    fn a_program_without_controllers_refuses_to_run_some() {
+        let refused = |line: &str| {
+            let configured = settings(line, &[]).expect("settings").configure(Builder::api_server(), None);
+            configured.err().map(|error| error.to_string())
+        };
+        assert_eq!(refused(""), None);
+        assert_eq!(refused("--kubewright-controllers= --kubewright-nodes=1"), None);
+        let told = refused("--kubewright-controllers=*").expect("it has none");
+        assert!(told.starts_with("--kubewright-controllers: this program has no controllers"), "{told}");
     }
 
     #[test]

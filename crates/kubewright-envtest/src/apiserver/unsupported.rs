@@ -1,6 +1,6 @@
 //! Flags of kube-apiserver whose meaning is missing here, and would be missed.
 
-use crate::drop_in::flags::Flags;
+use crate::flags::Flags;
 
 /// Flags that are told when they are given a value, with what does not happen.
 const MISSED: [(&str, &str); 14] = [
@@ -30,7 +30,7 @@ pub(super) fn warnings(flags: &Flags) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drop_in::flags::KUBE_APISERVER;
+    use crate::flags::KUBE_APISERVER;
 
     #[test]
     fn what_is_missed_is_told_only_when_it_was_asked_for() {

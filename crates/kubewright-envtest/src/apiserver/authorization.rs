@@ -10,7 +10,7 @@ use kubewright_cluster::{
 };
 
 use super::read;
-use crate::drop_in::flags::Flags;
+use crate::flags::Flags;
 
 const POLICIES: &str = "authorization-policy-file";
 const REVIEWER: &str = "authorization-webhook-config-file";

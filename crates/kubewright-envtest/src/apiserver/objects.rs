@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use kubewright_cluster::{Builder, NodePorts, RuntimeConfig, ServiceCidrs, admission::Plugins};
 
-use crate::drop_in::{
+use crate::{
     flags::{Flags, switch},
     say,
 };

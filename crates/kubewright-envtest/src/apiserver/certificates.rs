@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use kubewright_cluster::{Bundle, Endpoint, Serving, ServingCertificate};
 
 use super::read;
-use crate::drop_in::flags::Flags;
+use crate::flags::Flags;
 
 /// Where kube-apiserver keeps its certificate.
 const FOLDER: &str = "/var/run/kubernetes";

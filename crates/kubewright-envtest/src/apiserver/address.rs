@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use anyhow::bail;
 
-use crate::drop_in::flags::Flags;
+use crate::flags::Flags;
 
 /// The port unless another is given.
 const PORT: i64 = 6443;
@@ -58,7 +58,7 @@ fn of_this_machine() -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drop_in::flags::KUBE_APISERVER;
+    use crate::flags::KUBE_APISERVER;
 
     fn flags(line: &str) -> Flags {
         Flags::parse(&KUBE_APISERVER, line.split_whitespace().map(Into::into)).expect("flags")
