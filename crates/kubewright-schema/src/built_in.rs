@@ -1,75 +1,41 @@
 //! The types of k8s-openapi as schema nodes.
 //!
-//! A type is made once for the whole process, together with the types that it refers to, when a kind that needs it is
-//! first used. References between types are followed later, one by one ([`Node::target`]): so types may be recursive,
-//! and a `PodSpec` is there once however many kinds have one.
+//! A type is made once for the whole process, when something that has it is first looked at. References between types are
+//! followed one by one ([`Node::target`]): so types may be recursive, and a `PodSpec` is there once however many kinds have one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
-use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde_json::Value;
 
+use super::definitions;
 use super::facts::{Facts, FieldFacts};
 use super::node::{Additional, Coding, MapType, Merge, Node, Other, Reference, Type};
 use super::zeros::Zeros;
 
-static LIBRARY: LazyLock<Mutex<Library>> = LazyLock::new(|| Mutex::new(Library::new()));
-
 /// The types that were made so far.
-struct Library {
-    /// Knows which types it has made: their definitions in it are put out as soon as they are nodes.
-    generator: SchemaGenerator,
-    types: BTreeMap<Box<str>, Arc<Node>>,
-}
+static LIBRARY: LazyLock<Mutex<BTreeMap<Box<str>, Arc<Node>>>> = LazyLock::new(Mutex::default);
 
 /// The node of a type of k8s-openapi.
 pub(crate) fn of<T: JsonSchema>() -> Arc<Node> {
-    let mut library = LIBRARY.lock();
-    let schema = library.generator.subschema_for::<T>();
-    library.keep_new_types();
-    let node = node(schema.as_value());
-    match &node.reference {
-        Some(reference) => library.named(&reference.name),
-        None => Arc::new(node),
-    }
+    named(&T::schema_name())
 }
 
-/// The type of that name, which a type made before refers to.
+/// The type of that name. A name that no type has stands for any value: there is none, as all that is referred to is defined.
 pub(crate) fn named(name: &str) -> Arc<Node> {
-    LIBRARY.lock().named(name)
-}
-
-/// A generator of schemas as this module reads them.
-pub(super) fn generator() -> SchemaGenerator {
-    SchemaSettings::draft07().into_generator()
+    if let Some(made) = LIBRARY.lock().get(name) {
+        return Arc::clone(made);
+    }
+    let Some(schema) = definitions::of(name) else { return Arc::default() };
+    let made = Arc::new(type_node(name, &schema));
+    Arc::clone(LIBRARY.lock().entry(name.into()).or_insert(made))
 }
 
 /// The name of the type that a schema refers to.
-pub(super) fn referred(schema: &Value) -> Option<&str> {
+fn referred(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.rsplit('/').next()
-}
-
-impl Library {
-    fn new() -> Self {
-        Self { generator: generator(), types: BTreeMap::new() }
-    }
-
-    fn keep_new_types(&mut self) {
-        for (name, schema) in self.generator.definitions_mut() {
-            if schema.is_object() {
-                self.types.insert(name.as_str().into(), Arc::new(type_node(name, &schema.take())));
-                *schema = Value::Bool(true);
-            }
-        }
-    }
-
-    /// A name that no type has stands for any value: there is none, as schemars defines all that it refers to.
-    fn named(&self, name: &str) -> Arc<Node> {
-        self.types.get(name).cloned().unwrap_or_default()
-    }
 }
 
 /// A type with a name: its schema, and what the facts say of it and its fields.

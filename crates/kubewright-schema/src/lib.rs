@@ -10,6 +10,7 @@
 mod built_in;
 mod decode;
 mod default;
+mod definitions;
 mod facts;
 pub mod fields;
 pub mod format;
@@ -25,6 +26,7 @@ pub mod structural;
 pub mod validate;
 mod zeros;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -33,7 +35,7 @@ use std::sync::{Arc, OnceLock};
 use kubewright_meta::FieldError;
 use kubewright_meta::field::Problem;
 use rules::{Budget, Finding, Rules};
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde_json::Value;
 use validate::Former;
 
@@ -76,7 +78,7 @@ pub enum Extent {
 #[derive(Clone, Debug)]
 enum Origin {
     /// A type of k8s-openapi.
-    BuiltIn { generate: fn(&mut SchemaGenerator) -> schemars::Schema },
+    BuiltIn { name: Cow<'static, str> },
     /// The text of an `openAPIV3Schema`.
     Custom { source: Arc<str>, fingerprint: u64 },
 }
@@ -87,7 +89,7 @@ impl Schema {
     pub fn built_in<T: JsonSchema>() -> Self {
         Self {
             root: built_in::of::<T>(),
-            origin: Origin::BuiltIn { generate: SchemaGenerator::subschema_for::<T> },
+            origin: Origin::BuiltIn { name: T::schema_name() },
             rules: Arc::default(),
             asks_much: Arc::default(),
         }
@@ -258,7 +260,7 @@ impl Schema {
     #[must_use]
     pub fn openapi(&self, components: &mut BTreeMap<String, Value>) -> Value {
         match &self.origin {
-            Origin::BuiltIn { generate } => openapi::built_in(*generate, components),
+            Origin::BuiltIn { name } => openapi::built_in(name, components),
             Origin::Custom { source, .. } => openapi::custom(source, components),
         }
     }

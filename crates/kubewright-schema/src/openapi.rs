@@ -5,41 +5,35 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubewright_meta::cost;
-use schemars::SchemaGenerator;
+use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-use super::built_in;
+use super::definitions;
 use super::facts::Facts;
 
 const COMPONENTS: &str = "#/components/schemas/";
 
 /// A reference to a built-in type; it and all that it refers to are put into `components`.
-pub(crate) fn built_in(
-    generate: fn(&mut SchemaGenerator) -> schemars::Schema,
-    components: &mut BTreeMap<String, Value>,
-) -> Value {
-    let mut generator = built_in::generator();
-    // What is there already need not be made again.
-    for name in components.keys() {
-        generator.definitions_mut().insert(name.clone(), Value::Bool(true));
-    }
-    let mut schema = generate(&mut generator).to_value();
-    refer(&mut schema);
-    for (name, mut definition) in generator.take_definitions(false) {
-        if definition.is_object() {
-            refer(&mut definition);
-            add_facts(&name, &mut definition);
-            components.insert(name, definition);
+pub(crate) fn built_in(name: &str, components: &mut BTreeMap<String, Value>) -> Value {
+    let mut asked = vec![name.to_owned()];
+    while let Some(name) = asked.pop() {
+        // What is there already need not be made again.
+        if components.contains_key(&name) {
+            continue;
         }
+        let Some(mut definition) = definitions::of(&name) else { continue };
+        refer(&mut definition, &mut asked);
+        add_facts(&name, &mut definition);
+        components.insert(name, definition);
     }
-    schema
+    json!({"$ref": format!("{COMPONENTS}{name}")})
 }
 
 /// What the author of a custom kind wrote, with apiVersion, kind and metadata as every object has them.
 pub(crate) fn custom(source: &str, components: &mut BTreeMap<String, Value>) -> Value {
     cost::steps(source.len());
     let mut schema: Value = serde_json::from_str(source).unwrap_or_else(|_| json!({"type": "object"}));
-    let metadata = built_in(SchemaGenerator::subschema_for::<ObjectMeta>, components);
+    let metadata = built_in(&ObjectMeta::schema_name(), components);
     let Some(fields) = schema.as_object_mut() else { return schema };
     let properties = fields.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {
@@ -55,13 +49,15 @@ const API_VERSION: &str =
     "The version of the schema of this object: group/version. Servers convert objects to what they know.";
 const KIND: &str = "The kind of this object, in CamelCase. It cannot be changed.";
 
-/// Turns schemars' references into OpenAPI's, which have nothing beside them: what stands beside goes around them.
-fn refer(schema: &mut Value) {
+/// Turns schemars' references into OpenAPI's, which have nothing beside them: what stands beside goes around them. The names of
+/// the types are put into `asked`.
+fn refer(schema: &mut Value, asked: &mut Vec<String>) {
     match schema {
         Value::Object(fields) => {
             if let Some(Value::String(reference)) = fields.get_mut("$ref") {
-                let name = reference.rsplit('/').next().unwrap_or_default();
+                let name = reference.rsplit('/').next().unwrap_or_default().to_owned();
                 *reference = format!("{COMPONENTS}{name}");
+                asked.push(name);
                 if fields.len() > 1
                     && let Some(reference) = fields.remove("$ref")
                 {
@@ -69,9 +65,9 @@ fn refer(schema: &mut Value) {
                 }
                 return;
             }
-            fields.values_mut().for_each(refer);
+            fields.values_mut().for_each(|field| refer(field, asked));
         }
-        Value::Array(list) => list.iter_mut().for_each(refer),
+        Value::Array(list) => list.iter_mut().for_each(|item| refer(item, asked)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

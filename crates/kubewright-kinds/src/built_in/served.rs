@@ -62,6 +62,15 @@ fn each_kind_has_one_descriptor_and_each_descriptor_is_listed() {
     assert_eq!(files_of_descriptors(), described.len());
 }
 
+/// A name that the table of types does not have would stand for any value.
+#[test]
+fn each_kind_has_a_schema_with_its_metadata() {
+    for kind in BuiltIn::all() {
+        let schema = (kind.schema)();
+        assert!(schema.root().properties.contains_key("metadata"), "{}", kind.kind);
+    }
+}
+
 #[test]
 fn what_is_only_created_says_how_it_is_answered() {
     for kind in BuiltIn::all() {
