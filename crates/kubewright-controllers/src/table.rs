@@ -389,15 +389,16 @@ static TABLE: &[Builtin] = &[
 
 /// A name of `--controllers` that nobody goes by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownController(
+pub struct UnknownController {
     /// The name.
-    pub String,
-);
+    pub name: String,
+    /// The names that there are. They stand here and are not looked up: who tells an error is not to need all controllers for it.
+    pub known: Vec<&'static str>,
+}
 
 impl std::fmt::Display for UnknownController {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let known: Vec<_> = TABLE.iter().map(|builtin| builtin.name).collect();
-        write!(f, "there is no controller {:?}; known are: * (all), {}", self.0, known.join(", "))
+        write!(f, "there is no controller {:?}; known are: * (all), {}", self.name, self.known.join(", "))
     }
 }
 
@@ -415,7 +416,8 @@ pub fn select(list: &str) -> Result<Vec<&'static Builtin>, UnknownController> {
         name != "*" && !TABLE.iter().any(|builtin| builtin.is_called(name))
     };
     if let Some(name) = names.iter().find(unknown) {
-        return Err(UnknownController((*name).to_owned()));
+        let known = TABLE.iter().map(|builtin| builtin.name).collect();
+        return Err(UnknownController { name: (*name).to_owned(), known });
     }
     Ok(TABLE.iter().filter(|builtin| is_selected(builtin, &names)).collect())
 }
@@ -471,7 +473,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_told_with_the_known_ones() {
         let error = select("*,-deploymnt").expect_err("a typo");
-        assert_eq!(error, UnknownController("-deploymnt".into()));
+        assert_eq!(error.name, "-deploymnt");
         assert!(
             error.to_string().contains("deployment-controller") && error.to_string().contains("deploymnt")
         );
