@@ -30,10 +30,16 @@ fn typed(folder: &Folder, line: &str, answers: &str) -> Option<(String, ExitStat
     let mut child = command.stdin(side()).stdout(side()).stderr(side()).spawn().expect("kubewright runs");
     // Nobody else has the terminal: reading ends when the command does.
     drop((command, terminal));
-    hand.write_all(answers.as_bytes()).expect("typed");
+    // An answer is typed when its question is there: the terminal shows what is typed at once, in the middle of a question too.
+    let mut answers = answers.split_inclusive('\n');
     let (mut shown, mut some) = (Vec::new(), [0; 1024]);
     while let Ok(read @ 1..) = hand.read(&mut some) {
         shown.extend_from_slice(&some[..read]);
+        if (shown.ends_with(b"] ") || shown.ends_with(b": "))
+            && let Some(answer) = answers.next()
+        {
+            hand.write_all(answer.as_bytes()).expect("typed");
+        }
     }
     let status = child.wait().expect("it ends");
     Some((String::from_utf8_lossy(&shown).replace("\r\n", "\n"), status))

@@ -15,7 +15,7 @@ use kubewright_cluster::{Builder, Endpoint};
 use kubewright_serve::signals::Signals;
 use kubewright_world::World;
 
-use super::{Controllers, environment::Settings, flags::Flags, test_options::TestOptions, log, say};
+use super::{Controllers, environment::Settings, flags::Flags, log, say, test_options::TestOptions};
 
 /// As many threads as serve an operator's tests well; a suite runs several of these beside itself.
 const THREADS: usize = 2;
