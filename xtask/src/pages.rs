@@ -126,7 +126,7 @@ fn what_keeps_an_invariant_is_a_test_in_the_file_that_is_named() {
     assert!(tests > 40, "only {tests} tests were found");
 }
 
-/// A file is named by the end of its path (`registry/create.rs`), so that a room may move to another crate.
+/// A file is named by the end of its path (`verbs/create.rs`), so that a room may move to another crate.
 #[test]
 fn sources_that_are_spoken_of_are_there() {
     let sources = sources();

@@ -12,8 +12,8 @@ use http_body_util::{BodyExt, Full};
 use kubewright_apiserver::http::{ApiServer, Config};
 use kubewright_apiserver::kubelet::Kubelets;
 use kubewright_codec::protobuf;
+use kubewright_engine::Engine;
 use kubewright_engine::bootstrap::bootstrap;
-use kubewright_engine::registry::Registry;
 use kubewright_identity::authn::{Authenticator, User};
 use kubewright_store::Memory;
 use kubewright_world::World;
@@ -53,10 +53,10 @@ struct Server(ApiServer);
 impl Server {
     async fn start() -> Self {
         let world = World::simulated(7);
-        let registry = Arc::new(Registry::new(world.clone(), Arc::new(Memory::new())));
-        bootstrap(&registry).await.expect("the first objects are accepted");
+        let engine = Arc::new(Engine::new(world.clone(), Arc::new(Memory::new())));
+        bootstrap(&engine).await.expect("the first objects are accepted");
         let server = Self(ApiServer::new(Config {
-            registry,
+            engine,
             authenticator: Authenticator::new(&world).expect("there is entropy"),
             shutdown: CancellationToken::new(),
             address: "in-process".to_owned(),

@@ -37,7 +37,7 @@ impl Wanted {
 pub(crate) type Gather = fn(Wanted) -> Result<Box<dyn Actors>, StartError>;
 
 /// What actors have to know of the cluster that they are in.
-pub(crate) struct Surroundings {
+pub(crate) struct ClusterContext {
     /// The certificates by which clients know the server; empty where there is no socket.
     pub(crate) ca: String,
     pub(crate) accounts: Arc<ServiceAccounts>,
@@ -58,7 +58,7 @@ pub(crate) trait Actors: Send + Sync {
     fn start<'a>(
         self: Box<Self>,
         cluster: &'a mut Cluster,
-        surroundings: Surroundings,
+        context: ClusterContext,
     ) -> BoxFuture<'a, Result<(), StartError>>;
 }
 
@@ -91,7 +91,7 @@ impl Actors for Nobody {
     fn start<'a>(
         self: Box<Self>,
         _: &'a mut Cluster,
-        _: Surroundings,
+        _: ClusterContext,
     ) -> BoxFuture<'a, Result<(), StartError>> {
         std::future::ready(Ok(())).boxed()
     }
@@ -119,9 +119,9 @@ impl Actors for Everybody {
     fn start<'a>(
         self: Box<Self>,
         cluster: &'a mut Cluster,
-        surroundings: Surroundings,
+        context: ClusterContext,
     ) -> BoxFuture<'a, Result<(), StartError>> {
-        let Surroundings { ca, accounts, authority, address } = surroundings;
+        let ClusterContext { ca, accounts, authority, address } = context;
         cluster.run(&self.controllers, &Setup { ca, nodes: self.nodes, accounts, authority });
         async move {
             if let Some(process) = self.process {

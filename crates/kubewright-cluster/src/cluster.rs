@@ -213,7 +213,7 @@ impl Cluster {
 
     fn mount(&self, host: String, service: Option<webhook::Service>, ended: CancellationToken) {
         let unplugged = Arc::clone(&self.unplugged);
-        self.server.registry().webhooks().attach(Arc::new(Mounted { host, service, ended, unplugged }));
+        self.server.engine().webhooks().attach(Arc::new(Mounted { host, service, ended, unplugged }));
     }
 
     /// Whether the API server reaches the webhooks that are mounted; it does until this says otherwise. Where it does
@@ -275,7 +275,7 @@ impl Cluster {
     /// The newest revision: how often something was written.
     #[must_use]
     pub fn revision(&self) -> Revision {
-        self.server.registry().store().revision()
+        self.server.engine().store().revision()
     }
 
     /// Ends the cluster and waits for what it started: controllers finish what they are at, watches end.

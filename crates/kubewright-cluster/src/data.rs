@@ -4,7 +4,6 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use kubewright_engine::registry;
 use kubewright_identity::authn::{KeyError, Secret, TokenKey};
 use kubewright_kinds::Summary;
 use kubewright_serve::authority::{Authority, AuthorityError};
@@ -77,7 +76,7 @@ impl DataDirectory {
             return Err(DataError::Foreign(path.to_owned()));
         }
         // The store first: from then on no other process is here.
-        let store = Disk::open(&store, DiskOptions::default(), registry::tags)?;
+        let store = Disk::open(&store, DiskOptions::default(), kubewright_engine::tags)?;
         let credentials = path.join(CREDENTIALS);
         if !credentials.exists() {
             make_credentials(path, world)?;

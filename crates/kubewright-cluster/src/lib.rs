@@ -30,8 +30,7 @@ pub use builder::{Builder, StartError};
 pub use cluster::Cluster;
 pub use data::{DataDirectory, DataError};
 pub use kubelets::ProcessSettings;
-pub use kubewright_engine::admission;
-pub use kubewright_engine::registry::NodePorts;
+pub use kubewright_engine::NodePorts;
 pub use kubewright_identity::authn::{
     FrontProxy, PublicKey, Secret, ServiceAccounts, TokenKey, TokenWebhook, User, token_file,
 };
@@ -42,3 +41,8 @@ pub use kubewright_kinds::RuntimeConfig;
 pub use kubewright_meta::cidr::ServiceCidrs;
 pub use kubewright_serve::tls::ServingCertificate;
 pub use serve::{Endpoint, ServeError, Serving};
+
+/// Which admission plugins are asked.
+pub mod admission {
+    pub use kubewright_engine::admission::{Plugin, PluginError, Plugins};
+}

@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use kubewright_engine::bootstrap::bootstrap;
-use kubewright_engine::registry::{Registry, Settings};
+use kubewright_engine::{Engine, Settings};
 use kubewright_kinds::Summary;
 use kubewright_meta::ApiError;
 use kubewright_store::{Memory, Snapshot, Store};
@@ -40,7 +40,7 @@ impl Origin {
         let world = World::simulated(0);
         let journal = Journal::new(world.clock, usize::MAX, &[]);
         let store = Arc::new(Journaled { store: Arc::new(Memory::new()), journal: journal.clone() });
-        bootstrap(&Registry::with(world, Arc::clone(&store) as _, Settings::default())).await?;
+        bootstrap(&Engine::with(world, Arc::clone(&store) as _, Settings::default())).await?;
         Ok(Self { snapshot: store.snapshot(), written: journal.written(|_| true) })
     }
 

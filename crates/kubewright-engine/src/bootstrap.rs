@@ -3,7 +3,7 @@
 
 use futures::future::{try_join, try_join_all};
 use kubewright_codec::body::Decoded;
-use kubewright_identity::authn::{User, combined};
+use kubewright_identity::authn::combined;
 use kubewright_identity::authz::bootstrap::objects as roles;
 use kubewright_kinds::built_in::core::config_map::CONFIG_MAP;
 use kubewright_kinds::built_in::networking::service_cidr::SERVICE_CIDR;
@@ -13,7 +13,9 @@ use kubewright_meta::{ApiError, object};
 use kubewright_store::Revision;
 use serde_json::{Value, json};
 
-use crate::registry::{Call, FieldValidation, Part, Registry, Settings, WriteOptions};
+use crate::engine::{Engine, SERVER, Settings};
+use crate::request::{Call, FieldValidation, WriteOptions};
+use crate::verbs::{self, Part, follow_up};
 
 /// Who has written them, as field ownership tells it.
 const MANAGER: &str = "kube-apiserver";
@@ -32,62 +34,57 @@ const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kub
 ///
 /// # Errors
 /// When one of them is refused, which would be a defect of this table.
-pub async fn bootstrap(registry: &Registry) -> Result<(), ApiError> {
+pub async fn bootstrap(engine: &Engine) -> Result<(), ApiError> {
     let namespaces = NAMESPACES.iter().map(|name| {
         ("namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
     });
-    let is_new = registry.store().revision() == Revision(0);
-    let settings = registry.settings();
+    let is_new = engine.store().revision() == Revision(0);
+    let settings = engine.settings();
     let classes = [priority_class("system-cluster-critical"), priority_class("system-node-critical")];
     for (plural, value) in namespaces.chain([service_cidr(settings)]).chain(classes) {
-        create(registry, MANAGER, plural, value).await?;
+        create(engine, MANAGER, plural, value).await?;
     }
     // Services get their addresses of networks that are ready.
-    report_service_cidr(registry).await?;
+    report_service_cidr(engine).await?;
     for (plural, value) in service(settings) {
-        create(registry, MANAGER, plural, value).await?;
+        create(engine, MANAGER, plural, value).await?;
     }
-    registry.repair_addresses().await;
-    publish_authentication(registry).await?;
-    create(registry, MANAGER, "configmaps", tracking(registry)).await?;
+    follow_up::repair_addresses(engine).await;
+    publish_authentication(engine).await?;
+    create(engine, MANAGER, "configmaps", tracking(engine)).await?;
     // Together: a store on a disk syncs them all at once.
     let roles = roles().into_iter().map(async |value| {
         let plural = format!("{}s", value["kind"].as_str().unwrap_or_default().to_ascii_lowercase());
-        create(registry, MANAGER, &plural, value).await
+        create(engine, MANAGER, &plural, value).await
     });
     let flows = flow::objects()
         .into_iter()
-        .map(async |(plural, value)| create(registry, flow::MANAGER, plural, value).await);
+        .map(async |(plural, value)| create(engine, flow::MANAGER, plural, value).await);
     // Without tokio's budget for a task, which would let their order depend on what the caller did before.
     tokio::task::unconstrained(try_join(try_join_all(roles), try_join_all(flows))).await?;
-    registry.resume_definitions().await;
+    follow_up::resume_definitions(engine).await;
     if is_new {
-        registry.keep_origin();
+        verbs::keep_origin(engine);
     }
     Ok(())
 }
 
-/// Goes on with a store that begins with what [`bootstrap`] has written for a registry of the same settings.
-pub async fn adopt(registry: &Registry) {
-    registry.repair_addresses().await;
-    registry.resume_definitions().await;
-    registry.keep_origin();
+/// Goes on with a store that begins with what [`bootstrap`] has written for an engine of the same settings.
+pub async fn adopt(engine: &Engine) {
+    follow_up::repair_addresses(engine).await;
+    follow_up::resume_definitions(engine).await;
+    verbs::keep_origin(engine);
 }
 
-fn server() -> User {
-    User::new("system:apiserver", ["system:masters"])
-}
-
-async fn create(registry: &Registry, manager: &str, plural: &str, value: Value) -> Result<(), ApiError> {
+async fn create(engine: &Engine, manager: &str, plural: &str, value: Value) -> Result<(), ApiError> {
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let kinds = registry.kinds();
+    let kinds = engine.kinds();
     // What is not served (`--runtime-config`) is not written either.
     let Some(kind) = kinds.get(group, version, plural) else { return Ok(()) };
-    let user = server();
     let (namespace, name) = (object::namespace(&value).to_owned(), object::name(&value).to_owned());
-    let call = Call { kind, namespace: &namespace, name: "", user: &user };
-    if registry.entry(Call { name: &name, ..call }).is_ok() {
+    let call = Call { kind, namespace: &namespace, name: "", user: &SERVER };
+    if engine.entry(Call { name: &name, ..call }).is_ok() {
         return Ok(());
     }
     let options = WriteOptions {
@@ -95,7 +92,7 @@ async fn create(registry: &Registry, manager: &str, plural: &str, value: Value) 
         manager: manager.to_owned(),
         ..WriteOptions::default()
     };
-    registry.create(call, Decoded::of(value), options).await.map(drop)
+    verbs::create(engine, call, Decoded::of(value), options).await.map(drop)
 }
 
 /// The API server's own service, and where it is, as far as that is known
@@ -161,11 +158,10 @@ fn service_cidr(settings: &Settings) -> (&'static str, Value) {
 }
 
 /// The networks are usable.
-async fn report_service_cidr(registry: &Registry) -> Result<(), ApiError> {
-    let kinds = registry.kinds();
+async fn report_service_cidr(engine: &Engine) -> Result<(), ApiError> {
+    let kinds = engine.kinds();
     let Some(kind) = kinds.find(&SERVICE_CIDR) else { return Ok(()) };
-    let user = server();
-    let now = object::time(registry.world().clock.now());
+    let now = object::time(engine.world().clock.now());
     let ready = |cidr: &mut Value| {
         if cidr["status"]["conditions"].is_null() {
             cidr["status"] = json!({"conditions": [{
@@ -178,14 +174,14 @@ async fn report_service_cidr(registry: &Registry) -> Result<(), ApiError> {
         }
         Ok(())
     };
-    let call = Call { kind, namespace: "", name: CIDR, user: &user };
-    registry.edit(call, Part::Status, false, &ready).await.map(drop)
+    let call = Call { kind, namespace: "", name: CIDR, user: &SERVER };
+    verbs::edit(engine, call, Part::Status, false, &ready).await.map(drop)
 }
 
 /// Tells servers behind this one whom to believe
 /// (`k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust`).
-async fn publish_authentication(registry: &Registry) -> Result<(), ApiError> {
-    let own = &registry.settings().authentication;
+async fn publish_authentication(engine: &Engine) -> Result<(), ApiError> {
+    let own = &engine.settings().authentication;
     if own.is_empty() {
         return Ok(());
     }
@@ -196,29 +192,27 @@ async fn publish_authentication(registry: &Registry) -> Result<(), ApiError> {
         "metadata": {"name": name, "namespace": SYSTEM},
         "data": own
     });
-    create(registry, MANAGER, "configmaps", object).await?;
-    let kinds = registry.kinds();
+    create(engine, MANAGER, "configmaps", object).await?;
+    let kinds = engine.kinds();
     let Some(kind) = kinds.find(&CONFIG_MAP) else { return Ok(()) };
-    let user = server();
     let combine = |object: &mut Value| {
         let said = serde_json::from_value(object["data"].take()).unwrap_or_default();
         object["data"] = json!(combined(&said, own));
         Ok(())
     };
-    registry
-        .edit(Call { kind, namespace: SYSTEM, name, user: &user }, Part::Main, false, &combine)
+    verbs::edit(engine, Call { kind, namespace: SYSTEM, name, user: &SERVER }, Part::Main, false, &combine)
         .await
         .map(drop)
 }
 
 /// Since when it is noted that the token of a Secret is used
 /// (`k8s.io/kubernetes/pkg/controlplane/controller/legacytokentracking`).
-fn tracking(registry: &Registry) -> Value {
+fn tracking(engine: &Engine) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "kube-apiserver-legacy-service-account-token-tracking", "namespace": SYSTEM},
-        "data": {"since": registry.world().clock.now().strftime("%Y-%m-%d").to_string()}
+        "data": {"since": engine.world().clock.now().strftime("%Y-%m-%d").to_string()}
     })
 }
 

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::registry::List;
+use crate::verbs::List;
 
 /// How much of the object the rows of a table carry (`includeObject`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -238,7 +238,6 @@ impl Kind {
     #[must_use]
     pub fn built_in(of: &'static BuiltIn) -> Self {
         let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
-        let stored = of.stored();
         Self {
             group: of.group.to_owned(),
             version: of.version.to_owned(),
@@ -251,7 +250,7 @@ impl Kind {
             scope: of.scope,
             verbs: of.verbs,
             subresources: of.subresources.to_vec(),
-            collection: Name::from(format!("{}/{}", stored.group, stored.plural)),
+            collection: Name::from(of.collection()),
             columns: Columns::built_in(of.columns),
             rules: of.rules,
             behaviour: of.behaviour,

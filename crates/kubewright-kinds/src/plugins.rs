@@ -169,6 +169,22 @@ impl PluginSet {
         self.0 & 1 << plugin as u32 != 0
     }
 
+    /// Those that are in both sets.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Those in it, in the order in which they are asked.
+    pub fn iter(self) -> impl Iterator<Item = Plugin> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let first = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            Plugin::ALL.get(first).copied()
+        })
+    }
+
     const fn with(self, plugin: Plugin) -> Self {
         Self(self.0 | 1 << plugin as u32)
     }
@@ -240,10 +256,15 @@ impl Plugins {
         self.on.has(plugin)
     }
 
+    /// Those that are on.
+    #[must_use]
+    pub fn on(&self) -> PluginSet {
+        self.on
+    }
+
     /// Those that are on, in the order in which they are asked.
     pub fn iter(&self) -> impl Iterator<Item = Plugin> {
-        let on = self.on;
-        Plugin::ALL.into_iter().filter(move |plugin| on.has(*plugin))
+        self.on.iter()
     }
 
     /// What whoever switched them on should know: which of them do nothing here.

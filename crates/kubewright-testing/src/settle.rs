@@ -151,7 +151,7 @@ impl Cluster {
     /// The last revision that was work.
     fn last_work(&self) -> Revision {
         let Some(cluster) = self.simulated() else { return Revision(0) };
-        let snapshot = cluster.server().registry().store().snapshot();
+        let snapshot = cluster.server().engine().store().snapshot();
         let work = snapshot.collections().filter(|collection| ***collection != *LEASES);
         work.map(|collection| snapshot.modified(collection)).max().unwrap_or_default()
     }

@@ -28,7 +28,7 @@ impl Cluster {
     /// ```
     #[must_use]
     pub fn snapshot(&self, namespace: &str) -> Snapshot {
-        let snapshot = self.server().registry().store().snapshot();
+        let snapshot = self.server().engine().store().snapshot();
         let prefix = format!("{namespace}/");
         let mut objects = Vec::new();
         for collection in snapshot.collections().filter(|collection| !ASIDE.contains(&&***collection)) {

@@ -96,7 +96,7 @@ async fn history(seed: u64) -> Vec<String> {
     deployments.delete("web", &DeleteParams::default()).await.unwrap();
     cluster.settle().await;
 
-    let store = cluster.server().registry().store();
+    let store = cluster.server().engine().store();
     let snapshot = store.snapshot();
     let mut events = Vec::new();
     for collection in snapshot.collections() {

@@ -8,10 +8,9 @@ use kubewright_codec::body::{self, Decoded};
 use kubewright_codec::negotiate::{BodyEncoding, Encoding, Offer, Shape, Wanted, media_type};
 use kubewright_codec::protobuf::ObjectType;
 use kubewright_codec::request::{Query, Target};
-use kubewright_engine::registry::{
-    self, Call, DeleteOptions, ListOptions, Part, WriteOptions, WriteResult, Written,
-};
+use kubewright_engine::request::{Call, DeleteOptions, ListOptions, WriteOptions};
 use kubewright_engine::shape::{IncludeObject, Pieces, Shaper};
+use kubewright_engine::verbs::{self, Part, WriteResult, Written};
 use kubewright_engine::watch;
 use kubewright_identity::authn::User;
 use kubewright_kinds::{Kind, Subresource, Verbs};
@@ -164,22 +163,22 @@ impl Request {
         if !in_flight::counts(&self.target) {
             return Length::Moment;
         }
-        let registry = self.server.registry();
-        let snapshot = registry.snapshot();
-        let object = (!self.target.name.is_empty()).then(|| registry.entry(self.call()).ok()).flatten();
+        let engine = self.server.engine();
+        let snapshot = engine.snapshot();
+        let object = (!self.target.name.is_empty()).then(|| engine.entry(self.call()).ok()).flatten();
         let extent = Extent {
             body: self.body.len(),
             query: self.parts.uri.query().map_or(0, str::len),
             object: object.map_or(0, |entry| entry.bytes.len()),
             objects: snapshot.len(&self.kind.collection),
-            policies: registry.dynamic().has_policies(&snapshot),
+            policies: engine.admission().has_policies(&snapshot),
         };
         length(&self.kind, self.verb, self.wanted, extent)
     }
 
     /// Whether the server goes on after the commit: it must, whether the client waits for it or not.
     fn has_consequences(&self) -> bool {
-        !matches!(self.verb, "get" | "list" | "watch") && registry::has_follow_up(&self.kind)
+        !matches!(self.verb, "get" | "list" | "watch") && verbs::has_follow_up(&self.kind)
     }
 
     async fn answer(mut self) -> Result<Response<ResponseBody>, ApiError> {
@@ -214,7 +213,7 @@ impl Request {
 
 /// The kind that a target names, where it is in the right place.
 fn find(server: &ApiServer, target: &Target) -> Result<Arc<Kind>, ApiError> {
-    let kinds = server.registry().kinds();
+    let kinds = server.engine().kinds();
     let Some(kind) = kinds.get(&target.group, &target.version, &target.resource) else {
         let built_in = kinds.in_version(&target.group, &target.version).any(|kind| kind.custom.is_none());
         return Err(if built_in { ApiError::no_such_resource() } else { ApiError::no_such_path() });
@@ -255,35 +254,35 @@ fn check_name(name: &str) -> Result<(), ApiError> {
 }
 
 async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
-    let (registry, call) = (asked.server.registry(), asked.call);
+    let (engine, call) = (asked.server.engine(), asked.call);
     let named = !call.name.is_empty();
     let everywhere = call.kind.namespaced() && call.namespace.is_empty();
     match asked.verb {
         "get" => {
-            let bytes = registry.get(call, asked.query.text("resourceVersion")).await?;
+            let bytes = verbs::get(engine, call, asked.query.text("resourceVersion")).await?;
             Ok(respond::json(StatusCode::OK, asked.shaper()?.object(bytes)?, asked.wanted.encoding))
         }
         "list" => {
             let options = ListOptions::read(asked.query, call.kind, false)?;
             let shaper = asked.shaper()?;
-            asked.listed(shaper.list(registry.list(call, &options).await?)?)
+            asked.listed(shaper.list(verbs::list(engine, call, &options).await?)?)
         }
         "create" if !named && !everywhere => {
             let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
-            asked.written(registry.create(call, asked.decoded()?, options).await?)
+            asked.written(verbs::create(engine, call, asked.decoded()?, options).await?)
         }
         "update" if named => {
             let options = WriteOptions::read(asked.query, asked.headers, "UpdateOptions")?;
-            asked.written(registry.update(call, Part::Main, asked.decoded()?, options).await?)
+            asked.written(verbs::update(engine, call, Part::Main, asked.decoded()?, options).await?)
         }
         "patch" if named => {
             let options = WriteOptions::of_patch(asked.query, asked.headers)?;
-            asked.written(registry.patch(call, Part::Main, asked.patch()?, options).await?)
+            asked.written(verbs::patch(engine, call, Part::Main, asked.patch()?, options).await?)
         }
-        "delete" => asked.written(registry.delete(call, &asked.delete_options()?).await?),
+        "delete" => asked.written(verbs::delete(engine, call, &asked.delete_options()?).await?),
         "deletecollection" if call.kind.verbs == Verbs::All && !everywhere => {
             let list = ListOptions::read(asked.query, call.kind, false)?;
-            asked.written(registry.delete_collection(call, &list, &asked.delete_options()?).await?)
+            asked.written(verbs::delete_collection(engine, call, &list, &asked.delete_options()?).await?)
         }
         _ => Err(ApiError::method_not_allowed()),
     }
@@ -299,8 +298,8 @@ async fn watched(asked: &Asked<'_>, place: Option<Place>) -> Result<Response<Res
         ended,
         beginning: place.map(|place| Box::new(place) as _),
     };
-    let registry = asked.server.registry();
-    let events = watch::open(registry, asked.call, &options, asked.shaper()?, encoding, life).await?;
+    let engine = asked.server.engine();
+    let events = watch::open(engine, asked.call, &options, asked.shaper()?, encoding, life).await?;
     Ok(match &asked.upgrade {
         Some(upgrade) if encoding != Encoding::Protobuf && websocket::is_asked(asked.headers) => {
             match websocket::Handshake::read(asked.method, asked.headers) {
@@ -399,7 +398,7 @@ impl Asked<'_> {
                 return Err(ApiError::invalid_of("meta.k8s.io", "TableOptions", "", &[error]));
             }
         };
-        let now = self.server.registry().world().clock.now();
+        let now = self.server.engine().world().clock.now();
         Ok(Shaper::new(self.call.kind, self.wanted.shape, include, now))
     }
 }

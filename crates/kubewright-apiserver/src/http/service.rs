@@ -14,7 +14,8 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
 use kubewright_codec::negotiate;
 use kubewright_codec::request::{Path, Query, Target};
-use kubewright_engine::registry::Registry;
+use kubewright_engine::Engine;
+use kubewright_engine::verbs;
 use kubewright_identity::authn::{ANONYMOUS, Authenticator, User, impersonation};
 use kubewright_identity::authz::{Attributes, Decision, Rights, forbidden};
 use kubewright_kinds::Summary;
@@ -36,7 +37,7 @@ use crate::kubelet::Kubelets;
 /// What an [`ApiServer`] is made of.
 pub struct Config {
     /// The objects.
-    pub registry: Arc<Registry>,
+    pub engine: Arc<Engine>,
     /// Who is it?
     pub authenticator: Authenticator,
     /// Ends watches when it is cancelled, so that a server can stop.
@@ -113,9 +114,9 @@ impl ApiServer {
     /// Serves this, with other settings.
     #[must_use]
     pub fn with(config: Config, settings: Settings) -> Self {
-        let metrics = Metrics::new(config.registry.world().clock.now());
+        let metrics = Metrics::new(config.engine.world().clock.now());
         let kubelets = config.kubelets.clone();
-        config.registry.webhooks().reach_pods_of(move |node| kubelets.of(node).is_some());
+        config.engine.webhooks().reach_pods_of(move |node| kubelets.of(node).is_some());
         let in_flight = InFlight::new(settings.max_reads, settings.max_writes);
         let places = Places::new(settings.places);
         Self(Arc::new(Served {
@@ -130,8 +131,8 @@ impl ApiServer {
 
     /// The objects behind the service.
     #[must_use]
-    pub fn registry(&self) -> &Arc<Registry> {
-        &self.0.config.registry
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.0.config.engine
     }
 
     /// The nodes that it can ask.
@@ -213,7 +214,7 @@ impl ApiServer {
             let start = &id.as_bytes()[..id.len().min(LONGEST)];
             return HeaderValue::from_bytes(start).unwrap_or_else(|_| id.clone());
         }
-        HeaderValue::try_from(self.registry().world().dice.uid()).unwrap_or(HeaderValue::from_static(""))
+        HeaderValue::try_from(self.engine().world().dice.uid()).unwrap_or(HeaderValue::from_static(""))
     }
 
     async fn handle(
@@ -222,7 +223,7 @@ impl ApiServer {
         body: &mut RequestBody,
         query: Query,
     ) -> Result<Response<ResponseBody>, Refusal> {
-        let snapshot = self.0.config.registry.snapshot();
+        let snapshot = self.0.config.engine.snapshot();
         let lookup =
             |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
         let authenticator = &self.0.config.authenticator;
@@ -230,7 +231,7 @@ impl ApiServer {
             Ok(caller) => caller,
             Err(refused) => authenticator.ask(&parts.headers).await.ok_or(refused)?,
         };
-        self.0.config.registry.label_used(authenticator.used_secrets()).await;
+        verbs::label_used(&self.0.config.engine, authenticator.used_secrets()).await;
         if let Some(visitor) = parts.extensions.get::<Visitor>()
             && caller.name != ANONYMOUS
         {
@@ -266,7 +267,7 @@ impl ApiServer {
                 };
                 // A client outside has a time of its own, and reads while here time may jump.
                 let is_outside = parts.extensions.get::<RemoteAddress>().is_some();
-                let is_timed = !(is_outside && self.registry().world().clock.may_jump());
+                let is_timed = !(is_outside && self.engine().world().clock.may_jump());
                 let answer = dispatch::answer(self, Incoming { parts, body, query, user }, verb, target);
                 let Some(longest) = longest else { return Ok(answer.await?) };
                 let end = Instant::now() + longest;
@@ -294,7 +295,7 @@ impl ApiServer {
             let decision = rights.authorize(acting.as_ref().unwrap_or(&caller), what);
             Ok((acting, decision))
         };
-        let judged = self.0.config.registry.authorizer().resolve(snapshot, judge).await;
+        let judged = self.0.config.engine.authorizer().resolve(snapshot, judge).await;
         let (acting, decision) = judged.map_err(Refusal::Forbidden)?;
         let user = acting.unwrap_or(caller);
         match decision {

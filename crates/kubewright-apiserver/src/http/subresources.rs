@@ -3,9 +3,8 @@
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use kubewright_engine::admission::{self, Review};
-use kubewright_engine::registry::{
-    Call, Member, Part, WriteOptions, Written, part_of, review_of, scale_paths,
-};
+use kubewright_engine::request::{Call, WriteOptions, part_of, review_of};
+use kubewright_engine::verbs::{self, Member, Part, Written, scale_paths};
 use kubewright_identity::authn::review;
 use kubewright_identity::authz::{Rights, review as reviews};
 use kubewright_kinds::built_in::core::pod::POD;
@@ -53,30 +52,30 @@ pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<Res
 
 /// A subresource that is a part of the object: it is read whole and written in part.
 async fn part(asked: &Asked<'_>, part: Part) -> Result<Response<ResponseBody>, ApiError> {
-    let (registry, call) = (asked.server.registry(), asked.call);
+    let (engine, call) = (asked.server.engine(), asked.call);
     match asked.verb {
         "get" => {
-            let bytes = registry.get(call, asked.query.text("resourceVersion")).await?;
+            let bytes = verbs::get(engine, call, asked.query.text("resourceVersion")).await?;
             asked.written(Written { code: StatusCode::OK, result: bytes.into(), warnings: Vec::new() })
         }
         "update" => {
             let options = WriteOptions::read(asked.query, asked.headers, "UpdateOptions")?;
-            asked.written(registry.update(call, part, asked.decoded()?, options).await?)
+            asked.written(verbs::update(engine, call, part, asked.decoded()?, options).await?)
         }
         "patch" => {
             let options = WriteOptions::of_patch(asked.query, asked.headers)?;
-            asked.written(registry.patch(call, part, asked.patch()?, options).await?)
+            asked.written(verbs::patch(engine, call, part, asked.patch()?, options).await?)
         }
         _ => Err(ApiError::method_not_allowed()),
     }
 }
 
 async fn scale(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<ResponseBody>, ApiError> {
-    let (registry, call) = (asked.server.registry(), asked.call);
+    let (engine, call) = (asked.server.engine(), asked.call);
     let paths = scale_paths(subresource).ok_or_else(ApiError::no_such_resource)?;
     let written = match asked.verb {
         "get" => {
-            let scale = Bytes::from(registry.get_scale(call, &paths).await?.to_string());
+            let scale = Bytes::from(verbs::get_scale(engine, call, &paths).await?.to_string());
             Written { code: StatusCode::OK, result: scale.into(), warnings: Vec::new() }
         }
         "update" => {
@@ -84,13 +83,13 @@ async fn scale(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<
             let mut warnings = Vec::new();
             let decoded = asked.decoded_of(subresource)?;
             let scale = part_of(call, subresource, decoded, options.validation, &mut warnings)?;
-            let mut written = registry.update_scale(call, &paths, scale, options).await?;
+            let mut written = verbs::update_scale(engine, call, &paths, scale, options).await?;
             written.warnings.extend(warnings);
             written
         }
         "patch" => {
             let options = WriteOptions::of_patch(asked.query, asked.headers)?;
-            registry.patch_scale(call, &paths, asked.patch()?, options).await?
+            verbs::patch_scale(engine, call, &paths, asked.patch()?, options).await?
         }
         _ => return Err(ApiError::method_not_allowed()),
     };
@@ -104,16 +103,16 @@ async fn bind(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<R
     let mut warnings = Vec::new();
     let decoded = asked.decoded_of(subresource)?;
     let binding = part_of(asked.call, subresource, decoded, options.validation, &mut warnings)?;
-    let registry = asked.server.registry();
-    let review = Review::of_new(registry, asked.call, "binding", &options);
-    registry.bind(asked.call, &review, binding, &mut warnings).await?;
+    let engine = asked.server.engine();
+    let review = Review::of_new(engine.as_ref(), asked.call, "binding", &options);
+    verbs::bind(engine, asked.call, &review, binding, &mut warnings).await?;
     Ok(created(asked, &warnings))
 }
 
 /// Binds the pod that a Binding names, and no URL does.
 async fn bind_named(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
-    let (registry, call) = (asked.server.registry(), asked.call);
-    let kinds = registry.kinds();
+    let (engine, call) = (asked.server.engine(), asked.call);
+    let kinds = engine.kinds();
     let pods = kinds.find(&POD).ok_or_else(ApiError::no_such_resource)?;
     let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
@@ -122,8 +121,8 @@ async fn bind_named(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiErro
     if name.is_empty() {
         return Err(ApiError::bad_request("Name parameter required."));
     }
-    let review = Review::of_new(registry, call, "", &options);
-    registry.bind(Call { kind: pods, name: &name, ..call }, &review, binding, &mut warnings).await?;
+    let review = Review::of_new(engine.as_ref(), call, "", &options);
+    verbs::bind(engine, Call { kind: pods, name: &name, ..call }, &review, binding, &mut warnings).await?;
     Ok(created(asked, &warnings))
 }
 
@@ -133,7 +132,7 @@ async fn evict(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<
     let mut warnings = Vec::new();
     let decoded = asked.decoded_of(subresource)?;
     let eviction = part_of(asked.call, subresource, decoded, create.validation, &mut warnings)?;
-    asked.server.registry().evict(asked.call, eviction, &create, &mut warnings).await?;
+    verbs::evict(asked.server.engine(), asked.call, eviction, &create, &mut warnings).await?;
     Ok(created(asked, &warnings))
 }
 
@@ -141,15 +140,15 @@ async fn issue_token(
     asked: &Asked<'_>,
     subresource: &Subresource,
 ) -> Result<Response<ResponseBody>, ApiError> {
-    let (registry, call) = (asked.server.registry(), asked.call);
+    let (engine, call) = (asked.server.engine(), asked.call);
     let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
     let decoded = asked.decoded_of(subresource)?;
     let mut request = part_of(call, subresource, decoded, options.validation, &mut warnings)?;
-    let review = Review::of_new(registry, call, "token", &options);
+    let review = Review::of_new(engine.as_ref(), call, "token", &options);
     admission::mutate(&review, &mut request, &mut warnings).await?;
-    let account = encode::value(call.kind, &*registry.entry(call)?);
-    let snapshot = registry.snapshot();
+    let account = encode::value(call.kind, &*engine.entry(call)?);
+    let snapshot = engine.snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
     let issued = asked.server.authenticator().issue_token(&account, &request, &lookup, &mut warnings)?;
     admission::validate(&review, &undone(&issued, &request), &mut warnings).await?;
@@ -183,22 +182,22 @@ pub(super) async fn answer_review(asked: &Asked<'_>) -> Result<Response<Response
     let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
     let mut body = review_of(call.kind, asked.decoded()?, options.validation, &mut warnings)?;
-    server.registry().own(call, "", &options, None, &mut body);
-    let snapshot = server.registry().snapshot();
+    verbs::own(server.engine(), call, "", &options, None, &mut body);
+    let snapshot = server.engine().snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
     let answer = match role {
         Role::TokenReview => {
             let review::Question { token, audiences } = review::Question::read(&body)?;
             let authenticator = server.authenticator();
             let found = authenticator.authenticate_token(token.reveal(), &audiences, &lookup);
-            server.registry().label_used(authenticator.used_secrets()).await;
+            verbs::label_used(server.engine(), authenticator.used_secrets()).await;
             let found = authenticator.or_ask(found, token.reveal(), &audiences).await;
             review::answer(&body, &found)?
         }
-        Role::SelfSubjectReview => review::review_self(call.user, server.registry().world().clock.now())?,
+        Role::SelfSubjectReview => review::review_self(call.user, server.engine().world().clock.now())?,
         Role::AccessReview(asks) => {
             let handle = |rights: &Rights| reviews::handle(rights, call.user, asks, call.namespace, &body);
-            server.registry().authorizer().resolve(&snapshot, handle).await?.to_string()
+            server.engine().authorizer().resolve(&snapshot, handle).await?.to_string()
         }
         _ => return Err(ApiError::no_such_resource()),
     };

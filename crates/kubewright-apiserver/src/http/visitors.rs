@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::http::{ApiServer, Config};
     use crate::kubelet::Kubelets;
-    use kubewright_engine::registry::{Registry, Settings};
+    use kubewright_engine::{Engine, Settings};
     use kubewright_identity::authn::{Authenticator, User};
 
     #[test]
@@ -235,9 +235,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_api_server_tells_whom_it_knows() {
         let world = World::simulated(7);
-        let registry = Registry::with(world.clone(), Arc::new(Memory::new()), Settings::default());
+        let engine = Engine::with(world.clone(), Arc::new(Memory::new()), Settings::default());
         let server = ApiServer::new(Config {
-            registry: Arc::new(registry),
+            engine: Arc::new(engine),
             authenticator: Authenticator::new(&world).expect("there is entropy"),
             shutdown: CancellationToken::new(),
             address: String::new(),

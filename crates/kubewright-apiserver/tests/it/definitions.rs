@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
-use kubewright_engine::registry::tags;
+use kubewright_engine::tags;
 use kubewright_identity::webhook::Local;
 use kubewright_kinds::encode;
 use kubewright_store::{Change, Disk, DiskOptions, Expect, Memory, Store};
@@ -342,7 +342,7 @@ impl Local for Converter {
 async fn two_versions() -> (Api, Arc<Converter>) {
     let api = Api::start().await;
     let converter = Arc::new(Converter::default());
-    api.server.registry().webhooks().attach(Arc::clone(&converter) as Arc<dyn Local>);
+    api.server.engine().webhooks().attach(Arc::clone(&converter) as Arc<dyn Local>);
     let version = |name: &str, field: &str, storage: bool| {
         let spec = json!({"type": "object", "properties": {field: {"type": "integer"}}});
         let schema = json!({"type": "object", "properties": {"spec": spec}});

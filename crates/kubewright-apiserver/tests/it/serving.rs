@@ -1,6 +1,7 @@
 //! Definitions come into force: what is told of one is served already, or no longer.
 
 use futures::future::BoxFuture;
+use kubewright_engine::verbs;
 use kubewright_identity::authn::User;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -94,7 +95,7 @@ async fn who_is_told_of_a_definition_finds_what_it_says() {
 async fn who_is_told_of_a_reset_finds_no_kind_of_a_definition_that_it_took() {
     let (api, told) = observed().await;
     api.post(DEFINITIONS, definition(&["v1"], &["v1"])).await.expect(201);
-    api.server.registry().reset().await.expect("the store is well");
+    verbs::reset(api.server.engine()).await.expect("the store is well");
     assert_eq!(told.await.expect("what was told was so"), ["", "v1", ""]);
 }
 

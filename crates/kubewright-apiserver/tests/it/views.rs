@@ -128,7 +128,7 @@ impl Local for Converter {
 async fn three_ends() -> (Api, Arc<Converter>) {
     let api = Api::start().await;
     let converter = Arc::new(Converter::default());
-    api.server.registry().webhooks().attach(Arc::clone(&converter) as Arc<dyn Local>);
+    api.server.engine().webhooks().attach(Arc::clone(&converter) as Arc<dyn Local>);
     let text = json!({"type": "string"});
     let old = ("v1", json!({"hostPort": text}), &[".hostPort"][..]);
     let new = ("v2", json!({"host": text, "port": text}), &[".host", ".port"][..]);
@@ -493,7 +493,7 @@ impl Local for Doorman {
 async fn what_is_written_while_its_definition_changes_is_read_by_the_new_one() {
     let api = Api::start().await;
     let gate = Arc::new(Gate { is_shut: true.into(), ..Gate::default() });
-    api.server.registry().webhooks().attach(Arc::new(Doorman(Arc::clone(&gate))));
+    api.server.engine().webhooks().attach(Arc::new(Doorman(Arc::clone(&gate))));
     api.post(DEFINITIONS, with_status(-1)).await.expect(201);
     let rule = json!({"apiGroups": ["example.com"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["ends"]});
     let hook = json!({"name": "gate.example.com", "clientConfig": {"url": "https://gate.test/"}, "rules": [rule],

@@ -2,7 +2,7 @@
 //! (`k8s.io/apiserver/pkg/storage/{cacher,etcd3}`).
 
 use kubewright_codec::request::Query;
-use kubewright_engine::registry::expired_page;
+use kubewright_engine::verbs::expired_page;
 use kubewright_meta::ApiError;
 use kubewright_store::Revision;
 

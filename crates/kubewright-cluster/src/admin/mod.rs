@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kubewright_apiserver::http::WeakApiServer;
+use kubewright_engine::verbs;
 use kubewright_meta::ApiError;
 use kubewright_store::Revision;
 use kubewright_world::{Pacer, World};
@@ -134,17 +135,15 @@ impl Admin {
         Ok(self.now())
     }
 
-    /// Makes the cluster as it was when it started ([`Registry::reset`]), removes all faults, and empties the log. Time does
+    /// Makes the cluster as it was when it started ([`verbs::reset`]), removes all faults, and empties the log. Time does
     /// not go back.
     ///
     /// # Errors
     /// When the store has failed, or the cluster has ended.
-    ///
-    /// [`Registry::reset`]: kubewright_engine::registry::Registry::reset
     pub async fn reset(&self) -> Result<(), ApiError> {
         let server = self.0.server.upgrade().ok_or_else(|| ApiError::internal("the cluster has ended"))?;
         self.remove_faults();
-        server.registry().reset().await?;
+        verbs::reset(server.engine()).await?;
         self.forget_requests();
         Ok(())
     }
@@ -153,7 +152,7 @@ impl Admin {
     /// returns.
     pub fn inject(&self, rule: Rule) -> RuleId {
         let revision =
-            self.0.server.upgrade().map_or(Revision(0), |server| server.registry().store().revision());
+            self.0.server.upgrade().map_or(Revision(0), |server| server.engine().store().revision());
         let since = Since { time: Instant::now(), revision };
         let mut state = self.0.state.lock();
         let State { faults, watches, .. } = &mut *state;

@@ -65,7 +65,7 @@ impl AdminService {
 
     /// Who asks for what. The server is told who was found out, and need not do so again.
     async fn identify(&self, parts: &mut Parts) -> RequestInfo {
-        let snapshot = self.server.registry().snapshot();
+        let snapshot = self.server.engine().snapshot();
         let lookup =
             |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
         let authenticator = self.server.authenticator();

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use kubewright_apiserver::http;
 use kubewright_controllers::UnknownController;
+use kubewright_engine::NodePorts;
 use kubewright_engine::admission::Plugins;
-use kubewright_engine::registry::{self, NodePorts};
 use kubewright_identity::authn::{FrontProxy, KeyError, Secret, ServiceAccounts, TokenWebhook, User};
 use kubewright_identity::authz::Mode;
 use kubewright_kinds::RuntimeConfig;
@@ -66,7 +66,7 @@ pub struct Builder {
     journal: Option<usize>,
     pacing: Option<Pacing>,
     /// None where nothing is said.
-    objects: Option<registry::Settings>,
+    objects: Option<kubewright_engine::Settings>,
     edge: http::Settings,
     token_webhook: Option<TokenWebhook>,
     authorization: Vec<Mode>,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use kubewright_apiserver::http::{ApiServer, Config};
+use kubewright_engine::Engine;
 use kubewright_engine::bootstrap::{adopt, bootstrap};
-use kubewright_engine::registry::Registry;
 use kubewright_identity::authn::{Authenticator, KeyError, ServiceAccounts, TokenKey, published};
 use kubewright_identity::authz::Mode;
 use kubewright_kinds::Summary;
@@ -13,7 +13,7 @@ use kubewright_world::{Pacer, World};
 use tokio_util::sync::CancellationToken;
 
 use super::{Builder, StartError};
-use crate::actors::{Surroundings, Wanted};
+use crate::actors::{ClusterContext, Wanted};
 use crate::admin::Admin;
 use crate::journal::{Journal, Journaled};
 use crate::origin::Origin;
@@ -46,13 +46,13 @@ impl Builder {
         let (world, pacer) = self.begin_time(&shutdown);
         let Objects { store, journal, token_key } = self.objects(&world, origin).await?;
         let accounts = Arc::new(self.accounts(&world, token_key)?);
-        let registry = self.registry(&world, store, actors.have_kubelet());
+        let engine = self.engine(&world, store, actors.have_kubelet());
         match origin {
-            Some(_) => adopt(&registry).await,
-            None => bootstrap(&registry).await?,
+            Some(_) => adopt(&engine).await,
+            None => bootstrap(&engine).await?,
         }
         let address = self.endpoint.as_ref().map(Endpoint::address);
-        let surroundings = Surroundings {
+        let context = ClusterContext {
             ca: self.endpoint.as_ref().map(Endpoint::ca_pem).unwrap_or_default(),
             accounts: Arc::clone(&accounts),
             authority: self.endpoint.as_ref().map(Endpoint::authority),
@@ -60,7 +60,7 @@ impl Builder {
         };
         let proxies = self.front_proxy.as_ref().map(|proxy| proxy.ca().clone());
         let config = Config {
-            registry,
+            engine,
             authenticator: self.authenticator(&world, accounts),
             shutdown: shutdown.clone(),
             address: address.map_or_else(|| "in-process".to_owned(), |address| address.to_string()),
@@ -78,7 +78,7 @@ impl Builder {
         if let Some(endpoint) = self.endpoint {
             cluster.serve(endpoint, proxies.as_ref())?;
         }
-        actors.start(&mut cluster, surroundings).await?;
+        actors.start(&mut cluster, context).await?;
         Ok(cluster)
     }
 
@@ -142,12 +142,7 @@ impl Builder {
     }
 
     /// What serves the objects, and decides who may do what.
-    fn registry(
-        &mut self,
-        world: &World,
-        store: Arc<dyn Store<Summary>>,
-        have_kubelet: bool,
-    ) -> Arc<Registry> {
+    fn engine(&mut self, world: &World, store: Arc<dyn Store<Summary>>, have_kubelet: bool) -> Arc<Engine> {
         let mut objects = self.objects.take().unwrap_or_default();
         objects.authentication =
             published(self.endpoint.as_ref().map(Endpoint::clients), self.front_proxy.as_ref());
@@ -155,7 +150,7 @@ impl Builder {
         if have_kubelet {
             know_nodes(&mut modes);
         }
-        Arc::new(Registry::with(world.clone(), store, objects).with_authorization(modes))
+        Arc::new(Engine::with(world.clone(), store, objects).with_authorization(modes))
     }
 
     /// Who finds out who asks.

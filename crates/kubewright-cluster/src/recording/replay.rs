@@ -1,6 +1,6 @@
 //! A store with a recording.
 
-use kubewright_engine::registry::tags_of;
+use kubewright_engine::tags_of;
 use kubewright_kinds::Summary;
 use kubewright_store::{Change, CommitError, Draft, Expect, Memory, Store};
 

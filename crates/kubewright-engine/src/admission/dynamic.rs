@@ -1,36 +1,17 @@
 //! Dynamic admission: webhooks and policies, which users configure at run time. They come after the built-in plugins;
 //! policies before webhooks.
 
-use kubewright_kinds::{Kind, Summary, encode};
+use kubewright_kinds::built_in::admissionregistration::mutating_admission_policy::MUTATING_ADMISSION_POLICY;
+use kubewright_kinds::built_in::admissionregistration::mutating_webhook_configuration::MUTATING_WEBHOOK_CONFIGURATION;
+use kubewright_kinds::{BuiltIn, Kind, encode};
 use kubewright_meta::ApiError;
-use kubewright_store::Snapshot;
-use kubewright_world::World;
 use serde_json::{Value, json};
 
-use super::policies::{self, Policies};
+use super::policies;
 use super::reinvocation::Round;
-use super::webhooks::{self, Webhooks};
+use super::webhooks;
 use super::{Operation, Plugin, Review};
-use crate::registry::{DeleteOptions, FieldValidation, Propagation, WriteOptions, body, part};
-
-/// What dynamic admission keeps between requests: compiled configurations, and connections to webhooks.
-pub struct Dynamic {
-    /// The webhooks that are configured.
-    pub webhooks: Webhooks,
-    pub(super) policies: Policies,
-}
-
-impl Dynamic {
-    /// Nothing yet; time is the world's.
-    pub fn new(world: &World) -> Self {
-        Self { webhooks: Webhooks::new(world.clock), policies: Policies::new() }
-    }
-
-    /// Whether there are policies, whose expressions are evaluated for writes.
-    pub fn has_policies(&self, snapshot: &Snapshot<Summary>) -> bool {
-        self.policies.any(snapshot)
-    }
-}
+use crate::request::{DeleteOptions, FieldValidation, Propagation, WriteOptions, body, part};
 
 /// What the mutating plugins remember between the two rounds.
 #[derive(Default)]
@@ -60,12 +41,9 @@ impl Rounds {
 
 /// Whether there are policies or webhooks that may change objects.
 pub(super) fn may_change(review: &Review<'_>) -> bool {
-    const COLLECTIONS: [&str; 2] = [
-        "admissionregistration.k8s.io/mutatingadmissionpolicies",
-        "admissionregistration.k8s.io/mutatingwebhookconfigurations",
-    ];
-    let snapshot = review.registry.snapshot();
-    COLLECTIONS.iter().any(|collection| snapshot.len(collection) > 0)
+    let configure: [&BuiltIn; 2] = [&MUTATING_ADMISSION_POLICY, &MUTATING_WEBHOOK_CONFIGURATION];
+    let snapshot = review.objects.snapshot();
+    configure.iter().any(|kind| snapshot.len(kind.collection()) > 0)
 }
 
 /// Lets policies and webhooks change an object, or refuse what is done to it. A deletion has no object to change.

@@ -2,55 +2,79 @@
 //!
 //! Two phases, as in `k8s.io/apiserver/pkg/admission`: [`mutate`] comes before the kind prepares and validates the
 //! object, [`validate`] after it and right before the commit. Deletions change no object: [`admit_deletion`] is both
-//! phases in one. Each phase asks the built-in plugins in Kubernetes' order.
+//! phases in one. Each phase asks the plugins in Kubernetes' order.
+//!
+//! Most of them look at an object and decide at once: these stand behind a trait, in `plugins`. The others stand apart, each in
+//! its place: NamespaceAutoProvision and ResourceQuota write objects, policies and webhooks (`dynamic`) are configured by
+//! users, remember rounds and wait for answers, and AlwaysDeny comes after all of these.
 
-mod affinity;
-mod built_in;
-mod certificates;
-mod classes;
-mod deny;
+mod always_deny;
 mod dynamic;
+mod escalation;
 mod expressions;
-mod external_ips;
-mod images;
-mod limit_ranger;
+#[cfg(test)]
+mod fake;
 mod matching;
-mod namespace;
-mod nodes;
-mod owners;
-mod pod_resize;
-mod pod_security;
+mod namespace_auto_provision;
+mod objects;
+mod plugins;
 mod policies;
-mod priority;
-mod provision;
-mod quota;
-mod rbac;
 mod refusal;
 mod reinvocation;
-mod runtime_class;
-mod service_account;
-mod stored;
-mod tolerations;
-mod volumes;
+mod resource_quota;
+mod signing_requests;
 mod webhooks;
 
+use kubewright_kinds::{PluginSet, Role, Summary};
 use kubewright_meta::{ApiError, object};
 use kubewright_schema::fields::Managed;
+use kubewright_store::Snapshot;
+use kubewright_world::World;
 use serde_json::Value;
 
-pub use dynamic::Dynamic;
 pub use dynamic::Options;
 use dynamic::{Rounds, adopt, warn};
+pub use objects::{Edit, Objects};
+use policies::Policies;
 pub(crate) use policies::type_checking;
 
-use crate::registry::{Call, Registry, WriteOptions, body};
+use crate::request::{Call, WriteOptions, body};
+use webhooks::Webhooks;
+
 pub use kubewright_kinds::{Operation, Plugin, PluginError, Plugins};
+
+/// What admission keeps between requests: which plugins are on, compiled configurations, and connections to webhooks.
+pub struct Admission {
+    on: PluginSet,
+    webhooks: Webhooks,
+    policies: Policies,
+}
+
+impl Admission {
+    /// With these plugins, and nothing configured yet; time is the world's.
+    #[must_use]
+    pub fn new(plugins: &Plugins, world: &World) -> Self {
+        Self { on: plugins.on(), webhooks: Webhooks::new(world.clock), policies: Policies::new() }
+    }
+
+    /// The webhooks that are configured.
+    #[must_use]
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.webhooks
+    }
+
+    /// Whether there are policies, whose expressions are evaluated for writes.
+    #[must_use]
+    pub fn has_policies(&self, snapshot: &Snapshot<Summary>) -> bool {
+        self.policies.any(snapshot)
+    }
+}
 
 /// A write that wants to be admitted. The new object is not part of it: [`mutate`] may change it.
 #[derive(Clone, Copy)]
 pub struct Review<'a> {
     /// The objects of the cluster.
-    pub registry: &'a Registry,
+    pub objects: &'a dyn Objects,
     /// The object and who asks. Its name is empty for a creation.
     pub call: Call<'a>,
     /// What is done.
@@ -70,19 +94,44 @@ pub struct Review<'a> {
 impl<'a> Review<'a> {
     /// Whether a plugin is on, and has something to do with the kind.
     fn asks(&self, plugin: Plugin) -> bool {
-        self.call.kind.plugins.has(plugin) && self.registry.settings().admission.has(plugin)
+        self.plugins().has(plugin)
+    }
+
+    /// The plugins that are on, and have something to do with the kind.
+    fn plugins(&self) -> PluginSet {
+        self.call.kind.plugins.and(self.objects.admission().on)
+    }
+
+    /// Whether it is about a pod or a part of one.
+    fn is_of_pod(&self) -> bool {
+        self.call.kind.behaviour.role == Role::Pod
+    }
+
+    /// Whether something is created or changed.
+    fn is_write(&self) -> bool {
+        matches!(self.operation, Operation::Create | Operation::Update)
+    }
+
+    /// Whether an object is created or changed, not a part of one.
+    fn is_of_whole(&self) -> bool {
+        self.is_write() && self.subresource.is_empty()
+    }
+
+    /// Whether an object is created.
+    fn is_of_new(&self) -> bool {
+        self.operation == Operation::Create && self.subresource.is_empty()
     }
 
     /// Of something new: an object (the empty subresource), or the body of a subresource, such as a Binding.
     #[must_use]
     pub fn of_new(
-        registry: &'a Registry,
+        objects: &'a dyn Objects,
         call: Call<'a>,
         subresource: &'a str,
         options: &'a WriteOptions,
     ) -> Self {
         Self {
-            registry,
+            objects,
             call,
             operation: Operation::Create,
             subresource,
@@ -110,11 +159,11 @@ pub async fn mutate(
     let before = dynamic::may_change(review).then(|| object["metadata"].get("managedFields").cloned());
     loop {
         if review.asks(Plugin::NamespaceAutoProvision) {
-            provision::admit(review, object).await?;
+            namespace_auto_provision::admit(review, object).await?;
         }
-        built_in::mutate(review, object)?;
+        plugins::mutate(review, object)?;
         dynamic::mutate(review, Some(object), &mut rounds, warnings).await?;
-        deny::admit(review, object)?;
+        always_deny::admit(review, object)?;
         if !rounds.one_more() {
             break;
         }
@@ -148,8 +197,8 @@ fn mend(object: &mut Value, owners: Option<Value>, warnings: &mut Vec<String>) {
 /// What kube-apiserver does in front of the storage of a kind, when nobody but the server changes the object any more: what
 /// only the server may say is set, whoever has said something else, and nobody grants what they do not hold.
 fn settle(review: &Review<'_>, object: &mut Value) -> Result<(), ApiError> {
-    certificates::complete(review, object);
-    rbac::admit(review, object)
+    signing_requests::complete(review, object);
+    escalation::admit(review, object)
 }
 
 /// Asks every plugin about an object as it will be committed. Warnings for the client are added to `warnings`.
@@ -161,10 +210,10 @@ pub async fn validate(
     object: &Value,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    built_in::validate(review, object, warnings)?;
+    plugins::validate(review, object, warnings)?;
     dynamic::validate(review, Some(object), warnings).await?;
     if review.asks(Plugin::ResourceQuota) {
-        quota::charge(review, object).await?;
+        resource_quota::charge(review, object).await?;
     }
     Ok(())
 }
@@ -186,7 +235,7 @@ pub async fn admit_connection(
             "the options of the connection were changed by admission, which this API server does not support";
         return Err(ApiError::internal(why));
     }
-    deny::admit(review, options)?;
+    always_deny::admit(review, options)?;
     dynamic::validate(review, Some(options), warnings).await
 }
 
@@ -195,13 +244,9 @@ pub async fn admit_connection(
 /// # Errors
 /// The first refusal.
 pub async fn admit_deletion(review: &Review<'_>, warnings: &mut Vec<String>) -> Result<(), ApiError> {
-    if review.asks(Plugin::NamespaceLifecycle) {
-        namespace::admit(review, &Value::Null)?;
-    }
+    plugins::mutate(review, &mut Value::Null)?;
     dynamic::mutate(review, None, &mut Rounds::default(), warnings).await?;
-    deny::admit(review, &Value::Null)?;
-    if review.asks(Plugin::NamespaceExists) {
-        namespace::exists(review)?;
-    }
+    always_deny::admit(review, &Value::Null)?;
+    plugins::validate(review, &Value::Null, warnings)?;
     dynamic::validate(review, None, warnings).await
 }

@@ -13,7 +13,9 @@ use serde_json::{Map, Value, json};
 
 use super::steps;
 use crate::bootstrap::bootstrap;
-use crate::registry::{Call, DeleteOptions, Part, Registry, WriteOptions};
+use crate::engine::Engine;
+use crate::request::{Call, DeleteOptions, WriteOptions};
+use crate::verbs::{self, Part};
 
 /// A definition whose schema has so many fields.
 fn definition(plural: &str, fields: usize) -> Value {
@@ -37,15 +39,15 @@ fn definition(plural: &str, fields: usize) -> Value {
 
 /// A cluster.
 struct Cluster {
-    registry: Registry,
+    engine: Engine,
     admin: User,
 }
 
 impl Cluster {
     async fn start() -> Self {
-        let registry = Registry::new(World::simulated(7), Arc::new(Memory::new()));
-        bootstrap(&registry).await.expect("the first objects are accepted");
-        Self { registry, admin: User::new("admin", ["system:masters"]) }
+        let engine = Engine::new(World::simulated(7), Arc::new(Memory::new()));
+        bootstrap(&engine).await.expect("the first objects are accepted");
+        Self { engine, admin: User::new("admin", ["system:masters"]) }
     }
 
     /// One with so many definitions, each of so many fields.
@@ -58,9 +60,10 @@ impl Cluster {
     }
 
     async fn create(&self, group: &str, plural: &str, namespace: &str, object: &Value) {
-        let kind = self.registry.kinds().get(group, "v1", plural).expect("it is served").clone();
+        let kind = self.engine.kinds().get(group, "v1", plural).expect("it is served").clone();
         let call = Call { kind: &kind, namespace, name: "", user: &self.admin };
-        let created = self.registry.create(call, Decoded::of(object.clone()), WriteOptions::default()).await;
+        let created =
+            verbs::create(&self.engine, call, Decoded::of(object.clone()), WriteOptions::default()).await;
         created.expect("it is accepted");
     }
 
@@ -70,14 +73,15 @@ impl Cluster {
 
     /// A call for a definition.
     async fn with_definition<T>(&self, plural: &str, work: impl AsyncFnOnce(Call<'_>) -> T) -> T {
-        let kinds = self.registry.kinds();
+        let kinds = self.engine.kinds();
         let kind = kinds.get("apiextensions.k8s.io", "v1", "customresourcedefinitions").expect("built in");
         let name = format!("{plural}.example.com");
         work(Call { kind, namespace: "", name: &name, user: &self.admin }).await
     }
 
     async fn delete_definition(&self, plural: &str) {
-        let delete = async |call: Call<'_>| self.registry.delete(call, &DeleteOptions::default()).await;
+        let delete =
+            async |call: Call<'_>| verbs::delete(&self.engine, call, &DeleteOptions::default()).await;
         self.with_definition(plural, delete).await.expect("it is deleted");
     }
 
@@ -86,11 +90,11 @@ impl Cluster {
         let before = counted();
         self.define(&definition("things", 1)).await;
         let changed = async |call: Call<'_>| {
-            let entry = self.registry.entry(call).expect("it is there");
+            let entry = self.engine.entry(call).expect("it is there");
             let mut object = encode::value(call.kind, &entry);
             object["spec"]["names"]["shortNames"] = json!(["th"]);
             let options = WriteOptions::default();
-            self.registry.update(call, Part::Main, Decoded::of(object), options).await
+            verbs::update(&self.engine, call, Part::Main, Decoded::of(object), options).await
         };
         self.with_definition("things", changed).await.expect("it is changed");
         self.delete_definition("things").await;
@@ -113,10 +117,10 @@ async fn an_object_that_goes_does_not_have_its_definition_read() {
         let cluster = Cluster::with(1, fields).await;
         let object = json!({"apiVersion": "example.com/v1", "kind": "OTHERS0", "metadata": {"name": "a"}});
         cluster.create("example.com", "others0", "default", &object).await;
-        let kind = cluster.registry.kinds().get("example.com", "v1", "others0").expect("served").clone();
+        let kind = cluster.engine.kinds().get("example.com", "v1", "others0").expect("served").clone();
         let call = Call { kind: &kind, namespace: "default", name: "a", user: &cluster.admin };
         let before = counted();
-        cluster.registry.delete(call, &DeleteOptions::default()).await.expect("it is deleted");
+        verbs::delete(&cluster.engine, call, &DeleteOptions::default()).await.expect("it is deleted");
         costs.push(counted() - before);
     }
     assert_eq!(costs[0], costs[1]);
@@ -128,13 +132,13 @@ async fn a_definition_that_waits_for_a_name_gets_it() {
     let mut rival = definition("rivals", 1);
     rival["spec"]["names"]["kind"] = json!("OTHERS0");
     cluster.define(&rival).await;
-    let served = |cluster: &Cluster| cluster.registry.kinds().get("example.com", "v1", "rivals").is_some();
+    let served = |cluster: &Cluster| cluster.engine.kinds().get("example.com", "v1", "rivals").is_some();
     assert!(!served(&cluster));
     cluster.delete_definition("others1").await;
     assert!(!served(&cluster));
     // Of a store that is taken over it is known, too.
-    let registry = Registry::new(World::simulated(8), Arc::clone(cluster.registry.store()));
-    let cluster = Cluster { registry, ..cluster };
+    let engine = Engine::new(World::simulated(8), Arc::clone(cluster.engine.store()));
+    let cluster = Cluster { engine, ..cluster };
     cluster.delete_definition("others0").await;
     assert!(served(&cluster));
 }
@@ -143,7 +147,7 @@ async fn a_definition_that_waits_for_a_name_gets_it() {
 async fn the_list_of_openapi_documents_is_made_without_a_look_at_schemas() {
     let mut costs = Vec::new();
     for fields in [1, 1000] {
-        let kinds = Cluster::with(2, fields).await.registry.kinds();
+        let kinds = Cluster::with(2, fields).await.engine.kinds();
         costs.push(steps(|| openapi::index(&kinds)));
     }
     assert_eq!(costs[0], costs[1]);

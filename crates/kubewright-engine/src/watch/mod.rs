@@ -23,8 +23,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::registry::{Call, ListOptions, Registry, too_old};
+use crate::engine::{Engine, convert};
+use crate::request::{Call, ListOptions};
 use crate::shape::Shaper;
+use crate::verbs::{not_in_the_future, select, too_old};
 use selection::Selection;
 
 /// How often a watch that allows bookmarks gets one, when there is something to say.
@@ -47,8 +49,8 @@ pub struct Life {
 
 impl Life {
     /// How long it lasts when the client does not say.
-    fn length(&self, registry: &Registry) -> Duration {
-        self.shortest + self.shortest.mul_f64(registry.world().dice.fraction())
+    fn length(&self, engine: &Engine) -> Duration {
+        self.shortest + self.shortest.mul_f64(engine.world().dice.fraction())
     }
 }
 
@@ -57,7 +59,7 @@ impl Life {
 /// # Errors
 /// 504 for a version that is not there yet. A version that is no longer kept is an event of the stream, as in Kubernetes.
 pub async fn open(
-    registry: &Arc<Registry>,
+    engine: &Arc<Engine>,
     call: Call<'_>,
     options: &ListOptions,
     shaper: Shaper,
@@ -67,18 +69,18 @@ pub async fn open(
     let from_now = options.resource_version.is_none_or(|version| version == Revision(0));
     let initial = options.initial_events.unwrap_or(from_now);
     if let Some(asked) = options.resource_version.filter(|_| options.initial_events == Some(true)) {
-        registry.not_in_the_future(asked)?;
+        not_in_the_future(engine, asked)?;
     }
     encode::all_readable(call.kind)?;
     let selection = Selection::new(call, options);
     let mut lines = Lines { shaper, encoding, out: Rope::default() };
-    let snapshot = registry.snapshot();
+    let snapshot = engine.snapshot();
     let after =
         if initial || from_now { snapshot.revision() } else { options.resource_version.unwrap_or_default() };
     let there: Vec<Arc<Entry<Summary>>> = match initial {
         true => {
             let mut entries = snapshot.range(&call.kind.collection, &selection.prefix, None);
-            let found = registry.select(call.kind, options, &mut entries, usize::MAX).await;
+            let found = select(engine, call.kind, options, &mut entries, usize::MAX).await;
             found.map_err(|error| encode::not_cached(call.kind, &error))?.entries
         }
         false => Vec::new(),
@@ -86,12 +88,12 @@ pub async fn open(
     let cursor = match call.kind.custom.as_ref().map(|custom| custom.served_since) {
         // The history of a kind begins with its definition, as the watch cache of kube-apiserver does.
         Some(oldest) if after < oldest => Err(Gone { asked: after, oldest, newest: snapshot.revision() }),
-        _ => registry.store().watch(&call.kind.collection, after),
+        _ => engine.store().watch(&call.kind.collection, after),
     };
     let now = Instant::now();
     let state = Watch {
-        batch: if registry.asks_to_view(call.kind) { BATCH } else { NonZeroUsize::MIN },
-        registry: Arc::downgrade(registry),
+        batch: if convert::asks_to_view(call.kind) { BATCH } else { NonZeroUsize::MIN },
+        engine: Arc::downgrade(engine),
         selection,
         cursor: match cursor {
             Ok(cursor) => Some(cursor),
@@ -107,7 +109,7 @@ pub async fn open(
         initial_bookmark: initial && options.bookmarks,
         told: after,
         bookmark: options.bookmarks.then(|| now + BOOKMARK_INTERVAL),
-        deadline: now + options.timeout.unwrap_or_else(|| life.length(registry)),
+        deadline: now + options.timeout.unwrap_or_else(|| life.length(engine)),
         ended: life.ended,
     };
     Ok(stream::unfold(state, Watch::next))
@@ -115,7 +117,7 @@ pub async fn open(
 
 struct Watch {
     /// Not held: a watch that nobody reads any more must not keep a store open.
-    registry: Weak<Registry>,
+    engine: Weak<Engine>,
     selection: Selection,
     /// What was there when the watch began, as far as it is still to be told.
     there: std::vec::IntoIter<Arc<Entry<Summary>>>,
@@ -188,12 +190,12 @@ impl Watch {
     }
 
     async fn show(&mut self, events: Vec<Arc<Event<Summary>>>) {
-        let Some(registry) = self.registry.upgrade() else {
+        let Some(engine) = self.engine.upgrade() else {
             self.cursor = None;
             return;
         };
-        self.selection.renew(&registry.kinds());
-        match registry.viewed_events(self.selection.kind(), events).await {
+        self.selection.renew(&engine.kinds());
+        match convert::viewed_events(&engine, self.selection.kind(), events).await {
             Ok(events) => {
                 for event in events {
                     self.told = event.entry.revision;

@@ -7,7 +7,7 @@ use kubewright_kinds::{Kind, Kinds, Summary, encode};
 use kubewright_store::{Entry, Event, Happening};
 
 use super::{Lines, under_version};
-use crate::registry::{Call, ListOptions};
+use crate::request::{Call, ListOptions};
 
 /// The objects that a watch is about.
 pub(super) struct Selection {

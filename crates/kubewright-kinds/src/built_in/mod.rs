@@ -29,6 +29,8 @@ pub mod scheduling;
 mod served;
 pub mod storage;
 
+use std::marker::PhantomData;
+
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource, SubResourceScope};
 use kubewright_schema::Schema;
 use kubewright_table::Printer;
@@ -88,6 +90,8 @@ pub struct BuiltIn {
     pub subresources: &'static [Subresource],
     /// What its clients are warned of, where it is deprecated (`k8s.io/apiserver/pkg/endpoints/deprecation`).
     pub deprecation: Option<&'static str>,
+    /// The collection of the store that is named after it.
+    pub(crate) named_after: &'static str,
     /// The columns of its table, and what stands in them.
     pub columns: Printer,
     /// Its own functions: defaults, preparation, validation, warnings.
@@ -140,6 +144,12 @@ impl BuiltIn {
         self.stored_as.as_ref().map_or(self, |other| other.kind)
     }
 
+    /// The collection of the store that holds its objects.
+    #[must_use]
+    pub fn collection(&self) -> &'static str {
+        self.stored().named_after
+    }
+
     /// What most kinds are, with the names and the schema that k8s-openapi has of this one.
     #[must_use]
     pub const fn of<T>() -> Self
@@ -158,6 +168,7 @@ impl BuiltIn {
             verbs: Verbs::All,
             subresources: &[],
             deprecation: None,
+            named_after: CollectionOf::<T>::NAME,
             columns: Printer::NAME_AND_CREATION,
             rules: Rules::none(),
             behaviour: Behaviour::BUILT_IN,
@@ -178,6 +189,35 @@ impl BuiltIn {
     }
 }
 
+/// The collection that is named after a type: `group/plural`, put together when this is compiled.
+struct CollectionOf<T>(PhantomData<T>);
+
+impl<T: Resource> CollectionOf<T> {
+    const LENGTH: usize = T::GROUP.len() + 1 + T::URL_PATH_SEGMENT.len();
+    const BYTES: [u8; 128] = joined(T::GROUP.as_bytes(), T::URL_PATH_SEGMENT.as_bytes());
+    const NAME: &'static str = match std::str::from_utf8(Self::BYTES.split_at(Self::LENGTH).0) {
+        Ok(name) => name,
+        Err(_) => panic!("two texts and a slash are a text"),
+    };
+}
+
+/// Both with a slash between them.
+const fn joined(group: &[u8], plural: &[u8]) -> [u8; 128] {
+    let mut bytes = [0; 128];
+    let mut at = 0;
+    while at < group.len() {
+        bytes[at] = group[at];
+        at += 1;
+    }
+    bytes[at] = b'/';
+    at = 0;
+    while at < plural.len() {
+        bytes[group.len() + 1 + at] = plural[at];
+        at += 1;
+    }
+    bytes
+}
+
 /// The scopes of k8s-openapi's types as values.
 pub trait KnownScope {
     /// The value.
@@ -194,4 +234,17 @@ impl KnownScope for ClusterResourceScope {
 
 impl KnownScope for SubResourceScope {
     const SCOPE: Scope = Scope::Namespaced;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collection_is_named_after_the_kind_that_is_stored() {
+        for kind in BuiltIn::all() {
+            let stored = kind.stored();
+            assert_eq!(kind.collection(), format!("{}/{}", stored.group, stored.plural));
+        }
+    }
 }

@@ -48,7 +48,7 @@ pub(super) async fn answer(
 /// The connection as admission sees it.
 fn review<'a>(asked: &Asked<'a>, subresource: &Subresource) -> Review<'a> {
     Review {
-        registry: asked.server.registry(),
+        objects: asked.server.engine().as_ref(),
         call: asked.call,
         operation: Operation::Connect,
         subresource: subresource.name(),
@@ -63,7 +63,7 @@ async fn answer_admitted(
     asked: &Asked<'_>,
     subresource: &Subresource,
 ) -> Result<Response<ResponseBody>, ApiError> {
-    let registry = asked.server.registry();
+    let engine = asked.server.engine();
     match subresource {
         Subresource::Proxy(Proxied::Service) => return proxy::to_service(asked).await,
         Subresource::Proxy(Proxied::Pod) => return proxy::to_pod(asked).await,
@@ -73,7 +73,7 @@ async fn answer_admitted(
         may_create(asked, subresource).await?;
     }
     let found =
-        || -> Result<Value, ApiError> { Ok(encode::value(asked.call.kind, &*registry.entry(asked.call)?)) };
+        || -> Result<Value, ApiError> { Ok(encode::value(asked.call.kind, &*engine.entry(asked.call)?)) };
     match subresource {
         Subresource::Proxy(_) => Err(proxy::to_node(asked, &found()?)),
         Subresource::Log => log::answer(asked, &found()?).await,
@@ -100,7 +100,7 @@ async fn may_create(asked: &Asked<'_>, subresource: &Subresource) -> Result<(), 
     if asked.verb == VERB {
         return Ok(());
     }
-    let (call, registry) = (asked.call, asked.server.registry());
+    let (call, engine) = (asked.call, asked.server.engine());
     let what = Attributes {
         verb: VERB,
         group: &call.kind.group,
@@ -112,7 +112,7 @@ async fn may_create(asked: &Asked<'_>, subresource: &Subresource) -> Result<(), 
         ..Attributes::default()
     };
     let judge = |rights: &Rights| rights.authorize(call.user, &what);
-    let decision = registry.authorizer().resolve(&registry.snapshot(), judge).await;
+    let decision = engine.authorizer().resolve(&engine.snapshot(), judge).await;
     match (decision.allowed(), &decision.error) {
         (true, _) => Ok(()),
         (false, Some(error)) => Err(ApiError::unexplained(error.to_string())),
@@ -204,7 +204,7 @@ fn node_name(pod: &Value) -> &str {
 /// Where the kubelet of a pod's node would listen.
 fn kubelet_address(asked: &Asked<'_>, pod: &Value) -> Result<String, ApiError> {
     let node = node_name(pod);
-    let snapshot = asked.server.registry().snapshot();
+    let snapshot = asked.server.engine().snapshot();
     // Kubernetes says so, too: the error of the node's look-up is told as one of the pod.
     let entry = snapshot.get("/nodes", node).ok_or_else(|| ApiError::not_found_in("", "pods", node))?;
     let node: Value = serde_json::from_slice(&entry.bytes).unwrap_or_default();
@@ -237,14 +237,14 @@ fn refused(asked: &Asked<'_>, node: &str, start: &str, address: &str) -> ApiErro
 /// What there is to say of the pod that is asked for when a container is put into it that will not run.
 pub(super) fn of_simulated(asked: &Asked<'_>) -> Option<String> {
     let written = matches!(asked.verb, "update" | "patch");
-    let entry = written.then(|| asked.server.registry().entry(asked.call).ok()).flatten()?;
+    let entry = written.then(|| asked.server.engine().entry(asked.call).ok()).flatten()?;
     simulated(asked, node_name(&encode::value(asked.call.kind, &entry)))
 }
 
 /// What there is to say of a simulated node to who wants something of a pod that runs. A cluster of kwok leaves its user
 /// with a connection that is refused.
 fn simulated(asked: &Asked<'_>, node: &str) -> Option<String> {
-    let snapshot = asked.server.registry().snapshot();
+    let snapshot = asked.server.engine().snapshot();
     let found: Value = serde_json::from_slice(&snapshot.get("/nodes", node)?.bytes).ok()?;
     asked.server.kubelets().simulated(&found).then(|| {
         format!("{node} is simulated: its pods do not run; kubewright up --runtime process runs them")

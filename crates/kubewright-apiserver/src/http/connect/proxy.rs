@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use kubewright_engine::registry::Call;
+use kubewright_engine::request::Call;
 use kubewright_kinds::encode;
 use kubewright_meta::{ApiError, object};
 use serde_json::Value;
@@ -60,7 +60,7 @@ pub(super) async fn to_pod(asked: &Asked<'_>) -> Result<Response<ResponseBody>, 
     let place = Place::read(asked.call.name)
         .ok_or_else(|| ApiError::bad_request(format!("invalid pod request {:?}", asked.call.name)))?;
     let call = Call { name: place.name, ..asked.call };
-    let pod = encode::value(call.kind, &*asked.server.registry().entry(call)?);
+    let pod = encode::value(call.kind, &*asked.server.engine().entry(call)?);
     let mut ports = pod["spec"]["containers"].as_array().into_iter().flatten();
     let first = ports.find_map(|container| container["ports"][0]["containerPort"].as_u64());
     let port = match place.port {
@@ -85,7 +85,7 @@ pub(super) async fn to_service(asked: &Asked<'_>) -> Result<Response<ResponseBod
 /// A ready endpoint of a service that can be reached (`ResourceLocation` of `pkg/registry/core/service/storage`).
 fn endpoint(asked: &Asked<'_>, place: &Place<'_>) -> Result<Port, ApiError> {
     let Place { name, port, https } = *place;
-    let snapshot = asked.server.registry().snapshot();
+    let snapshot = asked.server.engine().snapshot();
     let get = |collection: &str, key: &str| -> Option<Value> {
         snapshot.get(collection, key).map(|entry| serde_json::from_slice(&entry.bytes).unwrap_or_default())
     };

@@ -208,7 +208,7 @@ fn version_document(
         // What has its hash in its address never changes.
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
-        let now = asked.server.registry().world().clock.now();
+        let now = asked.server.engine().world().clock.now();
         let expires = now.checked_add((365 * 24).hours()).unwrap_or(now);
         let expires = expires.strftime("%a, %d %b %Y %H:%M:%S UTC").to_string();
         headers.insert(EXPIRES, HeaderValue::try_from(expires).unwrap_or(HeaderValue::from_static("0")));

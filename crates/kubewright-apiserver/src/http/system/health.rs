@@ -88,7 +88,7 @@ pub(super) fn answer(
 /// What a check finds wrong. The store is asked for what would be etcd's.
 fn fault(server: &ApiServer, check: &str) -> Option<Arc<str>> {
     match check {
-        "etcd" | "etcd-readiness" => server.registry().store().health().err(),
+        "etcd" | "etcd-readiness" => server.engine().store().health().err(),
         "shutdown" if server.shutdown().is_cancelled() => Some("process is shutting down".into()),
         _ => None,
     }

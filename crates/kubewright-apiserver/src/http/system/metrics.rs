@@ -54,8 +54,8 @@ pub(super) fn text(server: &ApiServer) -> String {
     passed_over(&mut out, server);
 
     head(&mut out, "apiserver_storage_objects", "gauge", "Number of stored objects split by kind.");
-    let (registry, snapshot) = (server.registry(), server.registry().snapshot());
-    let kinds = registry.kinds();
+    let (engine, snapshot) = (server.engine(), server.engine().snapshot());
+    let kinds = engine.kinds();
     let stored = kinds.iter().filter(|kind| kind.is_storage());
     let counts: BTreeMap<String, usize> =
         stored.map(|kind| (kind.group_resource(), snapshot.len(&kind.collection))).collect();
@@ -82,7 +82,7 @@ pub(super) fn text(server: &ApiServer) -> String {
 /// (`k8s.io/apiserver/pkg/admission/metrics`, `webhookFailOpen`).
 fn passed_over(out: &mut String, server: &ApiServer) {
     const NAME: &str = "apiserver_admission_webhook_fail_open_count";
-    let totals = server.registry().dynamic().webhooks.fail_open().totals();
+    let totals = server.engine().admission().webhooks().fail_open().totals();
     if totals.is_empty() {
         return;
     }

@@ -42,7 +42,7 @@ pub(super) fn answer(
 ) -> Result<Response<ResponseBody>, ApiError> {
     let asked = Asked { server, parts, query };
     let all: Vec<&str> = segments.iter().map(String::as_str).collect();
-    let kinds = server.registry().kinds();
+    let kinds = server.engine().kinds();
     match all.as_slice() {
         [] | ["index.html"] => Ok(asked.plain_pretty(&paths(&kinds, asked.configuration().is_some()))),
         [of @ ("healthz" | "livez" | "readyz"), check @ ..] if check != [""] => {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use http::Method;
+use kubewright_engine::Settings;
 use kubewright_engine::admission::Plugins;
-use kubewright_engine::registry::Settings;
 use serde_json::{Value, json};
 
 use super::support::{Cluster, Hook, at_once, patch};

@@ -1,5 +1,6 @@
 //! Writes that are admitted while the cluster is reset.
 
+use kubewright_engine::verbs;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ async fn across_a_reset(cluster: &Arc<Cluster>, method: Method, path: &str, body
     let write = tokio::spawn(async move { writer.send(method, &path, &body).await });
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(!write.is_finished(), "the webhook is asked");
-    cluster.registry().reset().await.expect("the store is well");
+    verbs::reset(cluster.engine()).await.expect("the store is well");
     let (code, body, _) = write.await.expect("no panic");
     (code, body)
 }

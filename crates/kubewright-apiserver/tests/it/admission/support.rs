@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use kubewright_engine::bootstrap::bootstrap;
-use kubewright_engine::registry::{Registry, Settings};
+use kubewright_engine::{Engine, Settings};
 use kubewright_identity::authn::{Authenticator, User};
 use kubewright_identity::webhook::Local;
 use kubewright_store::Memory;
@@ -77,10 +77,10 @@ impl Cluster {
 
     pub(super) async fn with(settings: Settings) -> Self {
         let world = World::simulated(7);
-        let registry = Arc::new(Registry::with(world.clone(), Arc::new(Memory::new()), settings));
-        bootstrap(&registry).await.expect("the first objects are accepted");
+        let engine = Arc::new(Engine::with(world.clone(), Arc::new(Memory::new()), settings));
+        bootstrap(&engine).await.expect("the first objects are accepted");
         let server = ApiServer::new(Config {
-            registry,
+            engine,
             authenticator: Authenticator::new(&world).expect("there is entropy"),
             shutdown: CancellationToken::new(),
             address: "127.0.0.1:6443".to_owned(),
@@ -89,8 +89,8 @@ impl Cluster {
         Self { server, user: User::new("admin", ["system:masters"]) }
     }
 
-    pub(super) fn registry(&self) -> &Registry {
-        self.server.registry()
+    pub(super) fn engine(&self) -> &Engine {
+        self.server.engine()
     }
 
     /// The same server for somebody else, who is in no group but that of all who are known.
@@ -160,7 +160,7 @@ impl Cluster {
         let host = format!("{name}.test");
         let hook = Hook { host: host.clone(), behaviour: Box::new(behaviour), seen: Mutex::default() };
         let hook = Arc::new(hook);
-        self.server.registry().webhooks().attach(Arc::clone(&hook) as Arc<dyn Local>);
+        self.server.engine().webhooks().attach(Arc::clone(&hook) as Arc<dyn Local>);
         let mut webhook = json!({
             "name": format!("{name}.hooks.test"),
             "clientConfig": {"url": format!("https://{host}/")},

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use http::Method;
 use kubewright_codec::protobuf;
-use kubewright_engine::registry::Settings;
+use kubewright_engine::Settings;
 use kubewright_kinds::{Kind, Kinds};
 use kubewright_meta::cidr::ServiceCidrs;
 use rand::seq::IndexedRandom;
@@ -68,7 +68,7 @@ async fn whatever_comes_there_is_an_answer() {
     let service_cidrs = ServiceCidrs::parse("10.0.0.0/16").expect("a network");
     let api = Api::start_with(Settings { service_cidrs, ..Settings::default() }).await;
     api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition()).await.expect(201);
-    let kinds = api.server.registry().kinds();
+    let kinds = api.server.engine().kinds();
     let valid: Vec<Request> = kinds.iter().flat_map(|kind| requests(kind)).chain(others(&kinds)).collect();
     let mut random = ChaCha8Rng::seed_from_u64(SEED);
     let mut failures = Vec::new();

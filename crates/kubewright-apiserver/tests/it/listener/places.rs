@@ -9,7 +9,6 @@ use http::Request;
 use hyper::body::Incoming;
 use kubewright_apiserver::http::listener::Limits;
 use kubewright_apiserver::http::{ResponseBody, Settings};
-use kubewright_engine::registry;
 use kubewright_identity::authn::User;
 use kubewright_store::{Name, NoRoom};
 use kubewright_world::World;
@@ -93,7 +92,7 @@ impl Held {
         let latch = Arc::new(Latch::default());
         let store = Hooked::new(Holding(Arc::clone(&latch)));
         let edge = Settings { places: 1, ..Settings::default() };
-        let api = Api::start_as(store, registry::Settings::default(), edge).await;
+        let api = Api::start_as(store, kubewright_engine::Settings::default(), edge).await;
         let server = Server::start_around(&World::real(), Limits::default(), |_| administrators(&api)).await;
         let object = serde_json::json!({
             "apiVersion": "v1", "kind": "ConfigMap",

@@ -13,8 +13,8 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use kubewright_apiserver::http::{self, ApiServer, Config, ResponseBody};
 use kubewright_apiserver::kubelet::Kubelets;
+use kubewright_engine::Engine;
 use kubewright_engine::bootstrap::bootstrap;
-use kubewright_engine::registry::{self, Registry};
 use kubewright_identity::authn::{Authenticator, User};
 use kubewright_kinds::Summary;
 use kubewright_store::{Memory, Store};
@@ -57,24 +57,24 @@ impl Api {
     }
 
     pub async fn start_on(store: Arc<dyn Store<Summary>>) -> Self {
-        Self::start_as(store, registry::Settings::default(), http::Settings::default()).await
+        Self::start_as(store, kubewright_engine::Settings::default(), http::Settings::default()).await
     }
 
-    pub async fn start_with(settings: registry::Settings) -> Self {
+    pub async fn start_with(settings: kubewright_engine::Settings) -> Self {
         Self::start_as(Arc::new(Memory::new()), settings, http::Settings::default()).await
     }
 
     pub async fn start_as(
         store: Arc<dyn Store<Summary>>,
-        objects: registry::Settings,
+        objects: kubewright_engine::Settings,
         edge: http::Settings,
     ) -> Self {
         let world = World::simulated(7);
-        let registry = Arc::new(Registry::with(world.clone(), store, objects));
-        bootstrap(&registry).await.expect("the first objects are accepted");
+        let engine = Arc::new(Engine::with(world.clone(), store, objects));
+        bootstrap(&engine).await.expect("the first objects are accepted");
         let shutdown = CancellationToken::new();
         let config = Config {
-            registry,
+            engine,
             authenticator: Authenticator::new(&world).expect("there is entropy"),
             shutdown: shutdown.clone(),
             address: "127.0.0.1:6443".to_owned(),

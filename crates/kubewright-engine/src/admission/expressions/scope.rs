@@ -50,7 +50,7 @@ impl<'a> Scope<'a> {
             old: review.old.map(|old| attributes.in_version(old, matched)),
             request: request_value(attributes, matched),
             namespace: namespace.map(|namespace| visible_namespace(&namespace)),
-            rights: review.registry.authorizer().rights(&review.registry.snapshot()),
+            rights: review.objects.rights(),
             attributes,
             matched,
         })

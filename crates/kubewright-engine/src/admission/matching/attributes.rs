@@ -10,8 +10,7 @@ use kubewright_meta::{ApiError, object};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::{Operation, Review};
-use crate::registry::Registry;
+use super::super::{Objects, Operation, Review};
 
 /// Group, version and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -89,8 +88,8 @@ impl<'a> Attributes<'a> {
         {
             return Ok(has_labels(selector, namespace));
         }
-        let kind = namespaces(review.registry)?;
-        match review.registry.snapshot().get(&kind.collection, self.namespace) {
+        let kind = namespaces(review.objects)?;
+        match review.objects.snapshot().get(&kind.collection, self.namespace) {
             Some(entry) => Ok(selector.matches_by(|key| entry.tag.label(key))),
             None => Err(ApiError::not_found(&kind, self.namespace)),
         }
@@ -104,8 +103,8 @@ impl<'a> Attributes<'a> {
         if self.namespace.is_empty() || self.is_namespace() {
             return Ok(None);
         }
-        let kind = namespaces(self.review.registry)?;
-        match self.review.registry.snapshot().get(&kind.collection, self.namespace) {
+        let kind = namespaces(self.review.objects)?;
+        match self.review.objects.snapshot().get(&kind.collection, self.namespace) {
             Some(entry) => Ok(Some(encode::value(&kind, entry))),
             None => Err(ApiError::not_found(&kind, self.namespace)),
         }
@@ -123,7 +122,7 @@ impl<'a> Attributes<'a> {
         match self.in_version(object, matched) {
             Cow::Borrowed(same) => Ok(Cow::Borrowed(same)),
             Cow::Owned(renamed) => {
-                let converted = self.review.registry.in_version(matched, object).await?;
+                let converted = self.review.objects.in_version(matched, object).await?;
                 Ok(Cow::Owned(converted.unwrap_or(renamed)))
             }
         }
@@ -173,7 +172,7 @@ pub(crate) fn converted(mut object: Value, from: &Kind, to: &Kind) -> Value {
     object
 }
 
-fn namespaces(registry: &Registry) -> Result<Arc<Kind>, ApiError> {
-    let kinds = registry.kinds();
+fn namespaces(objects: &dyn Objects) -> Result<Arc<Kind>, ApiError> {
+    let kinds = objects.kinds();
     kinds.find(&NAMESPACE).cloned().ok_or_else(ApiError::no_such_resource)
 }

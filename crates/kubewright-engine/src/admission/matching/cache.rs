@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use kubewright_kinds::BuiltIn;
 use kubewright_store::{Name, Revision, Snapshot};
 use serde_json::Value;
 
-/// The objects of a collection, compiled, for as long as none of them changes.
+/// The objects of a built-in kind, compiled, for as long as none of them changes.
 pub(crate) struct Cache<T> {
-    collection: &'static str,
+    kind: &'static BuiltIn,
     compile: fn(&Value) -> T,
     known: ArcSwap<Compiled<T>>,
 }
@@ -21,25 +22,25 @@ pub(in crate::admission) struct Compiled<T> {
 }
 
 impl<T> Cache<T> {
-    pub(crate) fn new(collection: &'static str, compile: fn(&Value) -> T) -> Self {
+    pub(crate) fn new(kind: &'static BuiltIn, compile: fn(&Value) -> T) -> Self {
         let known = Compiled { modified: Revision(0), objects: BTreeMap::new() };
-        Self { collection, compile, known: ArcSwap::from_pointee(known) }
+        Self { kind, compile, known: ArcSwap::from_pointee(known) }
     }
 
     /// Whether there are objects.
     pub(crate) fn any<S>(&self, snapshot: &Snapshot<S>) -> bool {
-        snapshot.len(self.collection) > 0
+        snapshot.len(self.kind.collection()) > 0
     }
 
     /// The objects of this moment, in the order of their names. While none of them changes this is one comparison; after a
     /// change only the changed ones are compiled.
     pub(crate) fn get<S>(&self, snapshot: &Snapshot<S>) -> Arc<Compiled<T>> {
-        let modified = snapshot.modified(self.collection);
+        let modified = snapshot.modified(self.kind.collection());
         let known = self.known.load();
         if known.modified == modified {
             return Arc::clone(&known);
         }
-        let objects = snapshot.range(self.collection, "", None).map(|entry| {
+        let objects = snapshot.range(self.kind.collection(), "", None).map(|entry| {
             let compiled = match known.objects.get(&entry.key) {
                 Some((revision, compiled)) if *revision == entry.revision => Arc::clone(compiled),
                 _ => {

@@ -79,7 +79,7 @@ impl Constraints {
         if !self.equivalent || rules.is_empty() {
             return None;
         }
-        let kinds = attributes.review.registry.kinds();
+        let kinds = attributes.review.objects.kinds();
         let others =
             || kinds.iter().filter(|kind| kind.collection == own.collection && !Arc::ptr_eq(kind, own));
         rules.iter().find_map(|rule| others().find(|kind| rule.matches(attributes, kind)).cloned())

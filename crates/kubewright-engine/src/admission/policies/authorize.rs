@@ -111,15 +111,14 @@ fn of_binding(review: &Review<'_>, object: &Value, policies: &BuiltIn) -> Result
 }
 
 fn policy(review: &Review<'_>, policies: &BuiltIn, name: &str) -> Option<Value> {
-    let kinds = review.registry.kinds();
+    let kinds = review.objects.kinds();
     let kind = kinds.find(policies)?;
-    let entry = review.registry.snapshot().get(&kind.collection, name).cloned()?;
+    let entry = review.objects.snapshot().get(&kind.collection, name).cloned()?;
     Some(encode::value(kind, &entry))
 }
 
 fn allowed(review: &Review<'_>, what: &Attributes<'_>) -> bool {
-    let registry = review.registry;
-    registry.authorizer().rights(&registry.snapshot()).authorize(review.call.user, what).allowed()
+    review.objects.rights().authorize(review.call.user, what).allowed()
 }
 
 /// A user as Go prints it.

@@ -13,6 +13,10 @@ mod types;
 mod validating;
 
 use kubewright_kinds::Summary;
+use kubewright_kinds::built_in::admissionregistration::mutating_admission_policy::MUTATING_ADMISSION_POLICY;
+use kubewright_kinds::built_in::admissionregistration::mutating_admission_policy_binding::MUTATING_ADMISSION_POLICY_BINDING;
+use kubewright_kinds::built_in::admissionregistration::validating_admission_policy::VALIDATING_ADMISSION_POLICY;
+use kubewright_kinds::built_in::admissionregistration::validating_admission_policy_binding::VALIDATING_ADMISSION_POLICY_BINDING;
 use kubewright_store::Snapshot;
 
 pub(super) use authorize::authorize;
@@ -36,22 +40,10 @@ pub(super) struct Policies {
 impl Policies {
     pub(super) fn new() -> Self {
         Self {
-            validating: Cache::new(
-                "admissionregistration.k8s.io/validatingadmissionpolicies",
-                ValidatingPolicy::read,
-            ),
-            validating_bindings: Cache::new(
-                "admissionregistration.k8s.io/validatingadmissionpolicybindings",
-                Binding::read,
-            ),
-            mutating: Cache::new(
-                "admissionregistration.k8s.io/mutatingadmissionpolicies",
-                MutatingPolicy::read,
-            ),
-            mutating_bindings: Cache::new(
-                "admissionregistration.k8s.io/mutatingadmissionpolicybindings",
-                Binding::read,
-            ),
+            validating: Cache::new(&VALIDATING_ADMISSION_POLICY, ValidatingPolicy::read),
+            validating_bindings: Cache::new(&VALIDATING_ADMISSION_POLICY_BINDING, Binding::read),
+            mutating: Cache::new(&MUTATING_ADMISSION_POLICY, MutatingPolicy::read),
+            mutating_bindings: Cache::new(&MUTATING_ADMISSION_POLICY_BINDING, Binding::read),
         }
     }
 

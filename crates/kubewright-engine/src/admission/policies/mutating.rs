@@ -111,8 +111,8 @@ pub(crate) fn mutate(
     object: Option<&mut Value>,
     round: &mut Round<Invocation>,
 ) -> Result<(), ApiError> {
-    let snapshot = review.registry.snapshot();
-    let configured = &review.registry.dynamic().policies;
+    let snapshot = review.objects.snapshot();
+    let configured = &review.objects.admission().policies;
     let policies = configured.mutating.get(&snapshot);
     let Some(object) = object else { return Ok(()) };
     let attributes = Attributes::of(review, Some(object));

@@ -49,7 +49,7 @@ impl ParamKind {
     /// Group, version and resource for whoever is asked about it; `*` for a resource that is not known.
     pub(super) fn resource(&self, review: &Review<'_>) -> (String, String, String) {
         let resource =
-            self.find(&review.registry.kinds()).map_or_else(|| "*".to_owned(), |kind| kind.plural.clone());
+            self.find(&review.objects.kinds()).map_or_else(|| "*".to_owned(), |kind| kind.plural.clone());
         (self.group.clone(), self.version.clone(), resource)
     }
 
@@ -95,7 +95,7 @@ impl ParamRef {
             (true, "", own) => own,
             (true, given, _) => given,
         };
-        let snapshot = attributes.review.registry.snapshot();
+        let snapshot = attributes.review.objects.snapshot();
         let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
         let found: Vec<Value> = match &self.which {
             Which::Named(name) => {

@@ -63,7 +63,7 @@ impl Policy {
         let Some(matched) = matched else { return Ok(None) };
         let params = match &self.param_kind {
             None => None,
-            Some(kind) => Some(kind.find(&attributes.review.registry.kinds()).ok_or_else(|| kind.missing())?),
+            Some(kind) => Some(kind.find(&attributes.review.objects.kinds()).ok_or_else(|| kind.missing())?),
         };
         Ok(Some((matched, params)))
     }

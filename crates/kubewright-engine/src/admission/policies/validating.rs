@@ -204,8 +204,8 @@ pub(crate) fn validate(
     object: Option<&Value>,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    let snapshot = review.registry.snapshot();
-    let configured = &review.registry.dynamic().policies;
+    let snapshot = review.objects.snapshot();
+    let configured = &review.objects.admission().policies;
     let policies = configured.validating.get(&snapshot);
     let attributes = Attributes::of(review, object);
     if policies.is_empty() || attributes.is_exempt() {

@@ -111,7 +111,7 @@ impl Hook {
         })?;
         let no_client = |why: &str| Refusal::NotAsked(format!("could not get REST client: {why}"));
         let target = self.target.as_ref().map_err(|why| no_client(why))?;
-        let uid = attributes.review.registry.world().dice.uid();
+        let uid = attributes.review.objects.world().dice.uid();
         let objects = Objects::of(attributes, matched).await;
         let objects = objects.map_err(|error| Refusal::Denied(unconverted(&error, mutating)))?;
         let request = review::request(version, &uid, attributes, matched, objects);

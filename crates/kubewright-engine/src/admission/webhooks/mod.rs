@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use kubewright_identity::webhook::Client;
 use kubewright_kinds::Summary;
+use kubewright_kinds::built_in::admissionregistration::mutating_webhook_configuration::MUTATING_WEBHOOK_CONFIGURATION;
+use kubewright_kinds::built_in::admissionregistration::validating_webhook_configuration::VALIDATING_WEBHOOK_CONFIGURATION;
 use kubewright_store::Snapshot;
 use kubewright_world::Clock;
 use serde_json::Value;
@@ -39,8 +41,8 @@ impl Webhooks {
         Self {
             client: Client::new(clock),
             fail_open: FailOpen::default(),
-            mutating: Cache::new("admissionregistration.k8s.io/mutatingwebhookconfigurations", compile),
-            validating: Cache::new("admissionregistration.k8s.io/validatingwebhookconfigurations", compile),
+            mutating: Cache::new(&MUTATING_WEBHOOK_CONFIGURATION, compile),
+            validating: Cache::new(&VALIDATING_WEBHOOK_CONFIGURATION, compile),
         }
     }
 

@@ -25,8 +25,8 @@ pub(crate) async fn mutate(
     round: &mut Round<String>,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    let snapshot = review.registry.snapshot();
-    let webhooks = &review.registry.dynamic().webhooks;
+    let snapshot = review.objects.snapshot();
+    let webhooks = review.objects.admission().webhooks();
     let hooks = webhooks.mutating(&snapshot);
     if hooks.is_empty() || Attributes::of(review, object.as_deref()).is_exempt() {
         return Ok(());
@@ -107,7 +107,7 @@ async fn apply(
         *object = if same {
             adopted
         } else {
-            match review.registry.in_version(kind, &adopted).await? {
+            match review.objects.in_version(kind, &adopted).await? {
                 Some(back) => back,
                 None => converted(adopted, matched, kind),
             }

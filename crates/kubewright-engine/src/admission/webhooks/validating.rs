@@ -20,8 +20,8 @@ pub(crate) async fn validate(
     object: Option<&Value>,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    let snapshot = review.registry.snapshot();
-    let webhooks = &review.registry.dynamic().webhooks;
+    let snapshot = review.objects.snapshot();
+    let webhooks = review.objects.admission().webhooks();
     let hooks = webhooks.validating(&snapshot);
     let attributes = Attributes::of(review, object);
     if hooks.is_empty() || attributes.is_exempt() {

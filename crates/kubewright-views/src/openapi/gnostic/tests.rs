@@ -61,11 +61,11 @@ fn decoded(of: Type, wire: Wire<'_>) -> Value {
 }
 
 /// Without what the messages do not tell from nothing: zeros, empty lists, and in v3 a default that is no scalar.
-fn told(value: &Value, version: OpenApi) -> Value {
+fn without_zeros(value: &Value, version: OpenApi) -> Value {
     match value {
         Value::Object(members) => {
-            let told = members.iter().map(|(name, member)| (name.clone(), told(member, version)));
-            let is_told = |(name, member): &(String, Value)| {
+            let kept = members.iter().map(|(name, member)| (name.clone(), without_zeros(member, version)));
+            let is_kept = |(name, member): &(String, Value)| {
                 let default =
                     version == OpenApi::V3 && name == "default" && (member.is_object() || member.is_array());
                 let scalar = !matches!(&**name, "default" | "additionalProperties") && is_zero(member);
@@ -74,9 +74,9 @@ fn told(value: &Value, version: OpenApi) -> Value {
                     && !member.is_null()
                     && member.as_array().is_none_or(|list| !list.is_empty())
             };
-            told.filter(is_told).collect::<Map<_, _>>().into()
+            kept.filter(is_kept).collect::<Map<_, _>>().into()
         }
-        Value::Array(list) => list.iter().map(|item| told(item, version)).collect(),
+        Value::Array(list) => list.iter().map(|item| without_zeros(item, version)).collect(),
         Value::Number(number) => json!(number.as_f64()),
         other => other.clone(),
     }
@@ -85,7 +85,7 @@ fn told(value: &Value, version: OpenApi) -> Value {
 fn round(version: OpenApi, document: &Value) {
     let root = if version == OpenApi::V2 { "2.Document" } else { "3.Document" };
     let read = decode(Message::named(root).expect("a message"), &encode(version, document));
-    let (read, whole) = (told(&read, version), told(document, version));
+    let (read, whole) = (without_zeros(&read, version), without_zeros(document, version));
     // The whole of it would fill the terminal.
     if read != whole {
         let difference = json_patch::diff(&whole, &read).to_string();

@@ -10,7 +10,6 @@ use std::time::Duration;
 use http::{HeaderMap, Method};
 use http_body_util::BodyExt;
 use kubewright_apiserver::http::Settings;
-use kubewright_engine::registry;
 use kubewright_kinds::RuntimeConfig;
 use kubewright_store::Memory;
 use serde_json::{Value, json};
@@ -25,7 +24,7 @@ const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
 async fn with(edge: Settings) -> Api {
-    Api::start_as(Arc::new(Memory::new()), registry::Settings::default(), edge).await
+    Api::start_as(Arc::new(Memory::new()), kubewright_engine::Settings::default(), edge).await
 }
 
 fn content_type(headers: &HeaderMap) -> &str {
@@ -58,7 +57,11 @@ async fn a_version_that_is_switched_off_is_not_served_and_the_rest_works() {
     let (runtime_config, _) =
         RuntimeConfig::parse(["batch/v1=false", "rbac.authorization.k8s.io/v1/roles=false"])
             .expect("it can be read");
-    let api = Api::start_with(registry::Settings { runtime_config, ..registry::Settings::default() }).await;
+    let api = Api::start_with(kubewright_engine::Settings {
+        runtime_config,
+        ..kubewright_engine::Settings::default()
+    })
+    .await;
     api.get("/apis/batch/v1").await.expect(404);
     api.get("/apis/batch/v1/namespaces/default/jobs").await.expect(404);
     let groups = api.get("/apis").await.expect(200);

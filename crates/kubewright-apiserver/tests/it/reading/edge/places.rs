@@ -10,7 +10,6 @@ use futures::stream;
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use kubewright_apiserver::http::{ResponseBody, Settings};
-use kubewright_engine::registry;
 use kubewright_identity::authn::User;
 use kubewright_store::Memory;
 use serde_json::{Value, json};
@@ -33,7 +32,7 @@ struct Users {
 }
 
 async fn start(edge: Settings) -> Users {
-    let admin = Api::start_as(Arc::new(Memory::new()), registry::Settings::default(), edge).await;
+    let admin = Api::start_as(Arc::new(Memory::new()), kubewright_engine::Settings::default(), edge).await;
     let subjects = json!([{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "writers"}]);
     let role = json!({"metadata": {"name": "writer"}, "rules": [
         {"apiGroups": ["", "coordination.k8s.io"], "resources": ["configmaps", "leases"], "verbs": ["*"]}]});

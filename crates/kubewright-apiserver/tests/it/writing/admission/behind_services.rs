@@ -196,12 +196,12 @@ async fn a_webhook_that_fails_open_is_counted() {
     assert!(metrics().await.contains(&line), "{}", metrics().await);
 }
 
-/// A registry that is served by nobody reaches no pod.
+/// An engine that is served by nobody reaches no pod.
 #[tokio::test(start_paused = true)]
 async fn pods_are_reached_by_the_kubelets_that_a_server_has() {
     let api = with_service().await;
     lead(&api, 1, &[endpoint("127.64.0.28", Some("real"), &ready())]).await;
-    api.server.registry().webhooks().reach_pods_of(|_| false);
+    api.server.engine().webhooks().reach_pods_of(|_| false);
     let (code, why) = ask(&api, "Fail", "").await;
     assert_eq!((code, why.contains("pod \"real\" is simulated")), (500, true), "{why}");
 }

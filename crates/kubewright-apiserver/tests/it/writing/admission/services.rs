@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use kubewright_engine::registry::{NodePorts, Settings};
+use kubewright_engine::{NodePorts, Settings};
 use kubewright_meta::cidr::ServiceCidrs;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Plugins that are switched on and off.
 
+use kubewright_engine::Settings;
 use kubewright_engine::admission::{Plugin, Plugins};
-use kubewright_engine::registry::Settings;
 use kubewright_identity::authn::User;
 use serde_json::{Value, json};
 

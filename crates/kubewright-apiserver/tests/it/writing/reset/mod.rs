@@ -2,6 +2,7 @@
 
 mod property;
 
+use kubewright_engine::verbs;
 use kubewright_kinds::Verbs;
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ pub(crate) fn definition() -> Value {
 
 /// Everything that is served, without what differs between two clusters.
 pub(crate) async fn everything(api: &Api) -> Vec<Value> {
-    let kinds = api.server.registry().kinds();
+    let kinds = api.server.engine().kinds();
     let mut all = Vec::new();
     for kind in kinds.iter().filter(|kind| kind.verbs != Verbs::CreateOnly) {
         let group = if kind.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", kind.group) };
@@ -48,14 +49,14 @@ fn strip(value: &mut Value) {
 }
 
 pub(crate) async fn reset(api: &Api) {
-    api.server.registry().reset().await.expect("the store is well");
+    verbs::reset(api.server.engine()).await.expect("the store is well");
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_that_somebody_wrote_is_left_whatever_holds_it() {
     let api = Api::start().await;
     let fresh = everything(&api).await;
-    let revision = api.server.registry().store().revision();
+    let revision = api.server.engine().store().revision();
 
     api.post(CRDS, definition()).await.expect(201);
     let held = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "finalizers": ["example.com/hold"]}});
@@ -74,7 +75,7 @@ async fn nothing_that_somebody_wrote_is_left_whatever_holds_it() {
 
     reset(&api).await;
     assert_eq!(everything(&api).await, fresh);
-    assert!(api.server.registry().store().revision() > revision);
+    assert!(api.server.engine().store().revision() > revision);
     api.get("/apis/example.com/v1").await.expect(404);
     api.post(WIDGETS, json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}))
         .await
@@ -177,8 +178,8 @@ async fn a_watch_of_more_than_is_kept_is_not_lost() {
             .expect(201);
         watch.expect("ADDED", &format!("m{at}")).await;
     }
-    let registry = std::sync::Arc::clone(api.server.registry());
-    let done = tokio::spawn(async move { registry.reset().await });
+    let engine = std::sync::Arc::clone(api.server.engine());
+    let done = tokio::spawn(async move { verbs::reset(&engine).await });
     for _ in 0..30 {
         let event = watch.next().await.expect("an event");
         assert_eq!(event["type"], "DELETED", "{}", event["object"]["message"]);

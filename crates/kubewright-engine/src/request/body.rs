@@ -1,0 +1,185 @@
+//! From a decoded body to an object of a kind: its type is checked, unknown fields are found, defaults are set.
+
+use std::collections::BTreeSet;
+
+use kubewright_codec::body::{Decoded, Origin};
+use kubewright_kinds::{Kind, Role, definition, encode};
+use kubewright_meta::{ApiError, FieldError, object};
+use kubewright_schema::fields::printed;
+use kubewright_schema::patch::Change;
+use serde_json::Value;
+
+use super::type_of_body;
+
+/// What becomes of fields that the kind does not have, and of members that stand twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// They are dropped.
+    Ignore,
+    /// They are dropped, and the client is warned.
+    #[default]
+    Warn,
+    /// The request is refused.
+    Strict,
+}
+
+/// An object of `kind` from a body: typed, pruned, not yet defaulted. Warnings are added to `warnings`.
+///
+/// # Errors
+/// 400 when it is of another kind or version, has values of wrong types, or is not valid under [`FieldValidation::Strict`].
+pub(crate) fn object_of(
+    kind: &Kind,
+    decoded: Decoded,
+    validation: FieldValidation,
+    warnings: &mut Vec<String>,
+) -> Result<Value, ApiError> {
+    let Decoded { mut value, origin } = decoded;
+    if value.is_null() {
+        value = Value::Object(serde_json::Map::new());
+    }
+    if kind.custom.is_some() {
+        type_of_body::check_custom(kind, &value, origin.text())?;
+    } else {
+        type_of_body::check(kind, &value).map_err(|mismatch| mismatch.refuse(kind, origin.text()))?;
+    }
+    fit(kind, &mut value, &origin, validation, warnings)
+        .map_err(|reason| cannot_be_handled(kind, &reason))?;
+    warnings.extend(single_owners(&mut value, ""));
+    Ok(value)
+}
+
+/// A review of `kind`, which is answered and not stored, from a body: as for an object, and without texts that say nothing,
+/// as Go's encoder leaves them out of the answer.
+pub fn review_of(
+    kind: &Kind,
+    decoded: Decoded,
+    validation: FieldValidation,
+    warnings: &mut Vec<String>,
+) -> Result<Value, ApiError> {
+    let mut review = object_of(kind, decoded, validation, warnings)?;
+    without_empty_texts(&mut review["spec"]);
+    object::as_map(&mut review).remove("status");
+    Ok(review)
+}
+
+fn without_empty_texts(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| *member != "" && !member.is_null());
+            members.values_mut().for_each(without_empty_texts);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_empty_texts),
+        _ => {}
+    }
+}
+
+/// What a patch makes of an object of `kind`: typed, pruned, not yet defaulted. Warnings are added to `warnings`.
+///
+/// # Errors
+/// What the patch itself has, and 422 where [`object_of`] has 400 (`k8s.io/apiserver/pkg/endpoints/handlers/patch.go`).
+pub(crate) fn patched(
+    kind: &Kind,
+    change: &Change,
+    current: &Value,
+    validation: FieldValidation,
+    warnings: &mut Vec<String>,
+) -> Result<Value, ApiError> {
+    let mut value = change.apply(current)?;
+    if kind.custom.is_some() {
+        type_of_body::of_custom(kind, &value)?;
+    } else {
+        type_of_body::check(kind, &value)
+            .map_err(|mismatch| of_patch(value.to_string(), mismatch.reason()))?;
+    }
+    let origin = Origin::Patch { complaints: change.complaints.clone() };
+    if let Err(reason) = fit(kind, &mut value, &origin, validation, warnings) {
+        // The answer quotes the patch and what converting it says, or else the object before anything was dropped from it.
+        return Err(match change.quoted() {
+            Some(quoted) => of_patch(quoted, &printed::converted(&reason)),
+            None => of_patch(change.apply(current)?.to_string(), &reason),
+        });
+    }
+    warnings.extend(single_owners(&mut value, AFTER_ADMISSION));
+    Ok(value)
+}
+
+/// What an applied configuration has made of an object of `kind`: typed, not yet defaulted.
+///
+/// # Errors
+/// Why it is no object of the kind.
+pub(crate) fn typed(kind: &Kind, mut value: Value, warnings: &mut Vec<String>) -> Result<Value, String> {
+    fit(kind, &mut value, &Origin::Unrepeated, FieldValidation::Ignore, warnings)?;
+    warnings.extend(single_owners(&mut value, AFTER_ADMISSION));
+    Ok(value)
+}
+
+/// 422: what a patch makes of an object is none.
+pub(crate) fn of_patch(quoted: String, reason: &str) -> ApiError {
+    ApiError::invalid_of("", "", "", &[FieldError::invalid("patch", quoted, reason)])
+}
+
+/// Types and prunes an object, as strictly as asked for.
+fn fit(
+    kind: &Kind,
+    value: &mut Value,
+    origin: &Origin,
+    validation: FieldValidation,
+    warnings: &mut Vec<String>,
+) -> Result<(), String> {
+    encode::set_type(kind, value);
+    // An empty list is not as good as none: it asks for all owners to be forgotten.
+    let forgets_owners = value["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
+    let unknown = kind.schema().decode(value)?;
+    object::meta_mut(value);
+    if forgets_owners {
+        object::set_meta(value, "managedFields", Some(Value::Array(Vec::new())));
+    }
+    let custom = kind.custom.is_some();
+    match validation {
+        FieldValidation::Strict => origin.strict_error(&unknown, custom).map_or(Ok(()), Err)?,
+        FieldValidation::Warn => warnings.extend(origin.complaints(&unknown, custom)),
+        FieldValidation::Ignore => {}
+    }
+    Ok(())
+}
+
+/// When owners that are named twice are found, as the warning says it.
+pub(crate) const AFTER_ADMISSION: &str = " after mutating admission happens";
+
+/// Keeps the first of references that are the same in all that they say; a warning names the owners of the others
+/// (`k8s.io/apiserver/pkg/endpoints/handlers/rest.go`, `dedupOwnerReferencesAndAddWarning`).
+pub(crate) fn single_owners(value: &mut Value, when: &str) -> Option<String> {
+    let Some(Value::Array(owners)) = object::meta_mut(value).get_mut("ownerReferences") else { return None };
+    let mut seen = BTreeSet::new();
+    let mut doubled = Vec::new();
+    owners.retain(|owner| {
+        let first = seen.insert(owner.to_string());
+        if !first {
+            doubled.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+        }
+        first
+    });
+    (!doubled.is_empty()).then(|| {
+        format!(
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            doubled.join(", ")
+        )
+    })
+}
+
+/// Sets what the schema and the kind set by default.
+pub fn default(kind: &Kind, value: &mut Value) {
+    kind.schema().default(value);
+    (kind.rules.default)(value);
+    if kind.behaviour.role == Role::Definition {
+        definition::default(value);
+    }
+}
+
+/// `<Kind> in version "<v>" cannot be handled as a <Kind>: …`.
+fn cannot_be_handled(kind: &Kind, reason: &str) -> ApiError {
+    ApiError::bad_request(format!(
+        "{} in version {:?} cannot be handled as a {}: {reason}",
+        kind.kind, kind.version, kind.kind
+    ))
+}

@@ -1,0 +1,46 @@
+//! What is asked of the engine: the object and who asks, options, and bodies. All of it is values; no engine is known here.
+
+pub(crate) mod body;
+pub(crate) mod continue_token;
+mod list_options;
+mod options;
+pub(crate) mod part;
+pub(crate) mod place;
+mod type_of_body;
+
+use std::sync::Arc;
+
+use kubewright_identity::authn::User;
+use kubewright_kinds::Kind;
+use kubewright_store::Name;
+
+pub use body::{FieldValidation, default, review_of};
+pub(crate) use list_options::parse_version;
+pub use list_options::{ListOptions, VersionMatch};
+pub use options::{DeleteOptions, Propagation, WriteOptions};
+pub use part::part_of;
+
+/// One object (or, with an empty name, one place) of a kind, and who asks.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// The kind, in the version asked for.
+    pub kind: &'a Arc<Kind>,
+    /// Empty for cluster-wide kinds, and for all namespaces.
+    pub namespace: &'a str,
+    /// Empty where no single object is meant.
+    pub name: &'a str,
+    /// Who asks.
+    pub user: &'a User,
+}
+
+impl Call<'_> {
+    /// The key of the object in its collection.
+    pub(crate) fn key(&self) -> Name {
+        key(self.namespace, self.name)
+    }
+}
+
+/// The key of an object: `namespace/name`, or the name alone.
+pub(crate) fn key(namespace: &str, name: &str) -> Name {
+    if namespace.is_empty() { name.into() } else { format!("{namespace}/{name}").into() }
+}

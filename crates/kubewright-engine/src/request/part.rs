@@ -1,0 +1,95 @@
+//! Bodies of subresources that have a kind of their own: a Binding, an Eviction, a Scale, a TokenRequest.
+
+use std::sync::LazyLock;
+
+use k8s_openapi::api::{authentication, autoscaling, core, policy};
+use kubewright_codec::body::Decoded;
+use kubewright_codec::json::type_name;
+use kubewright_kinds::Subresource;
+use kubewright_meta::ApiError;
+use kubewright_schema::Schema;
+use serde_json::Value;
+
+use super::place::place;
+use super::{Call, FieldValidation};
+
+/// The body of a request for a subresource of the object that `call` names: typed, pruned, in the right namespace.
+/// Warnings are added to `warnings`.
+///
+/// # Errors
+/// 400 for a body of another kind, of wrong types, of another namespace, or not valid under [`FieldValidation::Strict`].
+pub fn part_of(
+    call: Call<'_>,
+    subresource: &Subresource,
+    decoded: Decoded,
+    validation: FieldValidation,
+    warnings: &mut Vec<String>,
+) -> Result<Value, ApiError> {
+    let Decoded { mut value, origin } = decoded;
+    let Some((group, version, kind)) = subresource.body_kind() else { return Ok(value) };
+    check_type(&value, group, kind)?;
+    let wrong = |why: String| {
+        ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+    };
+    let unknown = match schema(subresource) {
+        Some(schema) => schema.decode(&mut value).map_err(wrong)?,
+        None => Vec::new(),
+    };
+    match validation {
+        FieldValidation::Strict => {
+            origin.strict_error(&unknown, false).map_or(Ok(()), |why| Err(wrong(why)))?;
+        }
+        FieldValidation::Warn => warnings.extend(origin.complaints(&unknown, false)),
+        FieldValidation::Ignore => {}
+    }
+    value["kind"] = kind.into();
+    value["apiVersion"] = if group.is_empty() { version.into() } else { format!("{group}/{version}").into() };
+    // Each subresource has its own words for a wrong name.
+    place(Call { name: "", ..call }, &mut value)?;
+    Ok(value)
+}
+
+/// The body of a subresource that somebody has changed since it was read: typed and pruned.
+///
+/// # Errors
+/// Why it is none any more.
+pub(crate) fn retype(subresource: &Subresource, value: &mut Value) -> Result<(), String> {
+    schema(subresource).map_or(Ok(()), |schema| schema.decode(value).map(drop))
+}
+
+/// 400 for a body that says to be something else.
+fn check_type(value: &Value, group: &str, wanted: &str) -> Result<(), ApiError> {
+    if !value.is_object() {
+        return Err(ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {wanted}): couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value",
+            type_name(value)
+        )));
+    }
+    let kind = value["kind"].as_str().unwrap_or_default();
+    if kind.is_empty() || kind == wanted {
+        return Ok(());
+    }
+    let version = value["apiVersion"].as_str().unwrap_or_default();
+    let version = version.rsplit('/').next().unwrap_or_default();
+    let home = match group.split('.').next().unwrap_or_default() {
+        "" => "core",
+        home => home,
+    };
+    Err(ApiError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {wanted}: converting ({version}.{kind}) to ({home}.{wanted}): unknown conversion"
+    )))
+}
+
+fn schema(subresource: &Subresource) -> Option<&'static Schema> {
+    static BINDING: LazyLock<Schema> = LazyLock::new(Schema::built_in::<core::v1::Binding>);
+    static EVICTION: LazyLock<Schema> = LazyLock::new(Schema::built_in::<policy::v1::Eviction>);
+    static SCALE: LazyLock<Schema> = LazyLock::new(Schema::built_in::<autoscaling::v1::Scale>);
+    static TOKEN: LazyLock<Schema> = LazyLock::new(Schema::built_in::<authentication::v1::TokenRequest>);
+    match subresource {
+        Subresource::Binding => Some(&BINDING),
+        Subresource::Eviction => Some(&EVICTION),
+        Subresource::Scale | Subresource::CustomScale(_) => Some(&SCALE),
+        Subresource::Token => Some(&TOKEN),
+        _ => None,
+    }
+}

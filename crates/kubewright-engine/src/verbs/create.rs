@@ -1,0 +1,219 @@
+//! Create.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use http::StatusCode;
+use kubewright_codec::body::Decoded;
+use kubewright_kinds::encode;
+use kubewright_meta::{ApiError, FieldError, object};
+use kubewright_schema::patch::Configuration;
+use kubewright_schema::{Candidate, Extent};
+use kubewright_store::{Change, Expect};
+use serde_json::Value;
+
+use super::follow_up::addresses;
+use super::{Written, custom, definitions, follow_up, ownership, update};
+use crate::admission::{self, Review};
+use crate::engine::allocate::{self, addresses_of};
+use crate::engine::epochs::Epoch;
+use crate::engine::{Engine, convert};
+use crate::request::place::{check_name, place};
+use crate::request::{Call, WriteOptions, body, key};
+
+/// How often a generated name is tried (`k8s.io/apiserver/pkg/registry/generic/registry`, `maxNameGenerationCreateAttempts`).
+const NAME_ATTEMPTS: usize = 8;
+/// The letters that are appended to `generateName`.
+const SUFFIX_LENGTH: usize = 5;
+/// The most of `generateName` that is kept, so that the whole is a DNS label.
+const GENERATED_BASE: usize = 63 - SUFFIX_LENGTH;
+
+/// Creates an object from a request's body. `call.name` is empty, or (create on update) the name that it must have.
+///
+/// # Errors
+/// What the body, the rules of the kind, admission, or an object of that name have against it.
+pub async fn create(
+    engine: &Engine,
+    call: Call<'_>,
+    decoded: Decoded,
+    options: WriteOptions,
+) -> Result<Written, ApiError> {
+    let mut warnings = Vec::new();
+    let outcome = create_of_body(engine, call, decoded, &options, &mut warnings).await;
+    Written::new(StatusCode::CREATED, outcome, warnings)
+}
+
+async fn create_of_body(
+    engine: &Engine,
+    call: Call<'_>,
+    decoded: Decoded,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Bytes, ApiError> {
+    let epoch = begin_creation(engine, call)?;
+    let mut draft = body::object_of(call.kind, decoded, options.validation, warnings)?;
+    place(call, &mut draft)?;
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        object::set_meta(&mut draft, field, None);
+    }
+    definitions::may_come(call.kind, object::name(&draft))?;
+    body::default(call.kind, &mut draft);
+    ownership::own(engine, call, "", options, None, &mut draft);
+    create_draft(engine, epoch, call, draft, options, warnings).await
+}
+
+/// Creates what an applied configuration says.
+///
+/// # Errors
+/// As [`create`], and what the configuration itself has.
+pub(super) async fn create_by_apply(
+    engine: &Engine,
+    call: Call<'_>,
+    config: &Configuration,
+    options: &WriteOptions,
+) -> Result<Written, ApiError> {
+    let uid = object::uid(&config.value);
+    if !uid.is_empty() {
+        let why = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        );
+        return Err(ApiError::conflict(call.kind, call.name, &why));
+    }
+    update::may_create(engine, call).await?;
+    definitions::may_come(call.kind, call.name)?;
+    let mut warnings = Vec::new();
+    let outcome = create_of_config(engine, call, config, options, &mut warnings).await;
+    Written::new(StatusCode::CREATED, outcome, warnings)
+}
+
+async fn create_of_config(
+    engine: &Engine,
+    call: Call<'_>,
+    config: &Configuration,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Bytes, ApiError> {
+    let epoch = begin_creation(engine, call)?;
+    let mut draft = ownership::applied(engine, call, "", config, options, None, warnings)?;
+    check_name(call, object::name(&config.value))?;
+    object::set_meta(&mut draft, "resourceVersion", None);
+    place(call, &mut draft)?;
+    body::default(call.kind, &mut draft);
+    create_draft(engine, epoch, call, draft, options, warnings).await
+}
+
+/// The cluster that an object is to be created in; the kind has to be one of it.
+fn begin_creation(engine: &Engine, call: Call<'_>) -> Result<Epoch, ApiError> {
+    let epoch = engine.epoch();
+    let kind = call.kind;
+    if kind.custom.is_some() && engine.kinds().get(&kind.group, &kind.version, &kind.plural).is_none() {
+        return Err(ApiError::no_such_path());
+    }
+    Ok(epoch)
+}
+
+/// Creates an object that is typed, defaulted and owned.
+async fn create_draft(
+    engine: &Engine,
+    epoch: Epoch,
+    call: Call<'_>,
+    mut draft: Value,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Bytes, ApiError> {
+    admission::mutate(&Review::of_new(engine, call, "", options), &mut draft, warnings).await?;
+    // A webhook may have moved it.
+    place(call, &mut draft)?;
+    begin(engine, call, &mut draft);
+    let generates = object::name(&draft).is_empty() && !object::meta_text(&draft, "generateName").is_empty();
+    let mut attempts = if generates { NAME_ATTEMPTS } else { 1 };
+    loop {
+        attempts -= 1;
+        let mut object = if attempts == 0 { std::mem::take(&mut draft) } else { draft.clone() };
+        if generates {
+            generate_name(engine, &mut object);
+        }
+        match create_object(engine, epoch, call, object, options, warnings).await {
+            Err(error) if attempts > 0 && error.reason == "AlreadyExists" => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// The parts of metadata that only the server sets.
+fn begin(engine: &Engine, call: Call<'_>, draft: &mut Value) {
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        object::set_meta(draft, field, None);
+    }
+    let now = object::time(engine.world().clock.now());
+    object::set_meta(draft, "creationTimestamp", Some(now));
+    object::set_meta(draft, "uid", Some(engine.world().dice.uid().into()));
+    if call.kind.rules.generation.counts() {
+        object::set_meta(draft, "generation", Some(1.into()));
+    }
+}
+
+fn generate_name(engine: &Engine, object: &mut Value) {
+    let mut base = object::meta_text(object, "generateName").to_owned();
+    if base.len() > GENERATED_BASE {
+        let cut = (0..=GENERATED_BASE).rev().find(|at| base.is_char_boundary(*at)).unwrap_or(0);
+        base.truncate(cut);
+    }
+    let name = base + &engine.world().dice.suffix(SUFFIX_LENGTH);
+    object::set_meta(object, "name", Some(name.into()));
+}
+
+async fn create_object(
+    engine: &Engine,
+    epoch: Epoch,
+    call: Call<'_>,
+    mut object: Value,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Bytes, ApiError> {
+    let kind = call.kind;
+    if kind.has_status() && !kind.behaviour.born_with_status {
+        object::as_map(&mut object).remove("status");
+    }
+    (kind.rules.prepare_create)(&mut object);
+    (kind.rules.author)(&mut object, call.user);
+    let _allocation = allocate::allocate(engine, kind, &mut object, None).await?;
+    let name = object::name(&object).to_owned();
+    let errors = errors_of_new(call, &object, warnings);
+    if !errors.is_empty() {
+        return Err(ApiError::invalid(kind, &name, &errors));
+    }
+    warnings.extend(kind.rules.warnings(&object, None));
+    warnings.extend(definitions::warnings(kind, &object, None));
+    admission::validate(&Review::of_new(engine, call, "", options), &object, warnings).await?;
+    let key = key(call.namespace, &name);
+    if options.dry_run {
+        let there = engine.snapshot().get(&kind.collection, &key).is_some();
+        return if there {
+            Err(ApiError::already_exists(kind, &name))
+        } else {
+            convert::as_read_back(engine, kind, object).await
+        };
+    }
+    if !object::resource_version(&object).is_empty() {
+        return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
+    }
+    let addresses = addresses_of(kind, &object);
+    let change = Change::Put(encode::draft(kind, convert::in_storage_version(engine, kind, object).await?));
+    let entry = engine
+        .commit(epoch, kind, &key, Expect::Absent, change)
+        .await?
+        .ok_or_else(|| ApiError::already_exists(kind, &name))?;
+    follow_up::follow_up(engine, kind, &name).await;
+    addresses::changed(engine, call.namespace, &name, &BTreeSet::new(), &addresses).await;
+    Ok(encode::object(kind, &*convert::viewed(engine, kind, entry).await?))
+}
+
+fn errors_of_new(call: Call<'_>, object: &Value, warnings: &mut Vec<String>) -> Vec<FieldError> {
+    let kind = call.kind;
+    let mut errors = kind.rules.errors_on_create(object, kind.namespaced());
+    let candidate = Candidate { object, old: None, part: Extent::Whole };
+    warnings.extend(custom::check(kind, candidate, &mut errors));
+    errors.extend(definitions::errors(kind, candidate));
+    errors
+}

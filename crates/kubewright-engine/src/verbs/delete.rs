@@ -1,0 +1,335 @@
+//! Delete, of one object or of many (`k8s.io/apiserver/pkg/registry/rest/delete.go`).
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use http::StatusCode;
+use jiff::{Timestamp, ToSpan};
+use kubewright_codec::rope::Rope;
+use kubewright_kinds::{Kind, Role, Summary, encode};
+use kubewright_meta::{ApiError, object};
+use kubewright_store::{Change, Entry, Expect};
+use serde_json::{Value, json};
+
+use super::follow_up::addresses;
+use super::swap::modified;
+use super::{WriteResult, Written, definitions, follow_up, read};
+use crate::admission::{self, Operation, Options, Review};
+use crate::engine::allocate::addresses_of;
+use crate::engine::epochs::Epoch;
+use crate::engine::{Engine, convert};
+use crate::request::{Call, DeleteOptions, ListOptions, Propagation};
+
+/// The grace period of a pod that does not say.
+const DEFAULT_GRACE: i64 = 30;
+
+/// So many of a collection are deleted before others have their turn.
+const TURN: usize = 100;
+
+/// Whether admission is asked about a deletion.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    /// It is part of what was admitted already.
+    Nobody,
+    /// It is the one that the request names.
+    ForOne,
+    /// It is one of many.
+    ForMany,
+}
+
+/// Deletes an object: at once, or, where finalizers or a grace period hold it, by marking it.
+///
+/// # Errors
+/// 404; 409 when a precondition does not hold; 403 when admission refuses.
+pub async fn delete(engine: &Engine, call: Call<'_>, options: &DeleteOptions) -> Result<Written, ApiError> {
+    let mut warnings = warnings_of(call, options);
+    let outcome = delete_asking(engine, call, options, Asks::ForOne, &mut warnings).await;
+    Written::new(StatusCode::OK, outcome, warnings)
+}
+
+/// As [`delete`], of an object whose deletion is part of what was admitted already.
+///
+/// # Errors
+/// As [`delete`], but for admission.
+pub(super) async fn delete_admitted(
+    engine: &Engine,
+    call: Call<'_>,
+    options: &DeleteOptions,
+) -> Result<(), ApiError> {
+    delete_asking(engine, call, options, Asks::Nobody, &mut Vec::new()).await.map(drop)
+}
+
+async fn delete_asking(
+    engine: &Engine,
+    call: Call<'_>,
+    options: &DeleteOptions,
+    asks: Asks,
+    warnings: &mut Vec<String>,
+) -> Result<WriteResult, ApiError> {
+    let epoch = engine.epoch();
+    loop {
+        let entry = convert::viewed(engine, call.kind, engine.entry(call)?).await?;
+        let current = encode::value(call.kind, &entry);
+        check_preconditions(call, &current, options)?;
+        let review = Review {
+            objects: engine,
+            call,
+            operation: Operation::Delete,
+            subresource: "",
+            old: Some(&current),
+            dry_run: options.dry_run,
+            options: Options::Delete(options),
+            collection: asks == Asks::ForMany,
+        };
+        if asks != Asks::Nobody {
+            admission::admit_deletion(&review, warnings).await?;
+        }
+        let Deletion { object: next, goes } = deletion(engine, call, &current, options);
+        if options.dry_run || (!goes && next == current) {
+            return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes));
+        }
+        let stored = convert::in_storage_version(engine, call.kind, next.clone()).await?;
+        if let Some(entry) = commit_deletion(engine, epoch, call, &entry, stored, goes).await? {
+            if goes {
+                let had = addresses_of(call.kind, &current);
+                addresses::changed(engine, call.namespace, call.name, &had, &BTreeSet::new()).await;
+            }
+            let entry = convert::viewed(engine, call.kind, entry).await?;
+            return Ok(answer(call, &next, encode::object(call.kind, &entry), goes));
+        }
+        if options.resource_version.is_some() {
+            return Err(modified(call));
+        }
+    }
+}
+
+async fn commit_deletion(
+    engine: &Engine,
+    epoch: Epoch,
+    call: Call<'_>,
+    entry: &Entry<Summary>,
+    next: Value,
+    goes: bool,
+) -> Result<Option<std::sync::Arc<Entry<Summary>>>, ApiError> {
+    let draft = encode::draft(call.kind, next);
+    let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
+    let expect = Expect::At(entry.revision);
+    let Some(entry) = engine.commit(epoch, call.kind, &call.key(), expect, change).await? else {
+        return Ok(None);
+    };
+    if goes {
+        follow_up::object_gone(engine, call.kind).await;
+    }
+    follow_up::follow_up(engine, call.kind, call.name).await;
+    Ok(Some(entry))
+}
+
+/// What a deletion makes of an object. Only pods end gracefully; what else nothing holds goes as it is, unmarked
+/// (`k8s.io/apiserver/pkg/registry/generic/registry/store.go`, `Delete`).
+fn deletion(engine: &Engine, call: Call<'_>, current: &Value, options: &DeleteOptions) -> Deletion {
+    let now = engine.world().clock.now();
+    let role = call.kind.behaviour.role;
+    let asked_before = object::is_deleting(current);
+    let mut next = current.clone();
+    if role == Role::Namespace && object::holds_content(current) {
+        if !asked_before {
+            set_propagation(call, &mut next, current, options);
+            object::set_meta(&mut next, "deletionTimestamp", Some(object::time(now)));
+            object::member_mut(&mut next, "status").insert("phase".into(), "Terminating".into());
+        }
+        return Deletion { object: next, goes: false };
+    }
+    if role == Role::Definition && !asked_before {
+        object::set_meta(&mut next, "deletionTimestamp", Some(object::time(now)));
+        definitions::begin_termination(&mut next, now);
+        return Deletion { object: next, goes: false };
+    }
+    set_propagation(call, &mut next, current, options);
+    if role == Role::Pod {
+        grant_grace(&mut next, current, options.grace_seconds, now);
+        let goes = is_finished(call.kind, &next);
+        return Deletion { object: next, goes };
+    }
+    let held = object::finalizers(&next).next().is_some();
+    if held && !asked_before {
+        mark(&mut next, 0, now);
+    }
+    Deletion { object: next, goes: !held }
+}
+
+/// Deletes all objects that selectors name; the answer is the list of them.
+///
+/// # Errors
+/// As [`delete`]; what is gone meanwhile is no error.
+pub async fn delete_collection(
+    engine: &Engine,
+    call: Call<'_>,
+    list: &ListOptions,
+    options: &DeleteOptions,
+) -> Result<Written, ApiError> {
+    let mut warnings = warnings_of(call, options);
+    let outcome = delete_each(engine, call, list, options, &mut warnings).await;
+    Written::new(StatusCode::OK, outcome, warnings)
+}
+
+async fn delete_each(
+    engine: &Engine,
+    call: Call<'_>,
+    list: &ListOptions,
+    options: &DeleteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Bytes, ApiError> {
+    let found = read::find(engine, call, list, |error| error).await?;
+    let mut answer = Rope::default();
+    answer.copy(found.head().as_bytes());
+    for (at, entry) in found.entries.iter().enumerate() {
+        if at > 0 {
+            answer.copy(b",");
+        }
+        encode::write_item(&mut answer, call.kind, entry);
+        if at % TURN == TURN - 1 {
+            // Whoever waits no more can end it, and others have their turn.
+            tokio::task::yield_now().await;
+        }
+        let object = encode::value(call.kind, entry);
+        let (namespace, name) = (object::namespace(&object), object::name(&object));
+        let call = Call { namespace, name, ..call };
+        match delete_asking(engine, call, options, Asks::ForMany, warnings).await {
+            Err(error) if error.code != StatusCode::NOT_FOUND => return Err(error),
+            _ => {}
+        }
+    }
+    answer.copy(b"]}");
+    Ok(answer.whole())
+}
+
+/// What a deletion is warned of before it is tried.
+fn warnings_of(call: Call<'_>, options: &DeleteOptions) -> Vec<String> {
+    let warning = call.kind.rules.warning_of_silent_deletion().filter(|_| options.propagation.is_none());
+    warning.map(str::to_owned).into_iter().collect()
+}
+
+/// What a deletion makes of an object.
+struct Deletion {
+    /// The object: marked where it stays for a while.
+    object: Value,
+    /// Whether it goes at once.
+    goes: bool,
+}
+
+/// Notes in an object's finalizers what becomes of its dependents.
+fn set_propagation(call: Call<'_>, next: &mut Value, current: &Value, options: &DeleteOptions) {
+    let propagation = options.propagation.unwrap_or_else(|| default_propagation(call, current));
+    for (finalizer, wanted) in
+        [(object::ORPHAN, Propagation::Orphan), (object::FOREGROUND, Propagation::Foreground)]
+    {
+        if propagation == wanted {
+            object::add_finalizer(next, finalizer);
+        } else if options.propagation.is_some() {
+            object::remove_finalizer(next, finalizer);
+        }
+    }
+}
+
+/// Marks an object as deleted in so many seconds; that is a new generation of it.
+fn mark(next: &mut Value, grace: i64, now: Timestamp) {
+    let at = now.checked_add(grace.seconds()).unwrap_or(now);
+    object::set_meta(next, "deletionTimestamp", Some(object::time(at)));
+    object::set_meta(next, "deletionGracePeriodSeconds", Some(grace.into()));
+    let generation = object::generation(next);
+    if generation > 0 {
+        object::set_meta(next, "generation", Some((generation + 1).into()));
+    }
+}
+
+/// Gives a pod its time to end. Asked again, the time only gets shorter, and not by itself
+/// (`k8s.io/apiserver/pkg/registry/rest/delete.go`, `BeforeDelete`).
+fn grant_grace(next: &mut Value, current: &Value, asked: Option<i64>, now: Timestamp) {
+    if !object::is_deleting(current) {
+        return mark(next, pod_grace(current, asked), now);
+    }
+    let before = current["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+    let Some(asked) = asked.map(at_least_one).filter(|asked| *asked < before) else { return };
+    let at = object::meta_text(current, "deletionTimestamp").parse::<Timestamp>().unwrap_or(now);
+    let sooner = at.checked_sub((before - asked).seconds()).unwrap_or(now);
+    object::set_meta(next, "deletionTimestamp", Some(object::time(sooner)));
+    object::set_meta(next, "deletionGracePeriodSeconds", Some(asked.into()));
+}
+
+/// A negative period is the shortest that is one.
+fn at_least_one(seconds: i64) -> i64 {
+    if seconds < 0 { 1 } else { seconds }
+}
+
+/// What a deletion does to dependents when it does not say: an earlier wish stands, else the kind's default.
+fn default_propagation(call: Call<'_>, current: &Value) -> Propagation {
+    let asked = |finalizer| object::finalizers(current).any(|one| one == finalizer);
+    if asked(object::ORPHAN) {
+        Propagation::Orphan
+    } else if asked(object::FOREGROUND) {
+        Propagation::Foreground
+    } else if call.kind.behaviour.orphans_by_default {
+        Propagation::Orphan
+    } else {
+        Propagation::Background
+    }
+}
+
+/// How many seconds a pod has to end: none where no node runs it (`pkg/registry/core/pod/strategy.go`, `CheckGracefulDelete`).
+fn pod_grace(pod: &Value, asked: Option<i64>) -> i64 {
+    let runs = pod["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
+    let ended = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+    if !runs || ended {
+        return 0;
+    }
+    at_least_one(
+        asked.or_else(|| pod["spec"]["terminationGracePeriodSeconds"].as_i64()).unwrap_or(DEFAULT_GRACE),
+    )
+}
+
+/// The conflict is on the kind, as Kubernetes says it here and nowhere else (`BeforeDelete` in
+/// `apiserver/pkg/registry/rest/delete.go`).
+fn check_preconditions(call: Call<'_>, current: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
+    let uid = object::uid(current);
+    if let Some(given) = options.uid.as_deref().filter(|given| *given != uid) {
+        return Err(ApiError::conflict_on_kind(
+            call.kind,
+            call.name,
+            &format!(
+                "the UID in the precondition ({given}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+            ),
+        ));
+    }
+    let version = object::resource_version(current);
+    if let Some(given) = options.resource_version.as_deref().filter(|given| *given != version) {
+        return Err(ApiError::conflict_on_kind(
+            call.kind,
+            call.name,
+            &format!(
+                "the ResourceVersion in the precondition ({given}) does not match the ResourceVersion in record ({version}). The object might have been modified"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The object where it is still there or its kind answers so, else a Status.
+fn answer(call: Call<'_>, next: &Value, bytes: Bytes, goes: bool) -> WriteResult {
+    if !goes || call.kind.behaviour.deletion_answers_object {
+        return WriteResult::Object(bytes);
+    }
+    let mut details = json!({"name": call.name, "kind": call.kind.plural, "uid": object::uid(next)});
+    if !call.kind.group.is_empty() {
+        details["group"] = call.kind.group.clone().into();
+    }
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+    WriteResult::Status(status.to_string().into())
+}
+
+/// Whether a deletion has nothing left to wait for.
+pub(super) fn is_finished(kind: &Kind, object: &Value) -> bool {
+    object::is_deleting(object)
+        && object::finalizers(object).next().is_none()
+        && object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
+        && !(kind.behaviour.role == Role::Namespace && object::holds_content(object))
+}

@@ -1,0 +1,93 @@
+//! Who owns what a write has changed: the engine's side of [`kubewright_schema::fields`].
+
+use kubewright_kinds::{Kind, ServedVersions};
+use kubewright_meta::{ApiError, object};
+use kubewright_schema::fields::{self, Write, printed};
+use kubewright_schema::patch::Configuration;
+use serde_json::Value;
+
+use crate::engine::Engine;
+use crate::request::{Call, FieldValidation, WriteOptions, body};
+
+/// Gives the fields that a write changes to its manager.
+pub fn own(
+    engine: &Engine,
+    call: Call<'_>,
+    subresource: &str,
+    options: &WriteOptions,
+    live: Option<&Value>,
+    next: &mut Value,
+) {
+    writing(engine, call, subresource, options, |write| write.update(live, next));
+}
+
+/// What applying a configuration makes of an object: typed, owned, not yet defaulted. Warnings are added to
+/// `warnings`.
+///
+/// # Errors
+/// As [`Write::apply`], and what strict decoding has against the configuration.
+pub(super) fn applied(
+    engine: &Engine,
+    call: Call<'_>,
+    subresource: &str,
+    config: &Configuration,
+    options: &WriteOptions,
+    live: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Result<Value, ApiError> {
+    let force = options.force;
+    let value = writing(engine, call, subresource, options, |write| write.apply(live, &config.value, force))?;
+    strict(config, options.validation, warnings)?;
+    body::typed(call.kind, value, warnings).map_err(|why| unconvertible(call.kind, &config.value, &why))
+}
+
+fn writing<T>(
+    engine: &Engine,
+    call: Call<'_>,
+    subresource: &str,
+    options: &WriteOptions,
+    does: impl FnOnce(&Write<'_>) -> T,
+) -> T {
+    let now = object::time(engine.world().clock.now());
+    let kinds = engine.kinds();
+    does(&Write {
+        versions: &ServedVersions { kinds: &kinds, kind: call.kind },
+        manager: &options.manager,
+        subresource,
+        now: now.as_str().unwrap_or_default(),
+    })
+}
+
+/// 500 without a reason, as in Kubernetes: what applying a configuration makes of an object is none of the kind
+/// (`k8s.io/apimachinery/pkg/util/managedfields/internal/structuredmerge.go`, `Apply`).
+fn unconvertible(kind: &Kind, config: &Value, why: &str) -> ApiError {
+    ApiError::unexplained(format!(
+        "failed to convert new object ({}) to proper version: unable to convert unstructured object to {}: {}",
+        fields::about(kind, config),
+        fields::type_of(kind),
+        printed::converted(why)
+    ))
+}
+
+/// What strict decoding has against a configuration: members that stand twice
+/// (`k8s.io/apiserver/pkg/endpoints/handlers/patch.go`, `applyPatcher`).
+pub(super) fn strict(
+    config: &Configuration,
+    validation: FieldValidation,
+    warnings: &mut Vec<String>,
+) -> Result<(), ApiError> {
+    if config.repeated.is_empty() {
+        return Ok(());
+    }
+    match validation {
+        FieldValidation::Strict => Err(ApiError::bad_request(format!(
+            "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  {}",
+            config.repeated.join("\n  ")
+        ))),
+        FieldValidation::Warn => {
+            warnings.extend_from_slice(&config.repeated);
+            Ok(())
+        }
+        FieldValidation::Ignore => Ok(()),
+    }
+}

@@ -1,0 +1,85 @@
+//! The parts of an object that can be written apart from each other, and what a write of one leaves as it is.
+
+use kubewright_kinds::Kind;
+use kubewright_kinds::rules::Generation;
+use kubewright_meta::object;
+use serde_json::Value;
+
+use super::member::Member;
+
+/// The part of an object that a write may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All but status (where status is a subresource).
+    Main,
+    /// `status` alone.
+    Status,
+    /// One member alone: what the smaller subresources change.
+    Member(Member),
+    /// Whatever the server itself has changed, such as the node of a pod that is bound.
+    Trusted,
+}
+
+impl Part {
+    /// The subresource by which it is written; empty for the object itself.
+    #[must_use]
+    pub fn subresource(self) -> &'static str {
+        match self {
+            Self::Main | Self::Trusted => "",
+            Self::Status => "status",
+            Self::Member(Member::Approval) => "approval",
+            Self::Member(Member::Finalizers) => "finalize",
+            Self::Member(Member::EphemeralContainers) => "ephemeralcontainers",
+            Self::Member(Member::Containers) => "resize",
+        }
+    }
+}
+
+/// What the server owns is carried over; what the part does not hold stays as it is.
+pub(super) fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value) {
+    match part {
+        Part::Main => {
+            carry_metadata(next, current);
+            if kind.has_status() {
+                object::copy_member(next, current, "status");
+            }
+            (kind.rules.prepare_update)(next, current);
+        }
+        Part::Status => {
+            let written = std::mem::replace(next, current.clone());
+            object::copy_member(next, &written, "status");
+            object::copy_meta(next, &written, "managedFields");
+            for field in kind.behaviour.metadata_of_status_writes {
+                object::copy_meta(next, &written, field);
+            }
+        }
+        Part::Trusted => {}
+        Part::Member(member) => member.prepare(next, current),
+    }
+}
+
+/// What only the server sets in metadata. A uid that the client gives stays, to be compared.
+fn carry_metadata(next: &mut Value, current: &Value) {
+    for field in ["creationTimestamp", "resourceVersion", "generation", "selfLink"] {
+        object::copy_meta(next, current, field);
+    }
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if next["metadata"].get(field).is_none_or(Value::is_null) {
+            object::copy_meta(next, current, field);
+        }
+    }
+}
+
+/// Raises the generation where the write has changed what is wanted.
+pub(super) fn raise_generation(kind: &Kind, part: Part, next: &mut Value, current: &Value) {
+    // Where status is not written apart, it is content like any other.
+    let raised = |status_counts: bool| {
+        kind.rules.generation.raised(next, current)
+            || (status_counts
+                && kind.rules.generation == Generation::Content
+                && next.get("status") != current.get("status"))
+    };
+    if !matches!(part, Part::Status | Part::Trusted) && raised(!kind.has_status()) {
+        object::set_meta(next, "generation", Some((object::generation(current) + 1).into()));
+    }
+}

@@ -1,0 +1,281 @@
+//! How every change of an object is made, whatever asks for it: read the current object, make the next one of it, compare and
+//! swap.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use kubewright_kinds::{Summary, encode};
+use kubewright_meta::{ApiError, FieldError, object};
+use kubewright_schema::patch::{Change, Configuration};
+use kubewright_schema::{Candidate, Extent, fields};
+use kubewright_store::{self as store, Entry, Expect, Revision};
+use serde_json::Value;
+
+use super::delete::is_finished;
+use super::follow_up::addresses;
+use super::part::{Part, prepare, raise_generation};
+use super::{Written, custom, definitions, follow_up, ownership};
+use crate::admission::{self, Edit, Operation, Options, Review};
+use crate::engine::allocate::{self, addresses_of};
+use crate::engine::epochs::Epoch;
+use crate::engine::{Engine, convert};
+use crate::request::place::check_name;
+use crate::request::{Call, WriteOptions, body};
+
+/// How the next object comes from the current one.
+pub(super) enum Step<'a> {
+    /// The client sent it whole.
+    Replace(Value),
+    /// The client sent a change.
+    Change(&'a Change),
+    /// The client sent what its manager wants the object to have.
+    Apply(&'a Configuration),
+    /// The server changes one thing.
+    Edit(&'a Edit<'a>),
+    /// The client changes something that is shown in a form of its own.
+    View(&'a dyn View),
+}
+
+/// A subresource that shows a part of its object in a form of its own, as a scale does: admission sees that form.
+pub(super) trait View: Send + Sync {
+    /// Its name in URLs.
+    fn subresource(&self) -> &'static str;
+
+    /// What is shown of an object.
+    fn of(&self, object: &Value) -> Value;
+
+    /// What the write makes of what is shown.
+    fn next(&self, current: &Value) -> Result<Value, ApiError>;
+
+    /// Puts what is to be shown into the object.
+    fn put(&self, shown: &Value, object: &mut Value) -> Result<(), ApiError>;
+}
+
+impl<'a> Step<'a> {
+    fn view(&self) -> Option<&'a dyn View> {
+        match self {
+            Self::View(view) => Some(*view),
+            _ => None,
+        }
+    }
+}
+
+/// Changes the current object by a step, once more whenever somebody was faster. `told`: the warnings so far.
+pub(super) async fn swap(
+    engine: &Engine,
+    call: Call<'_>,
+    part: Part,
+    step: &Step<'_>,
+    options: &WriteOptions,
+    told: Vec<String>,
+) -> Result<Written, ApiError> {
+    loop {
+        let mut warnings = told.clone();
+        match try_swap(engine, call, part, step, options, &mut warnings).await.transpose() {
+            None => {}
+            Some(outcome) => return Written::new(StatusCode::OK, outcome, warnings),
+        }
+    }
+}
+
+/// `None` when somebody was faster.
+async fn try_swap(
+    engine: &Engine,
+    call: Call<'_>,
+    part: Part,
+    step: &Step<'_>,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Bytes>, ApiError> {
+    let epoch = engine.epoch();
+    let stored = engine.entry(call)?;
+    let entry = convert::viewed(engine, call.kind, Arc::clone(&stored)).await?;
+    let current = encode::value(call.kind, &entry);
+    let shown = step.view().map(|view| view.of(&current));
+    let review = Review {
+        objects: engine,
+        call,
+        operation: Operation::Update,
+        subresource: step.view().map_or(part.subresource(), View::subresource),
+        old: Some(shown.as_ref().unwrap_or(&current)),
+        dry_run: options.dry_run,
+        options: Options::Write(options),
+        collection: false,
+    };
+    let mut next = next(engine, &review, part, step, options, &current, warnings).await?;
+    if matches!(step, Step::Change(_) | Step::Apply(_)) {
+        check_name(call, object::name(&next))?;
+    }
+    let conditional = check_version(call, &current, &next, matches!(step, Step::Replace(_)))?;
+    body::default(call.kind, &mut next);
+    if matches!(step, Step::Replace(_) | Step::Change(_)) {
+        ownership::own(engine, call, part.subresource(), options, Some(&current), &mut next);
+    }
+    // What the server changes by itself was admitted as what asked for it.
+    let asks = part != Part::Trusted;
+    if asks && shown.is_none() {
+        admission::mutate(&review, &mut next, warnings).await?;
+    }
+    prepare(call.kind, part, &mut next, &current);
+    let _allocation = allocate::allocate(engine, call.kind, &mut next, Some(&current)).await?;
+    check(call, part, &next, &current, warnings)?;
+    if part == Part::Main {
+        warnings.extend(call.kind.rules.warnings(&next, Some(&current)));
+    }
+    warnings.extend(definitions::warnings(call.kind, &next, Some(&current)));
+    raise_generation(call.kind, part, &mut next, &current);
+    fields::keep_times(&mut next, &current);
+    if asks {
+        let shown = step.view().map(|view| view.of(&next));
+        admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
+    }
+    let same = next == current;
+    if same && !encode::is_outdated(call.kind, &stored) {
+        return Ok(Some(encode::object(call.kind, &entry)));
+    }
+    if options.dry_run {
+        return convert::as_read_back(engine, call.kind, next).await.map(Some);
+    }
+    let before = addresses_of(call.kind, &current);
+    let goes = is_finished(call.kind, &next);
+    let now = if goes { BTreeSet::new() } else { addresses_of(call.kind, &next) };
+    let draft = encode::draft(call.kind, convert::in_storage_version(engine, call.kind, next).await?);
+    // What would be stored in other words is written although nothing changes: so objects are moved to the storage version,
+    // and keep the defaults of today.
+    if same && !goes && encode::is_stored_as(&draft, &stored) {
+        return Ok(Some(encode::object(call.kind, &entry)));
+    }
+    let change = if goes { store::Change::Delete(draft) } else { store::Change::Put(draft) };
+    match commit_next(engine, epoch, call, &entry, change).await? {
+        Some(entry) => {
+            addresses::changed(engine, call.namespace, call.name, &before, &now).await;
+            let entry = convert::viewed(engine, call.kind, entry).await?;
+            Ok(Some(encode::object(call.kind, &entry)))
+        }
+        None if conditional => Err(modified(call)),
+        None => Ok(None),
+    }
+}
+
+/// What a step makes of the current object: typed, not yet defaulted. Of a view, admission has seen
+/// what is shown.
+async fn next(
+    engine: &Engine,
+    review: &Review<'_>,
+    part: Part,
+    step: &Step<'_>,
+    options: &WriteOptions,
+    current: &Value,
+    warnings: &mut Vec<String>,
+) -> Result<Value, ApiError> {
+    let call = review.call;
+    Ok(match step {
+        Step::Replace(object) => object.clone(),
+        Step::Edit(edit) => {
+            let mut next = current.clone();
+            edit(&mut next)?;
+            next
+        }
+        Step::View(view) => {
+            let mut shown = view.next(current)?;
+            admission::mutate(review, &mut shown, warnings).await?;
+            let mut next = current.clone();
+            view.put(&shown, &mut next)?;
+            next
+        }
+        Step::Change(change) => body::patched(call.kind, change, current, options.validation, warnings)?,
+        Step::Apply(config) => {
+            ownership::applied(engine, call, part.subresource(), config, options, Some(current), warnings)?
+        }
+    })
+}
+
+/// Commits what an object becomes; an object that was only waiting for its last finalizer goes instead.
+/// `None` when somebody was faster.
+async fn commit_next(
+    engine: &Engine,
+    epoch: Epoch,
+    call: Call<'_>,
+    entry: &Entry<Summary>,
+    change: store::Change<Summary>,
+) -> Result<Option<Arc<Entry<Summary>>>, ApiError> {
+    let kind = call.kind;
+    let goes = matches!(change, store::Change::Delete(_));
+    let expect = Expect::At(entry.revision);
+    let Some(entry) = engine.commit(epoch, kind, &call.key(), expect, change).await? else {
+        return Ok(None);
+    };
+    if goes {
+        follow_up::object_gone(engine, kind).await;
+    }
+    follow_up::follow_up(engine, kind, call.name).await;
+    Ok(Some(entry))
+}
+
+fn check(
+    call: Call<'_>,
+    part: Part,
+    next: &Value,
+    current: &Value,
+    warnings: &mut Vec<String>,
+) -> Result<(), ApiError> {
+    let kind = call.kind;
+    let mut errors: Vec<FieldError> = match part {
+        Part::Main => kind.rules.errors_on_update(next, current, kind.namespaced()),
+        Part::Status => kind.rules.errors_on_status(next, current, kind.namespaced()),
+        Part::Member(member) => member.errors(next, current),
+        Part::Trusted => return Ok(()),
+    };
+    let extent = if part == Part::Status { Extent::Status } else { Extent::Whole };
+    let candidate = Candidate { object: next, old: Some(current), part: extent };
+    warnings.extend(custom::check(kind, candidate, &mut errors));
+    errors.extend(definitions::errors(kind, candidate));
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid(kind, call.name, &errors))
+}
+
+/// The version and uid that a write names must be the current ones. Returns whether it named a version.
+fn check_version(call: Call<'_>, current: &Value, next: &Value, replace: bool) -> Result<bool, ApiError> {
+    let given = object::resource_version(next);
+    let uid = object::uid(next);
+    if replace && !uid.is_empty() && uid != object::uid(current) {
+        return Err(precondition_failed(call, "UID", uid, object::uid(current)));
+    }
+    if given.is_empty() || given == "0" {
+        if replace && call.kind.behaviour.conditional_update {
+            let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
+            return Err(ApiError::invalid_of(&call.kind.group, &call.kind.plural, call.name, &[error]));
+        }
+        return Ok(false);
+    }
+    let Ok(version) = given.parse::<u64>() else {
+        return Err(ApiError::unexplained(format!("strconv.ParseUint: parsing {given:?}: invalid syntax")));
+    };
+    let newest = object::resource_version(current).parse::<u64>().unwrap_or_default();
+    if Revision(version) == Revision(newest) { Ok(replace) } else { Err(modified(call)) }
+}
+
+/// 409: somebody else has changed the object.
+pub(super) fn modified(call: Call<'_>) -> ApiError {
+    ApiError::conflict(
+        call.kind,
+        call.name,
+        "the object has been modified; please apply your changes to the latest version and try again",
+    )
+}
+
+/// 409: a precondition does not hold, in the words of the storage layer (`k8s.io/apiserver/pkg/storage/errors.go`).
+pub(super) fn precondition_failed(call: Call<'_>, what: &str, given: &str, current: &str) -> ApiError {
+    let path = format!("/registry/{}/{}", call.kind.storage_prefix(), call.key());
+    ApiError::conflict(
+        call.kind,
+        call.name,
+        &format!(
+            "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {what} in precondition: {given}, {what} in object meta: {current}"
+        ),
+    )
+}
