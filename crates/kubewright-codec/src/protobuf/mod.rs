@@ -202,7 +202,7 @@ pub fn encode(object: &Value) -> Option<Vec<u8>> {
     known.then_some(out)
 }
 
-/// As [`encode`], of an object or list as text. What is stored begins with its kind and version, and is written while it is
+/// As [`encode()`], of an object or list as text. What is stored begins with its kind and version, and is written while it is
 /// read; other texts are read first.
 #[must_use]
 pub fn encode_text(text: &[u8]) -> Option<Vec<u8>> {
