@@ -1,4 +1,4 @@
-//! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask acceptance`,
+//! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask alone`, `cargo xtask acceptance`,
 //! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask crds`, `cargo xtask bench`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
@@ -37,6 +37,8 @@ enum Task {
     Test(test::Options),
     /// Everything that a change must pass: format, lints, licences and advisories, documentation, tests
     Ci,
+    /// Check each crate as it is built by itself, with the features of its dependencies that it asks for
+    Alone,
     /// Write docs/acceptance.md: which test shows which promise
     Acceptance,
     /// Run every operator beside a real Kubernetes, and write that section of docs/real-kubernetes.md
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
     let ran = match Task::parse() {
         Task::Test(options) => test::test(&options),
         Task::Ci => check::ci(),
+        Task::Alone => check::each_crate_alone(),
         Task::Acceptance => acceptance::write(),
         Task::Operators(options) => operators::operators(&options),
         Task::Projects(options) => projects::projects(&options),

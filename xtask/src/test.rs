@@ -51,7 +51,8 @@ pub(crate) fn test_all() -> Result<()> {
     }
     let mut passed = run_and_read(&mut alone, |line| summary.read(line))?;
 
-    run(&mut cargo(["build", "--workspace", "--bin", "kubewright", "--bin", "kubewright-envtest"]))?;
+    // The programs were built with the tests. To build them by themselves would be to build the cluster once more, as the tests ask for
+    // features that they do not.
     let mut outside = ignored_ones_of("up");
     outside.env("KUBEWRIGHT", target().join("debug/kubewright"));
     let mut remarks = Vec::new();

@@ -1,5 +1,5 @@
-//! `kubewright envtest install` and `env`, which are `kubewright-envtest install` and `env`, too: links by the names of the two programs, in the folder where setup-envtest would
-//! have put the real ones.
+//! `install` and `env` of `kubewright envtest` and of `kubewright-envtest`: links by the names of the two programs, in the folder
+//! where setup-envtest would have put the real ones.
 
 use std::{
     env, fs,

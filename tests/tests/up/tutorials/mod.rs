@@ -49,12 +49,20 @@ async fn follow(tutorial: &str) {
     fs::remove_dir_all(&folder).expect("the folder can be removed");
 }
 
-/// Has cargo build dependencies as the workspace does, so that most of them are there already; the SDK, which each page builds,
-/// without the optimisation that only long tests are worth.
+/// Has cargo build dependencies as the workspace does, so that most of them are there already; the crates of the SDK, which each
+/// page builds, without optimisation.
 fn share_what_is_built(folder: &Path) {
     let mut config =
         "[profile.dev]\ndebug = 0\n[profile.dev.package.\"*\"]\ndebug = false\nopt-level = 1\n".to_owned();
-    for package in ["kubewright", "kubewright-runtime", "kubewright-world"] {
+    let crates = [
+        "kubewright",
+        "kubewright-meta",
+        "kubewright-objects",
+        "kubewright-runtime",
+        "kubewright-serve",
+        "kubewright-world",
+    ];
+    for package in crates {
         config += &format!("[profile.dev.package.{package}]\ndebug = false\nopt-level = 0\n");
     }
     fs::create_dir_all(folder.join(".cargo")).expect("a folder");
