@@ -49,7 +49,6 @@ pub mod sources;
 mod span;
 mod status;
 pub mod strict;
-mod subset;
 #[cfg(feature = "webhook")]
 pub mod webhook;
 mod worker;

@@ -1,19 +1,18 @@
 //! Compare and write: what is stored gets the fields that are desired, and nothing is written when it has them.
 
-mod difference;
 mod shared;
 
 use std::sync::Arc;
 
 use k8s_openapi::{ByteString, apimachinery::pkg::apis::meta::v1::OwnerReference};
+pub use kubewright_meta::desired::Difference;
+use kubewright_meta::{desired, subset};
 use serde_json::{Map, Value, json};
 
-pub use self::difference::Difference;
 use crate::{
     Error, Object,
     object::{split_fields, to_json, to_value},
     owner::{self, Owner},
-    subset,
 };
 
 /// Result of [`crate::Context::ensure`]: what it did, with the object as it is now.
@@ -51,7 +50,7 @@ impl<K> Ensured<K> {
 /// The merge patch that gives `current` what it lacks of `wanted`; `None` if it has everything.
 #[cfg(feature = "webhook")]
 pub(crate) fn lacks(wanted: &Value, current: &Value) -> Option<Value> {
-    difference::between(wanted, current).map(|difference| difference.patch)
+    desired::between(wanted, current).map(|difference| difference.patch)
 }
 
 /// The reference that makes `owner` the controller of `desired`.
@@ -102,7 +101,7 @@ pub(crate) fn difference<K: Object>(
     }
     let stored = Value::Object(stored);
     shared::keep_others(&group, &kind, &mut wanted, &stored);
-    let difference = difference::between(&wanted, &stored);
+    let difference = desired::between(&wanted, &stored);
     Ok(difference.map(|mut difference| {
         // The patch of an object is an object; what indexing does not find, it makes.
         difference.patch["metadata"]["resourceVersion"] = json!(current.meta().resource_version);

@@ -8,9 +8,8 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use kubewright_meta::desired::overlay;
 use serde_json::Value;
-
-use super::difference::overlay;
 
 type Fields = &'static [(&'static str, Shared)];
 
@@ -150,8 +149,8 @@ fn name<'a>(keys: &[Key], element: &'a Value) -> Name<'a> {
 mod tests {
     use serde_json::json;
 
-    use super::super::difference::between;
     use super::*;
+    use kubewright_meta::desired::between;
 
     /// What a Pod with this spec has by now, and what it lacks of the wanted one.
     fn lacks(wanted: &Value, current: &Value) -> Option<Value> {

@@ -44,7 +44,6 @@
 //! - Bodies have a limit ([`MAX_ADMISSION_BODY`], [`MAX_CONVERSION_BODY`]).
 
 mod admission;
-mod carry;
 mod certificates;
 mod conversion;
 mod declaration;

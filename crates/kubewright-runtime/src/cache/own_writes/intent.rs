@@ -1,8 +1,7 @@
 //! Whether a write did what it was to do: the author has not seen what else the server made of it.
 
+use kubewright_meta::subset;
 use serde_json::Value;
-
-use crate::subset;
 
 /// What a write is to make of an object.
 #[derive(Clone, Copy)]

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use kubewright_meta::carry::carry;
 use serde_json::Value;
 
 use super::{Denied, Operation, Request, Response, Verdict, Warnings};
-use crate::{Object, webhook::carry::carry};
+use crate::Object;
 
 /// Fills in what users leave out (controller-runtime's `admission.Defaulter`).
 ///

@@ -1,9 +1,10 @@
 //! What a conversion must not lose: metadata, and what a version cannot express.
 
+use kubewright_meta::carry::carry;
 use serde_json::{Map, Value};
 
 use super::{Spoke, read, write};
-use crate::{Object, webhook::carry::carry};
+use crate::Object;
 
 /// How much of an object an annotation may keep; all annotations of an object have 256 KiB
 /// (`k8s.io/apimachinery/pkg/api/validation`, `TotalAnnotationSizeLimitB`).

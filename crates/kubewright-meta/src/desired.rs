@@ -1,10 +1,10 @@
-//! What one JSON value lacks of another.
+//! What one JSON value lacks of another, which is desired.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use crate::subset::is_subset;
+use crate::{difference, subset::is_subset};
 
 /// How many fields the text names before it says "and so on".
 const MOST_FIELDS: usize = 8;
@@ -23,7 +23,8 @@ pub struct Difference {
 /// What `current` lacks of `wanted`; `None` if it has everything. Where `wanted` is an object, the fields that it does
 /// not have are not looked at; a list is wanted as long as it is, its elements as objects are. `null`, an empty object
 /// and an empty list are wanted where nothing is, too: servers leave them out.
-pub(super) fn between(wanted: &Value, current: &Value) -> Option<Difference> {
+#[must_use]
+pub fn between(wanted: &Value, current: &Value) -> Option<Difference> {
     let mut changes = Changes { path: Vec::new(), count: 0, text: String::new() };
     let patch = changes.patch(wanted, current)?;
     Some(Difference { patch, text: changes.into_text() })
@@ -89,7 +90,8 @@ impl Changes {
 }
 
 /// `current` with everything that `wanted` has.
-pub(super) fn overlay(wanted: &Value, current: &Value) -> Value {
+#[must_use]
+pub fn overlay(wanted: &Value, current: &Value) -> Value {
     match (wanted, current) {
         (Value::Object(wanted), Value::Object(current)) => {
             let mut merged = current.clone();
@@ -111,11 +113,7 @@ pub(super) fn overlay(wanted: &Value, current: &Value) -> Value {
 }
 
 fn shown(value: &Value) -> String {
-    if value.is_null() {
-        "(none)".to_owned()
-    } else {
-        kubewright_meta::difference::shown(value, LONGEST_VALUE)
-    }
+    if value.is_null() { "(none)".to_owned() } else { difference::shown(value, LONGEST_VALUE) }
 }
 
 #[cfg(test)]

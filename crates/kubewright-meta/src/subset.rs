@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 const SERVERS: [&str; 5] = ["resourceVersion", "generation", "managedFields", "creationTimestamp", "uid"];
 
 /// Whether `actual` has everything that `wanted` has.
-pub(crate) fn is_subset(wanted: &Value, actual: &Value) -> bool {
+#[must_use]
+pub fn is_subset(wanted: &Value, actual: &Value) -> bool {
     match (wanted, actual) {
         (Value::Object(wanted), Value::Object(actual)) => {
             wanted.iter().all(|(field, wanted)| is_subset(wanted, actual.get(field).unwrap_or(&Value::Null)))
@@ -30,7 +31,8 @@ pub(crate) fn is_subset(wanted: &Value, actual: &Value) -> bool {
 }
 
 /// Whether a server leaves it out: nothing, an empty list, or an object of nothing.
-pub(crate) fn is_nothing(value: &Value) -> bool {
+#[must_use]
+pub fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
@@ -41,13 +43,15 @@ pub(crate) fn is_nothing(value: &Value) -> bool {
 
 /// As [`is_subset`], of the JSON text of a Kubernetes object, of which nothing is decoded for it. What the server writes into
 /// the metadata does not count. A text that is no object has nothing.
-pub(crate) fn is_in(wanted: &Value, object: &str) -> bool {
+#[must_use]
+pub fn is_in(wanted: &Value, object: &str) -> bool {
     let mut decoder = serde_json::Deserializer::from_str(object);
     wanted.is_object() && Compare { wanted, depth: Depth::Root }.deserialize(&mut decoder).unwrap_or(false)
 }
 
 /// As [`is_subset`], of the JSON text of any value; a text that is none has nothing.
-pub(crate) fn is_in_value(wanted: &Value, text: &str) -> bool {
+#[must_use]
+pub fn is_in_value(wanted: &Value, text: &str) -> bool {
     let mut decoder = serde_json::Deserializer::from_str(text);
     Compare { wanted, depth: Depth::Below }.deserialize(&mut decoder).unwrap_or(false)
 }

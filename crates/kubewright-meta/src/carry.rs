@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 ///
 /// `null` is the same as nothing. Elements of lists are found again by their place, or by their name or value where
 /// elements came or went.
-pub(crate) fn carry(rich: &Value, before: &Value, after: &Value) -> Value {
+#[must_use]
+pub fn carry(rich: &Value, before: &Value, after: &Value) -> Value {
     if before == after {
         return rich.clone();
     }
