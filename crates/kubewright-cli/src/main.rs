@@ -32,7 +32,9 @@ use std::{
 };
 
 use clap::Parser;
+use futures::{FutureExt, future::BoxFuture};
 use kubewright_cluster::Builder;
+use kubewright_control_plane::{Builder as ControlPlaneBuilder, ControlPlane, StartError};
 #[cfg(unix)]
 use kubewright_kubelet::container::helper;
 use kubewright_world::Pacing;
@@ -113,9 +115,14 @@ fn command(cli: &Cli) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What this program has beside an API server, under the name of one.
-fn controllers(builder: Builder, selection: &str, nodes: usize) -> Builder {
-    builder.controllers(selection).nodes(nodes)
+/// Starts what this program has beside an API server, under the name of one.
+fn controllers(
+    builder: ControlPlaneBuilder,
+    selection: String,
+    nodes: usize,
+) -> BoxFuture<'static, Result<ControlPlane, StartError>> {
+    let cluster = Builder::from(builder).controllers(selection).nodes(nodes);
+    cluster.start().map(|started| started.map(ControlPlane::from)).boxed()
 }
 
 /// Runs what waits for others.

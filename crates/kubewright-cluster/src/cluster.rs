@@ -1,48 +1,32 @@
 //! A running cluster.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Request, Response, StatusCode};
-use kube::Client;
-use kubewright_apiserver::http::ApiServer;
+use http::{Request, Response, StatusCode};
+use kubewright_control_plane::{ControlPlane, StartError, User};
 use kubewright_controllers::{Builtin, Setup};
-use kubewright_identity::authn::User;
 use kubewright_identity::webhook::Local;
 use kubewright_kubelet::ProcessNode;
 use kubewright_runtime::{Backlog, Manager, webhook};
-use kubewright_store::Revision;
-use kubewright_world::World;
 use parking_lot::Mutex;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::Admin;
-use crate::journal::Journal;
 use crate::kubelets::{self, KubeletConnection};
-use crate::transport::{self, Caller, ClientOptions};
-use crate::{Builder, ProcessSettings, StartError};
+use crate::{Builder, ProcessSettings};
 
-/// How long nobody must have written for a cluster to count as settled.
-const QUIET: Duration = Duration::from_secs(1);
-
-/// A control plane in this process. Dropping it ends everything that it started.
+/// A [control plane](ControlPlane) in this process with what acts in it. Dropping it ends everything that it started.
 pub struct Cluster {
-    server: ApiServer,
-    world: World,
-    shutdown: CancellationToken,
-    tasks: Vec<JoinHandle<()>>,
-    admin: Option<Admin>,
+    control_plane: ControlPlane,
     /// Whether nobody reaches the webhooks that are mounted.
     unplugged: Arc<AtomicBool>,
     /// The names under which webhooks are, or were.
     mounted: Mutex<BTreeSet<String>>,
-    journal: Option<Journal>,
     backlog: Backlog,
 }
 
@@ -64,49 +48,35 @@ impl Cluster {
         Builder::default()
     }
 
-    pub(crate) fn new(
-        server: ApiServer,
-        world: World,
-        shutdown: CancellationToken,
-        admin: Option<Admin>,
-        journal: Option<Journal>,
-    ) -> Self {
+    pub(crate) fn new(control_plane: ControlPlane) -> Self {
         let unplugged = Arc::default();
-        Self {
-            server,
-            world,
-            shutdown,
-            tasks: Vec::new(),
-            admin,
-            unplugged,
-            mounted: Mutex::default(),
-            journal,
-            backlog: Backlog::default(),
-        }
+        Self { control_plane, unplugged, mounted: Mutex::default(), backlog: Backlog::default() }
     }
 
     /// Runs built-in controllers as kube-controller-manager does: they share one cache, and each writes under its own
     /// identity. What its bootstrap role does not allow, it cannot do.
-    pub(crate) fn run(&mut self, controllers: &[&Builtin], setup: &Setup) {
+    pub(crate) fn run(&mut self, controllers: &[&Builtin], nodes: usize) {
+        let control_plane = &mut self.control_plane;
+        let setup = Setup {
+            ca: control_plane.ca_pem().to_owned(),
+            nodes,
+            accounts: Arc::clone(control_plane.service_accounts()),
+            authority: control_plane.authority().cloned(),
+        };
         let user = User::new("system:kube-controller-manager", Vec::<String>::new());
-        let options = ClientOptions { admin: None, watches_last: true };
-        let reader = transport::client(&self.server, self.caller(user), "default", options);
-        let mut manager = Manager::in_process(reader, self.world.clone());
+        let reader = control_plane.client_of_component(user, None, true);
+        let mut manager = Manager::in_process(reader, control_plane.world().clone());
         self.backlog = manager.backlog().clone();
         for builtin in controllers {
             let writer = User::new(builtin.identity.user, builtin.identity.groups.iter().copied());
-            for controller in builtin.controllers(setup) {
-                let caller = Caller {
-                    program: Some(HeaderValue::from_static(builtin.identity.program)),
-                    ..self.caller(writer.clone())
-                };
-                let controller = controller.never_paused();
-                let writer = transport::client(&self.server, caller, "default", ClientOptions::default());
-                manager.add(controller.acting_as(writer));
+            for controller in builtin.controllers(&setup) {
+                let program = Some(builtin.identity.program);
+                let writer = control_plane.client_of_component(writer.clone(), program, false);
+                manager.add(controller.never_paused().acting_as(writer));
             }
         }
-        let shutdown = self.shutdown.child_token();
-        self.spawn(async move {
+        let shutdown = control_plane.shutdown();
+        control_plane.spawn(async move {
             if let Err(error) = manager.run(shutdown).await {
                 tracing::error!(%error, "the built-in controllers have stopped");
             }
@@ -114,69 +84,18 @@ impl Cluster {
     }
 
     /// Registers the node of this machine, and runs its kubelet until the cluster ends.
-    pub(crate) async fn run_node(
-        &mut self,
-        settings: ProcessSettings,
-        api_server: SocketAddr,
-    ) -> kube::Result<()> {
-        let name = settings.node();
-        let caller = kubelets::caller(&name, self.journal.is_some());
-        let client = transport::client(&self.server, caller, "default", ClientOptions::default());
-        let settings = settings.kubelet(client, self.world.clone(), api_server);
-        let (node, run) = ProcessNode::start(settings, self.shutdown.child_token()).await?;
-        self.server.kubelets().register(name, Arc::new(KubeletConnection { node, clock: self.world.clock }));
-        self.spawn(run);
+    pub(crate) async fn run_node(&mut self, settings: ProcessSettings) -> kube::Result<()> {
+        let control_plane = &mut self.control_plane;
+        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let api_server = control_plane.address().unwrap_or(nowhere);
+        let (name, world) = (settings.node(), control_plane.world().clone());
+        let client = control_plane.client_of_component(kubelets::user(&name), Some("kubelet"), false);
+        let settings = settings.kubelet(client, world.clone(), api_server);
+        let (node, run) = ProcessNode::start(settings, control_plane.shutdown()).await?;
+        let connection = KubeletConnection { node, clock: world.clock };
+        control_plane.server().kubelets().register(name, Arc::new(connection));
+        control_plane.spawn(run);
         Ok(())
-    }
-
-    /// Runs a task for as long as the cluster is there.
-    pub(crate) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.push(tokio::spawn(task));
-    }
-
-    /// A client that may do everything (`system:masters`), in the namespace `default`.
-    #[must_use]
-    pub fn client(&self) -> Client {
-        self.client_as(administrator())
-    }
-
-    /// A client that acts as somebody, under the RBAC of the cluster.
-    #[must_use]
-    pub fn client_as(&self, user: User) -> Client {
-        self.client_of(self.caller(user), "default", false)
-    }
-
-    /// A client that acts as a service account, under the RBAC of the cluster.
-    #[must_use]
-    pub fn client_of_service_account(&self, namespace: &str, name: &str) -> Client {
-        let user = User::service_account(namespace, name, "");
-        self.client_of(self.caller(user), namespace, false)
-    }
-
-    /// A client for an operator: it acts as its service account, `program` is its user agent (and so owns the fields that
-    /// it writes), and its watches last for ten years and have no bookmarks, so that virtual years are not spent on them.
-    /// That is all in which they differ from those of another client.
-    ///
-    /// # Errors
-    /// When `program` cannot be in a header.
-    pub fn client_of_operator(
-        &self,
-        namespace: &str,
-        service_account: &str,
-        program: &str,
-    ) -> Result<Client, http::header::InvalidHeaderValue> {
-        let user = User::service_account(namespace, service_account, "");
-        let caller = Caller { program: Some(HeaderValue::from_str(program)?), ..self.caller(user) };
-        Ok(self.client_of(caller, namespace, true))
-    }
-
-    fn caller(&self, user: User) -> Caller {
-        Caller { user, program: None, is_noted: self.journal.is_some() }
-    }
-
-    fn client_of(&self, caller: Caller, default_namespace: &str, watches_last: bool) -> Client {
-        let options = ClientOptions { admin: self.admin.clone(), watches_last };
-        transport::client(&self.server, caller, default_namespace, options)
     }
 
     /// Lets webhooks of this process be called by the API server, without a socket: those of an operator whose
@@ -213,7 +132,7 @@ impl Cluster {
 
     fn mount(&self, host: String, service: Option<webhook::Service>, ended: CancellationToken) {
         let unplugged = Arc::clone(&self.unplugged);
-        self.server.engine().webhooks().attach(Arc::new(Mounted { host, service, ended, unplugged }));
+        self.server().engine().webhooks().attach(Arc::new(Mounted { host, service, ended, unplugged }));
     }
 
     /// Whether the API server reaches the webhooks that are mounted; it does until this says otherwise. Where it does
@@ -222,69 +141,29 @@ impl Cluster {
         self.unplugged.store(!reached, Ordering::Relaxed);
     }
 
-    /// Time, faults and the log of requests, where the cluster was [asked for them](Builder::admin).
-    #[must_use]
-    pub fn admin(&self) -> Option<&Admin> {
-        self.admin.as_ref()
-    }
-
-    /// Who wrote what, where the cluster was [asked for it](Builder::journal).
-    #[must_use]
-    pub fn journal(&self) -> Option<&Journal> {
-        self.journal.as_ref()
-    }
-
     /// What the built-in controllers have still to do.
     #[must_use]
     pub fn backlog(&self) -> &Backlog {
         &self.backlog
     }
 
-    /// The API as a tower service.
-    #[must_use]
-    pub fn server(&self) -> &ApiServer {
-        &self.server
-    }
-
-    /// The clock and the dice of the cluster, for operators that run in it.
-    #[must_use]
-    pub fn world(&self) -> &World {
-        &self.world
-    }
-
-    /// Cancelled when the cluster ends.
-    #[must_use]
-    pub fn shutdown(&self) -> CancellationToken {
-        self.shutdown.child_token()
-    }
-
-    /// Waits until a second of cluster time has passed in which nobody wrote. Under tokio's paused clock that takes no
-    /// time. What is due later (a timer of an hour) is not waited for.
-    pub async fn settle(&self) {
-        let mut seen = self.revision();
-        loop {
-            tokio::time::sleep(QUIET).await;
-            let now = self.revision();
-            if now == seen {
-                return;
-            }
-            seen = now;
-        }
-    }
-
-    /// The newest revision: how often something was written.
-    #[must_use]
-    pub fn revision(&self) -> Revision {
-        self.server.engine().store().revision()
-    }
-
     /// Ends the cluster and waits for what it started: controllers finish what they are at, watches end.
-    pub async fn stop(mut self) {
-        self.shutdown.cancel();
-        for task in std::mem::take(&mut self.tasks) {
-            // A task that panicked has ended too.
-            let _ = task.await;
-        }
+    pub async fn stop(self) {
+        self.control_plane.stop().await;
+    }
+}
+
+impl Deref for Cluster {
+    type Target = ControlPlane;
+
+    fn deref(&self) -> &ControlPlane {
+        &self.control_plane
+    }
+}
+
+impl From<Cluster> for ControlPlane {
+    fn from(cluster: Cluster) -> Self {
+        cluster.control_plane
     }
 }
 
@@ -314,19 +193,5 @@ impl Local for Mounted {
                 Box::pin(std::future::ready(answer))
             }
         })
-    }
-}
-
-/// Who may do everything.
-pub(crate) fn administrator() -> User {
-    User::new("kubernetes-admin", ["system:masters"])
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
-        for task in &self.tasks {
-            task.abort();
-        }
     }
 }

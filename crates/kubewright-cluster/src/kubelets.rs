@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use http::HeaderValue;
 use kubewright_apiserver::kubelet::{
     Duplex, Kubelet, LogOptions, LogStream, Refusal, Session, Since, Streams, Target, TerminalSize,
 };
@@ -15,8 +14,6 @@ use kubewright_kubelet::container::{self, Runtime, log};
 use kubewright_kubelet::{self as kubelet, ProcessNode};
 use kubewright_world::{Clock, World};
 use tokio::sync::mpsc;
-
-use crate::transport::Caller;
 
 /// A node whose pods run as processes of this machine.
 #[derive(Debug)]
@@ -61,9 +58,8 @@ impl ProcessSettings {
 }
 
 /// Who the kubelet of a node is: the authorizer for nodes says what it may do.
-pub(crate) fn caller(node: &str, is_noted: bool) -> Caller {
-    let user = User::new(format!("system:node:{node}"), ["system:nodes", "system:authenticated"]);
-    Caller { user, program: Some(HeaderValue::from_static("kubelet")), is_noted }
+pub(crate) fn user(node: &str) -> User {
+    User::new(format!("system:node:{node}"), ["system:nodes", "system:authenticated"])
 }
 
 /// Connection from the API server to the kubelet of a node in this process.

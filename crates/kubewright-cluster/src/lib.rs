@@ -13,36 +13,14 @@
 //! [`admin`] lets time pass and makes requests fail, for tests in this process and outside.
 //!
 //! With a [`DataDirectory`] a cluster outlives its process: what was acknowledged is there when it is started again.
+//!
+//! What does not act is [`kubewright_control_plane`]'s, whose names are here, too.
 
-mod actors;
-pub mod admin;
 mod builder;
 mod cluster;
-mod data;
-pub mod journal;
 mod kubelets;
-mod origin;
-pub mod recording;
-mod serve;
-mod transport;
 
-pub use builder::{Builder, StartError};
+pub use builder::Builder;
 pub use cluster::Cluster;
-pub use data::{DataDirectory, DataError};
 pub use kubelets::ProcessSettings;
-pub use kubewright_engine::NodePorts;
-pub use kubewright_identity::authn::{
-    FrontProxy, PublicKey, Secret, ServiceAccounts, TokenKey, TokenWebhook, User, token_file,
-};
-pub use kubewright_identity::authz;
-pub use kubewright_identity::trust::Bundle;
-pub use kubewright_identity::webhook::Remote;
-pub use kubewright_kinds::RuntimeConfig;
-pub use kubewright_meta::cidr::ServiceCidrs;
-pub use kubewright_serve::tls::ServingCertificate;
-pub use serve::{Endpoint, ServeError, Serving};
-
-/// Which admission plugins are asked.
-pub mod admission {
-    pub use kubewright_engine::admission::{Plugin, PluginError, Plugins};
-}
+pub use kubewright_control_plane::*;

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, anyhow, bail};
 
-use kubewright_cluster::{Builder, StartError};
+use kubewright_control_plane::{Builder, ControlPlane, StartError};
 
 use super::{Controllers, flags::Flags};
 
@@ -23,28 +23,36 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// The cluster that they describe.
-    ///
     /// # Errors
     /// When they ask for controllers, and this program has none.
-    pub(super) fn configure(
-        &self,
-        builder: Builder,
-        controllers: Option<Controllers>,
-    ) -> anyhow::Result<Builder> {
-        match controllers {
-            Some(run) => Ok(run(builder, &self.controllers, self.nodes)),
-            None if self.controllers.is_empty() => Ok(builder),
-            None => bail!(
+    pub(super) fn check(&self, controllers: Option<Controllers>) -> anyhow::Result<()> {
+        if controllers.is_none() && !self.controllers.is_empty() {
+            bail!(
                 "{}: this program has no controllers; `kubewright`, called by the same name, has them \
                  (kubewright envtest env)",
                 self.source
-            ),
+            );
         }
+        Ok(())
     }
 
-    /// Why that cluster did not start, with the name of the setting that is to blame.
-    pub(super) fn explain(&self, error: StartError) -> anyhow::Error {
+    /// Starts the control plane that they describe.
+    ///
+    /// # Errors
+    /// When it does not start, with the name of the setting that is to blame.
+    pub(super) async fn start(
+        &self,
+        builder: Builder,
+        controllers: Option<Controllers>,
+    ) -> anyhow::Result<ControlPlane> {
+        let started = match controllers {
+            Some(start) => start(builder, self.controllers.clone(), self.nodes).await,
+            None => builder.start().await,
+        };
+        started.map_err(|error| self.explain(error))
+    }
+
+    fn explain(&self, error: StartError) -> anyhow::Error {
         match error {
             StartError::Controllers(error) => anyhow!("{}: {error}", self.source),
             error => error.into(),
@@ -128,8 +136,8 @@ mod tests {
     #[test]
     fn a_program_without_controllers_refuses_to_run_some() {
         let refused = |line: &str| {
-            let configured = settings(line, &[]).expect("settings").configure(Builder::api_server(), None);
-            configured.err().map(|error| error.to_string())
+            let checked = settings(line, &[]).expect("settings").check(None);
+            checked.err().map(|error| error.to_string())
         };
         assert_eq!(refused(""), None);
         assert_eq!(refused("--kubewright-controllers= --kubewright-nodes=1"), None);

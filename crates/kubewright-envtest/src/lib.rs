@@ -22,7 +22,8 @@ use std::{
 };
 
 use flags::{Flags, Table};
-use kubewright_cluster::Builder;
+use futures::future::BoxFuture;
+use kubewright_control_plane::{Builder, ControlPlane, StartError};
 use tracing::Level;
 use tracing_subscriber::EnvFilter;
 
@@ -35,8 +36,12 @@ pub enum Program {
     Etcd,
 }
 
-/// How a program lets built-in controllers run in a cluster: which, and on how many simulated nodes.
-pub type Controllers = fn(builder: Builder, selection: &str, nodes: usize) -> Builder;
+/// How a program starts a control plane with built-in controllers in it: which, and on how many simulated nodes.
+pub type Controllers = fn(
+    builder: Builder,
+    selection: String,
+    nodes: usize,
+) -> BoxFuture<'static, Result<ControlPlane, StartError>>;
 
 impl Program {
     /// What a file name, or the first argument, calls.

@@ -4,7 +4,7 @@ use std::env::{self, VarError};
 use std::io;
 
 use anyhow::{Context, anyhow, bail};
-use kubewright_cluster::Builder;
+use kubewright_control_plane::Builder;
 use kubewright_world::Pacing;
 use tokio::runtime::Runtime;
 

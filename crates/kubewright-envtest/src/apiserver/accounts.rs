@@ -1,7 +1,7 @@
 //! The tokens of service accounts: `--service-account-*`, `--api-audiences`.
 
 use anyhow::Context;
-use kubewright_cluster::{Builder, PublicKey, ServiceAccounts, TokenKey};
+use kubewright_control_plane::{Builder, PublicKey, ServiceAccounts, TokenKey};
 
 use super::read;
 use crate::flags::Flags;

@@ -4,7 +4,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, anyhow};
-use kubewright_cluster::{
+use kubewright_control_plane::{
     Builder, Remote, TokenWebhook,
     authz::{Mode, Policies, ReviewVersion, Reviewer},
 };

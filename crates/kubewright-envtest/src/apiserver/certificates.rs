@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use kubewright_cluster::{Bundle, Endpoint, Serving, ServingCertificate};
+use kubewright_control_plane::{Bundle, Endpoint, Serving, ServingCertificate};
 
 use super::read;
 use crate::flags::Flags;

@@ -1,7 +1,7 @@
 //! Who clients are, besides what client certificates say: tokens in a file, a proxy in front, anonymous ones.
 
 use anyhow::Context;
-use kubewright_cluster::{Builder, Bundle, FrontProxy, token_file};
+use kubewright_control_plane::{Builder, Bundle, FrontProxy, token_file};
 
 use super::read;
 use crate::flags::Flags;

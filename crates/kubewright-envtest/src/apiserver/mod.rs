@@ -11,7 +11,7 @@ mod unsupported;
 use std::{fs, path::Path};
 
 use anyhow::{Context, anyhow};
-use kubewright_cluster::{Builder, Endpoint};
+use kubewright_control_plane::{Builder, Endpoint};
 use kubewright_serve::signals::Signals;
 use kubewright_world::World;
 
@@ -48,7 +48,8 @@ async fn serve(
     let mut signals = Signals::listen()?;
     let world = World::real();
     let address = address::bind(flags)?;
-    let builder = options.configure(settings.configure(builder(flags)?, controllers)?);
+    let builder = options.configure(builder(flags)?);
+    settings.check(controllers)?;
     let serving = certificates::serving(flags)?;
     let made = serving.certificate.is_none();
     let endpoint = Endpoint::bind_with(address, &world, serving).await;
@@ -57,16 +58,15 @@ async fn serve(
     if made {
         certificates::keep(flags, &endpoint)?;
     }
-    let started = builder.world(world).endpoint(endpoint).start().await;
-    let _cluster = started.map_err(|error| settings.explain(error))?;
+    let _control_plane = settings.start(builder.world(world).endpoint(endpoint), controllers).await?;
     say(&format!("kubewright serves as kube-apiserver on https://{address}, {settings}"));
     signals.next().await;
     Ok(())
 }
 
-/// A cluster as the flags say.
+/// A control plane as the flags say.
 fn builder(flags: &Flags) -> anyhow::Result<Builder> {
-    let builder = Builder::api_server().secure_port(address::bind(flags)?.port());
+    let builder = Builder::default().secure_port(address::bind(flags)?.port());
     let builder = match address::advertise(flags)? {
         Some(advertise) => builder.advertise(advertise),
         None => builder,

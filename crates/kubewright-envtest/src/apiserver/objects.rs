@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use kubewright_cluster::{Builder, NodePorts, RuntimeConfig, ServiceCidrs, admission::Plugins};
+use kubewright_control_plane::{Builder, NodePorts, RuntimeConfig, ServiceCidrs, admission::Plugins};
 
 use crate::{
     flags::{Flags, switch},

@@ -3,7 +3,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::*;
-use crate::Cluster;
+use crate::ControlPlane;
 
 fn config_map(text: &str) -> ConfigMap {
     kubewright_objects::from_value(json!({"metadata": {"name": "a"}, "data": {"text": text}}))
@@ -12,7 +12,7 @@ fn config_map(text: &str) -> ConfigMap {
 
 /// A cluster without controllers in which `a` was made, changed and deleted, and `b` is there.
 async fn run(seed: u64) -> Recording {
-    let builder = Cluster::builder().seed(seed).controllers("").nodes(0).journal(10_000);
+    let builder = ControlPlane::builder().seed(seed).journal(10_000);
     let cluster = builder.start().await.expect("a cluster");
     let api: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
     let mut other = config_map("x");
@@ -71,7 +71,7 @@ async fn a_cluster_is_made_again_as_it_was_at_any_revision() {
     let changed = recording.of("/configmaps", "default/a").nth(1).expect("the change").revision;
     for (revision, text) in [(changed, Some("two")), (recording.revision(), None)] {
         let past = recording.at(revision);
-        let builder = Cluster::builder().controllers("").nodes(0).recording(past);
+        let builder = ControlPlane::builder().recording(past);
         let cluster = builder.start().await.expect("it fits");
         assert_eq!(cluster.revision(), revision);
         let api: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");

@@ -1,4 +1,4 @@
-//! What a cluster is made of.
+//! What a control plane is made of.
 
 mod start;
 
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use kubewright_apiserver::http;
-use kubewright_controllers::UnknownController;
+use kubewright_apiserver::kubelet::Kubelets;
 use kubewright_engine::NodePorts;
 use kubewright_engine::admission::Plugins;
 use kubewright_identity::authn::{FrontProxy, KeyError, Secret, ServiceAccounts, TokenWebhook, User};
@@ -16,17 +16,16 @@ use kubewright_meta::cidr::ServiceCidrs;
 use kubewright_serve::tls::TlsError;
 use kubewright_world::{Pacing, World};
 
-use crate::actors::{self, Gather, Wanted};
-use crate::cluster::administrator;
+use crate::control_plane::administrator;
 use crate::recording::{Recording, Unfit};
-use crate::{DataDirectory, DataError, Endpoint, ProcessSettings};
+use crate::{DataDirectory, DataError, Endpoint};
 
-/// Error of a cluster that did not start.
+/// Error of a control plane, or of a cluster, that did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The list of controllers is wrong.
     #[error(transparent)]
-    Controllers(#[from] UnknownController),
+    Controllers(Box<dyn std::error::Error + Send + Sync>),
     /// The machine gives no entropy for keys.
     #[error("no key for service account tokens: {0}")]
     Key(#[from] KeyError),
@@ -47,13 +46,13 @@ pub enum StartError {
     Node(#[from] kube::Error),
 }
 
-/// Settings of a [`Cluster`](crate::Cluster); all have defaults.
+/// Settings of a [`ControlPlane`](crate::ControlPlane); all have defaults.
 #[derive(Debug)]
 pub struct Builder {
     world: Option<World>,
     seed: u64,
-    actors: Wanted,
-    gather: Gather,
+    kubelets: Kubelets,
+    node_authorization: bool,
     endpoint: Option<Endpoint>,
     data: Option<DataDirectory>,
     accounts: Option<ServiceAccounts>,
@@ -74,21 +73,11 @@ pub struct Builder {
 
 impl Default for Builder {
     fn default() -> Self {
-        let actors = Wanted { controllers: "*".to_owned(), nodes: 1, process: None };
-        Self { actors, gather: actors::everybody, ..Self::api_server() }
-    }
-}
-
-impl Builder {
-    /// An API server and nothing that acts: no controllers and no nodes, until some are asked for. A program that never does
-    /// has none of their code.
-    #[must_use]
-    pub fn api_server() -> Self {
         Self {
             world: None,
             seed: 0,
-            actors: Wanted::nobody(),
-            gather: actors::nobody,
+            kubelets: Kubelets::default(),
+            node_authorization: false,
             endpoint: None,
             data: None,
             accounts: None,
@@ -106,7 +95,9 @@ impl Builder {
             authorization: vec![Mode::Rbac],
         }
     }
+}
 
+impl Builder {
     /// The seed of a simulated world: uids, names and all that is left to chance. Default 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
@@ -151,31 +142,18 @@ impl Builder {
         self
     }
 
-    /// Which built-in controllers run, as kube-controller-manager's `--controllers` says it: `*` for all (the default),
-    /// `*,-deployment` for all but one, `garbagecollector,namespace` for these alone, an empty text for none.
+    /// The kubelets that are reached, and which nodes have none. Default: those that register, all of which have one.
     #[must_use]
-    pub fn controllers(mut self, selection: impl Into<String>) -> Self {
-        self.actors.controllers = selection.into();
-        self.gather = actors::everybody;
+    pub fn kubelets(mut self, kubelets: Kubelets) -> Self {
+        self.kubelets = kubelets;
         self
     }
 
-    /// How many simulated nodes there are. Default 1. With 0 nothing places or runs pods but on nodes that somebody
-    /// creates with the annotation `kwok.x-k8s.io/node: fake`.
+    /// Whether there is a kubelet that acts as its node: the authorizer for nodes is asked first then, unless
+    /// [the modes](Self::authorization) let it do its work already. Default: no.
     #[must_use]
-    pub fn nodes(mut self, nodes: usize) -> Self {
-        self.actors.nodes = nodes;
-        self.gather = actors::everybody;
-        self
-    }
-
-    /// A node whose pods run as processes of this machine, beside the simulated ones. Its kubelet acts as
-    /// `system:node:<name>`, so that the authorizer for nodes is asked too. For real worlds: processes live by the
-    /// machine's clock. Default: none.
-    #[must_use]
-    pub fn process_node(mut self, node: ProcessSettings) -> Self {
-        self.actors.process = Some(node);
-        self.gather = actors::everybody;
+    pub fn node_authorization(mut self, wanted: bool) -> Self {
+        self.node_authorization = wanted;
         self
     }
 

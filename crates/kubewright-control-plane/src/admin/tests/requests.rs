@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use tokio::time::Instant;
 
 use super::*;
@@ -133,33 +133,6 @@ async fn a_rule_means_whoever_acts() {
     // Rights count once the fault is over.
     assert!(admin(&cluster).remove_fault(id));
     assert_eq!(code(&web.get("a").await.unwrap_err()), 403);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_log_says_who_called_what_and_nothing_of_the_built_in_controllers() {
-    let cluster = Cluster::builder().admin(true).start().await.unwrap();
-    create(&cluster, "a").await;
-    maps(&cluster).delete("a", &DeleteParams::default()).await.unwrap();
-    let _ = maps(&cluster).get("a").await;
-    cluster.settle().await;
-    let log = admin(&cluster).requests(&Match::default(), 10);
-    let seen: Vec<_> = log
-        .requests
-        .iter()
-        .map(|request| {
-            let asked = &request.asked;
-            (&*asked.user, asked.verb, &*asked.resource, &*asked.namespace, &*asked.name, request.code)
-        })
-        .collect();
-    assert_eq!(
-        seen,
-        [
-            ("kubernetes-admin", "create", "configmaps", "default", "", Some(201)),
-            ("kubernetes-admin", "delete", "configmaps", "default", "a", Some(200)),
-            ("kubernetes-admin", "get", "configmaps", "default", "a", Some(404)),
-        ]
-    );
-    assert_eq!(log.requests[0].time, kubewright_world::SIMULATION_START);
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,7 +16,7 @@ use crate::admin::{Ending, Schedule, Verb};
 
 type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent<ConfigMap>, kube::Error>> + Send>>;
 
-async fn watch(cluster: &Cluster, version: &str) -> Events {
+async fn watch(cluster: &ControlPlane, version: &str) -> Events {
     Box::pin(maps(cluster).watch(&WatchParams::default().disable_bookmarks(), version).await.unwrap().boxed())
 }
 
@@ -31,7 +31,7 @@ async fn added(events: &mut Events) -> String {
 struct Watcher(Pin<Box<dyn Stream<Item = watcher::Result<watcher::Event<ConfigMap>>> + Send>>);
 
 impl Watcher {
-    fn new(cluster: &Cluster) -> Self {
+    fn new(cluster: &ControlPlane) -> Self {
         let backoff = watcher::DefaultBackoff::default();
         let config = watcher::Config::default().labels("followed");
         Self(Box::pin(kube::runtime::WatchStreamExt::backoff(watcher(maps(cluster), config), backoff)))
@@ -53,13 +53,13 @@ impl Watcher {
     }
 }
 
-async fn follow(cluster: &Cluster, name: &str) {
+async fn follow(cluster: &ControlPlane, name: &str) {
     let map = json!({"metadata": {"name": name, "labels": {"followed": ""}}});
     let map: ConfigMap = kubewright_objects::from_value(map).unwrap();
     maps(cluster).create(&PostParams::default(), &map).await.unwrap();
 }
 
-fn watches(cluster: &Cluster) -> usize {
+fn watches(cluster: &ControlPlane) -> usize {
     admin(cluster).requests(&Match::default().verbs([Verb::Watch]), 100).requests.len()
 }
 

@@ -4,18 +4,18 @@ use kubewright_apiserver::http::listener::RemoteAddress;
 
 use super::*;
 
-async fn call(cluster: &Cluster, request: http::request::Builder, body: Value) -> (u16, Value) {
+async fn call(cluster: &ControlPlane, request: http::request::Builder, body: Value) -> (u16, Value) {
     let (status, _, text) = send(cluster, master(), request, &body).await;
     (status.as_u16(), serde_json::from_str(&text).unwrap_or(Value::String(text)))
 }
 
-async fn get(cluster: &Cluster, path: &str) -> (u16, Value) {
+async fn get(cluster: &ControlPlane, path: &str) -> (u16, Value) {
     call(cluster, Request::get(path), Value::Null).await
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_being_asked_for_there_is_nothing() {
-    let cluster = Cluster::builder().controllers("").start().await.unwrap();
+    let cluster = ControlPlane::builder().start().await.unwrap();
     let (status, text) = get(&cluster, "/kubewright").await;
     assert_eq!((status, text), (404, "404 page not found\n".into()));
     assert!(cluster.admin().is_none());
@@ -81,7 +81,7 @@ async fn one_call_lets_time_pass() {
 #[tokio::test]
 async fn the_time_of_the_machine_cannot_be_advanced() {
     let world = kubewright_world::World::real();
-    let cluster = Cluster::builder().world(world).controllers("").admin(true).start().await.unwrap();
+    let cluster = ControlPlane::builder().world(world).admin(true).start().await.unwrap();
     assert_eq!(get(&cluster, "/kubewright/clock").await.1["canAdvance"], false);
     let request = Request::post("/kubewright/clock/advance");
     let (status, answer) = call(&cluster, request, json!({"by": "1h"})).await;

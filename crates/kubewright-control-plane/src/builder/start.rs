@@ -1,4 +1,4 @@
-//! From settings to a cluster.
+//! From settings to a control plane.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use kubewright_world::{Pacer, World};
 use tokio_util::sync::CancellationToken;
 
 use super::{Builder, StartError};
-use crate::actors::{ClusterContext, Wanted};
 use crate::admin::Admin;
+use crate::control_plane::Socket;
 use crate::journal::{Journal, Journaled};
 use crate::origin::Origin;
 use crate::recording::replay;
-use crate::{Cluster, Endpoint};
+use crate::{ControlPlane, Endpoint};
 
 /// Where the objects of a cluster are.
 struct Objects {
@@ -29,16 +29,14 @@ struct Objects {
 }
 
 impl Builder {
-    /// Starts the cluster: when this returns the API answers, and the controllers are on their way.
+    /// Starts the control plane: when this returns the API answers.
     ///
     /// # Errors
     /// [`StartError`].
     ///
     /// # Panics
     /// Outside a tokio runtime; with a [pacing](Self::pacing), in one whose clock is not paused.
-    pub async fn start(mut self) -> Result<Cluster, StartError> {
-        let wanted = std::mem::replace(&mut self.actors, Wanted::nobody());
-        let actors = (self.gather)(wanted)?;
+    pub async fn start(mut self) -> Result<ControlPlane, StartError> {
         let allows_all = self.authorization.iter().any(|mode| matches!(mode, Mode::AlwaysAllow));
         self.anonymous &= !allows_all;
         let shutdown = CancellationToken::new();
@@ -46,25 +44,25 @@ impl Builder {
         let (world, pacer) = self.begin_time(&shutdown);
         let Objects { store, journal, token_key } = self.objects(&world, origin).await?;
         let accounts = Arc::new(self.accounts(&world, token_key)?);
-        let engine = self.engine(&world, store, actors.have_kubelet());
+        let engine = self.engine(&world, store);
         match origin {
             Some(_) => adopt(&engine).await,
             None => bootstrap(&engine).await?,
         }
-        let address = self.endpoint.as_ref().map(Endpoint::address);
-        let context = ClusterContext {
-            ca: self.endpoint.as_ref().map(Endpoint::ca_pem).unwrap_or_default(),
-            accounts: Arc::clone(&accounts),
-            authority: self.endpoint.as_ref().map(Endpoint::authority),
-            address,
-        };
+        let socket = self.endpoint.as_ref().map(|endpoint| Socket {
+            address: endpoint.address(),
+            ca: endpoint.ca_pem(),
+            authority: endpoint.authority(),
+        });
         let proxies = self.front_proxy.as_ref().map(|proxy| proxy.ca().clone());
         let config = Config {
             engine,
-            authenticator: self.authenticator(&world, accounts),
+            authenticator: self.authenticator(&world, Arc::clone(&accounts)),
             shutdown: shutdown.clone(),
-            address: address.map_or_else(|| "in-process".to_owned(), |address| address.to_string()),
-            kubelets: actors.kubelets(),
+            address: socket
+                .as_ref()
+                .map_or_else(|| "in-process".to_owned(), |socket| socket.address.to_string()),
+            kubelets: std::mem::take(&mut self.kubelets),
         };
         let mut edge = self.edge;
         if journal.is_some() {
@@ -74,12 +72,13 @@ impl Builder {
         let server = ApiServer::with(config, edge);
         let admin =
             self.admin.then(|| Admin::new(server.downgrade(), world.clone(), pacer, shutdown.clone()));
-        let mut cluster = Cluster::new(server, world, shutdown, admin, journal);
+        let tasks = Vec::new();
+        let mut control_plane =
+            ControlPlane { server, world, shutdown, tasks, admin, journal, accounts, socket };
         if let Some(endpoint) = self.endpoint {
-            cluster.serve(endpoint, proxies.as_ref())?;
+            control_plane.serve(endpoint, proxies.as_ref())?;
         }
-        actors.start(&mut cluster, context).await?;
-        Ok(cluster)
+        Ok(control_plane)
     }
 
     /// Whether the cluster begins as all simulated ones do of which nothing else is said.
@@ -142,12 +141,12 @@ impl Builder {
     }
 
     /// What serves the objects, and decides who may do what.
-    fn engine(&mut self, world: &World, store: Arc<dyn Store<Summary>>, have_kubelet: bool) -> Arc<Engine> {
+    fn engine(&mut self, world: &World, store: Arc<dyn Store<Summary>>) -> Arc<Engine> {
         let mut objects = self.objects.take().unwrap_or_default();
         objects.authentication =
             published(self.endpoint.as_ref().map(Endpoint::clients), self.front_proxy.as_ref());
         let mut modes = std::mem::take(&mut self.authorization);
-        if have_kubelet {
+        if self.node_authorization {
             know_nodes(&mut modes);
         }
         Arc::new(Engine::with(world.clone(), store, objects).with_authorization(modes))

@@ -7,12 +7,12 @@ use fake::Fake;
 use futures::TryStreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::{AttachParams, AttachedProcess, LogParams, Patch, PatchParams, PostParams, TerminalSize};
+use kube::api::{AttachParams, AttachedProcess, LogParams, PostParams, TerminalSize};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
-use crate::Cluster;
+use crate::ControlPlane;
 
 #[path = "../../../kubewright-apiserver/tests/it/support/kubelet.rs"]
 #[allow(unreachable_pub, reason = "the tests of the API server share it")]
@@ -29,8 +29,8 @@ fn only_watches_are_made_to_last() {
 }
 
 /// A cluster with a pod on a node whose kubelet is a fake.
-async fn with_a_pod() -> (Cluster, Api<Pod>, Arc<Fake>) {
-    let cluster = Cluster::builder().controllers("").start().await.expect("it starts");
+async fn with_a_pod() -> (ControlPlane, Api<Pod>, Arc<Fake>) {
+    let cluster = ControlPlane::builder().start().await.expect("it starts");
     let kubelet = Arc::new(Fake::default());
     cluster.server().kubelets().register("n", Arc::clone(&kubelet) as _);
     let node = json!({"metadata": {"name": "n"}, "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.9"}]}});
@@ -148,54 +148,4 @@ async fn a_client_in_this_process_reads_logs() {
     let lines = futures::AsyncBufReadExt::lines(pods.log_stream("a", &follow).await.expect("a log"));
     let mut lines = std::pin::pin!(lines);
     assert_eq!(lines.try_next().await.expect("a line").as_deref(), Some("one"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_wants_something_of_a_pod_on_a_simulated_node_is_told_what_runs_pods() {
-    const TOLD: &str = "node-0 is simulated: its pods do not run; kubewright up --runtime process runs them";
-    let cluster = Cluster::start().await.expect("it starts");
-    cluster.settle().await;
-    let pod: Pod = kubewright_objects::from_value(
-        json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}),
-    )
-    .expect("a pod");
-    let pods: Api<Pod> = Api::namespaced(cluster.client(), "default");
-    pods.create(&PostParams::default(), &pod).await.expect("created");
-    cluster.settle().await;
-
-    let upgrade = |path: &str| {
-        http::Request::get(format!("/api/v1/namespaces/default/pods/a/{path}"))
-            .header("connection", "Upgrade")
-            .header("upgrade", "websocket")
-            .header("sec-websocket-version", "13")
-            .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
-            .body(Vec::new())
-            .expect("a request")
-    };
-    for path in ["log", "exec?command=ls&stdout=true", "attach?stdout=true", "portforward?ports=80"] {
-        let refused = cluster.client().request_text(upgrade(path)).await.expect_err(path);
-        assert!(matches!(&refused, kube::Error::Api(status) if status.message == TOLD), "{path}: {refused}");
-    }
-    for path in ["namespaces/default/pods/a/proxy/", "nodes/node-0/proxy/"] {
-        let request = http::Request::get(format!("/api/v1/{path}")).body(Vec::new()).expect("a request");
-        let refused = cluster.client().request_text(request).await.expect_err(path).to_string();
-        assert!(
-            refused.contains("error trying to reach service: ") && refused.contains(TOLD),
-            "{path}: {refused}"
-        );
-    }
-    let debug = json!({"spec": {"ephemeralContainers": [{"name": "d", "image": "x"}]}}).to_string();
-    let request = http::Request::patch("/api/v1/namespaces/default/pods/a/ephemeralcontainers")
-        .header("content-type", "application/strategic-merge-patch+json")
-        .body(kube::client::Body::from(debug.into_bytes()))
-        .expect("a request");
-    let written = cluster.client().send(request).await.expect("it is put into the pod");
-    assert_eq!(written.headers()["warning"], format!("299 - \"{TOLD}\""));
-
-    // A node that is down is not reached, simulated or not.
-    let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(cluster.client());
-    let stop = json!({"metadata": {"annotations": {"kubewright.dev/kubelet": "stopped"}}});
-    nodes.patch("node-0", &PatchParams::default(), &Patch::Merge(stop)).await.expect("stopped");
-    let refused = cluster.client().request_text(upgrade("log")).await.expect_err("it is down").to_string();
-    assert!(refused.contains("dial tcp node-0:10250: connect: connection refused"), "{refused}");
 }

@@ -11,7 +11,7 @@ use kubewright_serve::tls::{ServerTls, ServingCertificate, TlsError};
 use kubewright_world::World;
 
 use crate::admin::service::AdminService;
-use crate::{Cluster, DataDirectory, DataError};
+use crate::{ControlPlane, DataDirectory, DataError};
 
 /// The names by which clients may call the server, besides its address.
 const NAMES: [&str; 6] = [
@@ -181,7 +181,7 @@ fn limits(world: &World) -> Limits {
     }
 }
 
-impl Cluster {
+impl ControlPlane {
     /// Serves, and tells clients that these proxies are trusted, too.
     pub(crate) fn serve(&mut self, endpoint: Endpoint, proxies: Option<&Bundle>) -> Result<(), TlsError> {
         let server = self.server().clone();

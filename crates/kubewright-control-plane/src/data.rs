@@ -182,17 +182,17 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
 
     use super::*;
-    use crate::{Cluster, Endpoint};
+    use crate::{ControlPlane, Endpoint};
 
     /// Starts a cluster that is kept in `path`; gives its certificate authority, too.
-    async fn start(path: &Path) -> (Cluster, String) {
+    async fn start(path: &Path) -> (ControlPlane, String) {
         let world = World::real();
         let data = DataDirectory::open(path, &world).expect("nobody else has it");
         let token = data.admin_token().expect("a token");
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let endpoint = Endpoint::bind_with_data(any, &world, &data).await.expect("a free port");
         let ca = endpoint.ca_pem();
-        let builder = Cluster::builder().world(world).endpoint(endpoint).admin_token(token).data(data);
+        let builder = ControlPlane::builder().world(world).endpoint(endpoint).admin_token(token).data(data);
         (builder.start().await.expect("it starts"), ca)
     }
 

@@ -11,18 +11,18 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::{Admin, ApiFault, Match, Rule};
-use crate::{Cluster, User};
+use crate::{ControlPlane, User};
 
 /// A cluster without controllers whose clients pass an admin.
-async fn cluster() -> Cluster {
-    Cluster::builder().controllers("").nodes(0).admin(true).start().await.unwrap()
+async fn cluster() -> ControlPlane {
+    ControlPlane::builder().admin(true).start().await.unwrap()
 }
 
-fn admin(cluster: &Cluster) -> &Admin {
+fn admin(cluster: &ControlPlane) -> &Admin {
     cluster.admin().expect("it was asked for")
 }
 
-fn maps(cluster: &Cluster) -> Api<ConfigMap> {
+fn maps(cluster: &ControlPlane) -> Api<ConfigMap> {
     Api::default_namespaced(cluster.client())
 }
 
@@ -30,7 +30,7 @@ fn map(name: &str) -> ConfigMap {
     kubewright_objects::from_value(json!({"metadata": {"name": name}})).unwrap()
 }
 
-async fn create(cluster: &Cluster, name: &str) -> ConfigMap {
+async fn create(cluster: &ControlPlane, name: &str) -> ConfigMap {
     maps(cluster).create(&PostParams::default(), &map(name)).await.unwrap()
 }
 
@@ -41,7 +41,7 @@ fn rule(json: &Value) -> Rule {
 
 /// Sends a request as somebody, and gives the answer's status, one header, and the body.
 async fn send(
-    cluster: &Cluster,
+    cluster: &ControlPlane,
     user: User,
     request: http::request::Builder,
     body: &Value,
