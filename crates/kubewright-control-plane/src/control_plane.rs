@@ -31,8 +31,8 @@ pub struct ControlPlane {
     pub(crate) admin: Option<Admin>,
     pub(crate) journal: Option<Journal>,
     pub(crate) accounts: Arc<ServiceAccounts>,
-    /// What is told of the endpoint; none where there is no socket.
-    pub(crate) socket: Option<Socket>,
+    /// What is told of the endpoint; none where there is no socket. In a box: most control planes of tests have none.
+    pub(crate) socket: Option<Box<Socket>>,
 }
 
 /// What is known of an endpoint that serves.

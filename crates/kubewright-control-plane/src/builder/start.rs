@@ -49,10 +49,9 @@ impl Builder {
             Some(_) => adopt(&engine).await,
             None => bootstrap(&engine).await?,
         }
-        let socket = self.endpoint.as_ref().map(|endpoint| Socket {
-            address: endpoint.address(),
-            ca: endpoint.ca_pem(),
-            authority: endpoint.authority(),
+        let socket = self.endpoint.as_ref().map(|endpoint| {
+            let (address, ca) = (endpoint.address(), endpoint.ca_pem());
+            Box::new(Socket { address, ca, authority: endpoint.authority() })
         });
         let proxies = self.front_proxy.as_ref().map(|proxy| proxy.ca().clone());
         let config = Config {
