@@ -59,7 +59,8 @@ pub struct Kind {
     pub custom: Option<Custom>,
     /// What only built-in kinds have.
     built_in: Option<&'static BuiltIn>,
-    schema: LazySchema,
+    /// Made at first use; that of a custom kind with it.
+    schema: OnceLock<Arc<Schema>>,
     blank: OnceLock<Value>,
     selectable: OnceLock<Arc<Selectable>>,
 }
@@ -259,7 +260,7 @@ impl Kind {
             plugins: PluginSet::OF_EVERY_KIND.union(PluginSet::of(of.plugins)),
             custom: None,
             built_in: Some(of),
-            schema: LazySchema { made: OnceLock::new(), make: of.schema },
+            schema: OnceLock::new(),
             blank: OnceLock::new(),
             selectable: OnceLock::new(),
         }
@@ -270,8 +271,6 @@ impl Kind {
     pub fn custom(parts: CustomParts) -> Self {
         let collection = Name::from(format!("{}/{}", parts.group, parts.plural));
         let has_status = parts.subresources.contains(&Subresource::Status);
-        let schema = OnceLock::new();
-        let _ = schema.set(Arc::new(parts.schema));
         Self {
             collection,
             group: parts.group,
@@ -293,10 +292,7 @@ impl Kind {
             plugins: PluginSet::OF_EVERY_KIND,
             custom: Some(parts.custom),
             built_in: None,
-            schema: LazySchema {
-                made: schema,
-                make: || unreachable!("a custom kind is made with its schema"),
-            },
+            schema: OnceLock::from(Arc::new(parts.schema)),
             blank: OnceLock::new(),
             selectable: OnceLock::new(),
         }
@@ -306,7 +302,11 @@ impl Kind {
     #[inline]
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {
-        self.schema.made.get_or_init(|| Arc::new((self.schema.make)()))
+        self.schema.get_or_init(|| {
+            let built_in =
+                self.built_in.unwrap_or_else(|| unreachable!("a custom kind is made with its schema"));
+            Arc::new(built_in.schema())
+        })
     }
 
     /// An object that nobody has written anything to, without metadata and status: of built-in kinds it has the fields that
@@ -495,11 +495,6 @@ pub struct CustomParts {
     pub schema: Schema,
     /// See [`Kind::custom`].
     pub custom: Custom,
-}
-
-struct LazySchema {
-    made: OnceLock<Arc<Schema>>,
-    make: fn() -> Schema,
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The types of k8s-openapi as schema nodes.
+//! The types of Kubernetes as schema nodes.
 //!
 //! A type is made once for the whole process, when something that has it is first looked at. References between types are
 //! followed one by one ([`Node::target`]): so types may be recursive, and a `PodSpec` is there once however many kinds have one.
@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
-use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::definitions;
@@ -18,10 +17,8 @@ use super::zeros::Zeros;
 /// The types that were made so far.
 static LIBRARY: LazyLock<Mutex<BTreeMap<Box<str>, Arc<Node>>>> = LazyLock::new(Mutex::default);
 
-/// The node of a type of k8s-openapi.
-pub(crate) fn of<T: JsonSchema>() -> Arc<Node> {
-    named(&T::schema_name())
-}
+/// The name of the type of `metadata`.
+pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// The type of that name. A name that no type has stands for any value: there is none, as all that is referred to is defined.
 pub(crate) fn named(name: &str) -> Arc<Node> {
@@ -116,9 +113,6 @@ fn coding(name: &str) -> Coding {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::{apps, core};
-    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-
     use super::super::node::ListType;
     use super::*;
 
@@ -136,8 +130,8 @@ mod tests {
 
     #[test]
     fn a_pod_spec_is_there_once_however_many_kinds_have_one() {
-        let pod = of::<core::v1::Pod>();
-        let deployment = of::<apps::v1::Deployment>();
+        let pod = named("io.k8s.api.core.v1.Pod");
+        let deployment = named("io.k8s.api.apps.v1.Deployment");
         let of_pod = at(&pod, &["spec"]);
         let of_deployment = at(&deployment, &["spec", "template", "spec"]);
         assert!(std::ptr::eq(of_pod.target(), of_deployment.target()));
@@ -146,7 +140,8 @@ mod tests {
 
     #[test]
     fn recursive_types_end() {
-        let definition = of::<CustomResourceDefinition>();
+        let definition =
+            named("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition");
         let schema = at(&definition, &["spec", "versions", "[]", "schema", "openAPIV3Schema"]);
         let deeper = at(&schema, &["properties", "anything", "properties", "more"]);
         assert!(std::ptr::eq(schema.target(), deeper.target()));
@@ -158,7 +153,7 @@ mod tests {
 
     #[test]
     fn fields_carry_the_facts() {
-        let pod = of::<core::v1::Pod>();
+        let pod = named("io.k8s.api.core.v1.Pod");
         let containers = at(&pod, &["spec", "containers"]);
         assert_eq!(containers.list_type(), Some(ListType::Map));
         assert_eq!(containers.list_map_keys(), ["name".into()]);
@@ -173,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_field_says_more_than_its_type() {
-        let volume = of::<core::v1::PersistentVolume>();
+        let volume = named("io.k8s.api.core.v1.PersistentVolume");
         let claim = at(&volume, &["spec", "claimRef"]);
         assert_eq!(claim.target().map_type(), Some(MapType::Atomic));
         assert_eq!(claim.map_type(), Some(MapType::Granular));

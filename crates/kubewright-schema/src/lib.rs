@@ -1,4 +1,4 @@
-//! Schemas: what the objects of a kind look like, for built-in kinds (from k8s-openapi's types) and for custom ones (the
+//! Schemas: what the objects of a kind look like, for built-in kinds (from tables of Kubernetes' types) and for custom ones (the
 //! structural schema of a CustomResourceDefinition) alike; and what is made of objects by them: patches ([`patch`]), and who
 //! manages which fields ([`fields`]). No kind is known here: who has some tells a schema, or the versions that
 //! [`fields::Versions`] asks for.
@@ -35,7 +35,6 @@ use std::sync::{Arc, OnceLock};
 use kubewright_meta::FieldError;
 use kubewright_meta::field::Problem;
 use rules::{Budget, Finding, Rules};
-use schemars::JsonSchema;
 use serde_json::Value;
 use validate::Former;
 
@@ -77,19 +76,21 @@ pub enum Extent {
 /// Where a schema came from.
 #[derive(Clone, Debug)]
 enum Origin {
-    /// A type of k8s-openapi.
+    /// A type of Kubernetes.
     BuiltIn { name: Cow<'static, str> },
     /// The text of an `openAPIV3Schema`.
     Custom { source: Arc<str>, fingerprint: u64 },
 }
 
 impl Schema {
-    /// The schema of a built-in kind.
+    /// The schema of a built-in type, by the name that Kubernetes' OpenAPI documents have for it
+    /// (`io.k8s.api.apps.v1.Deployment`). Of a name that no type has it is that of any value.
     #[must_use]
-    pub fn built_in<T: JsonSchema>() -> Self {
+    pub fn built_in(name: impl Into<Cow<'static, str>>) -> Self {
+        let name = name.into();
         Self {
-            root: built_in::of::<T>(),
-            origin: Origin::BuiltIn { name: T::schema_name() },
+            root: built_in::named(&name),
+            origin: Origin::BuiltIn { name },
             rules: Arc::default(),
             asks_much: Arc::default(),
         }

@@ -1,13 +1,12 @@
-//! Schemas as OpenAPI v3: those of built-in kinds from k8s-openapi's types and the table of facts, those of custom kinds
+//! Schemas as OpenAPI v3: those of built-in kinds from the tables of Kubernetes' types, those of custom kinds
 //! from what their author wrote.
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubewright_meta::cost;
-use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
+use super::built_in::OBJECT_META;
 use super::definitions;
 use super::facts::Facts;
 
@@ -33,7 +32,7 @@ pub(crate) fn built_in(name: &str, components: &mut BTreeMap<String, Value>) -> 
 pub(crate) fn custom(source: &str, components: &mut BTreeMap<String, Value>) -> Value {
     cost::steps(source.len());
     let mut schema: Value = serde_json::from_str(source).unwrap_or_else(|_| json!({"type": "object"}));
-    let metadata = built_in(&ObjectMeta::schema_name(), components);
+    let metadata = built_in(OBJECT_META, components);
     let Some(fields) = schema.as_object_mut() else { return schema };
     let properties = fields.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {

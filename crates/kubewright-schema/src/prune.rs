@@ -1,7 +1,6 @@
 //! Decoding of custom resources: metadata is read as Go reads it, the rest is pruned by the schema
 //! (`apiextensions-apiserver/pkg/apiserver/schema/{objectmeta,pruning}`).
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubewright_meta::{FieldError, cost};
 use serde_json::{Map, Value};
 
@@ -47,7 +46,9 @@ fn metadata(resource: &mut Value, path: &str) -> Result<Vec<String>, String> {
             fields.remove("metadata");
             Ok(Vec::new())
         }
-        Some(metadata) => decode::decode(&built_in::of::<ObjectMeta>(), metadata, &join(path, "metadata")),
+        Some(metadata) => {
+            decode::decode(&built_in::named(built_in::OBJECT_META), metadata, &join(path, "metadata"))
+        }
     }
 }
 

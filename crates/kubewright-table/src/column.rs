@@ -1,9 +1,12 @@
 //! The description of a column.
 
-use std::sync::OnceLock;
-
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
+
+/// What the API says of `metadata.name` (a test of `kubewright-kinds` compares it with the schema).
+pub const NAME_DESCRIPTION: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
+
+/// What the API says of `metadata.creationTimestamp`.
+pub const CREATION_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
 /// A column of a built-in kind.
 #[derive(Clone, Copy, Debug)]
@@ -47,9 +50,9 @@ impl Column {
     /// The column definition. Only columns that show metadata are described.
     pub(super) fn definition(&self) -> Value {
         let description = match self.name {
-            "Name" => metadata_description("name"),
-            "Created At" => metadata_description("creationTimestamp"),
-            _ => String::new(),
+            "Name" => NAME_DESCRIPTION,
+            "Created At" => CREATION_DESCRIPTION,
+            _ => "",
         };
         json!({
             "name": self.name,
@@ -59,11 +62,4 @@ impl Column {
             "priority": self.priority,
         })
     }
-}
-
-/// What the API says of a field of `metadata`.
-pub(super) fn metadata_description(field: &str) -> String {
-    static SCHEMA: OnceLock<Value> = OnceLock::new();
-    let schema = SCHEMA.get_or_init(|| schemars::schema_for!(ObjectMeta).to_value());
-    schema["properties"][field]["description"].as_str().unwrap_or_default().to_owned()
 }

@@ -51,7 +51,7 @@ pub(super) fn columns(columns: &[Value]) -> Vec<CustomColumn> {
         let age = json!({
             "name": "Age",
             "type": "date",
-            "description": column::metadata_description("creationTimestamp"),
+            "description": column::CREATION_DESCRIPTION,
             "jsonPath": ".metadata.creationTimestamp",
         });
         return CustomColumn::parse(&age).into_iter().collect();

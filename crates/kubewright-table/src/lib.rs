@@ -27,6 +27,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use column::Column;
+pub use column::{CREATION_DESCRIPTION, NAME_DESCRIPTION};
 use custom::CustomColumn;
 pub use printer::Printer;
 

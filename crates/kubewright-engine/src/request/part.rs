@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use k8s_openapi::api::{authentication, autoscaling, core, policy};
 use kubewright_codec::body::Decoded;
 use kubewright_codec::json::type_name;
 use kubewright_kinds::Subresource;
@@ -81,10 +80,11 @@ fn check_type(value: &Value, group: &str, wanted: &str) -> Result<(), ApiError> 
 }
 
 fn schema(subresource: &Subresource) -> Option<&'static Schema> {
-    static BINDING: LazyLock<Schema> = LazyLock::new(Schema::built_in::<core::v1::Binding>);
-    static EVICTION: LazyLock<Schema> = LazyLock::new(Schema::built_in::<policy::v1::Eviction>);
-    static SCALE: LazyLock<Schema> = LazyLock::new(Schema::built_in::<autoscaling::v1::Scale>);
-    static TOKEN: LazyLock<Schema> = LazyLock::new(Schema::built_in::<authentication::v1::TokenRequest>);
+    static BINDING: LazyLock<Schema> = LazyLock::new(|| Schema::built_in("io.k8s.api.core.v1.Binding"));
+    static EVICTION: LazyLock<Schema> = LazyLock::new(|| Schema::built_in("io.k8s.api.policy.v1.Eviction"));
+    static SCALE: LazyLock<Schema> = LazyLock::new(|| Schema::built_in("io.k8s.api.autoscaling.v1.Scale"));
+    static TOKEN: LazyLock<Schema> =
+        LazyLock::new(|| Schema::built_in("io.k8s.api.authentication.v1.TokenRequest"));
     match subresource {
         Subresource::Binding => Some(&BINDING),
         Subresource::Eviction => Some(&EVICTION),

@@ -3,7 +3,6 @@
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use k8s_openapi::api::autoscaling;
 use kubewright_codec::json::type_name;
 use kubewright_kinds::{BuiltIn, Kind, Kinds, ScalePaths, ServedVersions, Subresource, encode};
 use kubewright_meta::selector::LabelSelector;
@@ -179,7 +178,7 @@ impl Step {
 
 /// What a scale is to field ownership.
 static SCALE: LazyLock<Arc<Kind>> = LazyLock::new(|| {
-    static DESCRIPTOR: BuiltIn = BuiltIn::of::<autoscaling::v1::Scale>();
+    static DESCRIPTOR: BuiltIn = BuiltIn::namespaced("io.k8s.api.autoscaling.v1.Scale", "autoscaling/scales");
     Arc::new(Kind::built_in(&DESCRIPTOR))
 });
 

@@ -29,12 +29,8 @@ pub mod scheduling;
 mod served;
 pub mod storage;
 
-use std::marker::PhantomData;
-
-use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, Resource, SubResourceScope};
 use kubewright_schema::Schema;
 use kubewright_table::Printer;
-use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::behaviour::{Behaviour, Counted};
@@ -68,7 +64,7 @@ static GROUPS: [&[&BuiltIn]; 19] = [
 ];
 
 /// All that is known of a built-in kind of Kubernetes v1.36. What a descriptor does not say is as in most kinds
-/// ([`BuiltIn::of`]).
+/// ([`BuiltIn::namespaced`]).
 pub struct BuiltIn {
     /// API group; empty for core.
     pub group: &'static str,
@@ -113,8 +109,8 @@ pub struct BuiltIn {
     /// Where kube-apiserver would keep its objects (`pkg/kubeapiserver/default_storage_factory_builder.go`), where that is
     /// not under its plural.
     pub storage_prefix: Option<&'static str>,
-    /// Makes its schema.
-    pub schema: fn() -> Schema,
+    /// The name of its type in Kubernetes' OpenAPI documents.
+    pub type_name: &'static str,
 }
 
 /// What the objects of a kind are stored as: those of another one, with which it shares a collection.
@@ -150,25 +146,26 @@ impl BuiltIn {
         self.stored().named_after
     }
 
-    /// What most kinds are, with the names and the schema that k8s-openapi has of this one.
+    /// What most kinds are whose objects live in namespaces. `type_name` is that of Kubernetes' OpenAPI documents, whose last two
+    /// parts are version and kind (`io.k8s.api.apps.v1.Deployment`); `collection` is group and plural (`apps/deployments`, and
+    /// `/pods` for core).
     #[must_use]
-    pub const fn of<T>() -> Self
-    where
-        T: Resource + JsonSchema,
-        T::Scope: KnownScope,
-    {
+    pub const fn namespaced(type_name: &'static str, collection: &'static str) -> Self {
+        let (before_kind, kind) = split_at_last(type_name, b'.');
+        let (_, version) = split_at_last(before_kind, b'.');
+        let (group, plural) = split_at_last(collection, b'/');
         Self {
-            group: T::GROUP,
-            version: T::VERSION,
-            kind: T::KIND,
-            plural: T::URL_PATH_SEGMENT,
-            scope: T::Scope::SCOPE,
+            group,
+            version,
+            kind,
+            plural,
+            scope: Scope::Namespaced,
             short_names: &[],
             categories: &[],
             verbs: Verbs::All,
             subresources: &[],
             deprecation: None,
-            named_after: CollectionOf::<T>::NAME,
+            named_after: collection,
             columns: Printer::NAME_AND_CREATION,
             rules: Rules::none(),
             behaviour: Behaviour::BUILT_IN,
@@ -179,8 +176,20 @@ impl BuiltIn {
             finalizer_in_use: None,
             stored_as: None,
             storage_prefix: None,
-            schema: Schema::built_in::<T>,
+            type_name,
         }
+    }
+
+    /// As [`namespaced`](Self::namespaced), of a kind whose objects live in no namespace.
+    #[must_use]
+    pub const fn cluster_scoped(type_name: &'static str, collection: &'static str) -> Self {
+        Self { scope: Scope::Cluster, ..Self::namespaced(type_name, collection) }
+    }
+
+    /// Its schema.
+    #[must_use]
+    pub fn schema(&self) -> Schema {
+        Schema::built_in(self.type_name)
     }
 
     /// The descriptors of all kinds, in the order of Kubernetes' discovery.
@@ -189,51 +198,18 @@ impl BuiltIn {
     }
 }
 
-/// The collection that is named after a type: `group/plural`, put together when this is compiled.
-struct CollectionOf<T>(PhantomData<T>);
-
-impl<T: Resource> CollectionOf<T> {
-    const LENGTH: usize = T::GROUP.len() + 1 + T::URL_PATH_SEGMENT.len();
-    const BYTES: [u8; 128] = joined(T::GROUP.as_bytes(), T::URL_PATH_SEGMENT.as_bytes());
-    const NAME: &'static str = match std::str::from_utf8(Self::BYTES.split_at(Self::LENGTH).0) {
-        Ok(name) => name,
-        Err(_) => panic!("two texts and a slash are a text"),
-    };
-}
-
-/// Both with a slash between them.
-const fn joined(group: &[u8], plural: &[u8]) -> [u8; 128] {
-    let mut bytes = [0; 128];
-    let mut at = 0;
-    while at < group.len() {
-        bytes[at] = group[at];
-        at += 1;
+/// What stands before the last separator, and after it.
+const fn split_at_last(text: &'static str, separator: u8) -> (&'static str, &'static str) {
+    let bytes = text.as_bytes();
+    let mut at = bytes.len();
+    while at > 0 {
+        at -= 1;
+        if bytes[at] == separator {
+            let (before, after) = text.split_at(at);
+            return (before, after.split_at(1).1);
+        }
     }
-    bytes[at] = b'/';
-    at = 0;
-    while at < plural.len() {
-        bytes[group.len() + 1 + at] = plural[at];
-        at += 1;
-    }
-    bytes
-}
-
-/// The scopes of k8s-openapi's types as values.
-pub trait KnownScope {
-    /// The value.
-    const SCOPE: Scope;
-}
-
-impl KnownScope for NamespaceResourceScope {
-    const SCOPE: Scope = Scope::Namespaced;
-}
-
-impl KnownScope for ClusterResourceScope {
-    const SCOPE: Scope = Scope::Cluster;
-}
-
-impl KnownScope for SubResourceScope {
-    const SCOPE: Scope = Scope::Namespaced;
+    panic!("a name of parts")
 }
 
 #[cfg(test)]

@@ -611,9 +611,8 @@ fn deep_schemas_have_an_answer() {
             object = if schema.get("items").is_some() { json!([object]) } else { json!({"a": object}) };
         }
         let mut definition = definition(&json!({"type": "object", "properties": {"spec": schema}}));
-        let built_in = kubewright_schema::Schema::built_in::<
-            k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
-        >();
+        let built_in =
+            crate::built_in::apiextensions::custom_resource_definition::CUSTOM_RESOURCE_DEFINITION.schema();
         assert_eq!(built_in.decode(&mut definition), Ok(vec![]));
         default(&mut definition);
         let _ = validate(&definition, None);

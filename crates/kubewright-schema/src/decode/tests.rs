@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::Schema;
 
 fn decoded<T: JsonSchema>(mut object: Value) -> Result<(Value, Vec<String>), String> {
-    let unknown = Schema::built_in::<T>().decode(&mut object)?;
+    let unknown = Schema::built_in(T::schema_name()).decode(&mut object)?;
     Ok((object, unknown))
 }
 

@@ -3,13 +3,12 @@
 
 use std::sync::LazyLock;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::versions::Version;
-use crate::{Additional, Coding, ListType, MapType, Node, Schema, Type};
+use crate::{Additional, Coding, ListType, MapType, Node, Schema, Type, built_in};
 
-static OBJECT_META: LazyLock<Schema> = LazyLock::new(Schema::built_in::<ObjectMeta>);
+static OBJECT_META: LazyLock<Schema> = LazyLock::new(|| Schema::built_in(built_in::OBJECT_META));
 static TEXT: LazyLock<Node> = LazyLock::new(|| Node { kind: Some(Type::String), ..Node::default() });
 
 /// What may stand at a place.

@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn setting_an_image_keeps_the_other_containers() {
-        let schema = &Arc::new(Schema::built_in::<k8s_openapi::api::apps::v1::Deployment>());
+        let schema = &Arc::new(Schema::built_in("io.k8s.api.apps.v1.Deployment"));
         let containers =
             |containers: Value| json!({"spec": {"template": {"spec": {"containers": containers}}}});
         let order = json!([{"name": "a"}, {"name": "b"}]);

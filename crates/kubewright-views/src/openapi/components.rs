@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::{authentication, autoscaling, core, policy};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ListMeta, Status};
 use kubewright_schema::Schema;
 use serde_json::{Value, json};
 
@@ -40,7 +38,7 @@ impl Components {
     pub(super) fn list(&mut self, kind: &Kind, item: &Value) -> Value {
         let name = item["$ref"].as_str().unwrap_or_default().trim_start_matches(PREFIX);
         let name = format!("{}{}", name.trim_end_matches(&kind.kind), kind.list_kind);
-        let metadata = self.type_of::<ListMeta>();
+        let metadata = self.type_of(&format!("{META}.ListMeta"));
         let list = json!({
             "type": "object",
             "description": format!("{} is a list of {}.", kind.list_kind, kind.kind),
@@ -59,10 +57,12 @@ impl Components {
     /// A reference to the body of a subresource, where it is another than the kind's.
     pub(super) fn body(&mut self, subresource: &Subresource) -> Option<Value> {
         Some(match subresource {
-            Subresource::Scale | Subresource::CustomScale(_) => self.type_of::<autoscaling::v1::Scale>(),
-            Subresource::Binding => self.type_of::<core::v1::Binding>(),
-            Subresource::Eviction => self.type_of::<policy::v1::Eviction>(),
-            Subresource::Token => self.type_of::<authentication::v1::TokenRequest>(),
+            Subresource::Scale | Subresource::CustomScale(_) => {
+                self.type_of("io.k8s.api.autoscaling.v1.Scale")
+            }
+            Subresource::Binding => self.type_of("io.k8s.api.core.v1.Binding"),
+            Subresource::Eviction => self.type_of("io.k8s.api.policy.v1.Eviction"),
+            Subresource::Token => self.type_of("io.k8s.api.authentication.v1.TokenRequest"),
             Subresource::Status
             | Subresource::EphemeralContainers
             | Subresource::Resize
@@ -78,12 +78,12 @@ impl Components {
 
     /// A reference to the options of a deletion.
     pub(super) fn delete_options(&mut self) -> Value {
-        self.type_of::<DeleteOptions>()
+        self.type_of(&format!("{META}.DeleteOptions"))
     }
 
     /// A reference to the `Status` that tells how an operation went.
     pub(super) fn status(&mut self) -> Value {
-        self.type_of::<Status>()
+        self.type_of(&format!("{META}.Status"))
     }
 
     /// A reference to patches of any type.
@@ -94,8 +94,8 @@ impl Components {
         reference(&name)
     }
 
-    fn type_of<T: schemars::JsonSchema>(&mut self) -> Value {
-        Schema::built_in::<T>().openapi(&mut self.0)
+    fn type_of(&mut self, name: &str) -> Value {
+        Schema::built_in(name.to_owned()).openapi(&mut self.0)
     }
 
     /// Says of a schema which kind it is of, unless it says so itself. Returns a reference to it.

@@ -1,6 +1,5 @@
 //! The kind `MutatingWebhookConfiguration` of `admissionregistration.k8s.io/v1`.
 
-use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use kubewright_table as table;
 
 use crate::rules;
@@ -17,5 +16,8 @@ pub static MUTATING_WEBHOOK_CONFIGURATION: BuiltIn = BuiltIn {
         metadata_of_status_writes: &[],
         ..Behaviour::BUILT_IN
     },
-    ..BuiltIn::of::<MutatingWebhookConfiguration>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration",
+        "admissionregistration.k8s.io/mutatingwebhookconfigurations",
+    )
 };

@@ -1,6 +1,5 @@
 //! The kind `ValidatingAdmissionPolicy` of `admissionregistration.k8s.io/v1`.
 
-use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
 use kubewright_table as table;
 
 use crate::rules;
@@ -19,5 +18,8 @@ pub static VALIDATING_ADMISSION_POLICY: BuiltIn = BuiltIn {
         ..Behaviour::BUILT_IN
     },
     left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
-    ..BuiltIn::of::<ValidatingAdmissionPolicy>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy",
+        "admissionregistration.k8s.io/validatingadmissionpolicies",
+    )
 };

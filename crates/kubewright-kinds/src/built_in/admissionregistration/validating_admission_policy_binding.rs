@@ -1,6 +1,5 @@
 //! The kind `ValidatingAdmissionPolicyBinding` of `admissionregistration.k8s.io/v1`.
 
-use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicyBinding;
 use kubewright_table as table;
 
 use crate::rules;
@@ -17,5 +16,8 @@ pub static VALIDATING_ADMISSION_POLICY_BINDING: BuiltIn = BuiltIn {
         metadata_of_status_writes: &[],
         ..Behaviour::BUILT_IN
     },
-    ..BuiltIn::of::<ValidatingAdmissionPolicyBinding>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding",
+        "admissionregistration.k8s.io/validatingadmissionpolicybindings",
+    )
 };

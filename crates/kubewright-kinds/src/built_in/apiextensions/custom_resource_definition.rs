@@ -1,7 +1,5 @@
 //! The kind `CustomResourceDefinition` of `apiextensions.k8s.io/v1`.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-
 use crate::definition;
 use crate::rules::{Again, Generation, Rules};
 use crate::{Behaviour, BuiltIn, Role, Subresource};
@@ -26,5 +24,8 @@ pub static CUSTOM_RESOURCE_DEFINITION: BuiltIn = BuiltIn {
         ..Behaviour::BUILT_IN
     },
     storage_prefix: Some("apiextensions.k8s.io/customresourcedefinitions"),
-    ..BuiltIn::of::<CustomResourceDefinition>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+        "apiextensions.k8s.io/customresourcedefinitions",
+    )
 };

@@ -1,6 +1,5 @@
 //! The kind `ControllerRevision` of `apps/v1`.
 
-use k8s_openapi::api::apps::v1::ControllerRevision;
 use kubewright_table as table;
 
 use crate::BuiltIn;
@@ -10,5 +9,5 @@ use crate::rules;
 pub static CONTROLLER_REVISION: BuiltIn = BuiltIn {
     columns: table::workloads::CONTROLLER_REVISIONS,
     rules: rules::apps::controller_revisions(),
-    ..BuiltIn::of::<ControllerRevision>()
+    ..BuiltIn::namespaced("io.k8s.api.apps.v1.ControllerRevision", "apps/controllerrevisions")
 };

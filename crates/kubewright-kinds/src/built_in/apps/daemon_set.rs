@@ -1,6 +1,5 @@
 //! The kind `DaemonSet` of `apps/v1`.
 
-use k8s_openapi::api::apps::v1::DaemonSet;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -14,5 +13,5 @@ pub static DAEMON_SET: BuiltIn = BuiltIn {
     columns: table::workloads::DAEMON_SETS,
     rules: Rules { warn: warnings::of_spec_template, ..rules::apps::daemon_sets() },
     plugins: &[Plugin::PodSecurity],
-    ..BuiltIn::of::<DaemonSet>()
+    ..BuiltIn::namespaced("io.k8s.api.apps.v1.DaemonSet", "apps/daemonsets")
 };

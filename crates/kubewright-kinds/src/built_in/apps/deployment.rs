@@ -1,6 +1,5 @@
 //! The kind `Deployment` of `apps/v1`.
 
-use k8s_openapi::api::apps::v1::Deployment;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -19,5 +18,5 @@ pub static DEPLOYMENT: BuiltIn = BuiltIn {
     },
     left_alone: LeftAlone { status: &[&["spec"], &["metadata", "labels"]], ..LeftAlone::BUILT_IN },
     plugins: &[Plugin::PodSecurity],
-    ..BuiltIn::of::<Deployment>()
+    ..BuiltIn::namespaced("io.k8s.api.apps.v1.Deployment", "apps/deployments")
 };

@@ -1,6 +1,5 @@
 //! The kind `ReplicaSet` of `apps/v1`.
 
-use k8s_openapi::api::apps::v1::ReplicaSet;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -14,5 +13,5 @@ pub static REPLICA_SET: BuiltIn = BuiltIn {
     columns: table::workloads::REPLICA_SETS,
     rules: Rules { warn: warnings::of_named_template, ..rules::apps::replica_sets() },
     plugins: &[Plugin::PodSecurity],
-    ..BuiltIn::of::<ReplicaSet>()
+    ..BuiltIn::namespaced("io.k8s.api.apps.v1.ReplicaSet", "apps/replicasets")
 };

@@ -1,6 +1,5 @@
 //! The kind `StatefulSet` of `apps/v1`.
 
-use k8s_openapi::api::apps::v1::StatefulSet;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -14,5 +13,5 @@ pub static STATEFUL_SET: BuiltIn = BuiltIn {
     columns: table::workloads::STATEFUL_SETS,
     rules: Rules { warn: warnings::of_stateful_set, ..rules::apps::stateful_sets() },
     plugins: &[Plugin::PodSecurity],
-    ..BuiltIn::of::<StatefulSet>()
+    ..BuiltIn::namespaced("io.k8s.api.apps.v1.StatefulSet", "apps/statefulsets")
 };

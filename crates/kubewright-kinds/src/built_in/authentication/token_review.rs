@@ -1,7 +1,5 @@
 //! The kind `TokenReview` of `authentication.k8s.io/v1`.
 
-use k8s_openapi::api::authentication::v1::TokenReview;
-
 use crate::rules;
 use crate::{Behaviour, BuiltIn, Role, Verbs};
 
@@ -10,5 +8,8 @@ pub static TOKEN_REVIEW: BuiltIn = BuiltIn {
     verbs: Verbs::CreateOnly,
     rules: rules::reviews::tokens(),
     behaviour: Behaviour { role: Role::TokenReview, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<TokenReview>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.api.authentication.v1.TokenReview",
+        "authentication.k8s.io/tokenreviews",
+    )
 };

@@ -1,6 +1,5 @@
 //! The kind `LocalSubjectAccessReview` of `authorization.k8s.io/v1`.
 
-use k8s_openapi::api::authorization::v1::LocalSubjectAccessReview;
 use kubewright_identity::authz::review::Asks;
 
 use crate::rules;
@@ -11,5 +10,8 @@ pub static LOCAL_SUBJECT_ACCESS_REVIEW: BuiltIn = BuiltIn {
     verbs: Verbs::CreateOnly,
     rules: rules::reviews::access(true, true),
     behaviour: Behaviour { role: Role::AccessReview(Asks::InNamespace), ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<LocalSubjectAccessReview>()
+    ..BuiltIn::namespaced(
+        "io.k8s.api.authorization.v1.LocalSubjectAccessReview",
+        "authorization.k8s.io/localsubjectaccessreviews",
+    )
 };

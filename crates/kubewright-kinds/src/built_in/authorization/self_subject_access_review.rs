@@ -1,6 +1,5 @@
 //! The kind `SelfSubjectAccessReview` of `authorization.k8s.io/v1`.
 
-use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use kubewright_identity::authz::review::Asks;
 
 use crate::rules;
@@ -11,5 +10,8 @@ pub static SELF_SUBJECT_ACCESS_REVIEW: BuiltIn = BuiltIn {
     verbs: Verbs::CreateOnly,
     rules: rules::reviews::access(false, false),
     behaviour: Behaviour { role: Role::AccessReview(Asks::Oneself), ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<SelfSubjectAccessReview>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.api.authorization.v1.SelfSubjectAccessReview",
+        "authorization.k8s.io/selfsubjectaccessreviews",
+    )
 };

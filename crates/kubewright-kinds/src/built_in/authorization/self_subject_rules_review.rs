@@ -1,6 +1,5 @@
 //! The kind `SelfSubjectRulesReview` of `authorization.k8s.io/v1`.
 
-use k8s_openapi::api::authorization::v1::SelfSubjectRulesReview;
 use kubewright_identity::authz::review::Asks;
 
 use crate::{Behaviour, BuiltIn, Role, Verbs};
@@ -9,5 +8,8 @@ use crate::{Behaviour, BuiltIn, Role, Verbs};
 pub static SELF_SUBJECT_RULES_REVIEW: BuiltIn = BuiltIn {
     verbs: Verbs::CreateOnly,
     behaviour: Behaviour { role: Role::AccessReview(Asks::OwnRules), ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<SelfSubjectRulesReview>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.api.authorization.v1.SelfSubjectRulesReview",
+        "authorization.k8s.io/selfsubjectrulesreviews",
+    )
 };

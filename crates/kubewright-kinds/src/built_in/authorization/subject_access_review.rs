@@ -1,6 +1,5 @@
 //! The kind `SubjectAccessReview` of `authorization.k8s.io/v1`.
 
-use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use kubewright_identity::authz::review::Asks;
 
 use crate::rules;
@@ -11,5 +10,8 @@ pub static SUBJECT_ACCESS_REVIEW: BuiltIn = BuiltIn {
     verbs: Verbs::CreateOnly,
     rules: rules::reviews::access(true, false),
     behaviour: Behaviour { role: Role::AccessReview(Asks::Anyone), ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<SubjectAccessReview>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.api.authorization.v1.SubjectAccessReview",
+        "authorization.k8s.io/subjectaccessreviews",
+    )
 };

@@ -1,6 +1,5 @@
 //! The kind `HorizontalPodAutoscaler` of `autoscaling/v2`.
 
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kubewright_table as table;
 
 use crate::rules;
@@ -13,5 +12,8 @@ pub static HORIZONTAL_POD_AUTOSCALER: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::scaling::AUTOSCALERS,
     rules: rules::autoscaling::rules(),
-    ..BuiltIn::of::<HorizontalPodAutoscaler>()
+    ..BuiltIn::namespaced(
+        "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler",
+        "autoscaling/horizontalpodautoscalers",
+    )
 };

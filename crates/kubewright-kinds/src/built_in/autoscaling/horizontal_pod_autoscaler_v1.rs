@@ -1,6 +1,5 @@
 //! The kind `HorizontalPodAutoscaler` of `autoscaling/v1`.
 
-use k8s_openapi::api::autoscaling::v1::HorizontalPodAutoscaler;
 use kubewright_table as table;
 
 use super::horizontal_pod_autoscaler::HORIZONTAL_POD_AUTOSCALER;
@@ -20,5 +19,8 @@ pub static HORIZONTAL_POD_AUTOSCALER_V1: BuiltIn = BuiltIn {
         to_storage: autoscalers::to_v2,
         from_storage: autoscalers::from_v2,
     }),
-    ..BuiltIn::of::<HorizontalPodAutoscaler>()
+    ..BuiltIn::namespaced(
+        "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler",
+        "autoscaling/horizontalpodautoscalers",
+    )
 };

@@ -1,6 +1,5 @@
 //! The kind `CronJob` of `batch/v1`.
 
-use k8s_openapi::api::batch::v1::CronJob;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -14,5 +13,5 @@ pub static CRON_JOB: BuiltIn = BuiltIn {
     columns: table::batch::CRON_JOBS,
     rules: Rules { warn: warnings::of_cron_job, ..rules::batch::cron_jobs() },
     plugins: &[Plugin::PodSecurity],
-    ..BuiltIn::of::<CronJob>()
+    ..BuiltIn::namespaced("io.k8s.api.batch.v1.CronJob", "batch/cronjobs")
 };

@@ -1,6 +1,5 @@
 //! The kind `Job` of `batch/v1`.
 
-use k8s_openapi::api::batch::v1::Job;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -19,7 +18,7 @@ pub static JOB: BuiltIn = BuiltIn {
         refusal: Refusal::UnsupportedFor("Job"),
     },
     plugins: &[Plugin::PodSecurity],
-    ..BuiltIn::of::<Job>()
+    ..BuiltIn::namespaced("io.k8s.api.batch.v1.Job", "batch/jobs")
 };
 
 /// What a deletion is warned of that does not say what becomes of the dependents

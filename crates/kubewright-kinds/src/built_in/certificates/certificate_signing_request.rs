@@ -1,6 +1,5 @@
 //! The kind `CertificateSigningRequest` of `certificates.k8s.io/v1`.
 
-use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kubewright_table as table;
 
 use crate::rules;
@@ -26,5 +25,8 @@ pub static CERTIFICATE_SIGNING_REQUEST: BuiltIn = BuiltIn {
         Plugin::CertificateSigning,
         Plugin::CertificateSubjectRestriction,
     ],
-    ..BuiltIn::of::<CertificateSigningRequest>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.api.certificates.v1.CertificateSigningRequest",
+        "certificates.k8s.io/certificatesigningrequests",
+    )
 };

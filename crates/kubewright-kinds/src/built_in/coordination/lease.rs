@@ -1,6 +1,5 @@
 //! The kind `Lease` of `coordination.k8s.io/v1`.
 
-use k8s_openapi::api::coordination::v1::Lease;
 use kubewright_meta::rules::at::At;
 use kubewright_meta::rules::errors::Errors;
 use kubewright_meta::rules::fill;
@@ -14,7 +13,7 @@ pub static LEASE: BuiltIn = BuiltIn {
     columns: table::cluster::LEASES,
     rules: RULES,
     behaviour: Behaviour { create_on_update: true, conditional_update: true, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<Lease>()
+    ..BuiltIn::namespaced("io.k8s.api.coordination.v1.Lease", "coordination.k8s.io/leases")
 };
 
 /// The rules of leases (`pkg/apis/coordination/validation`).

@@ -1,6 +1,5 @@
 //! The kind `ConfigMap` of `v1`.
 
-use k8s_openapi::api::core::v1::ConfigMap;
 use kubewright_table as table;
 
 use crate::rules;
@@ -12,5 +11,5 @@ pub static CONFIG_MAP: BuiltIn = BuiltIn {
     columns: table::config::CONFIG_MAPS,
     rules: rules::config::config_maps(),
     counted: Counted::Aliased,
-    ..BuiltIn::of::<ConfigMap>()
+    ..BuiltIn::namespaced("io.k8s.api.core.v1.ConfigMap", "/configmaps")
 };

@@ -1,6 +1,5 @@
 //! The kind `Endpoints` of `v1`.
 
-use k8s_openapi::api::core::v1::Endpoints;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -14,5 +13,5 @@ pub static ENDPOINTS: BuiltIn = BuiltIn {
     rules: Rules { warn: warnings::addresses::of_endpoints, ..rules::services::endpoints() },
     behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
     storage_prefix: Some("services/endpoints"),
-    ..BuiltIn::of::<Endpoints>()
+    ..BuiltIn::namespaced("io.k8s.api.core.v1.Endpoints", "/endpoints")
 };

@@ -1,6 +1,5 @@
 //! The kind `Event` of `v1`.
 
-use k8s_openapi::api::core::v1::Event;
 use kubewright_table as table;
 
 use crate::rules;
@@ -15,7 +14,7 @@ pub static EVENT: BuiltIn = BuiltIn {
     behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
     fields: Fields::of(&FIELDS),
     counted: Counted::Uncharged,
-    ..BuiltIn::of::<Event>()
+    ..BuiltIn::namespaced("io.k8s.api.core.v1.Event", "/events")
 };
 
 /// The fields that events of both groups can be selected by, wherever those of each have them.

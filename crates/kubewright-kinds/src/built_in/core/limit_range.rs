@@ -1,7 +1,5 @@
 //! The kind `LimitRange` of `v1`.
 
-use k8s_openapi::api::core::v1::LimitRange;
-
 use crate::rules;
 use crate::{Behaviour, BuiltIn};
 
@@ -10,5 +8,5 @@ pub static LIMIT_RANGE: BuiltIn = BuiltIn {
     short_names: &["limits"],
     rules: rules::limits::limit_ranges(),
     behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<LimitRange>()
+    ..BuiltIn::namespaced("io.k8s.api.core.v1.LimitRange", "/limitranges")
 };

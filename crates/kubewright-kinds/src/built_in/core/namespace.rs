@@ -1,6 +1,5 @@
 //! The kind `Namespace` of `v1`.
 
-use k8s_openapi::api::core::v1::Namespace;
 use kubewright_table as table;
 
 use crate::rules;
@@ -17,5 +16,5 @@ pub static NAMESPACE: BuiltIn = BuiltIn {
     behaviour: Behaviour { role: Role::Namespace, deletion_answers_object: true, ..Behaviour::BUILT_IN },
     fields: Fields::of(&[Field::of("status.phase")]),
     plugins: &[Plugin::PodSecurity],
-    ..BuiltIn::of::<Namespace>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.core.v1.Namespace", "/namespaces")
 };

@@ -1,6 +1,5 @@
 //! The kind `Node` of `v1`.
 
-use k8s_openapi::api::core::v1::Node;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -16,5 +15,5 @@ pub static NODE: BuiltIn = BuiltIn {
     behaviour: Behaviour { born_with_status: true, ..Behaviour::BUILT_IN },
     fields: Fields::of(&[Field { default: "false", ..Field::of("spec.unschedulable") }]),
     plugins: &[Plugin::TaintNodesByCondition],
-    ..BuiltIn::of::<Node>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.core.v1.Node", "/nodes")
 };

@@ -1,6 +1,5 @@
 //! The kind `PersistentVolume` of `v1`.
 
-use k8s_openapi::api::core::v1::PersistentVolume;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -15,5 +14,5 @@ pub static PERSISTENT_VOLUME: BuiltIn = BuiltIn {
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     plugins: &[Plugin::StorageObjectInUseProtection],
     finalizer_in_use: Some("kubernetes.io/pv-protection"),
-    ..BuiltIn::of::<PersistentVolume>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.core.v1.PersistentVolume", "/persistentvolumes")
 };

@@ -1,6 +1,5 @@
 //! The kind `PersistentVolumeClaim` of `v1`.
 
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -21,5 +20,5 @@ pub static PERSISTENT_VOLUME_CLAIM: BuiltIn = BuiltIn {
         Plugin::PersistentVolumeClaimResize,
     ],
     finalizer_in_use: Some("kubernetes.io/pvc-protection"),
-    ..BuiltIn::of::<PersistentVolumeClaim>()
+    ..BuiltIn::namespaced("io.k8s.api.core.v1.PersistentVolumeClaim", "/persistentvolumeclaims")
 };

@@ -1,6 +1,5 @@
 //! The kind `Pod` of `v1`.
 
-use k8s_openapi::api::core::v1::Pod;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -60,5 +59,5 @@ pub static POD: BuiltIn = BuiltIn {
         Plugin::PodTopologyLabels,
         Plugin::PodResizeValidator,
     ],
-    ..BuiltIn::of::<Pod>()
+    ..BuiltIn::namespaced("io.k8s.api.core.v1.Pod", "/pods")
 };

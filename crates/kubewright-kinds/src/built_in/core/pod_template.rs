@@ -1,6 +1,5 @@
 //! The kind `PodTemplate` of `v1`.
 
-use k8s_openapi::api::core::v1::PodTemplate;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -12,5 +11,5 @@ pub static POD_TEMPLATE: BuiltIn = BuiltIn {
     rules: Rules { warn: warnings::of_pod_template, ..rules::pods::template_rules() },
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     plugins: &[Plugin::PodSecurity],
-    ..BuiltIn::of::<PodTemplate>()
+    ..BuiltIn::namespaced("io.k8s.api.core.v1.PodTemplate", "/podtemplates")
 };

@@ -1,6 +1,5 @@
 //! The kind `ReplicationController` of `v1`.
 
-use k8s_openapi::api::core::v1::ReplicationController;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -19,5 +18,5 @@ pub static REPLICATION_CONTROLLER: BuiltIn = BuiltIn {
     counted: Counted::Aliased,
     plugins: &[Plugin::PodSecurity],
     storage_prefix: Some("controllers"),
-    ..BuiltIn::of::<ReplicationController>()
+    ..BuiltIn::namespaced("io.k8s.api.core.v1.ReplicationController", "/replicationcontrollers")
 };

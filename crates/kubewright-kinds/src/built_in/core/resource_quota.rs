@@ -1,6 +1,5 @@
 //! The kind `ResourceQuota` of `v1`.
 
-use k8s_openapi::api::core::v1::ResourceQuota;
 use kubewright_table as table;
 
 use crate::rules;
@@ -14,5 +13,5 @@ pub static RESOURCE_QUOTA: BuiltIn = BuiltIn {
     rules: rules::limits::quotas(),
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     counted: Counted::Aliased,
-    ..BuiltIn::of::<ResourceQuota>()
+    ..BuiltIn::namespaced("io.k8s.api.core.v1.ResourceQuota", "/resourcequotas")
 };

@@ -1,6 +1,5 @@
 //! The kind `Secret` of `v1`.
 
-use k8s_openapi::api::core::v1::Secret;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -13,5 +12,5 @@ pub static SECRET: BuiltIn = BuiltIn {
     rules: Rules { warn: warnings::of_secret, ..rules::config::secrets() },
     fields: Fields::of(&[Field::of("type")]),
     counted: Counted::Aliased,
-    ..BuiltIn::of::<Secret>()
+    ..BuiltIn::namespaced("io.k8s.api.core.v1.Secret", "/secrets")
 };

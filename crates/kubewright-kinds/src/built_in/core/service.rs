@@ -1,6 +1,5 @@
 //! The kind `Service` of `v1`.
 
-use k8s_openapi::api::core::v1::Service;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -24,5 +23,5 @@ pub static SERVICE: BuiltIn = BuiltIn {
     counted: Counted::Services,
     plugins: &[Plugin::DenyServiceExternalIPs],
     storage_prefix: Some("services/specs"),
-    ..BuiltIn::of::<Service>()
+    ..BuiltIn::namespaced("io.k8s.api.core.v1.Service", "/services")
 };

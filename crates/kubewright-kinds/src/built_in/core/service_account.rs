@@ -1,6 +1,5 @@
 //! The kind `ServiceAccount` of `v1`.
 
-use k8s_openapi::api::core::v1::ServiceAccount;
 use kubewright_meta::rules::fill;
 use kubewright_table as table;
 use serde_json::Value;
@@ -15,7 +14,7 @@ pub static SERVICE_ACCOUNT: BuiltIn = BuiltIn {
     columns: table::config::SERVICE_ACCOUNTS,
     rules: Rules { warn: warnings::of_service_account, ..RULES },
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<ServiceAccount>()
+    ..BuiltIn::namespaced("io.k8s.api.core.v1.ServiceAccount", "/serviceaccounts")
 };
 
 /// The rules of service accounts, which are all metadata.

@@ -1,6 +1,5 @@
 //! The kind `EndpointSlice` of `discovery.k8s.io/v1`.
 
-use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kubewright_table as table;
 
 use crate::BuiltIn;
@@ -10,5 +9,5 @@ use crate::rules::{self, Rules, warnings};
 pub static ENDPOINT_SLICE: BuiltIn = BuiltIn {
     columns: table::network::ENDPOINT_SLICES,
     rules: Rules { warn: warnings::addresses::of_slice, ..rules::services::endpoint_slices() },
-    ..BuiltIn::of::<EndpointSlice>()
+    ..BuiltIn::namespaced("io.k8s.api.discovery.v1.EndpointSlice", "discovery.k8s.io/endpointslices")
 };

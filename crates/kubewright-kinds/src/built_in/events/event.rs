@@ -1,6 +1,5 @@
 //! The kind `Event` of `events.k8s.io/v1`.
 
-use k8s_openapi::api::events::v1::Event;
 use kubewright_table as table;
 
 use crate::built_in::core::event;
@@ -22,7 +21,7 @@ pub static EVENT: BuiltIn = BuiltIn {
     }),
     fields: Fields::of(&FIELDS),
     counted: Counted::Uncharged,
-    ..BuiltIn::of::<Event>()
+    ..BuiltIn::namespaced("io.k8s.api.events.v1.Event", "events.k8s.io/events")
 };
 
 /// What events of this group call the fields of [`event::FIELDS`].

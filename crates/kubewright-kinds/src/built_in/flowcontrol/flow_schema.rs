@@ -1,6 +1,5 @@
 //! The kind `FlowSchema` of `flowcontrol.apiserver.k8s.io/v1`.
 
-use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use kubewright_table as table;
 
 use crate::rules;
@@ -13,5 +12,8 @@ pub static FLOW_SCHEMA: BuiltIn = BuiltIn {
     rules: rules::flow::flow_schemas(),
     behaviour: Behaviour { role: Role::FlowSchema, metadata_of_status_writes: &[], ..Behaviour::BUILT_IN },
     left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
-    ..BuiltIn::of::<FlowSchema>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.api.flowcontrol.v1.FlowSchema",
+        "flowcontrol.apiserver.k8s.io/flowschemas",
+    )
 };

@@ -1,6 +1,5 @@
 //! The kind `PriorityLevelConfiguration` of `flowcontrol.apiserver.k8s.io/v1`.
 
-use k8s_openapi::api::flowcontrol::v1::PriorityLevelConfiguration;
 use kubewright_table as table;
 
 use crate::rules;
@@ -13,5 +12,8 @@ pub static PRIORITY_LEVEL_CONFIGURATION: BuiltIn = BuiltIn {
     rules: rules::flow::priority_levels(),
     behaviour: Behaviour { role: Role::PriorityLevel, metadata_of_status_writes: &[], ..Behaviour::BUILT_IN },
     left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
-    ..BuiltIn::of::<PriorityLevelConfiguration>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration",
+        "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations",
+    )
 };

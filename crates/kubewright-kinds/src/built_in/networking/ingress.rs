@@ -1,6 +1,5 @@
 //! The kind `Ingress` of `networking.k8s.io/v1`.
 
-use k8s_openapi::api::networking::v1::Ingress;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -14,5 +13,5 @@ pub static INGRESS: BuiltIn = BuiltIn {
     rules: Rules { warn: warnings::of_ingress, ..rules::networking::ingresses() },
     plugins: &[Plugin::DefaultIngressClass],
     storage_prefix: Some("ingress"),
-    ..BuiltIn::of::<Ingress>()
+    ..BuiltIn::namespaced("io.k8s.api.networking.v1.Ingress", "networking.k8s.io/ingresses")
 };

@@ -1,6 +1,5 @@
 //! The kind `IngressClass` of `networking.k8s.io/v1`.
 
-use k8s_openapi::api::networking::v1::IngressClass;
 use kubewright_table as table;
 
 use crate::BuiltIn;
@@ -10,5 +9,5 @@ use crate::rules;
 pub static INGRESS_CLASS: BuiltIn = BuiltIn {
     columns: table::network::INGRESS_CLASSES,
     rules: rules::networking::ingress_classes(),
-    ..BuiltIn::of::<IngressClass>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.networking.v1.IngressClass", "networking.k8s.io/ingressclasses")
 };

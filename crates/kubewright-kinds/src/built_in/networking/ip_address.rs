@@ -1,6 +1,5 @@
 //! The kind `IPAddress` of `networking.k8s.io/v1`.
 
-use k8s_openapi::api::networking::v1::IPAddress;
 use kubewright_table as table;
 
 use crate::BuiltIn;
@@ -11,5 +10,5 @@ pub static IP_ADDRESS: BuiltIn = BuiltIn {
     short_names: &["ip"],
     columns: table::network::IP_ADDRESSES,
     rules: rules::networking::ip_addresses(),
-    ..BuiltIn::of::<IPAddress>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.networking.v1.IPAddress", "networking.k8s.io/ipaddresses")
 };

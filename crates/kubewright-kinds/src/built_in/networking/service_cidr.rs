@@ -1,6 +1,5 @@
 //! The kind `ServiceCIDR` of `networking.k8s.io/v1`.
 
-use k8s_openapi::api::networking::v1::ServiceCIDR;
 use kubewright_table as table;
 
 use crate::rules;
@@ -12,5 +11,5 @@ pub static SERVICE_CIDR: BuiltIn = BuiltIn {
     columns: table::network::SERVICE_CIDRS,
     rules: rules::networking::service_cidrs(),
     left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
-    ..BuiltIn::of::<ServiceCIDR>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.networking.v1.ServiceCIDR", "networking.k8s.io/servicecidrs")
 };

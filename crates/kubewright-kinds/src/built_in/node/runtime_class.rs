@@ -1,6 +1,5 @@
 //! The kind `RuntimeClass` of `node.k8s.io/v1`.
 
-use k8s_openapi::api::node::v1::RuntimeClass;
 use kubewright_meta::rules::at::At;
 use kubewright_meta::rules::errors::Errors;
 use kubewright_meta::rules::{fill, selector};
@@ -16,7 +15,7 @@ pub static RUNTIME_CLASS: BuiltIn = BuiltIn {
     columns: table::cluster::RUNTIME_CLASSES,
     rules: Rules { warn: warnings::of_runtime_class, ..RULES },
     behaviour: Behaviour { create_on_update: true, conditional_update: true, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<RuntimeClass>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.node.v1.RuntimeClass", "node.k8s.io/runtimeclasses")
 };
 
 /// The rules of runtime classes (`pkg/apis/node/validation`).

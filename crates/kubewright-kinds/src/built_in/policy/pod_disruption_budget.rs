@@ -1,6 +1,5 @@
 //! The kind `PodDisruptionBudget` of `policy/v1`.
 
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kubewright_table as table;
 
 use crate::rules;
@@ -13,5 +12,5 @@ pub static POD_DISRUPTION_BUDGET: BuiltIn = BuiltIn {
     columns: table::scaling::DISRUPTION_BUDGETS,
     rules: rules::policy::budgets(),
     behaviour: Behaviour { conditional_update: true, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<PodDisruptionBudget>()
+    ..BuiltIn::namespaced("io.k8s.api.policy.v1.PodDisruptionBudget", "policy/poddisruptionbudgets")
 };

@@ -1,7 +1,5 @@
 //! The kind `ClusterRole` of `rbac.authorization.k8s.io/v1`.
 
-use k8s_openapi::api::rbac::v1::ClusterRole;
-
 use crate::rules;
 use crate::{Behaviour, BuiltIn};
 
@@ -9,5 +7,5 @@ use crate::{Behaviour, BuiltIn};
 pub static CLUSTER_ROLE: BuiltIn = BuiltIn {
     rules: rules::rbac::cluster_roles(),
     behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<ClusterRole>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.rbac.v1.ClusterRole", "rbac.authorization.k8s.io/clusterroles")
 };

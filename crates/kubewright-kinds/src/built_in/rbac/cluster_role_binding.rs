@@ -1,6 +1,5 @@
 //! The kind `ClusterRoleBinding` of `rbac.authorization.k8s.io/v1`.
 
-use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kubewright_table as table;
 
 use crate::rules;
@@ -11,5 +10,8 @@ pub static CLUSTER_ROLE_BINDING: BuiltIn = BuiltIn {
     columns: table::rbac::BINDINGS,
     rules: rules::rbac::cluster_role_bindings(),
     behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<ClusterRoleBinding>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.api.rbac.v1.ClusterRoleBinding",
+        "rbac.authorization.k8s.io/clusterrolebindings",
+    )
 };

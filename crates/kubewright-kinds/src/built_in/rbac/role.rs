@@ -1,7 +1,5 @@
 //! The kind `Role` of `rbac.authorization.k8s.io/v1`.
 
-use k8s_openapi::api::rbac::v1::Role;
-
 use crate::rules;
 use crate::{Behaviour, BuiltIn};
 
@@ -9,5 +7,5 @@ use crate::{Behaviour, BuiltIn};
 pub static ROLE: BuiltIn = BuiltIn {
     rules: rules::rbac::roles(),
     behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<Role>()
+    ..BuiltIn::namespaced("io.k8s.api.rbac.v1.Role", "rbac.authorization.k8s.io/roles")
 };

@@ -1,6 +1,5 @@
 //! The kind `RoleBinding` of `rbac.authorization.k8s.io/v1`.
 
-use k8s_openapi::api::rbac::v1::RoleBinding;
 use kubewright_table as table;
 
 use crate::rules;
@@ -11,5 +10,5 @@ pub static ROLE_BINDING: BuiltIn = BuiltIn {
     columns: table::rbac::BINDINGS,
     rules: rules::rbac::role_bindings(),
     behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<RoleBinding>()
+    ..BuiltIn::namespaced("io.k8s.api.rbac.v1.RoleBinding", "rbac.authorization.k8s.io/rolebindings")
 };

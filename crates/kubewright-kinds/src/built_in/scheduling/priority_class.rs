@@ -1,6 +1,5 @@
 //! The kind `PriorityClass` of `scheduling.k8s.io/v1`.
 
-use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kubewright_meta::rules::at::At;
 use kubewright_meta::rules::errors::Errors;
 use kubewright_meta::rules::fill;
@@ -15,7 +14,7 @@ pub static PRIORITY_CLASS: BuiltIn = BuiltIn {
     columns: table::cluster::PRIORITY_CLASSES,
     rules: RULES,
     plugins: &[Plugin::Priority],
-    ..BuiltIn::of::<PriorityClass>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.scheduling.v1.PriorityClass", "scheduling.k8s.io/priorityclasses")
 };
 
 /// Priorities above this one are the system's.

@@ -1,6 +1,5 @@
 //! The kind `CSIDriver` of `storage.k8s.io/v1`.
 
-use k8s_openapi::api::storage::v1::CSIDriver;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -11,5 +10,5 @@ pub static CSI_DRIVER: BuiltIn = BuiltIn {
     columns: table::storage::DRIVERS,
     rules: Rules { warn: warnings::storage::of_driver, ..rules::storage::drivers() },
     behaviour: Behaviour { conditional_update: true, deletion_answers_object: true, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<CSIDriver>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.storage.v1.CSIDriver", "storage.k8s.io/csidrivers")
 };

@@ -1,6 +1,5 @@
 //! The kind `CSINode` of `storage.k8s.io/v1`.
 
-use k8s_openapi::api::storage::v1::CSINode;
 use kubewright_table as table;
 
 use crate::rules;
@@ -11,5 +10,5 @@ pub static CSI_NODE: BuiltIn = BuiltIn {
     columns: table::storage::CSI_NODES,
     rules: rules::storage::nodes(),
     behaviour: Behaviour { conditional_update: true, deletion_answers_object: true, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<CSINode>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.storage.v1.CSINode", "storage.k8s.io/csinodes")
 };

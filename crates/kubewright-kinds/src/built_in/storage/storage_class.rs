@@ -1,6 +1,5 @@
 //! The kind `StorageClass` of `storage.k8s.io/v1`.
 
-use k8s_openapi::api::storage::v1::StorageClass;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -12,5 +11,5 @@ pub static STORAGE_CLASS: BuiltIn = BuiltIn {
     columns: table::storage::CLASSES,
     rules: Rules { warn: warnings::storage::of_class, ..rules::storage::classes() },
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
-    ..BuiltIn::of::<StorageClass>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.storage.v1.StorageClass", "storage.k8s.io/storageclasses")
 };

@@ -1,6 +1,5 @@
 //! The kind `VolumeAttachment` of `storage.k8s.io/v1`.
 
-use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kubewright_table as table;
 
 use crate::rules;
@@ -18,5 +17,5 @@ pub static VOLUME_ATTACHMENT: BuiltIn = BuiltIn {
         ..Behaviour::BUILT_IN
     },
     left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
-    ..BuiltIn::of::<VolumeAttachment>()
+    ..BuiltIn::cluster_scoped("io.k8s.api.storage.v1.VolumeAttachment", "storage.k8s.io/volumeattachments")
 };

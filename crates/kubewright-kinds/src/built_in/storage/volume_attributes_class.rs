@@ -1,6 +1,5 @@
 //! The kind `VolumeAttributesClass` of `storage.k8s.io/v1`.
 
-use k8s_openapi::api::storage::v1::VolumeAttributesClass;
 use kubewright_table as table;
 
 use crate::rules;
@@ -14,5 +13,8 @@ pub static VOLUME_ATTRIBUTES_CLASS: BuiltIn = BuiltIn {
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     plugins: &[Plugin::StorageObjectInUseProtection],
     finalizer_in_use: Some("kubernetes.io/vac-protection"),
-    ..BuiltIn::of::<VolumeAttributesClass>()
+    ..BuiltIn::cluster_scoped(
+        "io.k8s.api.storage.v1.VolumeAttributesClass",
+        "storage.k8s.io/volumeattributesclasses",
+    )
 };
