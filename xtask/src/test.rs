@@ -55,6 +55,9 @@ pub(crate) fn test_all() -> Result<()> {
     // features that they do not.
     let mut outside = ignored_ones_of("up");
     outside.env("KUBEWRIGHT", target().join("debug/kubewright"));
+    // They wait for programs and for the machine's clock more than they compute.
+    let threads = std::thread::available_parallelism().map_or(2, usize::from).max(2) * 2;
+    outside.args(["--test-threads", &threads.to_string()]);
     let mut remarks = Vec::new();
     for Client { tests, variable, tool } in clients() {
         match tool() {
