@@ -232,11 +232,11 @@ pub(crate) mod tests {
             [(700, "created"), (700, "unchanged"), (900, "configured"), (800, "configured")]
         {
             let mut lines = Vec::new();
-            let told_of = |line: &str| {
+            let describe_pods = |line: &str| {
                 lines.push(line.to_owned());
                 Ok(())
             };
-            served(&mut objects, &[large(fields)], StoredArgs::default(), told_of)
+            served(&mut objects, &[large(fields)], StoredArgs::default(), describe_pods)
                 .await
                 .expect("it is served");
             assert_eq!(lines, [format!("customresourcedefinition.apiextensions.k8s.io/{NAME} {change}")]);

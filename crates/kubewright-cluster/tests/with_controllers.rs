@@ -21,8 +21,8 @@ async fn the_log_says_who_called_what_and_nothing_of_the_built_in_controllers() 
         .requests
         .iter()
         .map(|request| {
-            let asked = &request.asked;
-            (&*asked.user, asked.verb, &*asked.resource, &*asked.namespace, &*asked.name, request.code)
+            let info = &request.info;
+            (&*info.user, info.verb, &*info.resource, &*info.namespace, &*info.name, request.code)
         })
         .collect();
     assert_eq!(

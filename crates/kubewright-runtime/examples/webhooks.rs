@@ -11,8 +11,8 @@ use kube::{
 use kubewright_runtime::{
     CancellationToken, Manager, World,
     webhook::{
-        Conversion, Defaulter, Denied, FieldError, Request, Server, Validator, Verdict, Warnings, Webhook,
-        Webhooks,
+        Conversion, Defaulter, Denied, FieldError, Request, Server, ValidationResult, Validator, Warnings,
+        Webhook, Webhooks,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -67,16 +67,16 @@ impl Defaulter<BoxV2> for Brown {
 struct Small;
 
 impl Validator<BoxV2> for Small {
-    async fn validate_create(&self, _: &Request, item: &BoxV2) -> Verdict {
+    async fn validate_create(&self, _: &Request, item: &BoxV2) -> ValidationResult {
         check(item)
     }
 
-    async fn validate_update(&self, _: &Request, _: &BoxV2, item: &BoxV2) -> Verdict {
+    async fn validate_update(&self, _: &Request, _: &BoxV2, item: &BoxV2) -> ValidationResult {
         check(item)
     }
 }
 
-fn check(item: &BoxV2) -> Verdict {
+fn check(item: &BoxV2) -> ValidationResult {
     if item.spec.width > 100 {
         let error = FieldError::invalid("spec.width", item.spec.width, "must be 100 or less");
         return Err(Denied::invalid(item, &[error]));

@@ -38,17 +38,17 @@ impl From<bool> for Status {
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use kubewright_runtime::{World, conditions::{self, Status, Wanted}};
+/// use kubewright_runtime::{World, conditions::{self, Status, NewCondition}};
 ///
 /// # fn example(world: &World, widget: &ConfigMap) {
 /// let mut conditions = Vec::new();
-/// let ready = Wanted::new("Ready", Status::True, "AllReplicasReady").message("3 of 3 replicas are ready").of(widget);
+/// let ready = NewCondition::new("Ready", Status::True, "AllReplicasReady").message("3 of 3 replicas are ready").of(widget);
 /// assert!(conditions::set(&mut conditions, &ready, world.clock.now()));
 /// assert!(!conditions::set(&mut conditions, &ready, world.clock.now()), "nothing changed");
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct NewCondition {
     type_: String,
     status: Status,
     reason: String,
@@ -56,7 +56,11 @@ pub struct Wanted {
     observed_generation: Option<i64>,
 }
 
-impl Wanted {
+/// What [`NewCondition`] was called.
+#[deprecated(since = "0.1.0", note = "is called `NewCondition`")]
+pub type Wanted = NewCondition;
+
+impl NewCondition {
     /// A condition of this type, for this reason: a CamelCase word for programs, which the API requires.
     #[must_use]
     pub fn new(type_: impl Into<String>, status: Status, reason: impl Into<String>) -> Self {
@@ -93,7 +97,7 @@ pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
 
 /// Makes the condition say what is wanted; tells whether it did not. `lastTransitionTime` is `now` when the status changed, and
 /// stays what it was when only reason, message or generation did.
-pub fn set(conditions: &mut Vec<Condition>, wanted: &Wanted, now: Timestamp) -> bool {
+pub fn set(conditions: &mut Vec<Condition>, wanted: &NewCondition, now: Timestamp) -> bool {
     let known = conditions.iter_mut().find(|condition| condition.type_ == wanted.type_);
     let since = known.as_ref().filter(|known| known.status == wanted.status.as_str());
     let condition = Condition {
@@ -135,7 +139,7 @@ mod tests {
     #[test]
     fn the_transition_time_changes_with_the_status_only() {
         let (now, mut conditions) = (SIMULATION_START, Vec::new());
-        let ready = |status, message: &str| Wanted::new("Ready", status, "Because").message(message);
+        let ready = |status, message: &str| NewCondition::new("Ready", status, "Because").message(message);
         assert!(set(&mut conditions, &ready(Status::False, "a"), now));
         let began = conditions[0].last_transition_time.clone();
         let later = now + Duration::from_secs(60);

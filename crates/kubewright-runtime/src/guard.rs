@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     Context, Error, EventType, Key, Object,
-    conditions::{self, Status, Wanted},
+    conditions::{self, NewCondition, Status},
     finalizer,
     object::fields_of,
 };
@@ -93,7 +93,8 @@ impl Context {
     async fn record_failure<K: Object>(&self, object: &K, finalizer: &str, error: &Error) {
         let note = format!("{finalizer}: {error}");
         self.event(object, EventType::Warning, CLEANUP_FAILED, &note).await;
-        let wanted = Wanted::new(CLEANUP_FAILED, Status::True, "CleanupFailed").message(note).of(object);
+        let wanted =
+            NewCondition::new(CLEANUP_FAILED, Status::True, "CleanupFailed").message(note).of(object);
         if let Err(error) = self.set_condition(object, &wanted).await {
             tracing::debug!(controller = self.controller(), %error, "cannot set a condition");
         }
@@ -105,7 +106,7 @@ impl Context {
     /// # Errors
     /// What the server refuses: [`Error::is_conflict`] when somebody else wrote since, as conditions are one list; and a kind
     /// without a status.
-    pub async fn set_condition<K: Object>(&self, object: &K, wanted: &Wanted) -> Result<bool, Error> {
+    pub async fn set_condition<K: Object>(&self, object: &K, wanted: &NewCondition) -> Result<bool, Error> {
         let mut status = fields_of(object, |field| field == "status")?["status"]["conditions"].take();
         let mut all: Vec<Condition> =
             if status.is_null() { Vec::new() } else { kubewright_objects::from_value(status.take())? };

@@ -62,7 +62,7 @@ fn delete(store: &Shared, collection: &str, key: &str, at: Revision) -> Revision
         .revision
 }
 
-fn told<'a>(event: &'a Event<&'static str>) -> (Happening, &'a str, u64) {
+fn described<'a>(event: &'a Event<&'static str>) -> (Happening, &'a str, u64) {
     (event.happening, &event.entry.key, event.revision().0)
 }
 
@@ -228,10 +228,10 @@ fn a_cursor_reads_the_events_of_its_collection_after_its_start_in_order() {
     delete(&store, "pods", "a", Revision(3));
 
     let event = cursor.try_next().expect("nothing is gone").expect("it was updated");
-    assert_eq!(told(&event), (Happening::Modified, "a", 3));
+    assert_eq!(described(&event), (Happening::Modified, "a", 3));
     assert_eq!(event.previous.as_ref().expect("there was one before").bytes, "new|1|");
     let event = cursor.try_next().expect("nothing is gone").expect("it was deleted");
-    assert_eq!(told(&event), (Happening::Deleted, "a", 4));
+    assert_eq!(described(&event), (Happening::Deleted, "a", 4));
     assert_eq!(event.entry.bytes, "last|4|");
     assert_eq!(event.previous.as_ref().expect("there was one before").bytes, "newer|3|");
     assert!(cursor.try_next().expect("nothing is gone").is_none());
@@ -272,7 +272,7 @@ fn a_start_ahead_of_the_store_skips_what_is_committed_up_to_it() {
         create(&store, "pods", key);
     }
     let event = cursor.try_next().expect("nothing is gone").expect("the third commit");
-    assert_eq!(told(&event), (Happening::Added, "c", 3));
+    assert_eq!(described(&event), (Happening::Added, "c", 3));
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn what_is_older_than_the_ring_is_gone() {
     let gone = store.watch(&name("pods"), Revision(0)).expect_err("the first event was dropped");
     assert_eq!(gone, Gone { asked: Revision(0), oldest: Revision(1), newest: Revision(3) });
     let mut cursor = store.watch(&name("pods"), gone.oldest).expect("the oldest can be had");
-    assert_eq!(told(&cursor.try_next().expect("not gone").expect("the second commit")).2, 2);
+    assert_eq!(described(&cursor.try_next().expect("not gone").expect("the second commit")).2, 2);
 }
 
 #[test]
@@ -309,9 +309,9 @@ async fn a_slow_cursor_is_told_that_its_place_is_gone_and_stays_so() {
     let mut slow = store.watch(&name("pods"), Revision(0)).expect("nothing is gone");
     create(&store, "pods", "a");
     create(&store, "pods", "b");
-    assert_eq!(told(&slow.next().await.expect("still in the ring").expect("open")).2, 1);
+    assert_eq!(described(&slow.next().await.expect("still in the ring").expect("open")).2, 1);
     create(&store, "pods", "c");
-    assert_eq!(told(&slow.next().await.expect("still in the ring").expect("open")).2, 2);
+    assert_eq!(described(&slow.next().await.expect("still in the ring").expect("open")).2, 2);
     for key in ["d", "e", "f"] {
         create(&store, "pods", key);
     }
@@ -336,7 +336,7 @@ async fn compaction_forgets_the_past_but_not_who_has_missed_nothing() {
     assert_eq!(store.snapshot_at(&name("pods"), Revision(1)).expect("not compacted").len("pods"), 1);
     assert!(behind.try_next().is_err());
     create(&store, "nodes", "n");
-    assert_eq!(told(&quiet.next().await.expect("it missed nothing").expect("open")).2, 3);
+    assert_eq!(described(&quiet.next().await.expect("it missed nothing").expect("open")).2, 3);
 
     store.compact(Revision(99));
     let gone = store.watch(&name("pods"), Revision(2)).expect_err("all was compacted");
@@ -371,7 +371,7 @@ async fn a_waiting_cursor_wakes_for_its_collection_and_not_for_others() {
     create(&store, "pods", "a");
     assert!(waiting.is_woken());
     let event = waiting.poll().expect("an event is there").expect("nothing is gone").expect("open");
-    assert_eq!(told(&event), (Happening::Added, "a", 2));
+    assert_eq!(described(&event), (Happening::Added, "a", 2));
 }
 
 #[tokio::test]
@@ -385,7 +385,7 @@ async fn a_wait_that_is_cancelled_loses_no_event() {
             assert!(first.is_pending());
             create(&store, "pods", &round.to_string());
         }
-        assert_eq!(told(&cursor.next().await.expect("nothing is gone").expect("open")).2, round);
+        assert_eq!(described(&cursor.next().await.expect("nothing is gone").expect("open")).2, round);
     }
 }
 
@@ -402,7 +402,7 @@ async fn dropping_the_store_ends_its_cursors_after_what_is_left() {
     drop(store);
     assert!(waiting.is_woken());
     assert!(waiting.poll().expect("it has ended").expect("nothing is gone").is_none());
-    assert_eq!(told(&behind.next().await.expect("nothing is gone").expect("one is left")).2, 1);
+    assert_eq!(described(&behind.next().await.expect("nothing is gone").expect("one is left")).2, 1);
     assert!(behind.next().await.expect("nothing is gone").is_none());
     assert!(behind.next_batch(NonZeroUsize::MIN).await.expect("nothing is gone").is_empty());
     assert_eq!(snapshot.revision(), Revision(0));

@@ -96,7 +96,7 @@ impl Test {
 }
 
 /// Return type of the body of a test.
-pub trait Ending {
+pub trait Termination {
     /// What it fails with.
     ///
     /// # Errors
@@ -104,13 +104,13 @@ pub trait Ending {
     fn failure(self) -> Result<(), String>;
 }
 
-impl Ending for () {
+impl Termination for () {
     fn failure(self) -> Result<(), String> {
         Ok(())
     }
 }
 
-impl<E: Debug> Ending for Result<(), E> {
+impl<E: Debug> Termination for Result<(), E> {
     fn failure(self) -> Result<(), String> {
         self.map_err(|error| format!("the test returned an error: {error:?}"))
     }
@@ -124,7 +124,7 @@ impl<E: Debug> Ending for Result<(), E> {
 pub fn run<B, F>(test: &Test, body: B)
 where
     B: Fn(Cluster) -> F + Sync,
-    F: Future<Output: Ending>,
+    F: Future<Output: Termination>,
 {
     let seed = match (std::env::var(SEED), test.seeds) {
         (Ok(text), _) => {
@@ -147,7 +147,7 @@ where
 pub fn run_real<B, F>(test: &Test, body: B)
 where
     B: Fn(Cluster) -> F,
-    F: Future<Output: Ending>,
+    F: Future<Output: Termination>,
 {
     real::run(test, body);
 }
@@ -157,7 +157,7 @@ where
 pub fn first_failure<B, F>(test: &Test, body: B) -> Option<(u64, String)>
 where
     B: Fn(Cluster) -> F + Sync,
-    F: Future<Output: Ending>,
+    F: Future<Output: Termination>,
 {
     let number = match test.seeds {
         Seeds::One(_) => 1,
@@ -196,7 +196,7 @@ pub(crate) fn under<B, F>(
 ) -> RunReport
 where
     B: Fn(Cluster) -> F,
-    F: Future<Output: Ending>,
+    F: Future<Output: Termination>,
 {
     // No sockets: they would be waited for in real time, which a paused clock does not know of.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();

@@ -52,4 +52,4 @@ pub(crate) use operator::INSTALLER;
 pub use operator::{Deploy, Deployed, Program, Start};
 pub use settle::Failing;
 pub use snapshot::Snapshot;
-pub use time::Answer;
+pub use time::ConditionResult;

@@ -11,7 +11,7 @@ use kube::{Client, Config};
 use kubewright_world::World;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{Ending, Test};
+use crate::harness::{Termination, Test};
 use crate::{Cluster, Deployed, panics};
 
 /// The variable of the environment that names the cluster for tests with `real = true`.
@@ -49,7 +49,7 @@ impl Real {
 pub(crate) fn run<B, F>(test: &Test, body: B)
 where
     B: Fn(Cluster) -> F,
-    F: Future<Output: Ending>,
+    F: Future<Output: Termination>,
 {
     let Ok(kubeconfig) = std::env::var(KUBECONFIG) else {
         panic!(

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::Cluster;
 use crate::faults::FaultKind;
-use crate::harness::{Ending, RunReport, Test, Voice, under};
+use crate::harness::{RunReport, Termination, Test, Voice, under};
 
 /// What has come of some seeds.
 pub(crate) struct SeedsReport {
@@ -32,7 +32,7 @@ pub(crate) struct SeedsReport {
 pub(crate) fn all<B, F>(test: &Test, number: u64, body: &B)
 where
     B: Fn(Cluster) -> F + Sync,
-    F: Future<Output: Ending>,
+    F: Future<Output: Termination>,
 {
     let SeedsReport { failing, first } = first_failing(test, number, body);
     let kinds = test.faults.kinds();
@@ -63,7 +63,7 @@ where
 pub(crate) fn first_failing<B, F>(test: &Test, number: u64, body: &B) -> SeedsReport
 where
     B: Fn(Cluster) -> F + Sync,
-    F: Future<Output: Ending>,
+    F: Future<Output: Termination>,
 {
     let kinds = test.faults.kinds();
     let (next, lowest) = (AtomicU64::new(0), AtomicU64::new(number));
@@ -99,7 +99,7 @@ where
 fn fewest_faults<B, F>(test: &Test, failed: &RunReport, body: &B) -> BTreeSet<FaultKind>
 where
     B: Fn(Cluster) -> F,
-    F: Future<Output: Ending>,
+    F: Future<Output: Termination>,
 {
     let mut fewest = failed.kinds.clone();
     for kind in &failed.kinds {

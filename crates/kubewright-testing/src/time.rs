@@ -18,8 +18,8 @@ const MOMENT: Duration = Duration::from_millis(1);
 /// The shortest time between two looks at what is no write.
 const STEP: Duration = Duration::from_millis(10);
 
-/// Answer of a condition that a test waits for: `bool`, or the thing itself as an `Option`, or a `Result` whose error is shown.
-pub trait Answer {
+/// What a condition that a test waits for gives: `bool`, or the thing itself as an `Option`, or a `Result` whose error is shown.
+pub trait ConditionResult {
     /// What there is once it holds.
     type Thing;
 
@@ -30,7 +30,7 @@ pub trait Answer {
     fn thing(self) -> Result<Self::Thing, String>;
 }
 
-impl Answer for bool {
+impl ConditionResult for bool {
     type Thing = ();
 
     fn thing(self) -> Result<(), String> {
@@ -38,7 +38,7 @@ impl Answer for bool {
     }
 }
 
-impl<T> Answer for Option<T> {
+impl<T> ConditionResult for Option<T> {
     type Thing = T;
 
     fn thing(self) -> Result<T, String> {
@@ -46,7 +46,7 @@ impl<T> Answer for Option<T> {
     }
 }
 
-impl<T, E: std::fmt::Display> Answer for Result<T, E> {
+impl<T, E: std::fmt::Display> ConditionResult for Result<T, E> {
     type Thing = T;
 
     fn thing(self) -> Result<T, String> {
@@ -86,7 +86,7 @@ impl Cluster {
         within: Duration,
     ) -> impl Future<Output = A::Thing>
     where
-        A: Answer,
+        A: ConditionResult,
         F: Future<Output = A>,
     {
         self.unless_looping(self.wait(condition, within, Location::caller()))
@@ -99,7 +99,7 @@ impl Cluster {
     #[track_caller]
     pub fn eventually<A, F>(&self, condition: impl FnMut(Self) -> F) -> impl Future<Output = A::Thing>
     where
-        A: Answer,
+        A: ConditionResult,
         F: Future<Output = A>,
     {
         self.unless_looping(self.wait(condition, PATIENCE, Location::caller()))
@@ -117,7 +117,7 @@ impl Cluster {
         lasting: Duration,
     ) -> impl Future<Output = ()>
     where
-        A: Answer,
+        A: ConditionResult,
         F: Future<Output = A>,
     {
         self.unless_looping(self.hold(condition, lasting, Location::caller()))
@@ -127,10 +127,10 @@ impl Cluster {
         &self,
         mut condition: impl FnMut(Self) -> F,
         within: Duration,
-        asked: &'static Location<'static>,
+        caller: &'static Location<'static>,
     ) -> A::Thing
     where
-        A: Answer,
+        A: ConditionResult,
         F: Future<Output = A>,
     {
         let mut looks = Looks::begin(self, self.injector().patience(within));
@@ -140,7 +140,7 @@ impl Cluster {
                 Err(why) => why,
             };
             if !looks.next().await {
-                panic!("{asked}: not within {within:?}: {why}\n{}", self.looked_at_history());
+                panic!("{caller}: not within {within:?}: {why}\n{}", self.looked_at_history());
             }
         }
     }
@@ -149,16 +149,19 @@ impl Cluster {
         &self,
         mut condition: impl FnMut(Self) -> F,
         lasting: Duration,
-        asked: &'static Location<'static>,
+        caller: &'static Location<'static>,
     ) where
-        A: Answer,
+        A: ConditionResult,
         F: Future<Output = A>,
     {
         let mut looks = Looks::begin(self, lasting);
         loop {
             if let Err(why) = looks.look(&mut condition).await {
                 let held = looks.start.elapsed();
-                panic!("{asked}: not for {lasting:?}, but for {held:?}: {why}\n{}", self.looked_at_history());
+                panic!(
+                    "{caller}: not for {lasting:?}, but for {held:?}: {why}\n{}",
+                    self.looked_at_history()
+                );
             }
             if !looks.next().await {
                 return;
@@ -188,7 +191,7 @@ impl<'a> Looks<'a> {
 
     async fn look<A, F>(&mut self, condition: &mut impl FnMut(Cluster) -> F) -> Result<A::Thing, String>
     where
-        A: Answer,
+        A: ConditionResult,
         F: Future<Output = A>,
     {
         if let Some(writes) = &mut self.writes {

@@ -6,7 +6,7 @@ use http::Uri;
 use kube::Client;
 use kubewright::{
     Key, World,
-    probes::{Command, Exec, Finding, HttpGet, Probes},
+    probes::{Command, Exec, HttpGet, ProbeResult, Probes},
     sources::{Every, Jitter},
 };
 
@@ -42,12 +42,12 @@ pub fn real(world: &World, client: &Client) -> Checks {
 #[must_use]
 pub fn with<F>(world: &World, ask: impl Fn(Question) -> F + Send + Sync + 'static) -> Checks
 where
-    F: Future<Output = Finding> + Send + 'static,
+    F: Future<Output = ProbeResult> + Send + 'static,
 {
     Probes::new(world, Every::new(EVERY).jitter(Jitter(0.1)), TIMEOUT, ask)
 }
 
-async fn ask(exec: Exec, http: HttpGet, question: Question) -> Finding {
+async fn ask(exec: Exec, http: HttpGet, question: Question) -> ProbeResult {
     let mut answers = Vec::new();
     match question {
         Question::Exec { pods, command } => {
@@ -67,11 +67,11 @@ async fn ask(exec: Exec, http: HttpGet, question: Question) -> Finding {
             }
         }
     }
-    finding(answers)
+    result(answers)
 }
 
 /// What all pods together say: well, if each is. What they say when they are is theirs, and may be another thing each time.
-fn finding(answers: Vec<(String, Finding)>) -> Finding {
+fn result(answers: Vec<(String, ProbeResult)>) -> ProbeResult {
     let count = answers.len();
     let ill: Vec<String> = answers
         .into_iter()
@@ -87,8 +87,8 @@ mod tests {
     #[test]
     fn all_are_well_or_those_who_are_not_are_named() {
         let well = |name: &str| (name.to_owned(), Ok("12:00".to_owned()));
-        assert_eq!(finding(vec![well("a"), well("b")]), Ok("2 pods are well".to_owned()));
+        assert_eq!(result(vec![well("a"), well("b")]), Ok("2 pods are well".to_owned()));
         let ill = ("b".to_owned(), Err("exit code 1".to_owned()));
-        assert_eq!(finding(vec![well("a"), ill]), Err("b: exit code 1".to_owned()));
+        assert_eq!(result(vec![well("a"), ill]), Err("b: exit code 1".to_owned()));
     }
 }

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kubewright::{
     Error,
-    conditions::{self, Status, Wanted},
+    conditions::{self, NewCondition, Status},
     probes::Report,
 };
 
@@ -161,10 +161,10 @@ fn status(observed: &Observed, living: &[&Arc<Pod>], size: usize) -> AppServiceS
         let whose = observed.taken.join(", ");
         ("Conflict", "Conflict", format!("not this AppService's, and left alone: Pod {whose}"))
     };
-    let ready_now = Wanted::new("Ready", (phase == "Running").into(), reason).message(message);
+    let ready_now = NewCondition::new("Ready", (phase == "Running").into(), reason).message(message);
     conditions::set(&mut conditions, &ready_now.of(app), observed.now);
     if app.spec.check.is_some() {
-        let unknown = || Wanted::new("Healthy", Status::Unknown, "NotAskedYet");
+        let unknown = || NewCondition::new("Healthy", Status::Unknown, "NotAskedYet");
         let healthy = observed.report.as_ref().map_or_else(unknown, |report| report.condition("Healthy"));
         conditions::set(&mut conditions, &healthy.of(app), observed.now);
     } else {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use kubewright::{
     EventType,
-    conditions::{self, Status, Wanted},
+    conditions::{self, NewCondition, Status},
 };
 
 use crate::{AtKind, AtStatus, Phase, ending::Ending, pod::pod_key};
@@ -40,40 +40,43 @@ pub(crate) fn settle<K: AtKind>(at: &K, mut status: AtStatus, finding: &Finding,
     status
 }
 
-fn accepted(finding: &Finding) -> Wanted {
+fn accepted(finding: &Finding) -> NewCondition {
     match finding {
         Finding::Senseless(reason, message) => {
-            Wanted::new("Accepted", Status::False, *reason).message(message.clone())
+            NewCondition::new("Accepted", Status::False, *reason).message(message.clone())
         }
-        _ => Wanted::new("Accepted", Status::True, "Understood"),
+        _ => NewCondition::new("Accepted", Status::True, "Understood"),
     }
 }
 
-fn conflict<K: AtKind>(at: &K, finding: &Finding) -> Wanted {
+fn conflict<K: AtKind>(at: &K, finding: &Finding) -> NewCondition {
     if *finding != Finding::Conflict {
-        return Wanted::new("Conflict", Status::False, "NoConflict");
+        return NewCondition::new("Conflict", Status::False, "NoConflict");
     }
     let name = pod_key(&kubewright::Key::of(at)).name;
     let message =
         format!("Pod {name} exists and is not controlled by this At: the command waits until it is gone");
-    Wanted::new("Conflict", Status::True, "PodNotOwned").message(message)
+    NewCondition::new("Conflict", Status::True, "PodNotOwned").message(message)
 }
 
-fn succeeded(finding: &Finding) -> Wanted {
-    let unknown =
-        |reason: &str, message: &str| Wanted::new("Succeeded", Status::Unknown, reason).message(message);
+fn succeeded(finding: &Finding) -> NewCondition {
+    let unknown = |reason: &str, message: &str| {
+        NewCondition::new("Succeeded", Status::Unknown, reason).message(message)
+    };
     match finding {
         Finding::Senseless(..) | Finding::Armed => unknown("Pending", "the command was not started yet"),
         Finding::Suspended => unknown("Suspended", "spec.suspend is set: nothing is started"),
         Finding::Conflict => unknown("Pending", "the name of the pod is taken"),
         Finding::Started => unknown("Running", "the command runs"),
         Finding::Lost => unknown("PodLost", "the pod was deleted before its command ended; it is run again"),
-        Finding::Late(latest) => Wanted::new("Succeeded", Status::False, "Missed")
+        Finding::Late(latest) => NewCondition::new("Succeeded", Status::False, "Missed")
             .message(format!("the command was not started until {latest}, and now is too late")),
-        Finding::Skipped => Wanted::new("Succeeded", Status::False, "Skipped")
+        Finding::Skipped => NewCondition::new("Succeeded", Status::False, "Skipped")
             .message("the schedule was in the past already, and spec.ifPast is Skip"),
-        Finding::Ended(ending) => Wanted::new("Succeeded", ending.succeeded.into(), ending.reason.clone())
-            .message(ending.message.clone()),
+        Finding::Ended(ending) => {
+            NewCondition::new("Succeeded", ending.succeeded.into(), ending.reason.clone())
+                .message(ending.message.clone())
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use k8s_openapi::api::{
 use kube::{Api, ResourceExt, api::DeleteParams};
 use kubewright::testing::{
     Cluster,
-    admin::{ApiFault, Ending, Match, NoAnswer, Rule, Schedule, Verb},
+    admin::{ApiFault, Match, NoAnswer, Rule, Schedule, Verb, WatchEnd},
 };
 use kubewright_crontab::{CronTab, RUN_NOW, operator};
 use lab::{backup, condition, crontab, jobs, notes, refusal, status, table, time, until};
@@ -200,9 +200,10 @@ async fn ct_12_an_outage_of_minutes_delays_a_run_and_loses_none(cluster: Cluster
     let operator =
         Match { user: Some("system:serviceaccount:crontab-system:crontab".to_owned()), ..Match::default() };
     let admin = cluster.admin().expect("faults are to be had");
-    for fault in
-        [ApiFault::Timeout { done: false, answer: NoAnswer::Cut }, ApiFault::DropWatch { how: Ending::Reset }]
-    {
+    for fault in [
+        ApiFault::Timeout { done: false, answer: NoAnswer::Cut },
+        ApiFault::DropWatch { how: WatchEnd::Reset },
+    ] {
         admin.inject(Rule::new(fault).on(operator.clone()).at(Schedule::always()));
     }
     cluster.advance(Duration::from_secs(300)).await;

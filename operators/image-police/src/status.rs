@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kubewright::{
     Object,
-    conditions::{self, Status, Wanted},
+    conditions::{self, NewCondition, Status},
 };
 
 use crate::{
@@ -52,15 +52,18 @@ pub(crate) fn accept<K: Object>(
     conditions::set(conditions, &accepted(rules).of(of), now);
 }
 
-fn accepted(rules: &Result<Rules, Vec<String>>) -> Wanted {
+fn accepted(rules: &Result<Rules, Vec<String>>) -> NewCondition {
     match rules {
-        Ok(_) => Wanted::new("Accepted", Status::True, "RulesUnderstood"),
-        Err(mistakes) => Wanted::new("Accepted", Status::False, "InvalidRules").message(mistakes.join("; ")),
+        Ok(_) => NewCondition::new("Accepted", Status::True, "RulesUnderstood"),
+        Err(mistakes) => {
+            NewCondition::new("Accepted", Status::False, "InvalidRules").message(mistakes.join("; "))
+        }
     }
 }
 
-fn enforced(regime: &Regime, capped: bool) -> Wanted {
-    let no = |reason: &str, message: &str| Wanted::new("Enforced", Status::False, reason).message(message);
+fn enforced(regime: &Regime, capped: bool) -> NewCondition {
+    let no =
+        |reason: &str, message: &str| NewCondition::new("Enforced", Status::False, reason).message(message);
     match (&regime.suspended, regime.enforcement) {
         (Some(Suspended::SystemNamespace), _) => no(
             "SystemNamespace",
@@ -78,17 +81,17 @@ fn enforced(regime: &Regime, capped: bool) -> Wanted {
             "DeletionCapReached",
             "more would be deleted than may be in a minute: violations are only reported",
         ),
-        (None, enforcement) => Wanted::new("Enforced", Status::True, format!("{enforcement:?}")),
+        (None, enforcement) => NewCondition::new("Enforced", Status::True, format!("{enforcement:?}")),
     }
 }
 
-fn compliant(regime: &Regime, plan: &Plan) -> Wanted {
+fn compliant(regime: &Regime, plan: &Plan) -> NewCondition {
     if !regime.judges_at_all() {
-        return Wanted::new("Compliant", Status::Unknown, "NotJudged");
+        return NewCondition::new("Compliant", Status::Unknown, "NotJudged");
     }
     match plan.violations.len() {
-        0 => Wanted::new("Compliant", Status::True, "NoViolations"),
-        count => Wanted::new("Compliant", Status::False, "Violations")
+        0 => NewCondition::new("Compliant", Status::True, "NoViolations"),
+        count => NewCondition::new("Compliant", Status::False, "Violations")
             .message(format!("{count} uses of images that no list allows")),
     }
 }

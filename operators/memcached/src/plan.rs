@@ -124,7 +124,7 @@ fn status(observed: &Observed, pods: &[&Pod], ready: &[&Pod], conflict: Option<&
     let size = usize::try_from(memcached.spec.size).unwrap_or(0);
     let message = format!("{} of {size} pods are ready", ready.len());
     let finding = |type_: &str, holds: bool, reason: &str, message: &str| {
-        conditions::Wanted::new(type_, holds.into(), reason).message(message)
+        conditions::NewCondition::new(type_, holds.into(), reason).message(message)
     };
     let all = ready.len() >= size;
     let mut wanted = match conflict {
@@ -140,7 +140,7 @@ fn status(observed: &Observed, pods: &[&Pod], ready: &[&Pod], conflict: Option<&
         ],
     };
     if memcached.spec.check_stats {
-        let unknown = || conditions::Wanted::new("Answering", Status::Unknown, "NotAskedYet");
+        let unknown = || conditions::NewCondition::new("Answering", Status::Unknown, "NotAskedYet");
         wanted.push(observed.report.as_ref().map_or_else(unknown, |report| report.condition("Answering")));
     } else {
         conditions::remove(&mut conditions, "Answering");
@@ -160,7 +160,7 @@ fn status(observed: &Observed, pods: &[&Pod], ready: &[&Pod], conflict: Option<&
 }
 
 /// Whether pods come, go or are replaced.
-fn progressing(observed: &Observed, settled: bool, message: &str) -> conditions::Wanted {
+fn progressing(observed: &Observed, settled: bool, message: &str) -> conditions::NewCondition {
     let rolled_out = observed.deployment.as_ref().is_some_and(|deployment| {
         let status = deployment.status.as_ref();
         let updated = status.and_then(|status| status.updated_replicas).unwrap_or(0);
@@ -169,7 +169,7 @@ fn progressing(observed: &Observed, settled: bool, message: &str) -> conditions:
     });
     let moves = !(settled && rolled_out);
     let reason = if moves { "PodsChanging" } else { "RolledOut" };
-    conditions::Wanted::new("Progressing", moves.into(), reason).message(message)
+    conditions::NewCondition::new("Progressing", moves.into(), reason).message(message)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io, time::Duration};
 
 use kubewright::{
     World,
-    probes::{Finding, Probes},
+    probes::{ProbeResult, Probes},
     sources::{Every, Jitter},
 };
 use tokio::{
@@ -28,7 +28,7 @@ pub fn over_tcp(world: &World) -> Stats {
         for (pod, address) in addresses {
             answers.push((pod, ask((address.as_str(), PORT)).await));
         }
-        finding(answers)
+        result(answers)
     })
 }
 
@@ -36,7 +36,7 @@ pub fn over_tcp(world: &World) -> Stats {
 #[must_use]
 pub fn with<F>(world: &World, ask: impl Fn(BTreeMap<String, String>) -> F + Send + Sync + 'static) -> Stats
 where
-    F: Future<Output = Finding> + Send + 'static,
+    F: Future<Output = ProbeResult> + Send + 'static,
 {
     Probes::new(world, Every::new(EVERY).jitter(Jitter(0.1)), TIMEOUT, ask)
 }
@@ -68,7 +68,7 @@ pub async fn ask(address: impl tokio::net::ToSocketAddrs) -> io::Result<BTreeMap
 }
 
 /// What all pods together say: well, if each answered.
-fn finding(answers: Vec<(String, io::Result<BTreeMap<String, String>>)>) -> Finding {
+fn result(answers: Vec<(String, io::Result<BTreeMap<String, String>>)>) -> ProbeResult {
     let count = answers.len();
     let mut versions = std::collections::BTreeSet::new();
     let mut silent = Vec::new();
@@ -121,7 +121,7 @@ mod tests {
         assert!(other.to_string().starts_with("it says \"HTTP/1.1 400"), "{other}");
         let cut = ask(answering(b"STAT pid 1\r\n").await);
         assert!(cut.await.is_err());
-        let finding = finding(vec![("a".to_owned(), Err(other)), ("b".to_owned(), Ok(BTreeMap::new()))]);
-        assert!(finding.expect_err("one is silent").starts_with("a: it says"));
+        let result = result(vec![("a".to_owned(), Err(other)), ("b".to_owned(), Ok(BTreeMap::new()))]);
+        assert!(result.expect_err("one is silent").starts_with("a: it says"));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use kubewright::conditions::{self, Status, Wanted};
+use kubewright::conditions::{self, NewCondition, Status};
 
 use crate::{
     SecurityGroup,
@@ -94,15 +94,16 @@ pub(crate) fn update_status(
     conditions::set(&mut status.conditions, &ready, now);
 }
 
-fn rules(troubles: &[Trouble]) -> Wanted {
+fn rules(troubles: &[Trouble]) -> NewCondition {
     match troubles.first() {
-        None => Wanted::new("RulesSynced", Status::True, "Synced").message("the rules are those of the spec"),
-        Some(first) => Wanted::new("RulesSynced", Status::False, first.reason.clone())
+        None => NewCondition::new("RulesSynced", Status::True, "Synced")
+            .message("the rules are those of the spec"),
+        Some(first) => NewCondition::new("RulesSynced", Status::False, first.reason.clone())
             .message(few(troubles.iter().map(|trouble| trouble.message.clone()))),
     }
 }
 
-fn attached(servers: &Servers, count: usize) -> Wanted {
+fn attached(servers: &Servers, count: usize) -> NewCondition {
     let all = servers.nodes.len();
     let problems = servers.problems.iter().map(|problem| format!("{}: {}", problem.node, problem.message));
     let troubles = servers.troubles.iter().map(|trouble| trouble.message.clone());
@@ -110,23 +111,23 @@ fn attached(servers: &Servers, count: usize) -> Wanted {
     let numbers = format!("{count}/{all} servers of selected nodes are in the group");
     if messages.is_empty() && count == all {
         let reason = if all == 0 { "NoNodeSelected" } else { "AllAttached" };
-        return Wanted::new("Attached", Status::True, reason).message(numbers);
+        return NewCondition::new("Attached", Status::True, reason).message(numbers);
     }
-    Wanted::new("Attached", Status::False, "NotAllAttached")
+    NewCondition::new("Attached", Status::False, "NotAllAttached")
         .message(format!("{numbers}; {}", few(messages.into_iter())))
 }
 
-fn ready(status: &SecurityGroupStatus, findings: &Findings) -> Wanted {
+fn ready(status: &SecurityGroupStatus, findings: &Findings) -> NewCondition {
     if let Some(trouble) = &findings.group {
-        return Wanted::new("Ready", Status::False, trouble.reason.clone()).message(trouble.message.clone());
+        return NewCondition::new("Ready", Status::False, trouble.reason.clone())
+            .message(trouble.message.clone());
     }
     let fails = |type_: &str| !conditions::is_true(&status.conditions, type_);
     let failing = ["RulesSynced", "Attached"].into_iter().find(|type_| fails(type_));
     match failing.and_then(|type_| conditions::find(&status.conditions, type_)) {
-        Some(condition) => {
-            Wanted::new("Ready", Status::False, condition.reason.clone()).message(condition.message.clone())
-        }
-        None => Wanted::new("Ready", Status::True, "Synced"),
+        Some(condition) => NewCondition::new("Ready", Status::False, condition.reason.clone())
+            .message(condition.message.clone()),
+        None => NewCondition::new("Ready", Status::True, "Synced"),
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt;
-use kubewright::conditions::{self, Wanted};
+use kubewright::conditions::{self, NewCondition};
 
 use crate::{WhiteList, WhiteListStatus, desired::deployment_name};
 
@@ -24,9 +24,9 @@ pub(crate) fn observe(
     WhiteListStatus { ready, observed_generation: whitelist.metadata.generation, conditions }
 }
 
-fn available(found: Option<&Deployment>, conflict: bool) -> Wanted {
+fn available(found: Option<&Deployment>, conflict: bool) -> NewCondition {
     let finding = |holds: bool, reason: &str, message: &str| {
-        Wanted::new("Available", holds.into(), reason).message(message)
+        NewCondition::new("Available", holds.into(), reason).message(message)
     };
     let Some(found) = found else {
         return finding(false, "DeploymentMissing", "the Deployment does not exist");
@@ -45,7 +45,7 @@ fn available(found: Option<&Deployment>, conflict: bool) -> Wanted {
     }
 }
 
-fn conflicting(whitelist: &WhiteList, conflict: bool) -> Wanted {
+fn conflicting(whitelist: &WhiteList, conflict: bool) -> NewCondition {
     let name = deployment_name(&whitelist.name_any());
     let (reason, message) = if conflict {
         (
@@ -55,13 +55,13 @@ fn conflicting(whitelist: &WhiteList, conflict: bool) -> Wanted {
     } else {
         ("NoConflict", String::new())
     };
-    Wanted::new("Conflict", conflict.into(), reason).message(message)
+    NewCondition::new("Conflict", conflict.into(), reason).message(message)
 }
 
-fn paused(whitelist: &WhiteList) -> Wanted {
+fn paused(whitelist: &WhiteList) -> NewCondition {
     let (reason, message) = match whitelist.spec.paused {
         true => ("PausedBySpec", "the Deployment is left alone"),
         false => ("NotPaused", ""),
     };
-    Wanted::new("Paused", whitelist.spec.paused.into(), reason).message(message)
+    NewCondition::new("Paused", whitelist.spec.paused.into(), reason).message(message)
 }

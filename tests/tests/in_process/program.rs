@@ -10,7 +10,9 @@ use kube::api::{Api, PostParams};
 use kubewright_cluster::{Cluster, Endpoint, Secret};
 use kubewright_runtime::command::{Installation, Operator, Run, WebhookFlags};
 use kubewright_runtime::rbac::{Observed, Verb};
-use kubewright_runtime::webhook::{Denied, Request, Validator, Verdict, Warnings, Webhook, Webhooks};
+use kubewright_runtime::webhook::{
+    Denied, Request, ValidationResult, Validator, Warnings, Webhook, Webhooks,
+};
 use kubewright_runtime::{
     CancellationToken, Context, Controller, Error, Key, Manager, Outcome, Reconciler, World,
 };
@@ -32,7 +34,7 @@ impl Reconciler for Labels {
 struct Names;
 
 impl Validator<ConfigMap> for Names {
-    async fn validate_create(&self, _: &Request, map: &ConfigMap) -> Verdict {
+    async fn validate_create(&self, _: &Request, map: &ConfigMap) -> ValidationResult {
         match map.metadata.name.as_deref() {
             Some("no") => Err(Denied::forbidden("no")),
             _ => Ok(Warnings::none()),

@@ -16,7 +16,7 @@ use kube::{Client, CustomResource};
 use kubewright_cluster::Cluster;
 use kubewright_runtime::webhook::{
     Certificates, Conversion, Defaulter, Denied, FailurePolicy, FieldError, Lifetimes, Operation, Reach,
-    Registration, Request, Server, Service, Validator, Verdict, Warnings, Webhook, Webhooks,
+    Registration, Request, Server, Service, ValidationResult, Validator, Warnings, Webhook, Webhooks,
 };
 use kubewright_runtime::{Error, Manager, World};
 use parking_lot::Mutex;
@@ -54,7 +54,7 @@ fn size(map: &ConfigMap) -> Result<Option<u64>, Denied> {
 }
 
 impl Validator<ConfigMap> for Sizes {
-    async fn validate_create(&self, _: &Request, map: &ConfigMap) -> Verdict {
+    async fn validate_create(&self, _: &Request, map: &ConfigMap) -> ValidationResult {
         match map.metadata.name.as_deref() {
             Some("panic") => panic!("out of ideas"),
             Some("slow") => tokio::time::sleep(Duration::from_secs(60)).await,
@@ -66,14 +66,14 @@ impl Validator<ConfigMap> for Sizes {
         })
     }
 
-    async fn validate_update(&self, _: &Request, old: &ConfigMap, new: &ConfigMap) -> Verdict {
+    async fn validate_update(&self, _: &Request, old: &ConfigMap, new: &ConfigMap) -> ValidationResult {
         match size(new)? < size(old)? {
             true => Err(Denied::forbidden("a map does not shrink").warning("think again")),
             false => Ok(Warnings::none()),
         }
     }
 
-    async fn validate_delete(&self, _: &Request, map: &ConfigMap) -> Verdict {
+    async fn validate_delete(&self, _: &Request, map: &ConfigMap) -> ValidationResult {
         match map.data.as_ref().is_some_and(|data| data.contains_key("locked")) {
             true => Err(Denied::forbidden("it is locked")),
             false => Ok(Warnings::none()),
@@ -437,7 +437,7 @@ impl Defaulter<BoxV2> for Painter {
 }
 
 impl Validator<BoxV2> for Painter {
-    async fn validate_update(&self, _: &Request, old: &BoxV2, new: &BoxV2) -> Verdict {
+    async fn validate_update(&self, _: &Request, old: &BoxV2, new: &BoxV2) -> ValidationResult {
         match old.spec.color == new.spec.color && new.spec.width < 10 {
             true => Ok(Warnings::none()),
             false => Err(Denied::forbidden("it is too wide, or of another color")),

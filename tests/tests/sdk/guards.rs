@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1::Pod;
 use kubewright_runtime::{
     Context, Controller, Ensured, Error, Guarded, Key, Outcome,
-    conditions::{Status, Wanted},
+    conditions::{NewCondition, Status},
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ async fn a_status_or_condition_that_says_so_already_is_not_written() {
                 _ => seen.push("unchanged".into()),
             }
             let pod = ctx.get::<Pod>(&key).ok_or_else(|| Error::new("gone"))?;
-            let ready = Wanted::new("Ready", Status::True, "Fine").of(&*pod);
+            let ready = NewCondition::new("Ready", Status::True, "Fine").of(&*pod);
             seen.push(format!("condition {}", ctx.set_condition(&*pod, &ready).await?));
             let live = ctx.live::<Pod>(&key).await?.and_then(|pod| pod.status?.phase);
             seen.push(format!(

@@ -33,7 +33,7 @@ fn showing(probes: &Probes<String>, log: &Log<String>) -> Controller {
             };
             probes.observe(&key, key.name.clone());
             if let Some(report) = probes.report(&key) {
-                log.push(format!("{} {:?}", key.name, report.finding));
+                log.push(format!("{} {:?}", key.name, report.result));
                 ctx.set_condition(&*pod, &report.condition("Answers")).await?;
             }
             Ok(Outcome::Done)

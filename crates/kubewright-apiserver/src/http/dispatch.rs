@@ -5,7 +5,7 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use http_body::Body as _;
 use kubewright_codec::body::{self, Decoded};
-use kubewright_codec::negotiate::{BodyEncoding, Encoding, Offer, Shape, Wanted, media_type};
+use kubewright_codec::negotiate::{BodyEncoding, Encoding, MediaTypeOptions, Offer, Shape, media_type};
 use kubewright_codec::protobuf::ObjectType;
 use kubewright_codec::request::{Query, Target};
 use kubewright_engine::request::{Call, DeleteOptions, ListOptions, WriteOptions};
@@ -30,7 +30,7 @@ use super::websocket;
 use std::sync::Arc;
 
 /// A request whose body has been read.
-pub(super) struct Asked<'a> {
+pub(super) struct RequestInfo<'a> {
     pub server: &'a ApiServer,
     pub call: Call<'a>,
     pub verb: &'a str,
@@ -39,7 +39,7 @@ pub(super) struct Asked<'a> {
     pub uri: &'a http::Uri,
     pub headers: &'a http::HeaderMap,
     pub body: Bytes,
-    pub wanted: Wanted,
+    pub wanted: MediaTypeOptions,
     /// The path that is asked for behind a proxy.
     pub behind: Option<&'a str>,
     /// The connection, if the client wants to go on in another protocol.
@@ -72,9 +72,9 @@ pub(super) async fn answer(
         (_, false) => Offer::Object,
         (_, true) => Offer::Custom,
     };
-    let wanted = Wanted::of(&parts.headers, query, offer);
+    let wanted = MediaTypeOptions::of(&parts.headers, query, offer);
     let wanted = match wanted {
-        Err(_) if passes => Wanted::of(&http::HeaderMap::new(), query, offer),
+        Err(_) if passes => MediaTypeOptions::of(&http::HeaderMap::new(), query, offer),
         wanted => wanted,
     };
     let outcome = match wanted {
@@ -98,7 +98,7 @@ async fn answer_for(
     incoming: Incoming<'_>,
     verb: &'static str,
     target: Target,
-    wanted: Wanted,
+    wanted: MediaTypeOptions,
 ) -> Result<Response<ResponseBody>, ApiError> {
     let level = server.in_flight().level(&incoming.user, verb, &target);
     let body = match verb {
@@ -146,7 +146,7 @@ struct Request {
     verb: &'static str,
     target: Target,
     body: Bytes,
-    wanted: Wanted,
+    wanted: MediaTypeOptions,
     /// What it takes among those in flight.
     place: Option<Place>,
 }
@@ -183,7 +183,7 @@ impl Request {
 
     async fn answer(mut self) -> Result<Response<ResponseBody>, ApiError> {
         let place = self.place.take();
-        let asked = Asked {
+        let info = RequestInfo {
             server: &self.server,
             call: self.call(),
             verb: self.verb,
@@ -198,14 +198,14 @@ impl Request {
         };
         let of_object = self.target.subresource.is_empty() && self.kind.verbs != Verbs::CreateOnly;
         if of_object && self.verb == "watch" {
-            return watched(&asked, place).await;
+            return watched(&info, place).await;
         }
         let response = if of_object {
-            objects(&asked).await?
+            objects(&info).await?
         } else if self.target.subresource.is_empty() {
-            subresources::answer_review(&asked).await?
+            subresources::answer_review(&info).await?
         } else {
-            subresources::answer(&asked, &self.target.subresource).await?
+            subresources::answer(&info, &self.target.subresource).await?
         };
         Ok(response.map(|body| body.holding(place)))
     }
@@ -253,56 +253,56 @@ fn check_name(name: &str) -> Result<(), ApiError> {
     Err(ApiError::bad_request(format!("Name parameter invalid: {name:?}: {why}")))
 }
 
-async fn objects(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
-    let (engine, call) = (asked.server.engine(), asked.call);
+async fn objects(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiError> {
+    let (engine, call) = (info.server.engine(), info.call);
     let named = !call.name.is_empty();
     let everywhere = call.kind.namespaced() && call.namespace.is_empty();
-    match asked.verb {
+    match info.verb {
         "get" => {
-            let bytes = verbs::get(engine, call, asked.query.text("resourceVersion")).await?;
-            Ok(respond::json(StatusCode::OK, asked.shaper()?.object(bytes)?, asked.wanted.encoding))
+            let bytes = verbs::get(engine, call, info.query.text("resourceVersion")).await?;
+            Ok(respond::json(StatusCode::OK, info.shaper()?.object(bytes)?, info.wanted.encoding))
         }
         "list" => {
-            let options = ListOptions::read(asked.query, call.kind, false)?;
-            let shaper = asked.shaper()?;
-            asked.listed(shaper.list(verbs::list(engine, call, &options).await?)?)
+            let options = ListOptions::read(info.query, call.kind, false)?;
+            let shaper = info.shaper()?;
+            info.listed(shaper.list(verbs::list(engine, call, &options).await?)?)
         }
         "create" if !named && !everywhere => {
-            let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
-            asked.written(verbs::create(engine, call, asked.decoded()?, options).await?)
+            let options = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
+            info.written(verbs::create(engine, call, info.decoded()?, options).await?)
         }
         "update" if named => {
-            let options = WriteOptions::read(asked.query, asked.headers, "UpdateOptions")?;
-            asked.written(verbs::update(engine, call, Part::Main, asked.decoded()?, options).await?)
+            let options = WriteOptions::read(info.query, info.headers, "UpdateOptions")?;
+            info.written(verbs::update(engine, call, Part::Main, info.decoded()?, options).await?)
         }
         "patch" if named => {
-            let options = WriteOptions::of_patch(asked.query, asked.headers)?;
-            asked.written(verbs::patch(engine, call, Part::Main, asked.patch()?, options).await?)
+            let options = WriteOptions::of_patch(info.query, info.headers)?;
+            info.written(verbs::patch(engine, call, Part::Main, info.patch()?, options).await?)
         }
-        "delete" => asked.written(verbs::delete(engine, call, &asked.delete_options()?).await?),
+        "delete" => info.written(verbs::delete(engine, call, &info.delete_options()?).await?),
         "deletecollection" if call.kind.verbs == Verbs::All && !everywhere => {
-            let list = ListOptions::read(asked.query, call.kind, false)?;
-            asked.written(verbs::delete_collection(engine, call, &list, &asked.delete_options()?).await?)
+            let list = ListOptions::read(info.query, call.kind, false)?;
+            info.written(verbs::delete_collection(engine, call, &list, &info.delete_options()?).await?)
         }
         _ => Err(ApiError::method_not_allowed()),
     }
 }
 
 /// The answer to a watch, which keeps its place until what was there is told.
-async fn watched(asked: &Asked<'_>, place: Option<Place>) -> Result<Response<ResponseBody>, ApiError> {
-    let options = ListOptions::read(asked.query, asked.call.kind, true)?.for_name(asked.call)?;
-    let ended = asked.server.shutdown().clone();
-    let encoding = asked.wanted.encoding;
+async fn watched(info: &RequestInfo<'_>, place: Option<Place>) -> Result<Response<ResponseBody>, ApiError> {
+    let options = ListOptions::read(info.query, info.call.kind, true)?.for_name(info.call)?;
+    let ended = info.server.shutdown().clone();
+    let encoding = info.wanted.encoding;
     let life = watch::Life {
-        shortest: asked.server.settings().min_request_timeout,
+        shortest: info.server.settings().min_request_timeout,
         ended,
         beginning: place.map(|place| Box::new(place) as _),
     };
-    let engine = asked.server.engine();
-    let events = watch::open(engine, asked.call, &options, asked.shaper()?, encoding, life).await?;
-    Ok(match &asked.upgrade {
-        Some(upgrade) if encoding != Encoding::Protobuf && websocket::is_asked(asked.headers) => {
-            match websocket::Handshake::read(asked.method, asked.headers) {
+    let engine = info.server.engine();
+    let events = watch::open(engine, info.call, &options, info.shaper()?, encoding, life).await?;
+    Ok(match &info.upgrade {
+        Some(upgrade) if encoding != Encoding::Protobuf && websocket::is_asked(info.headers) => {
+            match websocket::Handshake::read(info.method, info.headers) {
                 Ok(handshake) => websocket::answer(upgrade, handshake, "", websocket::lines(events)),
                 Err(refused) => *refused,
             }
@@ -311,7 +311,7 @@ async fn watched(asked: &Asked<'_>, place: Option<Place>) -> Result<Response<Res
     })
 }
 
-impl Asked<'_> {
+impl RequestInfo<'_> {
     /// The answer to a list: made while the client reads it, where it is long and nothing has to be known of all of it.
     fn listed(&self, pieces: Pieces) -> Result<Response<ResponseBody>, ApiError> {
         let encoding = self.wanted.encoding;

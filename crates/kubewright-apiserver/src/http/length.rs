@@ -1,6 +1,6 @@
 //! How long the work on a request may take: a pure function of what is asked for, and of how much there is of it.
 
-use kubewright_codec::negotiate::{Encoding, Shape, Wanted};
+use kubewright_codec::negotiate::{Encoding, MediaTypeOptions, Shape};
 use kubewright_kinds::{Kind, Role};
 
 use super::places::Length;
@@ -28,7 +28,7 @@ pub(super) struct Extent {
 }
 
 /// How long the work on a request for objects may take. What is made of a list while its client reads it is not counted.
-pub(super) fn length(kind: &Kind, verb: &str, wanted: Wanted, extent: Extent) -> Length {
+pub(super) fn length(kind: &Kind, verb: &str, wanted: MediaTypeOptions, extent: Extent) -> Length {
     // Answers of other forms are made at once of the whole.
     let in_pieces = wanted.encoding == Encoding::Json;
     match verb {
@@ -60,15 +60,16 @@ mod tests {
     use kubewright_codec::negotiate::MetaVersion;
     use kubewright_kinds::Kinds;
 
-    fn of(plural: &str, verb: &str, wanted: Wanted, extent: Extent) -> Length {
+    fn of(plural: &str, verb: &str, wanted: MediaTypeOptions, extent: Extent) -> Length {
         let kinds = Kinds::built_in();
         let group = if plural == "customresourcedefinitions" { "apiextensions.k8s.io" } else { "" };
         length(kinds.get(group, "v1", plural).expect("a kind"), verb, wanted, extent)
     }
 
-    const JSON: Wanted = Wanted { encoding: Encoding::Json, shape: Shape::Object };
-    const YAML: Wanted = Wanted { encoding: Encoding::Yaml, shape: Shape::Object };
-    const TABLE: Wanted = Wanted { encoding: Encoding::Json, shape: Shape::Table(MetaVersion::V1) };
+    const JSON: MediaTypeOptions = MediaTypeOptions { encoding: Encoding::Json, shape: Shape::Object };
+    const YAML: MediaTypeOptions = MediaTypeOptions { encoding: Encoding::Yaml, shape: Shape::Object };
+    const TABLE: MediaTypeOptions =
+        MediaTypeOptions { encoding: Encoding::Json, shape: Shape::Table(MetaVersion::V1) };
 
     #[test]
     fn what_is_small_is_done_on_the_spot() {

@@ -13,146 +13,152 @@ use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::connect;
-use super::dispatch::Asked;
+use super::dispatch::RequestInfo;
 use super::respond::{self, ResponseBody};
 
-pub(super) async fn answer(asked: &Asked<'_>, name: &str) -> Result<Response<ResponseBody>, ApiError> {
-    let call = asked.call;
+pub(super) async fn answer(info: &RequestInfo<'_>, name: &str) -> Result<Response<ResponseBody>, ApiError> {
+    let call = info.call;
     let Some(subresource) = call.kind.subresource(name) else {
         return Err(match &call.kind.custom {
             Some(_) => ApiError::not_found(call.kind, call.name),
             None => ApiError::no_such_resource(),
         });
     };
-    if call.kind.custom.is_none() && !subresource.verbs().contains(&asked.verb) {
+    if call.kind.custom.is_none() && !subresource.verbs().contains(&info.verb) {
         return Err(ApiError::method_not_allowed());
     }
     match subresource {
-        Subresource::Status => part(asked, Part::Status).await,
-        Subresource::Approval => part(asked, Part::Member(Member::Approval)).await,
-        Subresource::Finalize => part(asked, Part::Member(Member::Finalizers)).await,
+        Subresource::Status => part(info, Part::Status).await,
+        Subresource::Approval => part(info, Part::Member(Member::Approval)).await,
+        Subresource::Finalize => part(info, Part::Member(Member::Finalizers)).await,
         Subresource::EphemeralContainers => {
-            let mut response = part(asked, Part::Member(Member::EphemeralContainers)).await?;
+            let mut response = part(info, Part::Member(Member::EphemeralContainers)).await?;
             // `kubectl debug` waits for the container to run.
-            respond::warn(&mut response, connect::of_simulated(asked).as_slice());
+            respond::warn(&mut response, connect::of_simulated(info).as_slice());
             Ok(response)
         }
-        Subresource::Resize => part(asked, Part::Member(Member::Containers)).await,
-        Subresource::Scale | Subresource::CustomScale(_) => scale(asked, subresource).await,
-        Subresource::Binding => bind(asked, subresource).await,
-        Subresource::Eviction => evict(asked, subresource).await,
-        Subresource::Token => issue_token(asked, subresource).await,
+        Subresource::Resize => part(info, Part::Member(Member::Containers)).await,
+        Subresource::Scale | Subresource::CustomScale(_) => scale(info, subresource).await,
+        Subresource::Binding => bind(info, subresource).await,
+        Subresource::Eviction => evict(info, subresource).await,
+        Subresource::Token => issue_token(info, subresource).await,
         Subresource::Log
         | Subresource::Exec
         | Subresource::Attach
         | Subresource::PortForward
-        | Subresource::Proxy(_) => connect::answer(asked, subresource).await,
+        | Subresource::Proxy(_) => connect::answer(info, subresource).await,
     }
 }
 
 /// A subresource that is a part of the object: it is read whole and written in part.
-async fn part(asked: &Asked<'_>, part: Part) -> Result<Response<ResponseBody>, ApiError> {
-    let (engine, call) = (asked.server.engine(), asked.call);
-    match asked.verb {
+async fn part(info: &RequestInfo<'_>, part: Part) -> Result<Response<ResponseBody>, ApiError> {
+    let (engine, call) = (info.server.engine(), info.call);
+    match info.verb {
         "get" => {
-            let bytes = verbs::get(engine, call, asked.query.text("resourceVersion")).await?;
-            asked.written(Written { code: StatusCode::OK, result: bytes.into(), warnings: Vec::new() })
+            let bytes = verbs::get(engine, call, info.query.text("resourceVersion")).await?;
+            info.written(Written { code: StatusCode::OK, result: bytes.into(), warnings: Vec::new() })
         }
         "update" => {
-            let options = WriteOptions::read(asked.query, asked.headers, "UpdateOptions")?;
-            asked.written(verbs::update(engine, call, part, asked.decoded()?, options).await?)
+            let options = WriteOptions::read(info.query, info.headers, "UpdateOptions")?;
+            info.written(verbs::update(engine, call, part, info.decoded()?, options).await?)
         }
         "patch" => {
-            let options = WriteOptions::of_patch(asked.query, asked.headers)?;
-            asked.written(verbs::patch(engine, call, part, asked.patch()?, options).await?)
+            let options = WriteOptions::of_patch(info.query, info.headers)?;
+            info.written(verbs::patch(engine, call, part, info.patch()?, options).await?)
         }
         _ => Err(ApiError::method_not_allowed()),
     }
 }
 
-async fn scale(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<ResponseBody>, ApiError> {
-    let (engine, call) = (asked.server.engine(), asked.call);
+async fn scale(
+    info: &RequestInfo<'_>,
+    subresource: &Subresource,
+) -> Result<Response<ResponseBody>, ApiError> {
+    let (engine, call) = (info.server.engine(), info.call);
     let paths = scale_paths(subresource).ok_or_else(ApiError::no_such_resource)?;
-    let written = match asked.verb {
+    let written = match info.verb {
         "get" => {
             let scale = Bytes::from(verbs::get_scale(engine, call, &paths).await?.to_string());
             Written { code: StatusCode::OK, result: scale.into(), warnings: Vec::new() }
         }
         "update" => {
-            let options = WriteOptions::read(asked.query, asked.headers, "UpdateOptions")?;
+            let options = WriteOptions::read(info.query, info.headers, "UpdateOptions")?;
             let mut warnings = Vec::new();
-            let decoded = asked.decoded_of(subresource)?;
+            let decoded = info.decoded_of(subresource)?;
             let scale = part_of(call, subresource, decoded, options.validation, &mut warnings)?;
             let mut written = verbs::update_scale(engine, call, &paths, scale, options).await?;
             written.warnings.extend(warnings);
             written
         }
         "patch" => {
-            let options = WriteOptions::of_patch(asked.query, asked.headers)?;
-            verbs::patch_scale(engine, call, &paths, asked.patch()?, options).await?
+            let options = WriteOptions::of_patch(info.query, info.headers)?;
+            verbs::patch_scale(engine, call, &paths, info.patch()?, options).await?
         }
         _ => return Err(ApiError::method_not_allowed()),
     };
-    let mut response = respond::json(written.code, written.result.bytes().clone(), asked.wanted.encoding);
+    let mut response = respond::json(written.code, written.result.bytes().clone(), info.wanted.encoding);
     respond::warn(&mut response, &written.warnings);
     Ok(response)
 }
 
-async fn bind(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<ResponseBody>, ApiError> {
-    let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
+async fn bind(info: &RequestInfo<'_>, subresource: &Subresource) -> Result<Response<ResponseBody>, ApiError> {
+    let options = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
-    let decoded = asked.decoded_of(subresource)?;
-    let binding = part_of(asked.call, subresource, decoded, options.validation, &mut warnings)?;
-    let engine = asked.server.engine();
-    let review = Review::of_new(engine.as_ref(), asked.call, "binding", &options);
-    verbs::bind(engine, asked.call, &review, binding, &mut warnings).await?;
-    Ok(created(asked, &warnings))
+    let decoded = info.decoded_of(subresource)?;
+    let binding = part_of(info.call, subresource, decoded, options.validation, &mut warnings)?;
+    let engine = info.server.engine();
+    let review = Review::of_new(engine.as_ref(), info.call, "binding", &options);
+    verbs::bind(engine, info.call, &review, binding, &mut warnings).await?;
+    Ok(created(info, &warnings))
 }
 
 /// Binds the pod that a Binding names, and no URL does.
-async fn bind_named(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
-    let (engine, call) = (asked.server.engine(), asked.call);
+async fn bind_named(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiError> {
+    let (engine, call) = (info.server.engine(), info.call);
     let kinds = engine.kinds();
     let pods = kinds.find(&POD).ok_or_else(ApiError::no_such_resource)?;
-    let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
+    let options = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
-    let binding = part_of(call, &Subresource::Binding, asked.decoded()?, options.validation, &mut warnings)?;
+    let binding = part_of(call, &Subresource::Binding, info.decoded()?, options.validation, &mut warnings)?;
     let name = object::name(&binding).to_owned();
     if name.is_empty() {
         return Err(ApiError::bad_request("Name parameter required."));
     }
     let review = Review::of_new(engine.as_ref(), call, "", &options);
     verbs::bind(engine, Call { kind: pods, name: &name, ..call }, &review, binding, &mut warnings).await?;
-    Ok(created(asked, &warnings))
+    Ok(created(info, &warnings))
 }
 
 /// Deletes a pod on request (`k8s.io/kubernetes/pkg/registry/core/pod/storage/eviction.go`).
-async fn evict(asked: &Asked<'_>, subresource: &Subresource) -> Result<Response<ResponseBody>, ApiError> {
-    let create = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
+async fn evict(
+    info: &RequestInfo<'_>,
+    subresource: &Subresource,
+) -> Result<Response<ResponseBody>, ApiError> {
+    let create = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
-    let decoded = asked.decoded_of(subresource)?;
-    let eviction = part_of(asked.call, subresource, decoded, create.validation, &mut warnings)?;
-    verbs::evict(asked.server.engine(), asked.call, eviction, &create, &mut warnings).await?;
-    Ok(created(asked, &warnings))
+    let decoded = info.decoded_of(subresource)?;
+    let eviction = part_of(info.call, subresource, decoded, create.validation, &mut warnings)?;
+    verbs::evict(info.server.engine(), info.call, eviction, &create, &mut warnings).await?;
+    Ok(created(info, &warnings))
 }
 
 async fn issue_token(
-    asked: &Asked<'_>,
+    info: &RequestInfo<'_>,
     subresource: &Subresource,
 ) -> Result<Response<ResponseBody>, ApiError> {
-    let (engine, call) = (asked.server.engine(), asked.call);
-    let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
+    let (engine, call) = (info.server.engine(), info.call);
+    let options = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
-    let decoded = asked.decoded_of(subresource)?;
+    let decoded = info.decoded_of(subresource)?;
     let mut request = part_of(call, subresource, decoded, options.validation, &mut warnings)?;
     let review = Review::of_new(engine.as_ref(), call, "token", &options);
     admission::mutate(&review, &mut request, &mut warnings).await?;
     let account = encode::value(call.kind, &*engine.entry(call)?);
     let snapshot = engine.snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
-    let issued = asked.server.authenticator().issue_token(&account, &request, &lookup, &mut warnings)?;
+    let issued = info.server.authenticator().issue_token(&account, &request, &lookup, &mut warnings)?;
     admission::validate(&review, &undone(&issued, &request), &mut warnings).await?;
-    let mut response = respond::json(StatusCode::CREATED, issued.to_string().into(), asked.wanted.encoding);
+    let mut response = respond::json(StatusCode::CREATED, issued.to_string().into(), info.wanted.encoding);
     respond::warn(&mut response, &warnings);
     Ok(response)
 }
@@ -170,18 +176,18 @@ fn undone(issued: &Value, request: &Value) -> Value {
 }
 
 /// A kind that is only created: the answer is computed, nothing is stored.
-pub(super) async fn answer_review(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
-    if asked.verb != "create" || !asked.call.name.is_empty() {
+pub(super) async fn answer_review(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiError> {
+    if info.verb != "create" || !info.call.name.is_empty() {
         return Err(ApiError::method_not_allowed());
     }
-    let (server, call) = (asked.server, asked.call);
+    let (server, call) = (info.server, info.call);
     let role = call.kind.behaviour.role;
     if role == Role::Binding {
-        return bind_named(asked).await;
+        return bind_named(info).await;
     }
-    let options = WriteOptions::read(asked.query, asked.headers, "CreateOptions")?;
+    let options = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
-    let mut body = review_of(call.kind, asked.decoded()?, options.validation, &mut warnings)?;
+    let mut body = review_of(call.kind, info.decoded()?, options.validation, &mut warnings)?;
     verbs::own(server.engine(), call, "", &options, None, &mut body);
     let snapshot = server.engine().snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
@@ -201,17 +207,17 @@ pub(super) async fn answer_review(asked: &Asked<'_>) -> Result<Response<Response
         }
         _ => return Err(ApiError::no_such_resource()),
     };
-    let mut response = respond::json(StatusCode::CREATED, answer.into(), asked.wanted.encoding);
+    let mut response = respond::json(StatusCode::CREATED, answer.into(), info.wanted.encoding);
     respond::warn(&mut response, &warnings);
     Ok(response)
 }
 
 /// The answer to what was done and leaves no object.
-fn created(asked: &Asked<'_>, warnings: &[String]) -> Response<ResponseBody> {
+fn created(info: &RequestInfo<'_>, warnings: &[String]) -> Response<ResponseBody> {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201
     });
-    let mut response = respond::json(StatusCode::CREATED, status.to_string().into(), asked.wanted.encoding);
+    let mut response = respond::json(StatusCode::CREATED, status.to_string().into(), info.wanted.encoding);
     respond::warn(&mut response, warnings);
     response
 }

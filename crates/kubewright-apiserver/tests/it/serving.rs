@@ -34,9 +34,9 @@ fn definition(versions: &[&str], served: &[&str]) -> Value {
 }
 
 /// The watchers of a store have read a commit before its writer goes on.
-struct ToldFirst;
+struct WatchersFirst;
 
-impl Hook for ToldFirst {
+impl Hook for WatchersFirst {
     fn after(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             for _ in 0..100 {
@@ -56,7 +56,7 @@ async fn versions_of_boxes(api: &Api) -> Vec<String> {
 /// A server on such a store, and what the versions of boxes are for one who is told of definitions, each time until the
 /// definition is told to be gone: what it says itself.
 async fn observed() -> (Api, JoinHandle<Vec<String>>) {
-    let api = Api::start_on(Hooked::new(ToldFirst)).await;
+    let api = Api::start_on(Hooked::new(WatchersFirst)).await;
     let mut watch = api.watch(&format!("{DEFINITIONS}?watch=true")).await;
     let observer = api.as_user(User::new("observer", ["system:masters"]));
     let told = tokio::spawn(async move {
@@ -101,7 +101,7 @@ async fn who_is_told_of_a_reset_finds_no_kind_of_a_definition_that_it_took() {
 
 #[tokio::test(start_paused = true)]
 async fn a_definition_that_is_there_already_is_served_on() {
-    let api = Api::start_on(Hooked::new(ToldFirst)).await;
+    let api = Api::start_on(Hooked::new(WatchersFirst)).await;
     api.post(DEFINITIONS, definition(&["v1"], &["v1"])).await.expect(201);
     let observer = api.as_user(User::new("observer", ["system:masters"]));
     let (again, seen) = tokio::join!(api.post(DEFINITIONS, definition(&["v2"], &["v2"])), async {
@@ -130,7 +130,7 @@ async fn left(watch: &mut Watch, request: impl Future) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_definition_whose_client_leaves_comes_into_force_and_goes_with_its_objects() {
-    let api = Api::start_on(Hooked::new(ToldFirst)).await;
+    let api = Api::start_on(Hooked::new(WatchersFirst)).await;
     let mut watch = api.watch(&format!("{DEFINITIONS}?watch=true")).await;
     let added = left(&mut watch, api.post(DEFINITIONS, definition(&["v1"], &["v1"]))).await;
     assert!(added["object"]["status"]["conditions"].as_array().is_none_or(Vec::is_empty), "{added}");

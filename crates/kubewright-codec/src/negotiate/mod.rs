@@ -147,30 +147,34 @@ impl Offer {
         matches!(self, Self::Watch | Self::CustomWatch)
     }
 
-    fn shape(self, encoding: Encoding, asked: Option<Asked<'_>>) -> Option<Shape> {
-        let Some(asked) = asked else {
+    fn shape(self, encoding: Encoding, clause: Option<AcceptClause<'_>>) -> Option<Shape> {
+        let Some(clause) = clause else {
             // A custom resource has no messages; its metadata has.
             let custom = matches!(self, Self::Custom | Self::CustomWatch);
             return (!custom || encoding != Encoding::Protobuf).then_some(Shape::Object);
         };
         match self {
             Self::JsonAlone | Self::PlainDiscovery => None,
-            Self::Discovery => match asked {
-                Asked { kind: "APIGroupDiscoveryList", group: "apidiscovery.k8s.io", version: "v2" } => {
-                    Some(Shape::Discovery(DiscoveryVersion::V2))
-                }
-                Asked { kind: "APIGroupDiscoveryList", group: "apidiscovery.k8s.io", version: "v2beta1" } => {
-                    Some(Shape::Discovery(DiscoveryVersion::V2Beta1))
-                }
+            Self::Discovery => match clause {
+                AcceptClause {
+                    kind: "APIGroupDiscoveryList",
+                    group: "apidiscovery.k8s.io",
+                    version: "v2",
+                } => Some(Shape::Discovery(DiscoveryVersion::V2)),
+                AcceptClause {
+                    kind: "APIGroupDiscoveryList",
+                    group: "apidiscovery.k8s.io",
+                    version: "v2beta1",
+                } => Some(Shape::Discovery(DiscoveryVersion::V2Beta1)),
                 _ => None,
             },
             _ => {
-                let version = match (asked.group, asked.version) {
+                let version = match (clause.group, clause.version) {
                     ("meta.k8s.io", "v1") => MetaVersion::V1,
                     ("meta.k8s.io", "v1beta1") => MetaVersion::V1Beta1,
                     _ => return None,
                 };
-                match asked.kind {
+                match clause.kind {
                     "Table" if encoding != Encoding::Protobuf => Some(Shape::Table(version)),
                     "PartialObjectMetadata" => Some(Shape::Metadata(version)),
                     "PartialObjectMetadataList" => Some(Shape::MetadataList(version)),
@@ -183,14 +187,14 @@ impl Offer {
 
 /// The answer that a client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct MediaTypeOptions {
     /// How it is written.
     pub encoding: Encoding,
     /// What is written.
     pub shape: Shape,
 }
 
-impl Wanted {
+impl MediaTypeOptions {
     /// What the `Accept` header asks for, of what is offered: its best clause that can be had.
     ///
     /// # Errors
@@ -208,8 +212,8 @@ impl Wanted {
             .with_details(json!({})));
         }
         let chosen = choose(accept, offer.encodings(), |clause, encoding| {
-            let asked = Asked::read(clause, encoding)?;
-            offer.shape(encoding, asked.convert).map(|shape| (shape, asked.pretty))
+            let clause = AcceptClause::read(clause, encoding)?;
+            offer.shape(encoding, clause.convert).map(|shape| (shape, clause.pretty))
         });
         match chosen {
             Some((encoding, _)) if offer.is_watch() && encoding == Encoding::Yaml => {
@@ -239,7 +243,9 @@ pub fn first_of<'a, T>(headers: &HeaderMap, offered: &'a [(&str, T)]) -> Result<
 #[must_use]
 pub fn for_status(headers: &HeaderMap, query: &Query) -> Encoding {
     let chosen = choose(accept(headers), &STANDARD, |clause, encoding| {
-        Asked::read(clause, encoding).filter(|asked| asked.convert.is_none()).map(|asked| asked.pretty)
+        AcceptClause::read(clause, encoding)
+            .filter(|clause| clause.convert.is_none())
+            .map(|clause| clause.pretty)
     });
     chosen.map_or(Encoding::PrettyJson, |(encoding, pretty)| {
         encoding.pretty_if(pretty || is_pretty(headers, query))
@@ -276,19 +282,19 @@ fn is_pretty(headers: &HeaderMap, query: &Query) -> bool {
 
 /// The parameters of a clause.
 struct Parameters<'a> {
-    convert: Option<Asked<'a>>,
+    convert: Option<AcceptClause<'a>>,
     pretty: bool,
 }
 
 /// The type that an object is to become: `as`, `g`, `v`.
 #[derive(Clone, Copy, Debug, Default)]
-struct Asked<'a> {
+struct AcceptClause<'a> {
     kind: &'a str,
     group: &'a str,
     version: &'a str,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> AcceptClause<'a> {
     /// The parameters of a clause; `None` when they cannot be met in this encoding.
     fn read(clause: Clause<'a>, encoding: Encoding) -> Option<Parameters<'a>> {
         let mut parameters = Parameters { convert: None, pretty: false };

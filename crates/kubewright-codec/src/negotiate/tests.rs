@@ -7,7 +7,7 @@ fn headers(accept: &str) -> HeaderMap {
 }
 
 fn wanted(accept: &str, offer: Offer) -> Result<(Encoding, Shape), String> {
-    Wanted::of(&headers(accept), &Query::default(), offer)
+    MediaTypeOptions::of(&headers(accept), &Query::default(), offer)
         .map(|wanted| (wanted.encoding, wanted.shape))
         .map_err(|error| error.message)
 }
@@ -17,8 +17,8 @@ const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
 #[test]
 fn kubectls_table_header_gets_a_table() {
-    let asked = format!("{TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json");
-    assert_eq!(wanted(&asked, Offer::List), Ok((Encoding::Json, Shape::Table(MetaVersion::V1))));
+    let clause = format!("{TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json");
+    assert_eq!(wanted(&clause, Offer::List), Ok((Encoding::Json, Shape::Table(MetaVersion::V1))));
     let beta = TABLE.replace("v1;", "v1beta1;");
     assert_eq!(wanted(&beta, Offer::Object), Ok((Encoding::Json, Shape::Table(MetaVersion::V1Beta1))));
 }

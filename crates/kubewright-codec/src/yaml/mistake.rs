@@ -4,7 +4,7 @@ use granit_parser::{ErrorKind, Marker};
 
 /// The message about a mistake at a place. Go tells no line for a mistake in the first one, and counts the lines of the
 /// parser from zero (`decode.go`, `fail`).
-pub(super) fn told(kind: &ErrorKind, at: &Marker, text: &str) -> String {
+pub(super) fn describe(kind: &ErrorKind, at: &Marker, text: &str) -> String {
     if *kind == ErrorKind::UnknownAnchor {
         return format!("yaml: unknown anchor '{}' referenced", anchor(at, text));
     }

@@ -80,7 +80,7 @@ impl<'a> Composer<'a> {
     fn next(&mut self) -> Result<(Event<'a>, Span)> {
         match self.events.next_event() {
             Some(Ok(event)) => Ok(event),
-            Some(Err(error)) => Err(mistake::told(error.kind(), error.marker(), self.text)),
+            Some(Err(error)) => Err(mistake::describe(error.kind(), error.marker(), self.text)),
             None => Ok((Event::StreamEnd, Span::empty(Marker::new(0, 1, 0)))),
         }
     }

@@ -105,7 +105,7 @@ impl From<Infallible> for Cut {
 pub(super) struct Watch {
     admin: Admin,
     id: WatchId,
-    asked: Arc<RequestInfo>,
+    info: Arc<RequestInfo>,
     server: ResponseBody,
     /// Whether its events are frames of protobuf, and not lines of JSON.
     protobuf: bool,
@@ -120,12 +120,12 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn open(admin: &Admin, asked: Arc<RequestInfo>, server: ResponseBody, protobuf: bool) -> Self {
+    pub(super) fn open(admin: &Admin, info: Arc<RequestInfo>, server: ResponseBody, protobuf: bool) -> Self {
         Self {
-            id: admin.watch_opens(&asked),
+            id: admin.watch_opens(&info),
             shutdown: Box::pin(admin.shutdown().clone().cancelled_owned()),
             admin: admin.clone(),
-            asked,
+            info,
             server,
             protobuf,
             begun: WholeLines::default(),
@@ -164,7 +164,7 @@ impl Watch {
                         continue;
                     };
                     let frame = Frame::data(events);
-                    match self.admin.deliver_watch_event(self.id, &self.asked) {
+                    match self.admin.deliver_watch_event(self.id, &self.info) {
                         WatchDelivery::Once => return Poll::Ready(Some(Ok(frame))),
                         WatchDelivery::Twice => return Poll::Ready(Some(Ok(twice(frame, self.protobuf)))),
                         WatchDelivery::Ordered => self.kept = Some(frame),

@@ -102,10 +102,10 @@ impl Faults {
     }
 
     /// What becomes of a request.
-    pub(super) fn on_request(&mut self, asked: &RequestInfo) -> Intervention {
+    pub(super) fn on_request(&mut self, info: &RequestInfo) -> Intervention {
         let mut intervention = Intervention::default();
         for (id, armed) in &mut self.rules {
-            if armed.rule.fault.is_of_watches() || !armed.rule.matches(asked) || !armed.strikes() {
+            if armed.rule.fault.is_of_watches() || !armed.rule.matches(info) || !armed.strikes() {
                 continue;
             }
             intervention.by = Some(*id);
@@ -121,18 +121,18 @@ impl Faults {
     }
 
     /// What happens to a watch that is about to tell some events.
-    pub(super) fn on_delivery(&mut self, asked: &RequestInfo) -> Option<(RuleId, ApiFault)> {
+    pub(super) fn on_delivery(&mut self, info: &RequestInfo) -> Option<(RuleId, ApiFault)> {
         let mut rules = self.rules.iter_mut().filter(|(_, armed)| {
-            armed.rule.fault.is_of_watches() && !armed.rule.is_of_open_watches() && armed.rule.matches(asked)
+            armed.rule.fault.is_of_watches() && !armed.rule.is_of_open_watches() && armed.rule.matches(info)
         });
         rules.find_map(|(id, armed)| armed.strikes().then(|| (*id, armed.rule.fault.clone())))
     }
 
     /// The rules that hold a watch which opens now, and until when.
-    pub(super) fn on_open(&mut self, asked: &RequestInfo, now: Instant) -> Vec<(RuleId, Option<Instant>)> {
+    pub(super) fn on_open(&mut self, info: &RequestInfo, now: Instant) -> Vec<(RuleId, Option<Instant>)> {
         let mut holds = Vec::new();
         for (id, armed) in &mut self.rules {
-            let until = armed.holds(now).filter(|_| armed.rule.matches(asked));
+            let until = armed.holds(now).filter(|_| armed.rule.matches(info));
             if let Some(until) = until {
                 armed.tally.hits += 1;
                 holds.push((*id, until));
@@ -142,11 +142,11 @@ impl Faults {
     }
 
     /// The oldest version whose history is there for a request, where a rule has done away with some.
-    pub(super) fn oldest(&self, asked: &RequestInfo) -> Option<Revision> {
+    pub(super) fn oldest(&self, info: &RequestInfo) -> Option<Revision> {
         let expired = self.rules.values().filter(|armed| {
             matches!(armed.rule.fault, ApiFault::ExpireWatch {})
                 && armed.rule.schedule.is_none()
-                && armed.rule.matching.concerns(asked)
+                && armed.rule.matching.concerns(info)
         });
         expired.map(|armed| armed.since.revision).max()
     }
@@ -215,7 +215,7 @@ mod tests {
         faults
     }
 
-    fn asked(verb: &'static str, resource: &str) -> RequestInfo {
+    fn info(verb: &'static str, resource: &str) -> RequestInfo {
         RequestInfo { verb, resource: resource.into(), version: "v1".into(), ..RequestInfo::default() }
     }
 
@@ -223,9 +223,9 @@ mod tests {
         ApiFault::Error { code, reason: None, message: None }
     }
 
-    fn codes(faults: &mut Faults, asked: &RequestInfo, requests: usize) -> Vec<u16> {
+    fn codes(faults: &mut Faults, info: &RequestInfo, requests: usize) -> Vec<u16> {
         (0..requests)
-            .map(|_| match faults.on_request(asked).fault {
+            .map(|_| match faults.on_request(info).fault {
                 Some(ApiFault::Error { code, .. }) => code,
                 None => 200,
                 other => panic!("{other:?}"),
@@ -238,7 +238,7 @@ mod tests {
         let twice = Schedule::times(NonZeroU64::new(2).expect("not zero"));
         let mut faults = armed([Rule::new(error(500)).at(twice), Rule::new(error(503))]);
         assert!(faults.may_strike(Instant::now()));
-        assert_eq!(codes(&mut faults, &asked("get", "pods"), 4), [500, 500, 503, 200]);
+        assert_eq!(codes(&mut faults, &info("get", "pods"), 4), [500, 500, 503, 200]);
         assert!(!faults.may_strike(Instant::now()));
         let shown = faults.show_all(Instant::now());
         assert_eq!((&shown["faults"][0]["hits"], &shown["faults"][0]["spent"]), (&2.into(), &true.into()));
@@ -253,9 +253,9 @@ mod tests {
             Rule::new(second).at(Schedule::always()),
             Rule::new(error(500)),
         ]);
-        let first = faults.on_request(&asked("get", "pods"));
+        let first = faults.on_request(&info("get", "pods"));
         assert_eq!((first.delay, first.fault), (Duration::from_secs(2), Some(error(500))));
-        let second = faults.on_request(&asked("get", "pods"));
+        let second = faults.on_request(&info("get", "pods"));
         assert_eq!((second.delay, second.fault, second.by), (Duration::from_secs(1), None, Some(2)));
     }
 
@@ -270,7 +270,7 @@ mod tests {
             ("get", false),
             ("watch", false),
         ] {
-            assert_eq!(faults.on_request(&asked(verb, "pods")).fault.is_some(), meets, "{verb}");
+            assert_eq!(faults.on_request(&info(verb, "pods")).fault.is_some(), meets, "{verb}");
         }
     }
 
@@ -278,19 +278,19 @@ mod tests {
     async fn requests_that_do_not_match_are_not_counted() {
         let rule = Rule::new(error(500)).on(Match::resource("pods").verbs([Verb::Create]));
         let mut faults = armed([rule]);
-        assert_eq!(codes(&mut faults, &asked("create", "secrets"), 2), [200, 200]);
-        assert_eq!(codes(&mut faults, &asked("get", "pods"), 2), [200, 200]);
-        assert_eq!(codes(&mut faults, &asked("create", "pods"), 2), [500, 200]);
+        assert_eq!(codes(&mut faults, &info("create", "secrets"), 2), [200, 200]);
+        assert_eq!(codes(&mut faults, &info("get", "pods"), 2), [200, 200]);
+        assert_eq!(codes(&mut faults, &info("create", "pods"), 2), [500, 200]);
     }
 
     #[tokio::test]
     async fn a_fault_of_watches_with_a_schedule_strikes_what_they_are_about_to_tell() {
         let second = Schedule { after: 1, ..Schedule::default() };
-        let dropped = ApiFault::DropWatch { how: super::super::rule::Ending::Reset };
+        let dropped = ApiFault::DropWatch { how: super::super::rule::WatchEnd::Reset };
         let mut faults = armed([Rule::new(dropped.clone()).at(second)]);
-        let watch = asked("watch", "pods");
+        let watch = info("watch", "pods");
         assert_eq!(faults.on_request(&watch), Intervention::default());
-        assert_eq!(faults.on_delivery(&asked("list", "pods")), None);
+        assert_eq!(faults.on_delivery(&info("list", "pods")), None);
         assert_eq!(faults.on_delivery(&watch), None);
         assert_eq!(faults.on_delivery(&watch), Some((1, dropped)));
         assert_eq!(faults.on_delivery(&watch), None);
@@ -300,7 +300,7 @@ mod tests {
     async fn a_hold_takes_in_the_watches_that_open_while_it_lasts() {
         let lasting = Duration::from_secs(5);
         let mut faults = armed([Rule::new(ApiFault::HoldWatch { lasting: Some(lasting) })]);
-        let (watch, start) = (asked("watch", "pods"), Instant::now());
+        let (watch, start) = (info("watch", "pods"), Instant::now());
         assert_eq!(faults.on_open(&watch, start), [(1, Some(start + lasting))]);
         assert_eq!(faults.on_open(&watch, start + lasting), []);
         assert_eq!(faults.show(1, start + lasting).expect("a rule")["spent"], true);
@@ -310,10 +310,10 @@ mod tests {
     async fn history_is_gone_for_those_whom_a_rule_means_until_it_is_removed() {
         let mut faults = armed([Rule::new(ApiFault::ExpireWatch {}).on(Match::resource("pods"))]);
         for verb in ["watch", "list"] {
-            assert_eq!(faults.oldest(&asked(verb, "pods")), Some(Revision(10)));
-            assert_eq!(faults.oldest(&asked(verb, "secrets")), None);
+            assert_eq!(faults.oldest(&info(verb, "pods")), Some(Revision(10)));
+            assert_eq!(faults.oldest(&info(verb, "secrets")), None);
         }
         assert!(faults.remove(1) && !faults.remove(1));
-        assert_eq!(faults.oldest(&asked("watch", "pods")), None);
+        assert_eq!(faults.oldest(&info("watch", "pods")), None);
     }
 }

@@ -18,10 +18,10 @@ pub(super) enum Gone {
 }
 
 /// What a request is told when nothing before `oldest` is there any more; `None` when it does not need it.
-pub(super) fn gone(asked: &RequestInfo, query: &Query, oldest: Revision) -> Option<Gone> {
+pub(super) fn gone(info: &RequestInfo, query: &Query, oldest: Revision) -> Option<Gone> {
     let version = Revision(query.text("resourceVersion").parse().unwrap_or(0));
     let old = version > Revision(0) && version < oldest;
-    match asked.verb {
+    match info.verb {
         "watch" if old && !query.flag("sendInitialEvents") => {
             let why = format!("too old resource version: {} ({})", version.0, oldest.0);
             Some(Gone::Watch(ApiError::expired(why)))
@@ -42,8 +42,8 @@ mod tests {
     use super::*;
 
     fn message(verb: &'static str, query: &str) -> Option<String> {
-        let asked = RequestInfo { verb, resource: "pods".into(), ..RequestInfo::default() };
-        gone(&asked, &Query::parse(Some(query)), Revision(10)).map(|gone| match gone {
+        let info = RequestInfo { verb, resource: "pods".into(), ..RequestInfo::default() };
+        gone(&info, &Query::parse(Some(query)), Revision(10)).map(|gone| match gone {
             Gone::Watch(error) | Gone::List(error) => error.message,
         })
     }

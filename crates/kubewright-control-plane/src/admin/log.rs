@@ -17,12 +17,12 @@ const KEPT: usize = 10_000;
 /// One request that was answered.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Answered {
+pub struct AnsweredRequest {
     /// When it came, in cluster time.
     pub time: Timestamp,
     /// What it asked for, and who did.
     #[serde(flatten)]
-    pub asked: Arc<RequestInfo>,
+    pub info: Arc<RequestInfo>,
     /// The status of its answer; none where its connection was cut.
     pub code: Option<u16>,
     /// How long the answer took to begin, in milliseconds of cluster time.
@@ -57,13 +57,13 @@ pub struct Requests {
     /// Who did what how often, among those that are kept and asked for.
     pub counts: Vec<Count>,
     /// The last of them, oldest first.
-    pub requests: Vec<Answered>,
+    pub requests: Vec<AnsweredRequest>,
 }
 
 /// The last requests.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    entries: VecDeque<Answered>,
+    entries: VecDeque<AnsweredRequest>,
     total: u64,
 }
 
@@ -71,7 +71,7 @@ impl Log {
     pub(super) fn add(
         &mut self,
         time: Timestamp,
-        asked: Arc<RequestInfo>,
+        info: Arc<RequestInfo>,
         took: Duration,
         code: Option<u16>,
         fault: Option<RuleId>,
@@ -81,7 +81,7 @@ impl Log {
         }
         self.total += 1;
         let milliseconds = took.as_secs_f64() * 1e3;
-        self.entries.push_back(Answered { time, asked, code, milliseconds, fault });
+        self.entries.push_back(AnsweredRequest { time, info, code, milliseconds, fault });
     }
 
     pub(super) fn total(&self) -> u64 {
@@ -95,11 +95,11 @@ impl Log {
     /// The requests that `wanted` means (all of them, if it says nothing), counted; the last `limit` of them in full.
     pub(super) fn requests(&self, wanted: &Match, limit: usize) -> Requests {
         let all = *wanted == Match::default();
-        let found: Vec<_> = self.entries.iter().filter(|entry| all || wanted.matches(&entry.asked)).collect();
+        let found: Vec<_> = self.entries.iter().filter(|entry| all || wanted.matches(&entry.info)).collect();
         let mut counts = BTreeMap::new();
         for entry in &found {
-            let asked = &entry.asked;
-            *counts.entry((asked.user_agent.as_str(), resource(asked), asked.verb)).or_insert(0) += 1;
+            let info = &entry.info;
+            *counts.entry((info.user_agent.as_str(), resource(info), info.verb)).or_insert(0) += 1;
         }
         let counts = counts.into_iter().map(|((user_agent, resource, verb), count)| Count {
             user_agent: user_agent.to_owned(),
@@ -117,13 +117,13 @@ impl Log {
     }
 }
 
-fn resource(asked: &RequestInfo) -> String {
-    if !asked.is_for_objects() {
-        return asked.path.clone();
+fn resource(info: &RequestInfo) -> String {
+    if !info.is_for_objects() {
+        return info.path.clone();
     }
-    let dot = if asked.group.is_empty() { "" } else { "." };
-    let slash = if asked.subresource.is_empty() { "" } else { "/" };
-    format!("{}{dot}{}{slash}{}", asked.resource, asked.group, asked.subresource)
+    let dot = if info.group.is_empty() { "" } else { "." };
+    let slash = if info.subresource.is_empty() { "" } else { "/" };
+    format!("{}{dot}{}{slash}{}", info.resource, info.group, info.subresource)
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
     fn log(requests: usize) -> Log {
         let mut log = Log::default();
         for number in 0..requests {
-            let asked = RequestInfo {
+            let info = RequestInfo {
                 user_agent: if number % 2 == 0 { "even".into() } else { "odd".into() },
                 verb: "update",
                 group: "apps".into(),
@@ -142,7 +142,7 @@ mod tests {
                 name: number.to_string(),
                 ..RequestInfo::default()
             };
-            log.add(Timestamp::UNIX_EPOCH, Arc::new(asked), Duration::ZERO, Some(200), None);
+            log.add(Timestamp::UNIX_EPOCH, Arc::new(info), Duration::ZERO, Some(200), None);
         }
         let health = RequestInfo { verb: "get", path: "/healthz".into(), ..RequestInfo::default() };
         log.add(Timestamp::UNIX_EPOCH, Arc::new(health), Duration::ZERO, Some(200), None);
@@ -170,7 +170,7 @@ mod tests {
     fn the_last_of_those_that_are_asked_for_are_told_in_full() {
         let wanted = Match { user_agent: Some("even".into()), ..Match::default() };
         let found = log(9).requests(&wanted, 2);
-        let names: Vec<_> = found.requests.iter().map(|request| request.asked.name.as_str()).collect();
+        let names: Vec<_> = found.requests.iter().map(|request| request.info.name.as_str()).collect();
         assert_eq!(names, ["6", "8"]);
         assert_eq!((found.total, found.counts[0].count), (10, 5));
     }

@@ -89,22 +89,22 @@ impl Match {
 
     /// Whether a request is meant. One that is not for objects never is.
     #[must_use]
-    pub fn matches(&self, asked: &RequestInfo) -> bool {
-        (self.verbs.is_empty() || self.verbs.iter().any(|verb| verb.name() == asked.verb))
-            && self.concerns(asked)
+    pub fn matches(&self, info: &RequestInfo) -> bool {
+        (self.verbs.is_empty() || self.verbs.iter().any(|verb| verb.name() == info.verb))
+            && self.concerns(info)
     }
 
     /// Whether a request would be meant if it had another verb.
-    pub(super) fn concerns(&self, asked: &RequestInfo) -> bool {
+    pub(super) fn concerns(&self, info: &RequestInfo) -> bool {
         let is = |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|wanted| wanted == text);
-        asked.is_for_objects()
-            && is(&self.group, &asked.group)
-            && is(&self.resource, &asked.resource)
-            && is(&self.subresource, &asked.subresource)
-            && is(&self.namespace, &asked.namespace)
-            && is(&self.name, &asked.name)
-            && self.user.as_ref().is_none_or(|wanted| is_user(wanted, &asked.user))
-            && self.user_agent.as_ref().is_none_or(|start| asked.user_agent.starts_with(start.as_str()))
+        info.is_for_objects()
+            && is(&self.group, &info.group)
+            && is(&self.resource, &info.resource)
+            && is(&self.subresource, &info.subresource)
+            && is(&self.namespace, &info.namespace)
+            && is(&self.name, &info.name)
+            && self.user.as_ref().is_none_or(|wanted| is_user(wanted, &info.user))
+            && self.user_agent.as_ref().is_none_or(|start| info.user_agent.starts_with(start.as_str()))
     }
 }
 
@@ -117,7 +117,7 @@ fn is_user(wanted: &str, user: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn asked() -> RequestInfo {
+    fn info() -> RequestInfo {
         RequestInfo {
             user: "alice".into(),
             user_agent: "manager/v1 (linux)".into(),
@@ -161,7 +161,7 @@ mod tests {
             (r#"{"userAgent": "kubectl"}"#, false),
             (r#"{"resource": "deployments", "namespace": "test"}"#, false),
         ] {
-            assert_eq!(read(json).matches(&asked()), meant, "{json}");
+            assert_eq!(read(json).matches(&info()), meant, "{json}");
         }
     }
 

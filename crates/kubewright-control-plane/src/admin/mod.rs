@@ -39,15 +39,23 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use faults::RuleId;
-pub use log::{Answered, Count, Requests};
+pub use log::{AnsweredRequest, Count, Requests};
 pub use matching::{Match, Verb};
 pub use request_info::RequestInfo;
-pub use rule::{ApiFault, Ending, NoAnswer, Rule};
+pub use rule::{ApiFault, NoAnswer, Rule, WatchEnd};
 pub use schedule::Schedule;
 
 /// What [`RequestInfo`] was called.
 #[deprecated(since = "0.1.0", note = "is called `RequestInfo`")]
 pub type Asked = RequestInfo;
+
+/// What [`AnsweredRequest`] was called.
+#[deprecated(since = "0.1.0", note = "is called `AnsweredRequest`")]
+pub type Answered = AnsweredRequest;
+
+/// What [`WatchEnd`] was called.
+#[deprecated(since = "0.1.0", note = "is called `WatchEnd`")]
+pub type Ending = WatchEnd;
 
 /// What [`ApiFault`] was called.
 #[deprecated(since = "0.1.0", note = "is called `ApiFault`")]
@@ -225,30 +233,30 @@ impl Admin {
     }
 
     /// What becomes of a request.
-    fn judge(&self, asked: &RequestInfo) -> Intervention {
-        self.0.state.lock().faults.on_request(asked)
+    fn judge(&self, info: &RequestInfo) -> Intervention {
+        self.0.state.lock().faults.on_request(info)
     }
 
     /// The oldest version whose history is there for a request, where a rule has done away with some.
-    fn oldest(&self, asked: &RequestInfo) -> Option<Revision> {
-        self.0.state.lock().faults.oldest(asked)
+    fn oldest(&self, info: &RequestInfo) -> Option<Revision> {
+        self.0.state.lock().faults.oldest(info)
     }
 
     fn note(
         &self,
         time: Timestamp,
-        asked: Arc<RequestInfo>,
+        info: Arc<RequestInfo>,
         took: Duration,
         code: Option<u16>,
         fault: Option<RuleId>,
     ) {
-        self.0.state.lock().log.add(time, asked, took, code, fault);
+        self.0.state.lock().log.add(time, info, took, code, fault);
     }
 
-    fn watch_opens(&self, asked: &Arc<RequestInfo>) -> WatchId {
+    fn watch_opens(&self, info: &Arc<RequestInfo>) -> WatchId {
         let mut state = self.0.state.lock();
-        let holds = state.faults.on_open(asked, Instant::now());
-        state.watches.open(Arc::clone(asked), holds)
+        let holds = state.faults.on_open(info, Instant::now());
+        state.watches.open(Arc::clone(info), holds)
     }
 
     fn watch_closes(&self, id: WatchId) {
@@ -260,9 +268,9 @@ impl Admin {
     }
 
     /// What happens to a watch that is about to tell some events.
-    fn deliver_watch_event(&self, id: WatchId, asked: &RequestInfo) -> WatchDelivery {
+    fn deliver_watch_event(&self, id: WatchId, info: &RequestInfo) -> WatchDelivery {
         let mut state = self.0.state.lock();
-        match state.faults.on_delivery(asked) {
+        match state.faults.on_delivery(info) {
             None => WatchDelivery::Once,
             Some((_, ApiFault::RepeatWatch {})) => WatchDelivery::Twice,
             Some((rule, fault)) => {
@@ -287,8 +295,8 @@ enum WatchDelivery {
 /// Applies a fault to a watch.
 fn apply(watches: &mut Watches, watch: WatchId, rule: RuleId, fault: &ApiFault, now: Instant) {
     match fault {
-        ApiFault::DropWatch { how: Ending::Cleanly } => watches.end(watch, End::Cleanly),
-        ApiFault::DropWatch { how: Ending::Reset } => watches.end(watch, End::Reset),
+        ApiFault::DropWatch { how: WatchEnd::Cleanly } => watches.end(watch, End::Cleanly),
+        ApiFault::DropWatch { how: WatchEnd::Reset } => watches.end(watch, End::Reset),
         ApiFault::ExpireWatch {} => watches.end(watch, End::Expired),
         ApiFault::HoldWatch { lasting } => watches.hold(watch, rule, lasting.map(|lasting| now + lasting)),
         _ => {}

@@ -11,25 +11,25 @@ use super::request_info::RequestInfo;
 use super::rule::ApiFault;
 
 /// The answer of a fault that answers itself; `None` for one that does not.
-pub(super) fn answer(fault: &ApiFault, asked: &RequestInfo) -> Option<Response<Body>> {
+pub(super) fn answer(fault: &ApiFault, info: &RequestInfo) -> Option<Response<Body>> {
     match fault {
-        ApiFault::Conflict {} => Some(status(&conflict(asked))),
+        ApiFault::Conflict {} => Some(status(&conflict(info))),
         ApiFault::TooManyRequests { retry_after } => Some(too_many(*retry_after)),
         ApiFault::Error { code, reason, message } => {
-            Some(status(&error(*code, reason.as_deref(), message.as_deref(), asked)))
+            Some(status(&error(*code, reason.as_deref(), message.as_deref(), info)))
         }
         _ => None,
     }
 }
 
 /// 409 as a registry says it (`k8s.io/apiserver/pkg/registry/generic/registry/store.go`, `OptimisticLockErrorMsg`).
-fn conflict(asked: &RequestInfo) -> ApiError {
+fn conflict(info: &RequestInfo) -> ApiError {
     let message = format!(
         "Operation cannot be fulfilled on {} {:?}: the object has been modified; please apply your changes to the latest version and try again",
-        group_resource(asked),
-        asked.name
+        group_resource(info),
+        info.name
     );
-    ApiError::new(StatusCode::CONFLICT, "Conflict", message).with_details(details(asked))
+    ApiError::new(StatusCode::CONFLICT, "Conflict", message).with_details(details(info))
 }
 
 /// 429 as the filters say it (`k8s.io/apiserver/pkg/server/filters/maxinflight.go`): no Status.
@@ -53,7 +53,7 @@ pub(super) fn timed_out() -> ApiError {
 
 /// An error of any code; reason and message are those that Kubernetes gives the code where it knows nothing else
 /// (`k8s.io/apimachinery/pkg/api/errors`, `NewGenericServerResponse`).
-fn error(code: u16, reason: Option<&str>, message: Option<&str>, asked: &RequestInfo) -> ApiError {
+fn error(code: u16, reason: Option<&str>, message: Option<&str>, info: &RequestInfo) -> ApiError {
     let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let (usual_reason, usual_message) = usual(code);
     ApiError::new(
@@ -61,7 +61,7 @@ fn error(code: u16, reason: Option<&str>, message: Option<&str>, asked: &Request
         reason.unwrap_or(usual_reason).to_owned(),
         message.unwrap_or(usual_message).to_owned(),
     )
-    .with_details(details(asked))
+    .with_details(details(info))
 }
 
 fn usual(code: StatusCode) -> (&'static str, &'static str) {
@@ -88,16 +88,12 @@ fn usual(code: StatusCode) -> (&'static str, &'static str) {
     }
 }
 
-fn group_resource(asked: &RequestInfo) -> String {
-    if asked.group.is_empty() {
-        asked.resource.clone()
-    } else {
-        format!("{}.{}", asked.resource, asked.group)
-    }
+fn group_resource(info: &RequestInfo) -> String {
+    if info.group.is_empty() { info.resource.clone() } else { format!("{}.{}", info.resource, info.group) }
 }
 
-fn details(asked: &RequestInfo) -> Value {
-    let parts = [("name", &asked.name), ("group", &asked.group), ("kind", &asked.resource)];
+fn details(info: &RequestInfo) -> Value {
+    let parts = [("name", &info.name), ("group", &info.group), ("kind", &info.resource)];
     let parts = parts.into_iter().filter(|(_, text)| !text.is_empty());
     Value::Object(parts.map(|(key, text)| (key.to_owned(), text.as_str().into())).collect())
 }

@@ -123,19 +123,19 @@ mod tests {
 
     use super::*;
 
-    fn asked(request: http::request::Builder) -> RequestInfo {
+    fn info(request: http::request::Builder) -> RequestInfo {
         RequestInfo::of(&request.body(()).expect("a request").into_parts().0, "alice")
     }
 
     #[test]
     fn a_request_says_who_does_what_to_what() {
-        let asked = asked(
+        let info = info(
             Request::patch("/apis/apps/v1/namespaces/prod/deployments/web/scale")
                 .header("user-agent", "manager/v1")
                 .header("content-type", "application/merge-patch+json; charset=utf-8"),
         );
         assert_eq!(
-            asked,
+            info,
             RequestInfo {
                 user: "alice".into(),
                 user_agent: "manager/v1".into(),
@@ -154,21 +154,21 @@ mod tests {
 
     #[test]
     fn a_watch_is_told_from_a_list_and_discovery_from_both() {
-        assert_eq!(asked(Request::get("/api/v1/pods?watch=1")).verb, "watch");
-        assert_eq!(asked(Request::get("/api/v1/pods")).verb, "list");
-        let discovery = asked(Request::get("/apis/apps/v1"));
+        assert_eq!(info(Request::get("/api/v1/pods?watch=1")).verb, "watch");
+        assert_eq!(info(Request::get("/api/v1/pods")).verb, "list");
+        let discovery = info(Request::get("/apis/apps/v1"));
         assert_eq!((discovery.verb, &*discovery.path), ("get", "/apis/apps/v1"));
         assert!(!discovery.is_for_objects());
     }
 
     #[test]
     fn who_acts_as_somebody_is_that_one() {
-        assert_eq!(asked(Request::get("/api/v1/pods").header("impersonate-user", "bob")).user, "bob");
+        assert_eq!(info(Request::get("/api/v1/pods").header("impersonate-user", "bob")).user, "bob");
     }
 
     #[test]
     fn a_text_without_end_is_cut() {
-        let asked = asked(Request::get("/api/v1/pods").header("user-agent", "x".repeat(10_000)));
-        assert_eq!(asked.user_agent.len(), LONGEST);
+        let info = info(Request::get("/api/v1/pods").header("user-agent", "x".repeat(10_000)));
+        assert_eq!(info.user_agent.len(), LONGEST);
     }
 }

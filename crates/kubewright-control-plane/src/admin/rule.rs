@@ -53,7 +53,7 @@ pub enum ApiFault {
     DropWatch {
         /// How it does.
         #[serde(default)]
-        how: Ending,
+        how: WatchEnd,
     },
     /// A watch ends with 410: its history is no longer there.
     ExpireWatch {},
@@ -79,10 +79,10 @@ pub enum NoAnswer {
     GatewayTimeout,
 }
 
-/// Ending of a watch.
+/// How a watch ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ending {
+pub enum WatchEnd {
     /// As when its time is over.
     #[default]
     Cleanly,
@@ -147,12 +147,12 @@ impl Rule {
     }
 
     /// Whether it may affect a request.
-    pub(super) fn matches(&self, asked: &RequestInfo) -> bool {
+    pub(super) fn matches(&self, info: &RequestInfo) -> bool {
         let fits = match self.fault {
-            ApiFault::Conflict {} => CHANGES.iter().any(|verb| verb.name() == asked.verb),
-            _ => !self.fault.is_of_watches() || asked.verb == Verb::Watch.name(),
+            ApiFault::Conflict {} => CHANGES.iter().any(|verb| verb.name() == info.verb),
+            _ => !self.fault.is_of_watches() || info.verb == Verb::Watch.name(),
         };
-        fits && self.matching.matches(asked)
+        fits && self.matching.matches(info)
     }
 
     /// Whether it affects the watches that are open when it is made, and not what they tell later.

@@ -47,19 +47,19 @@ impl AdminService {
             return Ok(endpoint::answer(&self, request).await);
         }
         let (mut parts, body) = request.into_parts();
-        let asked = Arc::new(self.identify(&mut parts).await);
+        let info = Arc::new(self.identify(&mut parts).await);
         let request = Request::from_parts(parts, body);
         let (time, came) = (self.admin.now(), Instant::now());
-        let intervention = self.admin.judge(&asked);
+        let intervention = self.admin.judge(&info);
         if !intervention.delay.is_zero() {
             tokio::time::sleep(intervention.delay).await;
         }
         let answer = match &intervention.fault {
-            Some(fault) => self.fail(fault, &asked, request).await,
-            None => Ok(self.forward(&asked, request).await),
+            Some(fault) => self.fail(fault, &info, request).await,
+            None => Ok(self.forward(&info, request).await),
         };
         let code = answer.as_ref().ok().map(|response| response.status().as_u16());
-        self.admin.note(time, asked, came.elapsed(), code, intervention.by);
+        self.admin.note(time, info, came.elapsed(), code, intervention.by);
         answer
     }
 
@@ -73,18 +73,18 @@ impl AdminService {
             Ok(user) => Some(user),
             Err(_) => authenticator.ask(&parts.headers).await,
         };
-        let asked = RequestInfo::of(parts, user.as_ref().map_or("", |user| &user.name));
+        let info = RequestInfo::of(parts, user.as_ref().map_or("", |user| &user.name));
         if let Some(user) = user {
             parts.extensions.insert(user);
         }
-        asked
+        info
     }
 
     /// The answer to a request that a fault affects.
     async fn fail<B: RequestBody>(
         &self,
         fault: &ApiFault,
-        asked: &RequestInfo,
+        info: &RequestInfo,
         request: Request<B>,
     ) -> Result<Response<Body>, Cut> {
         if let ApiFault::Timeout { done, answer } = fault {
@@ -98,7 +98,7 @@ impl AdminService {
                 NoAnswer::GatewayTimeout => Ok(refusal::status(&refusal::timed_out())),
             };
         }
-        match refusal::answer(fault, asked) {
+        match refusal::answer(fault, info) {
             Some(response) => {
                 read_away(request.into_body()).await;
                 Ok(response)
@@ -108,9 +108,9 @@ impl AdminService {
     }
 
     /// The server's answer to a request, where its history is there.
-    async fn forward<B: RequestBody>(&self, asked: &Arc<RequestInfo>, request: Request<B>) -> Response<Body> {
-        if let Some(oldest) = self.admin.oldest(asked) {
-            match history::gone(asked, &Query::parse(request.uri().query()), oldest) {
+    async fn forward<B: RequestBody>(&self, info: &Arc<RequestInfo>, request: Request<B>) -> Response<Body> {
+        if let Some(oldest) = self.admin.oldest(info) {
+            match history::gone(info, &Query::parse(request.uri().query()), oldest) {
                 Some(Gone::Watch(error)) => {
                     let event = body::error_event(&error, false);
                     return refusal::respond(StatusCode::OK, "application/json", event);
@@ -120,13 +120,13 @@ impl AdminService {
             }
         }
         let response = self.serve(request).await;
-        if asked.verb != "watch" || response.status() != StatusCode::OK {
+        if info.verb != "watch" || response.status() != StatusCode::OK {
             return response.map(Body::from);
         }
         let media_type = response.headers().get(http::header::CONTENT_TYPE);
         let protobuf =
             media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"application/vnd."));
-        response.map(|server| Body::watch(Watch::open(&self.admin, Arc::clone(asked), server, protobuf)))
+        response.map(|server| Body::watch(Watch::open(&self.admin, Arc::clone(info), server, protobuf)))
     }
 
     async fn serve<B: RequestBody>(

@@ -44,7 +44,7 @@ pub(super) struct Watches {
 
 #[derive(Debug)]
 struct Open {
-    asked: Arc<RequestInfo>,
+    info: Arc<RequestInfo>,
     end: Option<End>,
     holds: BTreeMap<RuleId, Option<Instant>>,
     waker: Option<Waker>,
@@ -63,11 +63,11 @@ impl Watches {
     /// A watch has opened, held by these rules.
     pub(super) fn open(
         &mut self,
-        asked: Arc<RequestInfo>,
+        info: Arc<RequestInfo>,
         holds: impl IntoIterator<Item = (RuleId, Option<Instant>)>,
     ) -> WatchId {
         self.last += 1;
-        let open = Open { asked, end: None, holds: holds.into_iter().collect(), waker: None };
+        let open = Open { info, end: None, holds: holds.into_iter().collect(), waker: None };
         self.open.insert(self.last, open);
         self.last
     }
@@ -111,7 +111,7 @@ impl Watches {
 
     /// The open watches that a rule means.
     pub(super) fn meant(&self, rule: &Rule) -> Vec<WatchId> {
-        let meant = self.open.iter().filter(|(_, open)| open.end.is_none() && rule.matches(&open.asked));
+        let meant = self.open.iter().filter(|(_, open)| open.end.is_none() && rule.matches(&open.info));
         meant.map(|(id, _)| *id).collect()
     }
 
@@ -133,8 +133,8 @@ mod tests {
 
     fn one() -> (Watches, WatchId) {
         let mut watches = Watches::default();
-        let asked = RequestInfo { verb: "watch", resource: "pods".into(), ..RequestInfo::default() };
-        let id = watches.open(Arc::new(asked), []);
+        let info = RequestInfo { verb: "watch", resource: "pods".into(), ..RequestInfo::default() };
+        let id = watches.open(Arc::new(info), []);
         (watches, id)
     }
 

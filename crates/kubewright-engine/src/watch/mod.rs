@@ -158,7 +158,7 @@ impl Watch {
             return None;
         }
         loop {
-            self.tell_initial_events();
+            self.send_initial_events();
             // What comes later is told after all that was there.
             while self.there.as_slice().is_empty() && !self.lines.out.is_full() {
                 let Some(events) = self.at_hand() else { break };
@@ -210,7 +210,7 @@ impl Watch {
     }
 
     /// Tells what was there at the beginning, as much of it as makes a piece.
-    fn tell_initial_events(&mut self) {
+    fn send_initial_events(&mut self) {
         let mut read = 0;
         while !self.lines.out.is_full() && read < READ {
             let Some(entry) = self.there.next() else { break };

@@ -24,7 +24,7 @@ use kubewright_meta::ApiError;
 
 pub use abac::{Policies, PolicyError};
 pub use authorizer::Authorizer;
-pub use decision::{Decision, Verdict};
+pub use decision::{Decision, DecisionKind};
 pub use mode::{Mode, ModeError};
 pub use objects::GROUP;
 pub use rbac::Rbac;

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::node::{self, Objects};
 use super::rbac::aggregate_in_order;
 use super::webhook::Question;
-use super::{Attributes, Decision, Mode, Rbac, Rule, Verdict};
+use super::{Attributes, Decision, DecisionKind, Mode, Rbac, Rule};
 use crate::authn::{SYSTEM_MASTERS, User};
 
 /// The rights of one moment. Asking for them waits for nobody: what only a webhook knows is told by
@@ -18,12 +18,12 @@ pub struct Rights {
     rbac: Arc<Rbac>,
     modes: Arc<[Mode]>,
     objects: Option<Box<dyn Objects>>,
-    asked: Mutex<Asked>,
+    webhook: Mutex<WebhookDecisions>,
 }
 
 /// What a webhook was asked, and what it is yet to be asked.
 #[derive(Debug, Default)]
-struct Asked {
+struct WebhookDecisions {
     answers: BTreeMap<Question, Decision>,
     missing: Option<Question>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Held<'a> {
 
 impl Rights {
     pub(super) fn new(rbac: Arc<Rbac>, modes: Arc<[Mode]>, objects: Option<Box<dyn Objects>>) -> Self {
-        Self { rbac, modes, objects, asked: Mutex::default() }
+        Self { rbac, modes, objects, webhook: Mutex::default() }
     }
 
     /// The roles and bindings, whether they are a mode or not: what guards them against their own users looks at them.
@@ -61,7 +61,7 @@ impl Rights {
         let mut errors: Vec<String> = Vec::new();
         for mode in &*self.modes {
             let decision = self.ask(mode, user, what);
-            if decision.verdict != Verdict::NoOpinion {
+            if decision.verdict != DecisionKind::NoOpinion {
                 return decision;
             }
             reasons.extend(Some(decision.reason).filter(|reason| !reason.is_empty()));
@@ -83,11 +83,11 @@ impl Rights {
             },
             Mode::Webhook(reviewer) => {
                 let question = Question::new(reviewer.version(), user, what);
-                let mut asked = self.asked.lock();
-                if let Some(answer) = asked.answers.get(&question) {
+                let mut webhook = self.webhook.lock();
+                if let Some(answer) = webhook.answers.get(&question) {
                     return answer.clone();
                 }
-                asked.missing = Some(question);
+                webhook.missing = Some(question);
                 Decision::failed("the authorization webhook cannot be asked here")
             }
         }
@@ -95,12 +95,12 @@ impl Rights {
 
     /// The question that only a webhook can answer and that was not asked yet.
     pub(super) fn missing(&self) -> Option<Question> {
-        self.asked.lock().missing.take()
+        self.webhook.lock().missing.take()
     }
 
     /// What the webhook said.
     pub(super) fn learn(&self, question: Question, answer: Decision) {
-        self.asked.lock().answers.insert(question, answer);
+        self.webhook.lock().answers.insert(question, answer);
     }
 
     /// All rules that `user` holds in a namespace by modes that can tell.

@@ -51,7 +51,7 @@ pub(crate) const fn signing_requests() -> Rules {
         prepare_create: |request| {
             fill::set(request, "status", json!({}));
         },
-        author: tell_who,
+        author: set_requester,
         prepare_update: |new, old| fill::keep(new, old, "spec"),
         name: NameRule::PathSegment,
         again: Again::Object,
@@ -66,7 +66,7 @@ pub(crate) const fn signing_requests() -> Rules {
 }
 
 /// Who asks (`k8s.io/kubernetes/pkg/registry/certificates/certificates/strategy.go`, `PrepareForCreate`).
-fn tell_who(request: &mut Value, user: &User) {
+fn set_requester(request: &mut Value, user: &User) {
     let Some(spec) = fill::object(request, "spec") else { return };
     for field in ["uid", "groups", "extra"] {
         fill::remove(spec, field);

@@ -211,7 +211,7 @@ impl Rules {
             Finalizers::Warned => metadata::finalizer_warnings(object),
             Finalizers::Strict | Finalizers::Syntax => Vec::new(),
         };
-        (self.warn)(&warnings::Subject::new(object, old, &raised), &mut found);
+        (self.warn)(&warnings::WarningContext::new(object, old, &raised), &mut found);
         found
     }
 

@@ -137,7 +137,12 @@ mod tests {
     }
 
     /// Observes and writes; gives the note and the count.
-    fn tell(correlator: &mut Correlator, object: &str, note: &str, now: Timestamp) -> Option<(String, i32)> {
+    fn observe(
+        correlator: &mut Correlator,
+        object: &str,
+        note: &str,
+        now: Timestamp,
+    ) -> Option<(String, i32)> {
         match correlator.observe(happening(object, note), now) {
             Write::Nothing => None,
             Write::Create(event) => {
@@ -153,33 +158,33 @@ mod tests {
     #[test]
     fn what_happens_again_is_counted() {
         let mut correlator = Correlator::default();
-        assert_eq!(tell(&mut correlator, "web", "a", NOW), Some(("a".into(), 1)));
-        assert_eq!(tell(&mut correlator, "web", "a", NOW), Some(("a".into(), 2)));
-        assert_eq!(tell(&mut correlator, "web", "b", NOW), Some(("b".into(), 1)));
-        assert_eq!(tell(&mut correlator, "other", "a", NOW), Some(("a".into(), 1)));
+        assert_eq!(observe(&mut correlator, "web", "a", NOW), Some(("a".into(), 1)));
+        assert_eq!(observe(&mut correlator, "web", "a", NOW), Some(("a".into(), 2)));
+        assert_eq!(observe(&mut correlator, "web", "b", NOW), Some(("b".into(), 1)));
+        assert_eq!(observe(&mut correlator, "other", "a", NOW), Some(("a".into(), 1)));
     }
 
     #[test]
     fn the_tenth_note_of_one_reason_and_those_after_it_are_one_event() {
         let mut correlator = Correlator::default();
         let told: Vec<_> =
-            (0..12).filter_map(|at| tell(&mut correlator, "web", &format!("pod {at}"), NOW)).collect();
+            (0..12).filter_map(|at| observe(&mut correlator, "web", &format!("pod {at}"), NOW)).collect();
         assert_eq!(told[8], ("pod 8".into(), 1));
         assert_eq!(told[9], ("(combined from similar events): pod 9".into(), 1));
         assert_eq!(told[11], ("(combined from similar events): pod 11".into(), 3));
         let later = NOW + Duration::from_secs(601);
-        assert_eq!(tell(&mut correlator, "web", "pod 12", later), Some(("pod 12".into(), 1)));
+        assert_eq!(observe(&mut correlator, "web", "pod 12", later), Some(("pod 12".into(), 1)));
     }
 
     #[test]
     fn after_twenty_five_events_there_is_one_in_five_minutes() {
         let mut correlator = Correlator::default();
-        let told = (0..40).filter_map(|_| tell(&mut correlator, "web", "a", NOW)).count();
+        let told = (0..40).filter_map(|_| observe(&mut correlator, "web", "a", NOW)).count();
         assert_eq!(told, 25);
         let later = NOW + Duration::from_secs(300);
-        assert_eq!(tell(&mut correlator, "web", "a", later), Some(("a".into(), 41)));
-        assert_eq!(tell(&mut correlator, "web", "a", later), None);
-        assert!(tell(&mut correlator, "other", "a", later).is_some());
+        assert_eq!(observe(&mut correlator, "web", "a", later), Some(("a".into(), 41)));
+        assert_eq!(observe(&mut correlator, "web", "a", later), None);
+        assert!(observe(&mut correlator, "other", "a", later).is_some());
     }
 
     #[test]
@@ -187,7 +192,7 @@ mod tests {
         let mut correlator = Correlator::default();
         for at in 0..3 * MOST {
             let now = NOW + Duration::from_millis(u64::try_from(at).expect("small"));
-            tell(&mut correlator, &format!("web-{at}"), "a", now);
+            observe(&mut correlator, &format!("web-{at}"), "a", now);
         }
         assert!(correlator.told.len() <= MOST && correlator.notes.len() <= MOST);
         assert!(correlator.spam.len() <= MOST);

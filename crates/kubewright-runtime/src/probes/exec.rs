@@ -5,7 +5,7 @@ use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::Status}
 use kube::{Api, Client, api::AttachParams, client::UpgradeConnectionError};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::Finding;
+use super::ProbeResult;
 use crate::{
     Key, error,
     rbac::{Missing, Right, Verb},
@@ -39,8 +39,8 @@ impl Exec {
         Self(client)
     }
 
-    /// The finding: what the command wrote. The probes' timeout ends the wait; the command itself goes on until it ends.
-    pub fn run(&self, command: Command) -> impl Future<Output = Finding> + Send + use<> {
+    /// The result: what the command wrote. The probes' timeout ends the wait; the command itself goes on until it ends.
+    pub fn run(&self, command: Command) -> impl Future<Output = ProbeResult> + Send + use<> {
         let client = self.0.clone();
         async move {
             let pod = command.pod.clone();
@@ -74,7 +74,7 @@ fn describe(error: &kube::Error, pod: Key) -> String {
     format!("{error}; {}", Missing { right })
 }
 
-async fn run(client: Client, command: Command) -> Result<Finding, kube::Error> {
+async fn run(client: Client, command: Command) -> Result<ProbeResult, kube::Error> {
     let pods: Api<Pod> = Api::namespaced(client, command.pod.namespace.as_deref().unwrap_or("default"));
     let params = AttachParams { container: command.container, ..AttachParams::default() };
     let mut process = pods.exec(&command.pod.name, command.command, &params).await?;
@@ -86,7 +86,7 @@ async fn run(client: Client, command: Command) -> Result<Finding, kube::Error> {
         }
     };
     let (stdout, stderr, ended) = tokio::join!(text(stdout), text(stderr), ended);
-    Ok(finding(&stdout, &stderr, ended.as_ref()))
+    Ok(result(&stdout, &stderr, ended.as_ref()))
 }
 
 /// What a stream said. What comes after the limit is not read, and the command waits; the timeout ends that.
@@ -99,7 +99,7 @@ async fn text(stream: Option<impl AsyncRead + Unpin>) -> String {
     String::from_utf8_lossy(&text).trim().chars().take(LONGEST_TEXT).collect()
 }
 
-fn finding(stdout: &str, stderr: &str, status: Option<&Status>) -> Finding {
+fn result(stdout: &str, stderr: &str, status: Option<&Status>) -> ProbeResult {
     let Some(status) = status else { return Err("the connection ended before the command did".to_owned()) };
     if status.status.as_deref() == Some("Success") {
         return Ok(stdout.to_owned());
@@ -120,8 +120,8 @@ mod tests {
             message: Some("exit code 1".to_owned()),
             ..Status::default()
         };
-        assert_eq!(finding("fine", "", Some(&ended("Success"))), Ok("fine".to_owned()));
-        assert_eq!(finding("", "no disk", Some(&ended("Failure"))), Err("exit code 1: no disk".to_owned()));
-        assert!(finding("", "", None).is_err());
+        assert_eq!(result("fine", "", Some(&ended("Success"))), Ok("fine".to_owned()));
+        assert_eq!(result("", "no disk", Some(&ended("Failure"))), Err("exit code 1: no disk".to_owned()));
+        assert!(result("", "", None).is_err());
     }
 }

@@ -8,7 +8,7 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 
-use super::Finding;
+use super::ProbeResult;
 
 /// How much of an answer is read.
 const LONGEST_ANSWER: usize = 64 << 10;
@@ -27,8 +27,8 @@ impl Default for HttpGet {
 }
 
 impl HttpGet {
-    /// The finding, in the time that it takes: the probes' timeout ends it. Of a long answer only the beginning is told.
-    pub fn get(&self, uri: Uri) -> impl Future<Output = Finding> + Send + use<> {
+    /// The result, in the time that it takes: the probes' timeout ends it. Of a long answer only the beginning is told.
+    pub fn get(&self, uri: Uri) -> impl Future<Output = ProbeResult> + Send + use<> {
         let asking = self.0.get(uri);
         async move {
             let answer = asking.await.map_err(|error| error.to_string())?;

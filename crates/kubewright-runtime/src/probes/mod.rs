@@ -61,10 +61,14 @@ use tokio_util::task::AbortOnDropHandle;
 #[cfg(feature = "exec")]
 pub use self::exec::{Command, Exec};
 pub use self::http_get::HttpGet;
-use crate::{Key, conditions::Wanted, sources::Every};
+use crate::{Key, conditions::NewCondition, sources::Every};
 
-/// Finding of a probe: that all is well, or that it is not; with a text for people.
-pub type Finding = Result<String, String>;
+/// What a probe found: that all is well, or that it is not; with a text for people.
+pub type ProbeResult = Result<String, String>;
+
+/// What [`ProbeResult`] was called.
+#[deprecated(since = "0.1.0", note = "is called `ProbeResult`")]
+pub type Finding = ProbeResult;
 
 /// Asks for keys, again and again; a clone is the same one. `T` says what is to be asked. Asking ends when the last clone
 /// outside of the tasks is gone.
@@ -74,7 +78,7 @@ struct Inner<T> {
     world: World,
     every: Every,
     timeout: Duration,
-    ask: Box<dyn Fn(T) -> BoxFuture<'static, Finding> + Send + Sync>,
+    ask: Box<dyn Fn(T) -> BoxFuture<'static, ProbeResult> + Send + Sync>,
     board: Mutex<BTreeMap<Key, Observed<T>>>,
     /// The keys whose reports changed since they were told of.
     changed: Mutex<BTreeSet<Key>>,
@@ -90,8 +94,8 @@ struct Observed<T> {
 /// Report of the probes of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The last finding.
-    pub finding: Finding,
+    /// The last result.
+    pub result: ProbeResult,
     /// Since when it is well, or not.
     pub since: Timestamp,
 }
@@ -100,17 +104,17 @@ impl Report {
     /// Whether all is well.
     #[must_use]
     pub fn is_well(&self) -> bool {
-        self.finding.is_ok()
+        self.result.is_ok()
     }
 
     /// As a condition of this type: true when all is well.
     #[must_use]
-    pub fn condition(&self, type_: &str) -> Wanted {
-        let (reason, message) = match &self.finding {
+    pub fn condition(&self, type_: &str) -> NewCondition {
+        let (reason, message) = match &self.result {
             Ok(text) => ("ProbeSucceeded", text),
             Err(text) => ("ProbeFailed", text),
         };
-        Wanted::new(type_, self.is_well().into(), reason).message(message)
+        NewCondition::new(type_, self.is_well().into(), reason).message(message)
     }
 }
 
@@ -131,7 +135,7 @@ impl<T: Clone + PartialEq + Send + 'static> Probes<T> {
         ask: impl Fn(T) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Finding> + Send + 'static,
+        F: Future<Output = ProbeResult> + Send + 'static,
     {
         Self(Arc::new(Inner {
             world: world.clone(),
@@ -168,7 +172,7 @@ impl<T: Clone + PartialEq + Send + 'static> Probes<T> {
         self.0.board.lock().get(key)?.report.clone()
     }
 
-    /// The source: each key whose finding changed.
+    /// The source: each key whose result changed.
     pub fn keys(&self) -> impl Stream<Item = Key> + Send + 'static {
         stream::unfold(self.clone(), |probes| async move {
             loop {
@@ -183,16 +187,16 @@ impl<T: Clone + PartialEq + Send + 'static> Probes<T> {
 }
 
 impl<T> Inner<T> {
-    fn note(&self, key: &Key, finding: Finding) {
+    fn note(&self, key: &Key, result: ProbeResult) {
         let mut board = self.board.lock();
         let Some(observed) = board.get_mut(key) else { return };
         let known = observed.report.as_ref();
-        if known.is_some_and(|known| known.finding == finding) {
+        if known.is_some_and(|known| known.result == result) {
             return;
         }
-        let same = known.filter(|known| known.is_well() == finding.is_ok());
+        let same = known.filter(|known| known.is_well() == result.is_ok());
         let since = same.map_or_else(|| self.world.clock.now(), |known| known.since);
-        observed.report = Some(Report { finding, since });
+        observed.report = Some(Report { result, since });
         drop(board);
         self.changed.lock().insert(key.clone());
         self.notify.notify_one();
@@ -205,13 +209,13 @@ async fn ask_for_ever<T: Clone>(probes: Weak<Inner<T>>, key: Key, target: T) {
         let timeout = inner.timeout;
         let answer = AssertUnwindSafe((inner.ask)(target.clone())).catch_unwind();
         drop(inner);
-        let finding = match tokio::time::timeout(timeout, answer).await {
-            Ok(Ok(finding)) => finding,
+        let result = match tokio::time::timeout(timeout, answer).await {
+            Ok(Ok(result)) => result,
             Ok(Err(_)) => Err("the probe panicked".to_owned()),
             Err(_) => Err(format!("no answer within {timeout:?}")),
         };
         let Some(inner) = probes.upgrade() else { return };
-        inner.note(&key, finding);
+        inner.note(&key, result);
         let pause = inner.every.pause(&inner.world.dice);
         drop(inner);
         tokio::time::sleep(pause).await;

@@ -10,13 +10,13 @@
 //! use k8s_openapi::api::core::v1::ConfigMap;
 //! use kubewright_runtime::{
 //!     CancellationToken, Manager, World,
-//!     webhook::{Denied, FieldError, Request, Server, Validator, Verdict, Warnings, Webhook, Webhooks},
+//!     webhook::{Denied, FieldError, Request, Server, Validator, ValidationResult, Warnings, Webhook, Webhooks},
 //! };
 //!
 //! struct NotEmpty;
 //!
 //! impl Validator<ConfigMap> for NotEmpty {
-//!     async fn validate_create(&self, _: &Request, map: &ConfigMap) -> Verdict {
+//!     async fn validate_create(&self, _: &Request, map: &ConfigMap) -> ValidationResult {
 //!         match map.data.as_ref().is_some_and(|data| !data.is_empty()) {
 //!             true => Ok(Warnings::none()),
 //!             false => Err(Denied::invalid(map, &[FieldError::required("data", "an empty map is no use")])),
@@ -59,7 +59,8 @@ mod webhooks;
 pub(crate) use self::rights::rights;
 pub use self::{
     admission::{
-        Defaulter, Denied, FieldError, Handler, Operation, Request, Response, Validator, Verdict, Warnings,
+        Defaulter, Denied, FieldError, Handler, Operation, Request, Response, ValidationResult, Validator,
+        Warnings,
     },
     certificates::{Certificates, Lifetimes},
     conversion::Conversion,
@@ -71,3 +72,7 @@ pub use self::{
     service::{MAX_ADMISSION_BODY, MAX_CONVERSION_BODY, Service},
     webhooks::Webhooks,
 };
+
+/// What [`ValidationResult`] was called.
+#[deprecated(since = "0.1.0", note = "is called `ValidationResult`")]
+pub type Verdict = ValidationResult;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::webhook::{
-    Defaulter, Denied, Handler, Validator, Verdict, Warnings, admission::Response as Answer,
+    Defaulter, Denied, Handler, ValidationResult, Validator, Warnings, admission::Response as Answer,
 };
 
 struct Labels;
@@ -24,7 +24,7 @@ impl Defaulter<ConfigMap> for Labels {
 struct Checks;
 
 impl Validator<ConfigMap> for Checks {
-    async fn validate_create(&self, request: &admission::Request, map: &ConfigMap) -> Verdict {
+    async fn validate_create(&self, request: &admission::Request, map: &ConfigMap) -> ValidationResult {
         match map.metadata.name.as_deref() {
             Some("panic") => panic!("no idea"),
             Some("slow") => {
@@ -35,7 +35,7 @@ impl Validator<ConfigMap> for Checks {
         }
     }
 
-    async fn validate_delete(&self, _: &admission::Request, _: &ConfigMap) -> Verdict {
+    async fn validate_delete(&self, _: &admission::Request, _: &ConfigMap) -> ValidationResult {
         Err(Denied::forbidden("never"))
     }
 }

@@ -1,6 +1,6 @@
 //! What a @Kind@ must be to be stored.
 
-use kubewright::webhook::{Denied, FieldError, Request, Validator, Verdict, Warnings, Webhook};
+use kubewright::webhook::{Denied, FieldError, Request, Validator, ValidationResult, Warnings, Webhook};
 
 use super::@Kind@;
 
@@ -12,16 +12,16 @@ pub fn webhook() -> Webhook {
 struct Checks;
 
 impl Validator<@Kind@> for Checks {
-    async fn validate_create(&self, _: &Request, object: &@Kind@) -> Verdict {
+    async fn validate_create(&self, _: &Request, object: &@Kind@) -> ValidationResult {
         check(object)
     }
 
-    async fn validate_update(&self, _: &Request, _: &@Kind@, object: &@Kind@) -> Verdict {
+    async fn validate_update(&self, _: &Request, _: &@Kind@, object: &@Kind@) -> ValidationResult {
         check(object)
     }
 }
 
-fn check(object: &@Kind@) -> Verdict {
+fn check(object: &@Kind@) -> ValidationResult {
     let mut errors = Vec::new();
     // Here: what must not be. What the schema can say belongs to the types.
     if object.metadata.name.as_deref() == Some("forbidden") {

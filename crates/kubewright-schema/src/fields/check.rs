@@ -28,7 +28,7 @@ struct Checker {
 }
 
 impl Checker {
-    fn tell(&mut self, what: &str) {
+    fn report(&mut self, what: &str) {
         let path = &self.path;
         self.errors.push(if path.is_empty() { what.to_owned() } else { format!("{path}: {what}") });
     }
@@ -36,16 +36,16 @@ impl Checker {
     fn value(&mut self, shape: Shape<'_>, value: &Value) {
         cost::step();
         match shape.form(Some(value)) {
-            None => self.tell("schema error: invalid atom: inlined"),
+            None => self.report("schema error: invalid atom: inlined"),
             Some(_) if value.is_null() => {}
             Some(Form::Scalar(scalar)) => self.scalar(scalar, value),
             Some(Form::Object(object)) => match value {
                 Value::Object(members) => self.object(&object, members),
-                other => self.tell(&format!("expected map, got &{{{}}}", plain(other))),
+                other => self.report(&format!("expected map, got &{{{}}}", plain(other))),
             },
             Some(Form::List(list)) => match value {
                 Value::Array(items) => self.list(&list, items),
-                other => self.tell(&format!("expected list, got &{{{}}}", plain(other))),
+                other => self.report(&format!("expected list, got &{{{}}}", plain(other))),
             },
         }
     }
@@ -56,16 +56,18 @@ impl Checker {
             | (Scalar::String | Scalar::Untyped, Value::String(_))
             | (Scalar::Boolean | Scalar::Untyped, Value::Bool(_)) => {}
             (Scalar::Numeric, other) => {
-                self.tell(&format!("expected numeric (int or float), got {}", type_name(other)));
+                self.report(&format!("expected numeric (int or float), got {}", type_name(other)));
             }
             (Scalar::String, other) => {
-                self.tell(&format!(
+                self.report(&format!(
                     "expected string, got &value.valueUnstructured{{Value:{}}}",
                     in_go(other)
                 ));
             }
-            (Scalar::Boolean, other) => self.tell(&format!("expected boolean, got &{{{}}}", plain(other))),
-            (Scalar::Untyped, other) => self.tell(&format!("expected any scalar, got &{{{}}}", plain(other))),
+            (Scalar::Boolean, other) => self.report(&format!("expected boolean, got &{{{}}}", plain(other))),
+            (Scalar::Untyped, other) => {
+                self.report(&format!("expected any scalar, got &{{{}}}", plain(other)));
+            }
         }
     }
 
@@ -78,7 +80,7 @@ impl Checker {
             let shape = object.field(name);
             match shape {
                 Some(shape) => self.value(shape, value),
-                None => self.tell("field not declared in schema"),
+                None => self.report("field not declared in schema"),
             }
             self.path.truncate(length);
             if shape.is_none() {
@@ -96,10 +98,10 @@ impl Checker {
                 self.path.push_str(&format!("[{at}]"));
             } else {
                 match item::element(list, value) {
-                    Err(why) => return self.tell(&format!("element {at}: {why}")),
+                    Err(why) => return self.report(&format!("element {at}: {why}")),
                     Ok(step) => {
                         if seen.contains(&step) {
-                            self.tell(&format!("duplicate entries for key {step}"));
+                            self.report(&format!("duplicate entries for key {step}"));
                         }
                         self.path.push_str(&step.to_string());
                         seen.insert(step);

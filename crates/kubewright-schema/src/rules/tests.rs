@@ -9,7 +9,7 @@ fn schema(spec: &Value) -> Schema {
 }
 
 /// The errors and warnings of a write of `spec`, over `old`.
-fn told(schema: &Schema, spec: &Value, old: Option<&Value>) -> (Vec<String>, Vec<String>) {
+fn findings(schema: &Schema, spec: &Value, old: Option<&Value>) -> (Vec<String>, Vec<String>) {
     let object =
         |spec: &Value| json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a"}, "spec": spec});
     let (object, old) = (object(spec), old.map(object));
@@ -19,7 +19,7 @@ fn told(schema: &Schema, spec: &Value, old: Option<&Value>) -> (Vec<String>, Vec
 }
 
 fn errors(schema: &Schema, spec: &Value, old: Option<&Value>) -> Vec<String> {
-    told(schema, spec, old).0
+    findings(schema, spec, old).0
 }
 
 fn with_rules(schema: &Value, rules: &Value) -> Value {
@@ -125,11 +125,11 @@ fn what_is_unchanged_is_only_warned_of() {
         json!({"a": 5, "b": true, "atomic": [{"v": 5}], "keyed": [{"k": "y", "v": 1}, {"k": "x", "v": 5}]});
     let warnings = ["spec.a", "spec.atomic[0].v", "spec.keyed[1].v"]
         .map(|field| format!("{field}: Invalid value: 5: too large"));
-    assert_eq!(told(&schema, &spec, Some(&old)), (vec![], warnings.to_vec()));
+    assert_eq!(findings(&schema, &spec, Some(&old)), (vec![], warnings.to_vec()));
     let moved = json!({"a": 6, "atomic": [{}, {"v": 5}], "keyed": [{"k": "z", "v": 5}]});
     let expected = [("spec.a", 6), ("spec.atomic[1].v", 5), ("spec.keyed[0].v", 5)]
         .map(|(field, value)| format!("{field}: Invalid value: {value}: too large"));
-    assert_eq!(told(&schema, &moved, Some(&old)), (expected.to_vec(), vec![]));
+    assert_eq!(findings(&schema, &moved, Some(&old)), (expected.to_vec(), vec![]));
 }
 
 #[test]
@@ -221,7 +221,7 @@ proptest::proptest! {
         ));
         let candidate = Candidate { object: &object, old: Some(&old), part: Extent::Whole };
         let _ = schema.rule_errors(candidate, &[]);
-        let _ = told(&schema, &object, Some(&old));
+        let _ = findings(&schema, &object, Some(&old));
     }
 }
 

@@ -298,7 +298,7 @@ impl<T> Group<T> {
     }
 
     /// Tells who waits what came of it: the group is on the disk, and readers see it.
-    pub(crate) fn tell(self) {
+    pub(crate) fn notify(self) {
         for Waiter { outcome, reply } in self.waiters {
             // Who has gone away does not want to know.
             let _ = reply.send(outcome.map_err(CommitError::from));

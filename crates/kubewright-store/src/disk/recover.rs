@@ -115,7 +115,7 @@ where
     let log = match end {
         Some(End { base, length, torn }) => {
             if torn {
-                tell_torn(folder, base, length, acknowledged);
+                report_torn(folder, base, length, acknowledged);
             }
             Log::resume(folder, base, length).map_err(io(&File::Log(base).name()))?
         }
@@ -130,7 +130,7 @@ where
 }
 
 /// Says what is dropped at the end of the last log.
-fn tell_torn(folder: &dyn Folder, base: Revision, at: u64, acknowledged: Option<Revision>) {
+fn report_torn(folder: &dyn Folder, base: Revision, at: u64, acknowledged: Option<Revision>) {
     let path = folder.path(&File::Log(base).name());
     let path = path.display();
     match acknowledged {

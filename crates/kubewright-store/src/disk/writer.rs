@@ -104,7 +104,7 @@ impl<T: Send + Sync + 'static> Writer<T> {
         for collection in &changed {
             self.shared.published.ring(collection);
         }
-        group.tell();
+        group.notify();
         Ok(())
     }
 

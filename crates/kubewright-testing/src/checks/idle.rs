@@ -25,14 +25,14 @@ fn writes(evidence: &Evidence, span: Span) -> BTreeSet<(String, String)> {
     let mut all: BTreeSet<_> = written.collect();
     let is_update = |verb, code| verb == "update" && code == Some(200);
     let updates =
-        evidence.requests.iter().filter(|one| span.has(one.time) && is_update(one.asked.verb, one.code));
+        evidence.requests.iter().filter(|one| span.has(one.time) && is_update(one.info.verb, one.code));
     for update in updates {
-        let (asked, collection) = (&update.asked, collection(update));
-        let key = format!("{}/{}", asked.namespace, asked.name);
+        let (info, collection) = (&update.info, collection(update));
+        let key = format!("{}/{}", info.namespace, info.name);
         let key = key.trim_start_matches('/');
         let changed = evidence.work(span).any(|one| *one.collection == *collection && *one.key == *key);
         if is_work(&collection) && !changed {
-            all.insert((asked.user.clone(), format!("updated {collection} {key} to what it was")));
+            all.insert((info.user.clone(), format!("updated {collection} {key} to what it was")));
         }
     }
     all
@@ -57,7 +57,7 @@ mod tests {
         times.iter().fold(Story::default(), write)
     }
 
-    fn asked(verb: &'static str, times: &[f64]) -> Story {
+    fn info(verb: &'static str, times: &[f64]) -> Story {
         let request = |story: Story, time: &f64| story.request(*time, verb, "configmaps a", 200, false);
         times.iter().fold(Story::default(), request)
     }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn an_update_that_changes_nothing_is_found() {
-        let found = judged(asked("update", &[1.0, 11.0])).expect("found");
+        let found = judged(info("update", &[1.0, 11.0])).expect("found");
         assert!(found.ends_with("updated /configmaps default/a to what it was"), "{found}");
     }
 
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(judged(written(TEST, "/configmaps default/a", both)), None);
         assert_eq!(judged(written(OPERATOR, "coordination.k8s.io/leases shop-system/shop", both)), None);
         assert_eq!(judged(written(OPERATOR, "/configmaps default/a", &[1.0])), None);
-        assert_eq!(judged(asked("update", &[1.0])), None);
-        assert_eq!(judged(asked("patch", both)), None);
+        assert_eq!(judged(info("update", &[1.0])), None);
+        assert_eq!(judged(info("patch", both)), None);
     }
 }

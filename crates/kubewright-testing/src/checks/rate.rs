@@ -4,7 +4,7 @@
 //! for many seconds on end. Not judged: leases, Events, and watches that are opened anew.
 
 use jiff::SignedDuration;
-use kubewright_cluster::admin::Answered;
+use kubewright_cluster::admin::AnsweredRequest;
 
 use super::Evidence;
 use super::evidence::{collection, is_work, most};
@@ -19,22 +19,22 @@ const SECONDS: u32 = 5;
 pub(super) fn judge(evidence: &Evidence) -> Option<String> {
     let rest = evidence.rest?;
     let counted = evidence.requests.iter().filter(|request| {
-        rest.has(request.time) && request.asked.verb != "watch" && is_work(&collection(request))
+        rest.has(request.time) && request.info.verb != "watch" && is_work(&collection(request))
     });
-    let counted: Vec<&Answered> = counted.collect();
+    let counted: Vec<&AnsweredRequest> = counted.collect();
     // All of a loop, and not the burst of a timer: there is much of it in each minute.
     let minutes = (rest.to.duration_since(rest.from).as_secs() / 60).max(1);
     let in_minute = |minute: i64| {
         let (from, to) = (SignedDuration::from_mins(minute), SignedDuration::from_mins(minute + 1));
-        let passed = |request: &&&Answered| request.time.duration_since(rest.from);
+        let passed = |request: &&&AnsweredRequest| request.time.duration_since(rest.from);
         counted.iter().filter(|request| (from..to).contains(&passed(request))).count()
     };
     if (0..minutes).any(|minute| in_minute(minute) <= PER_MINUTE) {
         return None;
     }
     let what = counted.iter().map(|request| {
-        let asked = &request.asked;
-        format!("{} {} {}/{} by {}", asked.verb, asked.resource, asked.namespace, asked.name, asked.user)
+        let info = &request.info;
+        format!("{} {} {}/{} by {}", info.verb, info.resource, info.namespace, info.name, info.user)
     });
     let (what, times) = most(what)?;
     let all = counted.len();

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use jiff::SignedDuration;
-use kubewright_cluster::admin::Answered;
+use kubewright_cluster::admin::AnsweredRequest;
 
 use super::Evidence;
 
@@ -19,9 +19,8 @@ const TOO_MANY: usize = 100;
 pub(super) fn judge(evidence: &Evidence) -> Option<String> {
     let mut recent: BTreeMap<_, VecDeque<_>> = BTreeMap::new();
     for request in evidence.requests.iter().filter(is_failed_write) {
-        let asked = &request.asked;
-        let same =
-            (&asked.user, asked.verb, &asked.resource, &asked.subresource, &asked.namespace, &asked.name);
+        let info = &request.info;
+        let same = (&info.user, info.verb, &info.resource, &info.subresource, &info.namespace, &info.name);
         let times = recent.entry(same).or_default();
         times.push_back(request.time);
         while times.front().is_some_and(|first| request.time.duration_since(*first) > WITHIN) {
@@ -31,11 +30,11 @@ pub(super) fn judge(evidence: &Evidence) -> Option<String> {
             let code = request.code.map_or_else(|| "no answer".to_owned(), |code| code.to_string());
             return Some(format!(
                 "{} tried to {} {} {}/{} {TOO_MANY} times in {:#}, the last time at {} ({code})",
-                asked.user,
-                asked.verb,
-                asked.resource,
-                asked.namespace,
-                asked.name,
+                info.user,
+                info.verb,
+                info.resource,
+                info.namespace,
+                info.name,
                 request.time.duration_since(times[0]),
                 request.time,
             ));
@@ -44,8 +43,8 @@ pub(super) fn judge(evidence: &Evidence) -> Option<String> {
     None
 }
 
-fn is_failed_write(request: &&Answered) -> bool {
-    let verb = request.asked.verb;
+fn is_failed_write(request: &&AnsweredRequest) -> bool {
+    let verb = request.info.verb;
     let is_write = matches!(verb, "create" | "update" | "patch" | "delete" | "deletecollection");
     is_write && request.code.is_none_or(|code| code >= 400)
 }

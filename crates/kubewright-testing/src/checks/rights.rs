@@ -8,30 +8,30 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kubewright_cluster::admin::Answered;
+use kubewright_cluster::admin::AnsweredRequest;
 use kubewright_cluster::recording::{Did, Write};
 
 use super::Evidence;
 
 pub(super) fn judge(evidence: &Evidence) -> Option<String> {
     let (closed, ended) = (closed_namespaces(evidence), ended_objects(evidence));
-    let wrong = |request: &&Answered| match (request.code, request.asked.verb) {
-        (Some(403), "create") => !closed.contains(request.asked.namespace.as_str()),
+    let wrong = |request: &&AnsweredRequest| match (request.code, request.info.verb) {
+        (Some(403), "create") => !closed.contains(request.info.namespace.as_str()),
         (Some(403), _) | (Some(422), "create" | "update") => true,
         (Some(422), "patch") => {
-            let of = [&request.asked.resource, &request.asked.namespace, &request.asked.name];
-            matches!(request.asked.patch, "merge" | "strategic" | "apply")
+            let of = [&request.info.resource, &request.info.namespace, &request.info.name];
+            matches!(request.info.patch, "merge" | "strategic" | "apply")
                 && !ended.contains(&of.map(String::clone))
         }
         _ => false,
     };
     let found = evidence.requests.iter().find(wrong)?;
-    let (asked, code) = (&found.asked, found.code.unwrap_or_default());
-    let slash = if asked.subresource.is_empty() { "" } else { "/" };
+    let (info, code) = (&found.info, found.code.unwrap_or_default());
+    let slash = if info.subresource.is_empty() { "" } else { "/" };
     let what = if code == 403 { "has no right to" } else { "was refused as invalid (422) when it tried to" };
     Some(format!(
         "{} {what} {} {}{slash}{} {}/{} at {}",
-        asked.user, asked.verb, asked.resource, asked.subresource, asked.namespace, asked.name, found.time
+        info.user, info.verb, info.resource, info.subresource, info.namespace, info.name, found.time
     ))
 }
 
@@ -90,8 +90,8 @@ mod tests {
         assert!(judged("create", 422).is_some() && judged("update", 422).is_some());
         for (patch, is_found) in [("merge", true), ("strategic", true), ("apply", true), ("json", false)] {
             let mut evidence = Story::default().request(1.0, "patch", "configmaps a", 422, false).evidence();
-            let asked = RequestInfo { patch, ..(*evidence.requests[0].asked).clone() };
-            evidence.requests[0].asked = Arc::new(asked);
+            let info = RequestInfo { patch, ..(*evidence.requests[0].info).clone() };
+            evidence.requests[0].info = Arc::new(info);
             assert_eq!(judge(&evidence).is_some(), is_found, "{patch}");
         }
     }
@@ -101,8 +101,8 @@ mod tests {
         let story = Story::default().write(0.5, TEST, Did::Create, "/configmaps default/a", json!({}));
         let story = story.write(0.7, TEST, Did::Delete, "/configmaps default/a", json!({}));
         let mut evidence = story.request(1.0, "patch", "configmaps a", 422, false).evidence();
-        let asked = RequestInfo { patch: "merge", ..(*evidence.requests[0].asked).clone() };
-        evidence.requests[0].asked = Arc::new(asked);
+        let info = RequestInfo { patch: "merge", ..(*evidence.requests[0].info).clone() };
+        evidence.requests[0].info = Arc::new(info);
         assert_eq!(judge(&evidence), None);
     }
 

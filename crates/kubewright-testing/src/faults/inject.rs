@@ -8,7 +8,7 @@ use kube::api::{DeleteParams, EvictParams, ListParams, PostParams};
 use kube::core::ObjectMeta;
 use kube::{Api, Client, Resource, ResourceExt};
 use kubewright_cluster::User;
-use kubewright_cluster::admin::{Admin, ApiFault, Ending, NoAnswer, Rule, Schedule};
+use kubewright_cluster::admin::{Admin, ApiFault, NoAnswer, Rule, Schedule, WatchEnd};
 
 use super::{Fault, operators};
 use crate::{Cluster, Deployed};
@@ -39,7 +39,7 @@ impl Cluster {
             Fault::Restart => {
                 let cut = ApiFault::Timeout { done: false, answer: NoAnswer::Cut };
                 let requests = Rule::new(cut).on(operators()).at(Schedule::always());
-                let watches = Rule::new(ApiFault::DropWatch { how: Ending::Reset }).on(operators());
+                let watches = Rule::new(ApiFault::DropWatch { how: WatchEnd::Reset }).on(operators());
                 under(admin, [requests, watches], lasting).await;
                 self.restart_ended().await;
             }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use kubewright_cluster::admin::{ApiFault, Ending, Match, NoAnswer, Rule, Schedule, Verb};
+use kubewright_cluster::admin::{ApiFault, Match, NoAnswer, Rule, Schedule, Verb, WatchEnd};
 use kubewright_world::Dice;
 
 use super::{FaultKind, OPERATORS};
@@ -150,7 +150,7 @@ fn fault(kind: FaultKind, dice: &Dice) -> Fault {
             rule(ApiFault::Latency { by }, by_chance(0.2, 1.0))
         }
         FaultKind::DropWatch => {
-            let how = if dice.below(2) == 0 { Ending::Cleanly } else { Ending::Reset };
+            let how = if dice.below(2) == 0 { WatchEnd::Cleanly } else { WatchEnd::Reset };
             rule(ApiFault::DropWatch { how }, by_chance(0.1, 0.6))
         }
         FaultKind::StaleWatch => {

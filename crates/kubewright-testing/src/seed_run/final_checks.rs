@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, TypeMeta};
 use kube::core::GroupVersionKind;
-use kubewright_cluster::admin::Answered;
+use kubewright_cluster::admin::AnsweredRequest;
 use kubewright_cluster::recording::{Did, Recording, Write};
 use kubewright_store::Name;
 
@@ -108,7 +108,7 @@ async fn delete(cluster: &Cluster, write: &Write) {
 
 impl Cluster {
     /// What operators have asked for, as far as it is kept.
-    pub(super) fn requests_of_operators(&self) -> Vec<Answered> {
+    pub(super) fn requests_of_operators(&self) -> Vec<AnsweredRequest> {
         self.admin().map(|admin| admin.requests(&operators(), usize::MAX).requests).unwrap_or_default()
     }
 

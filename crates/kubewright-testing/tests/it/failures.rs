@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kubewright::testing::Cluster;
-use kubewright::testing::harness::{self, Ending, Faults, Seeds, Test};
+use kubewright::testing::harness::{self, Faults, Seeds, Termination, Test};
 use serde_json::json;
 
 use crate::copier::{self, secret};
@@ -22,7 +22,7 @@ const TEST: Test = Test {
 };
 
 /// What a test says that fails.
-fn failure<F: Future<Output: Ending>>(test: Test, body: impl Fn(Cluster) -> F + Sync) -> String {
+fn failure<F: Future<Output: Termination>>(test: Test, body: impl Fn(Cluster) -> F + Sync) -> String {
     let panic = catch_unwind(AssertUnwindSafe(|| harness::run(&test, body))).expect_err("it fails");
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).expect("a text")

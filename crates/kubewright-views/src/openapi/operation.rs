@@ -75,7 +75,7 @@ impl Action {
 
 /// What an operation is about.
 #[derive(Clone)]
-pub(super) struct Subject<'a> {
+pub(super) struct OperationTarget<'a> {
     pub(super) kind: &'a Kind,
     /// How `operationId` calls it, such as `NamespacedDeploymentScale`.
     pub(super) name: String,
@@ -85,7 +85,7 @@ pub(super) struct Subject<'a> {
     pub(super) body: Value,
 }
 
-impl Subject<'_> {
+impl OperationTarget<'_> {
     /// The operation as OpenAPI has it.
     pub(super) fn operation(&self, action: Action, components: &mut Components) -> Value {
         let (group, version, kind) = self.body_kind;

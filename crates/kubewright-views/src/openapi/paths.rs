@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::components::Components;
-use super::operation::{Action, Subject, capitalized};
+use super::operation::{Action, OperationTarget, capitalized};
 use super::parameter;
 use kubewright_kinds::{Kind, Subresource};
 
@@ -21,7 +21,8 @@ pub(super) fn add(kind: &Kind, components: &mut Components, paths: &mut Map<Stri
     let served = kind.verbs.names();
     insert(&collection, &subject, &Action::OF_COLLECTIONS, served, components, paths);
     if kind.namespaced() {
-        let everywhere = Subject { name: format!("{}ForAllNamespaces", kind.kind), ..subject.clone() };
+        let everywhere =
+            OperationTarget { name: format!("{}ForAllNamespaces", kind.kind), ..subject.clone() };
         insert(&format!("{root}/{}", kind.plural), &everywhere, &[Action::List], served, components, paths);
     }
     let object = format!("{collection}/{{name}}");
@@ -39,10 +40,10 @@ fn subject<'a>(
     subresource: Option<&Subresource>,
     name: String,
     components: &mut Components,
-) -> Subject<'a> {
+) -> OperationTarget<'a> {
     let own = (kind.group.as_str(), kind.version.as_str(), kind.kind.as_str());
     let body = subresource.and_then(|subresource| components.body(subresource));
-    Subject {
+    OperationTarget {
         kind,
         name,
         body_kind: subresource.and_then(Subresource::body_kind).unwrap_or(own),
@@ -53,7 +54,7 @@ fn subject<'a>(
 /// Adds a path with those of the actions whose verbs are served there, if there are any.
 fn insert(
     path: &str,
-    subject: &Subject,
+    subject: &OperationTarget,
     actions: &[Action],
     served: &[&str],
     components: &mut Components,

@@ -13,7 +13,7 @@ use kubewright::{
     Context, Controller, Error, EventType, Index, Key, LeaderElection, Manager, Object, Outcome, Reconciler,
     World,
     command::{self, Operator},
-    conditions::{self, Status, Wanted},
+    conditions::{self, NewCondition, Status},
     predicate::{Predicate, generation_changed, labels_changed},
     rbac::{Observed, Rights, Verb},
     sources,
@@ -147,7 +147,7 @@ mod coming_from {
             ctx.apply(&desired).owned_by(&*owner).await?;
             ctx.apply(&*owner).forced().status().await?;
             ctx.guard(&*owner, "example.com/cleanup", || async { Ok(()) }).await?;
-            let wanted = Wanted::new("Ready", Status::True, "AllGood");
+            let wanted = NewCondition::new("Ready", Status::True, "AllGood");
             conditions::set(&mut Vec::new(), &wanted, ctx.world().clock.now());
             ctx.set_condition(&*owner, &wanted).await?;
             ctx.event(&*owner, EventType::Normal, "Created", "").await;

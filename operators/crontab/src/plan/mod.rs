@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use kubewright::conditions::{self, Status, Wanted};
+use kubewright::conditions::{self, NewCondition, Status};
 
 use crate::{
     ActiveJob, ConcurrencyPolicy, CronTab, CronTabStatus,
@@ -219,12 +219,12 @@ fn say(
     blocked: Option<Timestamp>,
     now: Timestamp,
 ) {
-    let scheduled = Wanted::new("Scheduled", scheduled.into(), reason).message(message);
+    let scheduled = NewCondition::new("Scheduled", scheduled.into(), reason).message(message);
     let blocked = match blocked {
-        Some(at) => Wanted::new("Blocked", Status::True, "JobAlreadyActive").message(format!(
+        Some(at) => NewCondition::new("Blocked", Status::True, "JobAlreadyActive").message(format!(
             "the run of {at} waits: an earlier one goes on, and concurrencyPolicy is Forbid"
         )),
-        None => Wanted::new("Blocked", Status::False, "NothingWaits"),
+        None => NewCondition::new("Blocked", Status::False, "NothingWaits"),
     };
     for wanted in [scheduled, blocked] {
         conditions::set(&mut status.conditions, &wanted.of(crontab), now);

@@ -3,32 +3,35 @@
 use http::{Response, StatusCode};
 use kubewright_meta::ApiError;
 
-use super::super::dispatch::Asked;
+use super::super::dispatch::RequestInfo;
 use super::super::respond::{self, ResponseBody};
 use super::super::stream::{Forwarding, Ports};
 use super::Backend;
 
-pub(super) async fn answer(asked: &Asked<'_>, backend: Backend) -> Result<Response<ResponseBody>, ApiError> {
-    let Some(upgrade) = &asked.upgrade else {
+pub(super) async fn answer(
+    info: &RequestInfo<'_>,
+    backend: Backend,
+) -> Result<Response<ResponseBody>, ApiError> {
+    let Some(upgrade) = &info.upgrade else {
         return Err(ApiError::bad_request("Upgrade request required"));
     };
     let Backend { kubelet, target } = backend;
-    let forwarding = match Forwarding::negotiate(asked.method, asked.headers) {
+    let forwarding = match Forwarding::negotiate(info.method, info.headers) {
         Ok(forwarding) => forwarding,
         Err(refused) => return Ok(*refused),
     };
-    let numbers = match forwarding.needs_ports().then(|| ports(asked)) {
+    let numbers = match forwarding.needs_ports().then(|| ports(info)) {
         Some(Err(why)) => return Ok(respond::text(StatusCode::BAD_REQUEST, why)),
         Some(Ok(numbers)) => numbers,
         None => Vec::new(),
     };
-    Ok(forwarding.serve(upgrade, asked.server.shutdown(), Ports { kubelet, target }, numbers))
+    Ok(forwarding.serve(upgrade, info.server.shutdown(), Ports { kubelet, target }, numbers))
 }
 
 /// The ports that a client names who will open no streams for them
 /// (`NewV4Options` in `k8s.io/cri-streaming/pkg/streaming/portforward/websocket.go`).
-fn ports(asked: &Asked<'_>) -> Result<Vec<u16>, String> {
-    let all: Vec<&str> = asked.query.all("ports").flat_map(|list| list.split(',')).collect();
+fn ports(info: &RequestInfo<'_>) -> Result<Vec<u16>, String> {
+    let all: Vec<&str> = info.query.all("ports").flat_map(|list| list.split(',')).collect();
     if all.is_empty() {
         return Err("query parameter \"port\" is required".to_owned());
     }

@@ -14,39 +14,39 @@ use kubewright_schema as schema;
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::super::dispatch::Asked;
+use super::super::dispatch::RequestInfo;
 use super::super::respond::{self, ResponseBody};
 use super::super::upgrade::{Refused, Upgrade};
 use super::super::websocket::{self, Handshake};
 use super::{container_of, kubelet_address, node_name, refused, target};
 use crate::kubelet::{LogOptions, LogStream, Refusal, Since};
 
-pub(super) async fn answer(asked: &Asked<'_>, pod: &Value) -> Result<Response<ResponseBody>, ApiError> {
-    let options = read(asked)?;
-    let container = container_of(pod, asked.query.text("container"))?;
+pub(super) async fn answer(info: &RequestInfo<'_>, pod: &Value) -> Result<Response<ResponseBody>, ApiError> {
+    let options = read(info)?;
+    let container = container_of(pod, info.query.text("container"))?;
     // A pod that is on no node has written nothing yet.
     if node_name(pod).is_empty() {
         return Ok(respond::text(StatusCode::NO_CONTENT, ""));
     }
-    let address = kubelet_address(asked, pod)?;
-    let Some(kubelet) = asked.server.kubelets().of(node_name(pod)) else {
+    let address = kubelet_address(info, pod)?;
+    let Some(kubelet) = info.server.kubelets().of(node_name(pod)) else {
         let (namespace, name) = (object::namespace(pod), object::name(pod));
         let start = format!("Get \"https://{address}/containerLogs/{namespace}/{name}/{container}\": ");
-        return Err(refused(asked, node_name(pod), &start, &address));
+        return Err(refused(info, node_name(pod), &start, &address));
     };
     let log = kubelet.logs(target(pod, container), options).await;
-    let log = log.map_err(|refusal| failure(asked.call.name, &refusal))?;
+    let log = log.map_err(|refusal| failure(info.call.name, &refusal))?;
     let pieces = log.map(|piece| {
         piece
             .inspect_err(|error| tracing::debug!(%error, "the log of a container cannot be read further"))
             .ok()
     });
     let pieces = pieces.take_while(|piece| ready(piece.is_some())).filter_map(ready);
-    let pieces = pieces.take_until(asked.server.shutdown().clone().cancelled_owned());
-    if let Some(upgrade) = &asked.upgrade
-        && websocket::is_asked(asked.headers)
+    let pieces = pieces.take_until(info.server.shutdown().clone().cancelled_owned());
+    if let Some(upgrade) = &info.upgrade
+        && websocket::is_asked(info.headers)
     {
-        return Ok(match on_websocket(asked, upgrade, pieces) {
+        return Ok(match on_websocket(info, upgrade, pieces) {
             Ok(response) => response,
             Err(refused) => *refused,
         });
@@ -58,12 +58,12 @@ pub(super) async fn answer(asked: &Asked<'_>, pod: &Value) -> Result<Response<Re
 
 /// A log in messages, behind an empty one (`k8s.io/streaming/pkg/httpstream/wsstream/stream.go`).
 fn on_websocket(
-    asked: &Asked<'_>,
+    info: &RequestInfo<'_>,
     upgrade: &Upgrade,
     pieces: impl Stream<Item = Bytes> + Send + 'static,
 ) -> Result<Response<ResponseBody>, Refused> {
-    let handshake = Handshake::read(asked.method, asked.headers)?;
-    let protocol = websocket::protocol(asked.headers, &["binary.k8s.io", "base64.binary.k8s.io"])?;
+    let handshake = Handshake::read(info.method, info.headers)?;
+    let protocol = websocket::protocol(info.headers, &["binary.k8s.io", "base64.binary.k8s.io"])?;
     let in_base64 = protocol.starts_with("base64.");
     let messages = stream::once(ready(Bytes::new())).chain(pieces).map(move |bytes| match in_base64 {
         true => Message::text(STANDARD.encode(bytes)),
@@ -86,8 +86,8 @@ fn failure(pod: &str, refusal: &Refusal) -> ApiError {
 }
 
 /// The part of the log that is asked for (`ValidatePodLogOptions` in `k8s.io/kubernetes/pkg/apis/core/validation`).
-fn read(asked: &Asked<'_>) -> Result<LogOptions, ApiError> {
-    let query = asked.query;
+fn read(info: &RequestInfo<'_>) -> Result<LogOptions, ApiError> {
+    let query = info.query;
     let since_time = match query.text("sinceTime") {
         "" | "null" => None,
         text => Some(schema::time(text).map_err(ApiError::bad_request)?),
@@ -112,7 +112,7 @@ fn read(asked: &Asked<'_>) -> Result<LogOptions, ApiError> {
         errors.push(FieldError::forbidden("stream", "may not be specified"));
     }
     if !errors.is_empty() {
-        return Err(ApiError::invalid_of("", "PodLogOptions", asked.call.name, &errors));
+        return Err(ApiError::invalid_of("", "PodLogOptions", info.call.name, &errors));
     }
     let ago = since_seconds.and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs);
     let time = since_time.and_then(|time| time.parse().ok());

@@ -21,7 +21,7 @@ use kubewright_kinds::{Proxied, Subresource, encode};
 use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
-use super::dispatch::Asked;
+use super::dispatch::RequestInfo;
 use super::respond::{self, ResponseBody};
 use super::stream::Purpose;
 use crate::kubelet::{Kubelet, Refusal, Target};
@@ -29,14 +29,14 @@ use crate::kubelet::{Kubelet, Refusal, Target};
 const KUBELET_PORT: u16 = 10_250;
 
 pub(super) async fn answer(
-    asked: &Asked<'_>,
+    info: &RequestInfo<'_>,
     subresource: &Subresource,
 ) -> Result<Response<ResponseBody>, ApiError> {
     let mut warnings = Vec::new();
-    if let Some(mut options) = options::of(subresource, asked.query, asked.behind)? {
-        admission::admit_connection(&review(asked, subresource), &mut options, &mut warnings).await?;
+    if let Some(mut options) = options::of(subresource, info.query, info.behind)? {
+        admission::admit_connection(&review(info, subresource), &mut options, &mut warnings).await?;
     }
-    match answer_admitted(asked, subresource).await {
+    match answer_admitted(info, subresource).await {
         Ok(mut response) => {
             respond::warn(&mut response, &warnings);
             Ok(response)
@@ -46,10 +46,10 @@ pub(super) async fn answer(
 }
 
 /// The connection as admission sees it.
-fn review<'a>(asked: &Asked<'a>, subresource: &Subresource) -> Review<'a> {
+fn review<'a>(info: &RequestInfo<'a>, subresource: &Subresource) -> Review<'a> {
     Review {
-        objects: asked.server.engine().as_ref(),
-        call: asked.call,
+        objects: info.server.engine().as_ref(),
+        call: info.call,
         operation: Operation::Connect,
         subresource: subresource.name(),
         old: None,
@@ -60,47 +60,47 @@ fn review<'a>(asked: &Asked<'a>, subresource: &Subresource) -> Review<'a> {
 }
 
 async fn answer_admitted(
-    asked: &Asked<'_>,
+    info: &RequestInfo<'_>,
     subresource: &Subresource,
 ) -> Result<Response<ResponseBody>, ApiError> {
-    let engine = asked.server.engine();
+    let engine = info.server.engine();
     match subresource {
-        Subresource::Proxy(Proxied::Service) => return proxy::to_service(asked).await,
-        Subresource::Proxy(Proxied::Pod) => return proxy::to_pod(asked).await,
+        Subresource::Proxy(Proxied::Service) => return proxy::to_service(info).await,
+        Subresource::Proxy(Proxied::Pod) => return proxy::to_pod(info).await,
         _ => {}
     }
     if matches!(subresource, Subresource::Exec | Subresource::Attach | Subresource::PortForward) {
-        may_create(asked, subresource).await?;
+        may_create(info, subresource).await?;
     }
     let found =
-        || -> Result<Value, ApiError> { Ok(encode::value(asked.call.kind, &*engine.entry(asked.call)?)) };
+        || -> Result<Value, ApiError> { Ok(encode::value(info.call.kind, &*engine.entry(info.call)?)) };
     match subresource {
-        Subresource::Proxy(_) => Err(proxy::to_node(asked, &found()?)),
-        Subresource::Log => log::answer(asked, &found()?).await,
+        Subresource::Proxy(_) => Err(proxy::to_node(info, &found()?)),
+        Subresource::Log => log::answer(info, &found()?).await,
         Subresource::PortForward => {
             let pod = found()?;
-            forward::answer(asked, backend(asked, &pod, String::new())?).await
+            forward::answer(info, backend(info, &pod, String::new())?).await
         }
         subresource => {
             let pod = found()?;
-            let container = container_of(&pod, asked.query.text("container"))?;
+            let container = container_of(&pod, info.query.text("container"))?;
             let purpose = match subresource {
                 Subresource::Attach => Purpose::Attach,
                 _ => Purpose::Exec,
             };
-            session::answer(asked, backend(asked, &pod, container)?, purpose).await
+            session::answer(info, backend(info, &pod, container)?, purpose).await
         }
     }
 }
 
 /// A WebSocket is asked for with GET, which is the verb `get`. What it does asks for `create`, as with POST
 /// (`k8s.io/kubernetes/pkg/registry/core/pod/rest/authorize.go`).
-async fn may_create(asked: &Asked<'_>, subresource: &Subresource) -> Result<(), ApiError> {
+async fn may_create(info: &RequestInfo<'_>, subresource: &Subresource) -> Result<(), ApiError> {
     const VERB: &str = "create";
-    if asked.verb == VERB {
+    if info.verb == VERB {
         return Ok(());
     }
-    let (call, engine) = (asked.call, asked.server.engine());
+    let (call, engine) = (info.call, info.server.engine());
     let what = Attributes {
         verb: VERB,
         group: &call.kind.group,
@@ -124,7 +124,7 @@ async fn may_create(asked: &Asked<'_>, subresource: &Subresource) -> Result<(), 
 
 /// The container that is meant: the one that is named, or the only one that runs for good (`validateContainer` in
 /// `pkg/registry/core/pod/strategy.go`).
-fn container_of(pod: &Value, asked: &str) -> Result<String, ApiError> {
+fn container_of(pod: &Value, wanted: &str) -> Result<String, ApiError> {
     let names = |list: &str| -> Vec<&str> {
         let containers = pod["spec"][list].as_array().into_iter().flatten();
         containers.filter_map(|container| container["name"].as_str()).collect()
@@ -132,11 +132,11 @@ fn container_of(pod: &Value, asked: &str) -> Result<String, ApiError> {
     let (ordinary, first, later) =
         (names("containers"), names("initContainers"), names("ephemeralContainers"));
     let pod_name = object::name(pod);
-    if !asked.is_empty() {
-        return if [&ordinary, &first, &later].into_iter().flatten().any(|name| *name == asked) {
-            Ok(asked.to_owned())
+    if !wanted.is_empty() {
+        return if [&ordinary, &first, &later].into_iter().flatten().any(|name| *name == wanted) {
+            Ok(wanted.to_owned())
         } else {
-            Err(ApiError::bad_request(format!("container {asked} is not valid for pod {pod_name}")))
+            Err(ApiError::bad_request(format!("container {wanted} is not valid for pod {pod_name}")))
         };
     }
     match ordinary.as_slice() {
@@ -161,20 +161,20 @@ struct Backend {
 ///
 /// # Errors
 /// When the pod is on no node, or nobody answers where its kubelet should be.
-fn backend(asked: &Asked<'_>, pod: &Value, container: String) -> Result<Backend, ApiError> {
+fn backend(info: &RequestInfo<'_>, pod: &Value, container: String) -> Result<Backend, ApiError> {
     if node_name(pod).is_empty() {
         return Err(ApiError::bad_request(format!(
             "pod {} does not have a host assigned",
             object::name(pod)
         )));
     }
-    let address = kubelet_address(asked, pod)?;
-    if asked.upgrade.is_none() && !asked.headers.contains_key(UPGRADE) {
+    let address = kubelet_address(info, pod)?;
+    if info.upgrade.is_none() && !info.headers.contains_key(UPGRADE) {
         return Err(ApiError::bad_request("Upgrade request required"));
     }
-    match asked.server.kubelets().of(node_name(pod)) {
+    match info.server.kubelets().of(node_name(pod)) {
         Some(kubelet) => Ok(Backend { kubelet, target: target(pod, container) }),
-        None => Err(refused(asked, node_name(pod), "error dialing backend: ", &address)),
+        None => Err(refused(info, node_name(pod), "error dialing backend: ", &address)),
     }
 }
 
@@ -202,9 +202,9 @@ fn node_name(pod: &Value) -> &str {
 }
 
 /// Where the kubelet of a pod's node would listen.
-fn kubelet_address(asked: &Asked<'_>, pod: &Value) -> Result<String, ApiError> {
+fn kubelet_address(info: &RequestInfo<'_>, pod: &Value) -> Result<String, ApiError> {
     let node = node_name(pod);
-    let snapshot = asked.server.engine().snapshot();
+    let snapshot = info.server.engine().snapshot();
     // Kubernetes says so, too: the error of the node's look-up is told as one of the pod.
     let entry = snapshot.get("/nodes", node).ok_or_else(|| ApiError::not_found_in("", "pods", node))?;
     let node: Value = serde_json::from_slice(&entry.bytes).unwrap_or_default();
@@ -227,26 +227,26 @@ fn address_of(node: &Value) -> Result<String, ApiError> {
 }
 
 /// Nobody answers where the kubelet of a node would listen.
-fn refused(asked: &Asked<'_>, node: &str, start: &str, address: &str) -> ApiError {
+fn refused(info: &RequestInfo<'_>, node: &str, start: &str, address: &str) -> ApiError {
     ApiError::unexplained(
-        simulated(asked, node)
+        simulated(info, node)
             .unwrap_or_else(|| format!("{start}dial tcp {address}: connect: connection refused")),
     )
 }
 
 /// What there is to say of the pod that is asked for when a container is put into it that will not run.
-pub(super) fn of_simulated(asked: &Asked<'_>) -> Option<String> {
-    let written = matches!(asked.verb, "update" | "patch");
-    let entry = written.then(|| asked.server.engine().entry(asked.call).ok()).flatten()?;
-    simulated(asked, node_name(&encode::value(asked.call.kind, &entry)))
+pub(super) fn of_simulated(info: &RequestInfo<'_>) -> Option<String> {
+    let written = matches!(info.verb, "update" | "patch");
+    let entry = written.then(|| info.server.engine().entry(info.call).ok()).flatten()?;
+    simulated(info, node_name(&encode::value(info.call.kind, &entry)))
 }
 
 /// What there is to say of a simulated node to who wants something of a pod that runs. A cluster of kwok leaves its user
 /// with a connection that is refused.
-fn simulated(asked: &Asked<'_>, node: &str) -> Option<String> {
-    let snapshot = asked.server.engine().snapshot();
+fn simulated(info: &RequestInfo<'_>, node: &str) -> Option<String> {
+    let snapshot = info.server.engine().snapshot();
     let found: Value = serde_json::from_slice(&snapshot.get("/nodes", node)?.bytes).ok()?;
-    asked.server.kubelets().simulated(&found).then(|| {
+    info.server.kubelets().simulated(&found).then(|| {
         format!("{node} is simulated: its pods do not run; kubewright up --runtime process runs them")
     })
 }

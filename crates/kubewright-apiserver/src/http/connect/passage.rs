@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use kubewright_meta::ApiError;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::super::dispatch::Asked;
+use super::super::dispatch::RequestInfo;
 use super::super::respond::ResponseBody;
 use super::proxy::unreached;
 use crate::kubelet::Duplex;
@@ -41,18 +41,18 @@ const FORWARDED: HeaderName = HeaderName::from_static("x-forwarded-uri");
 /// # Errors
 /// 503 when it does not answer.
 pub(super) async fn pass(
-    asked: &Asked<'_>,
+    info: &RequestInfo<'_>,
     connection: Box<dyn Duplex>,
 ) -> Result<Response<ResponseBody>, ApiError> {
-    let path = asked.behind.unwrap_or_else(|| asked.query.text("path"));
-    if path.is_empty() && matches!(*asked.method, Method::GET | Method::HEAD) {
-        return Ok(to_the_root(asked.uri));
+    let path = info.behind.unwrap_or_else(|| info.query.text("path"));
+    if path.is_empty() && matches!(*info.method, Method::GET | Method::HEAD) {
+        return Ok(to_the_root(info.uri));
     }
-    let request = request(asked, path)?;
+    let request = request(info, path)?;
     let handshake = http1::handshake::<_, Full<Bytes>>(TokioIo::new(connection)).await;
     let (mut sender, connection) = handshake.map_err(|error| unreached(&error))?;
     let serving = connection.with_upgrades();
-    let shutdown = asked.server.shutdown().clone();
+    let shutdown = info.server.shutdown().clone();
     tokio::spawn(async move {
         let ended = tokio::select! {
             biased;
@@ -65,11 +65,11 @@ pub(super) async fn pass(
     });
     let mut response = sender.send_request(request).await.map_err(|error| unreached(&error))?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        switch(asked, &mut response);
+        switch(info, &mut response);
     } else {
         remove_own(response.headers_mut());
     }
-    rewrite(response.headers_mut(), asked.uri.path(), path);
+    rewrite(response.headers_mut(), info.uri.path(), path);
     Ok(response.map(|body| {
         let pieces = body.into_data_stream();
         let pieces = pieces.take_while(|piece| std::future::ready(piece.is_ok()));
@@ -78,27 +78,27 @@ pub(super) async fn pass(
 }
 
 /// Where a path behind the proxy begins, there is a slash (`https://issue.k8s.io/4958`).
-fn to_the_root(asked: &Uri) -> Response<ResponseBody> {
-    let query = asked.query().map(|query| format!("?{query}")).unwrap_or_default();
+fn to_the_root(info: &Uri) -> Response<ResponseBody> {
+    let query = info.query().map(|query| format!("?{query}")).unwrap_or_default();
     let mut response = Response::new(ResponseBody::whole(""));
     *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
-    if let Ok(location) = HeaderValue::try_from(format!("{}/{query}", asked.path())) {
+    if let Ok(location) = HeaderValue::try_from(format!("{}/{query}", info.path())) {
         response.headers_mut().insert(LOCATION, location);
     }
     response
 }
 
-fn request(asked: &Asked<'_>, path: &str) -> Result<Request<Full<Bytes>>, ApiError> {
-    let path = escaped(asked.uri.path(), path);
-    let query = asked.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+fn request(info: &RequestInfo<'_>, path: &str) -> Result<Request<Full<Bytes>>, ApiError> {
+    let path = escaped(info.uri.path(), path);
+    let query = info.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     let uri = PathAndQuery::try_from(format!("{path}{query}"))
         .map_err(|error| ApiError::bad_request(format!("the path behind the proxy: {error}")))?;
-    let mut request = Request::new(Full::new(asked.body.clone()));
-    *request.method_mut() = asked.method.clone();
+    let mut request = Request::new(Full::new(info.body.clone()));
+    *request.method_mut() = info.method.clone();
     *request.uri_mut() = uri.into();
     let headers = request.headers_mut();
-    headers.clone_from(asked.headers);
-    let kept = asked.upgrade.is_some().then(|| headers.get(UPGRADE).cloned()).flatten();
+    headers.clone_from(info.headers);
+    let kept = info.upgrade.is_some().then(|| headers.get(UPGRADE).cloned()).flatten();
     remove_own(headers);
     if let Some(protocol) = kept {
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
@@ -109,12 +109,12 @@ fn request(asked: &Asked<'_>, path: &str) -> Result<Request<Full<Bytes>>, ApiErr
     for name in hidden {
         headers.remove(name);
     }
-    if let Ok(uri) = HeaderValue::try_from(asked.uri.path()) {
+    if let Ok(uri) = HeaderValue::try_from(info.uri.path()) {
         headers.insert(FORWARDED, uri);
     }
     if !headers.contains_key(HOST) {
         // HTTP/2 has it in the URI.
-        let host = asked.uri.authority().map_or("kubernetes", |authority| authority.as_str());
+        let host = info.uri.authority().map_or("kubernetes", |authority| authority.as_str());
         if let Ok(host) = HeaderValue::try_from(host) {
             headers.insert(HOST, host);
         }
@@ -136,10 +136,10 @@ fn remove_own(headers: &mut HeaderMap) {
 }
 
 /// Both go on in another protocol, through here.
-fn switch(asked: &Asked<'_>, response: &mut Response<hyper::body::Incoming>) {
-    let Some(upgrade) = &asked.upgrade else { return };
+fn switch(info: &RequestInfo<'_>, response: &mut Response<hyper::body::Incoming>) {
+    let Some(upgrade) = &info.upgrade else { return };
     let behind = hyper::upgrade::on(response);
-    let shutdown = asked.server.shutdown().clone();
+    let shutdown = info.server.shutdown().clone();
     upgrade.go_on(move |mut connection| async move {
         let Ok(behind) = behind.await else { return };
         let mut behind = TokioIo::new(behind);

@@ -10,7 +10,7 @@ use kubewright_kinds::encode;
 use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
-use super::super::dispatch::Asked;
+use super::super::dispatch::RequestInfo;
 use super::super::respond::ResponseBody;
 use super::{address_of, node_name, passage, simulated, target};
 use crate::kubelet::Kubelet;
@@ -47,20 +47,20 @@ struct Port {
 }
 
 impl Port {
-    async fn ask(self, asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
+    async fn ask(self, info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiError> {
         if self.https {
             return Err(unreached(&"what speaks HTTPS in a pod is not reached through this API server"));
         }
         let connection = self.kubelet.port_forward(target(&self.pod, String::new()), self.number).await;
-        passage::pass(asked, connection.map_err(|refusal| unreached(&refusal))?).await
+        passage::pass(info, connection.map_err(|refusal| unreached(&refusal))?).await
     }
 }
 
-pub(super) async fn to_pod(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
-    let place = Place::read(asked.call.name)
-        .ok_or_else(|| ApiError::bad_request(format!("invalid pod request {:?}", asked.call.name)))?;
-    let call = Call { name: place.name, ..asked.call };
-    let pod = encode::value(call.kind, &*asked.server.engine().entry(call)?);
+pub(super) async fn to_pod(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiError> {
+    let place = Place::read(info.call.name)
+        .ok_or_else(|| ApiError::bad_request(format!("invalid pod request {:?}", info.call.name)))?;
+    let call = Call { name: place.name, ..info.call };
+    let pod = encode::value(call.kind, &*info.server.engine().entry(call)?);
     let mut ports = pod["spec"]["containers"].as_array().into_iter().flatten();
     let first = ports.find_map(|container| container["ports"][0]["containerPort"].as_u64());
     let port = match place.port {
@@ -68,29 +68,29 @@ pub(super) async fn to_pod(asked: &Asked<'_>) -> Result<Response<ResponseBody>, 
         port => port.to_owned(),
     };
     let ip = pod["status"]["podIP"].as_str().unwrap_or_default();
-    let kubelet = asked.server.kubelets().of(node_name(&pod));
+    let kubelet = info.server.kubelets().of(node_name(&pod));
     match (kubelet, port.parse()) {
         _ if ip.is_empty() => Err(ApiError::bad_request("address not allowed")),
-        (Some(kubelet), Ok(number)) => Port { kubelet, number, https: place.https, pod }.ask(asked).await,
-        _ => Err(without_kubelet(asked, node_name(&pod), &format!("{ip}:{port}"))),
+        (Some(kubelet), Ok(number)) => Port { kubelet, number, https: place.https, pod }.ask(info).await,
+        _ => Err(without_kubelet(info, node_name(&pod), &format!("{ip}:{port}"))),
     }
 }
 
-pub(super) async fn to_service(asked: &Asked<'_>) -> Result<Response<ResponseBody>, ApiError> {
-    let place = Place::read(asked.call.name)
-        .ok_or_else(|| ApiError::bad_request(format!("invalid service request {:?}", asked.call.name)))?;
-    endpoint(asked, &place)?.ask(asked).await
+pub(super) async fn to_service(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiError> {
+    let place = Place::read(info.call.name)
+        .ok_or_else(|| ApiError::bad_request(format!("invalid service request {:?}", info.call.name)))?;
+    endpoint(info, &place)?.ask(info).await
 }
 
 /// A ready endpoint of a service that can be reached (`ResourceLocation` of `pkg/registry/core/service/storage`).
-fn endpoint(asked: &Asked<'_>, place: &Place<'_>) -> Result<Port, ApiError> {
+fn endpoint(info: &RequestInfo<'_>, place: &Place<'_>) -> Result<Port, ApiError> {
     let Place { name, port, https } = *place;
-    let snapshot = asked.server.engine().snapshot();
+    let snapshot = info.server.engine().snapshot();
     let get = |collection: &str, key: &str| -> Option<Value> {
         snapshot.get(collection, key).map(|entry| serde_json::from_slice(&entry.bytes).unwrap_or_default())
     };
-    let key = format!("{}/{name}", asked.call.namespace);
-    let service = get("/services", &key).ok_or_else(|| ApiError::not_found(asked.call.kind, name))?;
+    let key = format!("{}/{name}", info.call.namespace);
+    let service = get("/services", &key).ok_or_else(|| ApiError::not_found(info.call.kind, name))?;
     let mut ports = service["spec"]["ports"].as_array().into_iter().flatten();
     let is_it = |one: &&Value| {
         one["name"] == port || one["port"].as_u64().is_some_and(|number| number.to_string() == port)
@@ -100,7 +100,7 @@ fn endpoint(asked: &Asked<'_>, place: &Place<'_>) -> Result<Port, ApiError> {
         None if port.is_empty() => "",
         None => return Err(unavailable(format!("no service port {port} found for service {name:?}"))),
     };
-    let endpoints = get("/endpoints", &key).ok_or_else(|| ApiError::not_found(asked.call.kind, name))?;
+    let endpoints = get("/endpoints", &key).ok_or_else(|| ApiError::not_found(info.call.kind, name))?;
     let mut pod_without_kubelet = None;
     for subset in endpoints["subsets"].as_array().into_iter().flatten() {
         let mut ports = subset["ports"].as_array().into_iter().flatten();
@@ -115,7 +115,7 @@ fn endpoint(asked: &Asked<'_>, place: &Place<'_>) -> Result<Port, ApiError> {
             let Some(pod) = get("/pods", &format!("{}/{}", text("namespace"), text("name"))) else {
                 continue;
             };
-            match asked.server.kubelets().of(node_name(&pod)) {
+            match info.server.kubelets().of(node_name(&pod)) {
                 Some(kubelet) => return Ok(Port { kubelet, pod, number, https }),
                 None => {
                     pod_without_kubelet = Some((node_name(&pod).to_owned(), format!("{ip}:{number}")));
@@ -124,22 +124,22 @@ fn endpoint(asked: &Asked<'_>, place: &Place<'_>) -> Result<Port, ApiError> {
         }
     }
     Err(match pod_without_kubelet {
-        Some((node, address)) => without_kubelet(asked, &node, &address),
-        None => unavailable(format!("no endpoints available for service {:?}", asked.call.name)),
+        Some((node, address)) => without_kubelet(info, &node, &address),
+        None => unavailable(format!("no endpoints available for service {:?}", info.call.name)),
     })
 }
 
 /// A node's kubelet serves no HTTP here.
-pub(super) fn to_node(asked: &Asked<'_>, node: &Value) -> ApiError {
+pub(super) fn to_node(info: &RequestInfo<'_>, node: &Value) -> ApiError {
     match address_of(node) {
-        Ok(address) => without_kubelet(asked, object::name(node), &address),
+        Ok(address) => without_kubelet(info, object::name(node), &address),
         Err(error) => error,
     }
 }
 
 /// Of a pod on a node without a kubelet nothing can be asked: nothing runs there, or it is not reached.
-fn without_kubelet(asked: &Asked<'_>, node: &str, address: &str) -> ApiError {
-    simulated(asked, node).map_or_else(|| out_of_reach(address), |why| unreached(&why))
+fn without_kubelet(info: &RequestInfo<'_>, node: &str, address: &str) -> ApiError {
+    simulated(info, node).map_or_else(|| out_of_reach(address), |why| unreached(&why))
 }
 
 /// Nobody is led to the machine of the API server itself (`k8s.io/kubernetes/pkg/proxy/util`, `IsProxyableIP`).

@@ -3,21 +3,21 @@
 use http::{Response, StatusCode};
 use kubewright_meta::ApiError;
 
-use super::super::dispatch::Asked;
+use super::super::dispatch::RequestInfo;
 use super::super::respond::{self, ResponseBody};
 use super::super::stream::{Purpose, Sessions};
 use super::{Backend, refusal};
 use crate::kubelet::Streams;
 
 pub(super) async fn answer(
-    asked: &Asked<'_>,
+    info: &RequestInfo<'_>,
     backend: Backend,
     purpose: Purpose,
 ) -> Result<Response<ResponseBody>, ApiError> {
-    let Some(upgrade) = &asked.upgrade else {
+    let Some(upgrade) = &info.upgrade else {
         return Err(ApiError::bad_request("Upgrade request required"));
     };
-    let flag = |name| asked.query.flag(name);
+    let flag = |name| info.query.flag(name);
     let tty = flag("tty");
     // What comes out of a terminal comes out of one place.
     let streams =
@@ -26,7 +26,7 @@ pub(super) async fn answer(
         let why = "you must specify at least 1 of stdin, stdout, stderr";
         return Ok(respond::text(StatusCode::BAD_REQUEST, why));
     }
-    let sessions = match Sessions::negotiate(asked.method, asked.headers) {
+    let sessions = match Sessions::negotiate(info.method, info.headers) {
         Ok(sessions) => sessions,
         Err(refused) => return Ok(*refused),
     };
@@ -34,12 +34,12 @@ pub(super) async fn answer(
     let session = match purpose {
         Purpose::Attach => kubelet.attach(target, streams).await,
         Purpose::Exec => {
-            let command = asked.query.all("command").map(str::to_owned).collect();
+            let command = info.query.all("command").map(str::to_owned).collect();
             kubelet.exec(target, command, streams).await
         }
     };
     Ok(match session {
-        Ok(session) => sessions.serve(upgrade, asked.server.shutdown(), streams, session, purpose),
+        Ok(session) => sessions.serve(upgrade, info.server.shutdown(), streams, session, purpose),
         Err(refused) => refusal(&refused),
     })
 }

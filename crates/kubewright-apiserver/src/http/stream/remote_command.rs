@@ -132,7 +132,7 @@ async fn run(session: Session, client: Client, told: status::Form, purpose: Purp
     };
     let sizes = async {
         match (resize, session.resize) {
-            (Some(input), Some(terminal)) => tell_sizes(input, &terminal).await,
+            (Some(input), Some(terminal)) => send_resizes(input, &terminal).await,
             (Some(input), None) => input.copy_to(tokio::io::sink()).await,
             (None, _) => {}
         }
@@ -183,7 +183,7 @@ struct Size {
 }
 
 /// Gives on the sizes of the client's terminal: JSON objects one behind the other, cut anywhere.
-async fn tell_sizes(mut input: Input, terminal: &mpsc::Sender<TerminalSize>) {
+async fn send_resizes(mut input: Input, terminal: &mpsc::Sender<TerminalSize>) {
     let mut text = BytesMut::new();
     while let Some(bytes) = input.next().await {
         if text.len() + bytes.len() > LONGEST_SIZE {

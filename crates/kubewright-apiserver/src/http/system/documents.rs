@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::super::respond;
 use super::super::response_body::ResponseBody;
-use super::Asked;
+use super::SystemRequest;
 
 /// A document and its tag.
 #[derive(Clone)]
@@ -146,10 +146,10 @@ fn quoted(hash: &str) -> HeaderValue {
 }
 
 /// `/openapi/v2` (`k8s.io/kube-openapi/pkg/handler`).
-pub(super) fn openapi_v2(asked: &Asked<'_>, kinds: &Arc<Kinds>) -> Response<ResponseBody> {
+pub(super) fn openapi_v2(request: &SystemRequest<'_>, kinds: &Arc<Kinds>) -> Response<ResponseBody> {
     let forms = Form::of(OpenApi::V2);
-    let mut response = match negotiate::first_of(asked.headers(), &forms) {
-        Ok(form) => kept_by_clients(asked, asked.server.documents().swagger(kinds, *form), *form),
+    let mut response = match negotiate::first_of(request.headers(), &forms) {
+        Ok(form) => kept_by_clients(request, request.server.documents().swagger(kinds, *form), *form),
         Err(_) => nothing(StatusCode::NOT_ACCEPTABLE),
     };
     response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
@@ -157,7 +157,11 @@ pub(super) fn openapi_v2(asked: &Asked<'_>, kinds: &Arc<Kinds>) -> Response<Resp
 }
 
 /// `/openapi/v3`, its index and its documents (`k8s.io/kube-openapi/pkg/handler3`).
-pub(super) fn openapi_v3(asked: &Asked<'_>, kinds: &Kinds, document: &[&str]) -> Response<ResponseBody> {
+pub(super) fn openapi_v3(
+    request: &SystemRequest<'_>,
+    kinds: &Kinds,
+    document: &[&str],
+) -> Response<ResponseBody> {
     let (group, version) = match document {
         // JSON under the name of plain text, as kube-apiserver labels the index.
         [] => return respond::text(StatusCode::OK, openapi::index(kinds).to_string()),
@@ -169,8 +173,8 @@ pub(super) fn openapi_v3(asked: &Asked<'_>, kinds: &Kinds, document: &[&str]) ->
         return nothing(StatusCode::NOT_FOUND);
     };
     let forms = Form::of(OpenApi::V3);
-    let mut response = match negotiate::first_of(asked.headers(), &forms) {
-        Ok(form) => version_document(asked, kinds, (group, version), &hash, *form),
+    let mut response = match negotiate::first_of(request.headers(), &forms) {
+        Ok(form) => version_document(request, kinds, (group, version), &hash, *form),
         Err(true) => nothing(StatusCode::NOT_ACCEPTABLE),
         // It says nothing to a header in which there is no media type.
         Err(false) => nothing(StatusCode::OK),
@@ -181,13 +185,13 @@ pub(super) fn openapi_v3(asked: &Asked<'_>, kinds: &Kinds, document: &[&str]) ->
 
 /// The document of a version that is served, in one of its forms.
 fn version_document(
-    asked: &Asked<'_>,
+    request: &SystemRequest<'_>,
     kinds: &Kinds,
     (group, version): (&str, &str),
     hash: &str,
     form: Form,
 ) -> Response<ResponseBody> {
-    let (wanted, tag) = (asked.query.text("hash"), quoted(hash));
+    let (wanted, tag) = (request.query.text("hash"), quoted(hash));
     if !wanted.is_empty() && wanted != hash {
         let mut response = nothing(StatusCode::MOVED_PERMANENTLY);
         let path =
@@ -199,16 +203,16 @@ fn version_document(
         headers.insert(ETAG, tag);
         return response;
     }
-    let bytes = match asked.has(&tag) {
+    let bytes = match request.has(&tag) {
         true => Bytes::new(),
         false => form.write(&openapi::document(kinds, group, version).unwrap_or_default()),
     };
-    let mut response = kept_by_clients(asked, Tagged { bytes, tag }, form);
+    let mut response = kept_by_clients(request, Tagged { bytes, tag }, form);
     if !wanted.is_empty() {
         // What has its hash in its address never changes.
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
-        let now = asked.server.engine().world().clock.now();
+        let now = request.server.engine().world().clock.now();
         let expires = now.checked_add((365 * 24).hours()).unwrap_or(now);
         let expires = expires.strftime("%a, %d %b %Y %H:%M:%S UTC").to_string();
         headers.insert(EXPIRES, HeaderValue::try_from(expires).unwrap_or(HeaderValue::from_static("0")));
@@ -217,8 +221,8 @@ fn version_document(
 }
 
 /// A document, or 304 for a client that has it.
-fn kept_by_clients(asked: &Asked<'_>, document: Tagged, form: Form) -> Response<ResponseBody> {
-    let mut response = match asked.has(&document.tag) {
+fn kept_by_clients(request: &SystemRequest<'_>, document: Tagged, form: Form) -> Response<ResponseBody> {
+    let mut response = match request.has(&document.tag) {
         true => nothing(StatusCode::NOT_MODIFIED),
         false => respond::bytes_of(StatusCode::OK, document.bytes, form.media_type()),
     };

@@ -10,7 +10,7 @@ mod metrics;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
-use kubewright_codec::negotiate::{Encoding, Offer, Shape, Wanted};
+use kubewright_codec::negotiate::{Encoding, MediaTypeOptions, Offer, Shape};
 use kubewright_codec::request::Query;
 use kubewright_kinds::Kinds;
 use kubewright_meta::ApiError;
@@ -28,7 +28,7 @@ use super::service::ApiServer;
 pub(super) const GIT_VERSION: &str = "v1.36.3";
 
 /// One request for a path outside of the objects.
-pub(super) struct Asked<'a> {
+pub(super) struct SystemRequest<'a> {
     pub(super) server: &'a ApiServer,
     pub(super) parts: &'a Parts,
     pub(super) query: &'a Query,
@@ -40,11 +40,11 @@ pub(super) fn answer(
     query: &Query,
     segments: &[String],
 ) -> Result<Response<ResponseBody>, ApiError> {
-    let asked = Asked { server, parts, query };
+    let request = SystemRequest { server, parts, query };
     let all: Vec<&str> = segments.iter().map(String::as_str).collect();
     let kinds = server.engine().kinds();
     match all.as_slice() {
-        [] | ["index.html"] => Ok(asked.plain_pretty(&paths(&kinds, asked.configuration().is_some()))),
+        [] | ["index.html"] => Ok(request.plain_pretty(&paths(&kinds, request.configuration().is_some()))),
         [of @ ("healthz" | "livez" | "readyz"), check @ ..] if check != [""] => {
             health::answer(server, of, &check.join("/"), query)
         }
@@ -54,27 +54,27 @@ pub(super) fn answer(
             response.headers_mut().insert(CONTENT_TYPE, media_type);
             Ok(response)
         }
-        ["openapi", "v2"] => Ok(documents::openapi_v2(&asked, &kinds)),
-        ["openapi", "v3", document @ ..] => Ok(documents::openapi_v3(&asked, &kinds, document)),
+        ["openapi", "v2"] => Ok(documents::openapi_v2(&request, &kinds)),
+        ["openapi", "v3", document @ ..] => Ok(documents::openapi_v3(&request, &kinds, document)),
         ["version"] | ["version", ""] => {
-            asked.routed()?;
-            Wanted::of(&parts.headers, query, Offer::JsonAlone)?;
-            Ok(asked.plain_pretty(&version()))
+            request.routed()?;
+            MediaTypeOptions::of(&parts.headers, query, Offer::JsonAlone)?;
+            Ok(request.plain_pretty(&version()))
         }
         [".well-known", "openid-configuration"] | ["openid", "v1", "jwks"] => {
-            asked.issuer(all[0] == "openid")
+            request.issuer(all[0] == "openid")
         }
         ["api"] | ["api", ""] => {
-            asked.routed()?;
-            asked.discovery(&kinds, true)
+            request.routed()?;
+            request.discovery(&kinds, true)
         }
-        ["apis"] | ["apis", ""] => asked.discovery(&kinds, false),
-        ["api" | "apis", ..] => asked.part_of_discovery(&kinds, &all),
+        ["apis"] | ["apis", ""] => request.discovery(&kinds, false),
+        ["api" | "apis", ..] => request.part_of_discovery(&kinds, &all),
         _ => Err(ApiError::no_such_path()),
     }
 }
 
-impl Asked<'_> {
+impl SystemRequest<'_> {
     pub(super) fn headers(&self) -> &HeaderMap {
         &self.parts.headers
     }
@@ -120,7 +120,7 @@ impl Asked<'_> {
             true => Offer::Discovery,
             false => Offer::PlainDiscovery,
         };
-        let wanted = Wanted::of(self.headers(), self.query, offer)?;
+        let wanted = MediaTypeOptions::of(self.headers(), self.query, offer)?;
         let mut response = match wanted.shape {
             Shape::Discovery(version) => {
                 let document = self.server.documents().aggregated(kinds, core, version);
@@ -194,7 +194,7 @@ impl Asked<'_> {
                 }
                 let offer = if built_in { Offer::PlainDiscovery } else { Offer::Custom };
                 debug_assert!(group.is_empty() || named.len() > 1, "a group was named");
-                let wanted = Wanted::of(self.headers(), self.query, offer)?;
+                let wanted = MediaTypeOptions::of(self.headers(), self.query, offer)?;
                 Ok(respond::value(StatusCode::OK, &document, wanted.encoding))
             }
         }

@@ -41,7 +41,7 @@ impl Cluster {
     }
 
     /// Code and message of a refused creation; the message is empty where it was not refused.
-    async fn told(&self, name: &str) -> (u16, String) {
+    async fn answer_to(&self, name: &str) -> (u16, String) {
         let (code, body, _) = self.create(name, "?dryRun=All").await;
         (code, body["message"].as_str().unwrap_or_default().to_owned())
     }
@@ -74,7 +74,7 @@ async fn the_message_is_the_expressions_or_the_plain_one_or_the_expression_itsel
     ] {
         let cluster = Cluster::start().await;
         cluster.validating(&json!({"validations": [validation]}), &json!({})).await;
-        assert_eq!(cluster.told("x").await, denied(why));
+        assert_eq!(cluster.answer_to("x").await, denied(why));
     }
 }
 
@@ -84,7 +84,7 @@ async fn a_policy_that_may_fail_still_denies_what_it_can_judge() {
     let validations =
         json!([{"expression": "object.zz == 1"}, {"expression": "object.data.k == 'w'", "message": "m"}]);
     cluster.validating(&json!({"failurePolicy": "Ignore", "validations": validations}), &json!({})).await;
-    assert_eq!(cluster.told("x").await, denied("m"));
+    assert_eq!(cluster.answer_to("x").await, denied("m"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,7 +102,7 @@ async fn nothing_is_asked_without_a_binding() {
     let cluster = Cluster::start().await;
     let spec = json!({"matchConstraints": rules(&["CREATE"]), "validations": [{"expression": "false"}]});
     cluster.made("validatingadmissionpolicies", &json!({"metadata": {"name": "p"}, "spec": spec})).await;
-    assert_eq!(cluster.told("x").await.0, 201);
+    assert_eq!(cluster.answer_to("x").await.0, 201);
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,7 +116,7 @@ async fn variables_build_on_one_another_and_only_fail_when_they_are_used() {
         "validations": [{"expression": "variables.b == 'x'", "messageExpression": "'b is ' + variables.b"}]
     });
     cluster.validating(&spec, &json!({})).await;
-    assert_eq!(cluster.told("x").await, denied("b is v!"));
+    assert_eq!(cluster.answer_to("x").await, denied("b is v!"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,7 +129,7 @@ async fn match_conditions_leave_requests_out() {
             &json!({}),
         )
         .await;
-    assert_eq!((cluster.told("x").await.0, cluster.told("y").await.0), (422, 201));
+    assert_eq!((cluster.answer_to("x").await.0, cluster.answer_to("y").await.0), (422, 201));
 }
 
 #[tokio::test(start_paused = true)]
@@ -166,7 +166,7 @@ async fn every_parameter_that_a_binding_selects_is_applied() {
     });
     let selected = json!({"selector": {"matchLabels": {"limits": "yes"}}, "parameterNotFoundAction": "Deny"});
     cluster.validating(&spec, &json!({"paramRef": selected})).await;
-    assert_eq!(cluster.told("x").await, denied("max 1 of p2"));
+    assert_eq!(cluster.answer_to("x").await, denied("max 1 of p2"));
     cluster
         .send(Method::PATCH, &format!("{MAPS}/p1"), &json!({"metadata": {"labels": {"limits": "no"}}}))
         .await;
@@ -175,7 +175,7 @@ async fn every_parameter_that_a_binding_selects_is_applied() {
         .await;
     let why =
         "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
-    assert_eq!(cluster.told("x").await, denied(why));
+    assert_eq!(cluster.answer_to("x").await, denied(why));
 }
 
 #[tokio::test(start_paused = true)]
@@ -187,7 +187,7 @@ async fn what_costs_too_much_denies() {
         .rev()
         .fold("a + b + c + d + e + f > 0".to_owned(), |inner, name| format!("{ten}.all({name}, {inner})"));
     cluster.validating(&json!({"validations": [{"expression": deep}]}), &json!({})).await;
-    let (code, told) = cluster.told("x").await;
+    let (code, told) = cluster.answer_to("x").await;
     assert_eq!(code, 422);
     assert!(told.ends_with("resulted in error: operation cancelled: actual cost limit exceeded"), "{told}");
 }
@@ -293,12 +293,12 @@ async fn webhooks_have_match_conditions_too() {
     let cluster = Cluster::start().await;
     let only_x = json!({"matchConditions": [{"name": "c", "expression": "object.metadata.name == 'x'"}]});
     cluster.hook(false, "a", only_x, |_| at_once(json!({"allowed": false}))).await;
-    assert_eq!((cluster.told("x").await.0, cluster.told("y").await.0), (400, 201));
+    assert_eq!((cluster.answer_to("x").await.0, cluster.answer_to("y").await.0), (400, 201));
     let failing = json!({"matchConditions": [{"name": "c", "expression": "object.zz == 1"}]});
     cluster.hook(false, "b", failing, |_| at_once(json!({}))).await;
     let why =
         r#"configmaps "y" is forbidden: expression 'object.zz == 1' resulted in error: no such key: zz"#;
-    assert_eq!(cluster.told("y").await, (403, why.to_owned()));
+    assert_eq!(cluster.answer_to("y").await, (403, why.to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

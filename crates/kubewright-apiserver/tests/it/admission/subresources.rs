@@ -31,7 +31,7 @@ fn denied(what: &str, seen: &str) -> (u16, Value) {
     (422, format!("{what} is forbidden: {why}").into())
 }
 
-async fn told(cluster: &Cluster, method: Method, path: &str, body: &Value) -> (u16, Value) {
+async fn answer_to(cluster: &Cluster, method: Method, path: &str, body: &Value) -> (u16, Value) {
     let (code, answer, _) = cluster.send(method, path, body).await;
     (code, answer["message"].clone())
 }
@@ -53,7 +53,7 @@ async fn a_write_of_a_scale_is_admitted_as_one() {
     let patch = json!({"spec": {"replicas": 2}});
     let replacement = json!({"metadata": {"name": "a"}, "spec": {"replicas": 2}});
     for (method, body) in [(Method::PATCH, patch), (Method::PUT, replacement)] {
-        assert_eq!(told(&cluster, method, &scale, &body).await, denied("deployments.apps \"a\"", seen));
+        assert_eq!(answer_to(&cluster, method, &scale, &body).await, denied("deployments.apps \"a\"", seen));
     }
     let (code, kept, _) = cluster.send(Method::GET, &scale, &Value::Null).await;
     assert_eq!((code, &kept["spec"]), (200, &json!({})));
@@ -65,9 +65,9 @@ async fn a_binding_below_a_pod_and_one_beside_it_are_of_two_resources() {
     let binding = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
     let below = format!("{DEFAULT}/pods/p/binding");
     let seen = "Binding pods binding CREATE p v1/Binding new";
-    assert_eq!(told(&cluster, Method::POST, &below, &binding).await, denied("pods \"p\"", seen));
+    assert_eq!(answer_to(&cluster, Method::POST, &below, &binding).await, denied("pods \"p\"", seen));
     let beside = format!("{DEFAULT}/bindings");
-    let (code, message) = told(&cluster, Method::POST, &beside, &binding).await;
+    let (code, message) = answer_to(&cluster, Method::POST, &beside, &binding).await;
     assert_eq!(code, 422);
     assert!(message.as_str().unwrap().starts_with("bindings \"p\" is forbidden: "), "{message}");
 }
@@ -77,9 +77,12 @@ async fn a_connection_is_admitted_before_its_pod_is_looked_for() {
     let cluster = refusing(&["pods/exec", "services/*"]).await;
     let exec = format!("{DEFAULT}/pods/none/exec?command=ls");
     let seen = "PodExecOptions pods exec CONNECT none v1/PodExecOptions new";
-    assert_eq!(told(&cluster, Method::POST, &exec, &Value::Null).await, denied("pods \"none\"", seen));
+    assert_eq!(answer_to(&cluster, Method::POST, &exec, &Value::Null).await, denied("pods \"none\"", seen));
     let proxy = format!("{DEFAULT}/services/s/proxy/a/");
     let seen = "ServiceProxyOptions services proxy CONNECT s v1/ServiceProxyOptions new";
-    assert_eq!(told(&cluster, Method::GET, &proxy, &Value::Null).await, denied("services \"s\"", seen));
-    assert_eq!(told(&cluster, Method::GET, &format!("{DEFAULT}/pods/none/log"), &Value::Null).await.0, 404);
+    assert_eq!(answer_to(&cluster, Method::GET, &proxy, &Value::Null).await, denied("services \"s\"", seen));
+    assert_eq!(
+        answer_to(&cluster, Method::GET, &format!("{DEFAULT}/pods/none/log"), &Value::Null).await.0,
+        404
+    );
 }

@@ -12,7 +12,7 @@ use kubewright_codec::protobuf;
 use tokio::time::Instant;
 
 use super::*;
-use crate::admin::{Ending, Schedule, Verb};
+use crate::admin::{Schedule, Verb, WatchEnd};
 
 type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent<ConfigMap>, kube::Error>> + Send>>;
 
@@ -65,7 +65,7 @@ fn watches(cluster: &ControlPlane) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_watcher_goes_on_where_it_was_when_its_watch_ends() {
-    for (how, errors) in [(Ending::Cleanly, 0), (Ending::Reset, 1)] {
+    for (how, errors) in [(WatchEnd::Cleanly, 0), (WatchEnd::Reset, 1)] {
         let cluster = cluster().await;
         follow(&cluster, "a").await;
         let mut watcher = Watcher::new(&cluster);
@@ -175,7 +175,7 @@ async fn what_a_watch_is_about_to_tell_is_lost_or_late_by_schedule() {
     admin(&cluster)
         .inject(Rule::new(ApiFault::HoldWatch { lasting: Some(Duration::from_secs(9)) }).at(second));
     let third = Schedule { after: 2, ..Schedule::default() };
-    admin(&cluster).inject(Rule::new(ApiFault::DropWatch { how: Ending::Reset }).at(third));
+    admin(&cluster).inject(Rule::new(ApiFault::DropWatch { how: WatchEnd::Reset }).at(third));
     let mut events = watch(&cluster, &version).await;
     let before = Instant::now();
     let mut seen = Vec::new();

@@ -5,12 +5,12 @@ use kubewright_identity::authn::User;
 use kubewright_identity::authz::{self, Rights};
 
 /// Answers by the rights of this moment, for who makes the request and for service accounts.
-pub(super) struct Asked<'a> {
+pub(super) struct UserAuthorizer<'a> {
     pub(super) rights: &'a Rights,
     pub(super) user: &'a User,
 }
 
-impl Authorizer for Asked<'_> {
+impl Authorizer for UserAuthorizer<'_> {
     fn authorize(&self, subject: &Subject, attributes: &Attributes) -> Decision {
         let account;
         let user = match subject {

@@ -11,7 +11,7 @@ use kubewright_meta::ApiError;
 use serde_json::{Map, Value};
 
 use super::super::matching::Attributes;
-use super::authorizer::Asked;
+use super::authorizer::UserAuthorizer;
 use super::request::request_value;
 
 /// What the variables of expressions stand for.
@@ -58,7 +58,7 @@ impl<'a> Scope<'a> {
 
     /// Who answers `authorizer`.
     pub(crate) fn authorizer(&self) -> impl kubewright_cel::Authorizer + '_ {
-        Asked { rights: &self.rights, user: self.attributes.review.call.user }
+        UserAuthorizer { rights: &self.rights, user: self.attributes.review.call.user }
     }
 
     /// The variables for one group of expressions. `authorizer` is left out where expressions may not ask it.

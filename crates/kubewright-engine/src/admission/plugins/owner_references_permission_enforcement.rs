@@ -51,7 +51,8 @@ fn validate(review: &Review<'_>, object: &Value) -> Result<(), ApiError> {
         };
         let decision = rights.authorize(call.user, &what);
         if !decision.allowed() {
-            let why = format!("cannot set an ownerRef on a resource you can't delete: {}", told(&decision));
+            let why =
+                format!("cannot set an ownerRef on a resource you can't delete: {}", describe(&decision));
             return Err(forbidden(review, object, &why));
         }
     }
@@ -121,7 +122,7 @@ fn may_hold(rights: &Rights, review: &Review<'_>, object: &Value, reference: &Va
         if !decision.allowed() {
             let why = format!(
                 "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: {}",
-                told(&decision)
+                describe(&decision)
             );
             return Err(forbidden(review, object, &why));
         }
@@ -130,7 +131,7 @@ fn may_hold(rights: &Rights, review: &Review<'_>, object: &Value, reference: &Va
 }
 
 /// The reason of a decision and what went wrong, as Go prints them.
-fn told(decision: &Decision) -> String {
+fn describe(decision: &Decision) -> String {
     format!("{}, {}", decision.reason, decision.error.as_deref().unwrap_or("<nil>"))
 }
 

@@ -35,10 +35,10 @@ fn mutate(review: &Review<'_>, object: &mut Value) {
         }
         _ => return,
     };
-    tell_place(review, object, &node);
+    set_topology_labels(review, object, &node);
 }
 
-fn tell_place(review: &Review<'_>, object: &mut Value, node: &str) {
+fn set_topology_labels(review: &Review<'_>, object: &mut Value, node: &str) {
     if node.is_empty() {
         return;
     }

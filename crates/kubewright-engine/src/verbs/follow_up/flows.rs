@@ -20,7 +20,7 @@ const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 pub(super) async fn schema_changed(engine: &Engine, kind: &Arc<Kind>, name: &str) {
     let entry = engine.snapshot().get(&kind.collection, name).cloned();
     if let Some(entry) = entry {
-        tell_dangling(engine, kind, &encode::value(kind, &entry)).await;
+        set_dangling_condition(engine, kind, &encode::value(kind, &entry)).await;
     }
 }
 
@@ -32,13 +32,13 @@ pub(super) async fn level_changed(engine: &Engine, name: &str) {
     for entry in snapshot.range(&schemas.collection, "", None) {
         let schema = encode::value(schemas, entry);
         if level_of(&schema) == name {
-            tell_dangling(engine, schemas, &schema).await;
+            set_dangling_condition(engine, schemas, &schema).await;
         }
     }
 }
 
 /// Writes the condition where it says something else.
-async fn tell_dangling(engine: &Engine, kind: &Arc<Kind>, schema: &Value) {
+async fn set_dangling_condition(engine: &Engine, kind: &Arc<Kind>, schema: &Value) {
     let level = level_of(schema);
     let mut wanted = condition(level, has_level(engine, level));
     let told = schema["status"]["conditions"].as_array().into_iter().flatten();

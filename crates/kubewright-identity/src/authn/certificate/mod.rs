@@ -24,13 +24,13 @@ pub struct PeerCertificate(Arc<Shown>);
 #[derive(Debug)]
 struct Shown {
     chain: Vec<CertificateDer<'static>>,
-    subject: OnceLock<Result<Subject, BadCertificate>>,
-    verdicts: Mutex<Vec<Verdict>>,
+    subject: OnceLock<Result<CertificateSubject, BadCertificate>>,
+    verdicts: Mutex<Vec<Verification>>,
 }
 
 /// Whether a bundle vouches for the certificate, in a time in which the answer does not change.
 #[derive(Debug)]
-struct Verdict {
+struct Verification {
     bundle: Arc<Bundle>,
     holds: Range<i64>,
     found: Result<(), BadCertificate>,
@@ -38,7 +38,7 @@ struct Verdict {
 
 /// Whom a certificate names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Subject {
+struct CertificateSubject {
     common_name: String,
     user: User,
 }
@@ -97,8 +97,8 @@ impl PeerCertificate {
         Ok(&self.subject()?.common_name)
     }
 
-    fn subject(&self) -> Result<&Subject, BadCertificate> {
-        self.0.subject.get_or_init(|| Subject::read(self.der())).as_ref().map_err(Clone::clone)
+    fn subject(&self) -> Result<&CertificateSubject, BadCertificate> {
+        self.0.subject.get_or_init(|| CertificateSubject::read(self.der())).as_ref().map_err(Clone::clone)
     }
 
     /// Whether the bundle vouches for the certificate at a time. Signatures are looked at once, not with every request.
@@ -115,7 +115,7 @@ impl PeerCertificate {
         let from = turns.range(..=second).next_back().copied().unwrap_or(i64::MIN);
         let until = turns.range(second + 1..).next().copied().unwrap_or(i64::MAX);
         verdicts.retain(|one| !Arc::ptr_eq(&one.bundle, bundle));
-        verdicts.push(Verdict { bundle: Arc::clone(bundle), holds: from..until, found: found.clone() });
+        verdicts.push(Verification { bundle: Arc::clone(bundle), holds: from..until, found: found.clone() });
         found
     }
 
@@ -129,7 +129,7 @@ impl PeerCertificate {
     }
 }
 
-impl Subject {
+impl CertificateSubject {
     fn read(certificate: &[u8]) -> Result<Self, BadCertificate> {
         let (_, parsed) = X509Certificate::from_der(certificate).map_err(|_| BadCertificate::Unreadable)?;
         let subject = parsed.subject();

@@ -47,7 +47,7 @@ struct Answer {
 struct Status {
     authenticated: bool,
     #[serde(deserialize_with = "null_is_default")]
-    user: Told,
+    user: TokenReviewStatus,
     #[serde(deserialize_with = "null_is_default")]
     audiences: Vec<String>,
     #[serde(deserialize_with = "null_is_default")]
@@ -56,7 +56,7 @@ struct Status {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Told {
+struct TokenReviewStatus {
     #[serde(deserialize_with = "null_is_default")]
     username: String,
     #[serde(deserialize_with = "null_is_default")]
@@ -153,7 +153,7 @@ impl Status {
         if !self.authenticated {
             return Err(TokenError::Unknown);
         }
-        let Told { username, uid, groups, extra } = self.user;
+        let TokenReviewStatus { username, uid, groups, extra } = self.user;
         let user = User { name: username, uid, groups, extra };
         Ok(Identity { user: user.authenticated(), audiences })
     }

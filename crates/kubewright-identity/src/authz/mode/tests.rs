@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::super::{Attributes, Rbac, Rights, Verdict};
+use super::super::{Attributes, DecisionKind, Rbac, Rights};
 use super::*;
 use crate::authn::{SYSTEM_MASTERS, User};
 
@@ -50,7 +50,7 @@ fn the_first_mode_that_says_yes_decides_and_the_reasons_of_all_are_told() {
         assert_eq!((decision.allowed(), decision.reason.as_str()), (allowed, reason), "{names:?}");
     }
     let bob = rights(&["AlwaysDeny", "RBAC"]).authorize(&User::new("bob", ["g"]), &GET);
-    assert_eq!(bob.verdict, Verdict::NoOpinion);
+    assert_eq!(bob.verdict, DecisionKind::NoOpinion);
     assert_eq!(
         bob.reason,
         "Everything is forbidden.\nRBAC: role.rbac.authorization.k8s.io \"lost\" not found"

@@ -54,56 +54,56 @@ pub(super) fn decide(objects: &dyn Objects, user: &User, what: &Attributes<'_>) 
     if node.is_empty() {
         return Decision::no_opinion(format!("unknown node for user {:?}", user.name));
     }
-    let asked = Asked { objects, node, what };
+    let request = NodeRequest { objects, node, what };
     let reads = matches!(what.verb, "get" | "list" | "watch");
     let nothing = Decision::no_opinion("");
     match (what.group, what.resource) {
-        _ if what.path.is_some() => asked.by_rules(),
-        ("", "secrets" | "configmaps") => asked.read_in_namespace(),
+        _ if what.path.is_some() => request.by_rules(),
+        ("", "secrets" | "configmaps") => request.read_in_namespace(),
         ("", "serviceaccounts") if what.verb == "get" && what.subresource.is_empty() => {
-            asked.read_in_namespace()
+            request.read_in_namespace()
         }
-        ("", "serviceaccounts") => asked.token(),
+        ("", "serviceaccounts") => request.token(),
         ("", "persistentvolumeclaims") if what.subresource == "status" => match what.verb {
-            "update" | "patch" => asked.related(),
+            "update" | "patch" => request.related(),
             _ => Decision::no_opinion("can only get/update/patch this type"),
         },
         ("", "persistentvolumeclaims" | "persistentvolumes")
         | ("resource.k8s.io", "resourceclaims")
-        | ("storage.k8s.io", "volumeattachments") => asked.get(),
-        ("coordination.k8s.io", "leases") => asked.lease(),
-        ("storage.k8s.io", "csinodes") => asked.csi_node(),
-        ("resource.k8s.io", "resourceslices") => asked.resource_slice(),
-        ("certificates.k8s.io", "podcertificaterequests") => asked.certificate_request(),
+        | ("storage.k8s.io", "volumeattachments") => request.get(),
+        ("coordination.k8s.io", "leases") => request.lease(),
+        ("storage.k8s.io", "csinodes") => request.csi_node(),
+        ("resource.k8s.io", "resourceslices") => request.resource_slice(),
+        ("certificates.k8s.io", "podcertificaterequests") => request.certificate_request(),
         ("", "nodes") => match (what.subresource, what.verb) {
             ("", "create" | "update" | "patch") | ("status", "update" | "patch") => Decision::allow(""),
-            ("", _) if reads => asked.own_node(),
+            ("", _) if reads => request.own_node(),
             _ => nothing,
         },
         ("", "pods") => match (what.subresource, what.verb) {
             ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create") => {
                 Decision::allow("")
             }
-            ("", "get") => asked.get(),
-            ("", "list" | "watch") if asked.selects("spec.nodeName") => Decision::allow(""),
-            ("", "list" | "watch") if !what.name.is_empty() => asked.related(),
+            ("", "get") => request.get(),
+            ("", "list" | "watch") if request.selects("spec.nodeName") => Decision::allow(""),
+            ("", "list" | "watch") if !what.name.is_empty() => request.related(),
             ("", "list" | "watch") => {
                 Decision::no_opinion("can only list/watch pods with spec.nodeName field selector")
             }
             _ => nothing,
         },
-        _ => asked.by_rules(),
+        _ => request.by_rules(),
     }
 }
 
 /// What a node asks for.
-struct Asked<'a> {
+struct NodeRequest<'a> {
     objects: &'a dyn Objects,
     node: &'a str,
     what: &'a Attributes<'a>,
 }
 
-impl Asked<'_> {
+impl NodeRequest<'_> {
     fn by_rules(&self) -> Decision {
         let action = self.what.action();
         if RULES.iter().any(|rule| rule.allows(&action)) {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::rbac::aggregate_in_order;
-use super::{Attributes, Decision, Rights, Verdict, null_is_default};
+use super::{Attributes, Decision, DecisionKind, Rights, null_is_default};
 use crate::authn::{User, decode};
 
 const GROUP: &str = "authorization.k8s.io";
@@ -168,7 +168,7 @@ fn access(
         (None, None) => Decision::no_opinion(""),
     };
     let mut status = json!({"allowed": decision.allowed()});
-    if decision.verdict == Verdict::Deny {
+    if decision.verdict == DecisionKind::Deny {
         status["denied"] = true.into();
     }
     if !decision.reason.is_empty() {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Attributes, Decision, Verdict, null_is_default};
+use super::{Attributes, Decision, DecisionKind, null_is_default};
 use crate::authn::User;
 use crate::webhook::{Client, Remote};
 
@@ -166,9 +166,9 @@ impl Status {
         let error = (self.denied && self.allowed)
             .then(|| "webhook subject access review returned both allow and deny response".to_owned());
         let verdict = match (self.denied, self.allowed) {
-            (true, _) => Verdict::Deny,
-            (false, true) => Verdict::Allow,
-            (false, false) => Verdict::NoOpinion,
+            (true, _) => DecisionKind::Deny,
+            (false, true) => DecisionKind::Allow,
+            (false, false) => DecisionKind::NoOpinion,
         };
         Decision { verdict, reason: self.reason.clone(), error }
     }

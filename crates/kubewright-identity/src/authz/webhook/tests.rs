@@ -108,14 +108,14 @@ fn a_question_is_a_review_in_the_version_asked_for() {
 async fn what_the_server_says_is_the_decision() {
     let decision = |verdict, reason: &str| Decision { verdict, reason: reason.to_owned(), error: None };
     for (status, told) in [
-        (json!({"allowed": true, "reason": "friend"}), decision(Verdict::Allow, "friend")),
-        (json!({"allowed": false, "reason": "no idea"}), decision(Verdict::NoOpinion, "no idea")),
-        (json!({"allowed": false, "denied": true, "reason": "foe"}), decision(Verdict::Deny, "foe")),
+        (json!({"allowed": true, "reason": "friend"}), decision(DecisionKind::Allow, "friend")),
+        (json!({"allowed": false, "reason": "no idea"}), decision(DecisionKind::NoOpinion, "no idea")),
+        (json!({"allowed": false, "denied": true, "reason": "foe"}), decision(DecisionKind::Deny, "foe")),
         (
             json!({"allowed": true, "denied": true}),
             Decision {
                 error: Some("webhook subject access review returned both allow and deny response".to_owned()),
-                ..decision(Verdict::Deny, "")
+                ..decision(DecisionKind::Deny, "")
             },
         ),
     ] {
@@ -161,7 +161,7 @@ async fn a_server_that_gives_no_answer_has_no_opinion_and_is_asked_again() {
     let test = Test::new(json!({}));
     test.server.status.lock().0 = 403;
     let decision = test.ask(&LIST).await;
-    assert_eq!((decision.verdict, decision.reason.as_str()), (Verdict::NoOpinion, ""));
+    assert_eq!((decision.verdict, decision.reason.as_str()), (DecisionKind::NoOpinion, ""));
     assert!(decision.error.is_some());
     *test.server.status.lock() = (200, json!({"allowed": true}));
     assert!(test.ask(&LIST).await.allowed());

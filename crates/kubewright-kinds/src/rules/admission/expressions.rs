@@ -30,7 +30,7 @@ impl Expressions {
         } else {
             let names = Names::of_condition(has_params);
             let compiled = Compiler::without_variables().compile(text, names, &Returns::bool());
-            tell(at, text, compiled.err(), errors);
+            report(at, text, compiled.err(), errors);
         }
     }
 
@@ -47,7 +47,7 @@ impl Expressions {
         } else {
             let names = Names::of_condition(self.has_params);
             let compiled = self.compiler.add_variable(name.text(), expression.text(), names);
-            tell(&expression, expression.text(), compiled.err(), errors);
+            report(&expression, expression.text(), compiled.err(), errors);
         }
     }
 
@@ -81,7 +81,7 @@ impl Expressions {
         } else {
             let names = Names::of_condition(self.has_params);
             let compiled = self.compiler.compile(text, names, &Returns::string_or_null());
-            tell(at, at.text(), compiled.err(), errors);
+            report(at, at.text(), compiled.err(), errors);
         }
     }
 
@@ -96,11 +96,11 @@ impl Expressions {
     }
 
     fn check(&self, at: &At<'_>, text: &str, names: Names, returns: &Returns, errors: &mut Errors) {
-        tell(at, text, self.compiler.compile(text, names, returns).err(), errors);
+        report(at, text, self.compiler.compile(text, names, returns).err(), errors);
     }
 }
 
-fn tell(at: &At<'_>, text: &str, why: Option<String>, errors: &mut Errors) {
+fn report(at: &At<'_>, text: &str, why: Option<String>, errors: &mut Errors) {
     if let Some(why) = why {
         errors.invalid_as(at, text, why);
     }

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::samples::{CONFIG_MAP, NAMESPACE, SECRET, of};
-use super::{change_refused, each_change_is_refused, each_is_refused, made, refused, rules, told, with};
+use super::{change_refused, each_change_is_refused, each_is_refused, made, messages, refused, rules, with};
 use crate::rules::namespaces;
 
 const FROZEN: &str = "Forbidden: field is immutable when `immutable` is set";
@@ -81,13 +81,13 @@ fn a_namespace_is_kept_until_it_is_empty() {
     (rules(NAMESPACE).prepare_update)(&mut new, &namespace);
     assert_eq!(new["spec"], namespace["spec"]);
     assert_eq!(
-        told(&namespaces::validate_finalize(&with(&namespace, "/spec/finalizers", json!(["x"])))),
+        messages(&namespaces::validate_finalize(&with(&namespace, "/spec/finalizers", json!(["x"])))),
         [
             "spec.finalizers[0]: Invalid value: \"x\": name is neither a standard finalizer name nor is it fully qualified"
         ]
     );
     assert_eq!(
-        told(&rules(NAMESPACE).errors_on_status(
+        messages(&rules(NAMESPACE).errors_on_status(
             &with(&namespace, "/status/phase", json!("Gone")),
             &namespace,
             false

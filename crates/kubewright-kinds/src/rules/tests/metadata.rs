@@ -2,7 +2,7 @@ use kubewright_meta::rules::metadata::{self, NameRule};
 use serde_json::{Value, json};
 
 use super::samples::{CONFIG_MAP, DEPLOYMENT, NAMESPACE, SERVICE, STATEFUL_SET};
-use super::{change_refused, each_is_refused, made, refused, rules, samples, told, with};
+use super::{change_refused, each_is_refused, made, messages, refused, rules, samples, with};
 use crate::rules::{Generation, Rules};
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
@@ -33,14 +33,14 @@ fn names_follow_the_rule_of_their_kind() {
 fn an_object_needs_a_name_and_a_namespace() {
     let errors = Rules::none().errors_on_create(&json!({}), true);
     assert_eq!(
-        told(&errors),
+        messages(&errors),
         [
             "metadata.name: Required value: name or generateName is required",
             "metadata.namespace: Required value"
         ]
     );
     let errors = Rules::none().errors_on_create(&json!({"metadata": {"name": "a", "namespace": "b"}}), false);
-    assert_eq!(told(&errors), ["metadata.namespace: Forbidden: not allowed on this type"]);
+    assert_eq!(messages(&errors), ["metadata.namespace: Forbidden: not allowed on this type"]);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn custom_resources_are_only_warned_of_finalizers_without_a_domain() {
 fn a_change_of_identity_is_told_twice() {
     let old = made(CONFIG_MAP, &json!({"metadata": {"name": "a"}}));
     let new = with(&old, "/metadata/uid", json!("other"));
-    let said = told(&rules(CONFIG_MAP).errors_on_update(&new, &old, true));
+    let said = messages(&rules(CONFIG_MAP).errors_on_update(&new, &old, true));
     assert_eq!(said, ["metadata.uid: Invalid value: \"other\": field is immutable"; 2]);
 }
 
@@ -170,7 +170,7 @@ fn annotations_of_a_deployment_raise_its_generation_and_labels_do_not() {
 #[test]
 fn a_field_manager_is_short_and_printable() {
     assert!(metadata::validate_field_manager("kubectl").is_empty());
-    let said = told(&metadata::validate_field_manager(&"x".repeat(129)));
+    let said = messages(&metadata::validate_field_manager(&"x".repeat(129)));
     assert_eq!(said, ["fieldManager: Too long: may not be more than 128 bytes"]);
     assert_eq!(metadata::validate_field_manager("a\u{7}").len(), 1);
 }

@@ -82,7 +82,7 @@ fn made(kind: Kind, object: &Value) -> Value {
 
 /// What is said when the object is created.
 fn refused(kind: Kind, object: &Value) -> Vec<String> {
-    told(&rules(kind).errors_on_create(&made(kind, object), is_namespaced(kind)))
+    messages(&rules(kind).errors_on_create(&made(kind, object), is_namespaced(kind)))
 }
 
 /// What is said when a stored object is changed; each sentence once.
@@ -93,7 +93,7 @@ fn change_refused(kind: Kind, object: &Value, change: impl FnOnce(&mut Value)) -
     let rules = rules(kind);
     (rules.default)(&mut new);
     (rules.prepare_update)(&mut new, &old);
-    let mut said = told(&rules.errors_on_update(&new, &old, is_namespaced(kind)));
+    let mut said = messages(&rules.errors_on_update(&new, &old, is_namespaced(kind)));
     let mut seen = Vec::new();
     said.retain(|sentence| {
         let first = !seen.contains(sentence);
@@ -103,7 +103,7 @@ fn change_refused(kind: Kind, object: &Value, change: impl FnOnce(&mut Value)) -
     said
 }
 
-fn told(errors: &[kubewright_meta::FieldError]) -> Vec<String> {
+fn messages(errors: &[kubewright_meta::FieldError]) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 

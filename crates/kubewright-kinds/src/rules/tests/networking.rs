@@ -116,7 +116,7 @@ fn a_service_loses_what_its_new_type_has_not() {
     for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
         assert!(outer["spec"].get(field).is_none(), "{field}");
     }
-    assert!(super::told(&rules(SERVICE).errors_on_update(&outer, &old, true)).is_empty());
+    assert!(super::messages(&rules(SERVICE).errors_on_update(&outer, &old, true)).is_empty());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::samples::{POD, of, pod_spec};
-use super::{change_refused, each_change_is_refused, each_is_refused, made, refused, told, with};
+use super::{change_refused, each_change_is_refused, each_is_refused, made, messages, refused, with};
 use crate::rules::pods;
 
 const C: &str = "spec.containers[0]";
@@ -373,15 +373,15 @@ fn ephemeral_containers_are_added_and_stay() {
     old["spec"]["ephemeralContainers"] = json!([{
         "name": "dbg", "image": "busybox", "imagePullPolicy": "Always", "terminationMessagePolicy": "File", "resources": {}
     }]);
-    assert_eq!(told(&pods::validate_ephemeral_containers(&old, &old)), Vec::<String>::new());
+    assert_eq!(messages(&pods::validate_ephemeral_containers(&old, &old)), Vec::<String>::new());
     let without = with(&old, "/spec/ephemeralContainers", json!([]));
     assert_eq!(
-        told(&pods::validate_ephemeral_containers(&without, &old)),
+        messages(&pods::validate_ephemeral_containers(&without, &old)),
         ["spec.ephemeralContainers: Forbidden: existing ephemeral containers \"dbg\" may not be removed\n"]
     );
     let bad =
         with(&old, "/spec/ephemeralContainers/0/ports", json!([{"containerPort": 80, "protocol": "TCP"}]));
-    assert!(told(&pods::validate_ephemeral_containers(&bad, &old)).contains(
+    assert!(messages(&pods::validate_ephemeral_containers(&bad, &old)).contains(
         &"spec.ephemeralContainers[0].ports: Forbidden: cannot be set for an Ephemeral Container".to_owned()
     ));
 }
@@ -390,7 +390,7 @@ fn ephemeral_containers_are_added_and_stay() {
 fn a_binding_names_a_node() {
     assert!(pods::validate_binding(&json!({"target": {"kind": "Node", "name": "n"}})).is_empty());
     assert_eq!(
-        told(&pods::validate_binding(&json!({"target": {"kind": "Pod"}}))),
+        messages(&pods::validate_binding(&json!({"target": {"kind": "Pod"}}))),
         [
             "target.kind: Unsupported value: \"Pod\": supported values: \"Node\", \"<empty>\"",
             "target.name: Required value"
@@ -402,7 +402,7 @@ fn a_binding_names_a_node() {
 fn the_addresses_of_a_pod_are_addresses() {
     let old = made(POD, &json!({"spec": pod_spec()}));
     let new = with(&old, "/status/podIPs", json!([{"ip": "banana"}]));
-    let said = told(&super::rules(POD).errors_on_status(&new, &old, true));
+    let said = messages(&super::rules(POD).errors_on_status(&new, &old, true));
     assert_eq!(
         said,
         [

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Kind, is_namespaced, made, refused, rules, samples, served, told};
+use super::{Kind, is_namespaced, made, messages, refused, rules, samples, served};
 use crate::rules::{Generation, convert};
 
 /// Names of fields that lead deep into the rules.
@@ -146,7 +146,7 @@ fn run_everything(kind: Kind, new: &Value, old: &Value) {
     (rules.prepare_create)(&mut object);
     let _ = rules.errors_on_create(&object, is_namespaced(kind));
     (rules.prepare_update)(&mut object, old);
-    let _ = told(&rules.errors_on_update(&object, old, is_namespaced(kind)));
+    let _ = messages(&rules.errors_on_update(&object, old, is_namespaced(kind)));
     let _ = rules.errors_on_status(&object, old, is_namespaced(kind));
     let _ = rules.warnings(&object, None);
     let _ = rules.generation.raised(&object, old);
@@ -170,7 +170,7 @@ fn an_unchanged_object_may_be_written_again() {
         (rules(kind).default)(&mut again);
         (rules(kind).prepare_update)(&mut again, &object);
         assert_eq!(
-            told(&rules(kind).errors_on_update(&again, &object, is_namespaced(kind))),
+            messages(&rules(kind).errors_on_update(&again, &object, is_namespaced(kind))),
             Vec::<String>::new(),
             "{kind:?}"
         );

@@ -1,7 +1,9 @@
 use serde_json::{Value, json};
 
 use super::samples::of;
-use super::{change_refused, each_change_is_refused, each_is_refused, made, refused, rules, set, told, with};
+use super::{
+    change_refused, each_change_is_refused, each_is_refused, made, messages, refused, rules, set, with,
+};
 use crate::rules::certificates;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -409,14 +411,14 @@ fn signing_requests_are_decided_once() {
     );
     let denied = with(&old, "/status/conditions", decided("Denied"));
     let kept = "status.conditions: Forbidden: updates may not remove a condition of type \"Approved\"";
-    assert_eq!(told(&certificates::validate_approval(&denied, &old)), [kept]);
+    assert_eq!(messages(&certificates::validate_approval(&denied, &old)), [kept]);
     assert_eq!(
-        told(&rules(request).errors_on_status(&denied, &old, false)),
+        messages(&rules(request).errors_on_status(&denied, &old, false)),
         [kept, "status.conditions: Forbidden: updates may not add a condition of type \"Denied\""]
     );
     let reissued = with(&old, "/status/certificate", json!("eQ=="));
     assert_eq!(
-        told(&rules(request).errors_on_status(&reissued, &old, false)),
+        messages(&rules(request).errors_on_status(&reissued, &old, false)),
         [
             "status.certificate: Invalid value: \"<certificate data>\": must contain at least one CERTIFICATE PEM block",
             "status.certificate: Forbidden: updates may not modify existing certificate content",
@@ -428,7 +430,7 @@ fn signing_requests_are_decided_once() {
 fn reviews_ask_about_one_thing() {
     let review = |plural: &'static str, spec: Value| {
         let rules = rules(("authorization.k8s.io", "v1", plural));
-        told(&(rules.validate)(&json!({"metadata": {"namespace": "n"}, "spec": spec})))
+        messages(&(rules.validate)(&json!({"metadata": {"namespace": "n"}, "spec": spec})))
     };
     assert_eq!(
         review("selfsubjectaccessreviews", json!({})),
@@ -448,7 +450,7 @@ fn reviews_ask_about_one_thing() {
         ["spec.resourceAttributes.namespace: Invalid value: \"other\": must match metadata.namespace"]
     );
     let tokens = rules(("authentication.k8s.io", "v1", "tokenreviews"));
-    assert_eq!(told(&(tokens.validate)(&json!({"spec": {}}))), ["spec.token: Required value"]);
+    assert_eq!(messages(&(tokens.validate)(&json!({"spec": {}}))), ["spec.token: Required value"]);
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn only_a_bound_claim_grows() {
     assert!(super::rules(claim).errors_on_update(&grown, &old, true).is_empty());
     let shrunk = with(&old, "/spec/resources/requests/storage", json!("512Mi"));
     assert_eq!(
-        super::told(&super::rules(claim).errors_on_update(&shrunk, &old, true)),
+        super::messages(&super::rules(claim).errors_on_update(&shrunk, &old, true)),
         ["spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"]
     );
 }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::samples::{
     CONTROLLER, CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, STATEFUL_SET, claim_spec, of,
 };
-use super::{change_refused, each_change_is_refused, each_is_refused, made, refused, rules, told, with};
+use super::{change_refused, each_change_is_refused, each_is_refused, made, messages, refused, rules, with};
 
 const LABELS: &str = "spec.template.metadata.labels: Invalid value: {\"app\":\"b\"}: `selector` does not match template `labels`";
 
@@ -118,7 +118,7 @@ fn the_counts_of_a_status_fit_together() {
         json!({"replicas": 1, "readyReplicas": 2, "availableReplicas": 3, "updatedReplicas": -1}),
     );
     assert_eq!(
-        told(&rules(DEPLOYMENT).errors_on_status(&new, &old, true)),
+        messages(&rules(DEPLOYMENT).errors_on_status(&new, &old, true)),
         [
             "status.updatedReplicas: Invalid value: -1: must be greater than or equal to 0",
             "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",

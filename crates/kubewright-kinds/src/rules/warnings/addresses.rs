@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use kubewright_meta::text;
 
 use super::super::at::At;
-use super::Subject;
+use super::WarningContext;
 
 /// An address (`GetWarningsForIP`).
 pub(super) fn of_ip(at: &At<'_>, out: &mut Vec<String>) {
@@ -54,7 +54,7 @@ fn masked(ip: IpAddr, length: u8) -> IpAddr {
 }
 
 /// A service (`GetWarningsForService`).
-pub(crate) fn of_service(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_service(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     let spec = subject.new.get("spec");
     let is_named = spec.get("type").text() == "ExternalName";
     let is_headless = spec.get("type").text() == "ClusterIP" && spec.get("clusterIP").text() == "None";
@@ -105,7 +105,7 @@ pub(crate) fn of_service(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-pub(crate) fn of_endpoints(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_endpoints(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     for subset in subject.new.get("subsets").items() {
         for address in ["addresses", "notReadyAddresses"].iter().flat_map(|list| subset.get(list).items()) {
             of_ip(&address.get("ip"), out);
@@ -113,7 +113,7 @@ pub(crate) fn of_endpoints(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-pub(crate) fn of_slice(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_slice(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     if subject.is_new() && subject.new.get("addressType").text() == "FQDN" {
         out.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
     }
@@ -123,7 +123,7 @@ pub(crate) fn of_slice(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-pub(crate) fn of_policy(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_policy(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     let spec = subject.new.get("spec");
     for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
         for peer in spec.get(direction).items().flat_map(|rule| rule.get(peers).items()) {

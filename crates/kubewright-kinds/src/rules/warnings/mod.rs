@@ -12,7 +12,7 @@ use super::at::At;
 use super::text;
 
 /// What an object is warned of, and the one that it replaces.
-pub(crate) struct Subject<'a> {
+pub(crate) struct WarningContext<'a> {
     new: At<'a>,
     old: Option<At<'a>>,
     /// Whether this write raises the generation: templates are looked at again only then.
@@ -20,9 +20,9 @@ pub(crate) struct Subject<'a> {
 }
 
 /// The warnings for objects of one kind.
-pub(crate) type Warn = fn(&Subject<'_>, &mut Vec<String>);
+pub(crate) type Warn = fn(&WarningContext<'_>, &mut Vec<String>);
 
-impl<'a> Subject<'a> {
+impl<'a> WarningContext<'a> {
     pub(super) fn new(new: &'a Value, old: Option<&'a Value>, raised: &'a dyn Fn() -> bool) -> Self {
         Self { new: At::root(new), old: old.map(At::root), raised }
     }
@@ -65,7 +65,7 @@ fn of_expressions(expressions: &At<'_>, out: &mut Vec<String>) {
 }
 
 /// The name becomes part of the names of pods, and those are host names.
-fn of_name(subject: &Subject<'_>, used: &str, out: &mut Vec<String>) {
+fn of_name(subject: &WarningContext<'_>, used: &str, out: &mut Vec<String>) {
     let wrong = text::label(subject.new.dig(&["metadata", "name"]).text());
     if subject.is_new() && !wrong.is_empty() {
         out.push(format!(
@@ -75,7 +75,7 @@ fn of_name(subject: &Subject<'_>, used: &str, out: &mut Vec<String>) {
     }
 }
 
-fn of_template(subject: &Subject<'_>, path: &[&str], named: bool, out: &mut Vec<String>) {
+fn of_template(subject: &WarningContext<'_>, path: &[&str], named: bool, out: &mut Vec<String>) {
     if named {
         of_name(subject, "Pod names and hostnames", out);
     }
@@ -85,21 +85,21 @@ fn of_template(subject: &Subject<'_>, path: &[&str], named: bool, out: &mut Vec<
 }
 
 /// The template of an object that is one.
-pub(crate) fn of_pod_template(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_pod_template(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     of_template(subject, &["template"], false, out);
 }
 
 /// The template in a spec.
-pub(crate) fn of_spec_template(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_spec_template(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     of_template(subject, &["spec", "template"], false, out);
 }
 
 /// The template in a spec, whose pods are named after the object.
-pub(crate) fn of_named_template(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_named_template(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     of_template(subject, &["spec", "template"], true, out);
 }
 
-pub(crate) fn of_stateful_set(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_stateful_set(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     of_template(subject, &["spec", "template"], false, out);
     let spec = subject.new.get("spec");
     for claim in spec.get("volumeClaimTemplates").items() {
@@ -112,11 +112,11 @@ pub(crate) fn of_stateful_set(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-pub(crate) fn of_job(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_job(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     of_job_spec(subject, &["spec"], out);
 }
 
-fn of_job_spec(subject: &Subject<'_>, path: &[&str], out: &mut Vec<String>) {
+fn of_job_spec(subject: &WarningContext<'_>, path: &[&str], out: &mut Vec<String>) {
     of_name(subject, "Pod names and hostnames", out);
     if !subject.is_new() && !(subject.raised)() {
         return;
@@ -132,14 +132,14 @@ fn of_job_spec(subject: &Subject<'_>, path: &[&str], out: &mut Vec<String>) {
     pods::of_template(&spec.get("template"), out);
 }
 
-pub(crate) fn of_cron_job(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_cron_job(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     of_job_spec(subject, &["spec", "jobTemplate", "spec"], out);
     if !subject.is_new() && subject.new.dig(&["spec", "schedule"]).text().contains("TZ") {
         out.push("cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details".to_owned());
     }
 }
 
-pub(crate) fn of_ingress(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_ingress(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     const CLASS: &str = "kubernetes.io/ingress.class";
     let is_annotated = subject.new.dig(&["metadata", "annotations"]).get(CLASS).is_set();
     if subject.is_new() && is_annotated && !subject.new.dig(&["spec", "ingressClassName"]).is_set() {
@@ -147,7 +147,7 @@ pub(crate) fn of_ingress(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-pub(crate) fn of_node(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_node(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     let spec = subject.new.get("spec");
     if spec.get("configSource").is_set() {
         out.push("spec.configSource: the feature is removed".to_owned());
@@ -160,7 +160,7 @@ pub(crate) fn of_node(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-pub(crate) fn of_service_account(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_service_account(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
     let has = |account: &At<'_>| account.dig(&["metadata", "annotations"]).get(ENFORCE).is_set();
     if has(&subject.new) && !subject.old.as_ref().is_some_and(has) {
@@ -169,7 +169,7 @@ pub(crate) fn of_service_account(subject: &Subject<'_>, out: &mut Vec<String>) {
 }
 
 /// A certificate and a key that are no PEM. (Whether they belong together is not looked at.)
-pub(crate) fn of_secret(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_secret(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     use base64::Engine;
     if subject.new.get("type").text() != "kubernetes.io/tls" {
         return;
@@ -184,7 +184,7 @@ pub(crate) fn of_secret(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-pub(crate) fn of_runtime_class(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_runtime_class(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     let selector = subject.new.dig(&["scheduling", "nodeSelector"]);
     for why in selector.entries().filter_map(|(key, _)| deprecated_label(key)) {
         out.push(format!("{}: {why}", selector.path));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::at::At;
 use super::super::text;
-use super::{Subject, addresses, deprecated_label, of_expressions, of_name, overlaps, storage};
+use super::{WarningContext, addresses, deprecated_label, of_expressions, of_name, overlaps, storage};
 
 /// Kinds of volumes that are gone: the field, what the warning calls it, and since when.
 const GONE: [(&str, &str, &str); 9] = [
@@ -23,7 +23,7 @@ const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
 
 /// A pod; only a new one, as people hardly change pods by hand.
-pub(crate) fn of_pod(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_pod(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     if subject.is_new() {
         of_name(subject, "the Pod's hostname", out);
         of_spec(&subject.new, true, out);

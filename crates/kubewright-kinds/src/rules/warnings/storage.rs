@@ -2,7 +2,7 @@
 
 use super::super::at::At;
 use super::super::quantity::Quantity;
-use super::{Subject, deprecated_label, of_expressions};
+use super::{WarningContext, deprecated_label, of_expressions};
 
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 const BY_FIELD: &str = "deprecated since v1.8; use \"storageClassName\" attribute instead";
@@ -17,7 +17,7 @@ const GONE: [(&str, &str, &str); 6] = [
     ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-pub(crate) fn of_volume(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_volume(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     let annotations = subject.new.dig(&["metadata", "annotations"]);
     let mount_options = "volume.beta.kubernetes.io/mount-options";
     for (key, why) in [
@@ -42,7 +42,7 @@ pub(crate) fn of_volume(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-pub(crate) fn of_claim(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_claim(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     let annotation = subject.new.dig(&["metadata", "annotations"]).entry(CLASS_ANNOTATION);
     if annotation.is_set() {
         out.push(format!("{}: {BY_FIELD}", annotation.path));
@@ -63,7 +63,7 @@ pub(super) fn of_bytes(at: &At<'_>, out: &mut Vec<String>) {
     }
 }
 
-pub(crate) fn of_class(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_class(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     for topology in subject.new.get("allowedTopologies").items() {
         for key in topology.get("matchLabelExpressions").items().map(|expression| expression.get("key")) {
             if let Some(why) = deprecated_label(key.text()) {
@@ -73,7 +73,7 @@ pub(crate) fn of_class(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-pub(crate) fn of_capacity(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_capacity(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     let topology = subject.new.get("nodeTopology");
     of_expressions(&topology.get("matchExpressions"), out);
     let labels = topology.get("matchLabels");
@@ -82,7 +82,7 @@ pub(crate) fn of_capacity(subject: &Subject<'_>, out: &mut Vec<String>) {
     }
 }
 
-pub(crate) fn of_driver(subject: &Subject<'_>, out: &mut Vec<String>) {
+pub(crate) fn of_driver(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     let spec = subject.new.get("spec");
     let requests = spec.get("tokenRequests");
     let unchanged =

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use kubewright_meta::carry::carry;
 use serde_json::Value;
 
-use super::{Denied, Operation, Request, Response, Verdict, Warnings};
+use super::{Denied, Operation, Request, Response, ValidationResult, Warnings};
 use crate::Object;
 
 /// Fills in what users leave out (controller-runtime's `admission.Defaulter`).
@@ -45,12 +45,12 @@ pub trait Defaulter<K: Object>: Send + Sync + 'static {
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use kubewright_runtime::webhook::{Denied, FieldError, Request, Validator, Verdict, Warnings};
+/// use kubewright_runtime::webhook::{Denied, FieldError, Request, Validator, ValidationResult, Warnings};
 ///
 /// struct Frozen;
 ///
 /// impl Validator<ConfigMap> for Frozen {
-///     async fn validate_update(&self, _: &Request, old: &ConfigMap, new: &ConfigMap) -> Verdict {
+///     async fn validate_update(&self, _: &Request, old: &ConfigMap, new: &ConfigMap) -> ValidationResult {
 ///         if old.data != new.data {
 ///             let error = FieldError::forbidden("data", "is decided at creation");
 ///             return Err(Denied::invalid(new, &[error]));
@@ -64,7 +64,11 @@ pub trait Validator<K: Object>: Send + Sync + 'static {
     ///
     /// # Errors
     /// A refusal.
-    fn validate_create(&self, _request: &Request, _object: &K) -> impl Future<Output = Verdict> + Send {
+    fn validate_create(
+        &self,
+        _request: &Request,
+        _object: &K,
+    ) -> impl Future<Output = ValidationResult> + Send {
         async { Ok(Warnings::none()) }
     }
 
@@ -77,7 +81,7 @@ pub trait Validator<K: Object>: Send + Sync + 'static {
         _request: &Request,
         _old: &K,
         _new: &K,
-    ) -> impl Future<Output = Verdict> + Send {
+    ) -> impl Future<Output = ValidationResult> + Send {
         async { Ok(Warnings::none()) }
     }
 
@@ -85,7 +89,11 @@ pub trait Validator<K: Object>: Send + Sync + 'static {
     ///
     /// # Errors
     /// A refusal.
-    fn validate_delete(&self, _request: &Request, _object: &K) -> impl Future<Output = Verdict> + Send {
+    fn validate_delete(
+        &self,
+        _request: &Request,
+        _object: &K,
+    ) -> impl Future<Output = ValidationResult> + Send {
         async { Ok(Warnings::none()) }
     }
 }
@@ -140,7 +148,7 @@ pub(crate) struct Validating<K, V> {
 
 impl<K: Object, V: Validator<K>> Handler for Validating<K, V> {
     async fn handle(&self, request: &Request) -> Response {
-        let verdict = async {
+        let result = async {
             match request.operation {
                 Operation::Create => {
                     let object = decode::<K>(request.object.as_ref(), "object")?;
@@ -158,7 +166,7 @@ impl<K: Object, V: Validator<K>> Handler for Validating<K, V> {
                 Operation::Connect => Ok(Warnings::none()),
             }
         };
-        verdict.await.into()
+        result.await.into()
     }
 }
 

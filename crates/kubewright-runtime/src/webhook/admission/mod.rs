@@ -13,7 +13,7 @@ pub use self::{
     field::FieldError,
     handler::{Defaulter, Handler, Validator},
     request::{Operation, Request},
-    response::{Denied, Response, Verdict, Warnings},
+    response::{Denied, Response, ValidationResult, Warnings},
 };
 
 /// The API of reviews that is spoken here.

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::FieldError;
 use crate::{Error, Object};
 
-/// Verdict of a [`Validator`](super::Validator): allowed, with warnings perhaps, or denied.
-pub type Verdict = Result<Warnings, Denied>;
+/// The answer of a [`Validator`](super::Validator): allowed, with warnings perhaps, or denied.
+pub type ValidationResult = Result<Warnings, Denied>;
 
 /// Warnings to the client of a request that is allowed: kubectl prints each as `Warning: ...`. Short lines: the API server
 /// cuts them at 256 characters where there are many.
@@ -120,7 +120,7 @@ impl From<kube::Error> for Denied {
 /// The answer to a [`Request`](super::Request) (`k8s.io/api/admission/v1`, `AdmissionResponse`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
-    verdict: Verdict,
+    result: ValidationResult,
     patch: Patch,
     audit: BTreeMap<String, String>,
 }
@@ -148,7 +148,7 @@ impl Response {
     /// And the client is warned.
     #[must_use]
     pub fn warning(mut self, warning: impl Into<String>) -> Self {
-        match &mut self.verdict {
+        match &mut self.result {
             Ok(warnings) => warnings.0.push(warning.into()),
             Err(denied) => denied.warnings.0.push(warning.into()),
         }
@@ -165,13 +165,13 @@ impl Response {
     /// Whether it is a yes.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
-        self.verdict.is_ok()
+        self.result.is_ok()
     }
 
     /// The review that answers the question `uid`.
     pub(crate) fn review(&self, uid: &str) -> Result<Value, serde_json::Error> {
         let mut response = json!({"uid": uid, "allowed": self.is_allowed()});
-        let warnings = match &self.verdict {
+        let warnings = match &self.result {
             Ok(warnings) => {
                 response["status"] = json!({"code": 200});
                 warnings
@@ -195,9 +195,9 @@ impl Response {
     }
 }
 
-impl From<Verdict> for Response {
-    fn from(verdict: Verdict) -> Self {
-        Self { verdict, patch: Patch(Vec::new()), audit: BTreeMap::new() }
+impl From<ValidationResult> for Response {
+    fn from(result: ValidationResult) -> Self {
+        Self { result, patch: Patch(Vec::new()), audit: BTreeMap::new() }
     }
 }
 

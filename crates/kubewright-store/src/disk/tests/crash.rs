@@ -10,12 +10,12 @@ use super::*;
 const TOGETHER: usize = 3;
 
 /// Tells the story to a store on `sim` until its disk fails; gives the last revision that was acknowledged.
-fn tell(sim: &Sim, story: &[Step]) -> u64 {
-    told(sim, story).0
+fn play(sim: &Sim, story: &[Step]) -> u64 {
+    played(sim, story).0
 }
 
 /// As [`tell`]; says also of how many commits the outcome is not known.
-fn told(sim: &Sim, story: &[Step]) -> (u64, u64) {
+fn played(sim: &Sim, story: &[Step]) -> (u64, u64) {
     let Ok(store) = open(sim, SHORT) else { return (0, 0) };
     let mut unknown = 0;
     let mut acknowledged = store.revision().0;
@@ -50,13 +50,13 @@ fn told(sim: &Sim, story: &[Step]) -> (u64, u64) {
 fn what_was_acknowledged_is_there_whenever_the_disk_stops() {
     let story = story(40);
     let whole = Sim::default();
-    assert_eq!(tell(&whole, &story), 40);
+    assert_eq!(play(&whole, &story), 40);
     let operations = whole.operations();
     assert!(operations > 60, "{operations}: it has checkpoints");
     let kinds = [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
     for (stop, how) in (0..operations).flat_map(|stop| kinds.map(|how| (stop, how))) {
         let sim = Sim::failing_from(stop, how);
-        let (acknowledged, unknown) = told(&sim, &story);
+        let (acknowledged, unknown) = played(&sim, &story);
         for left in Left::ALL {
             let found = sim.after(left);
             let store = open(&found, SHORT).unwrap_or_else(|error| panic!("{stop} {left:?}: {error}"));
@@ -67,7 +67,7 @@ fn what_was_acknowledged_is_there_whenever_the_disk_stops() {
             );
             check(&store, &story);
             drop(store);
-            assert_eq!(tell(&found, &story), 40, "{stop} {left:?}: the story goes on");
+            assert_eq!(play(&found, &story), 40, "{stop} {left:?}: the story goes on");
             check(&open(&found, SHORT).expect("closed well"), &story);
         }
     }
@@ -77,7 +77,7 @@ fn what_was_acknowledged_is_there_whenever_the_disk_stops() {
 fn a_store_that_is_opened_again_goes_on_with_the_events_since_its_last_checkpoint() {
     let story = story(40);
     let sim = Sim::default();
-    assert_eq!(tell(&sim, &story[..6]), 6);
+    assert_eq!(play(&sim, &story[..6]), 6);
     let store = open(&sim, LONG).expect("closed well");
     for step in &story[6..10] {
         wait(take(&store, step)).expect("no conflict");
@@ -95,7 +95,7 @@ fn a_store_that_is_opened_again_goes_on_with_the_events_since_its_last_checkpoin
 fn the_past_before_a_checkpoint_is_gone() {
     let story = story(40);
     let sim = Sim::default();
-    tell(&sim, &story);
+    play(&sim, &story);
     let names = names(&sim);
     assert!(names.iter().any(|name| name.starts_with("checkpoint")), "{names:?}");
     assert!(names.len() <= 4, "what is older was removed: {names:?}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kubewright_cluster::admin::Answered;
+use kubewright_cluster::admin::AnsweredRequest;
 use kubewright_cluster::recording::{Recording, Write};
 use kubewright_store::{Name, Revision};
 
@@ -46,7 +46,7 @@ pub(crate) struct Evidence {
     /// What was written.
     pub(crate) recording: Recording,
     /// What operators have asked for, oldest first.
-    pub(crate) requests: Vec<Answered>,
+    pub(crate) requests: Vec<AnsweredRequest>,
     /// What was there before the test.
     pub(crate) begun: Revision,
     /// When the operators' watches may have told them what was no longer so.
@@ -85,8 +85,8 @@ pub(crate) fn is_work(collection: &str) -> bool {
 }
 
 /// The resource of a request as collections are called.
-pub(super) fn collection(request: &Answered) -> String {
-    format!("{}/{}", request.asked.group, request.asked.resource)
+pub(super) fn collection(request: &AnsweredRequest) -> String {
+    format!("{}/{}", request.info.group, request.info.resource)
 }
 
 /// What there is most of, with how often.

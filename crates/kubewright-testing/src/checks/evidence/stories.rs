@@ -16,7 +16,7 @@ pub(crate) const TEST: &str = "kubernetes-admin";
 #[derive(Default)]
 pub(crate) struct Story {
     writes: Vec<Write>,
-    requests: Vec<Answered>,
+    requests: Vec<AnsweredRequest>,
 }
 
 pub(crate) fn at(seconds: f64) -> Timestamp {
@@ -50,7 +50,7 @@ impl Story {
         fault: bool,
     ) -> Self {
         let (resource, name) = path.split_once(' ').expect("a resource and a name");
-        let asked = RequestInfo {
+        let info = RequestInfo {
             user: OPERATOR.into(),
             verb,
             resource: resource.into(),
@@ -58,9 +58,9 @@ impl Story {
             name: name.into(),
             ..RequestInfo::default()
         };
-        self.requests.push(Answered {
+        self.requests.push(AnsweredRequest {
             time: at(time),
-            asked: Arc::new(asked),
+            info: Arc::new(info),
             code: Some(code),
             milliseconds: 1.0,
             fault: fault.then_some(1),

@@ -76,12 +76,12 @@ fn warn_of_pods(review: &Review<'_>, namespace: &str, standard: Standard, warnin
     warnings.push(format!(
         "existing pods in namespace {namespace:?} violate the new PodSecurity enforce level \"{standard}\""
     ));
-    let mut told: Vec<String> = found.iter().map(|(reasons, pods)| told_of(reasons, pods)).collect();
+    let mut told: Vec<String> = found.iter().map(|(reasons, pods)| describe_pods(reasons, pods)).collect();
     told.sort();
     warnings.extend(told);
 }
 
-fn told_of(reasons: &str, pods: &[&str]) -> String {
+fn describe_pods(reasons: &str, pods: &[&str]) -> String {
     let first = pods.iter().min().copied().unwrap_or_default();
     match pods.len() {
         1 => format!("{first}: {reasons}"),

@@ -171,7 +171,7 @@ mod tests {
         })
     }
 
-    fn told(all: &[(&str, &'static str)]) -> (String, String, usize) {
+    fn describe(all: &[(&str, &'static str)]) -> (String, String, usize) {
         let (policy, errors) = policy(all);
         (policy.enforce.to_string(), policy.warn.to_string(), errors.len())
     }
@@ -179,14 +179,14 @@ mod tests {
     #[test]
     fn what_is_enforced_is_warned_of_unless_something_else_is_said() {
         let all = |enforce: &str, warn: &str| (enforce.to_owned(), warn.to_owned(), 0);
-        assert_eq!(told(&[]), all("privileged:latest", "privileged:latest"));
-        assert_eq!(told(&[("enforce", "baseline")]), all("baseline:latest", "baseline:latest"));
+        assert_eq!(describe(&[]), all("privileged:latest", "privileged:latest"));
+        assert_eq!(describe(&[("enforce", "baseline")]), all("baseline:latest", "baseline:latest"));
         assert_eq!(
-            told(&[("enforce", "restricted"), ("enforce-version", "v1.24")]),
+            describe(&[("enforce", "restricted"), ("enforce-version", "v1.24")]),
             all("restricted:v1.24", "restricted:v1.24")
         );
         assert_eq!(
-            told(&[("enforce", "baseline"), ("warn", "privileged")]),
+            describe(&[("enforce", "baseline"), ("warn", "privileged")]),
             all("baseline:latest", "privileged:latest")
         );
     }

@@ -3,7 +3,9 @@
 
 //! What a Captain must be to be stored.
 
-use kubewright::webhook::{Denied, FieldError, Request, Validator, Verdict, Warnings, Webhook};
+use kubewright::webhook::{
+    Denied, FieldError, Request, ValidationResult, Validator, Warnings, Webhook,
+};
 
 use super::Captain;
 
@@ -15,16 +17,21 @@ pub fn webhook() -> Webhook {
 struct Checks;
 
 impl Validator<Captain> for Checks {
-    async fn validate_create(&self, _: &Request, object: &Captain) -> Verdict {
+    async fn validate_create(&self, _: &Request, object: &Captain) -> ValidationResult {
         check(object)
     }
 
-    async fn validate_update(&self, _: &Request, _: &Captain, object: &Captain) -> Verdict {
+    async fn validate_update(
+        &self,
+        _: &Request,
+        _: &Captain,
+        object: &Captain,
+    ) -> ValidationResult {
         check(object)
     }
 }
 
-fn check(object: &Captain) -> Verdict {
+fn check(object: &Captain) -> ValidationResult {
     let mut errors = Vec::new();
     // Here: what must not be. What the schema can say belongs to the types.
     if object.metadata.name.as_deref() == Some("forbidden") {
