@@ -1,5 +1,5 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask alone`, `cargo xtask acceptance`,
-//! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask crds`, `cargo xtask bench`.
+//! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask crds`, `cargo xtask bench`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
 //! leave out.
@@ -22,6 +22,7 @@ mod summary;
 mod test;
 mod times;
 mod tools;
+mod versions;
 #[cfg(test)]
 mod words;
 
@@ -45,6 +46,8 @@ enum Task {
     Operators(operators::Options),
     /// Deploy what the scaffold makes to a real Kubernetes, and write that section of docs/real-kubernetes.md
     Projects(projects::Options),
+    /// Test what the scaffold makes with each version of the Kubernetes types that k8s-openapi has
+    Versions(versions::Options),
     /// Apply a folder of CustomResourceDefinitions twice in both ways, and compare with another cluster if one is given
     Crds(crds::Options),
     /// Measure a release build, and compare it with a real Kubernetes if one is given
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Task::Acceptance => acceptance::write(),
         Task::Operators(options) => operators::operators(&options),
         Task::Projects(options) => projects::projects(&options),
+        Task::Versions(options) => versions::versions(&options),
         Task::Crds(options) => crds::crds(&options),
         Task::Bench(options) => bench::bench(&options),
     };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{EndpointAddress, Endpoints, Service};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointConditions, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kubewright_objects::field;
 use kubewright_runtime::owner::controller_reference;
 use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
 
@@ -204,7 +205,7 @@ fn slice(endpoints: &Endpoints, family: Family, group: Group) -> EndpointSlice {
     annotations.remove(LAST_APPLIED);
     EndpointSlice {
         address_type: family.name().to_owned(),
-        endpoints: Some(group.endpoints.into_values().collect()),
+        endpoints: field::<Vec<Endpoint>, _>(group.endpoints.into_values().collect()),
         metadata: ObjectMeta {
             generate_name: Some(prefix(&name)),
             namespace: endpoints.metadata.namespace.clone(),

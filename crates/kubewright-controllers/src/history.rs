@@ -9,6 +9,7 @@ use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
+use kubewright_objects::{field, optional};
 use kubewright_runtime::{Object, owner};
 use serde_json::{Value, json};
 
@@ -33,7 +34,12 @@ pub(crate) fn template(revision: &ControllerRevision) -> Option<PodTemplateSpec>
 
 /// What the revision holds.
 pub(crate) fn data(revision: &ControllerRevision) -> &Value {
-    revision.data.as_ref().map_or(&Value::Null, |data| &data.0)
+    optional::<RawExtension>(&revision.data).map_or(&Value::Null, |data| &data.0)
+}
+
+/// The revision's number.
+pub(crate) fn number(revision: &ControllerRevision) -> i64 {
+    optional::<i64>(&revision.revision).copied().unwrap_or_default()
 }
 
 /// The revision's name.
@@ -71,8 +77,8 @@ pub(crate) fn revision<O: Object>(
             owner_references: Some(vec![owner::controller_reference(owner)]),
             ..ObjectMeta::default()
         },
-        data: Some(RawExtension(data)),
-        revision: number,
+        data: field(RawExtension(data)),
+        revision: field(number),
     }
 }
 

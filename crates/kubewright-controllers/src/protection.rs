@@ -2,7 +2,6 @@
 //! it is being deleted and nobody uses it (`pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}`).
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
-use k8s_openapi::api::storage::v1::VolumeAttributesClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::ListParams;
@@ -12,7 +11,6 @@ use crate::pod;
 
 const CLAIM: &str = "kubernetes.io/pvc-protection";
 const VOLUME: &str = "kubernetes.io/pv-protection";
-const ATTRIBUTES_CLASS: &str = "kubernetes.io/vac-protection";
 
 /// The controller of claims: pods use them.
 pub(crate) fn claims() -> Controller {
@@ -29,12 +27,59 @@ pub(crate) fn volumes() -> Controller {
     Controller::new("pv-protection-controller", Volumes).for_kind::<PersistentVolume>()
 }
 
-/// The controller of attributes classes: claims and volumes have them.
-pub(crate) fn attributes_classes() -> Controller {
-    Controller::new("vac-protection-controller", AttributesClasses)
-        .for_kind::<VolumeAttributesClass>()
-        .watches(|claim: &PersistentVolumeClaim| classes_of_claim(claim).map(Key::cluster).collect())
-        .watches(|volume: &PersistentVolume| class_of_volume(volume).map(Key::cluster).into_iter().collect())
+k8s_openapi::k8s_if_ge_1_34! {
+    use k8s_openapi::api::storage::v1::VolumeAttributesClass;
+
+    const ATTRIBUTES_CLASS: &str = "kubernetes.io/vac-protection";
+
+    /// The controller of attributes classes: claims and volumes have them.
+    pub(crate) fn attributes_classes() -> Vec<Controller> {
+        let controller = Controller::new("vac-protection-controller", AttributesClasses)
+            .for_kind::<VolumeAttributesClass>()
+            .watches(|claim: &PersistentVolumeClaim| classes_of_claim(claim).map(Key::cluster).collect())
+            .watches(|volume: &PersistentVolume| class_of_volume(volume).map(Key::cluster).into_iter().collect());
+        vec![controller]
+    }
+
+    struct AttributesClasses;
+
+    impl Reconciler for AttributesClasses {
+        async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+            let Some(class) = ctx.get::<VolumeAttributesClass>(key) else { return Ok(Outcome::Done) };
+            let is_used = || {
+                let claims = ctx.list::<PersistentVolumeClaim>(None);
+                let volumes = ctx.list::<PersistentVolume>(None);
+                claims.iter().any(|claim| classes_of_claim(claim).any(|name| name == key.name))
+                    || volumes.iter().any(|volume| class_of_volume(volume).is_some_and(|name| name == key.name))
+            };
+            match need(&class.metadata, ATTRIBUTES_CLASS) {
+                Need::Add => write(ctx, &*class, ATTRIBUTES_CLASS, true).await,
+                Need::Release if !is_used() => write(ctx, &*class, ATTRIBUTES_CLASS, false).await,
+                Need::Release | Need::Nothing => Ok(Outcome::Done),
+            }
+        }
+    }
+
+    fn classes_of_claim(claim: &PersistentVolumeClaim) -> impl Iterator<Item = String> + '_ {
+        let wanted = claim.spec.as_ref().and_then(|spec| spec.volume_attributes_class_name.clone());
+        let status = claim.status.as_ref();
+        let current = status.and_then(|status| status.current_volume_attributes_class_name.clone());
+        let target = status
+            .and_then(|status| status.modify_volume_status.as_ref())
+            .and_then(|modify| modify.target_volume_attributes_class_name.clone());
+        [wanted, current, target].into_iter().flatten().filter(|name| !name.is_empty())
+    }
+
+    fn class_of_volume(volume: &PersistentVolume) -> Option<String> {
+        volume.spec.as_ref()?.volume_attributes_class_name.clone().filter(|name| !name.is_empty())
+    }
+}
+
+k8s_openapi::k8s_if_le_1_33! {
+    /// Their type is of v1beta1 in this version of k8s-openapi, which is not served: they are left alone.
+    pub(crate) fn attributes_classes() -> Vec<Controller> {
+        Vec::new()
+    }
 }
 
 /// What the finalizer of an object needs.
@@ -109,25 +154,6 @@ impl Reconciler for Volumes {
     }
 }
 
-struct AttributesClasses;
-
-impl Reconciler for AttributesClasses {
-    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
-        let Some(class) = ctx.get::<VolumeAttributesClass>(key) else { return Ok(Outcome::Done) };
-        let is_used = || {
-            let claims = ctx.list::<PersistentVolumeClaim>(None);
-            let volumes = ctx.list::<PersistentVolume>(None);
-            claims.iter().any(|claim| classes_of_claim(claim).any(|name| name == key.name))
-                || volumes.iter().any(|volume| class_of_volume(volume).is_some_and(|name| name == key.name))
-        };
-        match need(&class.metadata, ATTRIBUTES_CLASS) {
-            Need::Add => write(ctx, &*class, ATTRIBUTES_CLASS, true).await,
-            Need::Release if !is_used() => write(ctx, &*class, ATTRIBUTES_CLASS, false).await,
-            Need::Release | Need::Nothing => Ok(Outcome::Done),
-        }
-    }
-}
-
 /// A claim that a pod names, or that was made for it.
 struct ClaimOf {
     name: String,
@@ -156,20 +182,6 @@ fn uses(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
     !pod::node_name(pod).is_empty()
         && claims_of(pod)
             .any(|used| used.name == name && (!used.made_for_it || (!pod::is_finished(pod) && owned())))
-}
-
-fn classes_of_claim(claim: &PersistentVolumeClaim) -> impl Iterator<Item = String> + '_ {
-    let wanted = claim.spec.as_ref().and_then(|spec| spec.volume_attributes_class_name.clone());
-    let status = claim.status.as_ref();
-    let current = status.and_then(|status| status.current_volume_attributes_class_name.clone());
-    let target = status
-        .and_then(|status| status.modify_volume_status.as_ref())
-        .and_then(|modify| modify.target_volume_attributes_class_name.clone());
-    [wanted, current, target].into_iter().flatten().filter(|name| !name.is_empty())
-}
-
-fn class_of_volume(volume: &PersistentVolume) -> Option<String> {
-    volume.spec.as_ref()?.volume_attributes_class_name.clone().filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]

@@ -324,7 +324,7 @@ static TABLE: &[Builtin] = &[
             "system:serviceaccount:kube-system:volumeattributesclass-protection-controller",
         ),
         by_default: true,
-        build: |_| vec![protection::attributes_classes()],
+        build: |_| protection::attributes_classes(),
     },
     Builtin {
         name: "service-cidr-controller",

@@ -8,6 +8,7 @@ mod events;
 pub mod files;
 mod images;
 pub mod inputs;
+mod newer;
 mod node;
 mod pod;
 mod probe;

@@ -10,10 +10,12 @@ mod by_text;
 mod json;
 mod kinds;
 mod object;
+mod versions;
 
 pub use self::{
     by_text::ByText,
     json::{convert, fields_of, from_json, from_value, split_fields, to_json, to_value},
     kinds::{DERIVED, KINDS},
     object::{AnyObject, Cached, Object, Reduce, decode, erase, typed},
+    versions::{field, optional},
 };

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::batch::v1::CronJob;
+use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec};
+use kubewright_objects::optional;
 use kubewright_schedule::Schedule;
 
 /// How much later than the run a CronJob is looked at, for clocks that differ a little.
@@ -43,7 +44,9 @@ impl Timetable {
     /// [`NeverDue`].
     pub(super) fn due(&self, cron: &CronJob, now: Timestamp) -> Result<Option<Due>, NeverDue> {
         let mut since = last_run(cron);
-        if let Some(seconds) = cron.spec.starting_deadline_seconds {
+        if let Some(seconds) =
+            optional::<CronJobSpec>(&cron.spec).and_then(|spec| spec.starting_deadline_seconds)
+        {
             let oldest = now.checked_sub(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MIN);
             since = since.max(oldest);
         }
@@ -157,7 +160,7 @@ mod tests {
     #[test]
     fn a_run_beyond_the_starting_deadline_is_not_due() {
         let mut cron = made("2026-01-01T10:00:30Z");
-        cron.spec.starting_deadline_seconds = Some(60);
+        optional::<CronJobSpec>(&cron.spec).and_then(|spec| spec.starting_deadline_seconds) = Some(60);
         assert_eq!(
             due("0 * * * *", &cron, "2026-01-01T15:00:59Z"),
             Some(("2026-01-01T15:00:00Z".into(), false))

@@ -11,11 +11,12 @@ mod template;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::batch::v1::{CronJob, CronJobStatus, Job};
+use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, CronJobStatus, Job};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::DeleteParams;
 use kube::{Api, Resource};
+use kubewright_objects::optional;
 use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler, owner};
 use parking_lot::Mutex;
 
@@ -75,7 +76,7 @@ impl Reconciler for CronJobs {
 
 impl CronJobs {
     fn is_rescheduled(&self, key: &Key, cron: &CronJob) -> bool {
-        let spec = &cron.spec;
+        let Some(spec) = optional::<CronJobSpec>(&cron.spec) else { return false };
         let now = (cron.metadata.uid.clone(), spec.schedule.clone(), spec.time_zone.clone());
         let before = self.seen.lock().insert(key.clone(), now.clone());
         before.is_some_and(|before| before.0 == now.0 && before != now)
@@ -177,7 +178,7 @@ async fn record(ctx: &Context, cron: &CronJob, events: impl IntoIterator<Item = 
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::batch::v1::{CronJob, Job};
+    use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, Job};
     use k8s_openapi::api::core::v1::ObjectReference;
     use kubewright_world::SIMULATION_START as START;
     use serde_json::{Value, json};

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, CronJobStatus};
 use k8s_openapi::api::core::v1::ObjectReference;
+use kubewright_objects::optional;
 use kubewright_schedule::{Schedule, zone};
 
 use super::missed::{Timetable, last_run};
@@ -42,7 +43,7 @@ impl Plan {
 /// `status` is the CronJob's, up to date. A CronJob whose schedule is a new one (`rescheduled`) waits for its next run: what
 /// that schedule would have run before is not missed.
 pub(super) fn plan(cron: &CronJob, status: &CronJobStatus, rescheduled: bool, now: Timestamp) -> Plan {
-    let spec = &cron.spec;
+    let Some(spec) = optional::<CronJobSpec>(&cron.spec) else { return Plan::default() };
     if cron.metadata.deletion_timestamp.is_some() {
         return Plan::default();
     }
@@ -123,7 +124,7 @@ fn obstacle(
     at: Timestamp,
     now: Timestamp,
 ) -> Option<Option<NewEvent>> {
-    let spec = &cron.spec;
+    let Some(spec) = optional::<CronJobSpec>(&cron.spec) else { return Some(None) };
     let deadline = spec.starting_deadline_seconds.map(SignedDuration::from_secs);
     if deadline.is_some_and(|deadline| at.checked_add(deadline).is_ok_and(|latest| latest < now)) {
         let at = at.strftime("%a, %d %b %Y %H:%M:%S +0000");

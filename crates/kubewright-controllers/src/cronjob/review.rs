@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use k8s_openapi::api::batch::v1::{CronJob, CronJobStatus, Job};
+use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, CronJobStatus, Job};
 use k8s_openapi::api::core::v1::ObjectReference;
+use kubewright_objects::optional;
 
 use crate::event::NewEvent;
 use crate::job::finished;
@@ -60,8 +61,9 @@ pub(super) fn history(cron: &CronJob, jobs: &[Arc<Job>]) -> Vec<Arc<Job>> {
         of_kind.truncate(of_kind.len().saturating_sub(limit));
         of_kind
     };
-    let mut all = beyond("Complete", cron.spec.successful_jobs_history_limit);
-    all.extend(beyond("Failed", cron.spec.failed_jobs_history_limit));
+    let spec = optional::<CronJobSpec>(&cron.spec);
+    let mut all = beyond("Complete", spec.and_then(|spec| spec.successful_jobs_history_limit));
+    all.extend(beyond("Failed", spec.and_then(|spec| spec.failed_jobs_history_limit)));
     all
 }
 

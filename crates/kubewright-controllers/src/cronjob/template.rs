@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, Job};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kubewright_objects::optional;
 use kubewright_runtime::owner;
 
 /// The annotation of a Job: when it was to begin.
@@ -18,7 +19,8 @@ pub(super) fn job_name(cron: &CronJob, at: Timestamp) -> String {
 
 /// The Job of the run `at`, which is written down as the clocks of `zone` show it.
 pub(super) fn job(cron: &CronJob, at: Timestamp, zone: &TimeZone) -> Job {
-    let template = cron.spec.job_template.clone();
+    let template =
+        optional::<CronJobSpec>(&cron.spec).map(|spec| spec.job_template.clone()).unwrap_or_default();
     let of_template = template.metadata.unwrap_or_default();
     let mut annotations: BTreeMap<_, _> = of_template.annotations.unwrap_or_default();
     annotations.insert(SCHEDULED.to_owned(), rfc3339(at, zone));

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec};
 use k8s_openapi::api::core::v1::{
     NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec, PodTemplateSpec, Toleration,
 };
+use kubewright_objects::optional;
 
 use crate::{history, pod};
 
@@ -31,7 +32,8 @@ pub(super) type ByNode = BTreeMap<String, Vec<Arc<Pod>>>;
 
 /// The set's template as its pods get it, but for the node.
 pub(super) fn template(set: &DaemonSet, hash: &str) -> PodTemplateSpec {
-    let mut template = set.spec.as_ref().map(|spec| spec.template.clone()).unwrap_or_default();
+    let mut template =
+        optional::<DaemonSetSpec>(&set.spec).map(|spec| spec.template.clone()).unwrap_or_default();
     tolerate(template.spec.get_or_insert_default());
     let labels = template.metadata.get_or_insert_default().labels.get_or_insert_default();
     if let Some(generation) = generation(set) {

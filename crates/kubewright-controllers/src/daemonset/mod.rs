@@ -13,10 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream;
-use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet};
+use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet, DaemonSetSpec};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
 use kube::api::DeleteParams;
+use kubewright_objects::{field, optional};
 use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -62,7 +63,7 @@ impl Reconciler for Sets {
             self.selectors.forget(key);
             return Ok(Outcome::Done);
         };
-        let Some(spec) = &set.spec else { return Ok(Outcome::Done) };
+        let Some(spec) = optional::<DaemonSetSpec>(&set.spec) else { return Ok(Outcome::Done) };
         self.selectors.set(key, &spec.selector);
         // Its revisions may be gone already, so nothing can be said of its pods any more.
         if set.metadata.deletion_timestamp.is_some() {
@@ -141,7 +142,7 @@ async fn settle_revisions(ctx: &Context, set: &DaemonSet, pods: &[Arc<Pod>]) -> 
                 merge(ctx, &revision, &duplicates, pods).await?;
             }
             if let Some(number) = renumber {
-                ctx.update(&ControllerRevision { revision: number, ..(*revision).clone() }).await?;
+                ctx.update(&ControllerRevision { revision: field(number), ..(*revision).clone() }).await?;
             }
             revision
         }
@@ -152,7 +153,7 @@ async fn settle_revisions(ctx: &Context, set: &DaemonSet, pods: &[Arc<Pod>]) -> 
 
 /// The set's revisions; one without the hash label gets its name as such.
 async fn known_revisions(ctx: &Context, set: &DaemonSet) -> Result<Vec<Arc<ControllerRevision>>, Error> {
-    let selector = set.spec.as_ref().map(|spec| spec.selector.clone()).unwrap_or_default();
+    let selector = optional::<DaemonSetSpec>(&set.spec).map(|spec| spec.selector.clone()).unwrap_or_default();
     let all = ctx.list::<ControllerRevision>(set.metadata.namespace.as_deref());
     let mut known = claims::claim(ctx, set, &selector, all, |_| true).await?;
     for revision in &mut known {
@@ -216,7 +217,7 @@ async fn write_status(
     failures: &Mutex<Backoff>,
 ) -> Result<Option<Duration>, Error> {
     let Some(set) = ctx.get::<DaemonSet>(key) else { return Ok(None) };
-    let Some(spec) = &set.spec else { return Ok(None) };
+    let Some(spec) = optional::<DaemonSetSpec>(&set.spec) else { return Ok(None) };
     let pods = ctx.owned_by::<Pod>(set.metadata.uid.as_deref().unwrap_or_default());
     let pods = daemon::by_node(&claims::kept(&*set, &spec.selector, pods));
     let (nodes, now) = (ctx.list::<Node>(None), ctx.world().clock.now());

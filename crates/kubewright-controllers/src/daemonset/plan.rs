@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec};
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
+use kubewright_objects::optional;
 use kubewright_runtime::EventType;
 
 use super::backoff::{Backoff, BackoffKey};
@@ -100,7 +101,7 @@ pub(super) fn wanted_spec(set: &DaemonSet) -> PodSpec {
 }
 
 fn is_rolling(set: &DaemonSet) -> bool {
-    let strategy = set.spec.as_ref().and_then(|spec| spec.update_strategy.as_ref());
+    let strategy = optional::<DaemonSetSpec>(&set.spec).and_then(|spec| spec.update_strategy.as_ref());
     strategy.and_then(|strategy| strategy.type_.as_deref()) != Some("OnDelete")
 }
 
@@ -205,7 +206,9 @@ impl Observed<'_> {
 
 /// `spec.minReadySeconds`.
 pub(super) fn min_ready(set: &DaemonSet) -> Duration {
-    pod::seconds(set.spec.as_ref().and_then(|spec| spec.min_ready_seconds).unwrap_or_default())
+    pod::seconds(
+        optional::<DaemonSetSpec>(&set.spec).and_then(|spec| spec.min_ready_seconds).unwrap_or_default(),
+    )
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet};
+use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet, DaemonSetSpec};
 use k8s_openapi::api::core::v1::Pod;
+use kubewright_objects::optional;
 
 use crate::{hash, history, pod};
 
@@ -36,11 +37,11 @@ pub(super) enum Current {
 /// Tells the revisions of `set` apart.
 pub(super) fn construct_history(set: &DaemonSet, mut known: Vec<Arc<ControllerRevision>>) -> Revisions {
     history::sort(&mut known);
-    let template = set.spec.as_ref().map(|spec| spec.template.clone()).unwrap_or_default();
+    let template = optional::<DaemonSetSpec>(&set.spec).map(|spec| spec.template.clone()).unwrap_or_default();
     let data = history::snapshot(&template);
     let (mut same, old): (Vec<_>, Vec<_>) =
         known.into_iter().partition(|revision| *history::data(revision) == data);
-    let number = old.last().map_or(0, |last| last.revision).saturating_add(1);
+    let number = old.last().map_or(0, |last| history::number(last)).saturating_add(1);
     let current = match same.pop() {
         None => {
             let collisions = set.status.as_ref().and_then(|status| status.collision_count);
@@ -50,7 +51,7 @@ pub(super) fn construct_history(set: &DaemonSet, mut known: Vec<Arc<ControllerRe
             Current::Create(Box::new(history::revision(set, labels, data, number, &hash)))
         }
         Some(revision) => {
-            let renumber = (revision.revision < number).then_some(number);
+            let renumber = (history::number(&revision) < number).then_some(number);
             Current::There { revision, renumber, duplicates: same }
         }
     };
@@ -68,7 +69,8 @@ pub(super) fn forgotten<'a>(
     old: &'a [Arc<ControllerRevision>],
     pods: &[Arc<Pod>],
 ) -> Vec<&'a ControllerRevision> {
-    let limit = set.spec.as_ref().and_then(|spec| spec.revision_history_limit).unwrap_or(10);
+    let limit =
+        optional::<DaemonSetSpec>(&set.spec).and_then(|spec| spec.revision_history_limit).unwrap_or(10);
     let surplus = old.len().saturating_sub(usize::try_from(limit).unwrap_or_default());
     let live: BTreeSet<_> = pods.iter().filter_map(|pod| pod::label(pod, history::POD_LABEL)).collect();
     let is_live = |revision: &ControllerRevision| hash_of(revision).is_some_and(|hash| live.contains(hash));

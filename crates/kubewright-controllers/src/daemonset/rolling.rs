@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::{DaemonSet, RollingUpdateDaemonSet};
+use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec, RollingUpdateDaemonSet};
 use k8s_openapi::api::core::v1::Pod;
+use kubewright_objects::optional;
 
 use super::daemon::{Updated, is_going};
 use super::eligibility::Fit;
@@ -44,7 +45,7 @@ impl Bounds {
 }
 
 fn rolling(set: &DaemonSet) -> Option<&RollingUpdateDaemonSet> {
-    let strategy = set.spec.as_ref()?.update_strategy.as_ref()?;
+    let strategy = optional::<DaemonSetSpec>(&set.spec)?.update_strategy.as_ref()?;
     if strategy.type_.as_deref() == Some("OnDelete") {
         return None;
     }

@@ -1,7 +1,8 @@
 //! How many pods a Deployment wants and how far a rollout may stray from that
 //! (`ResolveFenceposts` in `pkg/controller/deployment/util/deployment_util.go`).
 
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
+use kubewright_objects::optional;
 
 use crate::share::{Rounding, resolve};
 
@@ -30,7 +31,7 @@ impl Goal {
     /// What `deployment` asks for. Percentages are of `spec.replicas`: the surge is rounded up, the unavailable ones
     /// down, and when both come to nothing one pod may be unavailable, or no rollout would ever move.
     pub(super) fn of(deployment: &Deployment) -> Self {
-        let spec = deployment.spec.as_ref();
+        let spec = optional::<DeploymentSpec>(&deployment.spec);
         let replicas = spec.and_then(|spec| spec.replicas).unwrap_or(1);
         let strategy = spec.and_then(|spec| spec.strategy.as_ref());
         if strategy.and_then(|strategy| strategy.type_.as_deref()) == Some("Recreate") {

@@ -12,9 +12,10 @@ mod template;
 
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, ReplicaSet, ReplicaSetSpec};
 use kube::Api;
 use kube::api::DeleteParams;
+use kubewright_objects::optional;
 use kubewright_runtime::{Context, Controller, Error, EventType, Key, Outcome, Reconciler, owner};
 
 use self::plan::Action;
@@ -49,7 +50,7 @@ impl Reconciler for Rollout {
             self.selectors.forget(key);
             return Ok(Outcome::Done);
         };
-        let Some(spec) = &deployment.spec else { return Ok(Outcome::Done) };
+        let Some(spec) = optional::<DeploymentSpec>(&deployment.spec) else { return Ok(Outcome::Done) };
         self.selectors.set(key, &spec.selector);
 
         let mut happened = Happened::Nothing;
@@ -96,7 +97,8 @@ enum Acted {
 
 async fn observe(ctx: &Context, deployment: &Deployment) -> Result<Sets, Error> {
     let sets = ctx.list::<ReplicaSet>(deployment.metadata.namespace.as_deref());
-    let selector = deployment.spec.as_ref().map(|spec| spec.selector.clone()).unwrap_or_default();
+    let selector =
+        optional::<DeploymentSpec>(&deployment.spec).map(|spec| spec.selector.clone()).unwrap_or_default();
     let sets = claims::claim(ctx, deployment, &selector, sets, |_| true).await?;
     Ok(Sets::of(deployment, sets))
 }
@@ -144,8 +146,11 @@ async fn create(ctx: &Context, deployment: &Deployment, set: &ReplicaSet) -> Res
 async fn is_ours(ctx: &Context, deployment: &Deployment, name: &str) -> Result<bool, Error> {
     let namespace = deployment.metadata.namespace.as_deref().unwrap_or_default();
     let stored = Api::<ReplicaSet>::namespaced(ctx.client().clone(), namespace).get_opt(name).await?;
-    let has = stored.as_ref().and_then(|set| set.spec.as_ref()).and_then(|spec| spec.template.as_ref());
-    let wanted = deployment.spec.as_ref().map(|spec| &spec.template);
+    let has = stored
+        .as_ref()
+        .and_then(|set| optional::<ReplicaSetSpec>(&set.spec))
+        .and_then(|spec| spec.template.as_ref());
+    let wanted = optional::<DeploymentSpec>(&deployment.spec).map(|spec| &spec.template);
     let same = matches!((has, wanted), (Some(has), Some(wanted)) if template::same(has, wanted));
     Ok(same && stored.is_some_and(|set| owner::is_controlled_by(&set, deployment)))
 }

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, ReplicaSet, ReplicaSetSpec};
+use kubewright_objects::optional;
 use serde_json::{Value, json};
 
 use super::goal::{Goal, Strategy};
@@ -69,8 +70,9 @@ fn keep_revision(deployment: &Deployment, sets: &Sets) -> Option<Action> {
     let next = revision::next(sets.old.iter().map(|set| &**set));
     let annotations = revision::of_current(&deployment.metadata, &new.metadata, next);
     let min_ready = |seconds: Option<i32>| seconds.unwrap_or_default();
-    let wanted = min_ready(deployment.spec.as_ref().and_then(|spec| spec.min_ready_seconds));
-    let has = min_ready(new.spec.as_ref().and_then(|spec| spec.min_ready_seconds));
+    let wanted =
+        min_ready(optional::<DeploymentSpec>(&deployment.spec).and_then(|spec| spec.min_ready_seconds));
+    let has = min_ready(optional::<ReplicaSetSpec>(&new.spec).and_then(|spec| spec.min_ready_seconds));
     if wanted == has && new.metadata.annotations.clone().unwrap_or_default() == annotations {
         return None;
     }
@@ -209,7 +211,7 @@ fn patch_of(set: &ReplicaSet, mut patch: Value, event: Option<String>) -> Action
 
 /// Old sets beyond `spec.revisionHistoryLimit` go, lowest revision first, if they have no pods (`cleanupDeployment`).
 fn clean_up(deployment: &Deployment, sets: &Sets) -> Vec<Action> {
-    let limit = deployment.spec.as_ref().and_then(|spec| spec.revision_history_limit);
+    let limit = optional::<DeploymentSpec>(&deployment.spec).and_then(|spec| spec.revision_history_limit);
     let Some(limit) = limit.filter(|limit| *limit != i32::MAX).and_then(|limit| usize::try_from(limit).ok())
     else {
         return Vec::new();

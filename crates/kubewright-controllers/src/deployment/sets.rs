@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetStatus};
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kubewright_objects::optional;
 
 use super::rolling::Counts;
 use super::template;
@@ -22,9 +23,9 @@ impl Sets {
     /// Tells `sets` (all that the Deployment controls) apart.
     pub(super) fn of(deployment: &Deployment, mut sets: Vec<Arc<ReplicaSet>>) -> Self {
         sets.sort_by(|a, b| age(a).cmp(&age(b)));
-        let wanted = deployment.spec.as_ref().map(|spec| &spec.template);
+        let wanted = optional::<DeploymentSpec>(&deployment.spec).map(|spec| &spec.template);
         let current = sets.iter().position(|set| {
-            let has = set.spec.as_ref().and_then(|spec| spec.template.as_ref());
+            let has = optional::<ReplicaSetSpec>(&set.spec).and_then(|spec| spec.template.as_ref());
             matches!((has, wanted), (Some(has), Some(wanted)) if template::same(has, wanted))
         });
         let new = current.map(|index| sets.remove(index));
@@ -74,7 +75,7 @@ pub(super) fn name(set: &ReplicaSet) -> &str {
 
 /// `spec.replicas`.
 pub(super) fn replicas(set: &ReplicaSet) -> i32 {
-    set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
+    optional::<ReplicaSetSpec>(&set.spec).and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
 /// A count of the status.

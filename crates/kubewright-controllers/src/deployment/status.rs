@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet};
+use k8s_openapi::api::apps::v1::{
+    Deployment, DeploymentCondition, DeploymentSpec, DeploymentStatus, ReplicaSet,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kubewright_objects::{field, optional};
 
 use super::goal::Goal;
 use super::sets::{self, Sets};
@@ -104,7 +107,7 @@ fn terminating(sets: &Sets) -> Option<i32> {
 
 /// A deadline of the largest number means none (`HasProgressDeadline`).
 fn progress_deadline(deployment: &Deployment) -> Option<Duration> {
-    let seconds = deployment.spec.as_ref()?.progress_deadline_seconds?;
+    let seconds = optional::<DeploymentSpec>(&deployment.spec)?.progress_deadline_seconds?;
     if seconds == i32::MAX {
         return None;
     }
@@ -113,7 +116,7 @@ fn progress_deadline(deployment: &Deployment) -> Option<Duration> {
 
 /// `spec.paused`.
 pub(super) fn is_paused(deployment: &Deployment) -> bool {
-    deployment.spec.as_ref().and_then(|spec| spec.paused).unwrap_or_default()
+    optional::<DeploymentSpec>(&deployment.spec).and_then(|spec| spec.paused).unwrap_or_default()
 }
 
 /// Whether a rollout is over, as `status` has it (`DeploymentComplete`).
@@ -238,17 +241,22 @@ fn until_timeout(
 fn replica_failure(sets: &Sets) -> Option<DeploymentCondition> {
     let failure = |set: &ReplicaSet| {
         let conditions = set.status.as_ref()?.conditions.as_ref()?;
-        conditions.iter().find(|condition| condition.type_ == REPLICA_FAILURE).cloned()
+        conditions.iter().find(|condition| is(&condition.type_, REPLICA_FAILURE)).cloned()
     };
     let failure = sets.new.iter().chain(&sets.old).find_map(|set| failure(set))?;
     Some(DeploymentCondition {
-        type_: REPLICA_FAILURE.into(),
+        type_: field(REPLICA_FAILURE.to_owned()),
         status: failure.status,
         last_transition_time: failure.last_transition_time.clone(),
         last_update_time: failure.last_transition_time,
         reason: failure.reason,
         message: failure.message,
     })
+}
+
+/// Whether a field says this.
+fn is<'a>(field: impl Into<Option<&'a String>>, text: &str) -> bool {
+    optional(field).is_some_and(|said| said == text)
 }
 
 /// Conditions, and the time that changes get.
@@ -259,7 +267,7 @@ struct Conditions {
 
 impl Conditions {
     fn get(&self, kind: &str) -> Option<&DeploymentCondition> {
-        self.all.iter().find(|condition| condition.type_ == kind)
+        self.all.iter().find(|condition| is(&condition.type_, kind))
     }
 
     fn reason(&self, kind: &str) -> Option<&str> {
@@ -267,13 +275,13 @@ impl Conditions {
     }
 
     fn remove(&mut self, kind: &str) {
-        self.all.retain(|condition| condition.type_ != kind);
+        self.all.retain(|condition| !is(&condition.type_, kind));
     }
 
     fn put(&mut self, kind: &str, status: &str, reason: &str, message: &str) {
         self.set(DeploymentCondition {
-            type_: kind.into(),
-            status: status.into(),
+            type_: field(kind.to_owned()),
+            status: field(status.to_owned()),
             last_update_time: Some(self.now.clone()),
             last_transition_time: Some(self.now.clone()),
             reason: Some(reason.into()),
@@ -284,7 +292,7 @@ impl Conditions {
     /// The same status and reason change nothing; the same status keeps its transition time
     /// (`SetDeploymentCondition`).
     fn set(&mut self, mut condition: DeploymentCondition) {
-        if let Some(before) = self.get(&condition.type_) {
+        if let Some(before) = self.all.iter().find(|before| before.type_ == condition.type_) {
             if before.status == condition.status && before.reason == condition.reason {
                 return;
             }
@@ -292,7 +300,7 @@ impl Conditions {
                 condition.last_transition_time = before.last_transition_time.clone();
             }
         }
-        self.remove(&condition.type_);
+        self.all.retain(|before| before.type_ != condition.type_);
         self.all.push(condition);
     }
 
@@ -300,7 +308,7 @@ impl Conditions {
     fn renew_progress(&mut self, message: &str) {
         let since = self
             .get(PROGRESSING)
-            .filter(|before| before.status == "True")
+            .filter(|before| is(&before.status, "True"))
             .and_then(|before| before.last_transition_time.clone());
         self.remove(PROGRESSING);
         self.put(PROGRESSING, "True", "ReplicaSetUpdated", message);

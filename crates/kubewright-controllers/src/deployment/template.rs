@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetSpec};
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, ReplicaSet, ReplicaSetSpec};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use kubewright_objects::{field, optional};
 use kubewright_runtime::owner;
 
 use crate::hash;
@@ -34,7 +35,7 @@ fn plain(metadata: Option<&ObjectMeta>) -> ObjectMeta {
 /// The ReplicaSet for the current template of `deployment`: named after the template's hash, so that making it twice
 /// makes it once; without annotations.
 pub(super) fn new_replica_set(deployment: &Deployment, replicas: i32) -> ReplicaSet {
-    let spec = deployment.spec.clone().unwrap_or_default();
+    let spec = optional::<DeploymentSpec>(&deployment.spec).cloned().unwrap_or_default();
     let mut template = spec.template;
     let hash =
         hash::of_template(&template, deployment.status.as_ref().and_then(|status| status.collision_count));
@@ -53,7 +54,7 @@ pub(super) fn new_replica_set(deployment: &Deployment, replicas: i32) -> Replica
             owner_references: Some(vec![owner::controller_reference(deployment)]),
             ..ObjectMeta::default()
         },
-        spec: Some(ReplicaSetSpec {
+        spec: field(ReplicaSetSpec {
             replicas: Some(replicas),
             min_ready_seconds: spec.min_ready_seconds,
             selector: LabelSelector { match_expressions: selector.match_expressions, ..selector },

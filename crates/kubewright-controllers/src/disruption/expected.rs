@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::apps::v1::{
+    Deployment, DeploymentSpec, ReplicaSet, ReplicaSetSpec, StatefulSet, StatefulSetSpec,
+};
 use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kubewright_objects::optional;
 use kubewright_runtime::owner::controller_of;
 use kubewright_runtime::{Context, Error, Key};
 
@@ -104,7 +107,12 @@ async fn scale_of(
         },
         ("apps", "StatefulSet") => {
             let set = ctx.get::<StatefulSet>(&key).filter(|set| is_it(&set.metadata.uid));
-            set.map(|set| (owner.uid.clone(), set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)))
+            set.map(|set| {
+                (
+                    owner.uid.clone(),
+                    optional::<StatefulSetSpec>(&set.spec).and_then(|spec| spec.replicas).unwrap_or(1),
+                )
+            })
         }
         ("", "ReplicationController") => {
             let found = ctx.get::<ReplicationController>(&key).filter(|found| is_it(&found.metadata.uid));
@@ -121,14 +129,23 @@ async fn scale_of(
 }
 
 fn of_set(ctx: &Context, set: &ReplicaSet, namespace: &str) -> Option<(String, i32)> {
-    let own =
-        || Some((set.metadata.uid.clone()?, set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)));
+    let own = || {
+        Some((
+            set.metadata.uid.clone()?,
+            optional::<ReplicaSetSpec>(&set.spec).and_then(|spec| spec.replicas).unwrap_or(1),
+        ))
+    };
     let Some(owner) = controller_of(&set.metadata).filter(|owner| owner.kind == "Deployment") else {
         return own();
     };
     let deployment = ctx.get::<Deployment>(&Key::namespaced(namespace, &*owner.name))?;
     let is_it = deployment.metadata.uid.as_deref() == Some(&owner.uid);
-    is_it.then(|| (owner.uid.clone(), deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)))
+    is_it.then(|| {
+        (
+            owner.uid.clone(),
+            optional::<DeploymentSpec>(&deployment.spec).and_then(|spec| spec.replicas).unwrap_or(1),
+        )
+    })
 }
 
 /// What the scale subresource of a controller of any kind says.

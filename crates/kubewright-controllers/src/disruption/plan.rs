@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kubewright_objects::{field, optional};
 
 use crate::pod;
 
@@ -40,11 +41,11 @@ pub(super) fn status(
     let reason = if allowed > 0 { "SufficientPods" } else { "InsufficientPods" };
     let mut after = PodDisruptionBudgetStatus {
         conditions: before.conditions.clone(),
-        current_healthy: Some(healthy),
-        desired_healthy: Some(observed.desired),
+        current_healthy: field(healthy),
+        desired_healthy: field(observed.desired),
         disrupted_pods: (!disrupted.is_empty()).then_some(disrupted),
-        disruptions_allowed: Some(allowed),
-        expected_pods: Some(observed.expected),
+        disruptions_allowed: field(allowed),
+        expected_pods: field(observed.expected),
         observed_generation: generation,
     };
     if !is_up_to_date(&before, &after) {
@@ -57,7 +58,7 @@ pub(super) fn status(
 /// The budget when nothing can be said of it: nothing is allowed, and why.
 pub(super) fn failed(budget: &PodDisruptionBudget, why: &str, now: Timestamp) -> Option<PodDisruptionBudget> {
     let before = budget.status.clone().unwrap_or_default();
-    let mut after = PodDisruptionBudgetStatus { disruptions_allowed: Some(0), ..before.clone() };
+    let mut after = PodDisruptionBudgetStatus { disruptions_allowed: field(0), ..before.clone() };
     set_condition(&mut after, false, "SyncFailed", why, now);
     changed(budget, &before, after)
 }
@@ -72,7 +73,7 @@ fn changed(
 
 /// Whether the condition says what the counts say, of this generation.
 fn is_up_to_date(before: &PodDisruptionBudgetStatus, after: &PodDisruptionBudgetStatus) -> bool {
-    let wanted = if after.disruptions_allowed > Some(0) { "True" } else { "False" };
+    let wanted = if optional::<i32>(&after.disruptions_allowed) > Some(&0) { "True" } else { "False" };
     let mut unconditional = before.clone();
     unconditional.conditions.clone_from(&after.conditions);
     let mut conditions = before.conditions.iter().flatten();

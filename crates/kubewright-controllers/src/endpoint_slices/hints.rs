@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointHints, EndpointSlice, ForNode, ForZone};
 
-use super::endpoints;
+use super::{endpoints, endpoints_mut};
 
 /// How a Service wants its traffic distributed (`spec.trafficDistribution`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Distribution {
 
     /// Gives each endpoint of the slice its hints.
     pub(super) fn apply(self, slice: &mut EndpointSlice) {
-        for endpoint in slice.endpoints.iter_mut().flatten() {
+        for endpoint in endpoints_mut(slice).into_iter().flatten() {
             endpoint.hints = self.hints(endpoint);
         }
     }

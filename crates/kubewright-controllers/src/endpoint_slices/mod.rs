@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use kube::api::DeleteParams;
+use kubewright_objects::optional;
 use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler};
 
 use self::plan::Plan;
@@ -57,7 +58,12 @@ pub(crate) fn slices_of(ctx: &Context, key: &Key, manager: &str) -> Vec<Arc<Endp
 
 /// The endpoints of a slice.
 pub(crate) fn endpoints(slice: &EndpointSlice) -> &[Endpoint] {
-    slice.endpoints.as_deref().unwrap_or_default()
+    optional::<Vec<Endpoint>>(&slice.endpoints).map_or(&[], Vec::as_slice)
+}
+
+/// The endpoints of a slice, to be changed; `None` where it has no list of them.
+fn endpoints_mut(slice: &mut EndpointSlice) -> Option<&mut Vec<Endpoint>> {
+    (&mut slice.endpoints).into()
 }
 
 struct Slices {

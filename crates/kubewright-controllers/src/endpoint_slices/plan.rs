@@ -7,11 +7,12 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kubewright_objects::field;
 use kubewright_runtime::owner::controller_reference;
 
 use super::desired::{Desired, Group, Identity, Ports};
 use super::hints::Distribution;
-use super::{MANAGED_BY, SERVICE_NAME, endpoints};
+use super::{MANAGED_BY, SERVICE_NAME, endpoints, endpoints_mut};
 use crate::services::{self, Family, HEADLESS};
 
 /// How many endpoints a slice has at most (`--max-endpoints-per-slice`).
@@ -121,7 +122,8 @@ impl Maker<'_> {
                 let mut slice = (*slice).clone();
                 slice.metadata.labels = Some(labels);
                 if !is_same {
-                    slice.endpoints = Some(kept.into_iter().map(|(endpoint, _)| endpoint).collect());
+                    slice.endpoints =
+                        field::<Vec<Endpoint>, _>(kept.into_iter().map(|(endpoint, _)| endpoint).collect());
                 }
                 changed.push(slice);
             }
@@ -180,7 +182,7 @@ impl Maker<'_> {
     fn empty(&self, ports: Vec<EndpointPort>) -> EndpointSlice {
         EndpointSlice {
             address_type: self.family.name().to_owned(),
-            endpoints: Some(Vec::new()),
+            endpoints: field::<Vec<Endpoint>, _>(Vec::new()),
             metadata: ObjectMeta {
                 generate_name: self.service.metadata.name.as_deref().map(prefix),
                 namespace: self.service.metadata.namespace.clone(),
@@ -240,12 +242,13 @@ pub(crate) fn is_same(one: &Endpoint, other: &Endpoint) -> bool {
 }
 
 fn fill(slice: &mut EndpointSlice, more: &mut BTreeMap<Identity, Endpoint>) {
-    let endpoints = slice.endpoints.get_or_insert_default();
+    let mut endpoints = endpoints_mut(slice).map(std::mem::take).unwrap_or_default();
     while endpoints.len() < MAX
         && let Some((_, endpoint)) = more.pop_first()
     {
         endpoints.push(endpoint);
     }
+    slice.endpoints = field(endpoints);
 }
 
 /// Where of these slices so many more fit best: the one that is fullest then.

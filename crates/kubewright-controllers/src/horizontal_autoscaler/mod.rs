@@ -30,6 +30,7 @@ use k8s_openapi::api::autoscaling::v2::{
 };
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kubewright_meta::selector::LabelSelector;
+use kubewright_objects::optional;
 use kubewright_runtime::{Context, Controller, Error, EventType, Key, Outcome, Reconciler};
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -85,7 +86,7 @@ impl Reconciler for Autoscalers {
             ctx,
             key,
             autoscaler: &autoscaler,
-            spec: autoscaler.spec.clone(),
+            spec: optional::<HorizontalPodAutoscalerSpec>(&autoscaler.spec).cloned().unwrap_or_default(),
             status: before.clone(),
             now: ctx.world().clock.now(),
         };

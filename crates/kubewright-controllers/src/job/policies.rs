@@ -5,6 +5,7 @@ use k8s_openapi::api::batch::v1::{
     PodFailurePolicyOnExitCodesRequirement, PodFailurePolicyRule, SuccessPolicy,
 };
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
+use kubewright_objects::optional;
 
 use super::indexes::Indexes;
 
@@ -61,7 +62,7 @@ fn cause(rule: &PodFailurePolicyRule, pod: &Pod) -> Option<String> {
     let patterns = rule.on_pod_conditions.as_deref()?;
     let matches = |has: &&PodCondition| {
         // An unset status stands for True.
-        let status = |wanted: &Option<String>| wanted.clone().unwrap_or_else(|| "True".to_owned());
+        let status = |wanted| optional::<String>(wanted).map_or("True", String::as_str);
         patterns.iter().any(|wanted| wanted.type_ == has.type_ && status(&wanted.status) == has.status)
     };
     let condition = pod.status.as_ref()?.conditions.as_ref()?.iter().find(matches)?;

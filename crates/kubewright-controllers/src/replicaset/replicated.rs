@@ -2,11 +2,12 @@
 //!
 //! Kubernetes makes the one look like the other (`pkg/controller/replication/conversion.go`); here both are [`Replicated`].
 
-use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
+use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetSpec, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::{
     PodTemplateSpec, ReplicationController, ReplicationControllerCondition, ReplicationControllerStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kubewright_objects::{field, optional};
 use kubewright_runtime::Object;
 
 /// A kind whose objects keep `spec.replicas` pods of one template. Its status is spoken of as a ReplicaSet's.
@@ -35,19 +36,19 @@ impl Replicated for ReplicaSet {
     const TELLS_TERMINATING: bool = true;
 
     fn selector(&self) -> Option<LabelSelector> {
-        self.spec.as_ref().map(|spec| spec.selector.clone())
+        optional::<ReplicaSetSpec>(&self.spec).map(|spec| spec.selector.clone())
     }
 
     fn template(&self) -> Option<&PodTemplateSpec> {
-        self.spec.as_ref()?.template.as_ref()
+        optional::<ReplicaSetSpec>(&self.spec)?.template.as_ref()
     }
 
     fn replicas(&self) -> i32 {
-        self.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
+        optional::<ReplicaSetSpec>(&self.spec).and_then(|spec| spec.replicas).unwrap_or(1)
     }
 
     fn min_ready_seconds(&self) -> i32 {
-        self.spec.as_ref().and_then(|spec| spec.min_ready_seconds).unwrap_or_default()
+        optional::<ReplicaSetSpec>(&self.spec).and_then(|spec| spec.min_ready_seconds).unwrap_or_default()
     }
 
     fn report(&self) -> Option<ReplicaSetStatus> {
@@ -83,8 +84,8 @@ impl Replicated for ReplicationController {
     fn report(&self) -> Option<ReplicaSetStatus> {
         let status = self.status.clone()?;
         let condition = |condition: ReplicationControllerCondition| ReplicaSetCondition {
-            type_: condition.type_,
-            status: condition.status,
+            type_: field(condition.type_),
+            status: field(condition.status),
             last_transition_time: condition.last_transition_time,
             reason: condition.reason,
             message: condition.message,
@@ -102,8 +103,8 @@ impl Replicated for ReplicationController {
 
     fn reporting(&self, status: ReplicaSetStatus) -> Self {
         let condition = |condition: ReplicaSetCondition| ReplicationControllerCondition {
-            type_: condition.type_,
-            status: condition.status,
+            type_: optional::<String>(&condition.type_).cloned().unwrap_or_default(),
+            status: optional::<String>(&condition.status).cloned().unwrap_or_default(),
             last_transition_time: condition.last_transition_time,
             reason: condition.reason,
             message: condition.message,

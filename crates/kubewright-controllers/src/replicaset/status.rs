@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{ReplicaSetCondition, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kubewright_objects::{field, optional};
 
 use super::replicated::Replicated;
 use crate::pod::{self, Availability};
@@ -71,14 +72,16 @@ fn conditions<R: Replicated>(
     now: Timestamp,
 ) -> Option<Vec<ReplicaSetCondition>> {
     let mut conditions = set.report().and_then(|status| status.conditions).unwrap_or_default();
-    let standing = conditions.iter().position(|condition| condition.type_ == "ReplicaFailure");
+    let standing = conditions.iter().position(|condition| {
+        optional::<String>(&condition.type_).is_some_and(|kind| kind == "ReplicaFailure")
+    });
     match (standing, failure) {
         (Some(index), None) => {
             conditions.remove(index);
         }
         (None, Some(failure)) => conditions.push(ReplicaSetCondition {
-            type_: "ReplicaFailure".into(),
-            status: "True".into(),
+            type_: field("ReplicaFailure".to_owned()),
+            status: field("True".to_owned()),
             last_transition_time: Some(Time(now)),
             reason: Some(failure.reason.into()),
             message: Some(failure.message.clone()),

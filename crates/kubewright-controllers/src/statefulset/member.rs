@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Pod, Volume};
+use kubewright_objects::optional;
 
 use super::ordinals;
 use super::revisions::Revision;
@@ -25,8 +26,9 @@ pub(super) fn new(set: &StatefulSet, revision: &Revision, ordinal: i32) -> Pod {
     pod.metadata.labels.get_or_insert_default().insert(history::POD_LABEL.into(), revision.name.clone());
     let spec = pod.spec.get_or_insert_default();
     spec.hostname.clone_from(&pod.metadata.name);
-    spec.subdomain =
-        set.spec.as_ref().and_then(|spec| spec.service_name.clone()).filter(|name| !name.is_empty());
+    spec.subdomain = optional::<StatefulSetSpec>(&set.spec)
+        .and_then(|spec| spec.service_name.clone())
+        .filter(|name| !name.is_empty());
     pod
 }
 
@@ -83,7 +85,9 @@ pub(super) fn mount(set: &StatefulSet, pod: &mut Pod) {
 
 /// The claims of the pod's ordinal, by the name of their template.
 pub(super) fn claims(set: &StatefulSet, pod: &Pod) -> BTreeMap<String, PersistentVolumeClaim> {
-    let (Some(ordinal), Some(spec)) = (ordinals::of(pod.metadata.name.as_deref()), &set.spec) else {
+    let (Some(ordinal), Some(spec)) =
+        (ordinals::of(pod.metadata.name.as_deref()), optional::<StatefulSetSpec>(&set.spec))
+    else {
         return BTreeMap::new();
     };
     let claim = |template: &PersistentVolumeClaim| {

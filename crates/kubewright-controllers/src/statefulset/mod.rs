@@ -13,10 +13,11 @@ mod storage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
+use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet, StatefulSetSpec};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::Api;
 use kube::api::DeleteParams;
+use kubewright_objects::{field, optional};
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 
 use self::plan::Observed;
@@ -53,7 +54,7 @@ impl Reconciler for Sets {
             self.selectors.forget(key);
             return Ok(Outcome::Done);
         };
-        let Some(spec) = &set.spec else { return Ok(Outcome::Done) };
+        let Some(spec) = optional::<StatefulSetSpec>(&set.spec) else { return Ok(Outcome::Done) };
         self.selectors.set(key, &spec.selector);
 
         let known = known_revisions(ctx, &set).await?;
@@ -72,7 +73,7 @@ impl Reconciler for Sets {
 }
 
 async fn members(ctx: &Context, set: &StatefulSet, pods: Vec<Arc<Pod>>) -> Result<Vec<Arc<Pod>>, Error> {
-    let Some(spec) = &set.spec else { return Ok(Vec::new()) };
+    let Some(spec) = optional::<StatefulSetSpec>(&set.spec) else { return Ok(Vec::new()) };
     let is_member = |meta: &kube::api::ObjectMeta| {
         meta.name.as_deref().is_some_and(|name| ordinals::is_member(set, name))
     };
@@ -81,7 +82,7 @@ async fn members(ctx: &Context, set: &StatefulSet, pods: Vec<Arc<Pod>>) -> Resul
 
 /// The set's revisions, sorted. Those that its selector does not match are none of its own, but stay.
 async fn known_revisions(ctx: &Context, set: &StatefulSet) -> Result<Vec<Arc<ControllerRevision>>, Error> {
-    let Some(spec) = &set.spec else { return Ok(Vec::new()) };
+    let Some(spec) = optional::<StatefulSetSpec>(&set.spec) else { return Ok(Vec::new()) };
     let all = claims::matching(&spec.selector, ctx.list(set.metadata.namespace.as_deref()));
     let mut known = claims::claim::<_, ControllerRevision>(ctx, set, &spec.selector, all, |_| true).await?;
     history::sort(&mut known);
@@ -99,7 +100,7 @@ async fn settle_revisions(
         Newest::Stands(revision) => (revision, collisions),
         _ if set.metadata.deletion_timestamp.is_some() => return Ok(None),
         Newest::Renumber(revision, number) => {
-            let renumbered = ControllerRevision { revision: number, ..(*revision).clone() };
+            let renumbered = ControllerRevision { revision: field(number), ..(*revision).clone() };
             (Arc::new(ctx.update(&renumbered).await?), collisions)
         }
         Newest::Create(revision) => match create_revision(ctx, set, *revision, collisions).await {
@@ -131,7 +132,7 @@ async fn create_revision(
             return Ok((Arc::new(stored), collisions));
         }
         collisions = collisions.saturating_add(1);
-        revision.metadata.name = revisions::new(set, revision.revision, collisions).metadata.name;
+        revision.metadata.name = revisions::new(set, history::number(&revision), collisions).metadata.name;
     }
 }
 
@@ -154,7 +155,7 @@ async fn act(
 /// Writes the status as it is after pods were made or deleted, if that changes it; tells when to look again.
 async fn write_status(ctx: &Context, key: &Key, revisions: &Revisions) -> Result<Outcome, Error> {
     let Some(set) = ctx.get::<StatefulSet>(key) else { return Ok(Outcome::Done) };
-    let Some(spec) = &set.spec else { return Ok(Outcome::Done) };
+    let Some(spec) = optional::<StatefulSetSpec>(&set.spec) else { return Ok(Outcome::Done) };
     let pods = ctx.owned_by::<Pod>(set.metadata.uid.as_deref().unwrap_or_default());
     let pods = claims::kept(&*set, &spec.selector, pods);
     let (status, again) = status::status(&set, revisions, &pods, ctx.world().clock.now());

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec};
+use kubewright_objects::optional;
 
 /// The set's name.
 pub(super) fn name(set: &StatefulSet) -> &str {
@@ -11,7 +12,7 @@ pub(super) fn name(set: &StatefulSet) -> &str {
 
 /// The ordinals that the set should have: `spec.replicas` of them from `spec.ordinals.start` on.
 pub(super) fn wanted(set: &StatefulSet) -> Range<i32> {
-    let spec = set.spec.as_ref();
+    let spec = optional::<StatefulSetSpec>(&set.spec);
     let start =
         spec.and_then(|spec| spec.ordinals.as_ref()).and_then(|ordinals| ordinals.start).unwrap_or_default();
     start..start.saturating_add(replicas(set))
@@ -19,7 +20,7 @@ pub(super) fn wanted(set: &StatefulSet) -> Range<i32> {
 
 /// `spec.replicas`.
 pub(super) fn replicas(set: &StatefulSet) -> i32 {
-    set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
+    optional::<StatefulSetSpec>(&set.spec).and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
 /// The name of the set's pod with this ordinal.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetUpdateStrategy};
+use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use kubewright_objects::optional;
 
 use super::revisions::Revisions;
 use super::storage::Storage;
@@ -137,7 +138,8 @@ fn deleted_by(stages: &[Stage]) -> BTreeSet<&str> {
 
 impl Observed<'_> {
     fn is_ordered(&self) -> bool {
-        let policy = self.set.spec.as_ref().and_then(|spec| spec.pod_management_policy.as_deref());
+        let policy = optional::<StatefulSetSpec>(&self.set.spec)
+            .and_then(|spec| spec.pod_management_policy.as_deref());
         policy != Some("Parallel")
     }
 
@@ -279,7 +281,7 @@ impl Observed<'_> {
 }
 
 fn strategy(set: &StatefulSet) -> Option<&StatefulSetUpdateStrategy> {
-    set.spec.as_ref()?.update_strategy.as_ref()
+    optional::<StatefulSetSpec>(&set.spec)?.update_strategy.as_ref()
 }
 
 /// Whether the set updates its pods by itself.
@@ -295,7 +297,9 @@ fn partition(set: &StatefulSet) -> Option<i32> {
 
 /// `spec.minReadySeconds`.
 pub(super) fn min_ready(set: &StatefulSet) -> Duration {
-    pod::seconds(set.spec.as_ref().and_then(|spec| spec.min_ready_seconds).unwrap_or_default())
+    pod::seconds(
+        optional::<StatefulSetSpec>(&set.spec).and_then(|spec| spec.min_ready_seconds).unwrap_or_default(),
+    )
 }
 
 /// Whether the pod is being deleted.

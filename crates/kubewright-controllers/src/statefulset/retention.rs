@@ -1,9 +1,10 @@
 //! Who owns the claims of a StatefulSet's pods, so that the garbage collector keeps or removes them as
 //! `spec.persistentVolumeClaimRetentionPolicy` says (`pkg/controller/statefulset/stateful_set_utils.go`).
 
-use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kubewright_objects::optional;
 use kubewright_runtime::{Object, owner};
 
 use super::ordinals;
@@ -19,8 +20,8 @@ struct Policy {
 
 impl Policy {
     fn of(set: &StatefulSet) -> Self {
-        let policy =
-            set.spec.as_ref().and_then(|spec| spec.persistent_volume_claim_retention_policy.as_ref());
+        let policy = optional::<StatefulSetSpec>(&set.spec)
+            .and_then(|spec| spec.persistent_volume_claim_retention_policy.as_ref());
         let deletes = |when: Option<&String>| when.is_some_and(|when| when == "Delete");
         Self {
             deleted_with_set: deletes(policy.and_then(|policy| policy.when_deleted.as_ref())),

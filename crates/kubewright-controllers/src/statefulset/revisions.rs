@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
+use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet, StatefulSetSpec};
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use kubewright_objects::optional;
 
 use super::member;
 use crate::{hash, history};
@@ -65,7 +66,7 @@ pub(super) enum Newest {
 
 /// What is to be done so that the newest of `known` (sorted) holds the template of `set`.
 pub(super) fn newest(set: &StatefulSet, known: &[Arc<ControllerRevision>]) -> Newest {
-    let number = known.last().map_or(1, |last| last.revision.saturating_add(1));
+    let number = known.last().map_or(1, |last| history::number(last).saturating_add(1));
     let new = new(set, number, collisions(set));
     let same = known.iter().rfind(|revision| history::data(revision) == history::data(&new));
     match (same, known.last()) {
@@ -79,7 +80,8 @@ pub(super) fn newest(set: &StatefulSet, known: &[Arc<ControllerRevision>]) -> Ne
 
 /// A revision of the template of `set`, named with this many collisions.
 pub(super) fn new(set: &StatefulSet, number: i64, collisions: i32) -> ControllerRevision {
-    let template = set.spec.as_ref().map(|spec| spec.template.clone()).unwrap_or_default();
+    let template =
+        optional::<StatefulSetSpec>(&set.spec).map(|spec| spec.template.clone()).unwrap_or_default();
     let mut labels = template.metadata.as_ref().and_then(|meta| meta.labels.clone()).unwrap_or_default();
     let data = history::snapshot(&template);
     let hash = hash::of_revision(&data, collisions);
@@ -99,7 +101,8 @@ pub(super) fn forgotten<'a>(
     revisions: &Revisions,
     pods: &[Arc<Pod>],
 ) -> Vec<&'a ControllerRevision> {
-    let limit = set.spec.as_ref().and_then(|spec| spec.revision_history_limit).unwrap_or(10);
+    let limit =
+        optional::<StatefulSetSpec>(&set.spec).and_then(|spec| spec.revision_history_limit).unwrap_or(10);
     let Ok(limit) = usize::try_from(limit) else { return Vec::new() };
     let mut live: BTreeSet<&str> = pods.iter().map(|pod| member::revision(pod)).collect();
     live.extend([revisions.current.name.as_str(), revisions.update.name.as_str()]);

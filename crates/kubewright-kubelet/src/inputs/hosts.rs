@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{HostAlias, Pod};
 
 use super::InputError;
 use super::place::{self, PodPlace};
+use crate::newer;
 
 /// The longest name of a host; the kernel has room for one byte more, of which the end takes one.
 const LONGEST: usize = 63;
@@ -30,7 +31,7 @@ impl HostName {
     /// The name was cut to its longest and nothing of it was left.
     pub fn of(pod: &Pod, cluster_domain: &str) -> Result<Self, InputError> {
         let spec = pod.spec.as_ref();
-        if let Some(name) = spec.and_then(|spec| spec.hostname_override.as_deref()) {
+        if let Some(name) = newer::host_name_override(pod) {
             return Ok(Self { name: cut(pod, name)?, domain: String::new() });
         }
         let named = spec.and_then(|spec| spec.hostname.as_deref()).filter(|name| !name.is_empty());

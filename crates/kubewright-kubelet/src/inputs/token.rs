@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Pod, ServiceAccountTokenProjection};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::place;
 
@@ -39,19 +40,20 @@ impl TokenNeed {
     #[must_use]
     pub fn request(&self, pod: &Pod) -> TokenRequest {
         let audiences = if self.audience.is_empty() { vec![] } else { vec![self.audience.clone()] };
-        TokenRequest {
-            spec: Some(TokenRequestSpec {
-                audiences: Some(audiences),
-                bound_object_ref: Some(BoundObjectReference {
-                    api_version: Some("v1".to_owned()),
-                    kind: Some("Pod".to_owned()),
-                    name: Some(place::name(pod).to_owned()),
-                    uid: Some(place::uid(pod).to_owned()),
-                }),
-                expiration_seconds: Some(self.expiration_seconds),
-            }),
-            ..TokenRequest::default()
-        }
+        let bound = BoundObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Pod".to_owned()),
+            name: Some(place::name(pod).to_owned()),
+            uid: Some(place::uid(pod).to_owned()),
+        };
+        #[allow(clippy::needless_update, reason = "it has more fields in newer versions of k8s-openapi")]
+        let spec = TokenRequestSpec {
+            audiences: audiences.into(),
+            bound_object_ref: Some(bound),
+            expiration_seconds: Some(self.expiration_seconds),
+            ..TokenRequestSpec::default()
+        };
+        TokenRequest { spec: spec.into(), ..TokenRequest::default() }
     }
 }
 
@@ -68,10 +70,14 @@ impl Token {
     #[must_use]
     pub fn of(answer: &TokenRequest) -> Option<Self> {
         let status = answer.status.as_ref()?;
-        let seconds = answer.spec.as_ref().and_then(|spec| spec.expiration_seconds).unwrap_or(DEFAULT_LIFE);
+        // What is required differs from version to version of k8s-openapi: `From` takes both.
+        let spec: Option<&TokenRequestSpec> = (&answer.spec).into();
+        let token: Option<&String> = (&status.token).into();
+        let expires: Option<&Time> = (&status.expiration_timestamp).into();
+        let seconds = spec.and_then(|spec| spec.expiration_seconds).unwrap_or(DEFAULT_LIFE);
         Some(Self {
-            value: status.token.clone().filter(|token| !token.is_empty())?,
-            expires: status.expiration_timestamp.as_ref()?.0,
+            value: token.filter(|token| !token.is_empty())?.clone(),
+            expires: expires?.0,
             life: Duration::from_secs(u64::try_from(seconds).unwrap_or_default()),
         })
     }

@@ -82,8 +82,7 @@ impl Identity {
             machine_id: machine.machine_id.clone(),
             operating_system: "linux".to_owned(),
             os_image: machine.system.clone(),
-            swap: None,
-            system_uuid: String::new(),
+            ..NodeSystemInfo::default()
         }
     }
 }

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::pod_containers::{PodContainer, PodContainers, Role};
+use crate::newer;
 
 /// Those that the kubelet sets; others are left alone.
 pub(crate) const OWN: [&str; 6] = [
@@ -56,8 +57,7 @@ pub(crate) fn conditions(facts: &Facts<'_>, now: Timestamp) -> Vec<PodCondition>
         ("PodScheduled", Said::YES),
     ];
     if facts.pod_containers.members.iter().any(|member| {
-        let rules = member.container.restart_policy_rules.iter().flatten();
-        rules.into_iter().any(|rule| rule.action == "RestartAllContainers")
+        newer::restart_rules(&member.container).any(|rule| rule.action == "RestartAllContainers")
     }) {
         said.push(("AllContainersRestarting", restarting(facts)));
     }

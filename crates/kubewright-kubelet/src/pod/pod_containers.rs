@@ -1,6 +1,8 @@
 //! What a pod's spec says about its containers, in the order in which the kubelet thinks of them.
 
-use k8s_openapi::api::core::v1::{Container, ContainerRestartRule, Pod, PodSpec};
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+
+use crate::newer::{self, RestartRule};
 
 /// What a container is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,7 +133,7 @@ impl PodContainers {
             return self.pod_policy.restarts(code);
         };
         match rule_for(container, code) {
-            Some(rule) if matches!(rule.action.as_str(), "Restart" | "RestartAllContainers") => true,
+            Some(rule) if matches!(rule.action, "Restart" | "RestartAllContainers") => true,
             _ => own.restarts(code),
         }
     }
@@ -154,11 +156,11 @@ impl PodContainers {
 }
 
 /// The first rule that is about this exit code (`FindMatchingContainerRestartRule`).
-fn rule_for(container: &Container, code: i32) -> Option<&ContainerRestartRule> {
-    container.restart_policy_rules.iter().flatten().find(|rule| {
-        rule.exit_codes.as_ref().is_some_and(|codes| {
-            let listed = codes.values.iter().flatten().any(|value| *value == code);
-            match codes.operator.as_str() {
+fn rule_for(container: &Container, code: i32) -> Option<RestartRule<'_>> {
+    newer::restart_rules(container).find(|rule| {
+        rule.exit_codes.is_some_and(|(operator, values)| {
+            let listed = values.contains(&code);
+            match operator {
                 "In" => listed,
                 "NotIn" => !listed,
                 _ => false,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::{ReplicaSet, StatefulSet};
+use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetSpec, StatefulSet, StatefulSetSpec};
 use k8s_openapi::api::core::v1::{
     Namespace, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
 };
@@ -86,10 +86,14 @@ impl Owners for Context {
                 Some(selector.into_iter().collect())
             }
             ("apps/v1", "ReplicaSet") => {
-                selector(Some(&self.get::<ReplicaSet>(&key)?.spec.as_ref()?.selector))
+                let set = self.get::<ReplicaSet>(&key)?;
+                let spec: Option<&ReplicaSetSpec> = (&set.spec).into();
+                selector(spec.map(|spec| &spec.selector))
             }
             ("apps/v1", "StatefulSet") => {
-                selector(Some(&self.get::<StatefulSet>(&key)?.spec.as_ref()?.selector))
+                let set = self.get::<StatefulSet>(&key)?;
+                let spec: Option<&StatefulSetSpec> = (&set.spec).into();
+                selector(spec.map(|spec| &spec.selector))
             }
             _ => None,
         }

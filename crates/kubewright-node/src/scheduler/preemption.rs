@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::{Selector, SelectorExt};
+use kubewright_objects::optional;
 
 use super::cluster_state::ClusterState;
 use super::decision::unavailable;
@@ -195,7 +196,9 @@ impl Budget {
         let wanted = selector(budget.spec.as_ref()?.selector.as_ref())?;
         let status = budget.status.as_ref();
         let disrupted = status.and_then(|status| status.disrupted_pods.as_ref());
-        let allowed = status.and_then(|status| status.disruptions_allowed).unwrap_or_default();
+        let allowed = status
+            .and_then(|status| optional::<i32>(&status.disruptions_allowed).copied())
+            .unwrap_or_default();
         (!wanted.selects_all()).then(|| Self {
             namespace: budget.metadata.namespace.clone().unwrap_or_default(),
             selector: wanted,

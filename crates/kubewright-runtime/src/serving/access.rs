@@ -89,7 +89,8 @@ impl Guard {
         if let Some(known) = self.users.lock().get(hash) {
             return Ok(known);
         }
-        let spec = TokenReviewSpec { token: token.to_owned(), ..TokenReviewSpec::default() };
+        #[allow(clippy::useless_conversion, reason = "optional in older versions of k8s-openapi")]
+        let spec = TokenReviewSpec { token: token.to_owned().into(), ..TokenReviewSpec::default() };
         let review = TokenReview { spec, ..TokenReview::default() };
         let status = ask(&Api::all(self.client.clone()), &review).await?.status.unwrap_or_default();
         let user = status.authenticated.unwrap_or_default().then_some(status.user).flatten();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{
-    ConfigMapKeySelector, Container, EnvFromSource, EnvVarSource, FileKeySelector, Pod, SecretKeySelector,
+    ConfigMapKeySelector, Container, EnvFromSource, EnvVarSource, Pod, SecretKeySelector,
 };
 use kubewright_image::Config;
 
@@ -15,6 +15,7 @@ use super::expansion::expand;
 use super::fetched::{Fetched, find_or_refuse};
 use super::place::{self, PodPlace};
 use super::{fields, resources};
+use crate::newer::{self, FileKey};
 
 pub(super) use self::file::value_of;
 
@@ -32,7 +33,7 @@ pub(super) fn environment(
     container: &Container,
     fetched: &Fetched,
     place: PodPlace<'_>,
-    file: impl Fn(&FileKeySelector) -> Result<Option<String>, String>,
+    file: impl Fn(FileKey<'_>) -> Result<Option<String>, String>,
 ) -> Result<Variables, String> {
     let links = pod.spec.as_ref().and_then(|spec| spec.enable_service_links).unwrap_or(true);
     let of_services =
@@ -105,7 +106,7 @@ fn of_source(
     container: &Container,
     fetched: &Fetched,
     place: PodPlace<'_>,
-    file: impl Fn(&FileKeySelector) -> Result<Option<String>, String>,
+    file: impl Fn(FileKey<'_>) -> Result<Option<String>, String>,
 ) -> Result<Option<String>, String> {
     let namespace = place::namespace(pod);
     if let Some(selector) = &source.field_ref {
@@ -116,7 +117,7 @@ fn of_source(
         of_config_map(selector, namespace, fetched)
     } else if let Some(selector) = &source.secret_key_ref {
         of_secret(selector, namespace, fetched)
-    } else if let Some(selector) = &source.file_key_ref {
+    } else if let Some(selector) = newer::file_key(source) {
         file(selector)
     } else {
         Ok(Some(String::new()))

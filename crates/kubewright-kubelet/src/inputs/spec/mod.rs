@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use k8s_openapi::api::core::v1::{Container, FileKeySelector, Pod};
+use k8s_openapi::api::core::v1::{Container, Pod};
 use kubewright_image::Config;
 
 use super::fetched::Fetched;
@@ -17,6 +17,7 @@ use super::volumes::Volumes;
 use super::{InputError, command, environment, inside, mounts, termination};
 use crate::container::{Mount, Root, Spec};
 use crate::files::{self, Held, Links};
+use crate::newer::FileKey;
 
 const HOSTS: &str = "/etc/hosts";
 const RESOLV_CONF: &str = "/etc/resolv.conf";
@@ -57,7 +58,7 @@ impl PodInputs<'_> {
         let Self { pod, place, fetched, volumes } = *self;
         let called = HostName::of(pod, &place.node.cluster_domain)?;
         let hostname = called.for_kernel(pod)?;
-        let read = |selector: &FileKeySelector| self.read_variable(selector);
+        let read = |selector: FileKey<'_>| self.read_variable(selector);
         let made =
             environment::environment(pod, container, fetched, place, read).map_err(InputError::Config)?;
         let mut mounts = mounts::mounts(container, volumes, &made).map_err(InputError::Config)?;
@@ -90,8 +91,8 @@ impl PodInputs<'_> {
     }
 
     /// The value of a `fileKeyRef`; nothing when it is optional and not there.
-    fn read_variable(&self, selector: &FileKeySelector) -> Result<Option<String>, String> {
-        let FileKeySelector { key, optional, path, volume_name } = selector;
+    fn read_variable(&self, selector: FileKey<'_>) -> Result<Option<String>, String> {
+        let FileKey { key, optional, path, volume_name } = selector;
         let volume = self
             .volumes
             .get(volume_name)
@@ -103,7 +104,7 @@ impl PodInputs<'_> {
         let value = environment::value_of(key, &text).map_err(|_| unreadable())?;
         match value.is_empty() {
             false => Ok(Some(value)),
-            true if optional.unwrap_or_default() => Ok(None),
+            true if optional => Ok(None),
             true => {
                 let file = volume.source().join(path).display().to_string();
                 Err(format!("environment variable key {key:?} not found in file {file:?}"))

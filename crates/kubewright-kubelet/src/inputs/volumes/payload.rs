@@ -12,6 +12,7 @@ use crate::inputs::needs::{containers, sources};
 use crate::inputs::place::PodPlace;
 use crate::inputs::token::TokenNeed;
 use crate::inputs::{fields, resources};
+use crate::newer;
 
 /// The mode of files where the API server's defaults did not say.
 const MODE: i32 = 0o644;
@@ -109,7 +110,7 @@ fn projection(
         token(source, pod, fetched, mode)
     } else if source.cluster_trust_bundle.is_some() {
         Err("ClusterTrustBundle projection is not supported by this node".to_owned())
-    } else if source.pod_certificate.is_some() {
+    } else if newer::is_pod_certificate(source) {
         Err("PodCertificate projection is not supported by this node".to_owned())
     } else {
         Ok(Payload::default())
@@ -155,7 +156,7 @@ fn keys(
         return Ok(Payload(files.collect()));
     }
     let mut files = BTreeMap::new();
-    for KeyToPath { key, path, mode: own } in items {
+    for KeyToPath { key, path, mode: own, .. } in items {
         match data.get(key.as_str()) {
             Some(data) => {
                 files.insert(path.clone(), File::new(*data, own.unwrap_or(mode)));

@@ -86,7 +86,8 @@ impl Layout {
 
 fn reference(kind: &str, name: &str) -> RoleRef {
     RoleRef {
-        api_group: Some("rbac.authorization.k8s.io".to_owned()),
+        // Required in older versions of k8s-openapi.
+        api_group: "rbac.authorization.k8s.io".to_owned().into(),
         kind: kind.to_owned(),
         name: name.to_owned(),
     }
