@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_run_beyond_the_starting_deadline_is_not_due() {
         let mut cron = made("2026-01-01T10:00:30Z");
-        optional::<CronJobSpec>(&cron.spec).and_then(|spec| spec.starting_deadline_seconds) = Some(60);
+        cron.spec.starting_deadline_seconds = Some(60);
         assert_eq!(
             due("0 * * * *", &cron, "2026-01-01T15:00:59Z"),
             Some(("2026-01-01T15:00:00Z".into(), false))

@@ -178,7 +178,7 @@ async fn record(ctx: &Context, cron: &CronJob, events: impl IntoIterator<Item = 
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, Job};
+    use k8s_openapi::api::batch::v1::{CronJob, Job};
     use k8s_openapi::api::core::v1::ObjectReference;
     use kubewright_world::SIMULATION_START as START;
     use serde_json::{Value, json};

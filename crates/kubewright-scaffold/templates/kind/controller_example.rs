@@ -54,7 +54,8 @@ pub fn deployment(object: &@Kind@) -> Deployment {
             namespace: @namespace@,
             ..ObjectMeta::default()
         },
-        spec: Some(DeploymentSpec {
+        // An Option in the types of some versions of Kubernetes, and none in those of others.
+        spec: DeploymentSpec {
             replicas: Some(@replicas@),
             selector: LabelSelector {
                 match_labels: labels.clone(),
@@ -71,7 +72,8 @@ pub fn deployment(object: &@Kind@) -> Deployment {
                 }),
             },
             ..DeploymentSpec::default()
-        }),
+        }
+        .into(),
         ..Deployment::default()
     }
 }

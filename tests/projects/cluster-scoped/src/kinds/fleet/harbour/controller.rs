@@ -61,7 +61,8 @@ pub fn deployment(object: &Harbour) -> Deployment {
             namespace: Some(NAMESPACE.to_owned()),
             ..ObjectMeta::default()
         },
-        spec: Some(DeploymentSpec {
+        // An Option in the types of some versions of Kubernetes, and none in those of others.
+        spec: DeploymentSpec {
             replicas: Some(1),
             selector: LabelSelector {
                 match_labels: labels.clone(),
@@ -78,7 +79,8 @@ pub fn deployment(object: &Harbour) -> Deployment {
                 }),
             },
             ..DeploymentSpec::default()
-        }),
+        }
+        .into(),
         ..Deployment::default()
     }
 }

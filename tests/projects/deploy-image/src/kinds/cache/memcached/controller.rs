@@ -74,7 +74,8 @@ pub fn deployment(object: &Memcached) -> Deployment {
             namespace: object.namespace(),
             ..ObjectMeta::default()
         },
-        spec: Some(DeploymentSpec {
+        // An Option in the types of some versions of Kubernetes, and none in those of others.
+        spec: DeploymentSpec {
             replicas: Some(object.spec.size),
             selector: LabelSelector {
                 match_labels: labels.clone(),
@@ -91,7 +92,8 @@ pub fn deployment(object: &Memcached) -> Deployment {
                 }),
             },
             ..DeploymentSpec::default()
-        }),
+        }
+        .into(),
         ..Deployment::default()
     }
 }

@@ -59,7 +59,8 @@ pub fn deployment(object: &WhiteList) -> Deployment {
             namespace: object.namespace(),
             ..ObjectMeta::default()
         },
-        spec: Some(DeploymentSpec {
+        // An Option in the types of some versions of Kubernetes, and none in those of others.
+        spec: DeploymentSpec {
             replicas: Some(1),
             selector: LabelSelector {
                 match_labels: labels.clone(),
@@ -76,7 +77,8 @@ pub fn deployment(object: &WhiteList) -> Deployment {
                 }),
             },
             ..DeploymentSpec::default()
-        }),
+        }
+        .into(),
         ..Deployment::default()
     }
 }
