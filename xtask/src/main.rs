@@ -1,5 +1,6 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask alone`, `cargo xtask acceptance`,
-//! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask crds`, `cargo xtask bench`.
+//! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask spec`,
+//! `cargo xtask crds`, `cargo xtask bench`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
 //! leave out.
@@ -18,6 +19,7 @@ mod pages;
 mod projects;
 mod run;
 mod running;
+mod spec;
 mod summary;
 mod test;
 mod times;
@@ -48,6 +50,8 @@ enum Task {
     Projects(projects::Options),
     /// Test what the scaffold makes with each version of the Kubernetes types that k8s-openapi has
     Versions(versions::Options),
+    /// Write what Kubewright knows of a version of Kubernetes, from that version itself, or compare two of them
+    Spec(spec::Options),
     /// Apply a folder of CustomResourceDefinitions twice in both ways, and compare with another cluster if one is given
     Crds(crds::Options),
     /// Measure a release build, and compare it with a real Kubernetes if one is given
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
         Task::Operators(options) => operators::operators(&options),
         Task::Projects(options) => projects::projects(&options),
         Task::Versions(options) => versions::versions(&options),
+        Task::Spec(options) => spec::spec(&options),
         Task::Crds(options) => crds::crds(&options),
         Task::Bench(options) => bench::bench(&options),
     };

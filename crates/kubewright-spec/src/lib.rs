@@ -1,0 +1,10 @@
+//! What each version of Kubernetes says of itself, as tables of text: one folder a version, one fact a line. They are made by
+//! `cargo xtask spec` from the published programs and Go modules of the version, and by nobody's hand.
+//!
+//! A table is read when something of it is first asked for.
+
+mod fields;
+mod version;
+
+pub use fields::{Field, fields_of, types};
+pub use version::{Tables, Version};
