@@ -4,12 +4,10 @@ use std::io::{self, Write};
 
 use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::Shell;
+use kubewright_spec::Version;
 use serde_json::json;
 
 use crate::args::Cli;
-
-/// The version of the Kubernetes API that is served.
-const KUBERNETES: &str = "v1.36";
 
 /// What `kubewright version` takes.
 #[derive(Args, Debug)]
@@ -40,16 +38,17 @@ pub(crate) struct CompletionArgs {
 /// Says which kubewright this is.
 pub(crate) fn version(args: &VersionArgs) {
     let version = env!("CARGO_PKG_VERSION");
+    let kubernetes = format!("v{}", Version::DEFAULT);
     // What builds a release says it.
     let commit = option_env!("KUBEWRIGHT_COMMIT");
     let text = match args.output {
         Output::Text => {
             let commit = commit.map_or_else(String::new, |commit| format!(", commit {commit}"));
-            format!("kubewright {version} (Kubernetes API {KUBERNETES}{commit})")
+            format!("kubewright {version} (Kubernetes API {kubernetes}{commit})")
         }
         Output::Json => {
             let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
-            json!({"version": version, "commit": commit, "kubernetes": KUBERNETES, "platform": platform})
+            json!({"version": version, "commit": commit, "kubernetes": kubernetes, "platform": platform})
                 .to_string()
         }
     };

@@ -2,13 +2,15 @@
 
 use std::io::{self, Write};
 
+use kubewright_spec::Version;
+
 use super::{Program, flags::Type};
 
 /// The versions that we stand in for.
-pub(super) fn version(program: Program) -> &'static str {
+pub(super) fn version(program: Program) -> String {
     match program {
-        Program::KubeApiserver => "Kubernetes v1.36.3+kubewright\n",
-        Program::Etcd => "etcd Version: 3.6.8\nGit SHA: kubewright\n",
+        Program::KubeApiserver => format!("Kubernetes v{}+kubewright\n", Version::DEFAULT.release()),
+        Program::Etcd => "etcd Version: 3.6.8\nGit SHA: kubewright\n".to_owned(),
     }
 }
 

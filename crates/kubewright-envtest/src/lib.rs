@@ -95,7 +95,7 @@ fn try_run(
         return Ok(help::print(&help::of(program))?);
     }
     if flags.switch("version") == Some(true) {
-        return Ok(help::print(help::version(program))?);
+        return Ok(help::print(&help::version(program))?);
     }
     for name in flags.unknown() {
         say(&format!("Warning: {} has no flag --{name}: it is ignored", table.program));

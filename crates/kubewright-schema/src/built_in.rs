@@ -20,6 +20,9 @@ static LIBRARY: LazyLock<Mutex<BTreeMap<Box<str>, Arc<Node>>>> = LazyLock::new(M
 /// The name of the type of `metadata`.
 pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
+/// The name of the type of schemas in definitions, which stand in some fields or in their place another value.
+const JSON_SCHEMA_PROPS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+
 /// The type of that name. A name that no type has stands for any value: there is none, as all that is referred to is defined.
 pub(crate) fn named(name: &str) -> Arc<Node> {
     if let Some(made) = LIBRARY.lock().get(name) {
@@ -43,7 +46,11 @@ fn type_node(name: &str, schema: &Value) -> Node {
     made.coding = coding(name);
     match made.coding {
         Coding::Raw => made.kind = None,
-        Coding::SchemaOr(_) => made.items = schema.pointer("/oneOf/0").map(|one| Arc::new(node(one))),
+        Coding::SchemaOr(_) => {
+            let one = Node { reference: Some(Reference::to(JSON_SCHEMA_PROPS)), ..Node::default() };
+            made.items = Some(Arc::new(one));
+        }
+        Coding::IntOrString | Coding::Quantity => made.int_or_string = true,
         _ => {}
     }
     if facts.atomic() {

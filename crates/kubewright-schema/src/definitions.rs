@@ -1,24 +1,52 @@
-//! The types of Kubernetes v1.36 as JSON schemas, with the words that they are told by. They stand in `definitions.txt`, a line for
-//! each type that a served kind is made of.
-//!
-//! They are what k8s-openapi's types say of themselves through schemars. That is code, which is ten times as large as what it
-//! makes and would run once; a test compares.
+//! The types of Kubernetes as JSON schemas, with the words that they are told by: what its OpenAPI documents say.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde_json::Value;
-
-const TABLE: &str = include_str!("definitions.txt");
+use kubewright_spec::Version;
+use serde_json::{Value, json};
 
 /// The line of each type.
-static LINES: LazyLock<BTreeMap<&'static str, &'static str>> =
-    LazyLock::new(|| TABLE.lines().filter_map(|line| line.split_once(' ')).collect());
+static LINES: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(|| {
+    let lines = Version::default().tables().definitions.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(' ')).collect()
+});
 
-/// The schema of the type of that name.
+/// The schema of the type of that name, as OpenAPI v3 has it.
 pub(super) fn of(name: &str) -> Option<Value> {
-    serde_json::from_str(LINES.get(name)?).ok()
+    let mut schema: Value = serde_json::from_str(LINES.get(name)?).ok()?;
+    // The table is of OpenAPI v2, which has one type for each value.
+    let either = match name.rsplit('.').next() {
+        Some("IntOrString") => json!([{"type": "integer"}, {"type": "string"}]),
+        Some("Quantity") => json!([{"type": "string"}, {"type": "number"}]),
+        _ => return Some(schema),
+    };
+    if let Some(schema) = schema.as_object_mut() {
+        schema.remove("type");
+        schema.insert("oneOf".into(), either);
+    }
+    Some(schema)
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_referred_to_is_there() {
+        for (name, text) in LINES.iter() {
+            for reference in text.split(r#""$ref":""#).skip(1) {
+                let target =
+                    reference.split('"').next().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+                assert!(LINES.contains_key(target), "{name} refers to {target}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_of_two_types_says_both() {
+        let quantity = of("io.k8s.apimachinery.pkg.api.resource.Quantity").unwrap();
+        assert_eq!(quantity["oneOf"], json!([{"type": "string"}, {"type": "number"}]));
+        assert!(quantity["type"].is_null() && quantity["description"].is_string());
+    }
+}

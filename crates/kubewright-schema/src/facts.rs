@@ -1,19 +1,21 @@
-//! Facts of Kubernetes v1.36 that k8s-openapi's schemas lack: how lists and maps merge, enumerations, defaults, and what a
-//! type is served as. They stand in `facts.txt`; what it says of a type is read when the type is first used.
+//! What Kubernetes' OpenAPI documents say of types by extensions: how lists and maps merge, enumerations, defaults, and what a
+//! type is served as. What the table says of a type is read when the type is first used.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::node::{ListType, MapType, Merge};
 
-const TABLE: &str = include_str!("facts.txt");
 const PREFIX: &str = "io.k8s.";
 
 /// The lines of each type.
-static TYPES: LazyLock<BTreeMap<&'static str, &'static str>> =
-    LazyLock::new(|| TABLE.split("\n[").skip(1).filter_map(|part| part.split_once("]\n")).collect());
+static TYPES: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(|| {
+    let sections = Version::default().tables().facts.split("\n[").skip(1);
+    sections.filter_map(|part| part.split_once("]\n")).collect()
+});
 
 /// What is known of one type.
 #[derive(Default)]
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn every_line_of_the_table_is_understood() {
-        for line in TABLE.lines().skip_while(|line| line.starts_with('#')) {
+        for line in Version::default().tables().facts.lines().skip_while(|line| line.starts_with('#')) {
             let words: Vec<_> = line.split(' ').collect();
             match words.as_slice() {
                 [title] if title.starts_with("[a") && title.ends_with(']') => {}

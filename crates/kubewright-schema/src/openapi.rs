@@ -48,7 +48,7 @@ const API_VERSION: &str =
     "The version of the schema of this object: group/version. Servers convert objects to what they know.";
 const KIND: &str = "The kind of this object, in CamelCase. It cannot be changed.";
 
-/// Turns schemars' references into OpenAPI's, which have nothing beside them: what stands beside goes around them. The names of
+/// Turns references of OpenAPI v2 into those of v3, which have nothing beside them: what stands beside goes around them. The names of
 /// the types are put into `asked`.
 fn refer(schema: &mut Value, asked: &mut Vec<String>) {
     match schema {
@@ -71,7 +71,7 @@ fn refer(schema: &mut Value, asked: &mut Vec<String>) {
     }
 }
 
-/// What Kubernetes' documents say beyond k8s-openapi's schemas.
+/// What the table of facts says of a type.
 fn add_facts(name: &str, definition: &mut Value) {
     let facts = Facts::of(name);
     let Some(fields) = definition.as_object_mut() else { return };

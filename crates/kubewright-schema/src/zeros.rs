@@ -1,46 +1,72 @@
-//! How Go writes the zero values of Kubernetes' types, which k8s-openapi's schemas do not tell: a field that is no pointer
-//! is left out when it is zero (`omitempty`), or written although nobody gave it. The facts stand in `zeros.txt`; what it
-//! says of a type is read when the type is first used.
+//! How Go writes the zero values of Kubernetes' types, which schemas do not tell: a field that is no pointer is left out when it
+//! is zero (`omitempty`), or written although nobody gave it.
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
-use serde_json::Value;
-
-const TABLE: &str = include_str!("zeros.txt");
-const PREFIX: &str = "io.k8s.";
-
-/// The lines of each type.
-static TYPES: LazyLock<BTreeMap<&'static str, &'static str>> =
-    LazyLock::new(|| TABLE.split("\n[").skip(1).filter_map(|part| part.split_once("]\n")).collect());
+use kubewright_spec::{Field, Version, fields_of};
+use serde_json::{Value, json};
 
 /// How the zero values of one type's fields are written.
 #[derive(Default)]
 pub(super) struct Zeros {
-    lines: &'static str,
+    fields: Vec<Field>,
 }
 
 impl Zeros {
-    /// Those of the type of that name.
+    /// Those of the type of that name in OpenAPI documents.
     pub(crate) fn of(name: &str) -> Self {
-        let lines = name.strip_prefix(PREFIX).and_then(|short| TYPES.get(short));
-        Self { lines: lines.copied().unwrap_or_default() }
+        let mut fields = Vec::new();
+        if let Some(name) = go_name(name) {
+            collect(&name, &mut fields);
+        }
+        Self { fields }
     }
 
     /// The scalar fields that are left out when they are zero.
     pub(crate) fn dropped(&self) -> impl Iterator<Item = &'static str> {
-        self.words("drop ")
+        let dropped = |field: &&Field| !field.is_pointer && !field.is_always_written && is_scalar(field.of);
+        self.fields.iter().filter(dropped).map(|field| field.name)
     }
 
     /// The fields that are always there, and what stands in them when nobody gave them a value. An empty object has
     /// such fields of its own.
     pub(crate) fn shown(&self) -> impl Iterator<Item = (&'static str, Value)> {
-        let parts = self.words("show ").filter_map(|word| word.split_once('='));
-        parts.map(|(field, zero)| (field, serde_json::from_str(zero).unwrap_or_default()))
+        let shown = self.fields.iter().filter(|field| field.is_always_written);
+        shown.map(|field| (field.name, if field.is_pointer { Value::Null } else { zero(field.of) }))
     }
+}
 
-    fn words(&self, start: &str) -> impl Iterator<Item = &'static str> + use<> {
-        self.lines.lines().find_map(|line| line.strip_prefix(start)).unwrap_or_default().split_whitespace()
+/// `core/v1.Container` of `io.k8s.api.core.v1.Container`: the last two parts of its package, and its name.
+fn go_name(name: &str) -> Option<String> {
+    let mut parts = name.rsplitn(4, '.');
+    let (kind, version, group) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(format!("{group}/{version}.{kind}"))
+}
+
+/// The fields of a type, with those of the types that are inlined.
+fn collect(name: &str, fields: &mut Vec<Field>) {
+    let (package, _) = name.split_once('.').unwrap_or_default();
+    for field in fields_of(Version::default(), name) {
+        match field.name {
+            "." if field.of.contains('.') => collect(field.of, fields),
+            "." => collect(&format!("{package}.{}", field.of), fields),
+            _ => fields.push(field),
+        }
+    }
+}
+
+fn is_scalar(of: &str) -> bool {
+    matches!(of, "string" | "bool" | "int32" | "int64" | "double" | "bytes")
+}
+
+/// What Go writes of a field that nobody set.
+fn zero(of: &str) -> Value {
+    match of {
+        "string" => json!(""),
+        "bool" => json!(false),
+        "int32" | "int64" | "double" | "uint32" | "intstr" => json!(0),
+        "quantity" => json!("0"),
+        "bytes" | "time" | "microtime" | "json" | "strings" => Value::Null,
+        list_or_map if list_or_map.starts_with("[]") || list_or_map.starts_with("{}") => Value::Null,
+        _ => json!({}),
     }
 }
 
@@ -56,8 +82,6 @@ pub(crate) fn is_zero(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -75,17 +99,16 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_table_is_understood() {
-        for line in TABLE.lines().skip_while(|line| line.starts_with('#')) {
-            let (start, rest) = line.split_once(' ').unwrap_or((line, ""));
-            let known = match start {
-                "drop" => !rest.is_empty(),
-                "show" => rest.split(' ').all(|word| {
-                    word.split_once('=').is_some_and(|(_, zero)| serde_json::from_str::<Value>(zero).is_ok())
-                }),
-                title => title.starts_with('[') && title.ends_with(']') && rest.is_empty(),
-            };
-            assert!(known, "{line}");
-        }
+    fn fields_of_an_inlined_type_are_fields_of_the_type() {
+        let source = Zeros::of("io.k8s.api.core.v1.ConfigMapEnvSource");
+        assert_eq!(source.dropped().collect::<Vec<_>>(), ["name"]);
+        assert_eq!(source.shown().count(), 0);
+    }
+
+    #[test]
+    fn a_pointer_without_omitempty_is_written_as_null() {
+        let reference = Zeros::of("io.k8s.api.core.v1.TypedLocalObjectReference");
+        let shown: Vec<_> = reference.shown().collect();
+        assert_eq!(shown, [("apiGroup", json!(null)), ("kind", json!("")), ("name", json!(""))]);
     }
 }

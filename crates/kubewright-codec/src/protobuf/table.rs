@@ -1,26 +1,25 @@
-//! The table of messages, `messages.txt`: which number is which field, and what JSON makes of it. The fields of a message
-//! are read when the message is first used.
+//! The messages: which number is which field, and what JSON makes of it, as the newest version of Kubernetes says it. A number
+//! means the same in all versions: what an older version does not have, its schema drops. The fields of a message are read
+//! when the message is first used.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{LazyLock, OnceLock};
 
-const TABLE: &str = include_str!("messages.txt");
+use kubewright_spec::Version;
+
+/// The version whose fields are known here.
+const NEWEST: Version = Version::V1_37;
 
 static MESSAGES: LazyLock<BTreeMap<&'static str, Message>> = LazyLock::new(|| {
-    let sections = TABLE.split("\n[").skip(1).filter_map(|section| section.split_once(']'));
-    sections
-        .map(|(name, lines)| {
-            (name, Message { name, lines: lines.trim(), fields: OnceLock::new(), members: OnceLock::new() })
-        })
-        .collect()
+    let names = kubewright_spec::types(NEWEST);
+    names.map(|name| (name, Message { name, fields: OnceLock::new(), members: OnceLock::new() })).collect()
 });
 
 /// A message: the fields of a type.
 pub struct Message {
     /// `apps/v1.Deployment`.
     name: &'static str,
-    lines: &'static str,
     fields: OnceLock<Box<[Field]>>,
     members: OnceLock<Box<[Member]>>,
 }
@@ -118,9 +117,18 @@ impl Message {
         MESSAGES.iter().map(|(name, message)| (*name, message))
     }
 
+    /// Its name, such as `apps/v1.Deployment`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Its fields by number.
     pub fn fields(&self) -> &[Field] {
-        self.fields.get_or_init(|| self.lines.lines().filter_map(|line| self.parse(line)).collect())
+        self.fields.get_or_init(|| {
+            let told = kubewright_spec::fields_of(NEWEST, self.name).filter(|field| field.number > 0);
+            told.filter_map(|field| self.field_of(field)).collect()
+        })
     }
 
     /// The field of that number.
@@ -148,22 +156,18 @@ impl Message {
     }
 
     /// The field that a line of the table stands for. A test has all lines understood.
-    fn parse(&self, line: &'static str) -> Option<Field> {
-        let mut words = line.split(' ');
-        let (number, name, kind) = (words.next()?, words.next()?, words.next()?);
-        let form = if name == "." {
-            Form::Inlined(self.message(kind)?)
-        } else if let Some(items) = kind.strip_prefix("[]") {
+    fn field_of(&self, told: kubewright_spec::Field) -> Option<Field> {
+        let form = if told.name == "." {
+            Form::Inlined(self.message(told.of)?)
+        } else if let Some(items) = told.of.strip_prefix("[]") {
             Form::List(self.kind(items)?)
-        } else if let Some(values) = kind.strip_prefix("{}") {
+        } else if let Some(values) = told.of.strip_prefix("{}") {
             Form::Map(self.kind(values)?)
-        } else if let Some(scalar) = kind.strip_suffix('!') {
-            Form::One { of: self.kind(scalar)?, keeps_zero: true }
         } else {
-            let of = self.kind(kind)?;
-            Form::One { of, keeps_zero: !of.is_scalar() }
+            let of = self.kind(told.of)?;
+            Form::One { of, keeps_zero: told.is_pointer || told.is_always_written || !of.is_scalar() }
         };
-        Some(Field { number: number.parse().ok()?, name, form })
+        Some(Field { number: told.number, name: told.name, form })
     }
 
     fn kind(&self, name: &str) -> Option<Type> {
@@ -219,7 +223,9 @@ mod tests {
         assert!(MESSAGES.len() > 400);
         for message in MESSAGES.values() {
             let fields = message.fields();
-            assert_eq!(fields.len(), message.lines.lines().count(), "{}", message.name);
+            let lines =
+                kubewright_spec::fields_of(NEWEST, message.name).filter(|field| field.number > 0).count();
+            assert_eq!(fields.len(), lines, "{}", message.name);
             assert!(fields.is_sorted_by(|one, next| one.number < next.number), "{}", message.name);
         }
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_spec::Version;
+
 use super::BuiltIn;
 use crate::{Kinds, Role, Verbs};
-
-const REFERENCE: &str = include_str!("served.txt");
 
 /// What is not served, each with its group and version.
 const GAPS: [&str; 8] = [
@@ -20,14 +20,13 @@ const GAPS: [&str; 8] = [
 ];
 
 fn reference() -> BTreeSet<String> {
-    let lines = REFERENCE.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .flat_map(|line| {
-            let mut words = line.split(' ');
-            let version = words.next().unwrap_or_default();
-            words.map(move |name| format!("{version} {name}"))
-        })
-        .collect()
+    let sections = Version::default().tables().resources.split("\n[").skip(1);
+    let sections = sections.filter_map(|section| section.split_once("]\n"));
+    let names = |(version, lines): (&str, &str)| -> Vec<String> {
+        let names = lines.lines().filter_map(|line| line.split(' ').next());
+        names.map(|name| format!("{version} {name}")).collect()
+    };
+    sections.flat_map(names).collect()
 }
 
 fn ours() -> BTreeSet<String> {

@@ -31,7 +31,9 @@ pub(crate) async fn run(handler: &LifecycleHandler, target: &ProbeTarget) -> Res
         let path = action.path.as_deref().unwrap_or_default();
         let headers = action.http_headers.as_deref().unwrap_or_default();
         let asked = match target.url(action) {
-            Ok(url) => probe::get(&url, headers, "kube-lifecycle/1.36", LONGEST_REQUEST).await.map(|_| ()),
+            Ok(url) => probe::get(&url, headers, &probe::user_agent("kube-lifecycle"), LONGEST_REQUEST)
+                .await
+                .map(|_| ()),
             Err(problem) => Err(problem),
         };
         return asked.map_err(|error| {

@@ -46,7 +46,7 @@ async fn ask(stream: tokio::net::TcpStream, address: &str, service: &str) -> hyp
     let request = Request::post(format!("http://{address}/grpc.health.v1.Health/Check"))
         .header(CONTENT_TYPE, "application/grpc")
         .header(TE, "trailers")
-        .header(http::header::USER_AGENT, "kube-probe/1.36")
+        .header(http::header::USER_AGENT, super::user_agent("kube-probe"))
         .body(Full::new(question(service)));
     let Ok(request) = request else {
         return Ok(ProbeResult::Unknown("the address is no URL".to_owned()));

@@ -26,7 +26,7 @@ const LONGEST_BODY: usize = 10 * 1024;
 const REDIRECTS: usize = 10;
 
 pub(super) async fn probe(url: &Url, headers: &[HTTPHeader], timeout: Duration) -> ProbeResult {
-    match get(url, headers, "kube-probe/1.36", timeout).await {
+    match get(url, headers, &super::user_agent("kube-probe"), timeout).await {
         Ok((200..=299, _)) => ProbeResult::Good,
         Ok((300..=399, body)) => {
             ProbeResult::Warning(format!("Probe terminated redirects, Response body: {body}"))
@@ -41,7 +41,7 @@ pub(super) async fn probe(url: &Url, headers: &[HTTPHeader], timeout: Duration) 
 pub(crate) async fn get(
     url: &Url,
     headers: &[HTTPHeader],
-    agent: &'static str,
+    agent: &str,
     timeout: Duration,
 ) -> Result<(u16, String), String> {
     let late = || {
@@ -70,7 +70,7 @@ pub(crate) async fn get(
 async fn ask(
     url: &Url,
     headers: &[HTTPHeader],
-    agent: &'static str,
+    agent: &str,
     timeout: Duration,
 ) -> Result<Response<Incoming>, String> {
     let failed = |problem: String| format!("Get \"{url}\": {problem}");
@@ -97,7 +97,7 @@ fn not_tls(error: &io::Error) -> String {
     }
 }
 
-fn request(url: &Url, headers: &[HTTPHeader], agent: &'static str) -> Result<Request<Empty<Bytes>>, String> {
+fn request(url: &Url, headers: &[HTTPHeader], agent: &str) -> Result<Request<Empty<Bytes>>, String> {
     let mut all = HeaderMap::new();
     for HTTPHeader { name, value } in headers {
         let name: HeaderName = name.parse().map_err(|_| format!("invalid header field name {name:?}"))?;
@@ -105,7 +105,9 @@ fn request(url: &Url, headers: &[HTTPHeader], agent: &'static str) -> Result<Req
             .map_err(|_| format!("invalid header field value for {:?}", name.as_str()))?;
         all.append(name, value);
     }
-    all.entry(USER_AGENT).or_insert(HeaderValue::from_static(agent));
+    if let Ok(agent) = HeaderValue::from_str(agent) {
+        all.entry(USER_AGENT).or_insert(agent);
+    }
     all.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
     all.insert(CONNECTION, HeaderValue::from_static("close"));
     if !all.contains_key(HOST) {

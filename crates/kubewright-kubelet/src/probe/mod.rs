@@ -155,6 +155,11 @@ impl ProbeTarget {
     }
 }
 
+/// What a request of a kubelet says of who it is from: the program, and the version of Kubernetes.
+pub(crate) fn user_agent(program: &str) -> String {
+    format!("{program}/{}", kubewright_spec::Version::DEFAULT)
+}
+
 fn host(named: Option<&str>, address: IpAddr) -> String {
     named.filter(|host| !host.is_empty()).map_or_else(|| address.to_string(), str::to_owned)
 }

@@ -239,7 +239,7 @@ mod tests {
     }
 
     /// What Kubernetes says of its lists, as the API server of this repository keeps it.
-    const FACTS: &str = include_str!("../../../kubewright-schema/src/facts.txt");
+    const FACTS: &str = include_str!("../../../kubewright-spec/spec/v1.36/facts.txt");
 
     fn lists_of(kind: &str) -> BTreeMap<&'static str, String> {
         let section =

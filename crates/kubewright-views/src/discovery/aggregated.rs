@@ -78,6 +78,8 @@ fn own_kind(kind: &Kind, name: &str) -> Value {
 mod tests {
     use std::sync::Arc;
 
+    use kubewright_spec::Version;
+
     use super::*;
     use kubewright_kinds::{Custom, CustomParts, ScalePaths, Scope};
     use kubewright_schema::Schema;
@@ -163,5 +165,70 @@ mod tests {
         assert_eq!(resource["subresources"][0]["subresource"], "status");
         assert_eq!(resource["subresources"][0]["responseKind"]["group"], "b.example.com");
         assert_eq!(resource["subresources"][1]["responseKind"]["kind"], "Scale");
+    }
+
+    /// The lines of `resources.txt`, as `cargo xtask spec` makes them of a document like ours.
+    fn lines(document: &Value) -> Vec<String> {
+        let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+        let words = |value: &Value, key: &str| {
+            let words = list(value, key);
+            words.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>().join(",")
+        };
+        let mut lines = Vec::new();
+        for group in list(document, "items") {
+            for version in list(&group, "versions") {
+                let own = [group["metadata"]["name"].as_str(), version["version"].as_str()];
+                let own = own.into_iter().flatten().collect::<Vec<_>>().join("/");
+                for resource in list(&version, "resources") {
+                    let scope = resource["scope"].as_str().unwrap_or_default().to_lowercase();
+                    let name = resource["resource"].as_str().unwrap_or_default().to_owned();
+                    let below = list(&resource, "subresources");
+                    let below = below
+                        .iter()
+                        .map(|one| (format!("{name}/{}", one["subresource"].as_str().unwrap()), one));
+                    for (name, one) in [(name.clone(), &resource)].into_iter().chain(below) {
+                        let kind = |key: &str| one["responseKind"][key].as_str().unwrap_or_default();
+                        let of = match kind("version") {
+                            "" => own.clone(),
+                            version => format!("{}/{version}", kind("group")),
+                        };
+                        let of = of.trim_start_matches('/');
+                        let mut line =
+                            format!("{own} {name} {of}/{} {scope} {}", kind("kind"), words(one, "verbs"));
+                        let singular = one["singularResource"].as_str().unwrap_or_default().to_owned();
+                        for (key, value) in [
+                            ("singular", singular),
+                            ("short", words(one, "shortNames")),
+                            ("categories", words(one, "categories")),
+                        ] {
+                            if !value.is_empty() {
+                                line = format!("{line} {key}={value}");
+                            }
+                        }
+                        lines.push(line);
+                    }
+                }
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn discovery_tells_of_each_resource_what_kubernetes_tells() {
+        let kinds = Kinds::built_in();
+        let ours = [true, false].map(|core| lines(&aggregated(&kinds, core, "v2"))).concat();
+        let sections = Version::default().tables().resources.split("\n[").skip(1);
+        let sections = sections.filter_map(|section| section.split_once("]\n"));
+        let theirs: Vec<String> = sections
+            .flat_map(|(version, lines)| lines.lines().map(move |line| format!("{version} {line}")))
+            .collect();
+        for line in &ours {
+            assert!(theirs.contains(line), "{line}");
+        }
+        // In their order, less what is not served.
+        assert_eq!(
+            theirs.iter().filter(|line| ours.contains(line)).collect::<Vec<_>>(),
+            ours.iter().collect::<Vec<_>>()
+        );
     }
 }

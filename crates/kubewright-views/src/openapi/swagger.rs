@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubewright_spec::Version;
 use serde_json::{Map, Value, json};
 
 use super::document;
@@ -29,7 +30,7 @@ pub fn swagger(kinds: &Kinds) -> Value {
     }
     json!({
         "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": "v1.36.3"},
+        "info": {"title": "Kubernetes", "version": format!("v{}", Version::DEFAULT.release())},
         "paths": paths,
         "definitions": definitions,
     })

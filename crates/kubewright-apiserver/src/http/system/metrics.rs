@@ -72,8 +72,9 @@ pub(super) fn text(server: &ApiServer) -> String {
     head(&mut out, "kubernetes_build_info", "gauge", "The version that the server is compatible with.");
     let _ = writeln!(
         out,
-        "kubernetes_build_info{{git_version=\"{}\",major=\"1\",minor=\"36\"}} 1",
-        super::GIT_VERSION
+        "kubernetes_build_info{{git_version=\"v{}\",major=\"1\",minor=\"{}\"}} 1",
+        super::SERVED.release(),
+        super::SERVED.minor()
     );
     out
 }

@@ -14,6 +14,7 @@ use kubewright_codec::negotiate::{Encoding, MediaTypeOptions, Offer, Shape};
 use kubewright_codec::request::Query;
 use kubewright_kinds::Kinds;
 use kubewright_meta::ApiError;
+use kubewright_spec::Version;
 use kubewright_views::discovery;
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ use super::response_body::ResponseBody;
 use super::service::ApiServer;
 
 /// The version of Kubernetes that is served.
-pub(super) const GIT_VERSION: &str = "v1.36.3";
+pub(super) const SERVED: Version = Version::DEFAULT;
 
 /// One request for a path outside of the objects.
 pub(super) struct SystemRequest<'a> {
@@ -204,14 +205,15 @@ impl SystemRequest<'_> {
 /// `/version` (`k8s.io/apimachinery/pkg/version`): what is compatible with which version of Kubernetes. Its git commit and
 /// date are nobody's: no build of Kubernetes answers here.
 fn version() -> Value {
+    let minor = SERVED.minor().to_string();
     json!({
         "major": "1",
-        "minor": "36",
+        "minor": minor,
         "emulationMajor": "1",
-        "emulationMinor": "36",
+        "emulationMinor": minor,
         "minCompatibilityMajor": "1",
-        "minCompatibilityMinor": "35",
-        "gitVersion": concat!("v1.36.3+kubewright-", env!("CARGO_PKG_VERSION")),
+        "minCompatibilityMinor": (SERVED.minor() - 1).to_string(),
+        "gitVersion": format!("v{}+kubewright-{}", SERVED.release(), env!("CARGO_PKG_VERSION")),
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

@@ -18,6 +18,21 @@ fn every_object_is_marked_as_a_default_that_may_be_updated() {
 }
 
 #[test]
+fn every_line_of_the_tables_is_an_object() {
+    for version in Version::ALL {
+        for line in version.tables().roles.lines().filter(|line| !line.starts_with('#')) {
+            let mut words = line.splitn(3, ' ');
+            let (resource, name, content) = (words.next(), words.next(), words.next());
+            assert!(KINDS.iter().any(|(known, _)| Some(*known) == resource) && name.is_some(), "{line}");
+            assert!(
+                serde_json::from_str::<Value>(content.unwrap_or_default()).is_ok_and(|one| one.is_object()),
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
 fn no_name_is_taken_twice_and_every_binding_names_a_role_that_is_there() {
     let all = objects();
     let identity = |object: &Value| {
