@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::{Args, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use kubewright_cluster::KubernetesVersion;
 use kubewright_envtest::install::EnvtestCommand;
 use kubewright_image::Reference;
 use kubewright_world::Pacing;
@@ -152,6 +153,11 @@ pub(crate) struct UpArgs {
     #[arg(long, value_name = "SECONDS", default_value = "60", allow_negative_numbers = true,
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
+
+    /// The version of Kubernetes whose API is served: 1.35, 1.36 or 1.37. Its kinds, fields, discovery, OpenAPI and roles are served;
+    /// defaults, validation and feature gates are v1.36's in each
+    #[arg(long, value_name = "VERSION", default_value_t, env = "KUBEWRIGHT_KUBERNETES_VERSION")]
+    pub(crate) kubernetes_version: KubernetesVersion,
 
     /// The port of the API server on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value = "6443", allow_negative_numbers = true)]

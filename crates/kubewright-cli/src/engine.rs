@@ -34,7 +34,7 @@ impl Engine {
     pub(crate) async fn start(args: &UpArgs) -> anyhow::Result<Self> {
         let world = args.seed.map_or_else(World::real, World::seeded);
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
-        let mut builder = Cluster::builder().admin(args.admin);
+        let mut builder = Cluster::builder().admin(args.admin).kubernetes_version(args.kubernetes_version);
         let (endpoint, token) = match &args.data {
             Some(path) => {
                 let data = DataDirectory::open(path, &world).context("--data")?;

@@ -8,8 +8,8 @@ use kubewright_control_plane::admission::Plugins;
 use kubewright_control_plane::authz::Mode;
 use kubewright_control_plane::recording::Recording;
 use kubewright_control_plane::{
-    Builder as ControlPlaneBuilder, DataDirectory, Endpoint, FrontProxy, NodePorts, RuntimeConfig, Secret,
-    ServiceAccounts, ServiceCidrs, StartError, TokenWebhook, User,
+    Builder as ControlPlaneBuilder, DataDirectory, Endpoint, FrontProxy, KubernetesVersion, NodePorts,
+    RuntimeConfig, Secret, ServiceAccounts, ServiceCidrs, StartError, TokenWebhook, User,
 };
 use kubewright_world::{Pacing, World};
 
@@ -136,6 +136,7 @@ settings_of_the_control_plane! {
     node_ports(ports: NodePorts)
     advertise(address: SocketAddr)
     secure_port(port: u16)
+    kubernetes_version(version: KubernetesVersion)
     runtime_config(config: RuntimeConfig)
     aggregated_discovery(served: bool)
     max_requests_inflight(most: usize)

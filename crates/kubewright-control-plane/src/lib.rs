@@ -37,6 +37,7 @@ pub use kubewright_identity::webhook::Remote;
 pub use kubewright_kinds::RuntimeConfig;
 pub use kubewright_meta::cidr::ServiceCidrs;
 pub use kubewright_serve::tls::ServingCertificate;
+pub use kubewright_spec::Version as KubernetesVersion;
 pub use serve::{Endpoint, ServeError, Serving};
 
 /// Which admission plugins are asked.

@@ -53,7 +53,7 @@ pub async fn bootstrap(engine: &Engine) -> Result<(), ApiError> {
     publish_authentication(engine).await?;
     create(engine, MANAGER, "configmaps", tracking(engine)).await?;
     // Together: a store on a disk syncs them all at once.
-    let roles = roles().into_iter().map(async |value| {
+    let roles = roles(engine.kinds().version()).into_iter().map(async |value| {
         let plural = format!("{}s", value["kind"].as_str().unwrap_or_default().to_ascii_lowercase());
         create(engine, MANAGER, &plural, value).await
     });

@@ -7,9 +7,9 @@ use kubewright_spec::Version;
 use super::{Program, flags::Type};
 
 /// The versions that we stand in for.
-pub(super) fn version(program: Program) -> String {
+pub(super) fn version(program: Program, kubernetes: Version) -> String {
     match program {
-        Program::KubeApiserver => format!("Kubernetes v{}+kubewright\n", Version::DEFAULT.release()),
+        Program::KubeApiserver => format!("Kubernetes v{}+kubewright\n", kubernetes.release()),
         Program::Etcd => "etcd Version: 3.6.8\nGit SHA: kubewright\n".to_owned(),
     }
 }

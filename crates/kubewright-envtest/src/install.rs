@@ -50,7 +50,7 @@ pub struct EnvtestPlace {
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 
-    /// The version that setup-envtest is to take it for; it is v1.36 whatever is said here
+    /// The version that setup-envtest is to take it for; of 1.35, 1.36 and 1.37 the API is served, of others that of 1.36
     #[arg(long, value_name = "X.Y.Z", default_value = "1.36.3", value_parser = version)]
     pub version: String,
 }

@@ -12,6 +12,7 @@ mod etcd;
 mod flags;
 mod help;
 pub mod install;
+mod kubernetes;
 mod test_options;
 
 use std::{
@@ -95,7 +96,7 @@ fn try_run(
         return Ok(help::print(&help::of(program))?);
     }
     if flags.switch("version") == Some(true) {
-        return Ok(help::print(&help::version(program))?);
+        return Ok(help::print(&help::version(program, kubernetes::version()?))?);
     }
     for name in flags.unknown() {
         say(&format!("Warning: {} has no flag --{name}: it is ignored", table.program));

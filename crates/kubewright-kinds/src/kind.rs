@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use kubewright_meta::TypeNames;
 use kubewright_schema::Schema;
+use kubewright_spec::{Version, is_served};
 use kubewright_store::{Name, Revision};
 use serde_json::{Map, Value};
 
@@ -59,6 +60,8 @@ pub struct Kind {
     pub custom: Option<Custom>,
     /// What only built-in kinds have.
     built_in: Option<&'static BuiltIn>,
+    /// The version of Kubernetes whose types it is made of: built-in kinds only.
+    kubernetes: Version,
     /// Made at first use; that of a custom kind with it.
     schema: OnceLock<Arc<Schema>>,
     blank: OnceLock<Value>,
@@ -235,7 +238,20 @@ impl Kind {
         }
     }
 
-    /// A built-in kind.
+    /// A built-in kind, as a version of Kubernetes serves it; none where it does not.
+    #[must_use]
+    pub fn of_version(version: Version, of: &'static BuiltIn) -> Option<Self> {
+        let api_version = of.api_version();
+        if !is_served(version, &api_version, of.plural) {
+            return None;
+        }
+        let mut kind = Self { kubernetes: version, ..Self::built_in(of) };
+        kind.subresources
+            .retain(|below| is_served(version, &api_version, &format!("{}/{}", of.plural, below.name())));
+        Some(kind)
+    }
+
+    /// A built-in kind, with all that its descriptor says.
     #[must_use]
     pub fn built_in(of: &'static BuiltIn) -> Self {
         let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
@@ -260,6 +276,7 @@ impl Kind {
             plugins: PluginSet::OF_EVERY_KIND.union(PluginSet::of(of.plugins)),
             custom: None,
             built_in: Some(of),
+            kubernetes: Version::DEFAULT,
             schema: OnceLock::new(),
             blank: OnceLock::new(),
             selectable: OnceLock::new(),
@@ -292,10 +309,17 @@ impl Kind {
             plugins: PluginSet::OF_EVERY_KIND,
             custom: Some(parts.custom),
             built_in: None,
+            kubernetes: Version::DEFAULT,
             schema: OnceLock::from(Arc::new(parts.schema)),
             blank: OnceLock::new(),
             selectable: OnceLock::new(),
         }
+    }
+
+    /// The version of Kubernetes whose types it is made of; of a custom kind the default.
+    #[must_use]
+    pub fn kubernetes(&self) -> Version {
+        self.kubernetes
     }
 
     /// Its schema, made at first use.
@@ -305,7 +329,7 @@ impl Kind {
         self.schema.get_or_init(|| {
             let built_in =
                 self.built_in.unwrap_or_else(|| unreachable!("a custom kind is made with its schema"));
-            Arc::new(built_in.schema())
+            Arc::new(built_in.schema(self.kubernetes))
         })
     }
 

@@ -1,6 +1,8 @@
 //! The set of kinds that are served.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
+
+use kubewright_spec::Version;
 
 use crate::{BuiltIn, Kind};
 
@@ -10,15 +12,38 @@ pub struct Kinds {
     ordered: Vec<Arc<Kind>>,
     /// The same, by group, version and plural.
     by_path: Vec<Arc<Kind>>,
+    /// The version of Kubernetes that the built-in ones are of.
+    version: Version,
 }
 
 impl Kinds {
-    /// The built-in kinds.
+    /// The built-in kinds of the version that is served by default.
     #[must_use]
     pub fn built_in() -> Self {
-        static BUILT_IN: LazyLock<Kinds> =
-            LazyLock::new(|| Kinds::of(BuiltIn::all().map(|kind| Arc::new(Kind::built_in(kind)))));
-        BUILT_IN.clone()
+        Self::of_version(Version::DEFAULT)
+    }
+
+    /// The built-in kinds that a version of Kubernetes has.
+    #[must_use]
+    pub fn of_version(version: Version) -> Self {
+        static ALL: [OnceLock<Kinds>; Version::ALL.len()] = [const { OnceLock::new() }; Version::ALL.len()];
+        let made = || {
+            let kinds = BuiltIn::all().filter_map(|kind| Kind::of_version(version, kind));
+            Self { version, ..Self::of(kinds.map(Arc::new)) }
+        };
+        ALL[version as usize].get_or_init(made).clone()
+    }
+
+    /// The version of Kubernetes that the built-in kinds are of.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Others of the same version, in this order.
+    #[must_use]
+    pub fn with(&self, kinds: impl IntoIterator<Item = Arc<Kind>>) -> Self {
+        Self { version: self.version, ..Self::of(kinds) }
     }
 
     /// These kinds, in this order.
@@ -27,7 +52,7 @@ impl Kinds {
         let ordered: Vec<_> = kinds.into_iter().collect();
         let mut by_path = ordered.clone();
         by_path.sort_by(|one, other| path(one).cmp(&path(other)));
-        Self { ordered, by_path }
+        Self { ordered, by_path, version: Version::DEFAULT }
     }
 
     /// The kind served at `group/version/plural`.

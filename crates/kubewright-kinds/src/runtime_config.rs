@@ -1,6 +1,7 @@
 //! Which built-in versions are served (`--runtime-config`; `k8s.io/apiserver/pkg/server/resourceconfig`).
 
 use super::{Kind, Kinds};
+use kubewright_spec::Version;
 
 /// Versions and resources that are switched on or off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,13 +133,14 @@ impl RuntimeConfig {
             .unwrap_or(true)
     }
 
-    /// The built-in kinds that are served.
+    /// The built-in kinds of a version of Kubernetes that are served.
     #[must_use]
-    pub fn kinds(&self) -> Kinds {
+    pub fn kinds(&self, version: Version) -> Kinds {
+        let all = Kinds::of_version(version);
         if *self == Self::default() {
-            return Kinds::built_in();
+            return all;
         }
-        Kinds::of(Kinds::built_in().iter().filter(|kind| self.serves(kind)).cloned())
+        all.with(all.iter().filter(|kind| self.serves(kind)).cloned())
     }
 }
 
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
 
     fn served(pairs: &[&str]) -> Kinds {
-        RuntimeConfig::parse(pairs.iter().copied()).expect("it can be read").0.kinds()
+        RuntimeConfig::parse(pairs.iter().copied()).expect("it can be read").0.kinds(Version::DEFAULT)
     }
 
     #[test]

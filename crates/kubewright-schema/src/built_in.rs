@@ -4,8 +4,9 @@
 //! followed one by one ([`Node::target`]): so types may be recursive, and a `PodSpec` is there once however many kinds have one.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
+use kubewright_spec::Version;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -14,8 +15,9 @@ use super::facts::{Facts, FieldFacts};
 use super::node::{Additional, Coding, MapType, Merge, Node, Other, Reference, Type};
 use super::zeros::Zeros;
 
-/// The types that were made so far.
-static LIBRARY: LazyLock<Mutex<BTreeMap<Box<str>, Arc<Node>>>> = LazyLock::new(Mutex::default);
+/// The types of each version that were made so far.
+static LIBRARY: [Mutex<BTreeMap<Box<str>, Arc<Node>>>; Version::ALL.len()] =
+    [const { Mutex::new(BTreeMap::new()) }; Version::ALL.len()];
 
 /// The name of the type of `metadata`.
 pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
@@ -24,13 +26,14 @@ pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Objec
 const JSON_SCHEMA_PROPS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 
 /// The type of that name. A name that no type has stands for any value: there is none, as all that is referred to is defined.
-pub(crate) fn named(name: &str) -> Arc<Node> {
-    if let Some(made) = LIBRARY.lock().get(name) {
+pub(crate) fn named(version: Version, name: &str) -> Arc<Node> {
+    let library = &LIBRARY[version as usize];
+    if let Some(made) = library.lock().get(name) {
         return Arc::clone(made);
     }
-    let Some(schema) = definitions::of(name) else { return Arc::default() };
-    let made = Arc::new(type_node(name, &schema));
-    Arc::clone(LIBRARY.lock().entry(name.into()).or_insert(made))
+    let Some(schema) = definitions::of(version, name) else { return Arc::default() };
+    let made = Arc::new(type_node(version, name, &schema));
+    Arc::clone(library.lock().entry(name.into()).or_insert(made))
 }
 
 /// The name of the type that a schema refers to.
@@ -39,15 +42,15 @@ fn referred(schema: &Value) -> Option<&str> {
 }
 
 /// A type with a name: its schema, and what the facts say of it and its fields.
-fn type_node(name: &str, schema: &Value) -> Node {
-    let facts = Facts::of(name);
-    let mut made = node(schema);
+fn type_node(version: Version, name: &str, schema: &Value) -> Node {
+    let facts = Facts::of(version, name);
+    let mut made = node(version, schema);
     made.name = Some(name.into());
     made.coding = coding(name);
     match made.coding {
         Coding::Raw => made.kind = None,
         Coding::SchemaOr(_) => {
-            let one = Node { reference: Some(Reference::to(JSON_SCHEMA_PROPS)), ..Node::default() };
+            let one = Node { reference: Some(Reference::to(version, JSON_SCHEMA_PROPS)), ..Node::default() };
             made.items = Some(Arc::new(one));
         }
         Coding::IntOrString | Coding::Quantity => made.int_or_string = true,
@@ -56,7 +59,7 @@ fn type_node(name: &str, schema: &Value) -> Node {
     if facts.atomic() {
         made.merge = Some(Box::new(Merge { map: Some(MapType::Atomic), ..Merge::default() }));
     }
-    let zeros = Zeros::of(name);
+    let zeros = Zeros::of(version, name);
     for field in zeros.dropped() {
         if let Some(node) = made.properties.get_mut(field) {
             Arc::make_mut(node).omits_zero = true;
@@ -79,12 +82,12 @@ fn type_node(name: &str, schema: &Value) -> Node {
     made
 }
 
-fn node(schema: &Value) -> Node {
+fn node(version: Version, schema: &Value) -> Node {
     if let Some(name) = referred(schema) {
-        return Node { reference: Some(Reference::to(name)), ..Node::default() };
+        return Node { reference: Some(Reference::to(version, name)), ..Node::default() };
     }
     let text = |key: &str| schema.get(key).and_then(Value::as_str);
-    let sub = |key: &str| schema.get(key).map(|sub| Arc::new(node(sub)));
+    let sub = |key: &str| schema.get(key).map(|sub| Arc::new(node(version, sub)));
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
     Node {
@@ -92,7 +95,9 @@ fn node(schema: &Value) -> Node {
         format: text("format").map(Into::into),
         int_or_string: schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)),
         properties: properties
-            .map(|all| all.iter().map(|(name, one)| (name.as_str().into(), Arc::new(node(one)))).collect())
+            .map(|all| {
+                all.iter().map(|(name, one)| (name.as_str().into(), Arc::new(node(version, one)))).collect()
+            })
             .unwrap_or_default(),
         additional: sub("additionalProperties").map_or(Additional::Unsaid, Additional::Of),
         items: sub("items"),
@@ -137,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_pod_spec_is_there_once_however_many_kinds_have_one() {
-        let pod = named("io.k8s.api.core.v1.Pod");
-        let deployment = named("io.k8s.api.apps.v1.Deployment");
+        let pod = named(Version::DEFAULT, "io.k8s.api.core.v1.Pod");
+        let deployment = named(Version::DEFAULT, "io.k8s.api.apps.v1.Deployment");
         let of_pod = at(&pod, &["spec"]);
         let of_deployment = at(&deployment, &["spec", "template", "spec"]);
         assert!(std::ptr::eq(of_pod.target(), of_deployment.target()));
@@ -147,8 +152,10 @@ mod tests {
 
     #[test]
     fn recursive_types_end() {
-        let definition =
-            named("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition");
+        let definition = named(
+            Version::DEFAULT,
+            "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+        );
         let schema = at(&definition, &["spec", "versions", "[]", "schema", "openAPIV3Schema"]);
         let deeper = at(&schema, &["properties", "anything", "properties", "more"]);
         assert!(std::ptr::eq(schema.target(), deeper.target()));
@@ -160,7 +167,7 @@ mod tests {
 
     #[test]
     fn fields_carry_the_facts() {
-        let pod = named("io.k8s.api.core.v1.Pod");
+        let pod = named(Version::DEFAULT, "io.k8s.api.core.v1.Pod");
         let containers = at(&pod, &["spec", "containers"]);
         assert_eq!(containers.list_type(), Some(ListType::Map));
         assert_eq!(containers.list_map_keys(), ["name".into()]);
@@ -175,9 +182,17 @@ mod tests {
 
     #[test]
     fn a_field_says_more_than_its_type() {
-        let volume = named("io.k8s.api.core.v1.PersistentVolume");
+        let volume = named(Version::DEFAULT, "io.k8s.api.core.v1.PersistentVolume");
         let claim = at(&volume, &["spec", "claimRef"]);
         assert_eq!(claim.target().map_type(), Some(MapType::Atomic));
         assert_eq!(claim.map_type(), Some(MapType::Granular));
+    }
+
+    #[test]
+    fn a_type_has_the_fields_of_its_version() {
+        let spec = |version| named(version, "io.k8s.api.batch.v1.JobSpec");
+        assert!(spec(Version::V1_36).field("scheduling").is_none());
+        let scheduling = spec(Version::V1_37).field("scheduling").cloned().unwrap();
+        assert!(scheduling.target().field("resourceClaims").is_some(), "its types are of the version too");
     }
 }

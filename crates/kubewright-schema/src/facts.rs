@@ -2,7 +2,7 @@
 //! type is served as. What the table says of a type is read when the type is first used.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use kubewright_spec::Version;
 use serde_json::Value;
@@ -12,10 +12,14 @@ use super::node::{ListType, MapType, Merge};
 const PREFIX: &str = "io.k8s.";
 
 /// The lines of each type.
-static TYPES: LazyLock<BTreeMap<&'static str, &'static str>> = LazyLock::new(|| {
-    let sections = Version::default().tables().facts.split("\n[").skip(1);
-    sections.filter_map(|part| part.split_once("]\n")).collect()
-});
+fn types(version: Version) -> &'static BTreeMap<&'static str, &'static str> {
+    static ALL: [OnceLock<BTreeMap<&str, &str>>; Version::ALL.len()] =
+        [const { OnceLock::new() }; Version::ALL.len()];
+    ALL[version as usize].get_or_init(|| {
+        let sections = version.tables().facts.split("\n[").skip(1);
+        sections.filter_map(|part| part.split_once("]\n")).collect()
+    })
+}
 
 /// What is known of one type.
 #[derive(Default)]
@@ -33,8 +37,8 @@ pub(super) struct FieldFacts {
 
 impl Facts {
     /// What is known of the type of that name.
-    pub(crate) fn of(name: &str) -> Self {
-        let lines = name.strip_prefix(PREFIX).and_then(|short| TYPES.get(short));
+    pub(crate) fn of(version: Version, name: &str) -> Self {
+        let lines = name.strip_prefix(PREFIX).and_then(|short| types(version).get(short));
         Self { lines: lines.copied().unwrap_or_default() }
     }
 
@@ -80,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_field_knows_how_it_merges() {
-        let ports = Facts::of("io.k8s.api.core.v1.Container").field("ports").merge.unwrap();
+        let ports = Facts::of(Version::DEFAULT, "io.k8s.api.core.v1.Container").field("ports").merge.unwrap();
         assert_eq!(ports.list, Some(ListType::Map));
         assert_eq!(&*ports.keys, ["containerPort".into(), "protocol".into()]);
         assert_eq!(ports.patch_key.as_deref(), Some("containerPort"));
@@ -89,27 +93,28 @@ mod tests {
 
     #[test]
     fn a_field_knows_its_values_and_its_default() {
-        let protocol = Facts::of("io.k8s.api.core.v1.ContainerPort").field("protocol");
+        let protocol = Facts::of(Version::DEFAULT, "io.k8s.api.core.v1.ContainerPort").field("protocol");
         assert_eq!(protocol.default, Some("TCP".into()));
         assert_eq!(&*protocol.enumeration, ["SCTP", "TCP", "UDP"].map(Value::from));
     }
 
     #[test]
     fn a_type_knows_what_it_is_served_as() {
-        let deployment = Facts::of("io.k8s.api.apps.v1.Deployment");
+        let deployment = Facts::of(Version::DEFAULT, "io.k8s.api.apps.v1.Deployment");
         assert_eq!(deployment.served_as(), Some(("apps", "v1", "Deployment")));
-        assert!(Facts::of("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector").atomic());
+        assert!(Facts::of(Version::DEFAULT, "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector").atomic());
     }
 
     #[test]
     fn nothing_is_known_of_a_type_that_is_not_there() {
-        let facts = Facts::of("io.k8s.api.core.v1.Nothing");
+        let facts = Facts::of(Version::DEFAULT, "io.k8s.api.core.v1.Nothing");
         assert!(facts.served_as().is_none() && facts.field("x").merge.is_none());
     }
 
     #[test]
     fn every_line_of_the_table_is_understood() {
-        for line in Version::default().tables().facts.lines().skip_while(|line| line.starts_with('#')) {
+        let lines = Version::ALL.into_iter().flat_map(|version| version.tables().facts.lines());
+        for line in lines.filter(|line| !line.starts_with('#')) {
             let words: Vec<_> = line.split(' ').collect();
             match words.as_slice() {
                 [title] if title.starts_with("[a") && title.ends_with(']') => {}

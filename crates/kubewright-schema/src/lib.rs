@@ -34,6 +34,7 @@ use std::sync::{Arc, OnceLock};
 
 use kubewright_meta::FieldError;
 use kubewright_meta::field::Problem;
+use kubewright_spec::Version;
 use rules::{Budget, Finding, Rules};
 use serde_json::Value;
 use validate::Former;
@@ -77,7 +78,7 @@ pub enum Extent {
 #[derive(Clone, Debug)]
 enum Origin {
     /// A type of Kubernetes.
-    BuiltIn { name: Cow<'static, str> },
+    BuiltIn { version: Version, name: Cow<'static, str> },
     /// The text of an `openAPIV3Schema`.
     Custom { source: Arc<str>, fingerprint: u64 },
 }
@@ -87,10 +88,16 @@ impl Schema {
     /// (`io.k8s.api.apps.v1.Deployment`). Of a name that no type has it is that of any value.
     #[must_use]
     pub fn built_in(name: impl Into<Cow<'static, str>>) -> Self {
+        Self::of_version(Version::DEFAULT, name)
+    }
+
+    /// As [`built_in`](Self::built_in), as that version of Kubernetes has the type.
+    #[must_use]
+    pub fn of_version(version: Version, name: impl Into<Cow<'static, str>>) -> Self {
         let name = name.into();
         Self {
-            root: built_in::named(&name),
-            origin: Origin::BuiltIn { name },
+            root: built_in::named(version, &name),
+            origin: Origin::BuiltIn { version, name },
             rules: Arc::default(),
             asks_much: Arc::default(),
         }
@@ -258,11 +265,13 @@ impl Schema {
     /// As an OpenAPI v3 schema. Built-in kinds: a reference (`{"$ref": "#/components/schemas/io.k8s.api.apps.v1.Deployment"}`),
     /// and its type and all that it refers to are put into `components` by their names (those that are there are left
     /// alone). Custom kinds: the schema itself, with apiVersion, kind and metadata, of which only the latter is a reference.
+    ///
+    /// The metadata of custom kinds is that of `version`.
     #[must_use]
-    pub fn openapi(&self, components: &mut BTreeMap<String, Value>) -> Value {
+    pub fn openapi(&self, version: Version, components: &mut BTreeMap<String, Value>) -> Value {
         match &self.origin {
-            Origin::BuiltIn { name } => openapi::built_in(name, components),
-            Origin::Custom { source, .. } => openapi::custom(source, components),
+            Origin::BuiltIn { version, name } => openapi::built_in(*version, name, components),
+            Origin::Custom { source, .. } => openapi::custom(version, source, components),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use kubewright_spec::Version;
 use serde_json::{Number, Value};
 
 use super::built_in;
@@ -320,13 +321,14 @@ pub struct Logic {
 pub struct Reference {
     /// The name of the type.
     pub name: Box<str>,
+    version: Version,
     found: OnceLock<Arc<Node>>,
 }
 
 impl Reference {
-    /// A reference to the type of that name.
-    pub fn to(name: &str) -> Self {
-        Self { name: name.into(), found: OnceLock::new() }
+    /// A reference to the type of that name, as the version has it.
+    pub fn to(version: Version, name: &str) -> Self {
+        Self { name: name.into(), version, found: OnceLock::new() }
     }
 }
 
@@ -342,7 +344,9 @@ impl Node {
     pub fn target(&self) -> &Self {
         match &self.reference {
             None => self,
-            Some(reference) => reference.found.get_or_init(|| built_in::named(&reference.name)),
+            Some(reference) => {
+                reference.found.get_or_init(|| built_in::named(reference.version, &reference.name))
+            }
         }
     }
 

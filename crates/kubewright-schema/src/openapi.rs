@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use kubewright_meta::cost;
+use kubewright_spec::Version;
 use serde_json::{Map, Value, json};
 
 use super::built_in::OBJECT_META;
@@ -13,26 +14,26 @@ use super::facts::Facts;
 const COMPONENTS: &str = "#/components/schemas/";
 
 /// A reference to a built-in type; it and all that it refers to are put into `components`.
-pub(crate) fn built_in(name: &str, components: &mut BTreeMap<String, Value>) -> Value {
+pub(crate) fn built_in(version: Version, name: &str, components: &mut BTreeMap<String, Value>) -> Value {
     let mut asked = vec![name.to_owned()];
     while let Some(name) = asked.pop() {
         // What is there already need not be made again.
         if components.contains_key(&name) {
             continue;
         }
-        let Some(mut definition) = definitions::of(&name) else { continue };
+        let Some(mut definition) = definitions::of(version, &name) else { continue };
         refer(&mut definition, &mut asked);
-        add_facts(&name, &mut definition);
+        add_facts(version, &name, &mut definition);
         components.insert(name, definition);
     }
     json!({"$ref": format!("{COMPONENTS}{name}")})
 }
 
 /// What the author of a custom kind wrote, with apiVersion, kind and metadata as every object has them.
-pub(crate) fn custom(source: &str, components: &mut BTreeMap<String, Value>) -> Value {
+pub(crate) fn custom(version: Version, source: &str, components: &mut BTreeMap<String, Value>) -> Value {
     cost::steps(source.len());
     let mut schema: Value = serde_json::from_str(source).unwrap_or_else(|_| json!({"type": "object"}));
-    let metadata = built_in(OBJECT_META, components);
+    let metadata = built_in(version, OBJECT_META, components);
     let Some(fields) = schema.as_object_mut() else { return schema };
     let properties = fields.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {
@@ -72,8 +73,8 @@ fn refer(schema: &mut Value, asked: &mut Vec<String>) {
 }
 
 /// What the table of facts says of a type.
-fn add_facts(name: &str, definition: &mut Value) {
-    let facts = Facts::of(name);
+fn add_facts(version: Version, name: &str, definition: &mut Value) {
+    let facts = Facts::of(version, name);
     let Some(fields) = definition.as_object_mut() else { return };
     if let Some((group, version, kind)) = facts.served_as() {
         fields.insert(

@@ -2,6 +2,7 @@
 //! (`apiextensions-apiserver/pkg/apiserver/schema/{objectmeta,pruning}`).
 
 use kubewright_meta::{FieldError, cost};
+use kubewright_spec::Version;
 use serde_json::{Map, Value};
 
 use super::node::{Additional, Node};
@@ -46,9 +47,11 @@ fn metadata(resource: &mut Value, path: &str) -> Result<Vec<String>, String> {
             fields.remove("metadata");
             Ok(Vec::new())
         }
-        Some(metadata) => {
-            decode::decode(&built_in::named(built_in::OBJECT_META), metadata, &join(path, "metadata"))
-        }
+        Some(metadata) => decode::decode(
+            &built_in::named(Version::DEFAULT, built_in::OBJECT_META),
+            metadata,
+            &join(path, "metadata"),
+        ),
     }
 }
 

@@ -12,10 +12,10 @@ pub(super) struct Zeros {
 
 impl Zeros {
     /// Those of the type of that name in OpenAPI documents.
-    pub(crate) fn of(name: &str) -> Self {
+    pub(crate) fn of(version: Version, name: &str) -> Self {
         let mut fields = Vec::new();
         if let Some(name) = go_name(name) {
-            collect(&name, &mut fields);
+            collect(version, &name, &mut fields);
         }
         Self { fields }
     }
@@ -42,12 +42,12 @@ fn go_name(name: &str) -> Option<String> {
 }
 
 /// The fields of a type, with those of the types that are inlined.
-fn collect(name: &str, fields: &mut Vec<Field>) {
+fn collect(version: Version, name: &str, fields: &mut Vec<Field>) {
     let (package, _) = name.split_once('.').unwrap_or_default();
-    for field in fields_of(Version::default(), name) {
+    for field in fields_of(version, name) {
         match field.name {
-            "." if field.of.contains('.') => collect(field.of, fields),
-            "." => collect(&format!("{package}.{}", field.of), fields),
+            "." if field.of.contains('.') => collect(version, field.of, fields),
+            "." => collect(version, &format!("{package}.{}", field.of), fields),
             _ => fields.push(field),
         }
     }
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_type_knows_which_zeros_it_shows() {
-        let container = Zeros::of("io.k8s.api.core.v1.Container");
+        let container = Zeros::of(Version::DEFAULT, "io.k8s.api.core.v1.Container");
         assert!(container.dropped().any(|field| field == "stdin"));
         let shown: Vec<_> = container.shown().collect();
         assert_eq!(shown, [("name", json!("")), ("resources", json!({}))]);
@@ -94,20 +94,20 @@ mod tests {
 
     #[test]
     fn nothing_is_known_of_a_type_that_is_not_there() {
-        let zeros = Zeros::of("io.k8s.api.core.v1.Nothing");
+        let zeros = Zeros::of(Version::DEFAULT, "io.k8s.api.core.v1.Nothing");
         assert!(zeros.dropped().next().is_none() && zeros.shown().next().is_none());
     }
 
     #[test]
     fn fields_of_an_inlined_type_are_fields_of_the_type() {
-        let source = Zeros::of("io.k8s.api.core.v1.ConfigMapEnvSource");
+        let source = Zeros::of(Version::DEFAULT, "io.k8s.api.core.v1.ConfigMapEnvSource");
         assert_eq!(source.dropped().collect::<Vec<_>>(), ["name"]);
         assert_eq!(source.shown().count(), 0);
     }
 
     #[test]
     fn a_pointer_without_omitempty_is_written_as_null() {
-        let reference = Zeros::of("io.k8s.api.core.v1.TypedLocalObjectReference");
+        let reference = Zeros::of(Version::DEFAULT, "io.k8s.api.core.v1.TypedLocalObjectReference");
         let shown: Vec<_> = reference.shown().collect();
         assert_eq!(shown, [("apiGroup", json!(null)), ("kind", json!("")), ("name", json!(""))]);
     }

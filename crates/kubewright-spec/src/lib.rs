@@ -4,7 +4,9 @@
 //! A table is read when something of it is first asked for.
 
 mod fields;
+mod resources;
 mod version;
 
 pub use fields::{Field, fields_of, types};
+pub use resources::is_served;
 pub use version::{Tables, Version};

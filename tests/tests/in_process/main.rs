@@ -3,6 +3,7 @@
 mod apply;
 mod architecture;
 mod fake_runtime;
+mod kubernetes_version;
 mod probes;
 mod process_node;
 mod program;

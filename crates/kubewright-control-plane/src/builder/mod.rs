@@ -14,6 +14,7 @@ use kubewright_identity::authz::Mode;
 use kubewright_kinds::RuntimeConfig;
 use kubewright_meta::cidr::ServiceCidrs;
 use kubewright_serve::tls::TlsError;
+use kubewright_spec::Version as KubernetesVersion;
 use kubewright_world::{Pacing, World};
 
 use crate::control_plane::administrator;
@@ -250,6 +251,14 @@ impl Builder {
     #[must_use]
     pub fn secure_port(mut self, port: u16) -> Self {
         self.objects.get_or_insert_default().secure_port = Some(port);
+        self
+    }
+
+    /// The version of Kubernetes whose API is served: its kinds, their types, discovery, OpenAPI, the first roles, `/version`. Defaults,
+    /// validation and feature gates are those of [`KubernetesVersion::DEFAULT`] in all versions. Default: that one.
+    #[must_use]
+    pub fn kubernetes_version(mut self, version: KubernetesVersion) -> Self {
+        self.objects.get_or_insert_default().kubernetes = version;
         self
     }
 

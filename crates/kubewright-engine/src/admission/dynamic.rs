@@ -115,7 +115,7 @@ pub(super) fn adopt(
 ) -> Result<Value, ApiError> {
     let with_own_body = kind.subresource(review.subresource).filter(|one| one.body_kind().is_some());
     if let Some(subresource) = with_own_body {
-        part::retype(subresource, &mut value).map_err(|why| ApiError::internal(&why))?;
+        part::retype(kind.kubernetes(), subresource, &mut value).map_err(|why| ApiError::internal(&why))?;
     } else {
         check_type(kind, &value)?;
         encode::set_type(kind, &mut value);

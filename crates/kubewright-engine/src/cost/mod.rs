@@ -145,7 +145,10 @@ const WALKS: [(&str, Walk); 19] = [
         let old = sample.definition(&json!({"type": "object"}));
         assert!(definition::validate(&new, Some(&old)).is_empty());
         assert!(Generation::Content.raised(&new, &old) && !Generation::Content.raised(&new, &new));
-        drop(Schema::custom(&sample.schema).openapi(&mut std::collections::BTreeMap::new()));
+        drop(
+            Schema::custom(&sample.schema)
+                .openapi(kubewright_spec::Version::DEFAULT, &mut std::collections::BTreeMap::new()),
+        );
     }),
 ];
 

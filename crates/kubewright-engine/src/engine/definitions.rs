@@ -59,7 +59,7 @@ impl Definitions {
 
 /// Serves what the definitions of `snapshot` say.
 pub(crate) fn reload(engine: &Engine, snapshot: &Snapshot<Summary>) {
-    let built_in = engine.settings().runtime_config.kinds();
+    let built_in = engine.settings().runtime_config.kinds(engine.settings().kubernetes);
     let Some(definitions) = built_in.iter().find(|kind| is_definition(kind)).cloned() else { return };
     let mut custom: Vec<Arc<Kind>> = Vec::new();
     let mut waiting = Waiting::default();

@@ -63,7 +63,7 @@ impl Engine {
             admission: Admission::new(&settings.admission, &world),
             world,
             store,
-            served: Served::new(settings.runtime_config.kinds()),
+            served: Served::new(settings.runtime_config.kinds(settings.kubernetes)),
             settings,
             authorizer: Authorizer::new(vec![Mode::Rbac], clock),
             allocator: Allocator::default(),

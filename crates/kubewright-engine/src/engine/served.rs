@@ -33,7 +33,7 @@ impl Served {
 
     /// These are all kinds from now on.
     pub(super) fn replace(&self, kinds: impl IntoIterator<Item = Arc<Kind>>) {
-        let kinds = Arc::new(Kinds::of(kinds));
+        let kinds = Arc::new(self.kinds.load().with(kinds));
         let mut views = self.views.lock();
         self.kinds.store(kinds);
         views.clear();

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use kubewright_kinds::RuntimeConfig;
 use kubewright_meta::cidr::ServiceCidrs;
+use kubewright_spec::Version;
 
 use super::NodePorts;
 use crate::admission::Plugins;
@@ -13,6 +14,8 @@ use crate::admission::Plugins;
 /// The settings of a [`super::Engine`]. The default is kube-apiserver's.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
+    /// The version of Kubernetes whose kinds, types and roles are served.
+    pub kubernetes: Version,
     /// Which admission plugins are asked.
     pub admission: Plugins,
     /// The networks of service addresses; by default 10.0.0.0/24.

@@ -1,12 +1,11 @@
 //! Bodies of subresources that have a kind of their own: a Binding, an Eviction, a Scale, a TokenRequest.
 
-use std::sync::LazyLock;
-
 use kubewright_codec::body::Decoded;
 use kubewright_codec::json::type_name;
 use kubewright_kinds::Subresource;
 use kubewright_meta::ApiError;
 use kubewright_schema::Schema;
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::place::place;
@@ -30,7 +29,7 @@ pub fn part_of(
     let wrong = |why: String| {
         ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
     };
-    let unknown = match schema(subresource) {
+    let unknown = match schema(call.kind.kubernetes(), subresource) {
         Some(schema) => schema.decode(&mut value).map_err(wrong)?,
         None => Vec::new(),
     };
@@ -52,8 +51,12 @@ pub fn part_of(
 ///
 /// # Errors
 /// Why it is none any more.
-pub(crate) fn retype(subresource: &Subresource, value: &mut Value) -> Result<(), String> {
-    schema(subresource).map_or(Ok(()), |schema| schema.decode(value).map(drop))
+pub(crate) fn retype(
+    kubernetes: Version,
+    subresource: &Subresource,
+    value: &mut Value,
+) -> Result<(), String> {
+    schema(kubernetes, subresource).map_or(Ok(()), |schema| schema.decode(value).map(drop))
 }
 
 /// 400 for a body that says to be something else.
@@ -79,17 +82,13 @@ fn check_type(value: &Value, group: &str, wanted: &str) -> Result<(), ApiError> 
     )))
 }
 
-fn schema(subresource: &Subresource) -> Option<&'static Schema> {
-    static BINDING: LazyLock<Schema> = LazyLock::new(|| Schema::built_in("io.k8s.api.core.v1.Binding"));
-    static EVICTION: LazyLock<Schema> = LazyLock::new(|| Schema::built_in("io.k8s.api.policy.v1.Eviction"));
-    static SCALE: LazyLock<Schema> = LazyLock::new(|| Schema::built_in("io.k8s.api.autoscaling.v1.Scale"));
-    static TOKEN: LazyLock<Schema> =
-        LazyLock::new(|| Schema::built_in("io.k8s.api.authentication.v1.TokenRequest"));
-    match subresource {
-        Subresource::Binding => Some(&BINDING),
-        Subresource::Eviction => Some(&EVICTION),
-        Subresource::Scale | Subresource::CustomScale(_) => Some(&SCALE),
-        Subresource::Token => Some(&TOKEN),
-        _ => None,
-    }
+fn schema(version: Version, subresource: &Subresource) -> Option<Schema> {
+    let name = match subresource {
+        Subresource::Binding => "io.k8s.api.core.v1.Binding",
+        Subresource::Eviction => "io.k8s.api.policy.v1.Eviction",
+        Subresource::Scale | Subresource::CustomScale(_) => "io.k8s.api.autoscaling.v1.Scale",
+        Subresource::Token => "io.k8s.api.authentication.v1.TokenRequest",
+        _ => return None,
+    };
+    Some(Schema::of_version(version, name))
 }

@@ -8,7 +8,7 @@ use kubewright_control_plane::{Builder, NodePorts, RuntimeConfig, ServiceCidrs, 
 
 use crate::{
     flags::{Flags, switch},
-    say,
+    kubernetes, say,
 };
 
 /// The network of service addresses unless another is given.
@@ -24,6 +24,7 @@ pub(super) fn configure(flags: &Flags, mut builder: Builder) -> anyhow::Result<B
     let named = |flag: &'static str| move |why: String| anyhow!("--{flag}: {why}");
     let cidrs = flags.text("service-cluster-ip-range").unwrap_or(SERVICES);
     builder = builder
+        .kubernetes_version(kubernetes::version()?)
         .admission(plugins)
         .service_cidr(ServiceCidrs::parse(cidrs).map_err(named("service-cluster-ip-range"))?);
     if let Some(ports) = flags.text("service-node-port-range") {

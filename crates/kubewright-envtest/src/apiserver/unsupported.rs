@@ -12,7 +12,7 @@ const MISSED: [(&str, &str); 14] = [
     ("authorization-config", "nobody is authorized by it"),
     ("cors-allowed-origins", "no such headers are sent"),
     ("egress-selector-config-file", "connections are made directly"),
-    ("emulated-version", "the API is v1.36's"),
+    ("emulated-version", "KUBEWRIGHT_KUBERNETES_VERSION says which version is served"),
     ("encryption-provider-config", "everything is in memory, as it is"),
     ("goaway-chance", "connections are kept"),
     ("oidc-issuer-url", "its tokens are not known"),

@@ -22,7 +22,7 @@ fn every_built_in_kind_has_a_cell_for_each_column() {
 fn columns_of_metadata_are_described_as_the_api_describes_its_fields() {
     let mut types = std::collections::BTreeMap::new();
     let name = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
-    let _ = kubewright_schema::Schema::built_in(name).openapi(&mut types);
+    let _ = kubewright_schema::Schema::built_in(name).openapi(kubewright_spec::Version::DEFAULT, &mut types);
     let fields = &types[name]["properties"];
     assert_eq!(fields["name"]["description"], kubewright_table::NAME_DESCRIPTION);
     assert_eq!(fields["creationTimestamp"]["description"], kubewright_table::CREATION_DESCRIPTION);

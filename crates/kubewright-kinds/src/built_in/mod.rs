@@ -30,6 +30,7 @@ mod served;
 pub mod storage;
 
 use kubewright_schema::Schema;
+use kubewright_spec::Version;
 use kubewright_table::Printer;
 use serde_json::Value;
 
@@ -186,10 +187,10 @@ impl BuiltIn {
         Self { scope: Scope::Cluster, ..Self::namespaced(type_name, collection) }
     }
 
-    /// Its schema.
+    /// Its schema in a version of Kubernetes.
     #[must_use]
-    pub fn schema(&self) -> Schema {
-        Schema::built_in(self.type_name)
+    pub fn schema(&self, version: Version) -> Schema {
+        Schema::of_version(version, self.type_name)
     }
 
     /// The descriptors of all kinds, in the order of Kubernetes' discovery.

@@ -65,7 +65,7 @@ fn each_kind_has_one_descriptor_and_each_descriptor_is_listed() {
 #[test]
 fn each_kind_has_a_schema_with_its_metadata() {
     for kind in BuiltIn::all() {
-        let schema = kind.schema();
+        let schema = kind.schema(Version::DEFAULT);
         assert!(schema.root().properties.contains_key("metadata"), "{}", kind.kind);
     }
 }

@@ -611,8 +611,8 @@ fn deep_schemas_have_an_answer() {
             object = if schema.get("items").is_some() { json!([object]) } else { json!({"a": object}) };
         }
         let mut definition = definition(&json!({"type": "object", "properties": {"spec": schema}}));
-        let built_in =
-            crate::built_in::apiextensions::custom_resource_definition::CUSTOM_RESOURCE_DEFINITION.schema();
+        let built_in = crate::built_in::apiextensions::custom_resource_definition::CUSTOM_RESOURCE_DEFINITION
+            .schema(kubewright_spec::Version::DEFAULT);
         assert_eq!(built_in.decode(&mut definition), Ok(vec![]));
         default(&mut definition);
         let _ = validate(&definition, None);
@@ -625,7 +625,8 @@ fn deep_schemas_have_an_answer() {
             old: Some(&object.clone()),
             part: kubewright_schema::Extent::Whole,
         });
-        let _ = kind.schema().openapi(&mut std::collections::BTreeMap::new());
+        let _ =
+            kind.schema().openapi(kubewright_spec::Version::DEFAULT, &mut std::collections::BTreeMap::new());
     }
 }
 

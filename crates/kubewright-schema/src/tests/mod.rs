@@ -106,7 +106,8 @@ proptest! {
 #[test]
 fn a_built_in_kind_refers_to_its_components() {
     let mut components = BTreeMap::new();
-    let schema = Schema::built_in("io.k8s.api.apps.v1.Deployment").openapi(&mut components);
+    let schema = Schema::built_in("io.k8s.api.apps.v1.Deployment")
+        .openapi(kubewright_spec::Version::DEFAULT, &mut components);
     assert_eq!(schema, json!({"$ref": "#/components/schemas/io.k8s.api.apps.v1.Deployment"}));
     let deployment = &components["io.k8s.api.apps.v1.Deployment"];
     assert_eq!(
@@ -132,7 +133,8 @@ fn a_built_in_kind_refers_to_its_components() {
 #[test]
 fn components_that_are_there_are_left_alone() {
     let mut components = BTreeMap::from([("io.k8s.api.core.v1.PodSpec".to_owned(), json!({"mine": true}))]);
-    let _ = Schema::built_in("io.k8s.api.core.v1.Pod").openapi(&mut components);
+    let _ = Schema::built_in("io.k8s.api.core.v1.Pod")
+        .openapi(kubewright_spec::Version::DEFAULT, &mut components);
     assert_eq!(components["io.k8s.api.core.v1.PodSpec"], json!({"mine": true}));
     assert!(components.contains_key("io.k8s.api.core.v1.PodStatus"));
     assert!(!components.contains_key("io.k8s.api.core.v1.Container"), "only the spec refers to it");
@@ -143,7 +145,7 @@ fn a_custom_kind_is_told_as_its_author_wrote_it() {
     let source = json!({"type": "object", "description": "A thing.", "properties": {"spec": {"type": "object",
         "description": "What is wanted.", "x-kubernetes-validations": [{"rule": "true"}]}}});
     let mut components = BTreeMap::new();
-    let schema = Schema::custom(&source).openapi(&mut components);
+    let schema = Schema::custom(&source).openapi(kubewright_spec::Version::DEFAULT, &mut components);
     assert_eq!(schema["description"], "A thing.");
     assert_eq!(schema["properties"]["spec"], source["properties"]["spec"]);
     assert_eq!(schema["properties"]["apiVersion"]["type"], "string");

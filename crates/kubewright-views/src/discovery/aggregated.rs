@@ -215,9 +215,15 @@ mod tests {
 
     #[test]
     fn discovery_tells_of_each_resource_what_kubernetes_tells() {
-        let kinds = Kinds::built_in();
+        for version in Version::ALL {
+            compare(version);
+        }
+    }
+
+    fn compare(version: Version) {
+        let kinds = Kinds::of_version(version);
         let ours = [true, false].map(|core| lines(&aggregated(&kinds, core, "v2"))).concat();
-        let sections = Version::default().tables().resources.split("\n[").skip(1);
+        let sections = version.tables().resources.split("\n[").skip(1);
         let sections = sections.filter_map(|section| section.split_once("]\n"));
         let theirs: Vec<String> = sections
             .flat_map(|(version, lines)| lines.lines().map(move |line| format!("{version} {line}")))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kubewright_schema::Schema;
+use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use kubewright_kinds::{Kind, Subresource};
@@ -11,23 +12,31 @@ const PREFIX: &str = "#/components/schemas/";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
 /// The schemas of a document by name, made as they are referred to.
-#[derive(Default)]
-pub(super) struct Components(BTreeMap<String, Value>);
+pub(super) struct Components {
+    /// The version of Kubernetes whose types they are.
+    version: Version,
+    made: BTreeMap<String, Value>,
+}
 
 impl Components {
+    /// None yet.
+    pub(super) fn of(version: Version) -> Self {
+        Self { version, made: BTreeMap::new() }
+    }
+
     /// All schemas.
     pub(super) fn into_schemas(self) -> BTreeMap<String, Value> {
-        self.0
+        self.made
     }
 
     /// A reference to a kind.
     pub(super) fn kind(&mut self, kind: &Kind) -> Value {
-        let schema = kind.schema().openapi(&mut self.0);
+        let schema = kind.schema().openapi(self.version, &mut self.made);
         let name = match schema["$ref"].as_str() {
             Some(reference) => reference.trim_start_matches(PREFIX).to_owned(),
             None => {
                 let name = custom_name(kind);
-                self.0.insert(name.clone(), schema);
+                self.made.insert(name.clone(), schema);
                 name
             }
         };
@@ -50,7 +59,7 @@ impl Components {
                 "items": {"type": "array", "description": "The objects.", "items": {"allOf": [item], "default": {}}},
             },
         });
-        self.0.insert(name.clone(), list);
+        self.made.insert(name.clone(), list);
         self.mark(&name, &kind.group, &kind.version, &kind.list_kind)
     }
 
@@ -90,17 +99,19 @@ impl Components {
     pub(super) fn patch(&mut self) -> Value {
         let name = format!("{META}.Patch");
         let description = "A patch, of the form that its content type says.";
-        self.0.entry(name.clone()).or_insert_with(|| json!({"type": "object", "description": description}));
+        self.made
+            .entry(name.clone())
+            .or_insert_with(|| json!({"type": "object", "description": description}));
         reference(&name)
     }
 
     fn type_of(&mut self, name: &str) -> Value {
-        Schema::built_in(name.to_owned()).openapi(&mut self.0)
+        Schema::of_version(self.version, name.to_owned()).openapi(self.version, &mut self.made)
     }
 
     /// Says of a schema which kind it is of, unless it says so itself. Returns a reference to it.
     fn mark(&mut self, name: &str, group: &str, version: &str, kind: &str) -> Value {
-        if let Some(Value::Object(schema)) = self.0.get_mut(name) {
+        if let Some(Value::Object(schema)) = self.made.get_mut(name) {
             schema
                 .entry("x-kubernetes-group-version-kind")
                 .or_insert_with(|| json!([{"group": group, "version": version, "kind": kind}]));

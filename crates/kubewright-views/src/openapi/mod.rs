@@ -50,13 +50,13 @@ pub fn hash_of(kinds: &Kinds, group: &str, version: &str) -> Option<String> {
 /// `/openapi/v3/api/v1` (group empty), `/openapi/v3/apis/<group>/<version>`. None for a version that is not served.
 #[must_use]
 pub fn document(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
-    let kinds: Vec<&Arc<Kind>> = kinds.in_version(group, version).collect();
-    if kinds.is_empty() {
+    let of_version: Vec<&Arc<Kind>> = kinds.in_version(group, version).collect();
+    if of_version.is_empty() {
         return None;
     }
-    let mut components = Components::default();
+    let mut components = Components::of(kinds.version());
     let mut paths = Map::new();
-    for kind in kinds {
+    for kind in of_version {
         paths::add(kind, &mut components, &mut paths);
     }
     Some(json!({

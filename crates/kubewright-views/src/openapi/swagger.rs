@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kubewright_spec::Version;
 use serde_json::{Map, Value, json};
 
 use super::document;
@@ -30,7 +29,7 @@ pub fn swagger(kinds: &Kinds) -> Value {
     }
     json!({
         "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": format!("v{}", Version::DEFAULT.release())},
+        "info": {"title": "Kubernetes", "version": format!("v{}", kinds.version().release())},
         "paths": paths,
         "definitions": definitions,
     })

@@ -70,11 +70,12 @@ pub(super) fn text(server: &ApiServer) -> String {
     );
     let _ = writeln!(out, "process_start_time_seconds {}", metrics.started.as_second());
     head(&mut out, "kubernetes_build_info", "gauge", "The version that the server is compatible with.");
+    let served = server.engine().kinds().version();
     let _ = writeln!(
         out,
         "kubernetes_build_info{{git_version=\"v{}\",major=\"1\",minor=\"{}\"}} 1",
-        super::SERVED.release(),
-        super::SERVED.minor()
+        served.release(),
+        served.minor()
     );
     out
 }

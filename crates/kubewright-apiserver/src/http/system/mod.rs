@@ -25,9 +25,6 @@ use super::respond;
 use super::response_body::ResponseBody;
 use super::service::ApiServer;
 
-/// The version of Kubernetes that is served.
-pub(super) const SERVED: Version = Version::DEFAULT;
-
 /// One request for a path outside of the objects.
 pub(super) struct SystemRequest<'a> {
     pub(super) server: &'a ApiServer,
@@ -60,7 +57,7 @@ pub(super) fn answer(
         ["version"] | ["version", ""] => {
             request.routed()?;
             MediaTypeOptions::of(&parts.headers, query, Offer::JsonAlone)?;
-            Ok(request.plain_pretty(&version()))
+            Ok(request.plain_pretty(&version(kinds.version())))
         }
         [".well-known", "openid-configuration"] | ["openid", "v1", "jwks"] => {
             request.issuer(all[0] == "openid")
@@ -204,16 +201,16 @@ impl SystemRequest<'_> {
 
 /// `/version` (`k8s.io/apimachinery/pkg/version`): what is compatible with which version of Kubernetes. Its git commit and
 /// date are nobody's: no build of Kubernetes answers here.
-fn version() -> Value {
-    let minor = SERVED.minor().to_string();
+fn version(served: Version) -> Value {
+    let minor = served.minor().to_string();
     json!({
         "major": "1",
         "minor": minor,
         "emulationMajor": "1",
         "emulationMinor": minor,
         "minCompatibilityMajor": "1",
-        "minCompatibilityMinor": (SERVED.minor() - 1).to_string(),
-        "gitVersion": format!("v{}+kubewright-{}", SERVED.release(), env!("CARGO_PKG_VERSION")),
+        "minCompatibilityMinor": (served.minor() - 1).to_string(),
+        "gitVersion": format!("v{}+kubewright-{}", served.release(), env!("CARGO_PKG_VERSION")),
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

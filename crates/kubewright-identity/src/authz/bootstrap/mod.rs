@@ -16,11 +16,12 @@ const KINDS: [(&str, &str); 4] = [
     ("rolebindings", "RoleBinding"),
 ];
 
-/// All of them: cluster roles (the aggregated ones with their rules), cluster role bindings, roles and role bindings.
+/// All of them in a version of Kubernetes: cluster roles (the aggregated ones with their rules), cluster role bindings, roles and role bindings.
 /// Without uid, timestamps and the like, which the registry gives.
 #[must_use]
-pub fn objects() -> Vec<Value> {
-    let of_kind = |(resource, kind)| lines(resource).map(move |(name, content)| object(kind, name, content));
+pub fn objects(version: Version) -> Vec<Value> {
+    let of_kind =
+        |(resource, kind)| lines(version, resource).map(move |(name, content)| object(kind, name, content));
     let mut all: Vec<Value> = KINDS.into_iter().flat_map(of_kind).collect();
     // The table is of a server alone: what a controller would add to these roles is not in it. One may be a part of another.
     while let Some((index, rules)) = first_incomplete(&all) {
@@ -39,7 +40,7 @@ fn first_incomplete(all: &[Value]) -> Option<(usize, Value)> {
 
 /// The rules of a cluster role that is not aggregated; none for a name that is not there.
 pub(super) fn rules_of_cluster_role(name: &str) -> Vec<Rule> {
-    let found = lines("clusterroles").find(|(role, _)| *role == name);
+    let found = lines(Version::DEFAULT, "clusterroles").find(|(role, _)| *role == name);
     found
         .and_then(|(_, content)| serde_json::from_str::<Role>(content).ok())
         .map(|role| role.rules)
@@ -47,8 +48,8 @@ pub(super) fn rules_of_cluster_role(name: &str) -> Vec<Rule> {
 }
 
 /// The names and contents of the objects of a resource. Of those in a namespace the name is `namespace/name`.
-fn lines(resource: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let lines = Version::default().tables().roles.lines();
+fn lines(version: Version, resource: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = version.tables().roles.lines();
     lines.filter_map(move |line| line.strip_prefix(resource)?.strip_prefix(' ')?.split_once(' '))
 }
 

@@ -11,7 +11,7 @@ fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
 
 #[test]
 fn every_object_is_marked_as_a_default_that_may_be_updated() {
-    for object in objects() {
+    for object in objects(Version::DEFAULT) {
         assert_eq!(object["metadata"]["labels"]["kubernetes.io/bootstrapping"], "rbac-defaults", "{object}");
         assert_eq!(object["metadata"]["annotations"]["rbac.authorization.kubernetes.io/autoupdate"], "true");
     }
@@ -34,7 +34,7 @@ fn every_line_of_the_tables_is_an_object() {
 
 #[test]
 fn no_name_is_taken_twice_and_every_binding_names_a_role_that_is_there() {
-    let all = objects();
+    let all = objects(Version::DEFAULT);
     let identity = |object: &Value| {
         let metadata = &object["metadata"];
         (object["kind"].to_string(), metadata["namespace"].to_string(), metadata["name"].to_string())
@@ -51,7 +51,7 @@ fn no_name_is_taken_twice_and_every_binding_names_a_role_that_is_there() {
 
 #[test]
 fn the_aggregated_roles_are_born_with_their_rules() {
-    let all = objects();
+    let all = objects(Version::DEFAULT);
     let sizes = ["view", "edit", "admin"]
         .map(|name| find(&all, "ClusterRole", name)["rules"].as_array().unwrap().len());
     assert_eq!(sizes, [12, 27, 29]);
@@ -63,7 +63,7 @@ fn the_aggregated_roles_are_born_with_their_rules() {
 
 #[test]
 fn who_may_do_what_on_a_new_cluster() {
-    let rbac = Rbac::of_objects(&objects());
+    let rbac = Rbac::of_objects(&objects(Version::DEFAULT));
     let may = |user: &User, verb: &str, group: &str, resource: &str| {
         rbac.authorize(user, &Attributes { verb, group, resource, ..Attributes::default() }).allowed()
     };
