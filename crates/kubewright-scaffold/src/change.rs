@@ -185,23 +185,50 @@ impl ChangeSet {
 }
 
 /// What Kubewright and its user made of the same text, together; both with marks between them when they changed the same lines.
+/// A hunk that the user has put in by hand is no conflict.
 pub(crate) fn merged(before: &str, ours: &str, theirs: &str) -> Result<String, String> {
     let mut options = diffy::MergeOptions::new();
     options.set_conflict_style(diffy::ConflictStyle::Merge);
-    match options.merge(before, theirs, ours) {
-        Err(_) if is_done(before, ours, theirs) => Ok(theirs.to_owned()),
-        result => result,
-    }
+    options.merge(before, theirs, ours).or_else(|marked| {
+        let patch = diffy::create_patch(before, ours);
+        let (done, left): (Vec<_>, Vec<_>) = patch.hunks().iter().partition(|hunk| {
+            options.merge(before, theirs, &with_hunks(before, &[hunk])).is_err()
+                && is_done(hunk, ours, theirs)
+        });
+        if done.is_empty() {
+            return Err(marked);
+        }
+        options.merge(before, theirs, &with_hunks(before, &left))
+    })
 }
 
-/// Whether a user has done by hand what Kubewright would have done to `before`: there is what it adds, and not what it takes
-/// away. Lines without a word, such as braces, say nothing of that.
-fn is_done(before: &str, ours: &str, theirs: &str) -> bool {
+/// A text after these hunks of a patch of it.
+fn with_hunks(before: &str, hunks: &[&diffy::Hunk<'_, str>]) -> String {
+    let lines: Vec<&str> = before.split_inclusive('\n').collect();
+    let (mut text, mut next) = (String::new(), 0);
+    for hunk in hunks {
+        let range = hunk.old_range();
+        // Lines are counted from 1; a hunk has lines around it, so that it has none of the old text only where that is empty.
+        let start = range.start().saturating_sub(1);
+        text.extend(lines[next..start].iter().copied());
+        for line in hunk.lines() {
+            if let diffy::Line::Context(line) | diffy::Line::Insert(line) = line {
+                text.push_str(line);
+            }
+        }
+        next = start + range.len();
+    }
+    text.extend(lines[next..].iter().copied());
+    text
+}
+
+/// Whether a user has done by hand what a hunk does: there is what it adds, and not what it takes away. Lines without a word,
+/// such as braces, say nothing of that.
+fn is_done(hunk: &diffy::Hunk<'_, str>, ours: &str, theirs: &str) -> bool {
     let says = |line: &str| line.contains(char::is_alphanumeric);
     let there = |line: &str| theirs.lines().any(|other| other.trim() == line.trim());
-    let patch = diffy::create_patch(before, ours);
     let mut added = false;
-    for line in patch.hunks().iter().flat_map(diffy::Hunk::lines) {
+    for line in hunk.lines() {
         match line {
             diffy::Line::Insert(line) if says(line) => {
                 if !there(line) {

@@ -135,7 +135,11 @@ fn a_conflict_is_told_with_the_lines_and_nothing_changes() {
     );
     scratch.put(CONTROLLER, &text);
     ok(&scratch, "upgrade");
-    assert_eq!(scratch.files()[CONTROLLER], text);
+    let upgraded = scratch.files()[CONTROLLER].clone();
+    assert!(upgraded.contains(by_hand), "{upgraded}");
+    // What was not done by hand is.
+    assert!(upgraded.contains("        spec: DeploymentSpec {\n"), "{upgraded}");
+    assert!(ok(&scratch, "upgrade").starts_with("nothing to do"));
 }
 
 #[test]
