@@ -79,6 +79,12 @@ pub struct Behaviour {
 }
 
 impl Role {
+    /// Whether it asks who somebody is or what they may do.
+    #[must_use]
+    pub fn is_review(self) -> bool {
+        matches!(self, Self::TokenReview | Self::SelfSubjectReview | Self::AccessReview(_))
+    }
+
     /// Whether it configures admission itself: no webhook or policy ever sees it.
     #[must_use]
     pub fn configures_admission(self) -> bool {

@@ -248,6 +248,11 @@ impl Kind {
         let mut kind = Self { kubernetes: version, ..Self::built_in(of) };
         kind.subresources
             .retain(|below| is_served(version, &api_version, &format!("{}/{}", of.plural, below.name())));
+        kind.rules.version = version;
+        kind.columns = Columns::of_version(version, (of.group, of.version, of.plural), of.columns);
+        for (_, change) in of.since.iter().filter(|(since, _)| *since <= version) {
+            change(&mut kind);
+        }
         Some(kind)
     }
 

@@ -27,7 +27,7 @@ mod values;
 mod versions;
 
 pub use behaviour::{Behaviour, Counted, Role};
-pub use built_in::{BuiltIn, StoredAs};
+pub use built_in::{BuiltIn, Since, StoredAs};
 pub use kind::{Custom, CustomParts, Kind, Proxied, ScalePaths, Scope, Subresource, Verbs};
 pub use kinds::Kinds;
 pub use operation::Operation;

@@ -26,4 +26,4 @@ pub mod text;
 pub mod well_known;
 
 pub use error::{ApiError, TypeNames};
-pub use field::FieldError;
+pub use field::{FieldError, Problem};

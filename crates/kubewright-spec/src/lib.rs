@@ -3,10 +3,14 @@
 //!
 //! A table is read when something of it is first asked for.
 
+mod columns;
 mod fields;
+mod gates;
 mod resources;
 mod version;
 
+pub use columns::{Column, columns_of};
 pub use fields::{Field, fields_of, types};
+pub use gates::{Gate, Stage, gate, has_feature, is_gate};
 pub use resources::is_served;
 pub use version::{Tables, Version};

@@ -11,7 +11,7 @@ pub const CREATION_DESCRIPTION: &str = "CreationTimestamp is a timestamp represe
 /// A column of a built-in kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
-    name: &'static str,
+    pub(super) name: &'static str,
     kind: &'static str,
     format: &'static str,
     priority: u8,
@@ -47,13 +47,15 @@ impl Column {
         Self { format: "name", ..self }
     }
 
-    /// The column definition. Only columns that show metadata are described.
-    pub(super) fn definition(&self) -> Value {
-        let description = match self.name {
+    /// The column definition, with what a version of Kubernetes says of the column; without that only columns that show metadata
+    /// are described.
+    pub(super) fn definition(&self, description: Option<&str>) -> Value {
+        let of_metadata = || match self.name {
             "Name" => NAME_DESCRIPTION,
             "Created At" => CREATION_DESCRIPTION,
             _ => "",
         };
+        let description = description.unwrap_or_else(of_metadata);
         json!({
             "name": self.name,
             "type": self.kind,

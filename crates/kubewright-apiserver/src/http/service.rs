@@ -287,9 +287,10 @@ impl ApiServer {
         what: &Attributes<'_>,
     ) -> Result<User, Refusal> {
         let wanted = impersonation::wanted(&parts.headers)?;
+        let version = self.engine().kinds().version();
         let judge = |rights: &Rights| {
             let acting = match &wanted {
-                Some(wanted) => Some(impersonation::impersonate(rights, &caller, wanted, what)?),
+                Some(wanted) => Some(impersonation::impersonate(version, rights, &caller, wanted, what)?),
                 None => None,
             };
             let decision = rights.authorize(acting.as_ref().unwrap_or(&caller), what);

@@ -75,14 +75,14 @@ fn the_cost_of_rules_grows_with_the_size_alone() {
         let kind = Kinds::built_in().get(group, "v1", plural).expect("a built-in kind").clone();
         grows_with_the_size_alone(plural, 32, |size| {
             let mut old = object(size);
-            (kind.rules.default)(&mut old);
+            kind.rules.default(&mut old);
             let mut new = old.clone();
             if let Some(list) = new["spec"]["tolerations"].as_array_mut() {
                 list.reverse();
             }
             steps(|| {
                 kind.schema().decode(&mut new.clone()).expect("it is of its kind");
-                (kind.rules.prepare_update)(&mut new, &old);
+                kind.rules.prepare_update(&mut new, &old);
                 drop(kind.rules.errors_on_create(&old, true));
                 drop(kind.rules.errors_on_update(&new, &old, true));
                 drop((kind.rules.validate_status)(&new, &old));

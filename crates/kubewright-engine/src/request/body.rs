@@ -170,7 +170,7 @@ pub(crate) fn single_owners(value: &mut Value, when: &str) -> Option<String> {
 /// Sets what the schema and the kind set by default.
 pub fn default(kind: &Kind, value: &mut Value) {
     kind.schema().default(value);
-    (kind.rules.default)(value);
+    kind.rules.default(value);
     if kind.behaviour.role == Role::Definition {
         definition::default(value);
     }

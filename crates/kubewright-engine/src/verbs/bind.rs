@@ -27,7 +27,7 @@ pub async fn bind(
     if object::name(&binding) != call.name {
         return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
     }
-    refuse(&binding)?;
+    call.kind.rules.within(|| refuse(&binding))?;
     admission::validate(review, &binding, warnings).await?;
     let now = object::time(engine.world().clock.now());
     let edit = |pod: &mut Value| {

@@ -175,7 +175,7 @@ async fn create_object(
     if kind.has_status() && !kind.behaviour.born_with_status {
         object::as_map(&mut object).remove("status");
     }
-    (kind.rules.prepare_create)(&mut object);
+    kind.rules.prepare_create(&mut object);
     (kind.rules.author)(&mut object, call.user);
     let _allocation = allocate::allocate(engine, kind, &mut object, None).await?;
     let name = object::name(&object).to_owned();

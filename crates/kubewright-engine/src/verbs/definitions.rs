@@ -21,7 +21,7 @@ pub(super) fn errors(kind: &Kind, candidate: Candidate<'_>) -> Vec<FieldError> {
 
 /// What a definition asks for that is not enforced; nothing for other kinds.
 pub(super) fn warnings(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<String> {
-    if is_definition(kind) { definition::warnings(object, old) } else { Vec::new() }
+    if is_definition(kind) { definition::warnings(kind.kubernetes(), object, old) } else { Vec::new() }
 }
 
 /// Whether an object may come: not when its kind is about to go

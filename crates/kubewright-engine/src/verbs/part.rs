@@ -43,7 +43,7 @@ pub(super) fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value
             if kind.has_status() {
                 object::copy_member(next, current, "status");
             }
-            (kind.rules.prepare_update)(next, current);
+            kind.rules.prepare_update(next, current);
         }
         Part::Status => {
             let written = std::mem::replace(next, current.clone());
@@ -54,7 +54,7 @@ pub(super) fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value
             }
         }
         Part::Trusted => {}
-        Part::Member(member) => member.prepare(next, current),
+        Part::Member(member) => kind.rules.within(|| member.prepare(next, current)),
     }
 }
 

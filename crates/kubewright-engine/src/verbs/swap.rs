@@ -225,7 +225,7 @@ fn check(
     let mut errors: Vec<FieldError> = match part {
         Part::Main => kind.rules.errors_on_update(next, current, kind.namespaced()),
         Part::Status => kind.rules.errors_on_status(next, current, kind.namespaced()),
-        Part::Member(member) => member.errors(next, current),
+        Part::Member(member) => kind.rules.within(|| member.errors(next, current)),
         Part::Trusted => return Ok(()),
     };
     let extent = if part == Part::Status { Extent::Status } else { Extent::Whole };

@@ -1,9 +1,10 @@
 //! What holds of the tables of all kinds.
 
 use jiff::Timestamp;
+use kubewright_spec::{Version, columns_of};
 use serde_json::{Value, json};
 
-use crate::Kinds;
+use crate::{Kinds, Verbs};
 
 #[test]
 fn every_built_in_kind_has_a_cell_for_each_column() {
@@ -19,10 +20,26 @@ fn every_built_in_kind_has_a_cell_for_each_column() {
 }
 
 #[test]
+fn each_column_is_that_of_the_version_to_the_letter() {
+    for version in Version::ALL {
+        for kind in Kinds::of_version(version).iter() {
+            let of_version = columns_of(version, &kind.api_version(), &kind.plural).map(|column| {
+                json!({"name": column.name, "type": column.kind, "format": column.format, "priority": column.priority,
+                    "description": column.description()})
+            });
+            let of_version: Vec<Value> = of_version.collect();
+            if kind.verbs != Verbs::CreateOnly {
+                assert_eq!(kind.columns.definitions(), of_version, "{kind:?} of v{version}");
+            }
+        }
+    }
+}
+
+#[test]
 fn columns_of_metadata_are_described_as_the_api_describes_its_fields() {
     let mut types = std::collections::BTreeMap::new();
     let name = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
-    let _ = kubewright_schema::Schema::built_in(name).openapi(kubewright_spec::Version::DEFAULT, &mut types);
+    let _ = kubewright_schema::Schema::built_in(name).openapi(Version::DEFAULT, &mut types);
     let fields = &types[name]["properties"];
     assert_eq!(fields["name"]["description"], kubewright_table::NAME_DESCRIPTION);
     assert_eq!(fields["creationTimestamp"]["description"], kubewright_table::CREATION_DESCRIPTION);

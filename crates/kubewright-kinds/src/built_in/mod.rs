@@ -35,7 +35,7 @@ use kubewright_table::Printer;
 use serde_json::Value;
 
 use super::behaviour::{Behaviour, Counted};
-use super::kind::{Scope, Subresource, Verbs};
+use super::kind::{Kind, Scope, Subresource, Verbs};
 use super::ownership::LeftAlone;
 use super::plugins::Plugin;
 use super::rules::Rules;
@@ -64,8 +64,9 @@ static GROUPS: [&[&BuiltIn]; 19] = [
     flowcontrol::KINDS,
 ];
 
-/// All that is known of a built-in kind of Kubernetes v1.36. What a descriptor does not say is as in most kinds
-/// ([`BuiltIn::namespaced`]).
+/// All that is known of a built-in kind of Kubernetes, as its first version has it that is served; what later ones have otherwise
+/// stands under `since`. What a descriptor does not say is as in most kinds ([`BuiltIn::namespaced`]). Names, types, fields, and what is
+/// served below it are by version without a word here: the tables of `kubewright-spec` have them.
 pub struct BuiltIn {
     /// API group; empty for core.
     pub group: &'static str,
@@ -112,7 +113,13 @@ pub struct BuiltIn {
     pub storage_prefix: Option<&'static str>,
     /// The name of its type in Kubernetes' OpenAPI documents.
     pub type_name: &'static str,
+    /// What is otherwise from a version of Kubernetes on, in the order of versions. (A rule that differs in one place asks
+    /// `rules::version` there.)
+    pub since: &'static [Since],
 }
+
+/// A version, and what it and all later ones have otherwise.
+pub type Since = (Version, fn(&mut Kind));
 
 /// What the objects of a kind are stored as: those of another one, with which it shares a collection.
 pub struct StoredAs {
@@ -178,6 +185,7 @@ impl BuiltIn {
             stored_as: None,
             storage_prefix: None,
             type_name,
+            since: &[],
         }
     }
 

@@ -1,3 +1,4 @@
+use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use super::*;
@@ -588,13 +589,26 @@ fn each_served_version_makes_a_kind() {
 }
 
 #[test]
+fn a_set_of_objects_is_warned_of_from_v1_37_on_when_it_is_new() {
+    let items =
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-map-type": "atomic"});
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object",
+        "properties": {"a": {"type": "array", "x-kubernetes-list-type": "set", "items": items}}}}});
+    let definition = definition(&schema);
+    assert_eq!(warnings(Version::V1_36, &definition, None), Vec::<String>::new());
+    let told = "x-kubernetes-list-type: set for items of type \"object\" is not supported by server-side apply or CEL validation rules";
+    assert_eq!(warnings(Version::V1_37, &definition, None), [told]);
+    assert_eq!(warnings(Version::V1_37, &definition, Some(&definition)), Vec::<String>::new());
+}
+
+#[test]
 fn a_format_that_nobody_knows_is_told_when_it_is_new() {
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object",
         "properties": {"a": {"type": "string", "format": "made-up"}, "b": {"type": "string", "format": "ipv4"}}}}});
     let definition = definition(&schema);
-    assert_eq!(warnings(&definition, None), [r#"unrecognized format "made-up""#]);
-    assert_eq!(warnings(&definition, Some(&definition)), Vec::<String>::new());
-    assert_eq!(warnings(&plain(), None), Vec::<String>::new());
+    assert_eq!(warnings(Version::DEFAULT, &definition, None), [r#"unrecognized format "made-up""#]);
+    assert_eq!(warnings(Version::DEFAULT, &definition, Some(&definition)), Vec::<String>::new());
+    assert_eq!(warnings(Version::DEFAULT, &plain(), None), Vec::<String>::new());
 }
 
 #[test]
@@ -647,7 +661,7 @@ mod properties {
         fn any_json_has_an_answer(mut value in json(), old in json()) {
             default(&mut value);
             let _ = validate(&value, Some(&old));
-            let _ = warnings(&value, Some(&old));
+            let _ = warnings(Version::DEFAULT, &value, Some(&old));
             let _ = made_of(&value);
             status(&mut value, &Kinds::of([]), now());
         }

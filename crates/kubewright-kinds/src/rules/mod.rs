@@ -5,6 +5,8 @@
 //! `quantity`, `percent` and `selector`. The rules are those of kube-apiserver v1.36: `pkg/apis/*/v1/defaults.go`,
 //! `pkg/registry/*/*/strategy.go`, `pkg/apis/*/validation`.
 //!
+//! A rule that is not the same in all versions asks [`version`] for the feature, by the name of its gate, or for the version.
+//!
 //! No function here panics on any JSON, whether it fits the schema or not: what has an unexpected type is skipped.
 
 pub(super) mod admission;
@@ -16,6 +18,7 @@ pub(super) mod config;
 pub mod convert;
 pub(super) mod events;
 pub mod flow;
+mod ip;
 pub(super) mod limits;
 pub mod namespaces;
 pub(super) mod networking;
@@ -27,12 +30,14 @@ pub mod resources;
 pub(super) mod reviews;
 pub mod services;
 pub(super) mod storage;
+pub(crate) mod version;
 pub(super) mod warnings;
 
 use kubewright_identity::authn::User;
 use kubewright_meta::rules::metadata::{self, NameRule};
 use kubewright_meta::rules::{at, errors, fill, percent, selector};
 use kubewright_meta::{FieldError, quantity, text};
+use kubewright_spec::Version;
 use serde_json::Value;
 
 /// What a kind does beyond its schema. The engine calls these in the order in which they stand here.
@@ -66,6 +71,8 @@ pub struct Rules {
     pub(super) warn: warnings::Warn,
     /// See [`Rules::warning_of_silent_deletion`].
     pub(super) silent_deletion: Option<&'static str>,
+    /// The version of Kubernetes that they are judged by.
+    pub(super) version: Version,
 }
 
 /// What an update checks as if the object were new, before it looks at the change. Kinds differ in that, and each
@@ -158,6 +165,7 @@ impl Rules {
             validate_status: |_, _| Vec::new(),
             warn: |_, _| {},
             silent_deletion: None,
+            version: Version::DEFAULT,
         }
     }
 
@@ -167,10 +175,30 @@ impl Rules {
         Self { generation: Generation::Content, finalizers: Finalizers::Warned, ..Self::none() }
     }
 
+    /// Calls rules as those of the version that these are of: all that a kind's own functions are called by.
+    pub fn within<T>(&self, call: impl FnOnce() -> T) -> T {
+        version::judged_by(self.version, call)
+    }
+
+    /// See [`Rules::default`](field@Rules::default).
+    pub fn default(&self, object: &mut Value) {
+        self.within(|| (self.default)(object));
+    }
+
+    /// See [`Rules::prepare_create`](field@Rules::prepare_create).
+    pub fn prepare_create(&self, object: &mut Value) {
+        self.within(|| (self.prepare_create)(object));
+    }
+
+    /// See [`Rules::prepare_update`](field@Rules::prepare_update).
+    pub fn prepare_update(&self, new: &mut Value, old: &Value) {
+        self.within(|| (self.prepare_update)(new, old));
+    }
+
     /// All that is wrong with a new object but its schema: metadata first (`rest.BeforeCreate`).
     #[must_use]
     pub fn errors_on_create(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
-        at::checked(|| {
+        self.checked(|| {
             let mut errors = self.metadata(object, namespaced);
             errors.extend((self.validate)(object));
             errors
@@ -181,7 +209,7 @@ impl Rules {
     /// part and again by the kind, and each finding is told as often as it is found.
     #[must_use]
     pub fn errors_on_update(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
-        at::checked(|| {
+        self.checked(|| {
             let mut errors = self.metadata_on_update(new, old, namespaced);
             match self.again {
                 Again::Nothing => {}
@@ -189,6 +217,7 @@ impl Rules {
                 Again::Object => errors.extend(self.errors_on_create(new, namespaced)),
             }
             errors.extend((self.validate_update)(new, old));
+            ip::tolerate(&mut errors, old);
             errors
         })
     }
@@ -196,9 +225,10 @@ impl Rules {
     /// All that is wrong with a write to `/status` but the schema.
     #[must_use]
     pub fn errors_on_status(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
-        at::checked(|| {
+        self.checked(|| {
             let mut errors = self.metadata_on_update(new, old, namespaced);
             errors.extend((self.validate_status)(new, old));
+            ip::tolerate(&mut errors, old);
             errors
         })
     }
@@ -211,7 +241,7 @@ impl Rules {
             Finalizers::Warned => metadata::finalizer_warnings(object),
             Finalizers::Strict | Finalizers::Syntax => Vec::new(),
         };
-        (self.warn)(&warnings::WarningContext::new(object, old, &raised), &mut found);
+        self.within(|| (self.warn)(&warnings::WarningContext::new(object, old, &raised), &mut found));
         found
     }
 
@@ -219,6 +249,10 @@ impl Rules {
     #[must_use]
     pub fn warning_of_silent_deletion(&self) -> Option<&'static str> {
         self.silent_deletion
+    }
+
+    fn checked(&self, check: impl Fn() -> Vec<FieldError>) -> Vec<FieldError> {
+        self.within(|| at::checked(check))
     }
 
     fn metadata(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {

@@ -4,12 +4,13 @@
 use std::net::IpAddr;
 
 use kubewright_meta::FieldError;
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::at::{At, same};
 use super::errors::Errors;
 use super::pods::check_port;
-use super::{Again, Generation, Rules, fill, selector, text};
+use super::{Again, Generation, Rules, fill, ip, selector, text, version};
 
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
@@ -126,7 +127,8 @@ fn check_backend(backend: &At<'_>, errors: &mut Errors) {
 }
 
 fn check_service(backend: &At<'_>, service: &At<'_>, errors: &mut Errors) {
-    errors.need_text(&service.get("name"), text::label);
+    let is_relaxed = version::has_feature("RelaxedServiceNameValidation");
+    errors.need_text(&service.get("name"), if is_relaxed { text::label } else { text::label_1035 });
     let (name, number) = (service.dig(&["port", "name"]), service.dig(&["port", "number"]));
     match (name.is_empty(), number.number().unwrap_or_default() == 0) {
         (false, false) => errors.invalid_as(backend, "", "cannot set both port name & port number"),
@@ -206,6 +208,8 @@ pub(crate) const fn policies() -> Rules {
     Rules {
         default: default_policy,
         generation: Generation::Content,
+        // Up to v1.35 an update told what is wrong with an object twice.
+        again: Again::Object,
         validate: |policy| Errors::of(|errors| check_policy(&At::root(policy).get("spec"), errors)),
         validate_update: |new, _| Errors::of(|errors| check_policy(&At::root(new).get("spec"), errors)),
         ..Rules::none()
@@ -264,8 +268,9 @@ fn check_policy_port(item: &At<'_>, errors: &mut Errors) {
         (Some(first), Some(last)) => {
             errors.port(&port);
             if last < first {
-                // The port is shown, not the end.
-                errors.invalid_as(&end, first, "must be greater than or equal to `port`");
+                // Up to v1.36 the port is shown, not the end.
+                let shown = if version::since(Version::V1_37) { last } else { first };
+                errors.invalid_as(&end, shown, "must be greater than or equal to `port`");
             }
             errors.port(&end);
         }
@@ -297,11 +302,11 @@ fn check_peer(peer: &At<'_>, errors: &mut Errors) {
 
 fn check_block(block: &At<'_>, errors: &mut Errors) {
     let range = block.get("cidr");
-    errors.need_text(&range, text::cidr);
-    let Some(outer) = text::parse_cidr(range.text()) else { return };
+    errors.need_text(&range, ip::range);
+    let Some(outer) = ip::parse_range(range.text()) else { return };
     for except in block.get("except").items() {
-        errors.text(&except, text::cidr);
-        if let Some(inner) = text::parse_cidr(except.text())
+        errors.text(&except, ip::range);
+        if let Some(inner) = ip::parse_range(except.text())
             && !is_within(inner, outer)
         {
             errors.invalid(&except, "must be a strict subset of `cidr`");

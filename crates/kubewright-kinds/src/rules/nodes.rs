@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use kubewright_meta::FieldError;
+use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
 use super::pods::EFFECTS;
-use super::{Again, Rules, fill, resources, text};
+use super::{Again, Rules, fill, ip, resources, text, version};
 
 /// What a node tells of its machine; the names are there before the kubelet fills them in.
 const INFO: [&str; 10] = [
@@ -86,7 +87,7 @@ fn check(node: &At<'_>, errors: &mut Errors) {
     check_resources(node, errors);
     let ranges = spec.get("podCIDRs");
     for range in ranges.items() {
-        errors.text(&range, text::cidr);
+        errors.text(&range, ip::range);
     }
     let families: Vec<bool> = ranges.items().map(|range| range.text().contains(':')).collect();
     if families.len() > 2 || (families.len() == 2 && families[0] == families[1]) {
@@ -142,12 +143,18 @@ fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     if !external.is_empty() && external.text() != spec.get("externalID").text() {
         errors.forbidden(&spec.get("externalID"), "may not be updated");
     }
-    let id = before.get("providerID");
-    if !id.is_empty() && id.text() != spec.get("providerID").text() {
-        errors.forbidden(
-            &spec.get("providerID"),
-            "node updates may not change providerID except from \"\" to valid",
-        );
-    }
+    check_provider(&spec.get("providerID"), &before.get("providerID"), errors);
     check_taints(&At { path: "metadata.taints".to_owned(), ..spec.get("taints") }, errors);
+}
+
+/// Who a node is to its provider is said once. (Up to v1.36 all changes were told in the same words.)
+fn check_provider(id: &At<'_>, before: &At<'_>, errors: &mut Errors) {
+    if before.is_empty() || before.text() == id.text() {
+    } else if !version::since(Version::V1_37) {
+        errors.forbidden(id, "node updates may not change providerID except from \"\" to valid");
+    } else if id.is_empty() {
+        errors.invalid_as(id, Value::Null, "field cannot be cleared once set");
+    } else {
+        errors.invalid_as(id, Value::Null, "field cannot be modified once set");
+    }
 }

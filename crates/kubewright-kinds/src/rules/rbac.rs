@@ -2,11 +2,12 @@
 
 use kubewright_meta::FieldError;
 use kubewright_meta::selector::LabelSelector;
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::at::{At, same};
 use super::errors::Errors;
-use super::{Again, NameRule, Rules, fill, selector, text};
+use super::{Again, NameRule, Rules, fill, selector, text, version};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -146,5 +147,6 @@ fn check_same_role(new: &Value, old: &Value) -> Vec<FieldError> {
     let of = |field: &str| role.get(field).text();
     let printed =
         format!("{{\"APIGroup\":{:?},\"Kind\":{:?},\"Name\":{:?}}}", of("apiGroup"), of("kind"), of("name"));
-    vec![FieldError::invalid(&role.path, Value::Null, "cannot change roleRef").printed(printed)]
+    let detail = if version::since(Version::V1_37) { "field is immutable" } else { "cannot change roleRef" };
+    vec![FieldError::invalid(&role.path, Value::Null, detail).printed(printed)]
 }

@@ -23,6 +23,8 @@ pub enum NameRule {
     LongName,
     /// A DNS label (RFC 1123): namespaces, services, stateful sets.
     Label,
+    /// A DNS label that starts with a letter (RFC 1035): services up to v1.35.
+    OldLabel,
     /// An IP address in its canonical form.
     Address,
     /// Anything that fits in one segment of a path: RBAC.
@@ -99,6 +101,7 @@ pub fn name_errors(name: &str, rule: NameRule, prefix: bool) -> Vec<String> {
             .map(|wrong| wrong.replace("253 characters", "253 bytes"))
             .collect(),
         NameRule::Label => text::label(&masked),
+        NameRule::OldLabel => text::label_1035(&masked),
         NameRule::Address => text::canonical_ip(name),
         NameRule::PathSegment if prefix => text::path_segment_prefix(name),
         NameRule::PathSegment => text::path_segment(name),

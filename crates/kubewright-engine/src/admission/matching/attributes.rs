@@ -7,6 +7,7 @@ use kubewright_kinds::built_in::core::namespace::NAMESPACE;
 use kubewright_kinds::{Kind, Role, Subresource, encode};
 use kubewright_meta::selector::LabelSelector;
 use kubewright_meta::{ApiError, object};
+use kubewright_spec::has_feature;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -65,9 +66,19 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Whether it is about a configuration of admission itself, which no webhook or policy ever sees.
-    pub(in crate::admission) fn is_exempt(&self) -> bool {
-        self.review.call.kind.behaviour.role.configures_admission()
+    /// Whether it is about a configuration of admission itself, which no policy ever sees, or a review, which asks who somebody
+    /// is and what they may do (`pkg/kubeapiserver/admission/exclusion`).
+    pub(in crate::admission) fn is_exempt_from_policies(&self) -> bool {
+        let role = self.review.call.kind.behaviour.role;
+        role.configures_admission() || role.is_review()
+    }
+
+    /// The same of webhooks, which up to v1.36 see reviews.
+    pub(in crate::admission) fn is_exempt_from_webhooks(&self) -> bool {
+        let kind = self.review.call.kind;
+        let role = kind.behaviour.role;
+        let sees_reviews = || !has_feature(kind.kubernetes(), "ExcludeAdmissionWebhookVirtualResources");
+        role.configures_admission() || (role.is_review() && !sees_reviews())
     }
 
     /// Whether it is about a namespace itself.

@@ -116,7 +116,7 @@ pub(crate) fn mutate(
     let policies = configured.mutating.get(&snapshot);
     let Some(object) = object else { return Ok(()) };
     let attributes = Attributes::of(review, Some(object));
-    if policies.is_empty() || attributes.is_exempt() {
+    if policies.is_empty() || attributes.is_exempt_from_policies() {
         return Ok(());
     }
     let bindings = configured.mutating_bindings.get(&snapshot);

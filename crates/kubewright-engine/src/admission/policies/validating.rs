@@ -208,7 +208,7 @@ pub(crate) fn validate(
     let configured = &review.objects.admission().policies;
     let policies = configured.validating.get(&snapshot);
     let attributes = Attributes::of(review, object);
-    if policies.is_empty() || attributes.is_exempt() {
+    if policies.is_empty() || attributes.is_exempt_from_policies() {
         return Ok(());
     }
     let bindings = configured.validating_bindings.get(&snapshot);

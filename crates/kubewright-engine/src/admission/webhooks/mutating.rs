@@ -28,7 +28,7 @@ pub(crate) async fn mutate(
     let snapshot = review.objects.snapshot();
     let webhooks = review.objects.admission().webhooks();
     let hooks = webhooks.mutating(&snapshot);
-    if hooks.is_empty() || Attributes::of(review, object.as_deref()).is_exempt() {
+    if hooks.is_empty() || Attributes::of(review, object.as_deref()).is_exempt_from_webhooks() {
         return Ok(());
     }
     round.begin(object.as_deref());

@@ -24,7 +24,7 @@ pub(crate) async fn validate(
     let webhooks = review.objects.admission().webhooks();
     let hooks = webhooks.validating(&snapshot);
     let attributes = Attributes::of(review, object);
-    if hooks.is_empty() || attributes.is_exempt() {
+    if hooks.is_empty() || attributes.is_exempt_from_webhooks() {
         return Ok(());
     }
     let mut wanted = Vec::new();

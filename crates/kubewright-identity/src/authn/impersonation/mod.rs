@@ -1,7 +1,7 @@
 //! Acting as somebody else: the `Impersonate-*` headers and the rights that they need
 //! (`k8s.io/apiserver/pkg/endpoints/filters/impersonation`).
 //!
-//! Since Kubernetes v1.36 there are narrow rights beside the old verb `impersonate`: who has `impersonate:<mode>` on a
+//! From Kubernetes v1.36 on (the feature ConstrainedImpersonation) there are narrow rights beside the old verb `impersonate`: who has `impersonate:<mode>` on a
 //! user *and* `impersonate-on:<mode>:<verb>` on what the request is about may act as that user in this one request. The
 //! modes are tried from the narrowest to the old one.
 
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use http::HeaderMap;
 use kubewright_meta::ApiError;
+use kubewright_spec::{Version, has_feature};
 use percent_encoding::percent_decode_str;
 
 use super::user::{
@@ -55,12 +56,13 @@ pub fn wanted(headers: &HeaderMap) -> Result<Option<User>, ApiError> {
     Err(ApiError::bad_request(format!("requested {} without impersonating a user name", go_syntax(&wanted))))
 }
 
-/// Who a request's caller is from here on, when `caller` may act as `wanted` for `request`: `wanted` with the groups that
+/// In a version of Kubernetes, who a request's caller is from here on, when `caller` may act as `wanted` for `request`: `wanted` with the groups that
 /// go with the name (a service account's, a node's, `system:authenticated`).
 ///
 /// # Errors
 /// 403 with the refusal of the narrowest mode; of the old one when the caller has the old right for others.
 pub fn impersonate(
+    version: Version,
     rights: &Rights,
     caller: &User,
     wanted: &User,
@@ -68,7 +70,9 @@ pub fn impersonate(
 ) -> Result<User, ApiError> {
     let check = |mode| Check { rights, caller, mode }.all(wanted, request);
     let mut narrowest = None;
-    for mode in Mode::NARROW.into_iter().filter(|mode| mode.applies(caller, wanted)) {
+    let is_constrained = has_feature(version, "ConstrainedImpersonation");
+    let narrow = Mode::NARROW.into_iter().filter(|mode| is_constrained && mode.applies(caller, wanted));
+    for mode in narrow {
         match check(mode) {
             Ok(user) => return Ok(user),
             Err(refusal) => _ = narrowest.get_or_insert(refusal),

@@ -40,7 +40,7 @@ const LIST: Attributes<'_> = Attributes {
 
 fn act_as(rules: &Value, pairs: &[(&str, &str)]) -> Result<User, String> {
     let wanted = wanted(&headers(pairs)).unwrap().unwrap();
-    impersonate(&rights(rules), &bot(), &wanted, &LIST).map_err(|error| error.message)
+    impersonate(Version::DEFAULT, &rights(rules), &bot(), &wanted, &LIST).map_err(|error| error.message)
 }
 
 #[test]
@@ -143,9 +143,14 @@ fn a_narrow_right_is_for_one_kind_of_request() {
     let rights = rights(&narrow);
     let boss = User::new("boss", [] as [&str; 0]);
     let delete = Attributes { verb: "delete", ..LIST };
-    assert!(impersonate(&rights, &bot(), &boss, &delete).is_err());
+    assert!(impersonate(Version::DEFAULT, &rights, &bot(), &boss, &delete).is_err());
+    let before = impersonate(Version::V1_35, &rights, &bot(), &boss, &LIST).unwrap_err().message;
+    assert!(before.contains("cannot impersonate resource \"users\""), "v1.35 has no narrow rights: {before}");
     let node = User::new("system:node:n", [] as [&str; 0]);
-    assert!(impersonate(&rights, &bot(), &node, &LIST).is_err(), "nodes have a mode of their own");
+    assert!(
+        impersonate(Version::DEFAULT, &rights, &bot(), &node, &LIST).is_err(),
+        "nodes have a mode of their own"
+    );
 }
 
 #[test]
@@ -170,10 +175,10 @@ fn a_pods_account_may_act_as_the_pods_node_alone() {
     let mut caller = bot();
     caller.extra.insert(NODE_NAME.to_owned(), vec!["n1".to_owned()]);
     let node = |name: &str| User::new(format!("system:node:{name}"), [] as [&str; 0]);
-    let acting = impersonate(&rights(&rules), &caller, &node("n1"), &LIST).unwrap();
+    let acting = impersonate(Version::DEFAULT, &rights(&rules), &caller, &node("n1"), &LIST).unwrap();
     assert_eq!(
         (acting.name.as_str(), acting.groups),
         ("system:node:n1", vec![NODES.to_owned(), AUTHENTICATED.to_owned()])
     );
-    assert!(impersonate(&rights(&rules), &caller, &node("n2"), &LIST).is_err());
+    assert!(impersonate(Version::DEFAULT, &rights(&rules), &caller, &node("n2"), &LIST).is_err());
 }

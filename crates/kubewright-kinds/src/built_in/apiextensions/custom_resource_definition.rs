@@ -1,5 +1,8 @@
 //! The kind `CustomResourceDefinition` of `apiextensions.k8s.io/v1`.
 
+use kubewright_spec::Version;
+use kubewright_table as table;
+
 use crate::definition;
 use crate::rules::{Again, Generation, Rules};
 use crate::{Behaviour, BuiltIn, Role, Subresource};
@@ -23,6 +26,8 @@ pub static CUSTOM_RESOURCE_DEFINITION: BuiltIn = BuiltIn {
         metadata_of_status_writes: &[],
         ..Behaviour::BUILT_IN
     },
+    // Until then name and creation time.
+    since: &[(Version::V1_37, |kind| kind.columns.print_by(table::definitions::DEFINITIONS))],
     storage_prefix: Some("apiextensions.k8s.io/customresourcedefinitions"),
     ..BuiltIn::cluster_scoped(
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",

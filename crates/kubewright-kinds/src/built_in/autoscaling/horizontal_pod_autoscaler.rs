@@ -1,8 +1,9 @@
 //! The kind `HorizontalPodAutoscaler` of `autoscaling/v2`.
 
+use kubewright_spec::Version;
 use kubewright_table as table;
 
-use crate::rules;
+use crate::rules::{self, Generation};
 use crate::{BuiltIn, Subresource};
 
 /// All that is known of it.
@@ -12,6 +13,8 @@ pub static HORIZONTAL_POD_AUTOSCALER: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::scaling::AUTOSCALERS,
     rules: rules::autoscaling::rules(),
+    // The feature HPAGeneration.
+    since: &[(Version::V1_37, |kind| kind.rules.generation = Generation::Content)],
     ..BuiltIn::namespaced(
         "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler",
         "autoscaling/horizontalpodautoscalers",

@@ -1,10 +1,11 @@
 //! The kind `HorizontalPodAutoscaler` of `autoscaling/v1`.
 
+use kubewright_spec::Version;
 use kubewright_table as table;
 
 use super::horizontal_pod_autoscaler::HORIZONTAL_POD_AUTOSCALER;
-use crate::rules;
 use crate::rules::convert::autoscalers;
+use crate::rules::{self, Generation};
 use crate::{BuiltIn, StoredAs, Subresource};
 
 /// All that is known of it.
@@ -19,6 +20,8 @@ pub static HORIZONTAL_POD_AUTOSCALER_V1: BuiltIn = BuiltIn {
         to_storage: autoscalers::to_v2,
         from_storage: autoscalers::from_v2,
     }),
+    // The feature HPAGeneration.
+    since: &[(Version::V1_37, |kind| kind.rules.generation = Generation::Content)],
     ..BuiltIn::namespaced(
         "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler",
         "autoscaling/horizontalpodautoscalers",

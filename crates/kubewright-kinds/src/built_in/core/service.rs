@@ -1,5 +1,7 @@
 //! The kind `Service` of `v1`.
 
+use kubewright_meta::rules::metadata::NameRule;
+use kubewright_spec::Version;
 use kubewright_table as table;
 
 use crate::rules::{self, Rules, warnings};
@@ -22,6 +24,8 @@ pub static SERVICE: BuiltIn = BuiltIn {
     fields: Fields::of(&[Field::of("spec.clusterIP"), Field::of("spec.type")]),
     counted: Counted::Services,
     plugins: &[Plugin::DenyServiceExternalIPs],
+    // The feature RelaxedServiceNameValidation.
+    since: &[(Version::V1_36, |kind| kind.rules.name = NameRule::Label)],
     storage_prefix: Some("services/specs"),
     ..BuiltIn::namespaced("io.k8s.api.core.v1.Service", "/services")
 };

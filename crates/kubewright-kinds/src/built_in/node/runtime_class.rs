@@ -4,10 +4,11 @@ use kubewright_meta::rules::at::At;
 use kubewright_meta::rules::errors::Errors;
 use kubewright_meta::rules::{fill, selector};
 use kubewright_meta::text;
+use kubewright_spec::Version;
 use kubewright_table as table;
 
 use crate::rules::pods::check_tolerations;
-use crate::rules::{Again, Finalizers, Rules, resources, warnings};
+use crate::rules::{Again, Finalizers, Rules, resources, version, warnings};
 use crate::{Behaviour, BuiltIn};
 
 /// All that is known of it.
@@ -37,7 +38,13 @@ const RULES: Rules = Rules {
 };
 
 fn check_runtime(class: &At<'_>, errors: &mut Errors) {
-    errors.need_text(&class.get("handler"), text::label);
+    let handler = class.get("handler");
+    // An empty one was no label up to v1.35.
+    if version::since(Version::V1_36) {
+        errors.need_text(&handler, text::label);
+    } else {
+        errors.text(&handler, text::label);
+    }
     for (name, entry) in class.dig(&["overhead", "podFixed"]).entries() {
         let at = At { path: format!("overhead.limits[{name}]"), ..entry };
         resources::container_name(name, &at, errors);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{Generation, Rules, fill, selector, text};
-use super::matching;
+use super::{matching, reserved};
 
 /// The rules of bindings: a validating one says what to do with what it finds.
 pub(crate) const fn rules(validating: bool) -> Rules {
@@ -20,7 +20,12 @@ pub(crate) const fn rules(validating: bool) -> Rules {
             }
         },
         generation: Generation::Content,
-        validate: if validating { check_validating } else { check_mutating },
+        validate: if validating {
+            |new| reserved::with_name(new, check_validating)
+        } else {
+            |new| reserved::with_name(new, check_mutating)
+        },
+        warn: reserved::of_name,
         validate_update: if validating {
             |new, _| check_validating(new)
         } else {

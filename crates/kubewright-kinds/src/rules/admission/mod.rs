@@ -4,6 +4,7 @@ mod bindings;
 mod expressions;
 mod matching;
 mod policies;
+mod reserved;
 mod webhooks;
 
 pub(crate) use bindings::rules as binding_rules;

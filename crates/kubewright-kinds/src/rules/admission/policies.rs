@@ -9,7 +9,7 @@ use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{Generation, Rules, fill, text};
 use super::expressions::Expressions;
-use super::matching;
+use super::{matching, reserved};
 use crate::expressions::Returns;
 
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
@@ -25,7 +25,8 @@ pub(crate) const fn rules() -> Rules {
         },
         prepare_create: |policy| fill::set(policy, "status", serde_json::json!({})),
         generation: Generation::Content,
-        validate: |policy| check_validating(policy, None),
+        validate: |policy| reserved::with_name(policy, |policy| check_validating(policy, None)),
+        warn: reserved::of_name,
         validate_update: |new, old| check_validating(new, Some(old)),
         ..Rules::none()
     }
@@ -36,7 +37,8 @@ pub(crate) const fn mutating_rules() -> Rules {
     Rules {
         default,
         generation: Generation::Content,
-        validate: |policy| check_mutating(policy, None),
+        validate: |policy| reserved::with_name(policy, |policy| check_mutating(policy, None)),
+        warn: reserved::of_name,
         validate_update: |new, old| check_mutating(new, Some(old)),
         ..Rules::none()
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{Generation, Rules, fill, text};
-use super::matching;
+use super::{matching, reserved};
 
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
@@ -17,7 +17,8 @@ pub(crate) const fn validating() -> Rules {
     Rules {
         default: |object| fill::each(object, "webhooks", default),
         generation: Generation::Content,
-        validate: |object| check(object, false, true),
+        validate: |object| reserved::with_name(object, |object| check(object, false, true)),
+        warn: reserved::of_webhooks,
         validate_update: |new, old| check(new, false, conditions_changed(new, old)),
         ..Rules::none()
     }
@@ -33,7 +34,8 @@ pub(crate) const fn mutating() -> Rules {
             });
         },
         generation: Generation::Content,
-        validate: |object| check(object, true, true),
+        validate: |object| reserved::with_name(object, |object| check(object, true, true)),
+        warn: reserved::of_webhooks,
         validate_update: |new, old| check(new, true, conditions_changed(new, old)),
         ..Rules::none()
     }

@@ -9,8 +9,11 @@ use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
 use super::super::storage::claims;
-use super::super::{Generation, NameRule, Rules, fill, selector, text};
+use super::super::{Generation, NameRule, Rules, fill, percent, selector, text, version};
 use super::{check_collisions, check_counts, check_selector, printed_strategy};
+
+/// The gate of `maxUnavailable`, on from v1.37.
+const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
 
 /// What may change.
 const MUTABLE: [&str; 7] = [
@@ -75,9 +78,13 @@ fn default_strategy(strategy: &mut Value) {
         && let Some(rolling) = fill::present(strategy, "rollingUpdate")
     {
         fill::absent(rolling, "partition", 0);
+        if version::has_feature(MAX_UNAVAILABLE) {
+            fill::absent(rolling, "maxUnavailable", 1);
+        }
     }
-    if let Some(rolling) = fill::present(strategy, "rollingUpdate") {
-        // The feature MaxUnavailableStatefulSet is off.
+    if !version::has_feature(MAX_UNAVAILABLE)
+        && let Some(rolling) = fill::present(strategy, "rollingUpdate")
+    {
         fill::remove(rolling, "maxUnavailable");
     }
 }
@@ -123,6 +130,14 @@ fn check_strategy(strategy: &At<'_>, errors: &mut Errors) {
         "OnDelete" => {}
         "RollingUpdate" => {
             errors.non_negative(&rolling.get("partition"));
+            let unavailable = rolling.get("maxUnavailable");
+            if unavailable.is_set() {
+                percent::check(&unavailable, errors);
+                if percent::amount(&unavailable) == 0 {
+                    errors.invalid(&unavailable, "cannot be 0");
+                }
+                percent::check_at_most_all(&unavailable, errors);
+            }
         }
         kind => {
             let error =

@@ -4,11 +4,12 @@
 mod metrics;
 
 use kubewright_meta::FieldError;
+use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
-use super::{Rules, convert, fill, resources, text};
+use super::{Rules, convert, fill, resources, text, version};
 
 /// The start of the annotations in which `v1` tells what only `v2` has fields for.
 const NOTES: &str = "autoscaling.alpha.kubernetes.io/";
@@ -80,14 +81,14 @@ fn default_status(object: &mut Value) {
 }
 
 fn check_v2(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let old = old.map(|old| At::root(old).dig(&["spec", "scaleTargetRef"]));
+    let old = old.map(|old| At::root(old).get("spec"));
     Errors::of(|errors| check(&At::root(object).get("spec"), old.as_ref(), errors))
 }
 
 fn check_v1(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut stored = object.clone();
     convert::autoscalers::to_v2(&mut stored);
-    // Both versions have the same field for the target, which is all that counts of the old object.
+    // Both versions have the same fields for the target and the least replicas, which is all that counts of the old object.
     check_v2(&stored, old)
 }
 
@@ -128,13 +129,20 @@ fn default_rules(rules: &mut Value, policies: Value) {
     fill::canonical(rules, "tolerance");
 }
 
-fn check(spec: &At<'_>, old_target: Option<&At<'_>>, errors: &mut Errors) {
+fn check(spec: &At<'_>, old: Option<&At<'_>>, errors: &mut Errors) {
     let (least, most) = (spec.get("minReplicas"), spec.get("maxReplicas"));
-    if least.number().is_some_and(|least| least < 1) {
-        errors.invalid(&least, "must be greater than or equal to 1");
+    // A scaler that was made to scale to zero where that was on may stay so (`validationOptionsForHorizontalPodAutoscaler`).
+    let lowest = i64::from(
+        !(old.is_some_and(|old| old.get("minReplicas").number() == Some(0))
+            || version::has_feature("HPAScaleToZero")),
+    );
+    if least.number().is_some_and(|least| least < lowest) {
+        errors.invalid(&least, format!("must be greater than or equal to {lowest}"));
     }
     let number = most.number().unwrap_or_default();
-    if number == 0 {
+    if number <= 0 && !version::since(Version::V1_36) {
+        errors.invalid_as(&most, number, "must be greater than 0");
+    } else if number == 0 {
         errors.required(&most, "must be set and greater than 0");
     } else if number < 0 {
         errors.invalid(&most, "must be greater than or equal to 1");
@@ -142,7 +150,7 @@ fn check(spec: &At<'_>, old_target: Option<&At<'_>>, errors: &mut Errors) {
     if least.number().is_some_and(|least| number < least) {
         errors.invalid_as(&most, number, "must be greater than or equal to `minReplicas`");
     }
-    check_target(&spec.get("scaleTargetRef"), old_target, errors);
+    check_target(&spec.get("scaleTargetRef"), old.map(|old| old.get("scaleTargetRef")).as_ref(), errors);
     let listed = spec.get("metrics");
     for metric in listed.items() {
         metrics::check(&metric, errors);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
-use super::super::{Again, Generation, Rules, fill, selector, text};
+use super::super::{Again, Generation, Rules, fill, selector, text, version};
 use super::{failure, job_status};
 
 /// The labels that tie pods to their job: the present ones and those without a domain, from older versions.
@@ -272,17 +272,24 @@ fn check_completions(spec: &At<'_>, before: &At<'_>, errors: &mut Errors) {
     }
 }
 
-/// A job that waits (suspended, and never started or back at rest) may be sent elsewhere or given other resources.
+/// A job that waits (suspended, and never started or back at rest) may be sent elsewhere or given other resources. (Up to v1.35 one
+/// that never started may be sent elsewhere, and none is given other resources.)
 fn check_template_update(spec: &At<'_>, old: &At<'_>, errors: &mut Errors) {
-    let before = old.get("spec");
+    let (before, status) = (old.get("spec"), old.get("status"));
     let (pods, mut kept) = (spec.get("template"), before.get("template").value.clone());
-    if !before.get("suspend").is_true() {
-        if !same(pods.value, &kept) {
-            errors.invalid(&pods, "field is immutable");
-        }
-        return;
-    }
-    if !old.dig(&["status", "startTime"]).is_set() {
+    let is_suspended = before.get("suspend").is_true();
+    let never_started = !status.get("startTime").is_set();
+    let at_rest = status.get("conditions").items().any(|condition| {
+        condition.get("type").text() == "Suspended" && condition.get("status").text() == "True"
+    });
+    let waits =
+        is_suspended && (never_started || at_rest) && status.get("active").number().unwrap_or_default() == 0;
+    let may_move = if version::has_feature("MutableSchedulingDirectivesForSuspendedJobs") {
+        waits
+    } else {
+        is_suspended && never_started
+    };
+    if may_move {
         if let Some(metadata) = fill::object(&mut kept, "metadata") {
             for key in ["labels", "annotations"] {
                 fill::keep(metadata, pods.get("metadata").value, key);
@@ -294,6 +301,12 @@ fn check_template_update(spec: &At<'_>, old: &At<'_>, errors: &mut Errors) {
             }
             keep_node_affinity(inner, &pods);
         }
+    }
+    if !waits || !version::has_feature("MutablePodResourcesForSuspendedJobs") {
+        if !same(pods.value, &kept) {
+            errors.invalid(&pods, "field is immutable");
+        }
+        return;
     }
     let mut inner = kept["spec"].clone();
     for list in ["containers", "initContainers"] {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_spec::Version;
+
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{resources, text};
+use super::super::{resources, text, version};
 use super::{PodParts, env, handlers, mounts, security};
 
 const RULES_ALONE: &str = "must specify restartPolicy when restart rules are used";
@@ -52,7 +54,7 @@ pub(super) fn check_init(list: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors)
             }
         }
         for policy in container.get("resizePolicy").items().map(|policy| policy.get("restartPolicy")) {
-            if policy.text() == "RestartContainer" {
+            if policy.text() == "RestartContainer" && version::since(Version::V1_36) {
                 errors
                     .invalid(&policy, "must not be set to 'RestartContainer' for non-sidecar initContainers");
             }
@@ -194,7 +196,9 @@ fn check_restart_rules(container: &At<'_>, errors: &mut Errors) {
         errors.too_many(&rules, rules.len(), 20);
     }
     for rule in rules.items() {
-        errors.one_of(&rule.get("action"), &["Restart", "RestartAllContainers"]);
+        let actions = ["Restart", "RestartAllContainers"];
+        let is_all = version::has_feature("RestartAllContainersOnContainerExits");
+        errors.one_of(&rule.get("action"), if is_all { &actions } else { &actions[..1] });
         let codes = rule.get("exitCodes");
         if !codes.is_set() {
             errors.required(&codes, "must be specified");

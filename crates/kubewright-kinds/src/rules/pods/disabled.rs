@@ -1,28 +1,125 @@
-//! Fields of features that are off by default in Kubernetes v1.36: they are dropped from every pod and template
+//! Fields of features that are off by default: they are dropped from every pod and template
 //! (`pkg/api/pod.DropDisabledPodFields`). As they are never stored, no update has to keep them.
 
 use serde_json::Value;
 
-use super::super::fill;
+use super::super::{fill, version};
 
-/// Drops them: `ContainerStopSignals`, `ClusterTrustBundleProjection`, `PodCertificateRequest`, `GenericWorkload`.
+/// The feature gates, and where in a pod's spec their fields are. A `*` stands for each item of a list.
+const FIELDS: [(&str, &[&str]); 10] = [
+    ("GenericWorkload", &["schedulingGroup"]),
+    ("EvictionRequestAPI", &["evictionResponders"]),
+    ("ClusterTrustBundleProjection", &["volumes.*.projected.sources.*.clusterTrustBundle"]),
+    ("PodCertificateRequest", &["volumes.*.projected.sources.*.podCertificate"]),
+    ("EmptyDirVolumeMode", &["volumes.*.emptyDir.mode"]),
+    (
+        "AtomicWriteVolumeUserFields",
+        &[
+            "volumes.*.secret.defaultUser",
+            "volumes.*.secret.items.*.user",
+            "volumes.*.configMap.defaultUser",
+            "volumes.*.configMap.items.*.user",
+            "volumes.*.downwardAPI.defaultUser",
+            "volumes.*.downwardAPI.items.*.user",
+            "volumes.*.projected.defaultUser",
+            "volumes.*.projected.sources.*.secret.items.*.user",
+            "volumes.*.projected.sources.*.configMap.items.*.user",
+            "volumes.*.projected.sources.*.downwardAPI.items.*.user",
+            "volumes.*.projected.sources.*.serviceAccountToken.user",
+            "volumes.*.projected.sources.*.clusterTrustBundle.user",
+            "volumes.*.projected.sources.*.podCertificate.user",
+        ],
+    ),
+    ("ContainerStopSignals", &["<containers>.*.lifecycle.stopSignal"]),
+    ("VolumeBindMountOptions", &["<containers>.*.volumeMounts.*.bindMountOptions"]),
+    (
+        "H2CContainerProbe",
+        &[
+            "<containers>.*.livenessProbe.httpGet.protocol",
+            "<containers>.*.readinessProbe.httpGet.protocol",
+            "<containers>.*.startupProbe.httpGet.protocol",
+            "<containers>.*.lifecycle.postStart.httpGet.protocol",
+            "<containers>.*.lifecycle.preStop.httpGet.protocol",
+        ],
+    ),
+    (
+        "GRPCContainerProbeTLS",
+        &[
+            "<containers>.*.livenessProbe.grpc.mode",
+            "<containers>.*.readinessProbe.grpc.mode",
+            "<containers>.*.startupProbe.grpc.mode",
+        ],
+    ),
+];
+
+/// Drops the fields of the features that the version does not have.
 pub(super) fn drop(spec: &mut Value) {
-    fill::remove(spec, "schedulingGroup");
-    for list in super::defaults::CONTAINERS {
-        fill::each(spec, list, |container| {
-            let Some(lifecycle) = fill::present(container, "lifecycle") else { return };
-            let stops = lifecycle.as_object_mut().and_then(|fields| fields.remove("stopSignal")).is_some();
-            if stops && lifecycle.as_object().is_some_and(serde_json::Map::is_empty) {
-                fill::remove(container, "lifecycle");
+    for (_, fields) in FIELDS.iter().filter(|(gate, _)| !version::has_feature(gate)) {
+        for field in *fields {
+            match field.strip_prefix("<containers>.*.") {
+                None => remove(spec, field),
+                Some(field) => {
+                    for list in super::defaults::CONTAINERS {
+                        fill::each(spec, list, |container| remove(container, field));
+                    }
+                }
             }
-        });
-    }
-    fill::each(spec, "volumes", |volume| {
-        if let Some(projected) = fill::present(volume, "projected") {
-            fill::each(projected, "sources", |source| {
-                fill::remove(source, "clusterTrustBundle");
-                fill::remove(source, "podCertificate");
-            });
         }
-    });
+    }
+}
+
+/// Removes the field at a path. A container that has nothing left to do at its start and end has no lifecycle.
+fn remove(parent: &mut Value, path: &str) {
+    let Some((first, rest)) = path.split_once('.') else { return fill::remove(parent, path) };
+    if let Some(rest) = rest.strip_prefix("*.") {
+        return fill::each(parent, first, |item| remove(item, rest));
+    }
+    let Some(child) = fill::present(parent, first) else { return };
+    let was_empty = is_empty(child);
+    remove(child, rest);
+    if first == "lifecycle" && !was_empty && is_empty(child) {
+        fill::remove(parent, first);
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+#[cfg(test)]
+mod tests {
+    use kubewright_spec::{Version, is_gate};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_fields_of_a_feature_are_dropped_up_to_the_version_that_has_it() {
+        let sent = json!({
+            "schedulingGroup": {"podGroupName": "a"},
+            "containers": [{"name": "a", "lifecycle": {"stopSignal": "SIGTERM"},
+                "volumeMounts": [{"name": "v", "bindMountOptions": ["noexec"]}]}],
+            "volumes": [{"name": "v", "projected": {"sources": [{"clusterTrustBundle": {"path": "p", "user": 1}}]}}],
+        });
+        let after = |kubernetes| {
+            let mut spec = sent.clone();
+            version::judged_by(kubernetes, || drop(&mut spec));
+            spec
+        };
+        let bundle = |spec: &Value| spec["volumes"][0]["projected"]["sources"][0].clone();
+        for kubernetes in Version::ALL {
+            let spec = after(kubernetes);
+            assert_eq!(spec.get("schedulingGroup"), None);
+            assert_eq!(spec["containers"], json!([{"name": "a", "volumeMounts": [{"name": "v"}]}]));
+        }
+        assert_eq!(bundle(&after(Version::V1_36)), json!({}));
+        assert_eq!(bundle(&after(Version::V1_37)), json!({"clusterTrustBundle": {"path": "p"}}));
+    }
+
+    #[test]
+    fn each_feature_is_one_that_a_version_knows() {
+        for (gate, _) in FIELDS {
+            assert!(is_gate(gate), "{gate}");
+        }
+    }
 }

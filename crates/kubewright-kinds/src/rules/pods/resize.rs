@@ -2,11 +2,12 @@
 //! `ValidatePodResize`).
 
 use kubewright_meta::FieldError;
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::super::at::{At, same};
 use super::super::errors::Errors;
-use super::super::fill;
+use super::super::{fill, version};
 use super::{check_pod, qos_class};
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
@@ -70,6 +71,9 @@ pub fn validate_resize(new: &Value, old: &Value) -> Vec<FieldError> {
         }
         for list in ["initContainers", "containers"] {
             for (container, before) in spec.get(list).items().zip(before.get(list).items()) {
+                if list == "initContainers" && !can_resize_init(&before) {
+                    continue;
+                }
                 check_removal(
                     &container.get("resources"),
                     &before.get("resources"),
@@ -86,7 +90,11 @@ pub fn validate_resize(new: &Value, old: &Value) -> Vec<FieldError> {
         for (container, before) in
             spec.get("initContainers").items().zip(before.get("initContainers").items())
         {
-            check_init(&container, &before, errors);
+            if can_resize_init(&container) {
+                check_init(&container, &before, errors);
+            } else if !container.same(&before) {
+                errors.forbidden(&spec, "resources for non-sidecar init containers are immutable");
+            }
         }
     })
 }
@@ -139,10 +147,22 @@ fn check_removal(now: &At<'_>, then: &At<'_>, words: [&str; 2], errors: &mut Err
     }
 }
 
+/// Whether an init container can be resized: up to v1.35 only one that keeps running.
+fn can_resize_init(container: &At<'_>) -> bool {
+    version::has_feature("InPlacePodVerticalScalingInitContainers")
+        || container.get("restartPolicy").text() == "Always"
+}
+
 fn check_init(container: &At<'_>, before: &At<'_>, errors: &mut Errors) {
     if !is_same_otherwise(container.value, before.value) {
-        errors
-            .forbidden(container, "only cpu and memory resources for init or sidecar containers are mutable");
+        // Up to v1.35 it was told of the pod, in other words.
+        if version::since(Version::V1_36) {
+            let why = "only cpu and memory resources for init or sidecar containers are mutable";
+            errors.forbidden(container, why);
+        } else {
+            let spec = At::named("spec", &Value::Null);
+            errors.forbidden(&spec, "only cpu and memory resources for sidecar containers are mutable");
+        }
     }
     let restarts = container
         .get("resizePolicy")

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{resources, selector, text};
+use super::super::{ip, resources, selector, text};
 use super::{PodParts, claims, containers, scheduling, security, systems, volumes};
 
 /// Checks a pod's spec. `name` is the pod's name (empty in a template); `is_pod` is false in a template.
@@ -41,7 +41,7 @@ pub(super) fn check(spec: &At<'_>, name: &str, is_pod: bool, errors: &mut Errors
     errors.maybe_text(&field("subdomain"), text::label);
     scheduling::check_tolerations(&field("tolerations"), errors);
     for alias in field("hostAliases").items() {
-        errors.text(&alias.get("ip"), text::ip);
+        errors.text(&alias.get("ip"), ip::address);
         for hostname in alias.get("hostnames").items() {
             errors.text(&hostname, text::subdomain);
         }
@@ -149,7 +149,7 @@ fn check_dns(spec: &At<'_>, errors: &mut Errors) {
         errors.invalid(&servers, "must not have more than 3 nameservers");
     }
     for server in servers.items() {
-        errors.text(&server, text::ip);
+        errors.text(&server, ip::address);
     }
     let searches = config.get("searches");
     if searches.len() > 32 {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kubewright_meta::FieldError;
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::super::at::{At, canonical, same};
 use super::super::errors::Errors;
-use super::super::{fill, text};
+use super::super::{fill, ip, text, version};
 use super::{annotations, check_pod, scheduling};
 
 const CHANGEABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -209,7 +210,10 @@ pub fn validate_binding(binding: &Value) -> Vec<FieldError> {
         if !matches!(target.get("kind").text(), "" | "Node") {
             errors.not_supported(&target.get("kind"), &["Node", "<empty>"]);
         }
-        errors.need(&target.get("name"));
+        let is_named = errors.need(&target.get("name"));
+        if is_named && matches!(target.get("kind").text(), "" | "Node") && version::since(Version::V1_37) {
+            errors.text(&target.get("name"), text::subdomain);
+        }
     })
 }
 
@@ -241,7 +245,7 @@ pub(super) fn validate_status(new: &Value, old: &Value) -> Vec<FieldError> {
 
 fn check_ips(list: &At<'_>, errors: &mut Errors) {
     for item in list.items() {
-        errors.text(&At { path: item.path.clone(), ..item.get("ip") }, text::ip);
+        errors.text(&At { path: item.path.clone(), ..item.get("ip") }, ip::address);
     }
     let families: Vec<bool> = list.items().map(|item| item.get("ip").text().contains(':')).collect();
     if families.len() > 2 || (families.len() == 2 && families[0] == families[1]) {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::text;
+use super::super::ip;
 
 /// `clusterIP`, `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` (`ValidateServiceClusterIPsRelatedFields`).
 pub(super) fn check_cluster_ips(spec: &At<'_>, errors: &mut Errors) {
@@ -26,9 +26,9 @@ pub(super) fn check_cluster_ips(spec: &At<'_>, errors: &mut Errors) {
     let policies = ["PreferDualStack", "RequireDualStack", "SingleStack"];
     errors.maybe_one_of(&spec.get("ipFamilyPolicy"), &policies);
     let before = errors.count();
-    for (index, ip) in all.items().enumerate() {
-        if index > 0 || ip.text() != "None" {
-            errors.text(&ip, text::ip);
+    for (index, address) in all.items().enumerate() {
+        if index > 0 || address.text() != "None" {
+            errors.text(&address, ip::address);
         } else if all.len() > 1 {
             errors.invalid(&all, "'None' must be the first and only value");
         }

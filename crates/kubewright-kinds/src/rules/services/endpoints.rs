@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::at::{At, same};
 use super::super::errors::Errors;
-use super::super::{Again, Rules, fill, text};
+use super::super::{Again, Rules, fill, ip, text};
 use super::{PROTOCOLS, addresses};
 
 pub(crate) const fn rules() -> Rules {
@@ -37,7 +37,7 @@ fn check(subsets: &At<'_>, errors: &mut Errors) {
         }
         for address in lists.iter().flat_map(At::items) {
             let ip = address.get("ip");
-            errors.text(&ip, text::old_ip);
+            errors.text(&ip, ip::address);
             errors.maybe_text(&address.get("hostname"), text::label);
             let node = address.get("nodeName");
             if node.is_set() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{fill, text};
+use super::super::{fill, ip, text};
 
 /// Packets to an address go to the node as they are, unless something else is said.
 pub(super) fn default_status(service: &mut Value) {
@@ -42,15 +42,15 @@ pub(super) fn validate_status(new: &Value, old: &Value) -> Vec<FieldError> {
 
 /// `known`: the addresses that it had before.
 fn check_address(entry: &At<'_>, known: &BTreeSet<&str>, errors: &mut Errors) {
-    let (ip, mode) = (entry.get("ip"), entry.get("ipMode"));
-    if !known.contains(ip.text()) {
-        errors.maybe_text(&ip, text::ip);
+    let (address, mode) = (entry.get("ip"), entry.get("ipMode"));
+    if !known.contains(address.text()) {
+        errors.maybe_text(&address, ip::address);
     }
     if !mode.is_set() {
-        if !ip.is_empty() {
+        if !address.is_empty() {
             errors.required(&mode, "must be specified when `ip` is set");
         }
-    } else if ip.is_empty() {
+    } else if address.is_empty() {
         errors.forbidden(&mode, "may not be specified when `ip` is not set");
     } else {
         errors.one_of(&mode, &["Proxy", "VIP"]);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::check_port;
-use super::super::{Again, NameRule, Rules, fill, selector, text};
+use super::super::{Again, NameRule, Rules, fill, ip, selector, text};
 use super::{PROTOCOLS, addresses, change, load_balancer};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
@@ -23,7 +23,7 @@ pub(crate) const fn rules() -> Rules {
             }
         },
         prepare_update: change::prepare,
-        name: NameRule::Label,
+        name: NameRule::OldLabel,
         again: Again::Metadata,
         validate: |service| Errors::of(|errors| check(&At::root(service).get("spec"), errors)),
         validate_update: |new, old| {
@@ -112,9 +112,9 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
     selector::check_labels(&spec.get("selector"), errors);
     check_affinity(spec, errors);
     addresses::check_cluster_ips(spec, errors);
-    for ip in spec.get("externalIPs").items() {
-        errors.text(&ip, text::ip);
-        addresses::check_endpoint_ip(&ip, errors);
+    for external in spec.get("externalIPs").items() {
+        errors.text(&external, ip::address);
+        addresses::check_endpoint_ip(&external, errors);
     }
     errors.need_one_of(&kind, &TYPES);
     check_port_use(spec, errors);
@@ -221,7 +221,7 @@ fn check_load_balancer(spec: &At<'_>, errors: &mut Errors) {
         errors.forbidden(&ranges, ONLY);
     }
     for range in ranges.items() {
-        for message in text::cidr(range.text().trim()) {
+        for message in ip::range(range.text().trim()) {
             errors.invalid_as(&range, range.text().trim(), message);
         }
     }

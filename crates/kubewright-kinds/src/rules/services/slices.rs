@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::at::{At, same};
 use super::super::errors::Errors;
-use super::super::{Again, Generation, Rules, fill, selector, text};
+use super::super::{Again, Generation, Rules, fill, ip, selector, text};
 use super::{PROTOCOLS, addresses};
 
 /// How many there may be of each.
@@ -115,7 +115,7 @@ fn check_address(list: &At<'_>, address: &At<'_>, kind: &str, errors: &mut Error
     match kind {
         "IPv4" | "IPv6" => {
             let before = errors.count();
-            errors.text(address, text::ip);
+            errors.text(address, if kind == "IPv6" { text::ip } else { ip::address });
             if errors.count() == before {
                 if address.text().contains(':') != (kind == "IPv6") {
                     errors.invalid_as(list, address.text(), format!("must be an {kind} address"));

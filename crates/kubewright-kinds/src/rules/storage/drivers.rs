@@ -7,7 +7,11 @@ use kubewright_meta::FieldError;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::volumes::check_driver_name;
-use super::super::{Again, Generation, Rules, fill, resources, selector, text};
+use super::super::{Again, Generation, Rules, fill, resources, selector, text, version};
+
+/// A field of drivers from v1.36 on, and the gate that is on from v1.37.
+const PREVENT_SCHEDULING: &str = "preventPodSchedulingIfMissing";
+const LIMIT_SCALING: &str = "VolumeLimitScaling";
 
 /// The rules of CSI drivers.
 pub(crate) const fn drivers() -> Rules {
@@ -18,21 +22,25 @@ pub(crate) const fn drivers() -> Rules {
             for field in ["podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"] {
                 fill::absent(spec, field, false);
             }
+            if version::has_feature(LIMIT_SCALING) {
+                fill::absent(spec, PREVENT_SCHEDULING, false);
+            }
             fill::absent(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
             if At::root(spec).get("volumeLifecycleModes").is_empty() {
                 fill::set(spec, "volumeLifecycleModes", serde_json::json!(["Persistent"]));
             }
         },
-        // The feature VolumeLimitScaling is off.
         prepare_create: |driver| {
-            if let Some(spec) = fill::present(driver, "spec") {
-                fill::remove(spec, "preventPodSchedulingIfMissing");
+            if let Some(spec) = fill::present(driver, "spec").filter(|_| !version::has_feature(LIMIT_SCALING))
+            {
+                fill::remove(spec, PREVENT_SCHEDULING);
             }
         },
         prepare_update: |new, old| {
-            let had = At::root(old).dig(&["spec", "preventPodSchedulingIfMissing"]).is_set();
-            if let Some(spec) = fill::present(new, "spec").filter(|_| !had) {
-                fill::remove(spec, "preventPodSchedulingIfMissing");
+            let had = At::root(old).dig(&["spec", PREVENT_SCHEDULING]).is_set();
+            let is_there = had || version::has_feature(LIMIT_SCALING);
+            if let Some(spec) = fill::present(new, "spec").filter(|_| !is_there) {
+                fill::remove(spec, PREVENT_SCHEDULING);
             }
         },
         generation: Generation::ContentOfOld,
@@ -91,7 +99,8 @@ pub(crate) const fn nodes() -> Rules {
                 fill::absent(spec, "drivers", serde_json::Value::Null);
             }
         },
-        again: Again::Metadata,
+        // Up to v1.35 an update told what is wrong with an object twice.
+        again: Again::Object,
         validate: |node| Errors::of(|errors| check_node(&At::root(node).dig(&["spec", "drivers"]), errors)),
         validate_update: |new, _| {
             Errors::of(|errors| check_node(&At::root(new).dig(&["spec", "drivers"]), errors))

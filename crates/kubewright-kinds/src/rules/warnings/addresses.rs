@@ -1,56 +1,19 @@
 //! Warnings of addresses that are written in an unusual way, and of what names them: services and their endpoints,
 //! network policies.
 
-use std::net::{IpAddr, Ipv6Addr};
-
-use kubewright_meta::text;
-
 use super::super::at::At;
+use super::super::ip;
 use super::WarningContext;
 
 /// An address (`GetWarningsForIP`).
 pub(super) fn of_ip(at: &At<'_>, out: &mut Vec<String>) {
-    let (path, value) = (&at.path, at.text());
-    let Ok(IpAddr::V6(ip)) = value.parse::<IpAddr>() else { return };
-    match ip.to_ipv4_mapped() {
-        Some(four) => {
-            out.push(format!("{path}: non-standard IP address {value:?} is invalid: use \"{four}\""));
-        }
-        None if ip.to_string() != value => {
-            out.push(format!(
-                "{path}: IPv6 address {value:?} should be in RFC 5952 canonical format (\"{ip}\")"
-            ));
-        }
-        None => {}
-    }
+    out.extend(ip::warning_of_address(at.text()).map(|warning| format!("{}: {warning}", at.path)));
 }
 
 /// A range of addresses (`GetWarningsForCIDR`).
 pub(super) fn of_range(at: &At<'_>, out: &mut Vec<String>) {
-    let (path, value) = (&at.path, at.text());
-    let Some((ip, length)) = text::parse_cidr(value) else { return };
-    let first = masked(ip, length);
-    if first != ip {
-        let whole = if ip.is_ipv4() { 32 } else { 128 };
-        out.push(format!("{path}: CIDR value {value:?} is ambiguous in this context (should be \"{first}/{length}\" or \"{ip}/{whole}\"?)"));
-    } else if ip.is_ipv6() && format!("{ip}/{length}") != value {
-        out.push(format!(
-            "{path}: IPv6 CIDR value {value:?} should be in RFC 5952 canonical format (\"{ip}/{length}\")"
-        ));
-    }
-}
-
-fn masked(ip: IpAddr, length: u8) -> IpAddr {
-    match ip {
-        IpAddr::V4(ip) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or_default();
-            IpAddr::from((ip.to_bits() & mask).to_be_bytes())
-        }
-        IpAddr::V6(ip) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or_default();
-            Ipv6Addr::from_bits(ip.to_bits() & mask).into()
-        }
-    }
+    let warnings = ip::warnings_of_range(at.text()).into_iter();
+    out.extend(warnings.map(|warning| format!("{}: {warning}", at.path)));
 }
 
 /// A service (`GetWarningsForService`).

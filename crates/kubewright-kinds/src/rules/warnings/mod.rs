@@ -27,7 +27,12 @@ impl<'a> WarningContext<'a> {
         Self { new: At::root(new), old: old.map(At::root), raised }
     }
 
-    fn is_new(&self) -> bool {
+    /// The object as it is to be.
+    pub(super) fn new_object(&self) -> &At<'a> {
+        &self.new
+    }
+
+    pub(super) fn is_new(&self) -> bool {
         self.old.is_none()
     }
 }
