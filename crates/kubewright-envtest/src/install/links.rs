@@ -1,5 +1,4 @@
-//! `install` and `env` of `kubewright envtest` and of `kubewright-envtest`: links by the names of the two programs, in the folder
-//! where setup-envtest would have put the real ones.
+//! A folder of links by the names of the two programs.
 
 use std::{
     env, fs,
@@ -9,90 +8,22 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use clap::{Args, Subcommand};
-
-use super::{help::print, say};
 
 /// The programs that we are.
 const OURS: [&str; 2] = ["etcd", "kube-apiserver"];
 
 /// What only suites need that run kubectl themselves.
-const KUBECTL: &str = "kubectl";
+pub(super) const KUBECTL: &str = "kubectl";
 
 /// How the file may be called that our links point to.
 const TARGETS: [&str; 2] = ["kubewright", "kubewright-envtest"];
 
-/// What `kubewright envtest` and `kubewright-envtest` do.
-#[derive(Debug, Subcommand)]
-pub enum EnvtestCommand {
-    /// Put links named kube-apiserver and etcd where setup-envtest puts the real ones, and print what to export
-    Install {
-        /// Where they are put
-        #[command(flatten)]
-        place: EnvtestPlace,
-
-        /// Replace the real programs if they are there
-        #[arg(long)]
-        force: bool,
-    },
-    /// Print what to export, for `eval "$(kubewright envtest env)"`; installs what is missing
-    Env {
-        /// Where they are
-        #[command(flatten)]
-        place: EnvtestPlace,
-    },
-}
-
-/// Where the links are, as setup-envtest says it.
-#[derive(Args, Debug)]
-pub struct EnvtestPlace {
-    /// setup-envtest's --bin-dir; by default the same as there
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-
-    /// The version that setup-envtest is to take it for; of 1.35, 1.36 and 1.37 the API is served, of others that of 1.36
-    #[arg(long, value_name = "X.Y.Z", default_value = "1.36.3", value_parser = version)]
-    pub version: String,
-}
-
-/// A version as setup-envtest writes it into names of folders.
-fn version(text: &str) -> Result<String, String> {
-    let version = text.strip_prefix('v').unwrap_or(text);
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    match version.split('.').collect::<Vec<_>>()[..] {
-        [major, minor, patch] if [major, minor, patch].into_iter().all(is_number) => Ok(version.to_owned()),
-        _ => Err("a version has three numbers, such as 1.36.3".to_owned()),
-    }
-}
-
-/// Lays the links out, and prints what a shell has to export.
-///
-/// # Errors
-/// When the folder cannot be had, or has the real programs in it.
-pub fn run(command: &EnvtestCommand) -> anyhow::Result<()> {
-    let (place, force) = match command {
-        EnvtestCommand::Install { place, force } => (place, *force),
-        EnvtestCommand::Env { place } => (place, false),
-    };
-    let folder = folder(place)?;
-    let program = env::current_exe().context("cannot tell where this program is")?;
-    let kubectl = on_path(KUBECTL, env::var_os("PATH").unwrap_or_default().as_os_str());
-    let installed = Installed::at(folder, &program, kubectl.as_deref(), force)?;
-    if matches!(command, EnvtestCommand::Install { .. }) {
-        say(&format!("etcd and kube-apiserver in {} are {}", installed.folder.display(), program.display()));
-        if !installed.kubectl {
-            say("There is no kubectl on the PATH: only suites that run it themselves (Kubectl()) need one.");
-        }
-    }
-    Ok(print(&installed.exports()?)?)
-}
-
 /// A folder with the links in it.
 #[derive(Debug)]
-struct Installed {
-    folder: PathBuf,
+pub(super) struct Installed {
+    pub(super) folder: PathBuf,
     /// Whether there is a kubectl, too.
-    kubectl: bool,
+    pub(super) kubectl: bool,
 }
 
 impl Installed {
@@ -101,7 +32,12 @@ impl Installed {
     ///
     /// # Errors
     /// When there are real programs, unless they may be replaced by `force`, or the file system refuses.
-    fn at(folder: PathBuf, program: &Path, kubectl: Option<&Path>, force: bool) -> anyhow::Result<Self> {
+    pub(super) fn at(
+        folder: PathBuf,
+        program: &Path,
+        kubectl: Option<&Path>,
+        force: bool,
+    ) -> anyhow::Result<Self> {
         let context = || format!("cannot install into {}", folder.display());
         if is_right(&folder, program, kubectl) {
             let kubectl = folder.join(KUBECTL).exists();
@@ -123,7 +59,7 @@ impl Installed {
     ///
     /// # Errors
     /// When the folder's name is not UTF-8.
-    fn exports(&self) -> anyhow::Result<String> {
+    pub(super) fn exports(&self) -> anyhow::Result<String> {
         let mut lines = vec![
             export("TEST_ASSET_KUBE_APISERVER", &self.folder.join("kube-apiserver"))?,
             export("TEST_ASSET_ETCD", &self.folder.join("etcd"))?,
@@ -177,11 +113,7 @@ fn is_right(folder: &Path, program: &Path, kubectl: Option<&Path>) -> bool {
 /// Whether the programs in a folder are ours to replace: links to one of ours, wherever that is or was.
 fn check_ours(folder: &Path, force: bool) -> anyhow::Result<()> {
     for path in OURS.map(|name| folder.join(name)) {
-        let ours = match fs::read_link(&path) {
-            Ok(target) => target.file_name().is_some_and(|name| TARGETS.iter().any(|ours| name == *ours)),
-            Err(error) => error.kind() == ErrorKind::NotFound,
-        };
-        if !ours && !force {
+        if !is_ours(&path) && fs::symlink_metadata(&path).is_ok() && !force {
             bail!(
                 "{} is another program: --force replaces it, --dir and --version choose another folder",
                 path.display()
@@ -189,6 +121,34 @@ fn check_ours(folder: &Path, force: bool) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a file is a link to one of our programs, wherever that is or was.
+fn is_ours(path: &Path) -> bool {
+    let target = fs::read_link(path);
+    target.is_ok_and(|target| target.file_name().is_some_and(|name| TARGETS.iter().any(|ours| name == *ours)))
+}
+
+/// Whether the programs in a folder are links to one of ours.
+pub(super) fn has_ours(folder: &Path) -> bool {
+    OURS.iter().all(|name| is_ours(&folder.join(name)))
+}
+
+/// Removes the links, and the folder unless somebody has put something else into it; gives whether it is gone.
+pub(super) fn remove(folder: &Path) -> io::Result<bool> {
+    set_mode(folder, 0o755)?;
+    for name in OURS {
+        fs::remove_file(folder.join(name))?;
+    }
+    let kubectl = folder.join(KUBECTL);
+    if kubectl.is_symlink() {
+        fs::remove_file(kubectl)?;
+    }
+    match fs::remove_dir(folder) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes a link, or replaces what is there, in one step.
@@ -204,49 +164,8 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
-/// Where setup-envtest keeps a version (`store/store.go`, `store/helpers.go`).
-fn folder(place: &EnvtestPlace) -> anyhow::Result<PathBuf> {
-    let store = match &place.dir {
-        Some(dir) => dir.clone(),
-        None => default_store()?,
-    };
-    let name = format!("{}-{}-{}", place.version, os(), architecture());
-    Ok(std::path::absolute(store.join("k8s").join(name))?)
-}
-
-fn default_store() -> anyhow::Result<PathBuf> {
-    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = || set("HOME").context("HOME is not set: say where with --dir");
-    if cfg!(target_os = "macos") {
-        return Ok(home()?.join("Library/Application Support/io.kubebuilder.envtest"));
-    }
-    let data = match set("XDG_DATA_HOME") {
-        Some(data) => data,
-        None => home()?.join(".local/share"),
-    };
-    Ok(data.join("kubebuilder-envtest"))
-}
-
-/// As Go calls the operating system.
-fn os() -> &'static str {
-    match env::consts::OS {
-        "macos" => "darwin",
-        os => os,
-    }
-}
-
-/// As Go calls the processor.
-fn architecture() -> &'static str {
-    match env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        "x86" => "386",
-        architecture => architecture,
-    }
-}
-
 /// The first file of this name in the folders of a `PATH`.
-fn on_path(name: &str, path: &std::ffi::OsStr) -> Option<PathBuf> {
+pub(super) fn on_path(name: &str, path: &std::ffi::OsStr) -> Option<PathBuf> {
     env::split_paths(path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).find(
         |file| file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0),
     )
@@ -361,12 +280,17 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_envtest_have_three_numbers() {
-        assert_eq!(version("1.36.3").as_deref(), Ok("1.36.3"));
-        assert_eq!(version("v1.29.0").as_deref(), Ok("1.29.0"));
-        for bad in ["", "1.36", "1.36.x", "latest", "1.36.3.1", "1.36.3/..", "../1.2.3"] {
-            assert!(version(bad).is_err(), "{bad}");
-        }
+    fn what_is_removed_is_what_was_put_there() {
+        let folder = Folder::new("removed");
+        let (program, kubectl) = (folder.program("kubewright"), folder.program("bin/kubectl"));
+        Installed::at(folder.store(), &program, Some(&kubectl), false).expect("installed");
+        assert!(has_ours(&folder.store()) && remove(&folder.store()).expect("removed"));
+        assert!(!folder.store().exists() && kubectl.exists() && program.exists());
+
+        folder.program("store/k8s/1.36.3-linux-amd64/kubectl");
+        Installed::at(folder.store(), &program, Some(&kubectl), false).expect("installed beside a kubectl");
+        assert!(!remove(&folder.store()).expect("removed"), "its kubectl is somebody's own");
+        assert_eq!(names(&folder.store()), ["kubectl"]);
     }
 
     #[test]
