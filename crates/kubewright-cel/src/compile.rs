@@ -12,7 +12,7 @@ use crate::syntax;
 
 /// Parses, checks, estimates and plans an expression.
 pub(crate) fn compile(declarations: &Declarations, expression: &str) -> Result<Program, CompileErrors> {
-    let parsed = syntax::parse(expression)?;
+    let parsed = syntax::parse(expression, declarations.bindings)?;
     let source = Arc::clone(&parsed.source.text);
     let checked = check::check(declarations, parsed).map_err(|mut issues| {
         issues.sort_by_key(|issue| (issue.line, issue.column));

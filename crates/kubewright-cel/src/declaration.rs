@@ -19,6 +19,8 @@ struct Declared {
     shape: Shape,
     /// Bytes of a string, items of a list, entries of a map, at most.
     max_elements: u64,
+    /// Bytes of a key of a map, at most.
+    max_key: u64,
     /// Bytes of JSON, at least.
     min_size: u64,
     nullable: bool,
@@ -29,6 +31,8 @@ struct Declared {
 pub(crate) enum Shape {
     /// JSON as it comes.
     Dyn,
+    /// A value of any type, which no loop goes over: an attribute of a device.
+    Any,
     /// `x-kubernetes-int-or-string`.
     IntOrString,
     /// Not reachable by expressions; only compared, as JSON.
@@ -104,13 +108,33 @@ impl DeclField {
 
 impl DeclType {
     fn of_shape(shape: Shape, max_elements: u64, min_size: u64) -> Self {
-        Self(Arc::new(Declared { shape, max_elements, min_size, nullable: false }))
+        Self(Arc::new(Declared { shape, max_elements, max_key: 0, min_size, nullable: false }))
     }
 
     /// Any JSON, typed when the expression runs.
     #[must_use]
     pub fn dynamic() -> Self {
         Self::of_shape(Shape::Dyn, 0, 1)
+    }
+
+    /// A value of any type, with at most so many bytes or items; no loop goes over it.
+    pub(crate) fn any(max_elements: u64) -> Self {
+        Self::of_shape(Shape::Any, max_elements, 1)
+    }
+
+    /// A text with at most so many bytes.
+    pub(crate) fn text(max_bytes: u64) -> Self {
+        Self::of_shape(Shape::String, max_bytes, 2)
+    }
+
+    /// A boolean that counts as one element where costs are estimated.
+    pub(crate) fn counted_boolean() -> Self {
+        Self::of_shape(Shape::Bool, 1, 4)
+    }
+
+    /// The same map, with keys of at most so many bytes.
+    pub(crate) fn with_keys(self, max_key: u64) -> Self {
+        Self(Arc::new(Declared { max_key, ..Arc::unwrap_or_clone(self.0) }))
     }
 
     /// A value that does not come from a schema, such as `authorizer`: whatever is bound must be of `type`.
@@ -251,6 +275,7 @@ impl DeclType {
     pub fn cel_type(&self) -> Type {
         match &self.0.shape {
             Shape::Dyn | Shape::IntOrString | Shape::Hidden => Type::Dyn,
+            Shape::Any => Type::Any,
             Shape::Bool => Type::Bool,
             Shape::Int => Type::Int,
             Shape::Double => Type::Double,
@@ -278,6 +303,11 @@ impl DeclType {
     #[must_use]
     pub fn max_elements(&self) -> u64 {
         self.0.max_elements
+    }
+
+    /// The most bytes that a key of a map has.
+    pub(crate) fn max_key(&self) -> u64 {
+        self.0.max_key
     }
 
     /// What is declared of the field of an object, by its name in JSON, whether expressions can reach it or not.
@@ -332,7 +362,7 @@ impl DeclType {
 
     /// Whether it says what a schema says.
     pub(crate) fn is_of_schema(&self) -> bool {
-        !matches!(self.0.shape, Shape::Dyn | Shape::Of(_))
+        !matches!(self.0.shape, Shape::Dyn | Shape::Any | Shape::Of(_))
     }
 
     pub(crate) fn is_nullable(&self) -> bool {

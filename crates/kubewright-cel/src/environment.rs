@@ -18,6 +18,8 @@ pub(crate) struct Declarations {
     pub(crate) variables: BTreeMap<Box<str>, DeclType>,
     /// Whether `Object{...}`, `JSONPatch{...}` and `jsonpatch.escapeKey` are there.
     pub(crate) patch_types: bool,
+    /// Whether `cel.bind` is there.
+    pub(crate) bindings: bool,
 }
 
 impl Environment {
@@ -54,6 +56,14 @@ impl Environment {
     pub fn patch_types(self) -> Self {
         let mut declarations = Arc::unwrap_or_clone(self.0);
         declarations.patch_types = true;
+        Self(Arc::new(declarations))
+    }
+
+    /// The same with the macro `cel.bind(name, value, result)` (cel-go's ext/bindings.go).
+    #[must_use]
+    pub fn bindings(self) -> Self {
+        let mut declarations = Arc::unwrap_or_clone(self.0);
+        declarations.bindings = true;
         Self(Arc::new(declarations))
     }
 

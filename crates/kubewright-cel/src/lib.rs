@@ -36,6 +36,7 @@ mod check;
 mod compile;
 mod cost;
 mod declaration;
+mod device;
 mod environment;
 mod error;
 pub mod escaping;
@@ -51,6 +52,7 @@ pub use authorizer::{Attributes, Authorizer, Decision, ResourceAttributes, Subje
 pub use bindings::Bindings;
 pub use cost::CostEstimate;
 pub use declaration::{DeclField, DeclType, ListKind};
+pub use device::Device;
 pub use environment::Environment;
 pub use error::{CompileErrors, EvaluationError, Issue};
 pub use eval::pattern_size;

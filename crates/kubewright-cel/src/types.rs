@@ -12,6 +12,8 @@ use crate::declaration::DeclType;
 pub enum Type {
     /// Known when the expression runs.
     Dyn,
+    /// The same, and no loop goes over it: an attribute of a device.
+    Any,
     /// The type of what has an error in it; goes with everything, so that one mistake is reported once.
     Error,
     /// `null`.
@@ -157,14 +159,14 @@ impl Type {
         Type::Object(ObjectType { name: name.into(), fields: Fields::Hidden })
     }
 
-    /// Whether this is `dyn`.
+    /// Whether this is `dyn`, or `any`.
     pub(crate) fn is_dyn(&self) -> bool {
-        matches!(self, Type::Dyn)
+        matches!(self, Type::Dyn | Type::Any)
     }
 
     /// Whether this is `dyn`, or there was an error.
     pub(crate) fn is_dyn_or_error(&self) -> bool {
-        matches!(self, Type::Dyn | Type::Error)
+        matches!(self, Type::Dyn | Type::Any | Type::Error)
     }
 
     /// The name that a value of the type `type` shows: without parameters.
@@ -172,6 +174,7 @@ impl Type {
     pub fn name(&self) -> &str {
         match self {
             Type::Dyn => "dyn",
+            Type::Any => "any",
             Type::Error => "*error*",
             Type::Null => "null_type",
             Type::Bool => "bool",

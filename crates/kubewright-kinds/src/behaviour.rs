@@ -32,6 +32,10 @@ pub enum Role {
     PriorityLevel,
     /// Asks for a certificate: who may decide and sign is asked, and when it was done is set by the server.
     SigningRequest,
+    /// It asks for devices: those that only administrators may have, and its status, have rights of their own.
+    DeviceClaim,
+    /// Claims of devices are made of it.
+    DeviceClaimTemplate,
     /// Nothing is stored: a pod is bound.
     Binding,
     /// Nothing is stored: the answer says whose a token is.
@@ -57,6 +61,8 @@ pub enum Counted {
     Services,
     /// As claims: the storage that they ask for.
     Claims,
+    /// As claims of devices: how many of each class.
+    Devices,
 }
 
 /// How the engine treats a kind's objects.

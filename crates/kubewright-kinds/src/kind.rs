@@ -363,7 +363,9 @@ impl Kind {
                 (Some(custom), _) => {
                     Selectable::custom(custom.selectable_fields.iter().cloned(), self.namespaced())
                 }
-                (None, Some(built_in)) => Selectable::built_in(built_in.fields, self.namespaced()),
+                (None, Some(built_in)) => {
+                    Selectable::built_in(built_in.fields, self.namespaced(), self.kubernetes)
+                }
                 (None, None) => Selectable::default(),
             })
         })

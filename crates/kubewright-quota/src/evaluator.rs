@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::resources::Resources;
 use super::scope::Requirement;
-use super::{claims, pods, services};
+use super::{claims, devices, pods, services};
 use kubewright_kinds::{BuiltIn, Counted, Kind, Operation};
 
 /// Counts the objects of one resource.
@@ -18,6 +18,8 @@ pub enum Evaluator {
     Services,
     /// Claims to volumes, and the storage they ask for.
     Claims,
+    /// Claims of devices, and how many devices of each class.
+    Devices,
     /// Any other objects, by their number.
     Objects {
         /// `count/` and the resource.
@@ -48,6 +50,7 @@ impl Evaluator {
             Counted::Pods => Self::Pods,
             Counted::Services => Self::Services,
             Counted::Claims => Self::Claims,
+            Counted::Devices => Self::Devices,
             Counted::Objects | Counted::Uncharged => Self::Objects { name: name(), alias: None },
             Counted::Aliased => Self::Objects { name: name(), alias: Some(plural.to_owned()) },
         }
@@ -66,7 +69,7 @@ impl Evaluator {
         match (self, subresource, old) {
             (Self::Pods, "", Some(old)) if changes => pods::has_deadline(next) != pods::has_deadline(old),
             (Self::Pods, "resize", _) => changes,
-            (Self::Services | Self::Claims, "", _) => creates || changes,
+            (Self::Services | Self::Claims | Self::Devices, "", _) => creates || changes,
             (Self::Claims, "status", Some(old)) => claims::is_charged_by_status(next, old),
             (_, "", _) => creates,
             _ => false,
@@ -79,6 +82,7 @@ impl Evaluator {
             Self::Pods => pods::matches_name(resource),
             Self::Services => services::matches_name(resource),
             Self::Claims => claims::matches_name(resource),
+            Self::Devices => devices::matches_name(resource),
             Self::Objects { name, alias } => resource == name || Some(resource) == alias.as_deref(),
         }
     }
@@ -88,7 +92,7 @@ impl Evaluator {
         scopes.iter().all(|scope| match self {
             Self::Pods => pods::is_in_scope(scope, object),
             Self::Claims => claims::is_in_scope(scope, object),
-            Self::Services | Self::Objects { .. } => false,
+            Self::Services | Self::Devices | Self::Objects { .. } => false,
         })
     }
 
@@ -98,6 +102,7 @@ impl Evaluator {
             Self::Pods => pods::usage(object, now),
             Self::Services => services::usage(object),
             Self::Claims => claims::usage(object),
+            Self::Devices => devices::usage(object),
             Self::Objects { name, alias } => {
                 let mut usage = Resources::default();
                 for name in [Some(name.as_str()), alias.as_deref()].into_iter().flatten() {

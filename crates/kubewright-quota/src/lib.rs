@@ -5,6 +5,7 @@
 
 mod charge;
 mod claims;
+mod devices;
 mod evaluator;
 mod pod_totals;
 mod pods;
@@ -34,8 +35,9 @@ pub type GroupResource = (String, String);
 pub fn counted(hard: &Value) -> BTreeSet<GroupResource> {
     let names: Vec<&str> = hard.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let mut counted: BTreeSet<GroupResource> = names.iter().filter_map(|name| named(name)).collect();
-    let own_names =
-        |kind: &&BuiltIn| matches!(kind.counted, Counted::Pods | Counted::Services | Counted::Claims);
+    let own_names = |kind: &&BuiltIn| {
+        matches!(kind.counted, Counted::Pods | Counted::Services | Counted::Claims | Counted::Devices)
+    };
     for BuiltIn { group, plural, .. } in BuiltIn::all().filter(own_names) {
         let evaluator = Evaluator::of(group, plural);
         if names.iter().any(|name| evaluator.matches_name(name)) {

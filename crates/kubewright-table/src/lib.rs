@@ -13,6 +13,7 @@ mod column;
 pub mod config;
 mod custom;
 pub mod definitions;
+pub mod devices;
 pub mod events;
 pub mod flow;
 pub mod network;

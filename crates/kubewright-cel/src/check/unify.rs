@@ -63,7 +63,7 @@ impl Substitutions {
             return self.substitution_fits(right, left, *param).0;
         }
         match (left, right) {
-            (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
+            (Type::Dyn | Type::Any | Type::Error, _) | (_, Type::Dyn | Type::Any | Type::Error) => true,
             (Type::Null, other) | (other, Type::Null) => is_nullable(other),
             (Type::Type(_), Type::Type(_)) => true,
             (Type::List(left), Type::List(right)) | (Type::Optional(left), Type::Optional(right)) => {
@@ -129,8 +129,8 @@ pub(super) fn most_general<'t>(left: &'t Type, right: &'t Type) -> &'t Type {
 
 fn says_no_more(left: &Type, right: &Type) -> bool {
     match (left, right) {
-        (Type::Dyn | Type::Param(_), _) => true,
-        (_, Type::Dyn | Type::Param(_)) => false,
+        (Type::Dyn | Type::Any | Type::Param(_), _) => true,
+        (_, Type::Dyn | Type::Any | Type::Param(_)) => false,
         (Type::List(left), Type::List(right)) | (Type::Optional(left), Type::Optional(right)) => {
             says_no_more(left, right)
         }

@@ -16,11 +16,12 @@ const MAP: u64 = 30;
 const STRUCT: u64 = 40;
 
 /// Estimates an expression. Sizes are those of the variable `self`, which is the root for whatever else there is
-/// (`sizeEstimator` in k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go).
+/// (`sizeEstimator` in k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go); of selectors of devices those of
+/// `device` (k8s.io/dynamic-resource-allocation/cel/compile.go).
 pub(crate) fn estimate(declarations: &Declarations, checked: &Checked) -> CostEstimate {
     let mut estimator = Estimator {
         checked,
-        root: declarations.variables.get("self"),
+        root: declarations.variables.get("self").or_else(|| declarations.variables.get("device")),
         paths: vec![Path::default(); checked.types.len()],
         sizes: vec![None; checked.types.len()],
         entries: vec![None; checked.types.len()],
@@ -107,7 +108,9 @@ enum Inner<'n> {
 fn inner(declared: &DeclType, step: Inner<'_>) -> Option<DeclType> {
     match (declared.shape(), step) {
         (Shape::List(inner, _) | Shape::Map(inner), Inner::Items) => Some(inner.clone()),
-        (Shape::Map(_), Inner::Keys) => Some(DeclType::string_enum(0)),
+        (Shape::Map(_), Inner::Keys) => Some(DeclType::string_enum(declared.max_key())),
+        // All attributes of a device are as large, whatever they are called.
+        (Shape::Map(inner), Inner::Field(_)) if matches!(inner.shape(), Shape::Any) => Some(inner.clone()),
         (Shape::Object(object), Inner::Field(name)) => {
             let mut fields = object.fields.values();
             let field =

@@ -206,7 +206,7 @@ fn insert_all<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 
 fn insert_entries<'a>(map: &Map<'a>, added: impl IntoIterator<Item = (Value<'a>, Value<'a>)>) -> Outcome<'a> {
     let mut entries = match map {
-        Map::Values(entries, _) => (**entries).clone(),
+        Map::Values(entries, _) | Map::OrEmpty(entries, _) => (**entries).clone(),
         other => {
             let mut entries = std::collections::BTreeMap::new();
             for key in other.keys() {

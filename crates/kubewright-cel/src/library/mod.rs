@@ -110,7 +110,7 @@ impl Candidate {
 /// Whether a value is of a type, as far as can be seen by the first of what is in it.
 fn is_of(value: &Value<'_>, r#type: &Type) -> bool {
     match (r#type, value) {
-        (Type::Dyn | Type::Param(_), _)
+        (Type::Dyn | Type::Any | Type::Param(_), _)
         | (Type::Null, Value::Null)
         | (Type::Bool, Value::Bool(_))
         | (Type::Int, Value::Int(_))

@@ -202,7 +202,7 @@ fn contains<'a>(args: &[Value<'a>]) -> Outcome<'a> {
             }
             failed.map_or(Ok(Value::Bool(false)), Err)
         }
-        [key, Value::Map(map)] => Ok(Value::Bool(map.get(key)?.is_some())),
+        [key, Value::Map(map)] => map.has(key).map(Value::Bool),
         _ => no_overload(),
     }
 }

@@ -138,7 +138,7 @@ impl Amount {
 }
 
 impl Quantity {
-    fn parse(text: &str) -> Result<Self, &'static str> {
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err(INVALID);
         }

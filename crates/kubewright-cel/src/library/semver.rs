@@ -90,7 +90,7 @@ fn normalize(text: &str) -> Result<Cow<'_, str>, String> {
 }
 
 impl Semver {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("Version string empty".to_owned());
         }

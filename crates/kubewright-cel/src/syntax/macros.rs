@@ -24,7 +24,8 @@ pub(super) fn call(
     target: Option<Id>,
     args: Vec<Id>,
 ) -> Id {
-    let expanded = (Builder { ast: &mut parser.ast, at }).expand(function, target, &args);
+    let bindings = parser.bindings;
+    let expanded = (Builder { ast: &mut parser.ast, at, bindings }).expand(function, target, &args);
     match expanded {
         Ok(Some(id)) => id,
         Ok(None) => parser.ast.add(at, Expr::Call { function: function.into(), target, args }),
@@ -39,6 +40,7 @@ pub(super) fn call(
 pub(super) struct Builder<'p> {
     pub(super) ast: &'p mut Ast,
     at: Offset,
+    bindings: bool,
 }
 
 impl Builder<'_> {
@@ -62,6 +64,11 @@ impl Builder<'_> {
             }
             ("optFlatMap", Some(target), [variable, expression]) => {
                 self.opt_map(target, *variable, *expression, false)
+            }
+            ("bind", Some(target), [variable, value, result])
+                if self.bindings && self.name(target).as_deref() == Some("cel") =>
+            {
+                self.named(*variable, *value, *result)
             }
             ("sortBy", Some(target), [variable, key]) => self.sort_by(target, *variable, *key),
             (_, Some(range), [first, second, rest @ ..]) => {
@@ -258,6 +265,12 @@ impl Builder<'_> {
         let list = self.ident(input);
         let sorted = self.member_call(list, operators::SORT_BY_KEYS, vec![keys]);
         Ok(self.bind(input.into(), target, sorted))
+    }
+
+    fn named(&mut self, variable: Id, value: Id, result: Id) -> Result<Id, Misused> {
+        let misused = || Misused(variable, "cel.bind() variable names must be simple identifiers".to_owned());
+        let name = self.name(variable).ok_or_else(misused)?;
+        Ok(self.bind(name, value, result))
     }
 
     /// `result`, in which `name` stands for `value`: a loop without a round.

@@ -45,10 +45,12 @@ pub(super) struct Parser<'s> {
     expressions: u32,
     relations: u32,
     calculations: u32,
+    /// Whether `cel.bind` is a macro.
+    pub(super) bindings: bool,
 }
 
-/// Parses an expression.
-pub(crate) fn parse(text: &str) -> Result<Parsed, CompileErrors> {
+/// Parses an expression, in which `cel.bind` is a macro or not.
+pub(crate) fn parse(text: &str, bindings: bool) -> Result<Parsed, CompileErrors> {
     let source = Source::new(text);
     let fail = |source: &Source, mut issues: Vec<Issue>| {
         issues.sort_by_key(|issue| (issue.line, issue.column));
@@ -70,6 +72,7 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, CompileErrors> {
         expressions: 0,
         relations: 0,
         calculations: 0,
+        bindings,
     };
     let root = parser.start();
     let Parser { cursor, ast, issues: found, .. } = parser;

@@ -35,7 +35,7 @@ fn dynamic_number(number: &Number) -> Value<'static> {
 pub(super) fn declared<'a>(json: &'a Json, declaration: &'a DeclType) -> Result<Value<'a>, EvaluationError> {
     match (declaration.shape(), json) {
         (Shape::Hidden, _) => Ok(Value::Hidden(json)),
-        (Shape::Dyn | Shape::Of(_), _) => Ok(dynamic(json)),
+        (Shape::Dyn | Shape::Any | Shape::Of(_), _) => Ok(dynamic(json)),
         (_, Json::Null) if declaration.is_nullable() => Ok(Value::Null),
         (_, Json::Null) => Err(EvaluationError::new("invalid data, got null for schema with nullable=false")),
         (Shape::Bool, Json::Bool(truth)) => Ok(Value::Bool(*truth)),
@@ -123,7 +123,7 @@ pub(super) fn to_json(value: &Value<'_>) -> Result<Json, EvaluationError> {
         Value::List(List { items: Items::Json(items, _), .. }) => Json::Array(items.to_vec()),
         Value::List(list) => Json::Array(list.values()?.iter().map(to_json).collect::<Result<_, _>>()?),
         Value::Map(Map::Dynamic(entries) | Map::Declared(entries, _)) => Json::Object((*entries).clone()),
-        Value::Map(Map::Values(entries, _)) => {
+        Value::Map(Map::Values(entries, _) | Map::OrEmpty(entries, _)) => {
             let mut object = JsonMap::new();
             for (key, value) in entries.iter() {
                 let name = match key {

@@ -21,6 +21,8 @@ pub enum Map<'a> {
     Declared(&'a JsonMap<String, Json>, &'a DeclType),
     /// Made by an expression; and how much there is in it.
     Values(Arc<BTreeMap<Key<'a>, Value<'a>>>, u64),
+    /// The same, where a key that is not there stands for an empty map: the domains of a device's attributes.
+    OrEmpty(Arc<BTreeMap<Key<'a>, Value<'a>>>, u64),
 }
 
 /// A key of a map.
@@ -143,12 +145,19 @@ impl<'a> Map<'a> {
         Map::Values(Arc::new(entries), weight)
     }
 
+    /// The same for a map in which a key that is not there stands for an empty map.
+    #[must_use]
+    pub(crate) fn or_empty(entries: BTreeMap<Key<'a>, Value<'a>>) -> Self {
+        let weight = weight::sum(entries.values());
+        Map::OrEmpty(Arc::new(entries), weight)
+    }
+
     /// How many entries it has.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
             Map::Dynamic(entries) | Map::Declared(entries, _) => entries.len(),
-            Map::Values(entries, _) => entries.len(),
+            Map::Values(entries, _) | Map::OrEmpty(entries, _) => entries.len(),
         }
     }
 
@@ -168,6 +177,10 @@ impl<'a> Map<'a> {
             Map::Dynamic(entries) => Ok(entries.get(name).map(json::dynamic)),
             Map::Declared(entries, declaration) => declared_field(entries, declaration, name),
             Map::Values(entries, _) => Ok(entries.get(&Key::String(Text::Borrowed(name))).cloned()),
+            Map::OrEmpty(entries, _) => {
+                let found = entries.get(&Key::String(Text::Borrowed(name))).cloned();
+                Ok(Some(found.unwrap_or_else(empty)))
+            }
         }
     }
 
@@ -183,8 +196,21 @@ impl<'a> Map<'a> {
                 Some(key) => Ok(entries.get(&key).cloned()),
                 None => Ok(None),
             },
+            (Map::OrEmpty(..), _) => Ok(Some(empty())),
             (Map::Declared(..), _) => Err(EvaluationError::no_such_overload()),
             (Map::Dynamic(_), _) => Ok(None),
+        }
+    }
+
+    /// Whether it has a key, whatever stands for those that it does not have.
+    ///
+    /// # Errors
+    ///
+    /// As [`Map::get`].
+    pub fn has(&self, key: &Value<'_>) -> Result<bool, EvaluationError> {
+        match self {
+            Map::OrEmpty(entries, _) => Ok(Key::of(key).is_some_and(|key| entries.contains_key(&key))),
+            _ => self.get(key).map(|found| found.is_some()),
         }
     }
 
@@ -200,9 +226,13 @@ impl<'a> Map<'a> {
                 }
                 _ => entries.keys().map(|key| Value::String(key.as_str().into())).collect(),
             },
-            Map::Values(entries, _) => entries.keys().map(Key::to_value).collect(),
+            Map::Values(entries, _) | Map::OrEmpty(entries, _) => entries.keys().map(Key::to_value).collect(),
         }
     }
+}
+
+fn empty<'a>() -> Value<'a> {
+    Value::Map(Map::new(BTreeMap::new()))
 }
 
 fn escaped_name(name: &str) -> Text<'_> {

@@ -192,7 +192,7 @@ pub(crate) fn is_zero(value: &Value<'_>) -> bool {
             Items::Values(values, _) => values.is_empty(),
             Items::Json(_, Some(_)) => false,
         },
-        Value::Map(map @ (Map::Dynamic(_) | Map::Values(..))) => map.is_empty(),
+        Value::Map(map @ (Map::Dynamic(_) | Map::Values(..) | Map::OrEmpty(..))) => map.is_empty(),
         Value::Object(object) => object.fields.is_empty(),
         Value::Optional(value) => value.is_none(),
         _ => false,

@@ -18,7 +18,7 @@ pub(crate) fn weight(value: &Value<'_>) -> u64 {
     match value {
         Value::List(List { items: Items::Values(_, weight), .. }) => *weight,
         Value::List(List { items: Items::Json(items, _), .. }) => 1 + of_json(items.iter(), MAX_JSON),
-        Value::Map(Map::Values(_, weight)) => *weight,
+        Value::Map(Map::Values(_, weight) | Map::OrEmpty(_, weight)) => *weight,
         Value::Map(Map::Dynamic(entries) | Map::Declared(entries, _)) => {
             1 + of_json(entries.values(), MAX_JSON)
         }

@@ -73,7 +73,7 @@ impl dyn Objects + '_ {
     }
 
     /// An object of a built-in kind, as it is stored.
-    pub(super) fn object(&self, kind: &BuiltIn, key: &str) -> Option<Value> {
+    pub(crate) fn object(&self, kind: &BuiltIn, key: &str) -> Option<Value> {
         self.entry(kind, key).map(|entry| decode(&entry))
     }
 

@@ -13,7 +13,8 @@ use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
 use super::follow_up::addresses;
-use super::{Written, custom, definitions, follow_up, ownership, update};
+use super::part::{Part, stamp};
+use super::{Written, custom, definitions, device_claims, follow_up, ownership, update};
 use crate::admission::{self, Review};
 use crate::engine::allocate::{self, addresses_of};
 use crate::engine::epochs::Epoch;
@@ -176,10 +177,12 @@ async fn create_object(
         object::as_map(&mut object).remove("status");
     }
     kind.rules.prepare_create(&mut object);
+    stamp(engine, kind, &mut object, None);
     (kind.rules.author)(&mut object, call.user);
     let _allocation = allocate::allocate(engine, kind, &mut object, None).await?;
     let name = object::name(&object).to_owned();
-    let errors = errors_of_new(call, &object, warnings);
+    let mut errors = device_claims::errors(engine, call, (Part::Main, "create"), &object, None);
+    errors.extend(errors_of_new(call, &object, warnings));
     if !errors.is_empty() {
         return Err(ApiError::invalid(kind, &name, &errors));
     }

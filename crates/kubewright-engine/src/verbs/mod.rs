@@ -8,6 +8,7 @@ mod create;
 mod custom;
 mod definitions;
 mod delete;
+mod device_claims;
 mod edit;
 mod evict;
 pub(crate) mod follow_up;

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use super::delete::is_finished;
 use super::follow_up::addresses;
-use super::part::{Part, prepare, raise_generation};
-use super::{Written, custom, definitions, follow_up, ownership};
+use super::part::{Part, prepare, raise_generation, stamp};
+use super::{Written, custom, definitions, device_claims, follow_up, ownership};
 use crate::admission::{self, Edit, Operation, Options, Review};
 use crate::engine::allocate::{self, addresses_of};
 use crate::engine::epochs::Epoch;
@@ -54,6 +54,14 @@ pub(super) trait View: Send + Sync {
 }
 
 impl<'a> Step<'a> {
+    /// The verb that a client asks by.
+    fn verb(&self) -> &'static str {
+        match self {
+            Self::Change(_) | Self::Apply(_) => "patch",
+            Self::Replace(_) | Self::Edit(_) | Self::View(_) => "update",
+        }
+    }
+
     fn view(&self) -> Option<&'a dyn View> {
         match self {
             Self::View(view) => Some(*view),
@@ -119,8 +127,12 @@ async fn try_swap(
         admission::mutate(&review, &mut next, warnings).await?;
     }
     prepare(call.kind, part, &mut next, &current);
+    if part == Part::Main {
+        stamp(engine, call.kind, &mut next, Some(&current));
+    }
     let _allocation = allocate::allocate(engine, call.kind, &mut next, Some(&current)).await?;
-    check(call, part, &next, &current, warnings)?;
+    let rights = device_claims::errors(engine, call, (part, step.verb()), &next, Some(&current));
+    check(call, part, &next, &current, rights, warnings)?;
     if part == Part::Main {
         warnings.extend(call.kind.rules.warnings(&next, Some(&current)));
     }
@@ -219,15 +231,16 @@ fn check(
     part: Part,
     next: &Value,
     current: &Value,
+    mut errors: Vec<FieldError>,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
     let kind = call.kind;
-    let mut errors: Vec<FieldError> = match part {
+    errors.extend(match part {
         Part::Main => kind.rules.errors_on_update(next, current, kind.namespaced()),
         Part::Status => kind.rules.errors_on_status(next, current, kind.namespaced()),
         Part::Member(member) => kind.rules.within(|| member.errors(next, current)),
         Part::Trusted => return Ok(()),
-    };
+    });
     let extent = if part == Part::Status { Extent::Status } else { Extent::Whole };
     let candidate = Candidate { object: next, old: Some(current), part: extent };
     warnings.extend(custom::check(kind, candidate, &mut errors));

@@ -1,7 +1,7 @@
 //! The descriptor of a built-in kind: all that is known of it, in one value. Each kind has one, in a file of its own in
 //! the folder of its group; the groups list theirs.
 //!
-//! Not served: `componentstatuses` (deprecated), `apiregistration.k8s.io` and `resource.k8s.io`.
+//! Not served: `componentstatuses` (deprecated) and `apiregistration.k8s.io`.
 
 pub mod admissionregistration;
 pub mod apiextensions;
@@ -24,6 +24,7 @@ pub mod networking;
 pub mod node;
 pub mod policy;
 pub mod rbac;
+pub mod resource;
 pub mod scheduling;
 #[cfg(test)]
 mod served;
@@ -42,7 +43,7 @@ use super::rules::Rules;
 use crate::selector::Fields;
 
 /// The groups, in the order of Kubernetes' discovery.
-static GROUPS: [&[&BuiltIn]; 19] = [
+static GROUPS: [&[&BuiltIn]; 20] = [
     core::KINDS,
     apps::KINDS,
     events::KINDS,
@@ -61,6 +62,7 @@ static GROUPS: [&[&BuiltIn]; 19] = [
     coordination::KINDS,
     node::KINDS,
     discovery::KINDS,
+    resource::KINDS,
     flowcontrol::KINDS,
 ];
 

@@ -2,25 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use kubewright_spec::Version;
+use kubewright_spec::{Version, is_served};
 
 use super::BuiltIn;
 use crate::{Kinds, Role, Verbs};
 
 /// What is not served, each with its group and version.
-const GAPS: [&str; 8] = [
+const GAPS: [&str; 3] = [
     "apiregistration.k8s.io/v1 apiservices",
     "apiregistration.k8s.io/v1 apiservices/status",
-    "resource.k8s.io/v1 deviceclasses",
-    "resource.k8s.io/v1 resourceclaims",
-    "resource.k8s.io/v1 resourceclaims/status",
-    "resource.k8s.io/v1 resourceclaimtemplates",
-    "resource.k8s.io/v1 resourceslices",
     "v1 componentstatuses",
 ];
 
-fn reference() -> BTreeSet<String> {
-    let sections = Version::default().tables().resources.split("\n[").skip(1);
+fn reference(version: Version) -> BTreeSet<String> {
+    let sections = version.tables().resources.split("\n[").skip(1);
     let sections = sections.filter_map(|section| section.split_once("]\n"));
     let names = |(version, lines): (&str, &str)| -> Vec<String> {
         let names = lines.lines().filter_map(|line| line.split(' ').next());
@@ -29,8 +24,8 @@ fn reference() -> BTreeSet<String> {
     sections.flat_map(names).collect()
 }
 
-fn ours() -> BTreeSet<String> {
-    let kinds = Kinds::built_in();
+fn ours(version: Version) -> BTreeSet<String> {
+    let kinds = Kinds::of_version(version);
     kinds
         .iter()
         .flat_map(|kind| {
@@ -43,15 +38,16 @@ fn ours() -> BTreeSet<String> {
 
 #[test]
 fn everything_but_the_known_gaps_is_served() {
-    let (reference, ours) = (reference(), ours());
+    let (reference, ours) = (reference(Version::default()), ours(Version::default()));
     assert_eq!(reference.difference(&ours).collect::<Vec<_>>(), GAPS);
     assert_eq!(ours.difference(&reference).collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
 #[test]
 fn each_kind_has_one_descriptor_and_each_descriptor_is_listed() {
-    let served: BTreeSet<_> = ours()
+    let served: BTreeSet<_> = Version::ALL
         .into_iter()
+        .flat_map(ours)
         .filter(|name| name.split(' ').nth(1).is_some_and(|name| !name.contains('/')))
         .collect();
     let described: Vec<String> =
@@ -65,8 +61,12 @@ fn each_kind_has_one_descriptor_and_each_descriptor_is_listed() {
 #[test]
 fn each_kind_has_a_schema_with_its_metadata() {
     for kind in BuiltIn::all() {
-        let schema = kind.schema(Version::DEFAULT);
-        assert!(schema.root().properties.contains_key("metadata"), "{}", kind.kind);
+        for version in
+            Version::ALL.into_iter().filter(|version| is_served(*version, &kind.api_version(), kind.plural))
+        {
+            let schema = kind.schema(version);
+            assert!(schema.root().properties.contains_key("metadata"), "{}", kind.kind);
+        }
     }
 }
 

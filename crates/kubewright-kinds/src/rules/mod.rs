@@ -16,6 +16,7 @@ pub(super) mod batch;
 pub mod certificates;
 pub(super) mod config;
 pub mod convert;
+pub mod devices;
 pub(super) mod events;
 pub mod flow;
 mod ip;
@@ -25,6 +26,7 @@ pub(super) mod networking;
 pub(super) mod nodes;
 pub mod pods;
 pub(super) mod policy;
+mod printed;
 pub(super) mod rbac;
 pub mod resources;
 pub(super) mod reviews;
@@ -49,6 +51,11 @@ pub struct Rules {
     pub prepare_create: fn(&mut Value),
     /// Makes a replacement ready: server-owned fields are carried over from the old object. Arguments: new, old.
     pub prepare_update: fn(&mut Value, &Value),
+    /// Writes down the time where the client left it out, once an object is prepared. Arguments: new, the object that it
+    /// replaces, now.
+    pub stamp: fn(&mut Value, Option<&Value>, &str),
+    /// Makes a new status ready: what it may not have is dropped. Arguments: new, old.
+    pub prepare_status: fn(&mut Value, &Value),
     /// How `metadata.generation` counts.
     pub generation: Generation,
     /// What `metadata.name` must look like.
@@ -155,6 +162,8 @@ impl Rules {
             default: |_| {},
             prepare_create: |_| {},
             prepare_update: |_, _| {},
+            stamp: |_, _, _| {},
+            prepare_status: |_, _| {},
             generation: Generation::None,
             name: NameRule::Subdomain,
             again: Again::Nothing,

@@ -3,6 +3,7 @@
 
 use kubewright_meta::jsonpath::Path;
 use kubewright_meta::selector::{Term, split_term, split_terms, unescape};
+use kubewright_spec::Version;
 use serde_json::Value;
 
 /// Which fields an object must have. All terms must hold; without any, all objects are selected.
@@ -93,6 +94,8 @@ pub struct Field {
     pub paths: Option<&'static [&'static str]>,
     /// The value where there is none.
     pub default: &'static str,
+    /// From which version of Kubernetes on it can be asked for.
+    pub since: Version,
 }
 
 /// What clients call a field.
@@ -118,6 +121,8 @@ pub enum Refusal {
     Unsupported,
     /// As that of a kind which says its name.
     UnsupportedFor(&'static str),
+    /// As that of a kind which says its group, version and kind.
+    UnsupportedForType(&'static str),
 }
 
 impl Fields {
@@ -135,7 +140,7 @@ impl Field {
     /// A field that stands where its name says, and is called so.
     #[must_use]
     pub const fn of(name: &'static str) -> Self {
-        Self { name, called: Called::Name, paths: None, default: "" }
+        Self { name, called: Called::Name, paths: None, default: "", since: Version::ALL[0] }
     }
 
     fn is_called(&self, name: &str) -> bool {
@@ -163,6 +168,7 @@ impl Refusal {
             }
             Self::Unsupported => format!("field label not supported: {field}"),
             Self::UnsupportedFor(kind) => format!("field label {field:?} not supported for {kind}"),
+            Self::UnsupportedForType(kind) => format!("field label not supported for {kind}: {field}"),
         }
     }
 }
@@ -173,7 +179,7 @@ pub struct Selectable {
     names: Box<[String]>,
     sources: Box<[Source]>,
     /// Of a built-in kind: what they are called.
-    fields: &'static [Field],
+    fields: Box<[Field]>,
     has_namespace: bool,
     refusal: Refusal,
 }
@@ -188,13 +194,14 @@ struct Source {
 }
 
 impl Selectable {
-    /// Those of a built-in kind.
+    /// Those of a built-in kind in a version of Kubernetes.
     #[must_use]
-    pub fn built_in(fields: Fields, namespaced: bool) -> Self {
+    pub fn built_in(fields: Fields, namespaced: bool, version: Version) -> Self {
+        let known: Box<[Field]> = fields.own.iter().filter(|field| version >= field.since).copied().collect();
         Self {
-            names: fields.own.iter().map(|field| field.name.to_owned()).collect(),
-            sources: fields.own.iter().map(Field::source).collect(),
-            fields: fields.own,
+            names: known.iter().map(|field| field.name.to_owned()).collect(),
+            sources: known.iter().map(Field::source).collect(),
+            fields: known,
             has_namespace: namespaced || matches!(fields.refusal, Refusal::OnlyNames),
             refusal: fields.refusal,
         }
@@ -207,7 +214,7 @@ impl Selectable {
         Self {
             sources: names.iter().map(|path| Source::at(&[path], "")).collect(),
             names,
-            fields: &[],
+            fields: Box::default(),
             has_namespace: namespaced,
             refusal: Refusal::Unsupported,
         }

@@ -31,6 +31,8 @@ pub(super) async fn follow_up(engine: &Engine, kind: &Arc<Kind>, name: &str) {
         | Role::MutatingPolicyBinding
         | Role::WebhookConfiguration
         | Role::SigningRequest
+        | Role::DeviceClaim
+        | Role::DeviceClaimTemplate
         | Role::Binding
         | Role::TokenReview
         | Role::SelfSubjectReview
@@ -55,6 +57,8 @@ pub fn has_follow_up(kind: &Kind) -> bool {
         | Role::MutatingPolicyBinding
         | Role::WebhookConfiguration
         | Role::SigningRequest
+        | Role::DeviceClaim
+        | Role::DeviceClaimTemplate
         | Role::Binding
         | Role::TokenReview
         | Role::SelfSubjectReview

@@ -490,7 +490,12 @@ fn check_ephemeral(at: &At<'_>, errors: &mut Errors) {
         errors.required(&template, "");
         return;
     }
-    let metadata = template.get("metadata");
+    check_template_metadata(&template.get("metadata"), errors);
+    claims::check_spec(&template.get("spec"), errors);
+}
+
+/// The metadata that objects get which are made of a template (`ValidateTemplateObjectMeta`).
+pub(crate) fn check_template_metadata(metadata: &At<'_>, errors: &mut Errors) {
     super::super::metadata::check_annotations(&metadata.get("annotations"), errors);
     super::super::selector::check_labels(&metadata.get("labels"), errors);
     let others: BTreeSet<&str> =
@@ -500,5 +505,4 @@ fn check_ephemeral(at: &At<'_>, errors: &mut Errors) {
         let called = if field == "uid" { "uID" } else { field };
         errors.forbidden(&metadata.get(called), "cannot be set");
     }
-    claims::check_spec(&template.get("spec"), errors);
 }
