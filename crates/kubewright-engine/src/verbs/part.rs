@@ -53,7 +53,7 @@ pub(super) fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value
             for field in kind.behaviour.metadata_of_status_writes {
                 object::copy_meta(next, &written, field);
             }
-            (kind.rules.prepare_status)(next, current);
+            kind.rules.prepare_status(next, current);
         }
         Part::Trusted => {}
         Part::Member(member) => kind.rules.within(|| member.prepare(next, current)),
@@ -63,7 +63,7 @@ pub(super) fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value
 /// Writes down the time where the kind tells one that the client left out.
 pub(super) fn stamp(engine: &Engine, kind: &Kind, object: &mut Value, old: Option<&Value>) {
     let now = object::time(engine.world().clock.now());
-    (kind.rules.stamp)(object, old, now.as_str().unwrap_or_default());
+    kind.rules.stamp(object, old, now.as_str().unwrap_or_default());
 }
 
 /// What only the server sets in metadata. A uid that the client gives stays, to be compared.

@@ -204,6 +204,16 @@ impl Rules {
         self.within(|| (self.prepare_update)(new, old));
     }
 
+    /// See [`Rules::prepare_status`](field@Rules::prepare_status).
+    pub fn prepare_status(&self, new: &mut Value, old: &Value) {
+        self.within(|| (self.prepare_status)(new, old));
+    }
+
+    /// See [`Rules::stamp`](field@Rules::stamp).
+    pub fn stamp(&self, object: &mut Value, old: Option<&Value>, now: &str) {
+        self.within(|| (self.stamp)(object, old, now));
+    }
+
     /// All that is wrong with a new object but its schema: metadata first (`rest.BeforeCreate`).
     #[must_use]
     pub fn errors_on_create(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
