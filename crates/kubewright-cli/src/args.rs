@@ -154,8 +154,8 @@ pub(crate) struct UpArgs {
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
 
-    /// The version of Kubernetes whose API is served: 1.35, 1.36 or 1.37. Its kinds, fields, discovery, OpenAPI and roles are served;
-    /// defaults, validation and feature gates are v1.36's in each
+    /// The version of Kubernetes that is served: 1.35, 1.36 or 1.37, with its kinds, fields, discovery, OpenAPI, first roles, feature
+    /// gates and rules
     #[arg(long, value_name = "VERSION", default_value_t, env = "KUBEWRIGHT_KUBERNETES_VERSION")]
     pub(crate) kubernetes_version: KubernetesVersion,
 

@@ -62,6 +62,7 @@ impl Cluster {
             nodes,
             accounts: Arc::clone(control_plane.service_accounts()),
             authority: control_plane.authority().cloned(),
+            kubernetes: control_plane.kubernetes_version(),
         };
         let user = User::new("system:kube-controller-manager", Vec::<String>::new());
         let reader = control_plane.client_of_component(user, None, true);

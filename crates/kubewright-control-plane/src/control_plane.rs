@@ -9,6 +9,7 @@ use kube::Client;
 use kubewright_apiserver::http::ApiServer;
 use kubewright_identity::authn::{ServiceAccounts, User};
 use kubewright_serve::authority::Authority;
+use kubewright_spec::Version as KubernetesVersion;
 use kubewright_store::Revision;
 use kubewright_world::World;
 use tokio::task::JoinHandle;
@@ -128,6 +129,12 @@ impl ControlPlane {
     #[must_use]
     pub fn service_accounts(&self) -> &Arc<ServiceAccounts> {
         &self.accounts
+    }
+
+    /// The version of Kubernetes whose API it serves.
+    #[must_use]
+    pub fn kubernetes_version(&self) -> KubernetesVersion {
+        self.server.engine().kinds().version()
     }
 
     /// Where it serves; none where there is no socket.

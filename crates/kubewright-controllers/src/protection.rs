@@ -1,25 +1,30 @@
 //! Protection of what is in use: the finalizer that admission put on a claim, a volume or an attributes class goes when
 //! it is being deleted and nobody uses it (`pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}`).
 
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{
+    PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimCondition, Pod,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Api;
 use kube::api::ListParams;
 use kubewright_runtime::{Context, Controller, Error, Key, Object, Outcome, Reconciler, finalizer};
+use kubewright_spec::{Version, has_feature};
 
 use crate::pod;
 
 const CLAIM: &str = "kubernetes.io/pvc-protection";
 const VOLUME: &str = "kubernetes.io/pv-protection";
 
-/// The controller of claims: pods use them.
-pub(crate) fn claims() -> Controller {
-    Controller::new("pvc-protection-controller", Claims).for_kind::<PersistentVolumeClaim>().watches(
-        |pod: &Pod| {
+/// The controller of claims: pods use them. From v1.37 on it tells since when they are not used.
+pub(crate) fn claims(kubernetes: Version) -> Controller {
+    let tells_unused = has_feature(kubernetes, "PersistentVolumeClaimUnusedSinceTime");
+    Controller::new("pvc-protection-controller", Claims { tells_unused })
+        .for_kind::<PersistentVolumeClaim>()
+        .watches(|pod: &Pod| {
             let namespace = pod.metadata.namespace.clone().unwrap_or_default();
             claims_of(pod).map(|claim| Key::namespaced(namespace.clone(), claim.name)).collect()
-        },
-    )
+        })
 }
 
 /// The controller of volumes: claims are bound to them.
@@ -115,11 +120,26 @@ async fn write<K: Object>(ctx: &Context, object: &K, name: &str, add: bool) -> R
     }
 }
 
-struct Claims;
+struct Claims {
+    /// Whether a condition tells that no pod names them.
+    tells_unused: bool,
+}
 
 impl Reconciler for Claims {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let Some(claim) = ctx.get::<PersistentVolumeClaim>(key) else { return Ok(Outcome::Done) };
+        // The controller that binds them writes their status until they are bound.
+        let is_bound = claim.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Bound");
+        if self.tells_unused && is_bound && claim.metadata.deletion_timestamp.is_none() {
+            let pods = ctx.list::<Pod>(key.namespace.as_deref());
+            let is_used = pods.iter().any(|pod| names(pod, &claim));
+            if let Some(told) = tell_unused(&claim, !is_used, ctx.world().clock.now()) {
+                return match ctx.update_status(&told).await {
+                    Err(error) if error.is_not_found() => Ok(Outcome::Done),
+                    written => written.map(|_| Outcome::Done),
+                };
+            }
+        }
         match need(&claim.metadata, CLAIM) {
             Need::Nothing => Ok(Outcome::Done),
             Need::Add => write(ctx, &*claim, CLAIM, true).await,
@@ -170,23 +190,68 @@ fn claims_of(pod: &Pod) -> impl Iterator<Item = ClaimOf> + '_ {
     })
 }
 
+/// Whether the claim was made for the pod.
+fn is_owned(claim: &PersistentVolumeClaim, pod: &Pod) -> bool {
+    let owners = claim.metadata.owner_references.iter().flatten();
+    owners
+        .into_iter()
+        .any(|owner| owner.controller == Some(true) && Some(&owner.uid) == pod.metadata.uid.as_ref())
+}
+
+/// Whether a pod that has not ended names the claim, on a node or not (`podUsesPVCForUnusedSince`).
+fn names(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
+    let name = claim.metadata.name.as_deref().unwrap_or_default();
+    let is_named = |used: ClaimOf| used.name == name && (!used.made_for_it || is_owned(claim, pod));
+    !pod::is_finished(pod) && claims_of(pod).any(is_named)
+}
+
+const UNUSED: &str = "Unused";
+
+/// The claim with the condition that tells whether it is unused; none where it is told already (`updateUnusedCondition`).
+fn tell_unused(
+    claim: &PersistentVolumeClaim,
+    is_unused: bool,
+    now: Timestamp,
+) -> Option<PersistentVolumeClaim> {
+    let told = claim.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let told = told.into_iter().find(|condition| condition.type_ == UNUSED);
+    let status = if is_unused { "True" } else { "False" };
+    if told.is_some_and(|told| told.status == status) {
+        return None;
+    }
+    let (reason, message) = if is_unused {
+        ("NoPodsUsingPVC", "No pods are currently referencing this PVC")
+    } else {
+        ("PodUsingPVC", "A pod is currently referencing this PVC")
+    };
+    let condition = PersistentVolumeClaimCondition {
+        type_: UNUSED.to_owned(),
+        status: status.to_owned(),
+        last_transition_time: Some(Time(now)),
+        reason: Some(reason.to_owned()),
+        message: Some(message.to_owned()),
+        ..PersistentVolumeClaimCondition::default()
+    };
+    let mut claim = claim.clone();
+    let conditions = claim.status.get_or_insert_default().conditions.get_or_insert_default();
+    match conditions.iter_mut().find(|condition| condition.type_ == UNUSED) {
+        Some(told) => *told = condition,
+        None => conditions.push(condition),
+    }
+    Some(claim)
+}
+
 /// Whether a pod on a node uses the claim. One that waits for a node will not get there: the claim is being deleted.
 fn uses(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
     let name = claim.metadata.name.as_deref().unwrap_or_default();
-    let owned = || {
-        let owners = claim.metadata.owner_references.iter().flatten();
-        owners
-            .into_iter()
-            .any(|owner| owner.controller == Some(true) && Some(&owner.uid) == pod.metadata.uid.as_ref())
-    };
     !pod::node_name(pod).is_empty()
-        && claims_of(pod)
-            .any(|used| used.name == name && (!used.made_for_it || (!pod::is_finished(pod) && owned())))
+        && claims_of(pod).any(|used| {
+            used.name == name && (!used.made_for_it || (!pod::is_finished(pod) && is_owned(claim, pod)))
+        })
 }
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use kubewright_world::SIMULATION_START as NOW;
     use serde_json::json;
 
@@ -218,6 +283,22 @@ mod tests {
         assert!(uses(&pod("n", "Running"), &claim("p-e", "u")));
         assert!(!uses(&pod("n", "Running"), &claim("p-e", "another")));
         assert!(!uses(&pod("n", "Failed"), &claim("p-e", "u")));
+    }
+
+    #[test]
+    fn a_claim_is_told_to_be_unused_until_a_pod_names_it() {
+        let claim = claim("data", "");
+        assert!(names(&pod("", "Pending"), &claim) && !names(&pod("n", "Succeeded"), &claim));
+        let unused = tell_unused(&claim, true, NOW).expect("nothing is told yet");
+        let told = |claim: &PersistentVolumeClaim| {
+            let status = claim.status.clone().unwrap_or_default();
+            let conditions = status.conditions.unwrap_or_default().into_iter();
+            conditions.map(|condition| (condition.status, condition.reason)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&unused), [("True".to_owned(), Some("NoPodsUsingPVC".to_owned()))]);
+        assert_eq!(tell_unused(&unused, true, NOW), None);
+        let used = tell_unused(&unused, false, NOW).expect("a pod came");
+        assert_eq!(told(&used), [("False".to_owned(), Some("PodUsingPVC".to_owned()))]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kubewright_identity::authn::ServiceAccounts;
 use kubewright_runtime::Controller;
 use kubewright_serve::authority::Authority;
+use kubewright_spec::Version;
 
 use crate::{
     bootstrap_tokens, certificates, cluster_roles, cronjob, daemonset, deployment, disruption,
@@ -26,6 +27,8 @@ pub struct Setup {
     pub accounts: Arc<ServiceAccounts>,
     /// The authority whose client certificates the API server trusts. None: what is signed is good for nobody.
     pub authority: Option<Arc<Authority>>,
+    /// The version of Kubernetes that they are those of.
+    pub kubernetes: Version,
 }
 
 /// Who a controller is to the API server: its rights are those of Kubernetes' bootstrap roles for this user.
@@ -264,7 +267,7 @@ static TABLE: &[Builtin] = &[
         aliases: &["horizontalpodautoscaling"],
         identity: Identity::service_account("system:serviceaccount:kube-system:horizontal-pod-autoscaler"),
         by_default: true,
-        build: |_| vec![horizontal_autoscaler::controller()],
+        build: |setup| vec![horizontal_autoscaler::controller(setup.kubernetes)],
     },
     Builtin {
         name: "disruption-controller",
@@ -308,7 +311,7 @@ static TABLE: &[Builtin] = &[
         aliases: &["pvc-protection"],
         identity: Identity::service_account("system:serviceaccount:kube-system:pvc-protection-controller"),
         by_default: true,
-        build: |_| vec![protection::claims()],
+        build: |setup| vec![protection::claims(setup.kubernetes)],
     },
     Builtin {
         name: "persistentvolume-protection-controller",
@@ -489,7 +492,8 @@ mod tests {
     fn each_can_be_built_alone() {
         let key = kubewright_identity::authn::TokenKey::generate().expect("a key");
         let accounts = Arc::new(ServiceAccounts::new(key));
-        let setup = Setup { ca: "PEM".into(), nodes: 1, accounts, authority: None };
+        let setup =
+            Setup { ca: "PEM".into(), nodes: 1, accounts, authority: None, kubernetes: Version::DEFAULT };
         for builtin in all() {
             assert!(!builtin.controllers(&setup).is_empty(), "{}", builtin.name);
         }

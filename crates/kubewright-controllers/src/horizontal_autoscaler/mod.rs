@@ -32,6 +32,7 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kubewright_meta::selector::LabelSelector;
 use kubewright_objects::optional;
 use kubewright_runtime::{Context, Controller, Error, EventType, Key, Outcome, Reconciler};
+use kubewright_spec::{Version, has_feature};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -49,16 +50,16 @@ const PERIOD: Duration = Duration::from_secs(15);
 
 /// The controller of autoscalers.
 #[must_use]
-pub(crate) fn controller() -> Controller {
-    Controller::new(NAME, Autoscalers::default())
+pub(crate) fn controller(kubernetes: Version) -> Controller {
+    Controller::new(NAME, Autoscalers::of(kubernetes))
         .for_kind::<HorizontalPodAutoscaler>()
         .reads::<Pod>()
         .reads::<Namespace>()
         .concurrency(5)
 }
 
-#[derive(Default)]
 struct Autoscalers {
+    kubernetes: Version,
     memories: Mutex<BTreeMap<Key, Memory>>,
     selectors: Selectors,
     kinds: Kinds,
@@ -68,6 +69,8 @@ struct Autoscalers {
 struct Memory {
     /// When it is looked at next.
     due: Instant,
+    /// The generation that was looked at last.
+    generation: Option<i64>,
     history: History,
 }
 
@@ -78,11 +81,12 @@ impl Reconciler for Autoscalers {
             self.selectors.forget(key);
             return Ok(Outcome::Done);
         };
-        let Some(mut history) = self.begin(key) else {
+        let Some(mut history) = self.begin(key, autoscaler.metadata.generation) else {
             return Ok(Outcome::RequeueAfter(self.left(key)));
         };
         let before = autoscaler.status.clone().unwrap_or_default();
         let mut review = Sync {
+            kubernetes: self.kubernetes,
             ctx,
             key,
             autoscaler: &autoscaler,
@@ -103,15 +107,24 @@ impl Reconciler for Autoscalers {
 }
 
 impl Autoscalers {
-    /// What is remembered of an autoscaler whose time has come. One that is new waits for a period first, as all keys do
-    /// in the queue of kube-controller-manager.
-    fn begin(&self, key: &Key) -> Option<History> {
+    fn of(kubernetes: Version) -> Self {
+        let (memories, selectors, kinds) = Default::default();
+        Self { kubernetes, memories, selectors, kinds }
+    }
+
+    /// What is remembered of an autoscaler whose time has come. Up to v1.36 one that is new waits for a period first, as all keys do
+    /// in the queue of kube-controller-manager; from v1.37 on that one and one of which something else is wanted are looked at at once.
+    fn begin(&self, key: &Key, generation: Option<i64>) -> Option<History> {
         let now = Instant::now();
+        let waits = self.kubernetes < Version::V1_37;
         let mut memories = self.memories.lock();
-        let memory = memories
-            .entry(key.clone())
-            .or_insert_with(|| Memory { due: now + PERIOD, history: History::default() });
-        if now < memory.due {
+        let memory = memories.entry(key.clone()).or_insert_with(|| Memory {
+            due: if waits { now + PERIOD } else { now },
+            generation,
+            history: History::default(),
+        });
+        let is_changed = std::mem::replace(&mut memory.generation, generation) != generation;
+        if now < memory.due && (waits || !is_changed) {
             return None;
         }
         memory.due = now + PERIOD;
@@ -126,6 +139,7 @@ impl Autoscalers {
 
 /// Reconciliation of one autoscaler.
 struct Sync<'a> {
+    kubernetes: Version,
     ctx: &'a Context,
     key: &'a Key,
     autoscaler: &'a HorizontalPodAutoscaler,
@@ -162,7 +176,8 @@ impl Sync<'_> {
         let (current, _) = target.replicas();
         history.begin(current, self.now);
 
-        let (rescale, metrics) = match plan::decide_scale(Bounds::of(&self.spec, current)) {
+        let may_leave_zero = self.scales_to_zero() && plan::may_leave_zero(&self.spec, &self.status);
+        let (rescale, metrics) = match plan::decide_scale(Bounds::of(&self.spec, current), may_leave_zero) {
             ScaleDecision::Disabled => {
                 let why = "scaling is disabled since the replica count of the target is zero";
                 self.set("ScalingActive", false, ("ScalingDisabled", why));
@@ -173,7 +188,7 @@ impl Sync<'_> {
         };
         match rescale {
             None => {
-                status::set_status(&mut self.status, (current, current), metrics, None);
+                self.tell((current, current), metrics, None);
                 Ok(())
             }
             Some(rescale) => self.rescale(&mut target, &rescale, metrics, history).await,
@@ -191,7 +206,7 @@ impl Sync<'_> {
         let (selector, pods) = match self.selected(all, target.selector()).await {
             Ok(selected) => selected,
             Err(error) => {
-                status::set_status(&mut self.status, (current, desired), Vec::new(), None);
+                self.tell((current, desired), Vec::new(), None);
                 return Err(Failed::Metrics(error));
             }
         };
@@ -215,7 +230,7 @@ impl Sync<'_> {
             self.warn(reason, why).await;
         }
         decision.result.map(|rescale| (rescale, decision.metrics.clone())).map_err(|error| {
-            status::set_status(&mut self.status, (current, desired), decision.metrics, None);
+            self.tell((current, desired), decision.metrics, None);
             Failed::Metrics(error)
         })
     }
@@ -249,8 +264,12 @@ impl Sync<'_> {
         let controlling = all.selectors.controlling(&pods);
         if controlling.len() > 1 {
             let names: Vec<String> = controlling.iter().map(ToString::to_string).collect();
-            let error =
-                format!("pods by selector {text} are controlled by multiple HPAs: [{}]", names.join(" "));
+            let error = if has_feature(self.kubernetes, "HPAOptimizedSelectorStore") {
+                let names = names.get(..2).unwrap_or_default().join(" ");
+                format!("pods by selector {text} are controlled by more than one HPA (e.g. [{names}])")
+            } else {
+                format!("pods by selector {text} are controlled by multiple HPAs: [{}]", names.join(" "))
+            };
             self.warn("AmbiguousSelector", &error).await;
             self.set("ScalingActive", false, ("AmbiguousSelector", &error));
             return Err(error);
@@ -272,15 +291,27 @@ impl Sync<'_> {
             self.warn("FailedRescale", &note).await;
             let message = format!("the HPA controller was unable to update the target scale: {error}");
             self.set("AbleToScale", false, ("FailedUpdateScale", &message));
-            status::set_status(&mut self.status, (current, desired), metrics, None);
+            self.tell((current, desired), metrics, None);
             return Err(Failed::Recorded(error));
         }
         let message = format!("the HPA controller was able to update the target scale to {to}");
         self.set("AbleToScale", true, ("SucceededRescale", &message));
         let note = format!("New size: {to}; reason: {reason}");
         self.ctx.event(self.autoscaler, EventType::Normal, "SuccessfulRescale", &note).await;
+        if self.scales_to_zero() {
+            let is_it = current > 0
+                && *to == 0
+                && self.spec.min_replicas == Some(0)
+                && plan::measures_from_outside(&self.spec);
+            let why = if is_it {
+                ("ScaledToZero", "the HPA controller scaled the workload to zero")
+            } else {
+                ("NotScaledToZero", "the HPA controller did not scale the workload to zero")
+            };
+            self.set(plan::SCALED_TO_ZERO, is_it, why);
+        }
         limits::remember(self.spec.behavior.as_ref(), (current, *to), history, self.now);
-        status::set_status(&mut self.status, (current, *to), metrics, Some(self.now));
+        self.tell((current, *to), metrics, Some(self.now));
         Ok(())
     }
 
@@ -306,6 +337,17 @@ impl Sync<'_> {
             }
         };
         tracing::debug!(autoscaler = %self.key, error, "the autoscaler could not do its work");
+    }
+
+    fn scales_to_zero(&self) -> bool {
+        has_feature(self.kubernetes, "HPAScaleToZero")
+    }
+
+    /// Makes the status anew. See [`status::set_status`].
+    fn tell(&mut self, replicas: (i32, i32), metrics: Vec<MetricStatus>, scaled: Option<Timestamp>) {
+        let generation = self.autoscaler.metadata.generation.unwrap_or_default();
+        let observed = has_feature(self.kubernetes, "HPAGeneration").then_some(generation);
+        status::set_status(&mut self.status, replicas, metrics, scaled, observed);
     }
 
     fn set(&mut self, kind: &str, holds: bool, why: (&str, &str)) {

@@ -17,6 +17,8 @@ use super::proposal::{self, Measured, MetricFailure, Proposal};
 use super::quantity::approximate;
 use super::status;
 
+/// Why there have to be more.
+const BELOW: &str = "Current number of replicas below Spec.MinReplicas";
 /// By which share usage may differ from its target where nothing else is said.
 const TOLERANCE: f64 = 0.1;
 
@@ -38,15 +40,15 @@ pub(super) struct Rescale {
     pub(super) reason: String,
 }
 
-/// What is to be done with so many replicas. (Scaling to and from zero is behind a feature gate that is off in v1.36.)
-pub(super) fn decide_scale(bounds: Bounds) -> ScaleDecision {
+/// What is to be done with so many replicas. With none: whether the autoscaler itself took the last one away, and may bring it back.
+pub(super) fn decide_scale(bounds: Bounds, may_leave_zero: bool) -> ScaleDecision {
     let rescale = |to, reason: &str| ScaleDecision::Rescale(Rescale { to, reason: reason.into() });
     if bounds.current == 0 {
-        ScaleDecision::Disabled
+        if may_leave_zero { ScaleDecision::Measure } else { ScaleDecision::Disabled }
     } else if bounds.current > bounds.max {
         rescale(bounds.max, "Current number of replicas above Spec.MaxReplicas")
     } else if bounds.current < bounds.min {
-        rescale(bounds.min, "Current number of replicas below Spec.MinReplicas")
+        rescale(bounds.min, BELOW)
     } else {
         ScaleDecision::Measure
     }
@@ -153,7 +155,30 @@ fn rescale(
     status::set(status, "AbleToScale", true, normal.able, observed.now);
     let (limited, why) = normal.limited;
     status::set(status, "ScalingLimited", limited, why, observed.now);
+    // There may have to be some by now.
+    if bounds.current == 0 && normal.replicas < bounds.min {
+        let reason = if reason.is_empty() { BELOW.to_owned() } else { reason };
+        return Some(Rescale { to: bounds.min, reason });
+    }
     (normal.replicas != bounds.current).then_some(Rescale { to: normal.replicas, reason })
+}
+
+/// The condition that tells whether the autoscaler took the last replica away (the feature HPAScaleToZero, from v1.37 on).
+pub(super) const SCALED_TO_ZERO: &str = "ScaledToZero";
+
+/// Whether an autoscaler of a target without replicas is to measure (`shouldComputeMetricsForZeroReplicas`).
+pub(super) fn may_leave_zero(
+    spec: &HorizontalPodAutoscalerSpec,
+    status: &HorizontalPodAutoscalerStatus,
+) -> bool {
+    let conditions = status.conditions.iter().flatten();
+    let did_it = conditions.into_iter().any(|one| one.type_ == SCALED_TO_ZERO && one.status == "True");
+    did_it && (spec.min_replicas.unwrap_or(1) != 0 || measures_from_outside(spec))
+}
+
+/// Whether a metric is there that does not need pods.
+pub(super) fn measures_from_outside(spec: &HorizontalPodAutoscalerSpec) -> bool {
+    spec.metrics.iter().flatten().any(|metric| matches!(&*metric.type_, "Object" | "External"))
 }
 
 fn tolerances(spec: &HorizontalPodAutoscalerSpec) -> Tolerances {

@@ -55,7 +55,7 @@ fn decide_for(metrics: &Value, measured: &[Measured], replicas: i32) -> Decided 
 
 #[test]
 fn bounds_come_before_metrics() {
-    let decision = |current| decide_scale(Bounds { min: 2, max: 5, current });
+    let decision = |current| decide_scale(Bounds { min: 2, max: 5, current }, false);
     assert_eq!(decision(0), ScaleDecision::Disabled);
     assert_eq!(decision(3), ScaleDecision::Measure);
     let above = Rescale { to: 5, reason: "Current number of replicas above Spec.MaxReplicas".into() };

@@ -30,13 +30,14 @@ pub(super) fn set(
 }
 
 /// Makes the status anew from the replicas that there are and that are desired, and from the metrics. What it said
-/// besides is gone, but for the conditions and the time of the last change. (As in Kubernetes, `observedGeneration` is
-/// never set.)
+/// besides is gone, but for the conditions and the time of the last change. `observed` is the generation that was seen; up to v1.36 that is
+/// never told.
 pub(super) fn set_status(
     status: &mut HorizontalPodAutoscalerStatus,
     (current, desired): (i32, i32),
     metrics: Vec<MetricStatus>,
     scaled: Option<Timestamp>,
+    observed: Option<i64>,
 ) {
     let last = scaled.map(Time).or_else(|| status.last_scale_time.take());
     *status = HorizontalPodAutoscalerStatus {
@@ -45,7 +46,7 @@ pub(super) fn set_status(
         current_replicas: (current != 0).then_some(current),
         desired_replicas: desired,
         last_scale_time: last,
-        observed_generation: None,
+        observed_generation: observed,
     };
 }
 
@@ -83,8 +84,8 @@ mod tests {
     #[test]
     fn the_time_of_the_last_change_stays_until_the_next() {
         let mut status = HorizontalPodAutoscalerStatus::default();
-        set_status(&mut status, (1, 2), Vec::new(), Some(at(1)));
-        set_status(&mut status, (2, 2), Vec::new(), None);
+        set_status(&mut status, (1, 2), Vec::new(), Some(at(1)), None);
+        set_status(&mut status, (2, 2), Vec::new(), None, Some(1));
         assert_eq!((status.last_scale_time, status.current_replicas), (Some(Time(at(1))), Some(2)));
     }
 }

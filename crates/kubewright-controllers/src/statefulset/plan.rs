@@ -14,6 +14,7 @@ use super::revisions::Revisions;
 use super::storage::Storage;
 use super::{member, ordinals, retention};
 use crate::pod::{self, Availability};
+use crate::share::{self, Rounding};
 
 /// What is seen of a set.
 pub(super) struct Observed<'a> {
@@ -64,7 +65,7 @@ pub(super) fn plan(observed: &Observed<'_>) -> Vec<Stage> {
         }
     }
     let update = observed.update(&members, &deleted_by(&stages));
-    stages.push(update.into_iter().collect());
+    stages.push(update);
     stages.retain(|stage| !stage.is_empty());
     stages
 }
@@ -259,12 +260,49 @@ impl Observed<'_> {
         (stage, Flow::GoOn)
     }
 
-    /// The last pod that is not updated yet goes, once all after it are available again. (More at a time would be
-    /// `maxUnavailable`, which is off in Kubernetes v1.36 unless the gate `MaxUnavailableStatefulSet` is on.)
-    fn update(&self, members: &Members, deleted: &BTreeSet<&str>) -> Option<Task> {
+    /// Pods that are not updated yet go. How many may be away says `maxUnavailable`; up to v1.36 the API server drops it, and they go
+    /// one by one.
+    fn update(&self, members: &Members, deleted: &BTreeSet<&str>) -> Stage {
         if !is_rolling(self.set) {
-            return None;
+            return Vec::new();
         }
+        match max_unavailable(self.set, members.replicas.len()) {
+            Some(most) => self.update_some(members, deleted, most),
+            None => self.update_last(members, deleted).into_iter().collect(),
+        }
+    }
+
+    /// As many as may be away go, the last first (`updateStatefulSetAfterInvariantEstablished`). Under `Parallel` those that are away
+    /// anyway go besides, and first.
+    fn update_some(&self, members: &Members, deleted: &BTreeSet<&str>, most: usize) -> Stage {
+        let first = usize::try_from(partition(self.set).unwrap_or_default()).unwrap_or_default();
+        let is_deleted = |pod: &Pod| pod.metadata.name.as_deref().is_some_and(|name| deleted.contains(name));
+        let is_away = |replica: &Replica| match replica {
+            Replica::There(pod) => self.is_unavailable(pod) || is_deleted(pod),
+            Replica::Missing(_) => true,
+        };
+        let away = members.replicas.iter().filter(|replica| is_away(replica)).count();
+        let outdated = members.replicas.iter().skip(first).rev().filter_map(|replica| match replica {
+            Replica::There(pod) if member::revision(pod) != self.revisions.update.name => Some(pod),
+            _ => None,
+        });
+        let (gone, there): (Vec<_>, Vec<_>) = outdated
+            .filter(|pod| !is_going(pod) && !is_deleted(pod))
+            .partition(|pod| self.is_unavailable(pod));
+        let room = most.saturating_sub(away);
+        if self.is_ordered() {
+            let mut all: Vec<_> = gone.into_iter().chain(there).collect();
+            all.sort_by_key(|pod| std::cmp::Reverse(ordinals::of(pod.metadata.name.as_deref())));
+            return all.into_iter().take(room).map(|pod| Task::Delete(Arc::clone(pod))).collect();
+        }
+        gone.into_iter()
+            .chain(there.into_iter().take(room))
+            .map(|pod| Task::Delete(Arc::clone(pod)))
+            .collect()
+    }
+
+    /// The last pod that is not updated yet goes, once all after it are available again.
+    fn update_last(&self, members: &Members, deleted: &BTreeSet<&str>) -> Option<Task> {
         let first = usize::try_from(partition(self.set).unwrap_or_default()).unwrap_or_default();
         for replica in members.replicas.iter().skip(first).rev() {
             let Replica::There(pod) = replica else { return None };
@@ -293,6 +331,14 @@ pub(super) fn is_rolling(set: &StatefulSet) -> bool {
 fn partition(set: &StatefulSet) -> Option<i32> {
     let rolling = strategy(set)?.rolling_update.as_ref()?;
     Some(rolling.partition.unwrap_or_default())
+}
+
+/// `spec.updateStrategy.rollingUpdate.maxUnavailable`: so many pods of these may be away at once, at least one. `None` where it is not
+/// said.
+fn max_unavailable(set: &StatefulSet, replicas: usize) -> Option<usize> {
+    let said = strategy(set)?.rolling_update.as_ref()?.max_unavailable.as_ref()?;
+    let replicas = i32::try_from(replicas).unwrap_or(i32::MAX);
+    Some(usize::try_from(share::resolve(said, replicas, Rounding::Down)).unwrap_or_default().max(1))
 }
 
 /// `spec.minReadySeconds`.

@@ -151,6 +151,28 @@ fn pods_below_the_partition_stay_and_come_back_as_they_were() {
 }
 
 #[test]
+fn so_many_pods_are_updated_at_once_as_may_be_away() {
+    let rolling = |most: serde_json::Value| json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 1, "maxUnavailable": most}});
+    let two = revisions("web-1", "web-2");
+    let old = || [ready(0, "web-1"), ready(1, "web-1"), ready(2, "web-1"), ready(3, "web-1")];
+    let by = |most| strategy_of(stateful_set(4), rolling(most));
+    assert_eq!(planned(&by(json!(2)), &two, &old()), ["delete web-3", "delete web-2"]);
+    assert_eq!(planned(&by(json!("50%")), &two, &old()), ["delete web-3", "delete web-2"]);
+    assert_eq!(planned(&by(json!("10%")), &two, &old()), ["delete web-3"], "one may always be away");
+    assert_eq!(planned(&by(json!(9)), &two, &old()), ["delete web-3", "delete web-2", "delete web-1"]);
+}
+
+#[test]
+fn parallel_pods_that_are_away_anyway_are_updated_first() {
+    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}});
+    let (set, two) = (parallel(strategy_of(stateful_set(4), rolling)), revisions("web-1", "web-2"));
+    let pods = [unready(0, "web-1"), ready(1, "web-1"), ready(2, "web-1"), unready(3, "web-2")];
+    assert_eq!(planned(&set, &two, &pods), ["delete web-0"], "two are away");
+    let pods = [unready(0, "web-1"), ready(1, "web-1"), ready(2, "web-1"), ready(3, "web-2")];
+    assert_eq!(planned(&set, &two, &pods), ["delete web-0", "delete web-2"]);
+}
+
+#[test]
 fn on_delete_updates_what_somebody_else_deleted() {
     let (set, two) = (strategy_of(stateful_set(2), json!({"type": "OnDelete"})), revisions("web-1", "web-2"));
     assert!(planned(&set, &two, &[ready(0, "web-1"), ready(1, "web-1")]).is_empty());

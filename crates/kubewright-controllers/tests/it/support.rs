@@ -17,7 +17,13 @@ use serde_json::{Value, json};
 /// What controllers are told that are run by hand.
 pub(crate) fn setup() -> Setup {
     let accounts = Arc::new(ServiceAccounts::new(TokenKey::generate().expect("a key")));
-    Setup { ca: String::new(), nodes: 0, accounts, authority: None }
+    Setup {
+        ca: String::new(),
+        nodes: 0,
+        accounts,
+        authority: None,
+        kubernetes: kubewright_spec::Version::DEFAULT,
+    }
 }
 
 /// A cluster that has come to rest after its start.

@@ -11,6 +11,7 @@ mod samples;
 mod small_groups;
 mod storage;
 
+mod versions;
 mod warnings;
 mod workloads;
 
