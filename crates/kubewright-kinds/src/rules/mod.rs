@@ -16,6 +16,7 @@ pub(super) mod batch;
 pub mod certificates;
 pub(super) mod config;
 pub mod convert;
+pub(crate) mod declared;
 pub mod devices;
 pub(super) mod events;
 pub mod flow;
@@ -80,6 +81,8 @@ pub struct Rules {
     pub(super) silent_deletion: Option<&'static str>,
     /// The version of Kubernetes that they are judged by.
     pub(super) version: Version,
+    /// Rules that are declared in its types, and checked by the server itself.
+    pub(crate) declared: &'static [declared::Declared],
 }
 
 /// What an update checks as if the object were new, before it looks at the change. Kinds differ in that, and each
@@ -175,6 +178,7 @@ impl Rules {
             warn: |_, _| {},
             silent_deletion: None,
             version: Version::DEFAULT,
+            declared: &[],
         }
     }
 
@@ -271,7 +275,11 @@ impl Rules {
     }
 
     fn checked(&self, check: impl Fn() -> Vec<FieldError>) -> Vec<FieldError> {
-        self.within(|| at::checked(check))
+        let mut errors = self.within(|| at::checked(check));
+        if !errors.is_empty() {
+            declared::put_last(self.declared, &mut errors);
+        }
+        errors
     }
 
     fn metadata(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {

@@ -5,8 +5,13 @@ use kubewright_table as table;
 
 use super::horizontal_pod_autoscaler::HORIZONTAL_POD_AUTOSCALER;
 use crate::rules::convert::autoscalers;
+use crate::rules::declared::{Declared, Mistake};
 use crate::rules::{self, Generation};
 use crate::{BuiltIn, StoredAs, Subresource};
+
+/// What its types declare from v1.37 on.
+const DECLARED: &[Declared] =
+    &[("spec.minReplicas", Mistake::Other), ("spec.maxReplicas", Mistake::Required)];
 
 /// All that is known of it.
 pub static HORIZONTAL_POD_AUTOSCALER_V1: BuiltIn = BuiltIn {
@@ -21,7 +26,10 @@ pub static HORIZONTAL_POD_AUTOSCALER_V1: BuiltIn = BuiltIn {
         from_storage: autoscalers::from_v2,
     }),
     // The feature HPAGeneration.
-    since: &[(Version::V1_37, |kind| kind.rules.generation = Generation::Content)],
+    since: &[(Version::V1_37, |kind| {
+        kind.rules.generation = Generation::Content;
+        kind.rules.declared = DECLARED;
+    })],
     ..BuiltIn::namespaced(
         "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler",
         "autoscaling/horizontalpodautoscalers",

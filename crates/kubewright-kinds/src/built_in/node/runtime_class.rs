@@ -7,15 +7,21 @@ use kubewright_meta::text;
 use kubewright_spec::Version;
 use kubewright_table as table;
 
+use crate::rules::declared::{Declared, Mistake};
 use crate::rules::pods::check_tolerations;
 use crate::rules::{Again, Finalizers, Rules, resources, version, warnings};
 use crate::{Behaviour, BuiltIn};
+
+/// What its types declare from v1.37 on.
+const DECLARED: &[Declared] =
+    &[("handler", Mistake::Required), ("handler", Mistake::Immutable), ("handler", Mistake::Other)];
 
 /// All that is known of it.
 pub static RUNTIME_CLASS: BuiltIn = BuiltIn {
     columns: table::cluster::RUNTIME_CLASSES,
     rules: Rules { warn: warnings::of_runtime_class, ..RULES },
     behaviour: Behaviour { create_on_update: true, conditional_update: true, ..Behaviour::BUILT_IN },
+    since: &[(Version::V1_37, |kind| kind.rules.declared = DECLARED)],
     ..BuiltIn::cluster_scoped("io.k8s.api.node.v1.RuntimeClass", "node.k8s.io/runtimeclasses")
 };
 

@@ -1,9 +1,15 @@
 //! The kind `VolumeAttachment` of `storage.k8s.io/v1`.
 
+use kubewright_spec::Version;
 use kubewright_table as table;
 
 use crate::rules;
+use crate::rules::declared::{Declared, Mistake};
 use crate::{Behaviour, BuiltIn, LeftAlone, Subresource};
+
+/// What its types declare from v1.37 on.
+const DECLARED: &[Declared] =
+    &[("spec", Mistake::Immutable), ("spec.attacher", Mistake::Required), ("spec.attacher", Mistake::Other)];
 
 /// All that is known of it.
 pub static VOLUME_ATTACHMENT: BuiltIn = BuiltIn {
@@ -17,5 +23,6 @@ pub static VOLUME_ATTACHMENT: BuiltIn = BuiltIn {
         ..Behaviour::BUILT_IN
     },
     left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
+    since: &[(Version::V1_37, |kind| kind.rules.declared = DECLARED)],
     ..BuiltIn::cluster_scoped("io.k8s.api.storage.v1.VolumeAttachment", "storage.k8s.io/volumeattachments")
 };
