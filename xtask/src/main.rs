@@ -1,6 +1,6 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask alone`, `cargo xtask acceptance`,
 //! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask spec`,
-//! `cargo xtask crds`, `cargo xtask bench`.
+//! `cargo xtask golden`, `cargo xtask crds`, `cargo xtask bench`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
 //! leave out.
@@ -10,6 +10,7 @@ mod bench;
 mod check;
 mod crds;
 mod envtest;
+mod golden;
 mod kubectl;
 mod openstack;
 mod operators;
@@ -52,6 +53,8 @@ enum Task {
     Versions(versions::Options),
     /// Write what Kubewright knows of a version of Kubernetes, from that version itself, or compare two of them
     Spec(spec::Options),
+    /// Hold all recorded conversations with each version of Kubernetes
+    Golden,
     /// Apply a folder of CustomResourceDefinitions twice in both ways, and compare with another cluster if one is given
     Crds(crds::Options),
     /// Measure a release build, and compare it with a real Kubernetes if one is given
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Task::Projects(options) => projects::projects(&options),
         Task::Versions(options) => versions::versions(&options),
         Task::Spec(options) => spec::spec(&options),
+        Task::Golden => golden::golden(),
         Task::Crds(options) => crds::crds(&options),
         Task::Bench(options) => bench::bench(&options),
     };

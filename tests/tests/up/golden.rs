@@ -1,5 +1,5 @@
-//! Conversations recorded from a real Kubernetes v1.36.3 (the API, and what its controllers do), held again with
-//! `kubewright up`.
+//! Conversations recorded from a real Kubernetes v1.36.3 (the API, and what its controllers do), and what v1.35.4 and v1.37.2 answered
+//! otherwise, held again with `kubewright up --kubernetes-version`.
 
 use std::{
     collections::BTreeSet,
@@ -25,32 +25,65 @@ struct Recorded {
 const API: Recorded = Recorded { folder: "recorded", arguments: &["--nodes", "0"] };
 const CONTROLLERS: Recorded = Recorded { folder: "recorded-ctl", arguments: &["--nodes", "2"] };
 
+/// The version that all recordings are of. What another one answers otherwise stands in a folder beside them, such as
+/// `recorded-1.37`.
+const RECORDED: &str = "1.36";
+
+/// Set to `all` where the other versions hold all conversations, and not only those in which they differ (`cargo xtask golden`).
+const EXTENT: &str = "KUBEWRIGHT_GOLDEN";
+
 #[test]
 #[ignore = "needs Python: cargo xtask test"]
 fn recorded_conversations_go_as_with_kube_apiserver_or_the_fidelity_table_says_why_not() {
-    API.replay();
+    API.replay(RECORDED);
 }
 
 #[test]
 #[ignore = "needs Python: cargo xtask test"]
 fn controllers_do_as_those_of_kubernetes_or_the_fidelity_table_says_why_not() {
-    CONTROLLERS.replay();
+    CONTROLLERS.replay(RECORDED);
+}
+
+#[test]
+#[ignore = "needs Python: cargo xtask test"]
+fn what_v1_35_answers_otherwise_is_answered_so() {
+    API.replay("1.35");
+    CONTROLLERS.replay("1.35");
+}
+
+#[test]
+#[ignore = "needs Python: cargo xtask test"]
+fn what_v1_37_answers_otherwise_is_answered_so() {
+    API.replay("1.37");
+    CONTROLLERS.replay("1.37");
 }
 
 impl Recorded {
-    /// A conversation goes as it went with Kubernetes, or the README says that it does not, and why.
-    fn replay(&self) {
-        let up = Up::start(self.folder, self.arguments);
-        let files = self.files();
+    /// A conversation goes as it went with that version of Kubernetes, or the README says that it does not, and why.
+    fn replay(&self, version: &str) {
+        let variant = golden().join(format!("{}-{version}", self.folder));
+        let mut files = self.files();
+        if version != RECORDED {
+            let is_all = std::env::var(EXTENT).is_ok_and(|extent| extent == "all");
+            files.retain(|file| match of_variant(&variant, file) {
+                Some(differs) => differs.get("absent").is_none(),
+                None => is_all,
+            });
+        }
+        if files.is_empty() {
+            return;
+        }
+        let arguments = [self.arguments, &["--kubernetes-version", version]].concat();
+        let up = Up::start(&format!("{}-{version}", self.folder), &arguments);
         let (alone, together): (Vec<_>, Vec<_>) = files.iter().partition(|file| ALONE.contains(&name(file)));
-        let told = [alone, together].map(|files| hold(&up, &files)).concat();
+        let told = [alone, together].map(|files| hold(&up, &variant, &files)).concat();
         let failed: BTreeSet<&str> = told.lines().filter_map(|line| line.strip_prefix("FAIL ")).collect();
 
         let readme = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("README.md");
         let readme = std::fs::read_to_string(readme).expect("the README");
-        let mut listed = differing(&readme);
+        let mut listed = differing(&readme, version);
         listed.retain(|listed| files.iter().any(|file| name(file) == *listed));
-        assert_eq!(failed, listed, "what failed, and what the README lists\n{told}");
+        assert_eq!(failed, listed, "what failed with v{version}, and what the README lists\n{told}");
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -59,6 +92,13 @@ impl Recorded {
         files.sort();
         files
     }
+}
+
+/// What a version has of a recording otherwise: a file of the same area and name.
+fn of_variant(variant: &Path, file: &Path) -> Option<serde_json::Value> {
+    let area = file.parent()?.file_name()?;
+    let text = std::fs::read_to_string(variant.join(area).join(file.file_name()?)).ok()?;
+    Some(serde_json::from_str(&text).expect("JSON"))
 }
 
 fn golden() -> PathBuf {
@@ -76,7 +116,7 @@ fn name(file: &Path) -> &str {
 }
 
 /// Holds these conversations with it; what is told of them.
-fn hold(up: &Up, files: &[&PathBuf]) -> String {
+fn hold(up: &Up, variant: &Path, files: &[&PathBuf]) -> String {
     if files.is_empty() {
         return String::new();
     }
@@ -84,6 +124,8 @@ fn hold(up: &Up, files: &[&PathBuf]) -> String {
         .arg(golden().join("golden.py"))
         .args(["replay", "--jobs", "4", "--kubeconfig"])
         .arg(up.kubeconfig())
+        .arg("--variant")
+        .arg(variant)
         .args(files)
         .output()
         .expect("Python starts");
@@ -93,10 +135,14 @@ fn hold(up: &Up, files: &[&PathBuf]) -> String {
     told
 }
 
-/// The names in the first column of the table below the heading.
-fn differing(readme: &str) -> BTreeSet<&str> {
+/// The names in the first column of the table below the heading, of the rows whose second has the version.
+fn differing<'a>(readme: &'a str, version: &str) -> BTreeSet<&'a str> {
     let section = readme.split_once(DIFFERING).expect("the README has the section").1;
     let rows = section.lines().skip(1).take_while(|line| !line.starts_with('#'));
-    let recordings = rows.filter_map(|row| row.strip_prefix("| `")?.split_once(" |"));
-    recordings.flat_map(|(names, _)| names.split(", ")).map(|name| name.trim_matches('`')).collect()
+    let recordings = rows.filter_map(|row| {
+        let mut cells = row.strip_prefix("| `")?.split(" | ");
+        let (names, versions) = (cells.next()?, cells.next()?);
+        versions.split(", ").any(|one| one == version).then_some(names)
+    });
+    recordings.flat_map(|names| names.split(", ")).map(|name| name.trim_matches('`')).collect()
 }
