@@ -34,6 +34,7 @@ mod pod_gc;
 mod protection;
 mod quota;
 mod replicaset;
+mod resource_claims;
 mod root_ca;
 mod secrets;
 mod service_account;

@@ -11,8 +11,8 @@ use crate::{
     bootstrap_tokens, certificates, cluster_roles, cronjob, daemonset, deployment, disruption,
     endpoint_mirror, endpoint_slices, endpoints, ephemeral_volumes, expansion, garbage_collector,
     horizontal_autoscaler, job, legacy_tokens, namespace, node_lifecycle, node_ttl, pod_gc, protection,
-    quota, replicaset, root_ca, service_account, service_account_tokens, service_cidrs, statefulset,
-    taint_eviction, ttl_after_finished, volumes,
+    quota, replicaset, resource_claims, root_ca, service_account, service_account_tokens, service_cidrs,
+    statefulset, taint_eviction, ttl_after_finished, volumes,
 };
 
 /// What the controllers are told about the control plane that they are part of.
@@ -305,6 +305,13 @@ static TABLE: &[Builtin] = &[
         identity: Identity::service_account("system:serviceaccount:kube-system:ephemeral-volume-controller"),
         by_default: true,
         build: |_| vec![ephemeral_volumes::controller()],
+    },
+    Builtin {
+        name: "resourceclaim-controller",
+        aliases: &["resource-claim-controller"],
+        identity: Identity::service_account("system:serviceaccount:kube-system:resource-claim-controller"),
+        by_default: true,
+        build: |_| resource_claims::controllers(),
     },
     Builtin {
         name: "persistentvolumeclaim-protection-controller",

@@ -31,7 +31,13 @@ use k8s_openapi::{
 use kube::core::ObjectList;
 use serde_json::Value;
 
-use crate::{AnyObject, Cached, decode, erase, from_json, json::by_text, to_json, to_value, typed};
+use crate::{
+    AnyObject, Cached, decode,
+    devices::{DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice},
+    erase, from_json,
+    json::by_text,
+    to_json, to_value, typed,
+};
 
 macro_rules! kinds {
     ($($kind:ty),* $(,)?) => {
@@ -51,6 +57,7 @@ kinds![
     CustomResourceDefinition,
     DaemonSet,
     Deployment,
+    DeviceClass,
     EndpointSlice,
     Endpoints,
     Event,
@@ -67,7 +74,10 @@ kinds![
     PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
+    ResourceClaim,
+    ResourceClaimTemplate,
     ResourceQuota,
+    ResourceSlice,
     Role,
     RoleBinding,
     Secret,

@@ -7,6 +7,7 @@
 //! compile for speed alone (`opt-level` 0, 1, "s" and "z").
 
 mod by_text;
+pub mod devices;
 mod json;
 mod kinds;
 mod object;

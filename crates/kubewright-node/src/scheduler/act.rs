@@ -8,14 +8,18 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
+use kubewright_objects::devices::ResourceClaim;
 use kubewright_runtime::{Context, Error, EventType, Key};
 use serde_json::{Value, json};
 
 use super::decision::{Nomination, Refused};
+use super::devices::Reservation;
 use super::pod_info::PodInfo;
 use super::volumes::Binding;
 use crate::facts::{condition_json, conditions};
 
+/// What holds a claim as long as it has devices.
+const CLAIM_FINALIZER: &str = "resource.kubernetes.io/delete-protection";
 /// The longest note of an event (`NoteLengthLimit`); what is longer ends in dots.
 const LONGEST_NOTE: usize = 1024;
 
@@ -47,6 +51,48 @@ pub(super) async fn bind(ctx: &Context, pod_info: &PodInfo, node: &str) -> Resul
     let note = format!("Successfully assigned {namespace}/{name} to {node}");
     ctx.event(&*pod_info.pod, EventType::Normal, "Scheduled", &note).await;
     Ok(true)
+}
+
+/// Gives claims their devices, and says that they are the pod's (`bindClaim`); false when somebody else wrote to one.
+pub(super) async fn reserve(
+    ctx: &Context,
+    pod_info: &PodInfo,
+    reservations: &[Reservation],
+) -> Result<bool, Error> {
+    for Reservation { claim, allocation } in reservations {
+        let key = Key::of(&**claim);
+        if allocation.is_some() {
+            match ctx.add_finalizer(&**claim, CLAIM_FINALIZER).await {
+                Err(error) if error.is_not_found() || error.is_conflict() => return Ok(false),
+                written => written?,
+            }
+        }
+        let Some(claim) = ctx.get::<ResourceClaim>(&key) else { return Ok(false) };
+        let mut users = claim.status["reservedFor"].as_array().cloned().unwrap_or_default();
+        let meta = &pod_info.pod.metadata;
+        users.push(json!({"resource": "pods", "name": meta.name, "uid": meta.uid}));
+        let mut status = json!({"reservedFor": users});
+        if let Some(allocation) = allocation {
+            status["allocation"] = finished(ctx, allocation.clone());
+        }
+        let patch =
+            json!({"metadata": {"resourceVersion": claim.metadata.resource_version}, "status": status});
+        match ctx.patch_status::<ResourceClaim>(&key, patch).await {
+            Err(error) if error.is_not_found() || error.is_conflict() => return Ok(false),
+            written => written?,
+        };
+    }
+    Ok(true)
+}
+
+/// An allocation with its time, and an identity for each share of a device.
+fn finished(ctx: &Context, mut allocation: Value) -> Value {
+    allocation["allocationTimestamp"] = json!(Time(ctx.world().clock.now()));
+    let results = allocation.pointer_mut("/devices/results").and_then(Value::as_array_mut);
+    for result in results.into_iter().flatten().filter(|result| result["shareID"] == "") {
+        result["shareID"] = ctx.world().dice.uid().into();
+    }
+    allocation
 }
 
 /// Has volumes bound, or made, for a pod on its way to `node` (`BindPodVolumes`).

@@ -6,6 +6,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 use super::cluster_state::ClusterState;
+use super::devices::{Devices, NoDevices, Reservation};
 use super::filter::{Plugin, Question, Refusal};
 use super::listers::Listers;
 use super::node_state::NodeState;
@@ -23,7 +24,9 @@ const PERCENT_AT_LEAST: usize = 5;
 #[derive(Clone, Debug)]
 pub(super) enum Decision {
     /// To this node, once this is written.
-    Place { node: Arc<str>, bindings: Vec<Binding> },
+    Place { node: Arc<str>, bindings: Vec<Binding>, reservations: Vec<Reservation> },
+    /// Nowhere, and nothing is said: what it needs is not there yet.
+    Hold(BTreeSet<Plugin>),
     /// Nowhere for now.
     Refuse(Refused),
 }
@@ -39,9 +42,6 @@ pub(super) struct Refused {
     /// Those that are to go, the most important first.
     pub(super) victims: Vec<Arc<PodInfo>>,
 }
-
-/// What is said of a pod that asks for devices.
-const NO_DEVICES: &str = "pod has resource claims, and nobody allocates those: resource.k8s.io is not served";
 
 /// What becomes of `status.nominatedNodeName`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,21 +73,20 @@ impl Decider {
                 victims: Vec::new(),
             });
         }
-        if pod_info
-            .pod
-            .spec
-            .as_ref()
-            .is_some_and(|spec| spec.resource_claims.iter().flatten().next().is_some())
-        {
-            return refuse_everywhere(pod_info, cluster, listers, NO_DEVICES, Plugin::DynamicResources);
-        }
+        let devices = match Devices::of(pod_info, listers) {
+            Ok(devices) => devices,
+            Err(NoDevices::NotYet) => return Decision::Hold(BTreeSet::from([Plugin::DynamicResources])),
+            Err(NoDevices::Because(reason)) => {
+                return refuse_everywhere(pod_info, cluster, listers, &reason, Plugin::DynamicResources);
+            }
+        };
         let claims = match Claims::of(pod_info, listers) {
             Ok(claims) => claims,
             Err(reason) => {
                 return refuse_everywhere(pod_info, cluster, listers, &reason, Plugin::VolumeBinding);
             }
         };
-        let question = Question::about(pod_info, cluster, &claims, listers);
+        let question = Question::about(pod_info, cluster, &claims, &devices, listers);
         let named = question.wanted.names();
         if named.as_ref().is_some_and(BTreeSet::is_empty) {
             let reason = "pod affinity terms conflict";
@@ -96,7 +95,7 @@ impl Decider {
         if let Some(node) = cluster.node(pod_info.nominated_node())
             && question.asked_of(node, cluster).is_ok()
         {
-            return place(node, &claims);
+            return place(pod_info, node, &claims, &devices);
         }
         let mut refusals = BTreeMap::new();
         let feasible = match &named {
@@ -109,7 +108,7 @@ impl Decider {
         let labels = |namespace: &str| listers.namespace_labels(namespace);
         let best = score::best(pod_info, cluster, &feasible, &labels, || listers.of_owner(pod_info));
         match best {
-            Some(node) => place(node, &claims),
+            Some(node) => place(pod_info, node, &claims, &devices),
             None => refuse(&question, cluster, listers, &refusals),
         }
     }
@@ -168,8 +167,12 @@ fn filter<'c>(
     feasible
 }
 
-fn place(node: &NodeState, claims: &Claims) -> Decision {
-    Decision::Place { node: Arc::clone(&node.name), bindings: claims.on(node).unwrap_or_default() }
+fn place(pod_info: &PodInfo, node: &NodeState, claims: &Claims, devices: &Devices) -> Decision {
+    Decision::Place {
+        node: Arc::clone(&node.name),
+        bindings: claims.on(node).unwrap_or_default(),
+        reservations: devices.on(node, &pod_info.pod).unwrap_or_default(),
+    }
 }
 
 /// The pod fits nowhere, for a reason that has nothing to do with nodes.
@@ -180,8 +183,8 @@ fn refuse_everywhere(
     reason: &str,
     by: Plugin,
 ) -> Decision {
-    let claims = Claims::default();
-    let question = Question::about(pod_info, cluster, &claims, listers);
+    let (claims, devices) = (Claims::default(), Devices::default());
+    let question = Question::about(pod_info, cluster, &claims, &devices, listers);
     let (suffix, nomination, _) = consequences(&question, cluster, listers, &BTreeMap::new());
     let all = cluster.nodes().len();
     Decision::Refuse(Refused {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::affinity::{Clash, Neighbours};
 use super::cluster_state::ClusterState;
+use super::devices::Devices;
 use super::limits::{Attached, Exclusive, has_slots};
 use super::listers::Listers;
 use super::node_state::NodeState;
@@ -53,6 +54,7 @@ pub(super) struct Question<'a> {
     pub(super) pod_info: &'a PodInfo,
     pub(super) wanted: RequiredNodeAffinity<'a>,
     pub(super) claims: &'a Claims,
+    devices: &'a Devices,
     attached: &'a Attached,
     listers: &'a dyn Listers,
     cluster_matters: Crowd,
@@ -73,6 +75,7 @@ impl<'a> Question<'a> {
         pod_info: &'a PodInfo,
         cluster: &ClusterState,
         claims: &'a Claims,
+        devices: &'a Devices,
         listers: &'a dyn Listers,
     ) -> Self {
         let spread = Spread::of(pod_info, cluster);
@@ -88,6 +91,7 @@ impl<'a> Question<'a> {
             pod_info,
             wanted: pod_info.required_node_affinity(),
             claims,
+            devices,
             attached,
             listers,
             cluster_matters: crowd,
@@ -175,6 +179,11 @@ impl<'a> Question<'a> {
                     Refusal::for_now(by, "node(s) didn't satisfy existing pods anti-affinity rules")
                 }
             }
+        })?;
+        self.devices.on(node, &pod_info.pod).map(|_| ()).map_err(|reason| Refusal {
+            by: Plugin::DynamicResources,
+            reasons: vec![reason.into()],
+            is_resolvable: false,
         })
     }
 }

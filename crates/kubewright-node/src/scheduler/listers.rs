@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use kube::core::{Expression, Selector, SelectorExt};
+use kubewright_objects::devices::{DeviceClass, ResourceClaim, ResourceSlice};
 use kubewright_runtime::{Context, Key, owner};
 
 use super::pod_info::{Labels, PodInfo, selector};
@@ -22,6 +23,10 @@ pub(super) trait Listers {
     fn storage_class(&self, name: &str) -> Option<Arc<StorageClass>>;
     fn csi_node(&self, name: &str) -> Option<Arc<CSINode>>;
     fn budgets(&self) -> Vec<Arc<PodDisruptionBudget>>;
+    fn resource_claim(&self, namespace: &str, name: &str) -> Option<Arc<ResourceClaim>>;
+    fn resource_claims(&self) -> Vec<Arc<ResourceClaim>>;
+    fn resource_slices(&self) -> Vec<Arc<ResourceSlice>>;
+    fn device_class(&self, name: &str) -> Option<Arc<DeviceClass>>;
     /// What selects the pods of the same services and the same owner, if there are any (`DefaultSelector` in
     /// `plugins/helper/spread.go`).
     fn of_owner(&self, pod_info: &PodInfo) -> Option<Selector>;
@@ -55,6 +60,22 @@ impl Listers for Context {
 
     fn budgets(&self) -> Vec<Arc<PodDisruptionBudget>> {
         self.list(None)
+    }
+
+    fn resource_claim(&self, namespace: &str, name: &str) -> Option<Arc<ResourceClaim>> {
+        self.get(&Key::namespaced(namespace, name))
+    }
+
+    fn resource_claims(&self) -> Vec<Arc<ResourceClaim>> {
+        self.list(None)
+    }
+
+    fn resource_slices(&self) -> Vec<Arc<ResourceSlice>> {
+        self.list(None)
+    }
+
+    fn device_class(&self, name: &str) -> Option<Arc<DeviceClass>> {
+        self.get(&Key::cluster(name))
     }
 
     fn of_owner(&self, pod_info: &PodInfo) -> Option<Selector> {
@@ -116,6 +137,9 @@ pub(super) mod tests {
         pub(crate) csi_nodes: Vec<Arc<CSINode>>,
         pub(crate) budgets: Vec<Arc<PodDisruptionBudget>>,
         pub(crate) of_owner: Option<Selector>,
+        pub(crate) resource_claims: Vec<Arc<ResourceClaim>>,
+        pub(crate) resource_slices: Vec<Arc<ResourceSlice>>,
+        pub(crate) device_classes: Vec<Arc<DeviceClass>>,
     }
 
     impl Listers for FakeListers {
@@ -145,6 +169,23 @@ pub(super) mod tests {
 
         fn budgets(&self) -> Vec<Arc<PodDisruptionBudget>> {
             self.budgets.clone()
+        }
+
+        fn resource_claim(&self, namespace: &str, name: &str) -> Option<Arc<ResourceClaim>> {
+            let key = Key::namespaced(namespace, name);
+            self.resource_claims.iter().find(|claim| Key::of(&***claim) == key).cloned()
+        }
+
+        fn resource_claims(&self) -> Vec<Arc<ResourceClaim>> {
+            self.resource_claims.clone()
+        }
+
+        fn resource_slices(&self) -> Vec<Arc<ResourceSlice>> {
+            self.resource_slices.clone()
+        }
+
+        fn device_class(&self, name: &str) -> Option<Arc<DeviceClass>> {
+            self.device_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name)).cloned()
         }
 
         fn of_owner(&self, _: &PodInfo) -> Option<Selector> {

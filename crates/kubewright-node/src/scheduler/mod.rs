@@ -4,7 +4,7 @@
 //! other have its turn: [`decision`] is a pure function of that state, [`act`] writes what it says. A pod that was
 //! refused waits for something that may help it, or five minutes.
 //!
-//! Not looked at: images, limits of attachable volumes, storage capacity, dynamic resources, pod groups.
+//! Not looked at: images, limits of attachable volumes, storage capacity, pod groups. What there is of devices, [`devices`] says.
 
 mod act;
 mod affinity;
@@ -12,6 +12,7 @@ mod cluster_state;
 mod decision;
 #[cfg(test)]
 mod decision_tests;
+mod devices;
 mod filter;
 mod limits;
 mod listers;
@@ -35,10 +36,12 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
+use kubewright_objects::devices::{DeviceClass, ResourceClaim, ResourceSlice};
 use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
 
 use self::decision::{Decision, Nomination, Refused};
+use self::devices::Reservation;
 use self::filter::Plugin;
 use self::pod_info::PodInfo;
 use self::state::State;
@@ -64,6 +67,8 @@ pub fn scheduler(nodes: usize) -> Controller {
             vec![Key::cluster("round")]
         }
     };
+    let (devices, slices, device_classes) =
+        (helps(Plugin::DynamicResources), helps(Plugin::DynamicResources), helps(Plugin::DynamicResources));
     let (claims, volumes, classes, limits, namespaces) = (
         helps(Plugin::VolumeBinding),
         helps(Plugin::VolumeBinding),
@@ -87,6 +92,12 @@ pub fn scheduler(nodes: usize) -> Controller {
         .watches(move |_: &StorageClass| classes())
         .watches(move |_: &CSINode| limits())
         .watches(move |_: &Namespace| namespaces())
+        .watches(move |_: &ResourceClaim| devices())
+        .optional()
+        .watches(move |_: &ResourceSlice| slices())
+        .optional()
+        .watches(move |_: &DeviceClass| device_classes())
+        .optional()
         .reads::<PodDisruptionBudget>()
         .reads::<Service>()
         .reads::<ReplicationController>()
@@ -108,15 +119,20 @@ impl Reconciler for Scheduler {
             let turn = self.turn(ctx);
             let Some((pod_info, decision)) = turn else { break flush };
             let acted = match decision {
-                Decision::Place { node, bindings } if bindings.is_empty() => {
-                    self.place(ctx, &pod_info, &node).await
+                Decision::Place { node, bindings, reservations } if bindings.is_empty() => {
+                    self.place(ctx, &pod_info, &node, &reservations).await
                 }
-                Decision::Place { node, bindings } => {
+                Decision::Place { node, bindings, .. } => {
                     // The claims' next events are the pod's next turn.
                     let by = BTreeSet::from([Plugin::VolumeBinding]);
                     let promise = Nomination::Node(Arc::clone(&node));
                     self.state.lock().refuse(&pod_info, by, &promise, ctx.world().clock.now());
                     act::bind_volumes(ctx, &bindings, &node).await
+                }
+                Decision::Hold(by) => {
+                    let now = ctx.world().clock.now();
+                    self.state.lock().refuse(&pod_info, by, &Nomination::Keep, now);
+                    Ok(())
                 }
                 Decision::Refuse(refused) => self.refuse(ctx, &pod_info, refused).await,
             };
@@ -158,7 +174,20 @@ impl Scheduler {
         state.decide(ctx)
     }
 
-    async fn place(&self, ctx: &Context, pod_info: &Arc<PodInfo>, node: &str) -> Result<(), Error> {
+    async fn place(
+        &self,
+        ctx: &Context,
+        pod_info: &Arc<PodInfo>,
+        node: &str,
+        reservations: &[Reservation],
+    ) -> Result<(), Error> {
+        if !act::reserve(ctx, pod_info, reservations).await? {
+            // Somebody else wrote to a claim: its next event is the pod's next turn.
+            let by = BTreeSet::from([Plugin::DynamicResources]);
+            let now = ctx.world().clock.now();
+            self.state.lock().refuse(pod_info, by, &Nomination::Keep, now);
+            return Ok(());
+        }
         self.state.lock().assume(pod_info, node);
         let bound = act::bind(ctx, pod_info, node).await;
         match &bound {

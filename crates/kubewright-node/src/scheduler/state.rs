@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod, PodResourceClaimStatus};
 use kubewright_runtime::Key;
 
 use super::NAME;
 use super::cluster_state::ClusterState;
 use super::decision::{Decider, Decision, Nomination};
+use super::devices::Devices;
 use super::filter::{Plugin, Question};
 use super::listers::Listers;
 use super::pod_info::PodInfo;
@@ -76,10 +77,11 @@ impl State {
             let node = pod_info.nominated_node().to_owned();
             self.cluster.nominate(&node, Arc::clone(&pod_info));
         }
-        let is_same = self
-            .queue
-            .get(&pod_info.uid)
-            .is_some_and(|before| before.pod.spec == pod_info.pod.spec && before.class == pod_info.class);
+        let is_same = self.queue.get(&pod_info.uid).is_some_and(|before| {
+            before.pod.spec == pod_info.pod.spec
+                && before.class == pod_info.class
+                && made_claims(&before.pod) == made_claims(&pod_info.pod)
+        });
         if is_same { self.queue.renew(pod_info) } else { self.queue.add(pod_info) }
     }
 
@@ -173,6 +175,11 @@ impl State {
     }
 }
 
+/// The claims that were made for a pod.
+fn made_claims(pod: &Pod) -> Option<&Vec<PodResourceClaimStatus>> {
+    pod.status.as_ref()?.resource_claim_statuses.as_ref()
+}
+
 /// Whether the pod is this scheduler's and waits for a node.
 fn is_waiting(pod: &Pod) -> bool {
     let Some(spec) = &pod.spec else { return false };
@@ -194,7 +201,8 @@ fn fits_one_of(
         return false;
     }
     let Ok(claims) = Claims::of(pod_info, listers) else { return false };
-    let question = Question::about(pod_info, cluster, &claims, listers);
+    let Ok(devices) = Devices::of(pod_info, listers) else { return false };
+    let question = Question::about(pod_info, cluster, &claims, &devices, listers);
     let mut changed = nodes.iter().filter_map(|name| cluster.node(name));
     changed.any(|node| question.asked_of(node, cluster).is_ok())
 }

@@ -45,12 +45,14 @@ impl Inbox {
 pub(super) fn matters_of_pod(event: &Event<'_, Pod>) -> bool {
     let Event::Update { old, new } = event else { return true };
     let nominated = |pod: &Pod| pod.status.as_ref().and_then(|status| status.nominated_node_name.clone());
+    let claims = |pod: &Pod| pod.status.as_ref().and_then(|status| status.resource_claim_statuses.clone());
     node_name(old) != node_name(new)
         || is_finished(old) != is_finished(new)
         || old.metadata.uid != new.metadata.uid
         || old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
         || old.metadata.labels != new.metadata.labels
         || nominated(old) != nominated(new)
+        || claims(old) != claims(new)
         || old.spec != new.spec
 }
 
