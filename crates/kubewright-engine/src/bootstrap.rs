@@ -61,7 +61,8 @@ pub async fn bootstrap(engine: &Engine) -> Result<(), ApiError> {
         .into_iter()
         .map(async |(plural, value)| create(engine, flow::MANAGER, plural, value).await);
     // Without tokio's budget for a task, which would let their order depend on what the caller did before.
-    tokio::task::unconstrained(try_join(try_join_all(roles), try_join_all(flows))).await?;
+    let others = try_join(try_join_all(flows), follow_up::api_services::begin(engine));
+    tokio::task::unconstrained(try_join(try_join_all(roles), others)).await?;
     follow_up::resume_definitions(engine).await;
     if is_new {
         verbs::keep_origin(engine);

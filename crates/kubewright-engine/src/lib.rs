@@ -17,5 +17,5 @@ mod tags;
 pub mod verbs;
 pub mod watch;
 
-pub use engine::{Engine, NodePorts, Settings};
+pub use engine::{ApiServices, Engine, NodePorts, Settings};
 pub use tags::{tags, tags_of};

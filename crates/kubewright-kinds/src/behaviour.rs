@@ -12,6 +12,8 @@ pub enum Role {
     Namespace,
     /// It makes kinds.
     Definition,
+    /// Says who serves a group and version: this API server, or one behind a Service.
+    ApiService,
     /// It has addresses and ports that are unique in the cluster.
     Service,
     /// A policy of admission that refuses. Its status tells what is wrong with the types of its expressions.

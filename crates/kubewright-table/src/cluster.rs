@@ -10,6 +10,27 @@ use super::column::{NAME, boolean, integer, text as column};
 use super::printer::Printer;
 use super::value::{at, cells, flag, items, number, text, text_or};
 
+/// Prints APIServices (`k8s.io/kube-aggregator/pkg/registry/apiservice/etcd`).
+pub const API_SERVICES: Printer = Printer {
+    columns: &[NAME, column("Service"), column("Available"), column("Age")],
+    cells: |object, now| {
+        let service = match at(object, "/spec/service") {
+            Some(service) => format!("{}/{}", text(service, "/namespace"), text(service, "/name")),
+            None => "Local".to_owned(),
+        };
+        let condition =
+            items(object, "/status/conditions").iter().find(|one| text(one, "/type") == "Available");
+        let available = match condition.map(|found| (text(found, "/status"), text(found, "/reason"))) {
+            None => "Unknown".to_owned(),
+            Some((status, reason)) if status != "True" && !reason.is_empty() => {
+                format!("{status} ({reason})")
+            }
+            Some((status, _)) => status.to_owned(),
+        };
+        cells![text(object, "/metadata/name"), service, available, age(object, now)]
+    },
+};
+
 /// Prints namespaces.
 pub const NAMESPACES: Printer = Printer {
     columns: &[NAME, column("Status"), column("Age")],

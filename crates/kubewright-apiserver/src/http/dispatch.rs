@@ -17,6 +17,7 @@ use kubewright_kinds::{Kind, Subresource, Verbs};
 use kubewright_meta::{ApiError, FieldError};
 use kubewright_schema::patch::{self, Patch};
 
+use super::aggregation;
 use super::in_flight::{self, InFlight, Place};
 use super::incoming;
 use super::length::{Extent, length};
@@ -52,6 +53,17 @@ pub(super) async fn answer(
     verb: &'static str,
     target: Target,
 ) -> Result<Response<ResponseBody>, ApiError> {
+    let named = match &*target.group {
+        "" => ["api", &target.version, ""],
+        group => ["apis", group, &target.version],
+    };
+    if let Some(service) = aggregation::elsewhere(server, &named) {
+        let level = server.in_flight().level(&incoming.user, verb, &target);
+        let level = level.filter(|_| !in_flight::lasts(verb, &target));
+        let place = level.map(|level| level.enter(&incoming.user)).transpose()?;
+        let answer = aggregation::answer(server, &service, incoming).await;
+        return Ok(answer.map(|body| body.holding(place)));
+    }
     let kind = find(server, &target)?;
     let (parts, query) = (&incoming.parts, &incoming.query);
     // What is behind a proxy has its own rules.

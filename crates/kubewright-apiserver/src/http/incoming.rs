@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::Body;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
 use kubewright_meta::ApiError;
 
 use super::in_flight;
@@ -27,6 +27,11 @@ where
     B::Error: Into<BoxError>,
 {
     body.map_err(|error| Broken(error.into())).boxed_unsync()
+}
+
+/// No body.
+pub(super) fn empty() -> RequestBody {
+    boxed(Empty::new())
 }
 
 /// The most bytes that a body may have: 3 MiB, as in kube-apiserver.

@@ -1,6 +1,7 @@
 //! The edge: the API server as a tower service ([`ApiServer`]), what turns HTTP into calls of the engine, and the TLS
 //! listener around it.
 
+mod aggregation;
 mod connect;
 mod connection;
 mod dispatch;

@@ -78,6 +78,11 @@ impl ResponseBody {
         Form::Stream(Box::pin(stream)).into()
     }
 
+    /// What comes from elsewhere when it comes; what breaks there is cut off here.
+    pub(super) fn passed(stream: impl Stream<Item = Result<Bytes, CutOff>> + Send + 'static) -> Self {
+        Form::Placed(Box::pin(stream)).into()
+    }
+
     /// The same body, which keeps a place among the requests in flight.
     pub(super) fn holding(self, place: Option<Place>) -> Self {
         Self { place, ..self }

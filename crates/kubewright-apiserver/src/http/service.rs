@@ -18,12 +18,14 @@ use kubewright_engine::Engine;
 use kubewright_engine::verbs;
 use kubewright_identity::authn::{ANONYMOUS, Authenticator, User, impersonation};
 use kubewright_identity::authz::{Attributes, Decision, Rights, forbidden};
+use kubewright_identity::webhook::Upstreams;
 use kubewright_kinds::Summary;
 use kubewright_meta::ApiError;
 use kubewright_store::Snapshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::aggregation::{self, Aggregation};
 use super::in_flight::InFlight;
 use super::incoming::{self, BoxError, RequestBody};
 use super::listener::{RemoteAddress, Visitor};
@@ -71,6 +73,7 @@ struct Served {
     places: Places,
     documents: Documents,
     metrics: Metrics,
+    aggregation: Aggregation,
 }
 
 /// The header that names a request (`k8s.io/api/audit/v1`, `HeaderAuditID`).
@@ -114,9 +117,18 @@ impl ApiServer {
     /// Serves this, with other settings.
     #[must_use]
     pub fn with(config: Config, settings: Settings) -> Self {
+        let upstreams = Upstreams::new(config.engine.world().clock);
+        Self::in_front_of(config, settings, upstreams)
+    }
+
+    /// Serves this, with other settings, and shows something to API servers behind it.
+    #[must_use]
+    pub fn in_front_of(config: Config, settings: Settings, upstreams: Upstreams) -> Self {
         let metrics = Metrics::new(config.engine.world().clock.now());
         let kubelets = config.kubelets.clone();
         config.engine.webhooks().reach_pods_of(move |node| kubelets.of(node).is_some());
+        let kubelets = config.kubelets.clone();
+        upstreams.reach_pods_of(move |node| kubelets.of(node).is_some());
         let in_flight = InFlight::new(settings.max_reads, settings.max_writes);
         let places = Places::new(settings.places);
         Self(Arc::new(Served {
@@ -126,6 +138,7 @@ impl ApiServer {
             places,
             documents: Documents::default(),
             metrics,
+            aggregation: Aggregation::new(upstreams),
         }))
     }
 
@@ -169,6 +182,10 @@ impl ApiServer {
 
     pub(super) fn places(&self) -> &Places {
         &self.0.places
+    }
+
+    pub(super) fn aggregation(&self) -> &Aggregation {
+        &self.0.aggregation
     }
 
     pub(super) fn metrics(&self) -> &Metrics {
@@ -243,6 +260,14 @@ impl ApiServer {
                 let what = Attributes { verb: &verb, path: Some(parts.uri.path()), ..Attributes::default() };
                 let user = self.authorize(&snapshot, caller, &parts, &what).await?;
                 self.0.metrics.answered("system");
+                let named: Vec<&str> = segments.iter().map(String::as_str).collect();
+                if let Some(service) = aggregation::elsewhere(self, &named) {
+                    drop(snapshot);
+                    let end = Instant::now() + self.0.settings.request_timeout;
+                    let passing = aggregation::answer(self, &service, Incoming { parts, body, query, user });
+                    let answered = tokio::time::timeout_at(end, passing).await;
+                    return Ok(answered.map_err(|_| in_flight::timed_out())?.map(|body| body.until(end)));
+                }
                 // Documents tell of all kinds.
                 let length = match segments.first().map(String::as_str) {
                     Some("api" | "apis") => Length::Short,

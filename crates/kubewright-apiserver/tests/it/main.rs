@@ -1,6 +1,7 @@
 //! The API as clients see it, in this process and over sockets. One program: each more is a linked copy of the server.
 
 mod admission;
+mod aggregation;
 mod bad_input;
 mod definitions;
 mod deleting;

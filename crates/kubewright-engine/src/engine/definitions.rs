@@ -51,6 +51,11 @@ impl Definitions {
         self.waiting.lock().beside(definition)
     }
 
+    /// Those of a group that wait for a name.
+    pub(crate) fn waiting_in(&self, group: &str) -> Vec<String> {
+        self.waiting.lock().of_group(group)
+    }
+
     /// These are all that wait.
     fn replace(&self, waiting: Waiting) {
         *self.waiting.lock() = waiting;

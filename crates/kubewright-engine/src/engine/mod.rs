@@ -2,6 +2,7 @@
 //! [`crate::verbs`], one file for each.
 
 pub(crate) mod allocate;
+mod api_services;
 mod commit;
 pub(crate) mod convert;
 pub(crate) mod definitions;
@@ -21,10 +22,12 @@ use kubewright_meta::ApiError;
 use kubewright_store::{Entry, Snapshot, Store};
 use kubewright_world::World;
 
+pub use api_services::ApiServices;
 pub use node_ports::NodePorts;
 pub use settings::Settings;
 
 use self::allocate::Allocator;
+use self::api_services::Registry;
 use self::definitions::Definitions;
 use self::epochs::{Epoch, Epochs};
 use self::served::Served;
@@ -46,6 +49,7 @@ pub struct Engine {
     allocator: Allocator,
     definitions: Definitions,
     epochs: Epochs,
+    registry: Registry,
 }
 
 impl Engine {
@@ -69,6 +73,7 @@ impl Engine {
             allocator: Allocator::default(),
             definitions: Definitions::default(),
             epochs: Epochs::default(),
+            registry: Registry::default(),
         };
         definitions::reload(&engine, &engine.snapshot());
         engine

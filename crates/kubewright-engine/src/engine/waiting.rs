@@ -27,6 +27,11 @@ impl Waiting {
         self.0.remove(name);
     }
 
+    /// Those of a group.
+    pub(super) fn of_group(&self, group: &str) -> Vec<String> {
+        self.0.iter().filter(|(_, of)| *of == group).map(|(name, _)| name.clone()).collect()
+    }
+
     /// Those of the same group as this one.
     pub(super) fn beside(&self, definition: &Value) -> Vec<String> {
         let beside = |(name, in_group): &(&String, &String)| {

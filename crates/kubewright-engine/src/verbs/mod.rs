@@ -31,6 +31,7 @@ pub use create::create;
 pub use delete::{delete, delete_collection};
 pub use edit::edit;
 pub use evict::evict;
+pub use follow_up::api_services::report as report_availability;
 pub use follow_up::has_follow_up;
 pub use member::Member;
 pub use ownership::own;

@@ -32,7 +32,7 @@ const IDLE: Duration = Duration::from_secs(90);
 /// How many idle connections to one webhook are kept.
 const MAX_IDLE: usize = 25;
 /// How many webhooks connections are kept for.
-const MAX_WEBHOOKS: usize = 200;
+pub(super) const MAX_WEBHOOKS: usize = 200;
 /// How often a webhook may send its caller elsewhere (Go's `http.Client`).
 const MAX_REDIRECTS: usize = 10;
 /// The largest answer, so that a broken webhook does not fill the memory. kube-apiserver has no limit.
@@ -63,7 +63,7 @@ pub enum Failure {
 type Connections = legacy::Client<Connector, Full<Bytes>>;
 
 /// Says of a node, by its name, whether its pods run and can be called.
-type RunsPods = dyn Fn(&str) -> bool + Send + Sync;
+pub(super) type RunsPods = dyn Fn(&str) -> bool + Send + Sync;
 
 /// Calls webhooks. Connections are kept and used again.
 pub struct Client {
@@ -191,36 +191,57 @@ impl Client {
     }
 
     fn connect(&self, target: &Target, destination: Destination) -> Result<Connections, String> {
-        let provider = Arc::new(ring::default_provider());
-        let trust = Trust::new(Arc::clone(&provider), &target.bundle)?;
-        let access = target.access.as_deref();
-        let trust = if access.is_some_and(|access| access.insecure) { trust.blind() } else { trust };
-        let tls = ClientConfig::builder_with_details(provider, Arc::new(WorldTime(self.clock)))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(trust));
-        let mut tls = match access.and_then(|access| access.credentials.as_ref()) {
-            None => tls.with_no_client_auth(),
-            Some(shown) => {
-                let shown = ServingCertificate::of_pem(&shown.chain, &shown.key);
-                let (chain, key) = shown.map_err(|error| error.to_string())?.into_parts();
-                tls.with_client_auth_cert(chain, key).map_err(|error| error.to_string())?
-            }
-        };
-        if target.may_use_http2() {
-            tls.alpn_protocols.push(b"h2".to_vec());
-        }
-        tls.alpn_protocols.push(b"http/1.1".to_vec());
-        let name = access.and_then(|access| access.server_name.as_ref()).unwrap_or(&target.host);
-        let server_name = ServerName::try_from(name.clone()).map_err(|error| error.to_string())?;
-        Ok(legacy::Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(MAX_IDLE)
-            .build(Connector { destination, server_name, tls: Arc::new(tls) }))
+        Ok(kept(connector(self.clock, target, destination)?))
     }
+}
+
+/// What connects to a target at a destination, with what both sides have to show.
+///
+/// # Errors
+/// When the bundle or the credentials of the target cannot be read.
+pub(super) fn connector(
+    clock: Clock,
+    target: &Target,
+    destination: Destination,
+) -> Result<Connector, String> {
+    let provider = Arc::new(ring::default_provider());
+    let trust = Trust::new(Arc::clone(&provider), &target.bundle)?;
+    let access = target.access.as_deref();
+    let trust = if access.is_some_and(|access| access.insecure) { trust.blind() } else { trust };
+    let tls = ClientConfig::builder_with_details(provider, Arc::new(WorldTime(clock)))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(trust));
+    let mut tls = match access.and_then(|access| access.credentials.as_ref()) {
+        None => tls.with_no_client_auth(),
+        Some(shown) => {
+            let shown = ServingCertificate::of_pem(&shown.chain, &shown.key);
+            let (chain, key) = shown.map_err(|error| error.to_string())?.into_parts();
+            tls.with_client_auth_cert(chain, key).map_err(|error| error.to_string())?
+        }
+    };
+    if target.may_use_http2() {
+        tls.alpn_protocols.push(b"h2".to_vec());
+    }
+    tls.alpn_protocols.push(b"http/1.1".to_vec());
+    let name = access.and_then(|access| access.server_name.as_ref()).unwrap_or(&target.host);
+    let server_name = ServerName::try_from(name.clone()).map_err(|error| error.to_string())?;
+    Ok(Connector { destination, server_name, tls: Arc::new(tls), in_process: None })
+}
+
+/// Connections that are kept and used again.
+pub(super) fn kept<B>(connector: Connector) -> legacy::Client<Connector, B>
+where
+    B: hyper::body::Body + Send,
+    B::Data: Send,
+{
+    legacy::Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(MAX_IDLE)
+        .build(connector)
 }
 
 impl std::fmt::Debug for Client {
@@ -270,7 +291,7 @@ impl Call {
     }
 }
 
-fn destination(host: &str, port: u16) -> Destination {
+pub(super) fn destination(host: &str, port: u16) -> Destination {
     match host.parse() {
         Ok(address) => Destination::Addresses(vec![std::net::SocketAddr::new(address, port)]),
         Err(_) => Destination::Host(host.to_owned(), port),
@@ -278,7 +299,7 @@ fn destination(host: &str, port: u16) -> Destination {
 }
 
 /// The cause of a failure of hyper, in Go's words where Go has some.
-fn explain(error: &(dyn Error + 'static)) -> String {
+pub(super) fn explain(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     loop {
         if let Some(not_connected) = cause.downcast_ref::<NotConnected>() {

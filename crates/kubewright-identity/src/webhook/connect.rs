@@ -11,7 +11,7 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, CertificateError, ClientConfig, InvalidMessage};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -38,6 +38,8 @@ pub(super) struct Connector {
     pub(super) destination: Destination,
     pub(super) server_name: ServerName<'static>,
     pub(super) tls: Arc<ClientConfig>,
+    /// Makes connections in memory, where the server is one of this process.
+    pub(super) in_process: Option<Arc<dyn Fn() -> DuplexStream + Send + Sync>>,
 }
 
 impl tower::Service<http::Uri> for Connector {
@@ -50,13 +52,18 @@ impl tower::Service<http::Uri> for Connector {
     }
 
     fn call(&mut self, _: http::Uri) -> Self::Future {
-        let Self { destination, server_name, tls } = self.clone();
+        let Self { destination, server_name, tls, in_process } = self.clone();
         Box::pin(async move {
+            if let Some(connect) = in_process {
+                return Ok(TokioIo::new(Secured::InProcess(connect())));
+            }
             let stream = dial(&destination).await?;
             // A small request should not wait for more to come.
             let _ = stream.set_nodelay(true);
             let secured = TlsConnector::from(tls).connect(server_name, stream).await;
-            secured.map(|stream| TokioIo::new(Secured(stream))).map_err(|error| not_secured(&error))
+            secured
+                .map(|stream| TokioIo::new(Secured::Tls(Box::new(stream))))
+                .map_err(|error| not_secured(&error))
         })
     }
 }
@@ -122,13 +129,17 @@ fn alert_text(alert: AlertDescription) -> String {
     }
 }
 
-/// A connection under TLS.
-pub(super) struct Secured(TlsStream<TcpStream>);
+/// A connection under TLS, or one that does not leave this process.
+pub(super) enum Secured {
+    Tls(Box<TlsStream<TcpStream>>),
+    InProcess(DuplexStream),
+}
 
 impl Connection for Secured {
     fn connected(&self) -> Connected {
-        let (_, session) = self.0.get_ref();
         let connected = Connected::new();
+        let Self::Tls(stream) = self else { return connected };
+        let (_, session) = stream.get_ref();
         if session.alpn_protocol() == Some(HTTP_2) { connected.negotiated_h2() } else { connected }
     }
 }
@@ -139,7 +150,10 @@ impl AsyncRead for Secured {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
+        match &mut *self {
+            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::InProcess(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
     }
 }
 
@@ -149,14 +163,23 @@ impl AsyncWrite for Secured {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
+        match &mut *self {
+            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::InProcess(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+        match &mut *self {
+            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
+            Self::InProcess(stream) => Pin::new(stream).poll_flush(context),
+        }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        match &mut *self {
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::InProcess(stream) => Pin::new(stream).poll_shutdown(context),
+        }
     }
 }

@@ -26,8 +26,10 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod upstream;
 
 pub use client::{Client, Failure, Local};
 pub use remote::{KubeconfigError, ReadFile, Remote};
 pub use service::{Endpoint, Place, PodOfEndpoint, Resolve};
 pub use target::Target;
+pub use upstream::{InProcess, Route, ServiceRef, Upstream, UpstreamBody, Upstreams};

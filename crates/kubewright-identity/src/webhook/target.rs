@@ -140,6 +140,24 @@ impl Target {
         Ok(Self { access: Some(access), ..Self::of_url(&full, bundle)? })
     }
 
+    /// The API server behind a service, and how it and this one know each other.
+    pub(super) fn of_api_server(
+        (namespace, name, port): (&str, &str, u16),
+        bundle: Arc<[u8]>,
+        access: Access,
+    ) -> Self {
+        let host = format!("{name}.{namespace}.svc");
+        Self {
+            authority: format!("{host}:{port}"),
+            host,
+            port,
+            path: String::new(),
+            service: Some(ServiceName { namespace: namespace.to_owned(), name: name.to_owned() }),
+            bundle,
+            access: Some(Arc::new(access)),
+        }
+    }
+
     /// Another URL under the same bundle; one of the same host leads to the same service.
     ///
     /// # Errors

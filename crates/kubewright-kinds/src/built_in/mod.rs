@@ -1,10 +1,11 @@
 //! The descriptor of a built-in kind: all that is known of it, in one value. Each kind has one, in a file of its own in
 //! the folder of its group; the groups list theirs.
 //!
-//! Not served: `componentstatuses` (deprecated) and `apiregistration.k8s.io`.
+//! Not served: `componentstatuses` (deprecated).
 
 pub mod admissionregistration;
 pub mod apiextensions;
+pub mod apiregistration;
 pub mod apps;
 pub mod authentication;
 pub mod authorization;
@@ -43,8 +44,9 @@ use super::rules::Rules;
 use crate::selector::Fields;
 
 /// The groups, in the order of Kubernetes' discovery.
-static GROUPS: [&[&BuiltIn]; 20] = [
+static GROUPS: [&[&BuiltIn]; 21] = [
     core::KINDS,
+    apiregistration::KINDS,
     apps::KINDS,
     events::KINDS,
     authentication::KINDS,

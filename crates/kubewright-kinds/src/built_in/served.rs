@@ -8,9 +8,7 @@ use super::BuiltIn;
 use crate::{Kinds, Role, Verbs};
 
 /// What is not served, each with its group and version.
-const GAPS: [&str; 3] = [
-    "apiregistration.k8s.io/v1 apiservices",
-    "apiregistration.k8s.io/v1 apiservices/status",
+const GAPS: [&str; 1] = [
     "v1 componentstatuses",
 ];
 

@@ -10,6 +10,7 @@
 //! No function here panics on any JSON, whether it fits the schema or not: what has an unexpected type is skipped.
 
 pub(super) mod admission;
+pub mod api_services;
 pub(super) mod apps;
 pub(super) mod autoscaling;
 pub(super) mod batch;

@@ -3,14 +3,15 @@
 
 use serde_json::{Value, json};
 
+use super::elsewhere::{self, Elsewhere};
 use super::order;
 use kubewright_kinds::{Kind, Kinds, Subresource};
 
 /// `/api` (`core`) and `/apis` as `APIGroupDiscoveryList` (`g=apidiscovery.k8s.io;v=<version>;as=APIGroupDiscoveryList`).
-/// The versions, `v2` and `v2beta1`, differ in nothing but their name.
+/// The versions, `v2` and `v2beta1`, differ in nothing but their name. `elsewhere` is what other API servers serve.
 #[must_use]
-pub fn aggregated(kinds: &Kinds, core: bool, version: &str) -> Value {
-    let groups: Vec<Value> = order::groups(kinds)
+pub fn aggregated(kinds: &Kinds, elsewhere: &[Elsewhere], core: bool, version: &str) -> Value {
+    let mut groups: Vec<Value> = order::groups(kinds)
         .iter()
         .filter(|group| group.name.is_empty() == core)
         .map(|group| {
@@ -19,6 +20,9 @@ pub fn aggregated(kinds: &Kinds, core: bool, version: &str) -> Value {
             json!({"metadata": metadata, "versions": versions})
         })
         .collect();
+    if !core {
+        elsewhere::merge(&mut groups, kinds, elsewhere);
+    }
     json!({
         "kind": "APIGroupDiscoveryList",
         "apiVersion": format!("apidiscovery.k8s.io/{}", version),
@@ -110,8 +114,8 @@ mod tests {
 
     #[test]
     fn a_built_in_resource_is_told_with_its_subresources() {
-        let document = aggregated(&Kinds::built_in(), false, "v2");
-        let apps = &document["items"][0];
+        let document = aggregated(&Kinds::built_in(), &[], false, "v2");
+        let apps = &document["items"][1];
         assert_eq!(apps["metadata"], json!({"name": "apps"}));
         assert_eq!(apps["versions"][0]["freshness"], "Current");
         assert_eq!(
@@ -142,7 +146,7 @@ mod tests {
 
     #[test]
     fn core_stands_alone_and_has_no_name() {
-        let document = aggregated(&Kinds::built_in(), true, "v2beta1");
+        let document = aggregated(&Kinds::built_in(), &[], true, "v2beta1");
         assert_eq!(document["apiVersion"], "apidiscovery.k8s.io/v2beta1");
         assert_eq!(document["items"].as_array().map(Vec::len), Some(1));
         assert_eq!(document["items"][0]["metadata"], json!({}));
@@ -152,7 +156,7 @@ mod tests {
     fn custom_groups_follow_by_name_and_their_versions_by_stability() {
         let custom = ["v1alpha1", "v1", "v1beta1"].map(|version| custom("b.example.com", version));
         let kinds: Vec<Arc<Kind>> = custom.into_iter().chain([self::custom("a.example.com", "v1")]).collect();
-        let document = aggregated(&Kinds::of(kinds), false, "v2");
+        let document = aggregated(&Kinds::of(kinds), &[], false, "v2");
         assert_eq!(document["items"][0]["metadata"]["name"], "a.example.com");
         let versions = document["items"][1]["versions"].as_array().expect("a list");
         let names: Vec<&Value> = versions.iter().map(|version| &version["version"]).collect();
@@ -222,7 +226,7 @@ mod tests {
 
     fn compare(version: Version) {
         let kinds = Kinds::of_version(version);
-        let ours = [true, false].map(|core| lines(&aggregated(&kinds, core, "v2"))).concat();
+        let ours = [true, false].map(|core| lines(&aggregated(&kinds, &[], core, "v2"))).concat();
         let sections = version.tables().resources.split("\n[").skip(1);
         let sections = sections.filter_map(|section| section.split_once("]\n"));
         let theirs: Vec<String> = sections

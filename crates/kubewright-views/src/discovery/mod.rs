@@ -4,12 +4,16 @@
 //! one answer. Both list groups and versions in the order of kube-aggregator.
 
 mod aggregated;
+mod elsewhere;
 mod order;
 mod plain;
+mod registered;
 
 pub use aggregated::aggregated;
+pub use elsewhere::{Elsewhere, resources_of_aggregated, resources_of_plain};
 pub use order::compare_versions;
-pub use plain::{api_versions, group, groups, resources};
+pub use plain::{api_versions, resources};
+pub use registered::{group, groups};
 
 use kubewright_kinds::{Kind, Subresource};
 

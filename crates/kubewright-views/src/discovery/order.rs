@@ -133,7 +133,7 @@ mod tests {
     fn groups_come_in_the_order_of_their_priorities() {
         let kinds = Kinds::built_in();
         let names: Vec<&str> = groups(&kinds).iter().map(|group| group.name).collect();
-        assert_eq!(names[..4], ["", "apps", "events.k8s.io", "authentication.k8s.io"]);
+        assert_eq!(names[..4], ["", "apiregistration.k8s.io", "apps", "events.k8s.io"]);
         let all = groups(&kinds);
         let autoscaling = all.iter().find(|group| group.name == "autoscaling").expect("a group");
         assert_eq!(autoscaling.versions.iter().map(|version| version.name).collect::<Vec<_>>(), ["v2", "v1"]);

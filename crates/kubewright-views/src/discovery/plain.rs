@@ -24,9 +24,8 @@ pub fn api_versions(kinds: &Kinds, server_address: &str) -> Value {
     })
 }
 
-/// `/apis`: `APIGroupList`.
-#[must_use]
-pub fn groups(kinds: &Kinds) -> Value {
+/// `/apis`: `APIGroupList` of what is served here.
+pub(super) fn groups(kinds: &Kinds) -> Value {
     let groups: Vec<Value> = order::groups(kinds)
         .iter()
         .filter(|group| !group.name.is_empty())
@@ -36,9 +35,8 @@ pub fn groups(kinds: &Kinds) -> Value {
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
-/// `/apis/<group>`: `APIGroup`. None for a group that is not served.
-#[must_use]
-pub fn group(kinds: &Kinds, group: &str) -> Option<Value> {
+/// `/apis/<group>`: `APIGroup`. None for a group that is not served here.
+pub(super) fn group(kinds: &Kinds, group: &str) -> Option<Value> {
     let found = order::groups(kinds).into_iter().find(|served| served.name == group && !group.is_empty())?;
     let mut document = described(&found);
     document.insert("kind".into(), "APIGroup".into());
@@ -205,7 +203,7 @@ mod tests {
         assert_eq!(group(&kinds, "autoscaling"), Some(expected));
         let list = groups(&kinds);
         assert_eq!(named(&list["groups"], "apps")["kind"], Value::Null);
-        assert_eq!(list["groups"][0]["name"], "apps");
+        assert_eq!(list["groups"][1]["name"], "apps");
     }
 
     #[test]

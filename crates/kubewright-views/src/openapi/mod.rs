@@ -3,6 +3,7 @@
 //! A document is made when it is asked for and not kept: with all types of its group it is large, and few clients want it.
 
 mod components;
+mod elsewhere;
 pub mod gnostic;
 mod operation;
 mod parameter;
@@ -18,6 +19,7 @@ use serde_json::{Map, Value, json};
 use components::Components;
 use kubewright_kinds::{Kind, Kinds};
 
+pub use elsewhere::{add_to_index, add_to_swagger, part_of_swagger};
 pub use swagger::swagger;
 
 /// `/openapi/v3`: the list of documents, each with the hash of its content in its URL.

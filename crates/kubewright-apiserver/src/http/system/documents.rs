@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use ring::digest::{SHA512, digest};
 use serde_json::Value;
 
+use super::super::aggregation::Published;
 use super::super::respond;
 use super::super::response_body::ResponseBody;
 use super::SystemRequest;
@@ -73,19 +74,31 @@ pub(in crate::http) struct Documents(Mutex<Option<Kept>>);
 
 struct Kept {
     kinds: Arc<Kinds>,
+    /// What other API servers say.
+    published: Arc<Published>,
     aggregated: Vec<((bool, DiscoveryVersion), Tagged)>,
     swagger: Vec<(Form, Tagged)>,
 }
 
+/// What documents are made of: what is served here, and elsewhere.
+type Sources<'a> = (&'a Arc<Kinds>, &'a Arc<Published>);
+
 impl Documents {
     /// Aggregated discovery of the core group, or of all others.
-    pub(super) fn aggregated(&self, kinds: &Arc<Kinds>, core: bool, version: DiscoveryVersion) -> Tagged {
-        let known = Kept::of(kinds, &mut self.0.lock()).aggregated(core, version);
+    pub(super) fn aggregated(
+        &self,
+        kinds: &Arc<Kinds>,
+        published: &Arc<Published>,
+        core: bool,
+        version: DiscoveryVersion,
+    ) -> Tagged {
+        let of = (kinds, published);
+        let known = Kept::of(of, &mut self.0.lock()).aggregated(core, version);
         known.unwrap_or_else(|| {
             // Nobody waits for it meanwhile; two may make the same.
-            let text = discovery::aggregated(kinds, core, version.name()).to_string();
+            let text = discovery::aggregated(kinds, &published.elsewhere, core, version.name()).to_string();
             let made = Tagged { tag: tag(&text), bytes: text.into() };
-            if let Some(kept) = Kept::still_of(kinds, &mut self.0.lock())
+            if let Some(kept) = Kept::still_of(of, &mut self.0.lock())
                 && kept.aggregated(core, version).is_none()
             {
                 kept.aggregated.push(((core, version), made.clone()));
@@ -95,13 +108,15 @@ impl Documents {
     }
 
     /// OpenAPI v2. The tag is that of the JSON in both forms.
-    fn swagger(&self, kinds: &Arc<Kinds>, form: Form) -> Tagged {
-        let known = Kept::of(kinds, &mut self.0.lock()).swagger(form);
+    fn swagger(&self, kinds: &Arc<Kinds>, published: &Arc<Published>, form: Form) -> Tagged {
+        let of = (kinds, published);
+        let known = Kept::of(of, &mut self.0.lock()).swagger(form);
         known.unwrap_or_else(|| {
             // As above.
-            let document = openapi::swagger(kinds);
+            let mut document = openapi::swagger(kinds);
+            openapi::add_to_swagger(&mut document, &published.swagger);
             let made = Tagged { bytes: form.write(&document), tag: tag(&document.to_string()) };
-            if let Some(kept) = Kept::still_of(kinds, &mut self.0.lock())
+            if let Some(kept) = Kept::still_of(of, &mut self.0.lock())
                 && kept.swagger(form).is_none()
             {
                 kept.swagger.push((form, made.clone()));
@@ -113,15 +128,24 @@ impl Documents {
 
 impl Kept {
     /// What is kept for these kinds, in place of what was for others.
-    fn of<'a>(kinds: &Arc<Kinds>, kept: &'a mut Option<Self>) -> &'a mut Self {
-        let same = kept.take().filter(|kept| Arc::ptr_eq(&kept.kinds, kinds));
-        let none = || Self { kinds: Arc::clone(kinds), aggregated: Vec::new(), swagger: Vec::new() };
+    fn of<'a>(of: Sources<'_>, kept: &'a mut Option<Self>) -> &'a mut Self {
+        let same = kept.take().filter(|kept| kept.is_of(of));
+        let none = || Self {
+            kinds: Arc::clone(of.0),
+            published: Arc::clone(of.1),
+            aggregated: Vec::new(),
+            swagger: Vec::new(),
+        };
         kept.insert(same.unwrap_or_else(none))
     }
 
     /// What is kept for these kinds, unless there are others by now.
-    fn still_of<'a>(kinds: &Arc<Kinds>, kept: &'a mut Option<Self>) -> Option<&'a mut Self> {
-        kept.as_mut().filter(|kept| Arc::ptr_eq(&kept.kinds, kinds))
+    fn still_of<'a>(of: Sources<'_>, kept: &'a mut Option<Self>) -> Option<&'a mut Self> {
+        kept.as_mut().filter(|kept| kept.is_of(of))
+    }
+
+    fn is_of(&self, (kinds, published): Sources<'_>) -> bool {
+        Arc::ptr_eq(&self.kinds, kinds) && Arc::ptr_eq(&self.published, published)
     }
 
     fn aggregated(&self, core: bool, version: DiscoveryVersion) -> Option<Tagged> {
@@ -149,7 +173,11 @@ fn quoted(hash: &str) -> HeaderValue {
 pub(super) fn openapi_v2(request: &SystemRequest<'_>, kinds: &Arc<Kinds>) -> Response<ResponseBody> {
     let forms = Form::of(OpenApi::V2);
     let mut response = match negotiate::first_of(request.headers(), &forms) {
-        Ok(form) => kept_by_clients(request, request.server.documents().swagger(kinds, *form), *form),
+        Ok(form) => {
+            let published = request.server.aggregation().known.published();
+            let document = request.server.documents().swagger(kinds, &published, *form);
+            kept_by_clients(request, document, *form)
+        }
         Err(_) => nothing(StatusCode::NOT_ACCEPTABLE),
     };
     response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
@@ -164,7 +192,11 @@ pub(super) fn openapi_v3(
 ) -> Response<ResponseBody> {
     let (group, version) = match document {
         // JSON under the name of plain text, as kube-apiserver labels the index.
-        [] => return respond::text(StatusCode::OK, openapi::index(kinds).to_string()),
+        [] => {
+            let mut index = openapi::index(kinds);
+            openapi::add_to_index(&mut index, &request.server.aggregation().known.published().index);
+            return respond::text(StatusCode::OK, index.to_string());
+        }
         ["api", version] => ("", *version),
         ["apis", group, version] => (*group, *version),
         _ => return nothing(StatusCode::NOT_FOUND),

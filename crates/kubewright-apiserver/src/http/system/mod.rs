@@ -12,7 +12,9 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
 use kubewright_codec::negotiate::{Encoding, MediaTypeOptions, Offer, Shape};
 use kubewright_codec::request::Query;
+use kubewright_engine::ApiServices;
 use kubewright_kinds::Kinds;
+use kubewright_kinds::rules::api_services::ApiService;
 use kubewright_meta::ApiError;
 use kubewright_spec::Version;
 use kubewright_views::discovery;
@@ -42,7 +44,11 @@ pub(super) fn answer(
     let all: Vec<&str> = segments.iter().map(String::as_str).collect();
     let kinds = server.engine().kinds();
     match all.as_slice() {
-        [] | ["index.html"] => Ok(request.plain_pretty(&paths(&kinds, request.configuration().is_some()))),
+        [] | ["index.html"] => Ok(request.plain_pretty(&paths(
+            &kinds,
+            request.api_services().all(),
+            request.configuration().is_some(),
+        ))),
         [of @ ("healthz" | "livez" | "readyz"), check @ ..] if check != [""] => {
             health::answer(server, of, &check.join("/"), query)
         }
@@ -107,6 +113,11 @@ impl SystemRequest<'_> {
         respond::value(StatusCode::OK, value, Encoding::PrettyJson)
     }
 
+    fn api_services(&self) -> std::sync::Arc<ApiServices> {
+        let engine = self.server.engine();
+        engine.api_services(&engine.snapshot())
+    }
+
     /// `/api` and `/apis`: the groups, or all there is.
     fn discovery(
         &self,
@@ -121,7 +132,8 @@ impl SystemRequest<'_> {
         let wanted = MediaTypeOptions::of(self.headers(), self.query, offer)?;
         let mut response = match wanted.shape {
             Shape::Discovery(version) => {
-                let document = self.server.documents().aggregated(kinds, core, version);
+                let published = self.server.aggregation().known.published();
+                let document = self.server.documents().aggregated(kinds, &published, core, version);
                 let mut response = match self.has(&document.tag) {
                     true => respond::text(StatusCode::NOT_MODIFIED, ""),
                     false => respond::json(StatusCode::OK, document.bytes.clone(), wanted.encoding),
@@ -146,7 +158,10 @@ impl SystemRequest<'_> {
                 let versions = discovery::api_versions(kinds, self.server.address());
                 respond::value(StatusCode::OK, &versions, wanted.encoding)
             }
-            _ => respond::value(StatusCode::OK, &discovery::groups(kinds), wanted.encoding),
+            _ => {
+                let services = self.api_services();
+                respond::value(StatusCode::OK, &discovery::groups(kinds, services.all()), wanted.encoding)
+            }
         };
         response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
         Ok(response)
@@ -178,7 +193,7 @@ impl SystemRequest<'_> {
         };
         let document = match named {
             ["api", version] => discovery::resources(kinds, "", version),
-            ["apis", group] => discovery::group(kinds, group),
+            ["apis", group] => discovery::group(kinds, self.api_services().all(), group),
             ["apis", group, version] => discovery::resources(kinds, group, version),
             _ => None,
         };
@@ -230,7 +245,7 @@ fn go_architecture() -> &'static str {
 }
 
 /// `/`: the paths that are there (`k8s.io/apiserver/pkg/server/routes/index.go`).
-fn paths(kinds: &Kinds, tells_issuer: bool) -> Value {
+fn paths(kinds: &Kinds, services: &[ApiService], tells_issuer: bool) -> Value {
     let mut paths: Vec<String> = [
         "/api",
         "/apis",
@@ -251,6 +266,10 @@ fn paths(kinds: &Kinds, tells_issuer: bool) -> Value {
     }
     for of in ["healthz", "livez", "readyz"] {
         paths.extend(health::checks(of).into_iter().map(|check| format!("/{of}/{check}")));
+    }
+    for one in services.iter().filter(|one| !one.group.is_empty()) {
+        paths.push(format!("/apis/{}", one.group));
+        paths.push(format!("/apis/{}/{}", one.group, one.version));
     }
     for kind in kinds.iter() {
         if kind.group.is_empty() {

@@ -84,6 +84,11 @@ impl Api {
         Self { server, shutdown, user: User::new("admin", ["system:masters"]) }
     }
 
+    /// A server as its administrator sees it.
+    pub fn of(server: ApiServer, shutdown: CancellationToken) -> Self {
+        Self { server, shutdown, user: User::new("admin", ["system:masters"]) }
+    }
+
     pub fn as_user(&self, user: User) -> Self {
         Self { server: self.server.clone(), shutdown: self.shutdown.clone(), user }
     }

@@ -14,14 +14,25 @@ use crate::request::{Call, DeleteOptions};
 use crate::verbs::definitions::{CLEANUP, set_terminating};
 use crate::verbs::delete::{self, is_finished};
 
+use super::api_services;
+
 /// After a commit of a definition: its status is brought up to date, and a definition that is being deleted takes
 /// its objects with it. Names that it gave up are there for others.
 pub(super) async fn changed(engine: &Engine, kind: &Arc<Kind>, name: &str) {
     let _turn = engine.definitions().following().await;
-    let Some(definition) = establish(engine, kind, name).await else { return };
+    let established = establish(engine, kind, name).await;
+    register_versions(engine, name).await;
+    let Some(definition) = established else { return };
     names_freed(engine, kind, &definition).await;
     if object::is_deleting(&definition) {
         delete_objects_of(engine, kind, name).await;
+    }
+}
+
+/// Registers the versions that the definitions of a group serve. A definition is named after its plural and its group.
+async fn register_versions(engine: &Engine, definition: &str) {
+    if let Some((_, group)) = definition.split_once('.') {
+        Box::pin(api_services::sync_group(engine, group)).await;
     }
 }
 
@@ -124,6 +135,7 @@ async fn finish_definition(engine: &Engine, definitions: &Arc<Kind>, name: &str)
     if matches!(outcome, Ok(Some(_))) {
         engine.definitions().forget(name);
         names_freed(engine, definitions, &next).await;
+        register_versions(engine, name).await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the server does by itself after a commit, where kube-apiserver has controllers of its own.
 
 pub(super) mod addresses;
+pub(crate) mod api_services;
 mod definitions;
 mod flows;
 mod policies;
@@ -19,6 +20,7 @@ pub(crate) use definitions::resume as resume_definitions;
 pub(super) async fn follow_up(engine: &Engine, kind: &Arc<Kind>, name: &str) {
     match kind.behaviour.role {
         Role::Definition => definitions::changed(engine, kind, name).await,
+        Role::ApiService => api_services::changed(engine, kind, name).await,
         Role::ValidatingPolicy => policies::changed(engine, kind, name).await,
         Role::FlowSchema => flows::schema_changed(engine, kind, name).await,
         Role::PriorityLevel => flows::level_changed(engine, name).await,
@@ -45,6 +47,7 @@ pub(super) async fn follow_up(engine: &Engine, kind: &Arc<Kind>, name: &str) {
 pub fn has_follow_up(kind: &Kind) -> bool {
     match kind.behaviour.role {
         Role::Definition
+        | Role::ApiService
         | Role::ValidatingPolicy
         | Role::FlowSchema
         | Role::PriorityLevel
