@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use kubewright_apiserver::http::Components;
 use kubewright_apiserver::kubelet::Kubelets;
 use kubewright_control_plane::admission::Plugins;
 use kubewright_control_plane::authz::Mode;
@@ -84,6 +85,12 @@ impl Builder {
         let Self { mut control_plane, controllers, nodes, process } = self;
         let controllers = kubewright_controllers::select(&controllers)
             .map_err(|unknown| StartError::Controllers(unknown.into()))?;
+        control_plane = control_plane.components(Components {
+            controller_manager: controllers
+                .iter()
+                .any(|one| one.identity.program == "kube-controller-manager"),
+            scheduler: controllers.iter().any(|one| one.identity.program == "kube-scheduler"),
+        });
         if controllers.iter().any(|controller| controller.name == "simulated-nodes") {
             let is_simulated = move |node: &_| kubewright_controllers::is_simulated(nodes, node);
             control_plane = control_plane.kubelets(Kubelets::beside(is_simulated));

@@ -9,7 +9,7 @@ use kubewright_codec::negotiate::{MetaVersion, Shape};
 use kubewright_codec::rope::{PIECE, READ, Rope};
 use kubewright_kinds::{Kind, Summary, encode};
 use kubewright_meta::{ApiError, object};
-use kubewright_store::Entry;
+use kubewright_store::{Entry, Revision};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -83,6 +83,29 @@ impl Shaper {
         }
     }
 
+    /// A list of objects that are not stored: it has no version.
+    ///
+    /// # Errors
+    /// 406 when one object is wanted.
+    pub fn computed(self, items: impl Iterator<Item = Value>) -> Result<Bytes, ApiError> {
+        let list = List {
+            kind: Arc::clone(&self.kind),
+            revision: Revision(0),
+            entries: Vec::new(),
+            continue_token: None,
+            remaining: None,
+        };
+        let one = |item: Value| match self.shape {
+            Shape::Object | Shape::Discovery(_) => item,
+            Shape::Metadata(version) | Shape::MetadataList(version) => partial(version, &item),
+            Shape::Table(version) => self.row(version, &item),
+        };
+        let items: Vec<String> = items.map(|item| one(item).to_string()).collect();
+        let empty = self.clone().list(list)?.whole();
+        let head = empty.strip_suffix(b"]}").unwrap_or(&empty);
+        Ok([head, items.join(",").as_bytes(), b"]}"].concat().into())
+    }
+
     fn table_of(&mut self, version: MetaVersion, object: &Value) -> Bytes {
         let columns =
             if self.told_columns { Value::Null } else { Value::from(self.kind.columns.definitions()) };
@@ -90,7 +113,7 @@ impl Shaper {
         json!({
             "kind": "Table",
             "apiVersion": version.api_version(),
-            "metadata": {"resourceVersion": object["metadata"]["resourceVersion"]},
+            "metadata": version_of(object),
             "columnDefinitions": columns,
             "rows": [self.row(version, object)],
         })
@@ -154,6 +177,14 @@ impl Shaper {
             IncludeObject::Object => drop(row.insert("object".into(), object.clone())),
         }
         Value::Object(row)
+    }
+}
+
+/// The metadata of a table of one object: its version, where it has one.
+fn version_of(object: &Value) -> Value {
+    match object["metadata"].get("resourceVersion") {
+        Some(version) => json!({"resourceVersion": version}),
+        None => json!({}),
     }
 }
 

@@ -38,6 +38,10 @@ pub enum Role {
     DeviceClaim,
     /// Claims of devices are made of it.
     DeviceClaimTemplate,
+    /// Asks for a certificate of a pod: who may sign is asked, and what is issued has to fit the time of the server.
+    PodCertificateRequest,
+    /// Nothing is stored: the answer says how the programs of the control plane are.
+    ComponentStatus,
     /// Nothing is stored: a pod is bound.
     Binding,
     /// Nothing is stored: the answer says whose a token is.

@@ -103,6 +103,8 @@ pub enum Verbs {
     WithoutDeleteCollection,
     /// `create`: nothing is stored, the answer is computed.
     CreateOnly,
+    /// `get` and `list`: nothing is stored, the answer is computed.
+    ReadOnly,
 }
 
 impl Verbs {
@@ -113,7 +115,14 @@ impl Verbs {
             Self::All => &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
             Self::WithoutDeleteCollection => &["create", "delete", "get", "list", "patch", "update", "watch"],
             Self::CreateOnly => &["create"],
+            Self::ReadOnly => &["get", "list"],
         }
+    }
+
+    /// Whether objects are stored.
+    #[must_use]
+    pub fn are_of_stored(self) -> bool {
+        !matches!(self, Self::CreateOnly | Self::ReadOnly)
     }
 }
 

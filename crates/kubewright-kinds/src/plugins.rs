@@ -79,7 +79,7 @@ plugins! {
     RuntimeClass on Full,
     CertificateApproval on Full,
     CertificateSigning on Full,
-    ClusterTrustBundleAttest on Idle,
+    ClusterTrustBundleAttest on Full,
     CertificateSubjectRestriction on Full,
     DefaultIngressClass on Full,
     DenyServiceExternalIPs off Full,

@@ -125,6 +125,21 @@ pub const SIGNING_REQUESTS: Printer = Printer {
     },
 };
 
+/// Prints how the programs of the control plane are.
+pub const COMPONENTS: Printer = Printer {
+    columns: &[NAME, column("Status"), column("Message"), column("Error")],
+    cells: |component, _| {
+        let healthy = items(component, "/conditions").iter().find(|one| text(one, "/type") == "Healthy");
+        let status = match healthy.map(|condition| text(condition, "/status")) {
+            Some("True") => "Healthy",
+            Some(_) => "Unhealthy",
+            None => "Unknown",
+        };
+        let of = |pointer: &str| healthy.map_or("", |condition| text(condition, pointer));
+        cells![text(component, "/metadata/name"), status, of("/message"), of("/error")]
+    },
+};
+
 fn node_status(node: &Value) -> String {
     let ready = items(node, "/status/conditions").iter().rfind(|one| text(one, "/type") == "Ready");
     let status = match ready.map(|condition| text(condition, "/status")) {

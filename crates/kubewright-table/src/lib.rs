@@ -8,6 +8,7 @@
 pub mod admission;
 mod age;
 pub mod batch;
+pub mod certificates;
 pub mod cluster;
 mod column;
 pub mod config;

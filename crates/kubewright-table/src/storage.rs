@@ -110,6 +110,23 @@ pub const ATTRIBUTES_CLASSES: Printer = Printer {
     cells: |class, now| cells![text(class, "/metadata/name"), text(class, "/driverName"), age(class, now)],
 };
 
+/// Prints migrations to the storage version.
+pub const MIGRATIONS: Printer = Printer {
+    columns: &[column("Name"), column("Resource"), column("Status")],
+    cells: |migration, _| {
+        let resource = text(migration, "/spec/resource/resource");
+        let resource = match text(migration, "/spec/resource/group") {
+            "" => resource.to_owned(),
+            group => format!("{resource}.{group}"),
+        };
+        let of_phase = ["Running", "Failed", "Succeeded"];
+        let conditions = items(migration, "/status/conditions").iter();
+        let reached = conditions.filter(|one| text(one, "/status") == "True").map(|one| text(one, "/type"));
+        let status = reached.filter(|phase| of_phase.contains(phase)).last().unwrap_or("Unknown");
+        cells![text(migration, "/metadata/name"), resource, status]
+    },
+};
+
 /// Prints volume attachments.
 pub const ATTACHMENTS: Printer = Printer {
     columns: &[

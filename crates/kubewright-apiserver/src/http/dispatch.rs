@@ -13,11 +13,12 @@ use kubewright_engine::shape::{IncludeObject, Pieces, Shaper};
 use kubewright_engine::verbs::{self, Part, WriteResult, Written};
 use kubewright_engine::watch;
 use kubewright_identity::authn::User;
-use kubewright_kinds::{Kind, Subresource, Verbs};
+use kubewright_kinds::{Kind, Role, Subresource, Verbs};
 use kubewright_meta::{ApiError, FieldError};
 use kubewright_schema::patch::{self, Patch};
 
 use super::aggregation;
+use super::components;
 use super::in_flight::{self, InFlight, Place};
 use super::incoming;
 use super::length::{Extent, length};
@@ -208,6 +209,9 @@ impl Request {
             behind: self.target.behind.as_deref(),
             upgrade: Upgrade::of(&self.parts),
         };
+        if self.kind.behaviour.role == Role::ComponentStatus && self.target.subresource.is_empty() {
+            return Ok(components::answer(&info).await?.map(|body| body.holding(place)));
+        }
         let of_object = self.target.subresource.is_empty() && self.kind.verbs != Verbs::CreateOnly;
         if of_object && self.verb == "watch" {
             return watched(&info, place).await;
@@ -397,7 +401,8 @@ impl RequestInfo<'_> {
         DeleteOptions::read(self.query, Some(&value.map_err(ApiError::bad_request)?))
     }
 
-    fn shaper(&self) -> Result<Shaper, ApiError> {
+    /// What brings the answer into the shape that is wanted.
+    pub(super) fn shaper(&self) -> Result<Shaper, ApiError> {
         let is_table = matches!(self.wanted.shape, Shape::Table(_));
         let include = match self.query.text("includeObject") {
             _ if !is_table => IncludeObject::Metadata,

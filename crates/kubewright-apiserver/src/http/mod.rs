@@ -2,6 +2,7 @@
 //! listener around it.
 
 mod aggregation;
+mod components;
 mod connect;
 mod connection;
 mod dispatch;
@@ -23,6 +24,7 @@ mod upgrade;
 mod visitors;
 mod websocket;
 
+pub use components::Components;
 pub use response_body::{CutOff, ResponseBody};
 pub use service::{ApiServer, Config, WeakApiServer};
 pub use settings::Settings;

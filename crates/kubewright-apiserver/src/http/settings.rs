@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::components::Components;
+
 /// The settings of an [`super::ApiServer`]; the default is kube-apiserver's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -23,6 +25,8 @@ pub struct Settings {
     pub places: usize,
     /// Whether discovery is told in one document to those who want it (the feature gate `AggregatedDiscoveryEndpoint`).
     pub aggregated_discovery: bool,
+    /// Which programs of a control plane are in this process, as `componentstatuses` tells it.
+    pub components: Components,
 }
 
 impl Default for Settings {
@@ -34,6 +38,7 @@ impl Default for Settings {
             min_request_timeout: Duration::from_secs(1800),
             places: std::thread::available_parallelism().map_or(2, |threads| threads.get().max(2)),
             aggregated_discovery: true,
+            components: Components::default(),
         }
     }
 }

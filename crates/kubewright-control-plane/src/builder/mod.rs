@@ -277,6 +277,14 @@ impl Builder {
         self
     }
 
+    /// Which programs of a control plane are in this process, as `componentstatuses` tells it; the others are asked at their
+    /// ports on this machine. Default: none.
+    #[must_use]
+    pub fn components(mut self, components: http::Components) -> Self {
+        self.edge.components = components;
+        self
+    }
+
     /// How many reads run at once (`--max-requests-inflight`), watches left out once they have told what was there; 0 for any
     /// number. One user has at most half of what others leave free, and administrators are not counted. Default 400.
     #[must_use]

@@ -10,6 +10,7 @@ use kubewright_kinds::built_in::core::namespace::NAMESPACE;
 use kubewright_kinds::built_in::core::resource_quota::RESOURCE_QUOTA;
 use kubewright_kinds::{BuiltIn, Kind, Kinds, Plugin, Plugins, Summary, encode};
 use kubewright_meta::{ApiError, object};
+use kubewright_spec::Version;
 use kubewright_store::{Change, Expect, Memory, Snapshot, Store};
 use kubewright_world::World;
 use serde_json::{Value, json};
@@ -35,7 +36,8 @@ impl Fake {
         let plugins = Plugins::only(Plugin::ALL.map(Plugin::name)).expect("names of plugins");
         let fake = Self {
             store: Memory::new(),
-            kinds: Arc::new(Kinds::built_in()),
+            // The newest version has all kinds.
+            kinds: Arc::new(Kinds::of_version(Version::V1_37)),
             authorizer: Authorizer::new(vec![Mode::Rbac], world.clock),
             admission: Admission::new(&plugins, &world),
             world,

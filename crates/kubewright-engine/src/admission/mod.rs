@@ -18,6 +18,7 @@ mod matching;
 mod namespace_auto_provision;
 mod objects;
 mod plugins;
+pub(crate) mod pod_certificates;
 mod policies;
 mod refusal;
 mod reinvocation;

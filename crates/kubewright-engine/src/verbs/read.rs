@@ -17,7 +17,7 @@ use crate::request::{Call, ListOptions, VersionMatch, key, parse_version};
 pub struct List {
     /// The kind, in the version asked for.
     pub kind: Arc<Kind>,
-    /// The version of the whole.
+    /// The version of the whole; 0 where it has none.
     pub revision: Revision,
     /// The objects, in the order of their keys.
     pub entries: Vec<Arc<Entry<Summary>>>,
@@ -42,7 +42,10 @@ impl List {
     /// The metadata of the list.
     #[must_use]
     pub fn metadata(&self) -> Value {
-        let mut metadata = serde_json::json!({"resourceVersion": self.revision.0.to_string()});
+        let mut metadata = serde_json::json!({});
+        if self.revision != Revision(0) {
+            metadata["resourceVersion"] = self.revision.0.to_string().into();
+        }
         if let Some(token) = &self.continue_token {
             metadata["continue"] = token.clone().into();
         } else if self.kind.custom.is_some() {

@@ -132,7 +132,7 @@ async fn try_swap(
     }
     let _allocation = allocate::allocate(engine, call.kind, &mut next, Some(&current)).await?;
     let rights = device_claims::errors(engine, call, (part, step.verb()), &next, Some(&current));
-    check(call, part, &next, &current, rights, warnings)?;
+    check(&review, part, &next, &current, rights, warnings)?;
     if part == Part::Main {
         warnings.extend(call.kind.rules.warnings(&next, Some(&current)));
     }
@@ -227,13 +227,14 @@ async fn commit_next(
 }
 
 fn check(
-    call: Call<'_>,
+    review: &Review<'_>,
     part: Part,
     next: &Value,
     current: &Value,
     mut errors: Vec<FieldError>,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
+    let call = review.call;
     let kind = call.kind;
     errors.extend(match part {
         Part::Main => kind.rules.errors_on_update(next, current, kind.namespaced()),
@@ -244,6 +245,9 @@ fn check(
     let extent = if part == Part::Status { Extent::Status } else { Extent::Whole };
     let candidate = Candidate { object: next, old: Some(current), part: extent };
     warnings.extend(custom::check(kind, candidate, &mut errors));
+    if errors.is_empty() && part == Part::Status {
+        errors = admission::pod_certificates::status_errors(review, next, current);
+    }
     errors.extend(definitions::errors(kind, candidate));
     if errors.is_empty() {
         return Ok(());

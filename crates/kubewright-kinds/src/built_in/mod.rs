@@ -1,7 +1,7 @@
 //! The descriptor of a built-in kind: all that is known of it, in one value. Each kind has one, in a file of its own in
 //! the folder of its group; the groups list theirs.
 //!
-//! Not served: `componentstatuses` (deprecated).
+//! Some are of some versions of Kubernetes alone (`Kind::of_version`).
 
 pub mod admissionregistration;
 pub mod apiextensions;
@@ -30,6 +30,7 @@ pub mod scheduling;
 #[cfg(test)]
 mod served;
 pub mod storage;
+pub mod storagemigration;
 
 use kubewright_schema::Schema;
 use kubewright_spec::Version;
@@ -44,7 +45,7 @@ use super::rules::Rules;
 use crate::selector::Fields;
 
 /// The groups, in the order of Kubernetes' discovery.
-static GROUPS: [&[&BuiltIn]; 21] = [
+static GROUPS: [&[&BuiltIn]; 22] = [
     core::KINDS,
     apiregistration::KINDS,
     apps::KINDS,
@@ -66,6 +67,7 @@ static GROUPS: [&[&BuiltIn]; 21] = [
     discovery::KINDS,
     resource::KINDS,
     flowcontrol::KINDS,
+    storagemigration::KINDS,
 ];
 
 /// All that is known of a built-in kind of Kubernetes, as its first version has it that is served; what later ones have otherwise

@@ -12,7 +12,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::at::At;
 use super::errors::Errors;
-use super::{Again, NameRule, Rules, fill, text};
+use super::{Again, NameRule, Rules, fill, signers};
 
 const RSA: &str = "1.2.840.113549.1.1.1";
 const ED25519: &str = "1.3.101.112";
@@ -98,36 +98,17 @@ fn check_request(request: &At<'_>, errors: &mut Errors) {
             errors.duplicate(&usage);
         }
     }
-    check_signer(&spec.get("signerName"), errors);
+    let signer = spec.get("signerName");
+    if signer.text() == "kubernetes.io/legacy-unknown" {
+        errors.invalid(&signer, "the legacy signerName is not allowed via this API version");
+    } else {
+        signers::check(&signer, errors);
+    }
     let lifetime = spec.get("expirationSeconds");
     if lifetime.number().is_some_and(|seconds| seconds < 600) {
         errors.invalid(&lifetime, "may not specify a duration less than 600 seconds (10 minutes)");
     }
     check_conditions(request, errors);
-}
-
-fn check_signer(signer: &At<'_>, errors: &mut Errors) {
-    if !errors.need(signer) {
-        return;
-    }
-    let name = signer.text();
-    match name.split_once('/') {
-        Some((domain, path)) if !path.is_empty() && !path.contains('/') => {
-            if name == "kubernetes.io/legacy-unknown" {
-                errors.invalid(signer, "the legacy signerName is not allowed via this API version");
-            }
-            for message in text::subdomain(domain) {
-                errors.invalid(signer, format!("validating label {domain:?}: {message}"));
-            }
-            if !domain.contains('.') {
-                errors.invalid(signer, "should be a domain with at least two segments separated by dots");
-            }
-        }
-        _ => errors.invalid(
-            signer,
-            "must be a fully qualified domain and path of the form 'example.com/signer-name'",
-        ),
-    }
 }
 
 /// The conditions: approval and denial exclude each other.

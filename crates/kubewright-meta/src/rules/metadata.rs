@@ -29,12 +29,14 @@ pub enum NameRule {
     Address,
     /// Anything that fits in one segment of a path: RBAC.
     PathSegment,
+    /// The signer that the spec names, and a DNS subdomain: trust bundles of the cluster ([`trust_bundle_name`]).
+    TrustBundle,
 }
 
 /// What is wrong with the metadata of an object, whose name was already generated.
 #[must_use]
 pub fn validate(object: &Value, rule: NameRule, namespaced: bool) -> Vec<FieldError> {
-    Errors::of(|errors| check(&At::root(object).get("metadata"), rule, namespaced, errors))
+    Errors::of(|errors| check(&At::root(object), rule, namespaced, errors))
 }
 
 /// What is wrong with a change of metadata. Both objects are whole. That the resource version is there and the present
@@ -103,8 +105,28 @@ pub fn name_errors(name: &str, rule: NameRule, prefix: bool) -> Vec<String> {
         NameRule::Label => text::label(&masked),
         NameRule::OldLabel => text::label_1035(&masked),
         NameRule::Address => text::canonical_ip(name),
+        NameRule::TrustBundle => trust_bundle_name(name, "", prefix),
         NameRule::PathSegment if prefix => text::path_segment_prefix(name),
         NameRule::PathSegment => text::path_segment(name),
+    }
+}
+
+/// What is wrong with the name of a trust bundle of a signer, or (an empty text) of none
+/// (`ValidateClusterTrustBundleName` of `pkg/apis/core/validation/names.go`).
+#[must_use]
+pub fn trust_bundle_name(name: &str, signer: &str, prefix: bool) -> Vec<String> {
+    if signer.is_empty() {
+        if name.contains(':') {
+            return vec!["ClusterTrustBundle without signer name must not have \":\" in its name".to_owned()];
+        }
+        return name_errors(name, NameRule::Subdomain, prefix);
+    }
+    let start = format!("{}:", signer.replace('/', ":"));
+    match name.strip_prefix(&start) {
+        Some(rest) => name_errors(rest, NameRule::Subdomain, prefix),
+        None => {
+            vec![format!("ClusterTrustBundle for signerName {signer} must be named with prefix {start}")]
+        }
     }
 }
 
@@ -112,10 +134,15 @@ fn is_bare(finalizer: &str) -> bool {
     !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer)
 }
 
-fn check(meta: &At<'_>, rule: NameRule, namespaced: bool, errors: &mut Errors) {
+fn check(object: &At<'_>, rule: NameRule, namespaced: bool, errors: &mut Errors) {
+    let meta = object.get("metadata");
+    let name_errors = |name: &str, prefix: bool| match rule {
+        NameRule::TrustBundle => trust_bundle_name(name, object.dig(&["spec", "signerName"]).text(), prefix),
+        rule => name_errors(name, rule, prefix),
+    };
     let generate_name = meta.get("generateName");
     if !generate_name.is_empty() {
-        for message in name_errors(generate_name.text(), rule, true) {
+        for message in name_errors(generate_name.text(), true) {
             errors.invalid_text(&generate_name, message);
         }
     }
@@ -123,7 +150,7 @@ fn check(meta: &At<'_>, rule: NameRule, namespaced: bool, errors: &mut Errors) {
     if name.is_empty() {
         errors.required(&name, "name or generateName is required");
     } else {
-        for message in name_errors(name.text(), rule, false) {
+        for message in name_errors(name.text(), false) {
             errors.invalid_text(&name, message);
         }
     }
@@ -166,13 +193,19 @@ fn check_update(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
 
 /// Annotations: keys like those of labels (in any case), and a limit on all of them together.
 pub fn check_annotations(annotations: &At<'_>, errors: &mut Errors) {
-    let mut size = 0;
-    for (key, value) in annotations.value.as_object().into_iter().flatten() {
-        size += key.len() + value.as_str().unwrap_or_default().len();
+    for key in annotations.value.as_object().into_iter().flatten().map(|(key, _)| key) {
         for message in text::label_key(&key.to_lowercase()) {
             errors.invalid_as(annotations, key.as_str(), message);
         }
     }
+    check_annotations_size(annotations, errors);
+}
+
+/// The limit on all annotations together.
+pub fn check_annotations_size(annotations: &At<'_>, errors: &mut Errors) {
+    let annotations_of = annotations.value.as_object().into_iter().flatten();
+    let size: usize =
+        annotations_of.map(|(key, value)| key.len() + value.as_str().unwrap_or_default().len()).sum();
     if size > ANNOTATIONS_LIMIT {
         errors.push(FieldError::too_long(&annotations.path, ANNOTATIONS_LIMIT));
     }

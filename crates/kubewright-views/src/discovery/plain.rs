@@ -6,7 +6,7 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value, json};
 
 use super::order::{self, Group};
-use kubewright_kinds::{Kind, Kinds, Subresource, Verbs};
+use kubewright_kinds::{Kind, Kinds, Subresource};
 
 /// `/api`: `APIVersions`. The address, such as `10.0.0.1:6443`, is where clients from anywhere reach the server.
 #[must_use]
@@ -94,7 +94,7 @@ fn resource(kind: &Kind) -> Value {
     if !kind.categories.is_empty() {
         resource["categories"] = kind.categories.clone().into();
     }
-    if kind.verbs != Verbs::CreateOnly {
+    if kind.verbs.are_of_stored() {
         resource["storageVersionHash"] = storage_version_hash(kind).into();
     }
     resource

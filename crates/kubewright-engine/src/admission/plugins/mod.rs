@@ -8,6 +8,7 @@ mod always_pull_images;
 mod certificate_approval;
 mod certificate_signing;
 mod certificate_subject_restriction;
+mod cluster_trust_bundle_attest;
 mod default_class;
 mod default_ingress_class;
 mod default_storage_class;
@@ -26,7 +27,7 @@ mod pod_topology_labels;
 mod priority;
 mod runtime_class;
 mod service_account;
-mod signers;
+pub(super) mod signers;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
 mod tolerations;
@@ -40,6 +41,7 @@ use self::always_pull_images::AlwaysPullImages;
 use self::certificate_approval::CertificateApproval;
 use self::certificate_signing::CertificateSigning;
 use self::certificate_subject_restriction::CertificateSubjectRestriction;
+use self::cluster_trust_bundle_attest::ClusterTrustBundleAttest;
 use self::default_ingress_class::DefaultIngressClass;
 use self::default_storage_class::DefaultStorageClass;
 use self::default_toleration_seconds::DefaultTolerationSeconds;
@@ -92,7 +94,7 @@ trait AdmissionPlugin: Sync {
 }
 
 /// The plugins, in the order in which they are asked.
-static PLUGINS: [&dyn AdmissionPlugin; 23] = [
+static PLUGINS: [&dyn AdmissionPlugin; 24] = [
     &NamespaceLifecycle,
     &NamespaceExists,
     &LimitPodHardAntiAffinityTopology,
@@ -111,6 +113,7 @@ static PLUGINS: [&dyn AdmissionPlugin; 23] = [
     &RuntimeClass,
     &CertificateApproval,
     &CertificateSigning,
+    &ClusterTrustBundleAttest,
     &CertificateSubjectRestriction,
     &DefaultIngressClass,
     &DenyServiceExternalIPs,

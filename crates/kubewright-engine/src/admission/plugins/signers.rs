@@ -6,13 +6,13 @@ use serde_json::Value;
 use super::Review;
 
 /// The signer that a request names.
-pub(super) fn signer_of(request: &Value) -> &str {
+pub(in crate::admission) fn signer_of(request: &Value) -> &str {
     request["spec"]["signerName"].as_str().unwrap_or_default()
 }
 
 /// Whether the user may do this for the signer: for it alone, or for all of its domain
 /// (`IsAuthorizedForSignerName`).
-pub(super) fn is_authorized(review: &Review<'_>, verb: &str, signer: &str) -> bool {
+pub(in crate::admission) fn is_authorized(review: &Review<'_>, verb: &str, signer: &str) -> bool {
     let rights = review.objects.rights();
     let domain = format!("{}/*", signer.split('/').next().unwrap_or_default());
     [signer, domain.as_str()].into_iter().any(|name| {

@@ -35,6 +35,8 @@ pub(super) async fn follow_up(engine: &Engine, kind: &Arc<Kind>, name: &str) {
         | Role::SigningRequest
         | Role::DeviceClaim
         | Role::DeviceClaimTemplate
+        | Role::PodCertificateRequest
+        | Role::ComponentStatus
         | Role::Binding
         | Role::TokenReview
         | Role::SelfSubjectReview
@@ -62,6 +64,8 @@ pub fn has_follow_up(kind: &Kind) -> bool {
         | Role::SigningRequest
         | Role::DeviceClaim
         | Role::DeviceClaimTemplate
+        | Role::PodCertificateRequest
+        | Role::ComponentStatus
         | Role::Binding
         | Role::TokenReview
         | Role::SelfSubjectReview

@@ -45,7 +45,7 @@ pub fn check(
     if !is_limited(user, request.group) {
         return Ok(());
     }
-    if old.is_some_and(|old| only_owners_and_finalizers_differ(object, old)) {
+    if old.is_some_and(|old| only_lets_collect(object, old)) {
         return Ok(());
     }
     match request.resource {
@@ -178,8 +178,10 @@ fn compact(atoms: Vec<Rule>) -> Vec<Rule> {
     rules
 }
 
-/// What lets an object be collected is no grant (`pkg/registry/rbac/helpers.go`, IsOnlyMutatingGCFields).
-fn only_owners_and_finalizers_differ(object: &Value, old: &Value) -> bool {
+/// Whether a change does no more than to let an object be collected, which is no grant (`pkg/registry/rbac/helpers.go`,
+/// `IsOnlyMutatingGCFields`).
+#[must_use]
+pub fn only_lets_collect(object: &Value, old: &Value) -> bool {
     let without = |value: &Value| {
         let mut value = value.clone();
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {

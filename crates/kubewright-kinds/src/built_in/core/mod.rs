@@ -1,6 +1,7 @@
 //! The core group, which has no name.
 
 pub mod binding;
+pub mod component_status;
 pub mod config_map;
 pub mod endpoints;
 pub mod event;
@@ -22,6 +23,7 @@ use super::BuiltIn;
 /// Its kinds, in the order of discovery.
 pub static KINDS: &[&BuiltIn] = &[
     &binding::BINDING,
+    &component_status::COMPONENT_STATUS,
     &config_map::CONFIG_MAP,
     &endpoints::ENDPOINTS,
     &event::EVENT,

@@ -4,13 +4,21 @@ use kubewright_spec::Version;
 use kubewright_table as table;
 
 use crate::rules::{self, Again};
-use crate::{Behaviour, BuiltIn};
+use crate::{Behaviour, BuiltIn, LeftAlone, Subresource};
 
 /// All that is known of it.
 pub static CSI_NODE: BuiltIn = BuiltIn {
+    // Since v1.37.
+    subresources: &[Subresource::Status],
     columns: table::storage::CSI_NODES,
     rules: rules::storage::nodes(),
-    behaviour: Behaviour { conditional_update: true, deletion_answers_object: true, ..Behaviour::BUILT_IN },
+    behaviour: Behaviour {
+        conditional_update: true,
+        metadata_of_status_writes: &[],
+        deletion_answers_object: true,
+        ..Behaviour::BUILT_IN
+    },
+    left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
     since: &[(Version::V1_36, |kind| kind.rules.again = Again::Metadata)],
     ..BuiltIn::cluster_scoped("io.k8s.api.storage.v1.CSINode", "storage.k8s.io/csinodes")
 };

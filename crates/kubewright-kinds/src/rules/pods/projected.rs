@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::selector;
+use super::super::metadata::trust_bundle_name;
+use super::super::pod_certificates::{check_user_annotations, longest_lifetime};
+use super::super::{selector, signers};
 use super::paths::{check_mode, check_not_reserved};
 use super::volumes::{check_downward_item, check_key_to_path};
 
@@ -88,6 +90,10 @@ fn check_bundle<'a>(volume: &At<'_>, bundle: &At<'a>, paths: &mut BTreeSet<&'a s
             if name.is_empty() {
                 errors.required(&name, "must be a valid object name");
             }
+            let signer = name.text().rsplit_once(':').map(|(signer, _)| signer.replace(':', "/"));
+            for why in trust_bundle_name(name.text(), &signer.unwrap_or_default(), false) {
+                errors.invalid(&name, format!("not a valid clustertrustbundlename: {why}"));
+            }
             if bundle.get("labelSelector").is_set() {
                 errors.invalid(
                     &bundle.get("labelSelector"),
@@ -99,12 +105,17 @@ fn check_bundle<'a>(volume: &At<'_>, bundle: &At<'a>, paths: &mut BTreeSet<&'a s
             if signer.is_empty() {
                 errors.required(&signer, "must be a valid signer name");
             }
+            signers::check(&signer, errors);
             selector::check(&bundle.get("labelSelector"), errors);
         }
     }
     errors.need(&bundle.get("path"));
     check_not_reserved(&bundle.get("path"), errors);
-    claim(volume, bundle.get("path").text(), bundle.get("path").text(), paths, errors);
+    // Unlike elsewhere, an empty path counts.
+    let path = bundle.get("path").text();
+    if !paths.insert(path) {
+        errors.invalid_as(volume, path, CONFLICT);
+    }
 }
 
 fn check_certificate<'a>(
@@ -116,11 +127,18 @@ fn check_certificate<'a>(
     if !certificate.is_set() {
         return;
     }
+    let signer = certificate.get("signerName");
+    signers::check(&signer, errors);
+    check_user_annotations(&certificate.get("userAnnotations"), errors);
     let types = ["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"];
     errors.one_of(&certificate.get("keyType"), &types);
     let lifetime = certificate.get("maxExpirationSeconds");
     if lifetime.number().is_some_and(|seconds| seconds < 3600) {
         errors.invalid(&lifetime, "if provided, maxExpirationSeconds must be >= 3600");
+    }
+    let longest = longest_lifetime(signer.text());
+    if lifetime.number().is_some_and(|seconds| seconds > longest) {
+        errors.invalid(&lifetime, format!("if provided, maxExpirationSeconds must be <= {longest}"));
     }
     let files =
         ["credentialBundlePath", "keyPath", "certificateChainPath"].map(|field| certificate.get(field));

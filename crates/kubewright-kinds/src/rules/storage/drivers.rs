@@ -98,6 +98,10 @@ pub(crate) const fn nodes() -> Rules {
             if let Some(spec) = fill::object(node, "spec") {
                 fill::absent(spec, "drivers", serde_json::Value::Null);
             }
+            // The feature CSIVolumeHealth is off; before v1.37 there is no status at all.
+            if let Some(status) = fill::present(node, "status") {
+                fill::remove(status, "storageHealth");
+            }
         },
         // Up to v1.35 an update told what is wrong with an object twice.
         again: Again::Object,

@@ -17,6 +17,7 @@ mod workloads;
 
 use std::sync::Arc;
 
+use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use super::Rules;
@@ -24,10 +25,11 @@ use super::Rules;
 /// A kind: group, version, plural.
 type Kind = (&'static str, &'static str, &'static str);
 
-const CLUSTER_WIDE: [&str; 23] = [
+const CLUSTER_WIDE: [&str; 25] = [
     "clusterrolebindings",
     "clusterroles",
     "certificatesigningrequests",
+    "clustertrustbundles",
     "csidrivers",
     "csinodes",
     "flowschemas",
@@ -44,6 +46,7 @@ const CLUSTER_WIDE: [&str; 23] = [
     "runtimeclasses",
     "servicecidrs",
     "storageclasses",
+    "storageversionmigrations",
     "validatingadmissionpolicies",
     "validatingadmissionpolicybindings",
     "validatingwebhookconfigurations",
@@ -55,7 +58,10 @@ fn rules(kind: Kind) -> Rules {
 }
 
 fn served(kind: Kind) -> Arc<crate::Kind> {
-    Arc::clone(crate::Kinds::built_in().get(kind.0, kind.1, kind.2).expect("a served kind"))
+    // What the default version does not have, a newer one does.
+    let newest = crate::Kinds::of_version(Version::V1_37);
+    let of_default = crate::Kinds::built_in().get(kind.0, kind.1, kind.2).cloned();
+    of_default.or_else(|| newest.get(kind.0, kind.1, kind.2).cloned()).expect("a served kind")
 }
 
 fn is_namespaced(kind: Kind) -> bool {

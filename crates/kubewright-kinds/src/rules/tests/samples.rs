@@ -1,11 +1,16 @@
 //! A small good object of every kind, as a client would send it.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::Kind;
 
 /// A request for a certificate of `/O=g/CN=x`, signed with its own key.
 const REQUEST: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIVE1Ib0NBUUF3R0RFS01BZ0dBMVVFQ2d3Qlp6RUtNQWdHQTFVRUF3d0JlREJaTUJNR0J5cUdTTTQ5QWdFRwpDQ3FHU000OUF3RUhBMElBQkpza1pyTVpCeDBqS0E5YmM2ZlZ4VDhGNU1aT3RlMldkdE14WGpRbzcyV1Q1L3JjCjgvOTZPajBjOHhhTEtvTE1tS092MjFsVFNJMnliczFTUW90VGJEV2dBREFLQmdncWhrak9QUVFEQWdOSkFEQkcKQWlFQWdhbWZCV1JuTDVlMXRQQVhHd3NkTW4rWVdmTzdETmdHZm04VzVRMDFVSE1DSVFEUnNSNTlYV01vSkhwRAp6RVpZNUdkMGVaVjVWNFVtT1NZVzg3N3lYM1gwc1E9PQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K";
+
+/// A certificate of an authority.
+const BUNDLE: &str = "-----BEGIN CERTIFICATE-----\nMIIBcDCCARegAwIBAgIULmG5sKfaJVJdEuNfpz6nqDuUo3owCgYIKoZIzj0EAwIw\nDTELMAkGA1UEAwwCY2EwIBcNMjYxMTI1MjI0OTI1WhgPMjEyNjExMDEyMjQ5MjVa\nMA0xCzAJBgNVBAMMAmNhMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEF7xBWrNK\nRyLTR6O0oKPed9thOKdbyLvG/lIfOK422BVGX7JdXldNQTWh9vrvlPNEihmolxOr\nLbnwvjL3XBtaGaNTMFEwHQYDVR0OBBYEFDpITR7VXR6CC3GgT7xbNtSoyubNMB8G\nA1UdIwQYMBaAFDpITR7VXR6CC3GgT7xbNtSoyubNMA8GA1UdEwEB/wQFMAMBAf8w\nCgYIKoZIzj0EAwIDRwAwRAIgOCwkW/rUSFPBnV2LLryyDy5wt4Ip4/MHefoUL1Nm\n1yoCICcAVVxMfJTct74JnSP0IZEtz09xVbQL8R85jyXqboo1\n-----END CERTIFICATE-----\n";
 
 pub(super) const POD: Kind = ("", "v1", "pods");
 pub(super) const DEPLOYMENT: Kind = ("apps", "v1", "deployments");
@@ -82,6 +87,7 @@ pub(super) fn all() -> Vec<(Kind, Value)> {
     samples.extend(workloads());
     samples.extend(small_groups());
     samples.extend(cluster_groups());
+    samples.extend(since_v1_37());
     samples
 }
 
@@ -245,6 +251,37 @@ fn cluster_groups() -> Vec<(Kind, Value)> {
         ),
         ((admission, "v1", "mutatingadmissionpolicybindings"), json!({"spec": {"policyName": "p"}})),
     ]
+}
+
+/// Those that v1.36 does not have.
+fn since_v1_37() -> Vec<(Kind, Value)> {
+    vec![
+        (("certificates.k8s.io", "v1", "clustertrustbundles"), json!({"spec": {"trustBundle": BUNDLE}})),
+        (
+            ("certificates.k8s.io", "v1", "podcertificaterequests"),
+            json!({"spec": {
+                "signerName": "example.com/signer",
+                "podName": "p",
+                "podUID": "1",
+                "serviceAccountName": "s",
+                "serviceAccountUID": "2",
+                "nodeName": "n",
+                "nodeUID": "3",
+                "maxExpirationSeconds": 86400,
+                "stubPKCS10Request": request_in_der()
+            }}),
+        ),
+        (
+            ("storagemigration.k8s.io", "v1", "storageversionmigrations"),
+            json!({"spec": {"resource": {"group": "apps", "resource": "deployments"}}}),
+        ),
+    ]
+}
+
+/// [`REQUEST`] without its frame of PEM.
+fn request_in_der() -> String {
+    let text = String::from_utf8(STANDARD.decode(REQUEST).expect("base64")).expect("text");
+    text.lines().filter(|line| !line.starts_with("-----")).collect()
 }
 
 /// The sample of a kind.
