@@ -68,7 +68,13 @@ impl Cluster {
         let reader = control_plane.client_of_component(user, None, true);
         let mut manager = Manager::in_process(reader, control_plane.world().clone());
         self.backlog = manager.backlog().clone();
-        for builtin in controllers {
+        let kinds = control_plane.server().engine().kinds();
+        let has_subject = |builtin: &Builtin| {
+            builtin
+                .subject()
+                .is_none_or(|(group, version, plural)| kinds.get(group, version, plural).is_some())
+        };
+        for builtin in controllers.iter().filter(|builtin| has_subject(builtin)) {
             let writer = User::new(builtin.identity.user, builtin.identity.groups.iter().copied());
             for controller in builtin.controllers(&setup) {
                 let program = Some(builtin.identity.program);

@@ -72,6 +72,11 @@ impl Catalog {
         self.collectable().find(|served| served.resource.group == group && served.resource.plural == plural)
     }
 
+    /// The resource of a plural, whatever can be done with it.
+    pub(crate) fn of_plural(&self, group: &str, plural: &str) -> Option<&Served> {
+        self.0.values().find(|served| served.resource.group == group && served.resource.plural == plural)
+    }
+
     /// Those whose objects can be listed, watched and deleted.
     pub(crate) fn collectable(&self) -> impl Iterator<Item = &Served> {
         self.0.values().filter(|served| served.supports(&[verbs::LIST, verbs::WATCH, verbs::DELETE]))

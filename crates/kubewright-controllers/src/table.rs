@@ -12,7 +12,7 @@ use crate::{
     endpoint_mirror, endpoint_slices, endpoints, ephemeral_volumes, expansion, garbage_collector,
     horizontal_autoscaler, job, legacy_tokens, namespace, node_lifecycle, node_ttl, pod_gc, protection,
     quota, replicaset, resource_claims, root_ca, service_account, service_account_tokens, service_cidrs,
-    statefulset, taint_eviction, ttl_after_finished, volumes,
+    statefulset, storage_migration, taint_eviction, ttl_after_finished, volumes,
 };
 
 /// What the controllers are told about the control plane that they are part of.
@@ -76,10 +76,27 @@ impl Builtin {
         controllers.map(|controller| if core { controller.core_events() } else { controller }).collect()
     }
 
+    /// The kind that it is about (group, version and plural), where not all versions of Kubernetes serve it: where nobody does,
+    /// it has nothing to do.
+    #[must_use]
+    pub fn subject(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        SUBJECTS.iter().find(|(name, _)| *name == self.name).map(|(_, subject)| *subject)
+    }
+
     fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
 }
+
+/// The kinds of controllers that are not in all versions of Kubernetes.
+static SUBJECTS: &[(&str, (&str, &str, &str))] = &[
+    ("podcertificaterequest-cleaner-controller", ("certificates.k8s.io", "v1", "podcertificaterequests")),
+    (
+        "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+        ("certificates.k8s.io", "v1", "clustertrustbundles"),
+    ),
+    ("storage-version-migrator-controller", ("storagemigration.k8s.io", "v1", "storageversionmigrations")),
+];
 
 const SCHEDULER: &str = "scheduler";
 
@@ -159,6 +176,31 @@ static TABLE: &[Builtin] = &[
         identity: Identity::service_account("system:serviceaccount:kube-system:certificate-controller"),
         by_default: true,
         build: |_| vec![certificates::cleaner()],
+    },
+    Builtin {
+        name: "podcertificaterequest-cleaner-controller",
+        aliases: &[],
+        identity: Identity::service_account("system:serviceaccount:kube-system:podcertificaterequestcleaner"),
+        by_default: true,
+        build: |_| vec![certificates::pod_request_cleaner()],
+    },
+    Builtin {
+        name: "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+        aliases: &[],
+        identity: Identity::service_account(
+            "system:serviceaccount:kube-system:kube-apiserver-serving-clustertrustbundle-publisher",
+        ),
+        by_default: true,
+        build: |setup| vec![certificates::trust_bundle_publisher(&setup.ca)],
+    },
+    Builtin {
+        name: "storage-version-migrator-controller",
+        aliases: &["svm"],
+        identity: Identity::service_account(
+            "system:serviceaccount:kube-system:storage-version-migrator-controller",
+        ),
+        by_default: true,
+        build: |_| vec![storage_migration::controller()],
     },
     Builtin {
         name: "root-ca-certificate-publisher-controller",

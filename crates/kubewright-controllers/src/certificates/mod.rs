@@ -4,7 +4,9 @@
 mod approver;
 mod cleaner;
 mod kubelet;
+mod pod_requests;
 mod signer;
+mod trust_bundle;
 mod usages;
 
 use k8s_openapi::api::certificates::v1::{
@@ -15,7 +17,9 @@ use kubewright_serve::authority::CertificateRequest;
 
 pub(crate) use approver::controller as approver;
 pub(crate) use cleaner::controller as cleaner;
+pub(crate) use pod_requests::controller as pod_request_cleaner;
 pub(crate) use signer::controller as signer;
+pub(crate) use trust_bundle::controller as trust_bundle_publisher;
 
 const APPROVED: &str = "Approved";
 const DENIED: &str = "Denied";

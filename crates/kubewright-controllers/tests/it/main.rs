@@ -12,6 +12,7 @@ mod garbage_faults;
 mod horizontal_autoscaler;
 mod job_faults;
 mod jobs;
+mod migrations;
 mod namespaces;
 mod quotas;
 mod rollouts;
