@@ -8,7 +8,7 @@ use syn::{
     punctuated::Punctuated,
 };
 
-use crate::faults;
+use crate::{faults, kubernetes};
 
 /// Under which seeds the body runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +27,22 @@ pub(crate) enum Faults {
     Only(Vec<String>),
 }
 
+/// Which version of Kubernetes is served, by its name in Rust.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kubernetes {
+    /// That of every cluster of which nothing else is said.
+    Default,
+    /// This one.
+    One(&'static str),
+    /// A test for each.
+    Each(Vec<&'static str>),
+}
+
 /// The arguments, with their defaults.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) controllers: String,
+    pub(crate) kubernetes: Kubernetes,
     pub(crate) nodes: usize,
     pub(crate) namespaces: Vec<String>,
     pub(crate) seeds: Seeds,
@@ -42,6 +54,7 @@ impl Default for Arguments {
     fn default() -> Self {
         Self {
             controllers: "*".to_owned(),
+            kubernetes: Kubernetes::Default,
             nodes: 1,
             namespaces: Vec::new(),
             seeds: Seeds::One(0),
@@ -85,6 +98,7 @@ impl Arguments {
             "controllers" => {
                 self.controllers = value::<LitStr>(name, input, r#"controllers = "*,-deployment""#)?.value();
             }
+            "kubernetes" => self.kubernetes = kubernetes(name, input)?,
             "nodes" => self.nodes = value::<LitInt>(name, input, "nodes = 3")?.base10_parse()?,
             "seed" => self.seeds = Seeds::One(value::<LitInt>(name, input, "seed = 7")?.base10_parse()?),
             "seeds" => {
@@ -106,8 +120,8 @@ impl Arguments {
                 return Err(Error::new(
                     name.span(),
                     format!(
-                        "there is no argument `{other}`; there are `controllers`, `nodes`, `namespaces`, `seed`, `seeds`, \
-                         `faults` and `real`"
+                        "there is no argument `{other}`; there are `controllers`, `nodes`, `namespaces`, `kubernetes`, \
+                         `seed`, `seeds`, `faults` and `real`"
                     ),
                 ));
             }
@@ -119,6 +133,41 @@ impl Arguments {
 fn value<L: Parse>(name: &Ident, input: ParseStream<'_>, example: &str) -> Result<L> {
     let parsed = input.parse::<Token![=]>().and_then(|_| input.parse());
     parsed.map_err(|error| Error::new(error.span(), format!("`{name}` is written so: `{example}`")))
+}
+
+fn kubernetes(name: &Ident, input: ParseStream<'_>) -> Result<Kubernetes> {
+    let parse = || {
+        input.parse::<Token![=]>()?;
+        if !input.peek(syn::token::Bracket) {
+            return input.parse().map(|one: LitStr| (one.span(), vec![one], false));
+        }
+        let list;
+        let bracket = bracketed!(list in input);
+        let literals = Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?;
+        Ok((bracket.span.join(), literals.into_iter().collect(), true))
+    };
+    let (span, literals, is_list) = parse().map_err(|error| {
+        let example = r#"`kubernetes = "1.36"`, or `kubernetes = ["1.35", "1.37"]` for a test of each"#;
+        Error::new(error.span(), format!("`{name}` is written so: {example}"))
+    })?;
+    let mut versions = Vec::new();
+    for literal in literals {
+        let text = literal.value();
+        let Some(variant) = kubernetes::variant(&text) else {
+            let known = kubernetes::names();
+            let why = format!("Kubernetes version {text:?} is not supported; supported are {known}");
+            return Err(Error::new(literal.span(), why));
+        };
+        if versions.contains(&variant) {
+            return Err(Error::new(literal.span(), format!("version {text:?} is given twice")));
+        }
+        versions.push(variant);
+    }
+    match versions[..] {
+        [] => Err(Error::new(span, "with no version nothing is tested: name one or more")),
+        [one] if !is_list => Ok(Kubernetes::One(one)),
+        _ => Ok(Kubernetes::Each(versions)),
+    }
 }
 
 fn namespaces(name: &Ident, input: ParseStream<'_>) -> Result<Vec<String>> {
@@ -193,6 +242,10 @@ mod tests {
         let some: Arguments = syn::parse_str("faults, seed = 7").expect("it is right");
         assert_eq!((some.faults, some.seeds), (Faults::All, Seeds::One(7)));
         assert!(syn::parse_str::<Arguments>("real = true").expect("it is right").real);
+        let of = |text: &str| syn::parse_str::<Arguments>(text).expect(text).kubernetes;
+        assert_eq!(of(""), Kubernetes::Default);
+        assert_eq!(of(r#"kubernetes = "v1.35", faults"#), Kubernetes::One("V1_35"));
+        assert_eq!(of(r#"kubernetes = ["1.35", "1.37"]"#), Kubernetes::Each(vec!["V1_35", "V1_37"]));
     }
 
     #[test]
@@ -209,6 +262,14 @@ mod tests {
             ("nodes = 1, nodes = 2", "`nodes` is given twice"),
             ("faults(rain)", "there is no fault `rain`; there are clock_skew, conflict, "),
             ("faults()", "`faults()` chooses none"),
+            ("kubernetes = \"1.34\"", "version \"1.34\" is not supported; supported are 1.35, 1.36, 1.37"),
+            (
+                "kubernetes = [\"1.35\", \"1.36.3\"]",
+                "version \"1.36.3\" is not supported; supported are 1.35",
+            ),
+            ("kubernetes = [\"1.35\", \"v1.35\"]", "version \"v1.35\" is given twice"),
+            ("kubernetes = []", "with no version nothing is tested"),
+            ("kubernetes = 1.36", "`kubernetes` is written so: `kubernetes = \"1.36\"`, or "),
             ("faults = true", "`faults` is written so: `faults`, or "),
             ("faults, real = true", "faults are injected into a simulated cluster only"),
         ] {

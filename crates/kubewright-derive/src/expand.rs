@@ -4,33 +4,44 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Error, FnArg, Ident, ItemFn, Result, spanned::Spanned};
 
-use crate::arguments::{Arguments, Faults, Seeds};
+use crate::arguments::{Arguments, Faults, Kubernetes, Seeds};
 
 /// The attribute's work.
 pub(crate) fn test(arguments: TokenStream, function: TokenStream) -> Result<TokenStream> {
     let arguments: Arguments = syn::parse2(arguments)?;
     let function: ItemFn = syn::parse2(function)?;
     check(&function)?;
-    let test = settings(&arguments, &function.sig.ident);
+    let name = &function.sig.ident;
     let call = match function.sig.inputs.is_empty() {
         true => quote!(|_| body()),
         false => quote!(body),
     };
-    let (attributes, name) = (&function.attrs, &function.sig.ident);
     let body = body(&function);
-    let simulated = quote! {
-        #(#attributes)*
-        #[::core::prelude::v1::test]
-        fn #name() {
-            #body
-            ::kubewright::testing::harness::run(&#test, #call)
+    let test = |name: &Ident, version: Option<&'static str>| {
+        let (attributes, settings) = (&function.attrs, settings(&arguments, name, version));
+        quote! {
+            #(#attributes)*
+            #[::core::prelude::v1::test]
+            fn #name() {
+                #body
+                ::kubewright::testing::harness::run(&#settings, #call)
+            }
+        }
+    };
+    let simulated = match &arguments.kubernetes {
+        Kubernetes::Default => test(name, None),
+        Kubernetes::One(version) => test(name, Some(version)),
+        Kubernetes::Each(versions) => {
+            let named = |version: &&str| format_ident!("{name}_{}", version.to_lowercase());
+            versions.iter().map(|version| test(&named(version), Some(version))).collect()
         }
     };
     if !arguments.real {
         return Ok(simulated);
     }
     let real = format_ident!("{name}_real");
-    let attributes = attributes.iter().filter(|attribute| !attribute.path().is_ident("ignore"));
+    let attributes = function.attrs.iter().filter(|attribute| !attribute.path().is_ident("ignore"));
+    let settings = settings(&arguments, name, None);
     Ok(quote! {
         #simulated
 
@@ -39,7 +50,7 @@ pub(crate) fn test(arguments: TokenStream, function: TokenStream) -> Result<Toke
         #[ignore = "needs a cluster: KUBEWRIGHT_TEST_KUBECONFIG=<file> cargo test -- --ignored"]
         fn #real() {
             #body
-            ::kubewright::testing::harness::run_real(&#test, #call)
+            ::kubewright::testing::harness::run_real(&#settings, #call)
         }
     })
 }
@@ -82,7 +93,7 @@ fn body(function: &ItemFn) -> TokenStream {
 }
 
 /// What the harness is told of it.
-fn settings(arguments: &Arguments, name: &Ident) -> TokenStream {
+fn settings(arguments: &Arguments, name: &Ident, version: Option<&str>) -> TokenStream {
     let Arguments { controllers, nodes, namespaces, seeds, faults, .. } = arguments;
     let seeds = match seeds {
         Seeds::One(seed) => quote!(One(#seed)),
@@ -93,6 +104,12 @@ fn settings(arguments: &Arguments, name: &Ident) -> TokenStream {
         Faults::All => quote!(All),
         Faults::Only(names) => quote!(Only(&[#(#names),*])),
     };
+    let version = match version.map(|version| format_ident!("{version}")) {
+        Some(version) => {
+            quote!(::core::option::Option::Some(::kubewright::testing::KubernetesVersion::#version))
+        }
+        None => quote!(::core::option::Option::None),
+    };
     let name = name.to_string();
     quote! {
         ::kubewright::testing::harness::Test {
@@ -100,6 +117,7 @@ fn settings(arguments: &Arguments, name: &Ident) -> TokenStream {
             module: ::core::module_path!(),
             name: #name,
             controllers: #controllers,
+            kubernetes: #version,
             nodes: #nodes,
             namespaces: &[#(#namespaces),*],
             seeds: ::kubewright::testing::harness::Seeds::#seeds,
@@ -133,6 +151,29 @@ mod tests {
         let both = expand("real = true", "#[ignore] async fn it(c: Cluster) {}").expect("fine");
         assert_eq!(both.matches("#[ignore").count(), 2, "{both}");
         assert!(both.contains("fnit_real()") && both.contains("run_real("), "{both}");
+    }
+
+    #[test]
+    fn each_version_of_a_list_has_a_test_that_is_named_after_it() {
+        let one = expand(r#"kubernetes = "1.35""#, "async fn it() {}").expect("fine");
+        assert!(one.contains("fnit()") && one.contains("KubernetesVersion::V1_35)"), "{one}");
+        let each = expand(r#"kubernetes = ["1.35", "1.37"], seeds = 3"#, "#[ignore] async fn it() {}")
+            .expect("fine");
+        for (name, version) in [("it_v1_35", "V1_35"), ("it_v1_37", "V1_37")] {
+            assert!(
+                each.contains(&format!("fn{name}()")) && each.contains(&format!("name:\"{name}\"")),
+                "{each}"
+            );
+            assert!(each.contains(&format!("KubernetesVersion::{version})")), "{each}");
+        }
+        assert_eq!(
+            (each.matches("#[ignore]").count(), each.matches("Seeds::First(3u64)").count()),
+            (2, 2),
+            "{each}"
+        );
+        assert!(!each.contains("fnit()"), "{each}");
+        let real = expand(r#"kubernetes = ["1.35"], real = true"#, "async fn it() {}").expect("fine");
+        assert!(real.contains("fnit_v1_35()") && real.contains("fnit_real()"), "{real}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod arguments;
 mod expand;
 mod faults;
+mod kubernetes;
 
 use proc_macro::TokenStream;
 
@@ -25,6 +26,7 @@ use proc_macro::TokenStream;
 /// | `controllers = "*,-deployment"` | which built-in controllers run, as kube-controller-manager's `--controllers` says it; default `*`, all of them |
 /// | `nodes = 3` | how many simulated nodes there are; default 1 |
 /// | `namespaces = ["a", "b"]` | namespaces that are there; the cluster's helpers act in the first, without any in `default` |
+/// | `kubernetes = "1.35"` | the version of Kubernetes that the cluster is; a list, `kubernetes = ["1.35", "1.37"]`, makes a test of each, `<name>_v1_35` and `<name>_v1_37`; default that of every cluster (`KubernetesVersion::DEFAULT`) |
 /// | `seed = 7` | what names, uids and all that is left to chance start from; default 0 |
 /// | `seeds = 200` | the body runs once under each of the seeds 0 to 199, each with a new cluster; the first that fails is reported |
 /// | `faults` | under each seed other things go wrong on the way; `faults(conflict, crash)` names which |

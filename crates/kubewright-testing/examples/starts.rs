@@ -11,6 +11,7 @@ const TEST: Test = Test {
     module: "starts",
     name: "it",
     controllers: "*",
+    kubernetes: None,
     nodes: 1,
     namespaces: &[],
     seeds: Seeds::One(0),

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::ObjectMeta;
+use kubewright_cluster::KubernetesVersion;
 use kubewright_cluster::recording::Recording;
 
 use crate::faults::{FaultKind, Plan};
@@ -30,6 +31,8 @@ pub struct Test {
     pub name: &'static str,
     /// Which built-in controllers run.
     pub controllers: &'static str,
+    /// The version of Kubernetes that its cluster is, where it says one.
+    pub kubernetes: Option<KubernetesVersion>,
     /// How many simulated nodes there are.
     pub nodes: usize,
     /// Namespaces that it needs; its helpers act in the first.
@@ -296,7 +299,10 @@ fn print_replay(test: &Test, seed: u64, kinds: &BTreeSet<FaultKind>) {
 
 async fn start(test: &Test, seed: u64) -> Cluster {
     let settings = kubewright_cluster::Cluster::builder().seed(seed);
-    let settings = settings.controllers(test.controllers).nodes(test.nodes);
+    let mut settings = settings.controllers(test.controllers).nodes(test.nodes);
+    if let Some(version) = test.kubernetes {
+        settings = settings.kubernetes_version(version);
+    }
     let cluster = Cluster::of(settings).await;
     let cluster = cluster.unwrap_or_else(|error| panic!("the cluster does not start: {error}"));
     for name in test.namespaces {

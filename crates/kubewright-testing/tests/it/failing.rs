@@ -18,6 +18,7 @@ const TEST: Test = Test {
     module: "it::failing",
     name: "it",
     controllers: "",
+    kubernetes: None,
     nodes: 0,
     namespaces: &[],
     seeds: Seeds::One(0),

@@ -15,6 +15,7 @@ const TEST: Test = Test {
     module: "it::failures",
     name: "it",
     controllers: "",
+    kubernetes: None,
     nodes: 0,
     namespaces: &[],
     seeds: Seeds::One(0),

@@ -112,6 +112,14 @@ async fn a_day_without_an_api_server_is_survived(cluster: Cluster) {
     cluster.eventually(async |cluster: Cluster| cluster.exists::<ConfigMap>("login").await).await;
 }
 
+#[kubewright::test(kubernetes = ["1.35", "1.37"], seeds = 5, faults(conflict, crash))]
+async fn a_secret_is_copied(cluster: Cluster) {
+    cluster.run(operator).await;
+    cluster.create(&secret("login", &["password"])).await;
+    cluster.settle().await;
+    assert!(cluster.exists::<ConfigMap>("login").await);
+}
+
 /// Without its indentation, so that a page may show a part of a function.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()

@@ -63,6 +63,7 @@ fn the_same_seed_writes_the_same_bytes_in_another_process() {
             module: module_path!(),
             name: NAME,
             controllers: "*",
+            kubernetes: None,
             nodes: 2,
             namespaces: &["press", LEDGER],
             seeds: Seeds::One(seed.parse().expect("a number")),

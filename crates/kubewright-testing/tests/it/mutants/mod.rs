@@ -23,6 +23,7 @@ const STORY: Test = Test {
     module: module_path!(),
     name: "the_operator_without_a_bug_passes_two_hundred_seeds",
     controllers: "garbagecollector",
+    kubernetes: None,
     nodes: 0,
     namespaces: &["press", LEDGER],
     seeds: Seeds::First(200),
