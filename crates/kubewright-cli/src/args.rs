@@ -6,8 +6,9 @@ use std::{
     time::Duration,
 };
 
+use anyhow::Context;
 use clap::{Args, FromArgMatches, Parser, Subcommand, error::ErrorKind};
-use kubewright_cluster::KubernetesVersion;
+use kubewright_cluster::{KubernetesVersion, version_of_data};
 use kubewright_envtest::install::EnvtestCommand;
 use kubewright_image::Reference;
 use kubewright_world::Pacing;
@@ -155,9 +156,9 @@ pub(crate) struct UpArgs {
     timeout: u64,
 
     /// The version of Kubernetes that is served: 1.35, 1.36 or 1.37, with its kinds, fields, discovery, OpenAPI, first roles, feature
-    /// gates and rules
-    #[arg(long, value_name = "VERSION", default_value_t, env = "KUBEWRIGHT_KUBERNETES_VERSION")]
-    pub(crate) kubernetes_version: KubernetesVersion,
+    /// gates and rules; by default 1.36, or that of the cluster in --data if it is newer
+    #[arg(long, value_name = "VERSION", env = "KUBEWRIGHT_KUBERNETES_VERSION")]
+    kubernetes_version: Option<KubernetesVersion>,
 
     /// The port of the API server on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value = "6443", allow_negative_numbers = true)]
@@ -246,6 +247,15 @@ impl UpArgs {
         usize::from(self.nodes.unwrap_or(u16::from(self.runtime.is_none() && self.from.is_none())))
     }
 
+    /// The version of Kubernetes to be: the one that was said, or the default one; where a folder keeps a cluster of a newer one, that.
+    pub(crate) fn kubernetes_version(&self) -> anyhow::Result<KubernetesVersion> {
+        let kept = || self.data.as_deref().map(version_of_data).transpose().context("--data");
+        Ok(match self.kubernetes_version {
+            Some(said) => said,
+            None => kept()?.flatten().max(Some(KubernetesVersion::DEFAULT)).unwrap_or_default(),
+        })
+    }
+
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }
@@ -291,6 +301,23 @@ mod tests {
         assert_eq!(args.kubeconfig, PathBuf::from("kubewright.kubeconfig"));
         assert_eq!(args.timeout(), Duration::from_secs(60));
         assert!(!args.samples && !args.exit_when_ready && !args.quiet);
+    }
+
+    #[test]
+    fn a_cluster_goes_on_with_its_own_version_unless_another_is_said() {
+        let folder = std::env::temp_dir().join(format!("kubewright-args-{}", std::process::id()));
+        let version = |said: &str| {
+            let args = up(&format!("{said} --data {}", folder.display())).expect("arguments");
+            args.kubernetes_version().expect("a version")
+        };
+        assert_eq!(version(""), KubernetesVersion::DEFAULT);
+        let newest = KubernetesVersion::ALL[KubernetesVersion::ALL.len() - 1];
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let stamp = format!("format 1\nkubernetes {}\nsince 0\n", newest.release());
+        std::fs::write(folder.join("version"), stamp).expect("written");
+        assert_eq!(version(""), newest);
+        assert_eq!(version("--kubernetes-version 1.35"), KubernetesVersion::V1_35);
+        std::fs::remove_dir_all(&folder).expect("it was there");
     }
 
     #[test]

@@ -34,10 +34,11 @@ impl Engine {
     pub(crate) async fn start(args: &UpArgs) -> anyhow::Result<Self> {
         let world = args.seed.map_or_else(World::real, World::seeded);
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
-        let mut builder = Cluster::builder().admin(args.admin).kubernetes_version(args.kubernetes_version);
+        let version = args.kubernetes_version()?;
+        let mut builder = Cluster::builder().admin(args.admin).kubernetes_version(version);
         let (endpoint, token) = match &args.data {
             Some(path) => {
-                let data = DataDirectory::open(path, &world).context("--data")?;
+                let data = DataDirectory::open(path, &world, version).context("--data")?;
                 let endpoint = Endpoint::bind_with_data(address, &world, &data).await.map_err(with_remedy)?;
                 let token = data.admin_token()?;
                 builder = builder.data(data);

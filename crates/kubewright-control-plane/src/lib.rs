@@ -26,7 +26,7 @@ mod transport;
 
 pub use builder::{Builder, StartError};
 pub use control_plane::ControlPlane;
-pub use data::{DataDirectory, DataError};
+pub use data::{DataDirectory, DataError, version_of as version_of_data};
 pub use kubewright_engine::NodePorts;
 pub use kubewright_identity::authn::{
     FrontProxy, PublicKey, Secret, ServiceAccounts, TokenKey, TokenWebhook, User, token_file,

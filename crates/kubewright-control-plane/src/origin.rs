@@ -10,6 +10,7 @@ use kubewright_engine::bootstrap::bootstrap;
 use kubewright_engine::{Engine, Settings};
 use kubewright_kinds::Summary;
 use kubewright_meta::ApiError;
+use kubewright_spec::Version;
 use kubewright_store::{Memory, Snapshot, Store};
 use kubewright_world::World;
 
@@ -22,25 +23,28 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// That of simulated clusters of default settings.
+    /// That of simulated clusters of default settings, of a version of Kubernetes.
     ///
     /// # Errors
     /// When one of the objects is refused, which would be a defect of their table.
-    pub(crate) async fn shared() -> Result<&'static Self, ApiError> {
-        static SHARED: OnceLock<Origin> = OnceLock::new();
-        if let Some(made) = SHARED.get() {
+    pub(crate) async fn shared(version: Version) -> Result<&'static Self, ApiError> {
+        static SHARED: [OnceLock<Origin>; Version::ALL.len()] =
+            [const { OnceLock::new() }; Version::ALL.len()];
+        let shared = &SHARED[version as usize];
+        if let Some(made) = shared.get() {
             return Ok(made);
         }
         // Whoever makes it at the same time makes the same.
-        let made = Self::make().await?;
-        Ok(SHARED.get_or_init(|| made))
+        let made = Self::make(version).await?;
+        Ok(shared.get_or_init(|| made))
     }
 
-    async fn make() -> Result<Self, ApiError> {
+    async fn make(version: Version) -> Result<Self, ApiError> {
         let world = World::simulated(0);
         let journal = Journal::new(world.clock, usize::MAX, &[]);
         let store = Arc::new(Journaled { store: Arc::new(Memory::new()), journal: journal.clone() });
-        bootstrap(&Engine::with(world, Arc::clone(&store) as _, Settings::default())).await?;
+        let settings = Settings { kubernetes: version, ..Settings::default() };
+        bootstrap(&Engine::with(world, Arc::clone(&store) as _, settings)).await?;
         Ok(Self { snapshot: store.snapshot(), written: journal.written(|_| true) })
     }
 

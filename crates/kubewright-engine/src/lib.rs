@@ -11,6 +11,7 @@ pub mod bootstrap;
 #[cfg(all(test, debug_assertions))]
 mod cost;
 mod engine;
+mod reopen;
 pub mod request;
 pub mod shape;
 mod tags;
@@ -18,4 +19,5 @@ pub mod verbs;
 pub mod watch;
 
 pub use engine::{ApiServices, Engine, NodePorts, Settings};
+pub use reopen::reopened;
 pub use tags::{tags, tags_of};

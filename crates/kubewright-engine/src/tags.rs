@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kubewright_kinds::definition::{self, Versions};
 use kubewright_kinds::{Kind, Kinds, Role, Summary};
+use kubewright_spec::Version;
 use kubewright_store::{Name, Stored};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -14,8 +15,13 @@ use serde_json::{Map, Value, json};
 ///
 /// # Errors
 /// The function that it gives says why bytes are no object.
-pub fn tags(stored: &Stored<'_>) -> impl FnMut(&str, &[u8]) -> Result<Summary, String> + use<> {
-    tagger(&defined(|collection| stored.values(collection).into_values().collect()))
+pub fn tags(
+    version: Version,
+    stored: &Stored<'_>,
+) -> impl FnMut(&str, &[u8]) -> Result<Summary, String> + use<> {
+    let kinds = Kinds::of_version(version);
+    let custom = defined(&kinds, |collection| stored.values(collection).into_values().collect());
+    tagger(&kinds, &custom)
 }
 
 /// As [`tags`], of anything that tells the values of a collection. Of a definition there may be several states; the first
@@ -23,16 +29,20 @@ pub fn tags(stored: &Stored<'_>) -> impl FnMut(&str, &[u8]) -> Result<Summary, S
 ///
 /// # Errors
 /// As those of [`tags`].
-pub fn tags_of<'a, F>(values: F) -> impl FnMut(&str, &[u8]) -> Result<Summary, String> + use<'a, F>
+pub fn tags_of<'a, F>(
+    version: Version,
+    values: F,
+) -> impl FnMut(&str, &[u8]) -> Result<Summary, String> + use<'a, F>
 where
     F: Fn(&str) -> Vec<&'a [u8]>,
 {
-    tagger(&defined(values))
+    let kinds = Kinds::of_version(version);
+    let custom = defined(&kinds, values);
+    tagger(&kinds, &custom)
 }
 
 /// The kinds that definitions make.
-fn defined<'a>(values: impl Fn(&str) -> Vec<&'a [u8]>) -> Vec<Arc<Kind>> {
-    let kinds = Kinds::built_in();
+fn defined<'a>(kinds: &Kinds, values: impl Fn(&str) -> Vec<&'a [u8]>) -> Vec<Arc<Kind>> {
     let definitions = kinds.iter().filter(|kind| kind.behaviour.role == Role::Definition);
     let custom = definitions
         .flat_map(|kind| values(&kind.collection))
@@ -44,8 +54,7 @@ fn defined<'a>(values: impl Fn(&str) -> Vec<&'a [u8]>) -> Vec<Arc<Kind>> {
     custom.map(Arc::new).collect()
 }
 
-fn tagger(custom: &[Arc<Kind>]) -> impl FnMut(&str, &[u8]) -> Result<Summary, String> + use<> {
-    let kinds = Kinds::built_in();
+fn tagger(kinds: &Kinds, custom: &[Arc<Kind>]) -> impl FnMut(&str, &[u8]) -> Result<Summary, String> + use<> {
     let mut by_collection: BTreeMap<Name, Arc<Kind>> = BTreeMap::new();
     for kind in kinds.iter().chain(custom) {
         let known = by_collection.entry(Arc::clone(&kind.collection)).or_insert_with(|| Arc::clone(kind));

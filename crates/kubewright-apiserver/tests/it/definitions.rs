@@ -10,6 +10,7 @@ use http::{Method, Request, Response};
 use kubewright_engine::tags;
 use kubewright_identity::webhook::Local;
 use kubewright_kinds::encode;
+use kubewright_spec::Version;
 use kubewright_store::{Change, Disk, DiskOptions, Expect, Memory, Store};
 use serde_json::{Value, json};
 
@@ -263,7 +264,12 @@ async fn names(api: &Api, path: &str) -> Vec<String> {
 async fn a_store_that_is_opened_again_serves_its_definitions_and_selects_by_their_fields() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("definitions");
     let _ = std::fs::remove_dir_all(&folder);
-    let open = || Arc::new(Disk::open(&folder, DiskOptions::default(), tags).expect("nobody else has it"));
+    let open = || {
+        Arc::new(
+            Disk::open(&folder, DiskOptions::default(), |stored: &_| tags(Version::DEFAULT, stored))
+                .expect("nobody else has it"),
+        )
+    };
     let api = Api::start_on(open()).await;
     let mut selectable = definition();
     selectable["spec"]["versions"][0]["selectableFields"] = json!([{"jsonPath": ".spec.color"}]);

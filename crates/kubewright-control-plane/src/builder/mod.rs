@@ -65,6 +65,7 @@ pub struct Builder {
     recording: Option<Recording>,
     journal: Option<usize>,
     pacing: Option<Pacing>,
+    kubernetes: KubernetesVersion,
     /// None where nothing is said.
     objects: Option<kubewright_engine::Settings>,
     edge: http::Settings,
@@ -90,6 +91,7 @@ impl Default for Builder {
             recording: None,
             journal: None,
             pacing: None,
+            kubernetes: KubernetesVersion::DEFAULT,
             objects: None,
             edge: http::Settings::default(),
             token_webhook: None,
@@ -210,7 +212,8 @@ impl Builder {
 
     /// Keeps the cluster in a folder, and goes on with what is there. A cluster without lives in memory.
     ///
-    /// For real worlds: a disk takes its own time, which no paused clock knows of.
+    /// For real worlds: a disk takes its own time, which no paused clock knows of. The cluster is of the version of Kubernetes that
+    /// the folder was opened for.
     #[must_use]
     pub fn data(mut self, data: DataDirectory) -> Self {
         self.data = Some(data);
@@ -258,7 +261,7 @@ impl Builder {
     /// validation and feature gates are those of [`KubernetesVersion::DEFAULT`] in all versions. Default: that one.
     #[must_use]
     pub fn kubernetes_version(mut self, version: KubernetesVersion) -> Self {
-        self.objects.get_or_insert_default().kubernetes = version;
+        self.kubernetes = version;
         self
     }
 

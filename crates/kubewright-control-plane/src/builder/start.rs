@@ -40,7 +40,10 @@ impl Builder {
         let allows_all = self.authorization.iter().any(|mode| matches!(mode, Mode::AlwaysAllow));
         self.anonymous &= !allows_all;
         let shutdown = CancellationToken::new();
-        let origin = if self.begins_as_all() { Some(Origin::shared().await?) } else { None };
+        if let Some(data) = &self.data {
+            self.kubernetes = data.kubernetes;
+        }
+        let origin = if self.begins_as_all() { Some(Origin::shared(self.kubernetes).await?) } else { None };
         let (world, pacer) = self.begin_time(&shutdown);
         let Objects { store, journal, token_key } = self.objects(&world, origin).await?;
         let accounts = Arc::new(self.accounts(&world, token_key)?);
@@ -114,7 +117,9 @@ impl Builder {
                 (Arc::new(data.store), Some(key))
             }
             (None, Some(origin)) => (Arc::new(origin.store()), None),
-            (None, None) => (Arc::new(replay(&self.recording.take().unwrap_or_default()).await?), None),
+            (None, None) => {
+                (Arc::new(replay(&self.recording.take().unwrap_or_default(), self.kubernetes).await?), None)
+            }
         };
         let before = origin.map_or(&[][..], |origin| &origin.written);
         let journal = self.journal.map(|most| Journal::new(world.clock, most, before));
@@ -142,6 +147,7 @@ impl Builder {
     /// What serves the objects, and decides who may do what.
     fn engine(&mut self, world: &World, store: Arc<dyn Store<Summary>>) -> Arc<Engine> {
         let mut objects = self.objects.take().unwrap_or_default();
+        objects.kubernetes = self.kubernetes;
         objects.authentication =
             published(self.endpoint.as_ref().map(Endpoint::clients), self.front_proxy.as_ref());
         let mut modes = std::mem::take(&mut self.authorization);

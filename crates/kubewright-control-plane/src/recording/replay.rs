@@ -2,6 +2,7 @@
 
 use kubewright_engine::tags_of;
 use kubewright_kinds::Summary;
+use kubewright_spec::Version;
 use kubewright_store::{Change, CommitError, Draft, Expect, Memory, Store};
 
 use super::{Did, Recording};
@@ -15,8 +16,8 @@ pub struct Unfit {
 }
 
 /// A store in which all of a recording has happened: its objects, revisions, and as much of its past as stores keep.
-pub(crate) async fn replay(recording: &Recording) -> Result<Memory<Summary>, Unfit> {
-    let mut tag = tags_of(|collection| {
+pub(crate) async fn replay(recording: &Recording, version: Version) -> Result<Memory<Summary>, Unfit> {
+    let mut tag = tags_of(version, |collection| {
         let of = recording.writes().iter().filter(|write| &*write.collection == collection);
         of.map(|write| &write.bytes[..]).collect()
     });

@@ -148,13 +148,31 @@ impl<T: Send + Sync + 'static> Disk<T> {
     where
         F: FnMut(&str, &[u8]) -> Result<T, String>,
     {
+        Self::open_as(path, options, |stored: &Stored<'_>| unchanged(tags(stored)))
+    }
+
+    /// As [`Disk::open`], of values that may be others now: what `read` makes is given the collection, the revision and the bytes
+    /// of a value, and gives the bytes that there are from now on, under the same revision, and their tag. It is to give
+    /// the same each time: what it gives is on the disk only with the next checkpoint.
+    ///
+    /// # Errors
+    /// As those of [`Disk::open`].
+    pub fn open_as<F>(
+        path: &Path,
+        options: DiskOptions,
+        read: impl FnOnce(&Stored<'_>) -> F,
+    ) -> Result<Self, OpenError>
+    where
+        F: FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String>,
+    {
         let directory = Directory::open(path).map_err(|error| match error {
             NotHad::Busy(by) => OpenError::Busy { path: path.to_owned(), by },
             NotHad::Io(source) => OpenError::Io { path: path.to_owned(), source },
         })?;
-        Self::open_in(Arc::new(directory), options, tags)
+        Self::open_folder(Arc::new(directory), options, read)
     }
 
+    #[cfg(test)]
     pub(crate) fn open_in<F>(
         folder: Arc<dyn Folder>,
         options: DiskOptions,
@@ -163,7 +181,18 @@ impl<T: Send + Sync + 'static> Disk<T> {
     where
         F: FnMut(&str, &[u8]) -> Result<T, String>,
     {
-        let recovered = recover::recover(&*folder, options.limits, tags)?;
+        Self::open_folder(folder, options, |stored: &Stored<'_>| unchanged(tags(stored)))
+    }
+
+    fn open_folder<F>(
+        folder: Arc<dyn Folder>,
+        options: DiskOptions,
+        read: impl FnOnce(&Stored<'_>) -> F,
+    ) -> Result<Self, OpenError>
+    where
+        F: FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String>,
+    {
+        let recovered = recover::recover(&*folder, options.limits, read)?;
         let state = recovered.state;
         let shared = Arc::new(Shared {
             published: Arc::new(Published::new(state.clone())),
@@ -177,6 +206,16 @@ impl<T: Send + Sync + 'static> Disk<T> {
             .spawn(move || writer.run())
             .map_err(|source| OpenError::Io { path, source })?;
         Ok(Self { shared, writer: Some(thread) })
+    }
+}
+
+/// What leaves bytes as they are, and makes their tags.
+fn unchanged<T>(
+    mut tag: impl FnMut(&str, &[u8]) -> Result<T, String>,
+) -> impl FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String> {
+    move |collection, _, bytes| {
+        let tag = tag(collection, &bytes)?;
+        Ok((bytes, tag))
     }
 }
 

@@ -55,18 +55,18 @@ pub(crate) struct Recovered<T> {
     pub(crate) checkpointed: u64,
 }
 
-/// Reads what is in a folder, repairs the end of its last log, and removes what is of no use any more. `tags` is given
-/// all that is stored, and makes what makes the tag of a value of a collection.
+/// Reads what is in a folder, repairs the end of its last log, and removes what is of no use any more. `read` is given
+/// all that is stored, and makes what reads a value of a collection: its bytes from now on, and their tag.
 ///
 /// # Errors
 /// [`OpenError`]; then nothing in the folder was changed.
 pub(crate) fn recover<T, F>(
     folder: &dyn Folder,
     limits: Limits,
-    tags: impl FnOnce(&Stored<'_>) -> F,
+    read: impl FnOnce(&Stored<'_>) -> F,
 ) -> Result<Recovered<T>, OpenError>
 where
-    F: FnMut(&str, &[u8]) -> Result<T, String>,
+    F: FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String>,
 {
     let io = |name: &str| {
         let path = folder.path(name);
@@ -98,11 +98,11 @@ where
         return Err(OpenError::Lost { path, found: history.revision, acknowledged, mark });
     }
     let History { revision, records } = history;
-    let mut tag = tags(&Stored { checkpoint: &checkpoint, history: &records });
+    let mut read = read(&Stored { checkpoint: &checkpoint, history: &records });
     let checkpointed = checkpoint.length;
-    let mut state = restore(checkpoint, &mut tag)?;
+    let mut state = restore(checkpoint, &mut read)?;
     for record in records {
-        replay(&mut state, record, limits, &mut tag)?;
+        replay(&mut state, record, limits, &mut read)?;
     }
     // Only now, when nothing can refuse any more, is the folder changed.
     let useless = |file| match file {
@@ -249,7 +249,7 @@ fn cuts(folder: &dyn Folder, bases: &[Revision]) -> Result<Vec<Revision>, OpenEr
 /// The state that a checkpoint shows. Its past is gone.
 fn restore<T>(
     checkpoint: Checkpoint,
-    tag: &mut impl FnMut(&str, &[u8]) -> Result<T, String>,
+    read: &mut impl FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String>,
 ) -> Result<State<T>, OpenError> {
     let compacted = checkpoint.revision.max(checkpoint.compacted);
     let mut state = State { revision: checkpoint.revision, compacted, collections: OrdMap::new() };
@@ -257,7 +257,7 @@ fn restore<T>(
         let mut restored = OrdMap::new();
         for (key, (revision, bytes)) in entries {
             let key = Name::from(key);
-            let entry = entry(&name, Arc::clone(&key), revision, bytes, tag)?;
+            let entry = entry(&name, Arc::clone(&key), revision, bytes, read)?;
             restored.insert(key, entry);
         }
         let collection = Collection { entries: restored, ring: Ring::after_all_until(modified) };
@@ -271,7 +271,7 @@ fn replay<T>(
     state: &mut State<T>,
     record: Record,
     limits: Limits,
-    tag: &mut impl FnMut(&str, &[u8]) -> Result<T, String>,
+    read: &mut impl FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String>,
 ) -> Result<(), OpenError> {
     let (collection, key, deleted, bytes) = match record {
         Record::Compact(revision) => {
@@ -292,7 +292,7 @@ fn replay<T>(
         }
     };
     let key = previous.as_ref().map_or_else(|| Name::from(key), |previous| Arc::clone(&previous.key));
-    let entry = entry(&collection, key, state.revision.next(), bytes, tag)?;
+    let entry = entry(&collection, key, state.revision.next(), bytes, read)?;
     let known = state.collections.get_key_value(collection.as_str()).map(|(name, _)| Arc::clone(name));
     let collection = known.unwrap_or_else(|| Name::from(collection));
     state.apply(&collection, Arc::new(Event { happening, entry, previous }), limits);
@@ -304,9 +304,9 @@ fn entry<T>(
     key: Name,
     revision: Revision,
     bytes: Vec<u8>,
-    tag: &mut impl FnMut(&str, &[u8]) -> Result<T, String>,
+    read: &mut impl FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String>,
 ) -> Result<Arc<Entry<T>>, OpenError> {
-    let tag = tag(collection, &bytes).map_err(|why| OpenError::Value {
+    let (bytes, tag) = read(collection, revision, bytes).map_err(|why| OpenError::Value {
         collection: collection.to_owned(),
         key: key.to_string(),
         why,

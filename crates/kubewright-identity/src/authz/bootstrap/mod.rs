@@ -1,12 +1,16 @@
 //! The RBAC objects that every cluster is born with, as those of its version of Kubernetes
 //! (`k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy`): the table of that version, made into objects at start.
 
+mod reconcile;
+
 use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use super::aggregation::aggregate;
 use super::objects::{GROUP, Role};
 use super::rule::Rule;
+
+pub use reconcile::{Reconciliation, reconcile};
 
 /// What the objects of a resource are called, in the order in which they are made.
 const KINDS: [(&str, &str); 4] = [

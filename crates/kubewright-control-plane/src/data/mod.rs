@@ -1,5 +1,7 @@
 //! What outlives a cluster: the folder of `kubewright up --data`.
 
+mod stamp;
+
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,8 +9,12 @@ use std::path::{Path, PathBuf};
 use kubewright_identity::authn::{KeyError, Secret, TokenKey};
 use kubewright_kinds::Summary;
 use kubewright_serve::authority::{Authority, AuthorityError};
-use kubewright_store::{Disk, DiskOptions, OpenError};
+use kubewright_spec::Version;
+use kubewright_store::{Disk, DiskOptions, OpenError, Store};
 use kubewright_world::World;
+
+use self::stamp::Stamp;
+pub use self::stamp::version_of;
 
 /// The folder of the store, and that of what a cluster makes when it is started for the first time.
 const STORE: &str = "store";
@@ -26,9 +32,13 @@ const ADMIN_TOKEN: &str = "admin.token";
 /// the key of the service account tokens and the administrator's token. So whoever had access before still has it after a
 /// restart. Only this user may read it.
 ///
+/// A file `version` says which version of Kubernetes has written the objects. A newer one goes on with them, as an upgraded
+/// kube-apiserver does; an older one does not open them: it would lose what it does not know.
+///
 /// No other process can have it at the same time; it is let go when the cluster has ended and its clients are dropped.
 pub struct DataDirectory {
     pub(crate) store: Disk<Summary>,
+    pub(crate) kubernetes: Version,
     credentials: PathBuf,
 }
 
@@ -38,6 +48,28 @@ pub enum DataError {
     /// There is something else in it.
     #[error("{} is not empty and keeps no cluster of kubewright", .0.display())]
     Foreign(PathBuf),
+    /// Its objects are of a newer version of Kubernetes than the one that is to go on with them.
+    #[error(
+        "{} keeps a cluster of Kubernetes v{written}, which v{opened} cannot read: go on with it as v{written} or newer \
+         (--kubernetes-version {written}), or keep a cluster of v{opened} in another folder",
+        path.display()
+    )]
+    Newer {
+        /// The folder.
+        path: PathBuf,
+        /// The version that has written it.
+        written: Version,
+        /// The version that was to open it.
+        opened: Version,
+    },
+    /// It was written by a program that knows more than this one.
+    #[error("{} was written by a newer kubewright ({what}): open it with that one", path.display())]
+    NewerProgram {
+        /// The folder.
+        path: PathBuf,
+        /// What this one does not know.
+        what: String,
+    },
     /// The store in it cannot be opened.
     #[error(transparent)]
     Store(#[from] OpenError),
@@ -66,22 +98,43 @@ pub enum DataError {
 }
 
 impl DataDirectory {
-    /// Opens a folder; what is not there is made.
+    /// Opens a folder for a cluster of a version of Kubernetes; what is not there is made. Objects of an older version are read as
+    /// this version reads them.
     ///
     /// # Errors
-    /// [`DataError`]: it is another program's, another process has it, or what is in it is damaged.
-    pub fn open(path: &Path, world: &World) -> Result<Self, DataError> {
-        let store = path.join(STORE);
-        if !store.exists() && !is_empty(path)? {
-            return Err(DataError::Foreign(path.to_owned()));
+    /// [`DataError`]: it is another program's, its objects are of a newer version, another process has it, or what is in it is
+    /// damaged. Then nothing in it has changed.
+    pub fn open(path: &Path, world: &World, version: Version) -> Result<Self, DataError> {
+        let folder = path.join(STORE);
+        let (store, said) = loop {
+            if !folder.exists() && !is_empty(path)? {
+                return Err(DataError::Foreign(path.to_owned()));
+            }
+            let said = Stamp::read(path)?;
+            // Before the store repairs anything.
+            if let Some(said) = said {
+                said.check(version, path)?;
+            }
+            let written_before = Stamp::written_before(said, version);
+            // The store first: from then on no other process is here.
+            let store = Disk::open_as(&folder, DiskOptions::default(), |stored: &_| {
+                kubewright_engine::reopened(version, written_before, stored)
+            })?;
+            // One that was here in between may have changed what the folder is.
+            if Stamp::read(path)? == said {
+                break (store, said);
+            }
+        };
+        let revision = store.snapshot().revision();
+        let now = Stamp::from_now_on(said, version, revision, path)?;
+        if said != Some(now) {
+            now.write(path)?;
         }
-        // The store first: from then on no other process is here.
-        let store = Disk::open(&store, DiskOptions::default(), kubewright_engine::tags)?;
         let credentials = path.join(CREDENTIALS);
         if !credentials.exists() {
             make_credentials(path, world)?;
         }
-        Ok(Self { store, credentials })
+        Ok(Self { store, kubernetes: version, credentials })
     }
 
     /// The administrator's token.
@@ -142,6 +195,15 @@ fn is_empty(path: &Path) -> Result<bool, DataError> {
     }
 }
 
+/// How a file is made that only this user may read.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
 /// Makes the credentials: all of them, or none.
 fn make_credentials(path: &Path, world: &World) -> Result<(), DataError> {
     let authority = Authority::new(world)?;
@@ -162,11 +224,7 @@ fn make_credentials(path: &Path, world: &World) -> Result<(), DataError> {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&unfinished)?;
         for (name, text) in &files {
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let mut file = options.open(unfinished.join(name))?;
+            let mut file = private().create_new(true).open(unfinished.join(name))?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
         }
@@ -178,39 +236,4 @@ fn make_credentials(path: &Path, world: &World) -> Result<(), DataError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::{Ipv4Addr, SocketAddr};
-
-    use super::*;
-    use crate::{ControlPlane, Endpoint};
-
-    /// Starts a cluster that is kept in `path`; gives its certificate authority, too.
-    async fn start(path: &Path) -> (ControlPlane, String) {
-        let world = World::real();
-        let data = DataDirectory::open(path, &world).expect("nobody else has it");
-        let token = data.admin_token().expect("a token");
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let endpoint = Endpoint::bind_with_data(any, &world, &data).await.expect("a free port");
-        let ca = endpoint.ca_pem();
-        let builder = ControlPlane::builder().world(world).endpoint(endpoint).admin_token(token).data(data);
-        (builder.start().await.expect("it starts"), ca)
-    }
-
-    #[tokio::test]
-    async fn a_cluster_that_has_ended_lets_go_of_its_folder_and_the_next_one_goes_on() {
-        let path = std::env::temp_dir().join(format!("kubewright-cluster-data-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        let (cluster, ca) = start(&path).await;
-        cluster.settle().await;
-        let revision = cluster.revision();
-        let refused = DataDirectory::open(&path, &World::real()).expect_err("it is in use").to_string();
-        assert!(refused.contains("is in use by another process"), "{refused}");
-        cluster.stop().await;
-
-        let (cluster, same) = start(&path).await;
-        assert_eq!(same, ca);
-        assert!(cluster.revision() >= revision);
-        drop(cluster);
-        let _ = fs::remove_dir_all(&path);
-    }
-}
+mod tests;

@@ -1,10 +1,11 @@
 //! What is in a cluster before anybody has written to it: the system namespaces, the API server's own service and the
 //! networks of services, the priority classes, and the default roles.
 
+mod roles;
+
 use futures::future::{try_join, try_join_all};
 use kubewright_codec::body::Decoded;
 use kubewright_identity::authn::combined;
-use kubewright_identity::authz::bootstrap::objects as roles;
 use kubewright_kinds::built_in::core::config_map::CONFIG_MAP;
 use kubewright_kinds::built_in::networking::service_cidr::SERVICE_CIDR;
 use kubewright_kinds::rules::flow::bootstrap as flow;
@@ -29,8 +30,8 @@ const SYSTEM: &str = "kube-system";
 /// The namespaces of every cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Writes what is missing, and goes on with what a server before this one has left half done. Objects that are there stay
-/// as they are.
+/// Writes what is missing, and goes on with what a server before this one has left half done. Roles and bindings that are there
+/// get what they lack of those of the server's version; other objects that are there stay as they are.
 ///
 /// # Errors
 /// When one of them is refused, which would be a defect of this table.
@@ -53,10 +54,7 @@ pub async fn bootstrap(engine: &Engine) -> Result<(), ApiError> {
     publish_authentication(engine).await?;
     create(engine, MANAGER, "configmaps", tracking(engine)).await?;
     // Together: a store on a disk syncs them all at once.
-    let roles = roles(engine.kinds().version()).into_iter().map(async |value| {
-        let plural = format!("{}s", value["kind"].as_str().unwrap_or_default().to_ascii_lowercase());
-        create(engine, MANAGER, &plural, value).await
-    });
+    let roles = roles::expected(engine).into_iter().map(async |value| roles::ensure(engine, value).await);
     let flows = flow::objects()
         .into_iter()
         .map(async |(plural, value)| create(engine, flow::MANAGER, plural, value).await);
@@ -88,12 +86,15 @@ async fn create(engine: &Engine, manager: &str, plural: &str, value: Value) -> R
     if engine.entry(Call { name: &name, ..call }).is_ok() {
         return Ok(());
     }
-    let options = WriteOptions {
+    verbs::create(engine, call, Decoded::of(value), written_by(manager)).await.map(drop)
+}
+
+fn written_by(manager: &str) -> WriteOptions {
+    WriteOptions {
         validation: FieldValidation::Strict,
         manager: manager.to_owned(),
         ..WriteOptions::default()
-    };
-    verbs::create(engine, call, Decoded::of(value), options).await.map(drop)
+    }
 }
 
 /// The API server's own service, and where it is, as far as that is known
