@@ -126,7 +126,7 @@ impl Reconciler for OfPods {
 }
 
 async fn sync(ctx: &Context, key: &Key) -> Result<Outcome, Error> {
-    let pod = ctx.get::<Pod>(key).filter(|pod| pod.metadata.deletion_timestamp.is_none());
+    let pod = ctx.get::<Pod>(key).filter(|pod| pod.metadata.deletion_timestamp.is_none() && !is_done(pod));
     let Some(pod) = pod.filter(|pod| has_claims(pod)) else { return Ok(Outcome::Done) };
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     for wanted in pod_claims(&pod) {

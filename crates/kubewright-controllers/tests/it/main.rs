@@ -5,6 +5,7 @@ mod credentials;
 mod cronjobs;
 mod daemonsets;
 mod deployments;
+mod devices;
 mod failures;
 mod faults;
 mod garbage;
