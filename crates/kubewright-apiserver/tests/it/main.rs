@@ -5,6 +5,7 @@ mod aggregation;
 mod bad_input;
 mod definitions;
 mod deleting;
+mod kinds_of_versions;
 mod listener;
 mod objects;
 mod protobuf;

@@ -13,6 +13,8 @@ pub static CSI_NODE: BuiltIn = BuiltIn {
     columns: table::storage::CSI_NODES,
     rules: rules::storage::nodes(),
     behaviour: Behaviour {
+        // Its rules empty it: in older versions there is none.
+        born_with_status: true,
         conditional_update: true,
         metadata_of_status_writes: &[],
         deletion_answers_object: true,

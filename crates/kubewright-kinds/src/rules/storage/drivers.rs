@@ -103,6 +103,11 @@ pub(crate) const fn nodes() -> Rules {
                 fill::remove(status, "storageHealth");
             }
         },
+        prepare_create: |node| {
+            if fill::present(node, "status").is_some() {
+                fill::set(node, "status", serde_json::json!({}));
+            }
+        },
         // Up to v1.35 an update told what is wrong with an object twice.
         again: Again::Object,
         validate: |node| Errors::of(|errors| check_node(&At::root(node).dig(&["spec", "drivers"]), errors)),
