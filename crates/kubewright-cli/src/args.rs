@@ -13,7 +13,7 @@ use kubewright_envtest::install::EnvtestCommand;
 use kubewright_image::Reference;
 use kubewright_world::Pacing;
 
-use crate::{about, doctor, generate, install, run, test};
+use crate::{about, controllers, doctor, generate, install, run, test};
 
 /// A Kubernetes in one process, and operators on it.
 #[derive(Debug, Parser)]
@@ -27,6 +27,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Start a control plane on this machine and keep it until Ctrl-C
     Up(UpArgs),
+    /// Run the built-in controllers, and the scheduler and simulated nodes where they are asked for, on the API server of a kubeconfig
+    Controllers(Box<controllers::ControllersArgs>),
     /// Let suites that start kube-apiserver and etcd start kubewright in their place
     #[command(subcommand)]
     Envtest(EnvtestCommand),

@@ -5,6 +5,7 @@ mod access;
 mod args;
 mod build;
 mod change;
+mod controllers;
 mod convert;
 mod deploy;
 mod doctor;
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
         return code;
     }
     if let Some((program, arguments)) = kubewright_envtest::called_as(env::args_os()) {
-        return kubewright_envtest::run(program, arguments, Some(controllers));
+        return kubewright_envtest::run(program, arguments, Some(with_controllers));
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -93,6 +94,10 @@ fn command(cli: &Cli) -> anyhow::Result<ExitCode> {
             log(args.quiet);
             runtime(args)?.block_on(up::up(args, started))?;
         }
+        Command::Controllers(args) => {
+            log(args.quiet);
+            wait(controllers::controllers(args))?;
+        }
         Command::Build(args) => wait(build::run(args))?,
         Command::Convert(args) => return convert::run(args),
         Command::Deploy(args) => wait(deploy::deploy(args))?,
@@ -116,7 +121,7 @@ fn command(cli: &Cli) -> anyhow::Result<ExitCode> {
 }
 
 /// Starts what this program has beside an API server, under the name of one.
-fn controllers(
+fn with_controllers(
     builder: ControlPlaneBuilder,
     selection: String,
     nodes: usize,

@@ -60,6 +60,7 @@ impl Cluster {
         let setup = Setup {
             ca: control_plane.ca_pem().to_owned(),
             nodes,
+            all_nodes: nodes > 0,
             accounts: Arc::clone(control_plane.service_accounts()),
             authority: control_plane.authority().cloned(),
             kubernetes: control_plane.kubernetes_version(),
@@ -76,11 +77,9 @@ impl Cluster {
         };
         for builtin in controllers.iter().filter(|builtin| has_subject(builtin)) {
             let writer = User::new(builtin.identity.user, builtin.identity.groups.iter().copied());
-            for controller in builtin.controllers(&setup) {
-                let program = Some(builtin.identity.program);
-                let writer = control_plane.client_of_component(writer.clone(), program, false);
-                manager.add(controller.never_paused().acting_as(writer));
-            }
+            let program = Some(builtin.identity.program);
+            let writer = control_plane.client_of_component(writer, program, false);
+            builtin.add_to(&mut manager, &setup, &writer);
         }
         let shutdown = control_plane.shutdown();
         control_plane.spawn(async move {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use kube::Client;
 use kubewright_identity::authn::ServiceAccounts;
-use kubewright_runtime::Controller;
+use kubewright_runtime::{Controller, Manager};
 use kubewright_serve::authority::Authority;
 use kubewright_spec::Version;
 
@@ -23,6 +24,8 @@ pub struct Setup {
     /// How many simulated nodes there are from the start; with 0 nobody plays scheduler and kubelet but for nodes made
     /// later that say that they are fake (`kwok.x-k8s.io/node`): else pods stay as their clients leave them.
     pub nodes: usize,
+    /// Whether all nodes are simulated that do not say that they are something else, or only those that say that they are fake.
+    pub all_nodes: bool,
     /// What signs the tokens of service accounts.
     pub accounts: Arc<ServiceAccounts>,
     /// The authority whose client certificates the API server trusts. None: what is signed is good for nobody.
@@ -47,7 +50,7 @@ impl Identity {
         Self {
             user,
             groups: &["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
-            program: "kube-controller-manager",
+            program: CONTROLLER_MANAGER,
         }
     }
 }
@@ -67,6 +70,19 @@ pub struct Builtin {
 }
 
 impl Builtin {
+    /// Whether it is one of kube-controller-manager's, and not the scheduler or the simulated nodes.
+    #[must_use]
+    pub fn is_of_controller_manager(&self) -> bool {
+        self.identity.program == CONTROLLER_MANAGER
+    }
+
+    /// Adds it to a manager, whose caches it reads. What it writes it writes by `writer`, which acts as [`Builtin::identity`].
+    pub fn add_to(&self, manager: &mut Manager, setup: &Setup, writer: &Client) {
+        for controller in self.controllers(setup) {
+            manager.add(controller.never_paused().acting_as(writer.clone()));
+        }
+    }
+
     /// Its controllers, to be added to a manager whose client has the rights of [`Builtin::identity`].
     #[must_use]
     pub fn controllers(&self, setup: &Setup) -> Vec<Controller> {
@@ -99,6 +115,7 @@ static SUBJECTS: &[(&str, (&str, &str, &str))] = &[
 ];
 
 const SCHEDULER: &str = "scheduler";
+const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 
 /// All of them.
 #[must_use]
@@ -128,7 +145,7 @@ static TABLE: &[Builtin] = &[
         identity: Identity {
             user: "system:kube-controller-manager",
             groups: &["system:authenticated"],
-            program: "kube-controller-manager",
+            program: CONTROLLER_MANAGER,
         },
         by_default: true,
         build: |setup| service_account_tokens::controllers(&setup.ca, &setup.accounts),
@@ -435,7 +452,10 @@ static TABLE: &[Builtin] = &[
             program: "kubelet",
         },
         by_default: true,
-        build: |setup| kubewright_node::simulated_nodes(setup.nodes),
+        build: |setup| match setup.all_nodes {
+            true => kubewright_node::simulated_nodes(setup.nodes),
+            false => kubewright_node::fake_nodes(setup.nodes),
+        },
     },
 ];
 
@@ -541,8 +561,14 @@ mod tests {
     fn each_can_be_built_alone() {
         let key = kubewright_identity::authn::TokenKey::generate().expect("a key");
         let accounts = Arc::new(ServiceAccounts::new(key));
-        let setup =
-            Setup { ca: "PEM".into(), nodes: 1, accounts, authority: None, kubernetes: Version::DEFAULT };
+        let setup = Setup {
+            ca: "PEM".into(),
+            nodes: 1,
+            all_nodes: true,
+            accounts,
+            authority: None,
+            kubernetes: Version::DEFAULT,
+        };
         for builtin in all() {
             assert!(!builtin.controllers(&setup).is_empty(), "{}", builtin.name);
         }

@@ -34,7 +34,17 @@ pub fn is_simulated(count: usize, node: &Value) -> bool {
 /// kwok's `Stage` objects, where there are any, say what happens to them.
 #[must_use]
 pub fn simulated_nodes(count: usize) -> Vec<Controller> {
-    let managed = managed::Managed::of(count);
+    controllers(count, managed::Managed::of(count))
+}
+
+/// As [`simulated_nodes`] beside nodes that are none: those that are there from the start say that they are fake, and of those that
+/// come later only the ones that say so are simulated.
+#[must_use]
+pub fn fake_nodes(count: usize) -> Vec<Controller> {
+    controllers(count, managed::Managed::Fake)
+}
+
+fn controllers(count: usize, managed: managed::Managed) -> Vec<Controller> {
     let stages = stages::Stages::default();
     let (reader, woken) = stages::controller(stages.clone());
     vec![

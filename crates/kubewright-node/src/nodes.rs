@@ -16,6 +16,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, OwnerReference, Time};
 use kube::Api;
 use kube::api::ObjectMeta;
+use kubewright_meta::well_known::NODE_ANNOTATION;
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -167,7 +168,7 @@ impl NodeReconciler {
         if !self.unregistered.lock().contains(&key.name) {
             return Ok(false);
         }
-        let registered = match ctx.create(&new_node(&key.name)).await {
+        let registered = match ctx.create(&new_node(&key.name, self.managed)).await {
             Err(error) if error.is_already_exists() => false,
             created => created.map(|_| true)?,
         };
@@ -186,8 +187,8 @@ fn addresses_in_use(ctx: &Context) -> BTreeSet<Ipv4Addr> {
     ctx.list::<Node>(None).iter().filter_map(|node| address(node)).collect()
 }
 
-/// The node as a kubelet registers it.
-fn new_node(name: &str) -> Node {
+/// The node as a kubelet registers it; it says that it is fake where others are not.
+fn new_node(name: &str, managed: Managed) -> Node {
     let labels = [
         ("beta.kubernetes.io/arch", "amd64"),
         ("beta.kubernetes.io/os", "linux"),
@@ -196,7 +197,14 @@ fn new_node(name: &str) -> Node {
         ("kubernetes.io/os", "linux"),
     ];
     let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    let metadata = ObjectMeta { name: Some(name.to_owned()), labels: Some(labels), ..ObjectMeta::default() };
+    let fake = || BTreeMap::from([(NODE_ANNOTATION.to_owned(), "fake".to_owned())]);
+    let annotations = (managed == Managed::Fake).then(fake);
+    let metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        labels: Some(labels),
+        annotations,
+        ..ObjectMeta::default()
+    };
     Node { metadata, ..Node::default() }
 }
 

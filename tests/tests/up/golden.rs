@@ -94,6 +94,19 @@ impl Recorded {
     }
 }
 
+/// Holds the conversations of the controllers with an API server on which somebody acts; gives those that go otherwise, and what is
+/// told of them. Some of them look after a second or two, and on a busy machine one process may not have had its turn since the
+/// other's: what fails is held once more.
+pub(crate) fn hold_those_of_controllers(up: &Up) -> (BTreeSet<String>, String) {
+    let (mut files, mut told) = (CONTROLLERS.files(), String::new());
+    let variant = golden().join(format!("{}-{RECORDED}", CONTROLLERS.folder));
+    for _ in 0..2 {
+        told = hold(up, &variant, &files.iter().collect::<Vec<_>>());
+        files.retain(|file| told.lines().any(|line| line.strip_prefix("FAIL ") == Some(name(file))));
+    }
+    (files.iter().map(|file| name(file).to_owned()).collect(), told)
+}
+
 /// What a version has of a recording otherwise: a file of the same area and name.
 fn of_variant(variant: &Path, file: &Path) -> Option<serde_json::Value> {
     let area = file.parent()?.file_name()?;

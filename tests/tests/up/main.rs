@@ -3,6 +3,7 @@
 //! Each needs something that cargo does not bring along, and the built command: `cargo xtask test` finds or installs it and
 //! runs them.
 
+mod apart;
 mod clock;
 mod crash;
 mod envtest;

@@ -20,6 +20,7 @@ pub(crate) fn setup() -> Setup {
     Setup {
         ca: String::new(),
         nodes: 0,
+        all_nodes: false,
         accounts,
         authority: None,
         kubernetes: kubewright_spec::Version::DEFAULT,
