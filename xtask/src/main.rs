@@ -1,6 +1,6 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask alone`, `cargo xtask acceptance`,
 //! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask spec`,
-//! `cargo xtask golden`, `cargo xtask crds`, `cargo xtask bench`.
+//! `cargo xtask golden`, `cargo xtask parts`, `cargo xtask crds`, `cargo xtask bench`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
 //! leave out.
@@ -17,6 +17,7 @@ mod operators;
 mod page;
 #[cfg(test)]
 mod pages;
+mod parts;
 mod projects;
 mod run;
 mod running;
@@ -55,6 +56,8 @@ enum Task {
     Spec(spec::Options),
     /// Hold all recorded conversations with each version of Kubernetes
     Golden,
+    /// Hold what the controllers of Kubernetes were recorded to do with parts of it in the place of ours, and ours in the place of theirs
+    Parts,
     /// Apply a folder of CustomResourceDefinitions twice in both ways, and compare with another cluster if one is given
     Crds(crds::Options),
     /// Measure a release build, and compare it with a real Kubernetes if one is given
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Task::Versions(options) => versions::versions(&options),
         Task::Spec(options) => spec::spec(&options),
         Task::Golden => golden::golden(),
+        Task::Parts => parts::parts(),
         Task::Crds(options) => crds::crds(&options),
         Task::Bench(options) => bench::bench(&options),
     };

@@ -11,8 +11,11 @@ use clap::Args;
 use crate::{
     envtest::{self, Assets},
     openstack::OpenStack,
+    parts::{Parts, Programs},
     run::{cargo, run, run_and_read, target},
+    spec,
     summary::Summary,
+    times::timed,
     tools::{self, Tool},
 };
 
@@ -85,6 +88,8 @@ pub(crate) fn test_all() -> Result<()> {
         Err(reason) => remarks.push(format!("the suites of Go operators DID NOT RUN: {reason}")),
     }
 
+    passed &= beside_kubernetes(&mut remarks);
+
     match OpenStack::start() {
         Ok(openstack) => {
             let mut told = Summary::default();
@@ -107,6 +112,37 @@ pub(crate) fn test_all() -> Result<()> {
         bail!("some tests failed");
     }
     Ok(())
+}
+
+/// What needs the programs of Kubernetes: its parts in the place of ours and the reverse, and the tables of each version.
+fn beside_kubernetes(remarks: &mut Vec<String>) -> bool {
+    let mut passed = true;
+    let mut tested = |what: &str, result: Result<()>| {
+        remarks.push(match &result {
+            Ok(()) => format!("{what}: passed"),
+            Err(error) => format!("{what}: FAILED: {error:#}"),
+        });
+        passed &= result.is_ok();
+    };
+    let programs = Programs::find();
+    let mut missing = Vec::new();
+    for parts in Parts::ALL {
+        match &programs {
+            Ok(programs) => {
+                tested(parts.describe(), parts.hold(programs, &target().join("debug/kubewright")))
+            }
+            Err(reason) => missing.push(format!("{} DID NOT RUN: {reason}", parts.describe())),
+        }
+    }
+    for release in spec::RELEASES {
+        let what = format!("the tables of Kubernetes v{release}");
+        match spec::can_be_asked(release) {
+            Ok(()) => tested(&what, timed(&what, || spec::check(release))),
+            Err(reason) => missing.push(format!("{what} WERE NOT COMPARED: {reason}")),
+        }
+    }
+    remarks.extend(missing);
+    passed
 }
 
 /// The tests of this name that `cargo test` ignores. Of the whole workspace: a package alone would be built with other

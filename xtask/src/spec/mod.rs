@@ -21,14 +21,14 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::Value;
 
-use crate::run::workspace;
+use crate::run::{find, workspace};
 use reference::Asked;
 
 /// Where the tables of all versions stand.
 const FOLDER: &str = "crates/kubewright-spec/spec";
 
 /// The releases that the tables are of.
-const RELEASES: [&str; 3] = ["1.35.4", "1.36.3", "1.37.2"];
+pub(crate) const RELEASES: [&str; 3] = ["1.35.4", "1.36.3", "1.37.2"];
 
 /// What `cargo xtask spec` is told.
 #[derive(Args)]
@@ -57,20 +57,54 @@ pub(crate) fn spec(options: &Options) -> Result<()> {
     }
     let mut differing = Vec::new();
     for release in chosen(&options.versions)? {
-        let tables = make(&reference::ask(&release)?)?;
+        if options.check {
+            differing.extend(different(&release)?);
+            continue;
+        }
         let folder = folder(minor(&release));
-        for (name, text) in &tables {
+        for (name, text) in &make(&reference::ask(&release)?)? {
             let path = folder.join(name);
-            if options.check {
-                if fs::read_to_string(&path).ok().as_ref() != Some(text) {
-                    differing.push(path.display().to_string());
-                }
-            } else {
-                fs::create_dir_all(&folder)?;
-                fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-            }
+            fs::create_dir_all(&folder)?;
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }
     }
+    as_kubernetes_says(&differing)
+}
+
+/// Compares the tables of a release with a running server of it.
+///
+/// # Errors
+/// When it cannot be asked, or a table differs.
+pub(crate) fn check(release: &str) -> Result<()> {
+    as_kubernetes_says(&different(release)?)
+}
+
+/// Whether a server of the release can be asked without building anything of Kubernetes; if not, why.
+///
+/// # Errors
+/// The reason.
+pub(crate) fn can_be_asked(release: &str) -> Result<(), String> {
+    if find("go").is_none() {
+        return Err("there is no Go".to_owned());
+    }
+    match reference::is_built(release) {
+        true => Ok(()),
+        false => Err(format!(
+            "its kube-apiserver and etcd are neither in KUBE_REFERENCE nor in ~/.cache/kube-reference-{release}"
+        )),
+    }
+}
+
+/// The tables of a release that are not what a running server of it says.
+fn different(release: &str) -> Result<Vec<String>> {
+    let folder = folder(minor(release));
+    let tables = make(&reference::ask(release)?)?;
+    let paths = tables.iter().map(|(name, text)| (folder.join(name), text));
+    let differing = paths.filter(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(text));
+    Ok(differing.map(|(path, _)| path.display().to_string()).collect())
+}
+
+fn as_kubernetes_says(differing: &[String]) -> Result<()> {
     if !differing.is_empty() {
         bail!("not what Kubernetes says: {}; write them with `cargo xtask spec`", differing.join(", "));
     }

@@ -121,20 +121,28 @@ fn reader(release: &str, home: &Path) -> Result<PathBuf> {
 
 /// The folder of kube-apiserver and etcd: those of `KUBE_REFERENCE` if they are of the release, or built.
 fn programs(release: &str, home: &Path) -> Result<PathBuf> {
-    let given = env::var_os("KUBE_REFERENCE").map(|folder| PathBuf::from(folder).join("bin"));
-    let cache = env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let cached = ["kube-reference".to_owned(), format!("kube-reference-{release}")]
-        .map(|name| cache.as_ref().map(|cache| cache.join(name).join("bin")));
-    for folder in [given].into_iter().chain(cached).flatten() {
-        if is_of(&folder, release) {
-            return Ok(folder);
-        }
+    if let Some(found) = found(release) {
+        return Ok(found);
     }
     let built = home.join("bin");
     if !is_of(&built, release) {
         build(release, home, &built)?;
     }
     Ok(built)
+}
+
+/// The folder where they are without building them here.
+fn found(release: &str) -> Option<PathBuf> {
+    let given = env::var_os("KUBE_REFERENCE").map(|folder| PathBuf::from(folder).join("bin"));
+    let cache = env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let cached = ["kube-reference".to_owned(), format!("kube-reference-{release}")]
+        .map(|name| cache.as_ref().map(|cache| cache.join(name).join("bin")));
+    [given].into_iter().chain(cached).flatten().find(|folder| is_of(folder, release))
+}
+
+/// Whether the programs of the release are there.
+pub(super) fn is_built(release: &str) -> bool {
+    found(release).is_some() || is_of(&target().join("spec").join(release).join("bin"), release)
 }
 
 fn is_of(folder: &Path, release: &str) -> bool {
