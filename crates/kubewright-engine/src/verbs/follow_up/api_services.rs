@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::engine::{Engine, SERVER};
 use crate::request::{Call, DeleteOptions, WriteOptions};
-use crate::verbs::{Part, create, delete, edit};
+use crate::verbs::{Part, create, delete, update};
 
 /// Who has written them, as field ownership tells it.
 const MANAGER: &str = "kube-apiserver";
@@ -84,7 +84,7 @@ pub(crate) async fn begin(engine: &Engine) -> Result<(), ApiError> {
 /// Writes what was found out about an APIService into its condition.
 ///
 /// # Errors
-/// 404 when it is gone.
+/// What the rules of the kind have against it.
 pub async fn report(
     engine: &Engine,
     kind: &Arc<Kind>,
@@ -92,12 +92,29 @@ pub async fn report(
     finding: &Finding,
 ) -> Result<(), ApiError> {
     let now = object::time(engine.world().clock.now());
-    let told = |object: &mut Value| {
-        availability::set(object, finding, now.clone());
-        Ok(())
-    };
+    write(engine, kind, name, Part::Status, |object| availability::set(object, finding, now.clone())).await
+}
+
+/// Writes a change of an APIService as a client would, which starts again when another write comes between. One that is gone is left.
+async fn write(
+    engine: &Engine,
+    kind: &Arc<Kind>,
+    name: &str,
+    part: Part,
+    change: impl Fn(&mut Value),
+) -> Result<(), ApiError> {
+    const MOST: usize = 10;
     let call = Call { kind, namespace: "", name, user: &SERVER };
-    edit(engine, call, Part::Status, false, &told).await.map(drop)
+    for _ in 0..MOST {
+        let Some(mut object) = stored(engine, kind, name) else { return Ok(()) };
+        change(&mut object);
+        let options = WriteOptions { manager: MANAGER.to_owned(), ..WriteOptions::default() };
+        match Box::pin(update(engine, call, part, Decoded::of(object), options)).await {
+            Err(error) if error.reason == "Conflict" => {}
+            done => return gone_is_fine(done.map(drop)),
+        }
+    }
+    Ok(())
 }
 
 /// Does what is to be done about an APIService of that name.
@@ -121,11 +138,7 @@ async fn take(
             }
         }
         (Step::Replace, Some(desired)) => {
-            let replaced = |object: &mut Value| {
-                object["spec"] = desired["spec"].clone();
-                Ok(())
-            };
-            gone_is_fine(edit(engine, call, Part::Main, false, &replaced).await.map(drop))
+            write(engine, kind, name, Part::Main, |object| object["spec"] = desired["spec"].clone()).await
         }
         (Step::Delete, _) => {
             let uid = current.map(|current| object::uid(current).to_owned());

@@ -47,7 +47,7 @@ pub(crate) const fn rules() -> Rules {
                 for condition in At::root(new).dig(&["status", "conditions"]).items() {
                     let status = condition.get("status");
                     if !["True", "False", "Unknown"].contains(&status.text()) {
-                        errors.not_supported(&status, &["False", "True", "Unknown"]);
+                        errors.not_supported(&status, &["True", "False", "Unknown"]);
                     }
                 }
             })
