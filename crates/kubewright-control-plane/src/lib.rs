@@ -18,6 +18,7 @@ pub mod admin;
 mod builder;
 mod control_plane;
 mod data;
+mod front_proxy;
 pub mod journal;
 mod origin;
 pub mod recording;

@@ -18,6 +18,7 @@ use kubewright_spec::Version as KubernetesVersion;
 use kubewright_world::{Pacing, World};
 
 use crate::control_plane::administrator;
+use crate::front_proxy::ProxyClient;
 use crate::recording::{Recording, Unfit};
 use crate::{DataDirectory, DataError, Endpoint};
 
@@ -42,6 +43,9 @@ pub enum StartError {
     /// The objects of a new cluster were refused.
     #[error("the first objects could not be written: {0}")]
     Bootstrap(#[from] kubewright_meta::ApiError),
+    /// The certificate for API servers behind this one cannot be made.
+    #[error("no certificate for extension API servers: {0}")]
+    ProxyClient(#[from] kubewright_serve::authority::AuthorityError),
     /// The node of this machine was refused.
     #[error("the node of this machine could not be registered: {0}")]
     Node(#[from] kube::Error),
@@ -59,6 +63,7 @@ pub struct Builder {
     accounts: Option<ServiceAccounts>,
     tokens: Vec<(Secret, User)>,
     front_proxy: Option<FrontProxy>,
+    proxy_client: ProxyClient,
     anonymous: bool,
     bootstrap_tokens: bool,
     admin: bool,
@@ -85,6 +90,7 @@ impl Default for Builder {
             accounts: None,
             tokens: Vec::new(),
             front_proxy: None,
+            proxy_client: ProxyClient::default(),
             anonymous: true,
             bootstrap_tokens: false,
             admin: false,
@@ -192,6 +198,22 @@ impl Builder {
     #[must_use]
     pub fn front_proxy(mut self, proxy: FrontProxy) -> Self {
         self.front_proxy = Some(proxy);
+        self
+    }
+
+    /// The certificate (a chain, in PEM) and its key that are shown to API servers behind this one, to which APIServices lead
+    /// (`--proxy-client-cert-file`, `--proxy-client-key-file`). Default: one of an authority of the cluster's own, which
+    /// `kube-system/extension-apiserver-authentication` names, unless a [front proxy](Self::front_proxy) is named there.
+    #[must_use]
+    pub fn proxy_client_certificate(mut self, chain: String, key: String) -> Self {
+        self.proxy_client = ProxyClient::Given(chain, key);
+        self
+    }
+
+    /// Nothing is shown to API servers behind this one: they find out from nobody who asks.
+    #[must_use]
+    pub fn without_proxy_client_certificate(mut self) -> Self {
+        self.proxy_client = ProxyClient::Nothing;
         self
     }
 

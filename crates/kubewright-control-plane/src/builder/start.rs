@@ -5,9 +5,11 @@ use std::sync::Arc;
 use kubewright_apiserver::http::{ApiServer, Config};
 use kubewright_engine::Engine;
 use kubewright_engine::bootstrap::{adopt, bootstrap};
-use kubewright_identity::authn::{Authenticator, KeyError, ServiceAccounts, TokenKey, published};
+use kubewright_identity::authn::{Authenticator, FrontProxy, KeyError, ServiceAccounts, TokenKey, published};
 use kubewright_identity::authz::Mode;
+use kubewright_identity::webhook::Upstreams;
 use kubewright_kinds::Summary;
+use kubewright_serve::authority::Authority;
 use kubewright_store::Store;
 use kubewright_world::{Pacer, World};
 use tokio_util::sync::CancellationToken;
@@ -15,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Builder, StartError};
 use crate::admin::Admin;
 use crate::control_plane::Socket;
+use crate::front_proxy::{OwnProxy, ProxyClient};
 use crate::journal::{Journal, Journaled};
 use crate::origin::Origin;
 use crate::recording::replay;
@@ -26,6 +29,8 @@ struct Objects {
     journal: Option<Journal>,
     /// The key for tokens that is kept with them.
     token_key: Option<TokenKey>,
+    /// The authority of what is shown to API servers behind this one, that is kept with them.
+    proxy_authority: Option<Authority>,
 }
 
 impl Builder {
@@ -45,9 +50,10 @@ impl Builder {
         }
         let origin = if self.begins_as_all() { Some(Origin::shared(self.kubernetes).await?) } else { None };
         let (world, pacer) = self.begin_time(&shutdown);
-        let Objects { store, journal, token_key } = self.objects(&world, origin).await?;
+        let Objects { store, journal, token_key, proxy_authority } = self.objects(&world, origin).await?;
+        let (trusted, upstreams) = self.upstreams(&world, origin, proxy_authority)?;
         let accounts = Arc::new(self.accounts(&world, token_key)?);
-        let engine = self.engine(&world, store);
+        let engine = self.engine(&world, store, trusted.as_ref());
         match origin {
             Some(_) => adopt(&engine).await,
             None => bootstrap(&engine).await?,
@@ -71,12 +77,14 @@ impl Builder {
             // It knows whose a commit is by the task that makes it, which has to be the request's own.
             edge.places = 0;
         }
-        let server = ApiServer::with(config, edge);
+        let server = ApiServer::in_front_of(config, edge, upstreams);
         let admin =
             self.admin.then(|| Admin::new(server.downgrade(), world.clone(), pacer, shutdown.clone()));
         let tasks = Vec::new();
         let mut control_plane =
             ControlPlane { server, world, shutdown, tasks, admin, journal, accounts, socket };
+        let following = control_plane.server.follow_api_services();
+        control_plane.spawn(following);
         if let Some(endpoint) = self.endpoint {
             control_plane.serve(endpoint, proxies.as_ref())?;
         }
@@ -111,23 +119,25 @@ impl Builder {
         world: &World,
         origin: Option<&'static Origin>,
     ) -> Result<Objects, StartError> {
-        let (store, token_key): (Arc<dyn Store<Summary>>, _) = match (self.data.take(), origin) {
+        let mut kept = (None, None);
+        let store: Arc<dyn Store<Summary>> = match (self.data.take(), origin) {
             (Some(data), _) => {
-                let key = data.token_key()?;
-                (Arc::new(data.store), Some(key))
+                kept = (Some(data.token_key()?), Some(data.proxy_authority(world)?));
+                Arc::new(data.store)
             }
-            (None, Some(origin)) => (Arc::new(origin.store()), None),
+            (None, Some(origin)) => Arc::new(origin.store()),
             (None, None) => {
-                (Arc::new(replay(&self.recording.take().unwrap_or_default(), self.kubernetes).await?), None)
+                Arc::new(replay(&self.recording.take().unwrap_or_default(), self.kubernetes).await?)
             }
         };
+        let (token_key, proxy_authority) = kept;
         let before = origin.map_or(&[][..], |origin| &origin.written);
         let journal = self.journal.map(|most| Journal::new(world.clock, most, before));
         let store = match &journal {
             Some(journal) => Arc::new(Journaled { store, journal: journal.clone() }),
             None => store,
         };
-        Ok(Objects { store, journal, token_key })
+        Ok(Objects { store, journal, token_key, proxy_authority })
     }
 
     /// How tokens of service accounts are issued: as was said, by the key that was kept, or by one of the cluster's own. A
@@ -144,12 +154,39 @@ impl Builder {
         Ok(ServiceAccounts::new(key))
     }
 
+    /// The ways to API servers behind this one, and whom these are told to believe.
+    fn upstreams(
+        &mut self,
+        world: &World,
+        origin: Option<&Origin>,
+        kept: Option<Authority>,
+    ) -> Result<(Option<FrontProxy>, Upstreams), StartError> {
+        let upstreams = Upstreams::new(world.clock);
+        let trusted = self.front_proxy.clone();
+        match std::mem::take(&mut self.proxy_client) {
+            ProxyClient::Given(chain, key) => Ok((trusted, upstreams.with_certificate(chain, key)?)),
+            ProxyClient::Own if trusted.is_none() => {
+                let own = match (origin, kept) {
+                    (Some(origin), _) => origin.proxy.clone(),
+                    (None, Some(authority)) => OwnProxy::of(&authority)?,
+                    (None, None) => OwnProxy::new(world)?,
+                };
+                Ok((Some(own.trust), upstreams.with_certificate(own.chain, own.key)?))
+            }
+            ProxyClient::Own | ProxyClient::Nothing => Ok((trusted, upstreams)),
+        }
+    }
+
     /// What serves the objects, and decides who may do what.
-    fn engine(&mut self, world: &World, store: Arc<dyn Store<Summary>>) -> Arc<Engine> {
+    fn engine(
+        &mut self,
+        world: &World,
+        store: Arc<dyn Store<Summary>>,
+        trusted: Option<&FrontProxy>,
+    ) -> Arc<Engine> {
         let mut objects = self.objects.take().unwrap_or_default();
         objects.kubernetes = self.kubernetes;
-        objects.authentication =
-            published(self.endpoint.as_ref().map(Endpoint::clients), self.front_proxy.as_ref());
+        objects.authentication = published(self.endpoint.as_ref().map(Endpoint::clients), trusted);
         let mut modes = std::mem::take(&mut self.authorization);
         if self.node_authorization {
             know_nodes(&mut modes);

@@ -15,6 +15,7 @@ use kubewright_world::World;
 
 use self::stamp::Stamp;
 pub use self::stamp::version_of;
+use crate::front_proxy::profile;
 
 /// The folder of the store, and that of what a cluster makes when it is started for the first time.
 const STORE: &str = "store";
@@ -27,10 +28,12 @@ const CA_CERTIFICATE: &str = "ca.crt";
 const CA_KEY: &str = "ca.key";
 const TOKEN_KEY: &str = "sa.key";
 const ADMIN_TOKEN: &str = "admin.token";
+/// The certificate of the authority that vouches for this server before API servers behind it, and its key.
+const PROXY_AUTHORITY: &str = "front-proxy-ca.pem";
 
 /// A folder of this machine that keeps a cluster: its objects in `store`, and in `credentials` the certificate authority,
-/// the key of the service account tokens and the administrator's token. So whoever had access before still has it after a
-/// restart. Only this user may read it.
+/// that of what API servers behind the cluster are shown, the key of the service account tokens and the administrator's
+/// token. So whoever had access before still has it after a restart. Only this user may read it.
 ///
 /// A file `version` says which version of Kubernetes has written the objects. A newer one goes on with them, as an upgraded
 /// kube-apiserver does; an older one does not open them: it would lose what it does not know.
@@ -167,6 +170,29 @@ impl DataDirectory {
             .map_err(|error| self.damaged(CA_CERTIFICATE, &error.to_string()))
     }
 
+    /// The authority of what is shown to API servers behind this one. A folder of an older version has none: it gets one.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is none.
+    pub(crate) fn proxy_authority(&self, world: &World) -> Result<Authority, DataError> {
+        let path = self.credentials.join(PROXY_AUTHORITY);
+        if !path.exists() {
+            let authority = Authority::with_profile(world, profile())?;
+            let unfinished = self.credentials.join("front-proxy-ca.new");
+            let write = || {
+                write_secret(private().create(true).truncate(true), &unfinished, &both(&authority))?;
+                fs::rename(&unfinished, &path)?;
+                File::open(&self.credentials)?.sync_all()
+            };
+            write().map_err(|source| DataError::Io { path: unfinished.clone(), source })?;
+            return Ok(authority);
+        }
+        let text = self.read(PROXY_AUTHORITY)?;
+        let authorities = Authority::load_all(world, profile(), text.as_bytes(), text.as_bytes());
+        let found = authorities.ok().and_then(|mut found| found.pop());
+        found.ok_or_else(|| self.damaged(PROXY_AUTHORITY, "it holds no certificate authority and its key"))
+    }
+
     fn read(&self, name: &str) -> Result<String, DataError> {
         let path = self.credentials.join(name);
         match fs::read(&path) {
@@ -213,6 +239,7 @@ fn make_credentials(path: &Path, world: &World) -> Result<(), DataError> {
         (CA_KEY, authority.key_pem()),
         (TOKEN_KEY, TokenKey::generate_pem()?),
         (ADMIN_TOKEN, token.reveal().to_owned()),
+        (PROXY_AUTHORITY, both(&Authority::with_profile(world, profile())?)),
     ];
     let unfinished = path.join(UNFINISHED);
     let write = || {
@@ -224,15 +251,25 @@ fn make_credentials(path: &Path, world: &World) -> Result<(), DataError> {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&unfinished)?;
         for (name, text) in &files {
-            let mut file = private().create_new(true).open(unfinished.join(name))?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
+            write_secret(private().create_new(true), &unfinished.join(name), text)?;
         }
         File::open(&unfinished)?.sync_all()?;
         fs::rename(&unfinished, path.join(CREDENTIALS))?;
         File::open(path)?.sync_all()
     };
     write().map_err(|source| DataError::Io { path: unfinished.clone(), source })
+}
+
+/// The certificate of an authority and its key, in one text.
+fn both(authority: &Authority) -> String {
+    authority.ca_pem() + &authority.key_pem()
+}
+
+/// Writes a file that is on the disk when this returns.
+fn write_secret(made: &OpenOptions, path: &Path, text: &str) -> io::Result<()> {
+    let mut file = made.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ use crate::flags::Flags;
 
 const TOKENS: &str = "token-auth-file";
 const PROXY_CA: &str = "requestheader-client-ca-file";
+const PROXY_CERTIFICATE: &str = "proxy-client-cert-file";
+const PROXY_KEY: &str = "proxy-client-key-file";
 
 /// # Errors
 /// When a file does not hold what it should, or a header has no name.
@@ -22,6 +24,14 @@ pub(super) fn configure(flags: &Flags, mut builder: Builder) -> anyhow::Result<B
         let ca = ca.with_context(|| format!("--{PROXY_CA}: {path}"))?;
         builder = builder.front_proxy(front_proxy(flags, FrontProxy::new(ca))?);
     }
+    // As kube-apiserver, which shows nothing where one of the two is missing.
+    builder = match (flags.text(PROXY_CERTIFICATE), flags.text(PROXY_KEY)) {
+        (Some(chain), Some(key)) => {
+            let (chain, key) = (read(PROXY_CERTIFICATE, chain)?, read(PROXY_KEY, key)?);
+            builder.proxy_client_certificate(chain, key)
+        }
+        _ => builder.without_proxy_client_certificate(),
+    };
     if let Some(known) = flags.switch("enable-bootstrap-token-auth") {
         builder = builder.bootstrap_tokens(known);
     }
