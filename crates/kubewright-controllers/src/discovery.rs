@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kube::core::discovery::v2::{ACCEPT_AGGREGATED_DISCOVERY_V2, APIGroupDiscoveryList};
 use kube::core::{ApiResource, DynamicObject};
 use kube::discovery::{Discovery, Scope, verbs};
 use kube::{Api, Client};
@@ -62,6 +63,19 @@ impl Catalog {
             .collect())
     }
 
+    /// The versions whose API servers do not say what they serve, as `group/version`, sorted.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub(crate) async fn stale(client: &Client) -> Result<Vec<String>, kube::Error> {
+        let request =
+            http::Request::get("/apis").header(http::header::ACCEPT, ACCEPT_AGGREGATED_DISCOVERY_V2);
+        let request = request.body(Vec::new()).map_err(kube::core::request::Error::BuildRequest);
+        let document = client.request_text(request.map_err(kube::Error::BuildRequest)?).await?;
+        // Mostly there are none: the document need not be read for that.
+        Ok(if document.contains(r#""Stale""#) { stale_versions(&document) } else { Vec::new() })
+    }
+
     /// The resource of a kind.
     pub(crate) fn find(&self, group: &str, kind: &str) -> Option<&Served> {
         self.0.get(&(group.to_owned(), kind.to_owned()))
@@ -86,6 +100,24 @@ impl Catalog {
     pub(crate) fn namespaced_content(&self) -> impl Iterator<Item = &Served> {
         self.0.values().filter(|served| served.namespaced && served.supports(&[verbs::LIST, verbs::DELETE]))
     }
+}
+
+/// The stale versions of a document of aggregated discovery.
+fn stale_versions(document: &str) -> Vec<String> {
+    let Ok(list) = kubewright_objects::from_json::<APIGroupDiscoveryList>(document) else {
+        return Vec::new();
+    };
+    let mut stale: Vec<String> = list
+        .items
+        .into_iter()
+        .flat_map(|group| {
+            let name = group.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
+            let stale = group.versions.into_iter().filter(|one| one.freshness.as_deref() == Some("Stale"));
+            stale.map(move |one| format!("{name}/{}", one.version.unwrap_or_default())).collect::<Vec<_>>()
+        })
+        .collect();
+    stale.sort();
+    stale
 }
 
 impl FromIterator<Served> for Catalog {

@@ -22,9 +22,14 @@ pub(super) struct Findings {
 }
 
 impl Findings {
+    /// Whether nothing of what is known is left.
+    pub(super) fn is_emptied(&self) -> bool {
+        self.errors.is_empty() && self.remaining.is_empty()
+    }
+
     /// Whether nothing is left and nothing went wrong.
     pub(super) fn is_empty_namespace(&self) -> bool {
-        self.undiscovered.is_none() && self.errors.is_empty() && self.remaining.is_empty()
+        self.undiscovered.is_none() && self.is_emptied()
     }
 }
 

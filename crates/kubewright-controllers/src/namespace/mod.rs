@@ -99,11 +99,13 @@ async fn empty(client: &Client, namespace: &str) -> Result<Findings, Error> {
             return Ok(findings);
         }
     };
+    // What is known is deleted all the same.
+    findings.undiscovered = undiscovered(&Catalog::stale(client).await?);
     let (pods, others): (Vec<_>, Vec<_>) = catalog.namespaced_content().partition(|served| is_pods(served));
     for served in pods {
         empty_of(client, namespace, served, &mut findings).await;
     }
-    if !findings.is_empty_namespace() {
+    if !findings.is_emptied() {
         findings.waits_for_pods = true;
         return Ok(findings);
     }
@@ -111,6 +113,20 @@ async fn empty(client: &Client, namespace: &str) -> Result<Findings, Error> {
         empty_of(client, namespace, served, &mut findings).await;
     }
     Ok(findings)
+}
+
+/// What is said of versions whose API servers do not answer (`k8s.io/client-go/discovery`, `ErrGroupDiscoveryFailed`).
+fn undiscovered(stale: &[String]) -> Option<String> {
+    if stale.is_empty() {
+        return None;
+    }
+    let each: Vec<_> =
+        stale.iter().map(|version| format!("{version}: stale GroupVersion discovery: {version}")).collect();
+    Some(format!(
+        "Discovery failed for some groups, {} failing: unable to retrieve the complete list of server APIs: {}",
+        stale.len(),
+        each.join(", ")
+    ))
 }
 
 fn is_pods(served: &Served) -> bool {
@@ -216,6 +232,16 @@ mod tests {
         assert_eq!(terminating.status.as_ref().unwrap().phase.as_deref(), Some("Terminating"));
         assert_eq!(with_conditions(&terminating, &full, NOW + Duration::from_secs(9)), None);
         assert!(with_conditions(&terminating, &Findings::default(), NOW).is_some());
+    }
+
+    #[test]
+    fn versions_that_are_not_known_are_told_by_name() {
+        assert_eq!(undiscovered(&[]), None);
+        let both = undiscovered(&["a.example.com/v1".to_owned(), "b.example.com/v2".to_owned()]);
+        let expected = "Discovery failed for some groups, 2 failing: unable to retrieve the complete list of server APIs: \
+            a.example.com/v1: stale GroupVersion discovery: a.example.com/v1, \
+            b.example.com/v2: stale GroupVersion discovery: b.example.com/v2";
+        assert_eq!(both.as_deref(), Some(expected));
     }
 
     #[test]

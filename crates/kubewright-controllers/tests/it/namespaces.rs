@@ -5,6 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Resource};
 use serde_json::json;
 
@@ -112,4 +113,35 @@ async fn what_holds_a_namespace_up_is_told_in_its_conditions() {
             "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_waits_for_api_servers_that_do_not_say_what_they_serve() {
+    let shop = Shop::open().await;
+    let resource =
+        ApiResource::from_gvk(&GroupVersionKind::gvk("apiregistration.k8s.io", "v1", "APIService"));
+    let services = Api::<DynamicObject>::all_with(shop.world.client.clone(), &resource);
+    let service = json!({
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": "v1.example.com"},
+        "spec": {
+            "group": "example.com", "version": "v1", "groupPriorityMinimum": 10, "versionPriority": 10,
+            "service": {"namespace": "default", "name": "nobody"}
+        }
+    });
+    let service = kubewright_objects::from_value(service).expect("an APIService");
+    services.create(&PostParams::default(), &service).await.expect("created");
+    shop.world.settle().await;
+    shop.close().await;
+    let left = shop.namespaces.get("shop").await.expect("it is there");
+    let conditions = left.status.and_then(|status| status.conditions).unwrap_or_default();
+    let condition = &conditions[0];
+    assert_eq!(condition.type_, "NamespaceDeletionDiscoveryFailure");
+    assert_eq!((&*condition.status, condition.reason.as_deref()), ("True", Some("DiscoveryFailed")));
+    let why = "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: example.com/v1: stale GroupVersion discovery: example.com/v1";
+    assert_eq!(condition.message.as_deref(), Some(why));
+    services.delete("v1.example.com", &DeleteParams::default()).await.expect("deleted");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(!shop.is_open().await);
 }
