@@ -29,20 +29,22 @@ pub struct Device<'a> {
 }
 
 impl Environment {
-    /// What selectors of devices may name: `device`, and `cel.bind`.
+    /// What selectors of devices may name: `device`, and `cel.bind`. Whether claims may share a device, they can ask where there is such
+    /// a thing (the feature DRAConsumableCapacity).
     #[must_use]
-    pub fn of_devices() -> Self {
+    pub fn of_devices(with_shares: bool) -> Self {
         let by_domain = |values: DeclType| {
             let inner = DeclType::map(values, Some(ENTRIES)).with_keys(NAME);
             DeclType::map(inner, Some(ENTRIES)).with_keys(DOMAIN)
         };
         let quantity = DeclType::of(Type::hidden(names::QUANTITY));
-        let device = DeclType::object([
-            DeclField::new("allowMultipleAllocations", DeclType::counted_boolean(), true),
+        let share = DeclField::new("allowMultipleAllocations", DeclType::counted_boolean(), true);
+        let fields = [
             DeclField::new("attributes", by_domain(DeclType::any(VALUE)), true),
             DeclField::new("capacity", by_domain(quantity), true),
             DeclField::new("driver", DeclType::text(DRIVER), true),
-        ]);
+        ];
+        let device = DeclType::object(fields.into_iter().chain(with_shares.then_some(share)));
         Self::new().variable("device", device.named("kubernetes.DRADevice")).bindings()
     }
 
@@ -53,12 +55,10 @@ impl Environment {
     /// That it does not compile, or gives neither a boolean nor what may be one, in kube-apiserver's words.
     pub fn selector(&self, expression: &str) -> Result<Program, String> {
         let program = self.compile(expression).map_err(|error| error.detail())?;
-        let given = match program.output_type() {
-            Type::Bool | Type::Any => return Ok(program),
-            plain @ (Type::Timestamp | Type::Duration | Type::Null) => plain.name().to_owned(),
-            other => other.to_string(),
-        };
-        Err(format!("must evaluate to bool or the unknown type, not {given}"))
+        match program.output_type() {
+            Type::Bool | Type::Any => Ok(program),
+            other => Err(format!("must evaluate to bool or the unknown type, not {}", declared(other))),
+        }
     }
 }
 
@@ -110,6 +110,19 @@ impl<'a> Device<'a> {
             }
             Err(error) => Err(error.to_string()),
         }
+    }
+}
+
+/// A type by the names that it was declared with (cel-go's `Type.String`).
+fn declared(r#type: &Type) -> String {
+    match r#type {
+        Type::Any => "google.protobuf.Any".to_owned(),
+        plain @ (Type::Timestamp | Type::Duration | Type::Null) => plain.name().to_owned(),
+        Type::List(element) => format!("list({})", declared(element)),
+        Type::Map(key, value) => format!("map({}, {})", declared(key), declared(value)),
+        Type::Optional(value) => format!("optional_type({})", declared(value)),
+        Type::Type(Some(of)) => format!("type({})", declared(of)),
+        other => other.to_string(),
     }
 }
 
@@ -179,7 +192,7 @@ mod tests {
 
     fn matches(expression: &str) -> Result<bool, String> {
         let device = device();
-        let selector = Environment::of_devices().selector(expression)?;
+        let selector = Environment::of_devices(true).selector(expression)?;
         assert!(selector.estimate().max < LIMIT, "{expression}: {:?}", selector.estimate());
         Device::new("gpu.example.com", &device)?.matches(&selector, LIMIT)
     }
@@ -221,6 +234,14 @@ mod tests {
         for (expression, why) in [
             ("1", "must evaluate to bool or the unknown type, not int"),
             ("dyn(true)", "must evaluate to bool or the unknown type, not dyn"),
+            (
+                "device.attributes",
+                "must evaluate to bool or the unknown type, not map(string, map(string, google.protobuf.Any))",
+            ),
+            (
+                "device.attributes['a'].b.exists(x, x == 1)",
+                "compilation failed: ERROR: <input>:1:23: expression of type 'any' cannot be range of a comprehension (must be list, map, or dynamic)\n | device.attributes['a'].b.exists(x, x == 1)\n | ......................^",
+            ),
             (
                 "noSuchVar",
                 "compilation failed: ERROR: <input>:1:1: undeclared reference to 'noSuchVar' (in container '')\n | noSuchVar\n | ^",

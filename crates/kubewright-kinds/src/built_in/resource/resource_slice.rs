@@ -4,13 +4,29 @@ use kubewright_spec::Version;
 use kubewright_table as table;
 
 use crate::rules;
+use crate::rules::declared::{Declared, Mistake};
 use crate::selector::{Field, Fields, Refusal};
 use crate::{Behaviour, BuiltIn};
+
+/// What is checked by declaration from v1.37 on.
+const DECLARED: &[Declared] = &[
+    ("spec.devices[*].consumesCounters", Mistake::Other),
+    ("spec.devices[*].consumesCounters[*].counterSet", Mistake::Required),
+    ("spec.devices[*].consumesCounters[*].counterSet", Mistake::Other),
+    ("spec.devices[*].consumesCounters[*].counters", Mistake::Required),
+    ("spec.devices[*].taints[*].effect", Mistake::Required),
+    ("spec.devices[*].taints[*].effect", Mistake::Other),
+    ("spec.sharedCounters", Mistake::Other),
+    ("spec.sharedCounters[*].name", Mistake::Required),
+    ("spec.sharedCounters[*].name", Mistake::Other),
+    ("spec.sharedCounters[*].counters", Mistake::Required),
+];
 
 /// All that is known of it.
 pub static RESOURCE_SLICE: BuiltIn = BuiltIn {
     columns: table::devices::SLICES,
     rules: rules::devices::slices(),
+    since: &[(Version::V1_37, |kind| kind.rules.declared = DECLARED)],
     behaviour: Behaviour { deletion_answers_object: true, ..Behaviour::BUILT_IN },
     fields: Fields {
         own: &[

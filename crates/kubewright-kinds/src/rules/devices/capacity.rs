@@ -1,11 +1,13 @@
 //! How much of a device may be asked for: its capacities, and the counters that parts of a device share.
 
 use kubewright_meta::FieldError;
+use kubewright_spec::Version;
 
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::quantity::Quantity;
 use super::super::text;
+use super::super::version::since;
 use super::{check_set, names, shapes};
 
 /// How many values a policy may list.
@@ -27,9 +29,20 @@ pub(super) fn check_attribute(attribute: &At<'_>, errors: &mut Errors) {
         }
     }
     const ONE: &str = "exactly one value must be specified";
-    match ["bool", "int", "string", "version"].iter().filter(|field| attribute.get(field).is_set()).count() {
+    const ALL: &str = "`int`, `bool`, `string`, `version`, `ints`, `bools`, `strings`, `versions`";
+    let given: Vec<&str> = ["int", "bool", "string", "version"]
+        .into_iter()
+        .filter(|field| attribute.get(field).is_set())
+        .collect();
+    let is_declared = since(Version::V1_37);
+    match given.len() {
+        0 if is_declared => errors.invalid_as(attribute, "", format!("must specify one of: {ALL}")),
         0 => errors.invalid_as(attribute, "", ONE),
         1 => {}
+        _ if is_declared => {
+            let given = format!("{{{}}}", given.join(", "));
+            errors.invalid_as(attribute, given, format!("must specify exactly one of: {ALL}"));
+        }
         _ => {
             let error = FieldError::invalid(&attribute.path, attribute.value.clone(), ONE);
             errors.push(error.printed(shapes::attribute(attribute.value)));
@@ -131,6 +144,11 @@ fn check_values(values: &At<'_>, default: Quantity, most: Quantity, errors: &mut
     }
 }
 
+/// Where a default outside of the bounds is told of: until v1.36 at the bound.
+fn default_at<'a>(range: &At<'a>, bound: &At<'a>) -> At<'a> {
+    if since(Version::V1_37) { range.get("default") } else { bound.clone() }
+}
+
 fn check_range(range: &At<'_>, default: Quantity, capacity: Quantity, errors: &mut Errors) {
     let (low_at, high_at, step_at) = (range.get("min"), range.get("max"), range.get("step"));
     let Some(low) = Quantity::of(low_at.value) else {
@@ -141,7 +159,11 @@ fn check_range(range: &At<'_>, default: Quantity, capacity: Quantity, errors: &m
         errors.invalid_as(&low_at, low.to_string(), format!("min is larger than capacity value: {capacity}"));
     }
     if default < low {
-        errors.invalid_as(&low_at, default.to_string(), format!("default is less than min: {low}"));
+        errors.invalid_as(
+            &default_at(range, &low_at),
+            default.to_string(),
+            format!("default is less than min: {low}"),
+        );
     }
     let high = Quantity::of(high_at.value);
     if let Some(high) = high {
@@ -156,7 +178,11 @@ fn check_range(range: &At<'_>, default: Quantity, capacity: Quantity, errors: &m
             );
         }
         if default > high {
-            errors.invalid_as(&high_at, default.to_string(), format!("default is more than max: {high}"));
+            errors.invalid_as(
+                &default_at(range, &high_at),
+                default.to_string(),
+                format!("default is more than max: {high}"),
+            );
         }
     }
     let Some(step) = Quantity::of(step_at.value) else { return };
@@ -170,6 +196,23 @@ fn check_range(range: &At<'_>, default: Quantity, capacity: Quantity, errors: &m
         let detail = format!("one step {added} is larger than capacity value: {capacity}");
         errors.invalid_as(&step_at, step.to_string(), detail);
     }
+    // From v1.37 on, what is over the numbers of 64 bits is refused; until then the arithmetic runs over.
+    let mut is_safe = true;
+    for (name, amount) in
+        [("default", Some(default)), ("min", Some(low)), ("max", high), ("step", Some(step))]
+    {
+        let Some(amount) = amount.filter(|_| since(Version::V1_37)) else { continue };
+        let why = match amount.sign() {
+            std::cmp::Ordering::Less => super::super::errors::NOT_NEGATIVE,
+            _ if amount.units() > i128::from(i64::MAX) => "must not be larger than 9223372036854775807",
+            _ => continue,
+        };
+        errors.invalid_as(&range.get(name), amount.to_string(), why);
+        is_safe = false;
+    }
+    if !is_safe {
+        return;
+    }
     for value in [Some(default), high].into_iter().flatten() {
         if (value.units() - low.units()) % step.units() != 0 {
             let detail = format!("value is not a multiple of a given step ({step}) from ({low})");
@@ -181,7 +224,7 @@ fn check_range(range: &At<'_>, default: Quantity, capacity: Quantity, errors: &m
 /// The names and amounts of a device's capacities.
 pub(super) fn check_capacities(capacities: &At<'_>, is_shared: bool, errors: &mut Errors) {
     for (key, capacity) in capacities.entries() {
-        names::check_qualified(capacities, key, errors);
+        names::check_qualified(if since(Version::V1_36) { capacities } else { &capacity }, key, errors);
         check_capacity(&names::shortened(capacities, key, &capacity), is_shared, errors);
     }
 }

@@ -2,11 +2,16 @@
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{Again, Generation, Rules, resources};
+use serde_json::Value;
+
+use super::super::version::has_feature;
+use super::super::{Again, Generation, Rules, fill, resources};
 use super::{check_list, requests};
 
 pub(crate) const fn rules() -> Rules {
     Rules {
+        prepare_create: |class| drop_disabled(class, None),
+        prepare_update: |class, old| drop_disabled(class, Some(old)),
         generation: Generation::Content,
         again: Again::Metadata,
         validate: |class| Errors::of(|errors| check(&At::root(class).get("spec"), None, errors)),
@@ -16,6 +21,17 @@ pub(crate) const fn rules() -> Rules {
             })
         },
         ..Rules::none()
+    }
+}
+
+/// Drops what a feature has that is off, unless it was there before.
+fn drop_disabled(class: &mut Value, old: Option<&Value>) {
+    let had = old.is_some_and(|old| At::root(old).dig(&["spec", "extendedResourceName"]).is_set());
+    if !has_feature("DRAExtendedResource")
+        && !had
+        && let Some(spec) = fill::present(class, "spec")
+    {
+        fill::remove(spec, "extendedResourceName");
     }
 }
 

@@ -1,5 +1,5 @@
 //! Devices: their classes, slices, taints, and claims of them (`pkg/apis/resource/validation`, `pkg/apis/resource/v1/defaults.go`,
-//! `pkg/registry/resource/*/strategy.go`), as in Kubernetes v1.36; what v1.37 has beyond that says so.
+//! `pkg/registry/resource/*/strategy.go`).
 
 mod capacity;
 mod classes;
@@ -22,6 +22,8 @@ use kubewright_meta::FieldError;
 
 use super::at::At;
 use super::errors::Errors;
+use super::version::since;
+use kubewright_spec::Version;
 
 /// Checks each item of a list that may not be longer than this (`validateSlice`): where it is, nothing else is looked at.
 fn check_list(
@@ -38,6 +40,12 @@ fn check_list(
         check(&item, errors);
     }
     true
+}
+
+/// Whether anything in the list at `field` has one of these members.
+fn any_has(parent: Option<&serde_json::Value>, list: &str, members: &[&str]) -> bool {
+    let items = parent.and_then(|parent| parent.get(list)).and_then(serde_json::Value::as_array);
+    items.into_iter().flatten().any(|item| members.iter().any(|member| At::root(item).get(member).is_set()))
 }
 
 /// The same of a list in which each item has a key of its own (`validateSet`).
@@ -62,7 +70,8 @@ fn check_set(
     }
 }
 
-/// Checks the keys and values of a map that may not have more entries than this (`validateMap`). Keys are told as of the map.
+/// Checks the keys and values of a map that may not have more entries than this (`validateMap`). Keys are told as of the map; in
+/// v1.35 as of their entries.
 fn check_map(
     map: &At<'_>,
     most: usize,
@@ -75,7 +84,7 @@ fn check_map(
         return;
     }
     for (key, value) in map.entries() {
-        check_key(map, key, errors);
+        check_key(if since(Version::V1_36) { map } else { &value }, key, errors);
         check(&value, errors);
     }
 }

@@ -1,11 +1,13 @@
 //! Names of devices, pools, attributes, and what else is identified.
 
 use kubewright_meta::FieldError;
+use kubewright_spec::Version;
 
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::volumes::check_driver_name;
 use super::super::text;
+use super::super::version::since;
 
 const POOL: usize = 253;
 const IDENTIFIER: usize = 32;
@@ -30,7 +32,11 @@ pub(super) fn check_pool(name: &At<'_>, errors: &mut Errors) {
 /// A UID, as Kubernetes writes them.
 pub(super) fn check_uid(uid: &At<'_>, errors: &mut Errors) {
     let text = uid.text();
-    if let Some(why) = no_uuid(text) {
+    if since(Version::V1_37) {
+        if text.len() != 36 || text != text.to_lowercase() || no_uuid(text).is_some() {
+            errors.invalid(uid, "must be a lowercase UUID in 8-4-4-4-12 format");
+        }
+    } else if let Some(why) = no_uuid(text) {
         errors.invalid(uid, format!("error validating uid: {why}"));
     } else if text.len() != 36 || text != text.to_lowercase() {
         errors.invalid(uid, "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters");

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::volumes::check_driver_name;
+use super::super::version::has_feature;
 use super::super::{fill, text};
 use super::{by_name, check_list, check_set, itself, names, taints};
 
@@ -66,14 +67,28 @@ fn default_request(request: &mut Value) {
     }
 }
 
-/// Drops what features have that are off: DRADerivedAttributes (from v1.37 on).
+/// Drops what features have that are off (`DropDisabledFields` in `pkg/api/resourceclaimspec`). A spec never changes, so that
+/// nothing has to be kept for having been there.
 pub(super) fn drop_disabled(devices: &mut Value) {
+    let is_off = |gate: &str| !has_feature(gate);
+    let fields: Vec<&str> = [
+        (is_off("DRADerivedAttributes"), "derivedAttributes"),
+        (is_off("DRADeviceTaints"), "tolerations"),
+        (is_off("DRAConsumableCapacity"), "capacity"),
+    ]
+    .into_iter()
+    .filter_map(|(off, field)| off.then_some(field))
+    .collect();
+    let drop = |request: &mut Value| fields.iter().for_each(|field| fill::remove(request, field));
     fill::each(devices, "requests", |request| {
         if let Some(exactly) = fill::present(request, "exactly") {
-            fill::remove(exactly, "derivedAttributes");
+            drop(exactly);
         }
-        fill::each(request, "firstAvailable", |one| fill::remove(one, "derivedAttributes"));
+        fill::each(request, "firstAvailable", drop);
     });
+    if is_off("DRAConsumableCapacity") {
+        fill::each(devices, "constraints", |constraint| fill::remove(constraint, "distinctAttribute"));
+    }
 }
 
 pub(super) fn check(devices: &At<'_>, errors: &mut Errors) {
@@ -97,7 +112,7 @@ fn check_request(request: &At<'_>, errors: &mut Errors) {
         }
         (true, true) => errors.invalid_as(
             request,
-            "null",
+            Value::Null,
             "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set",
         ),
         (false, true) => check_set(
@@ -146,12 +161,14 @@ pub(super) fn check_selectors(selectors: &At<'_>, errors: &mut Errors) {
 }
 
 fn check_expression(expression: &At<'_>, errors: &mut Errors) {
-    static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(Environment::of_devices);
+    static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| Environment::of_devices(true));
+    static WITHOUT_SHARES: LazyLock<Environment> = LazyLock::new(|| Environment::of_devices(false));
     if expression.text().len() > EXPRESSION {
         errors.push(FieldError::too_long(&expression.path, EXPRESSION));
         return;
     }
-    match ENVIRONMENT.selector(expression.text()) {
+    let environment = if has_feature("DRAConsumableCapacity") { &ENVIRONMENT } else { &WITHOUT_SHARES };
+    match environment.selector(expression.text()) {
         Err(why) => errors.invalid_text(expression, why),
         Ok(program) if program.estimate().max > COST => {
             errors.forbidden(expression, "too complex, exceeds cost limit");
@@ -167,6 +184,8 @@ fn check_constraint(constraint: &At<'_>, known: &Names<'_>, errors: &mut Errors)
         names::check_fully_qualified(&same, errors);
     } else if distinct.is_set() {
         names::check_fully_qualified(&distinct, errors);
+    } else if !has_feature("DRAConsumableCapacity") {
+        errors.required(&same, "");
     } else {
         errors.required(
             constraint,

@@ -1,15 +1,17 @@
 //! Resource slices: the devices of a pool.
 
 use kubewright_meta::FieldError;
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::check_node_selector;
 use super::super::pods::volumes::check_driver_name;
+use super::super::version::{has_feature, since};
 use super::super::warnings::WarningContext;
 use super::super::{Generation, Rules, fill, text};
-use super::{by_name, capacity, check_list, check_set, names, shapes, taints};
+use super::{any_has, by_name, capacity, check_list, check_set, names, shapes, taints};
 
 /// How many there may be of each.
 const DEVICES: usize = 128;
@@ -29,8 +31,8 @@ const WAYS_OF_DEVICE: &str = "exactly one of `nodeName`, `nodeSelector`, or `all
 
 pub(crate) const fn rules() -> Rules {
     Rules {
-        prepare_create: drop_disabled,
-        prepare_update: |new, _| drop_disabled(new),
+        prepare_create: |slice| drop_disabled(slice, None),
+        prepare_update: |new, old| drop_disabled(new, Some(old)),
         stamp: |slice, _, now| {
             if let Some(spec) = fill::present(slice, "spec") {
                 fill::each(spec, "devices", |device| {
@@ -60,24 +62,65 @@ pub(crate) fn warn(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     }
 }
 
-/// Drops what features have that are off: DRAListTypeAttributes and DRANodeAllocatableResources, and from v1.37 on
-/// DRADeviceCompatibilityGroups, DRAPartitionableDevicesType and DRAOptionalNodeOperations.
-fn drop_disabled(slice: &mut Value) {
+/// Drops what features have that are off, unless it was there before (`dropDisabledFields`). What was never on, was never there.
+fn drop_disabled(slice: &mut Value, old: Option<&Value>) {
+    let before = old.and_then(|old| old.get("spec"));
+    let had = |fields: &[&str]| any_has(before, "devices", fields);
+    let had_here = |fields: &[&str]| {
+        before.is_some_and(|spec| fields.iter().any(|field| !At::root(spec).get(field).is_empty()))
+    };
+    let goes = |gate: &str, had: bool| !has_feature(gate) && !had;
+    let placed = ["consumesCounters", "nodeName", "nodeSelector", "allNodes"];
+    let shared = ["sharedCounters", "perDeviceNodeSelection"];
+    let bound = ["bindingConditions", "bindingFailureConditions", "bindsToNode"];
+    let no_parts = goes("DRAPartitionableDevices", had(&placed) || had_here(&shared));
+    let no_shares = goes("DRAConsumableCapacity", had(&["allowMultipleAllocations"]));
+    let mut fields: Vec<&str> = Vec::new();
+    let gone = [
+        (goes("DRADeviceTaints", had(&["taints"])), &["taints"][..]),
+        (no_parts, &placed),
+        (goes("DRADeviceBindingConditions", had(&bound)), &bound),
+        (no_shares, &["allowMultipleAllocations"]),
+        (
+            goes("DRANodeAllocatableResources", false),
+            &["nodeAllocatableResourceMappings", "nodeAllocatableResources"],
+        ),
+    ];
+    fields.extend(gone.iter().filter(|(goes, _)| *goes).flat_map(|(_, fields)| fields.iter()));
+    let (no_lists, no_groups) =
+        (goes("DRAListTypeAttributes", false), goes("DRADeviceCompatibilityGroups", false));
     let Some(spec) = fill::present(slice, "spec") else { return };
-    fill::remove(spec, "partitionTypeAttribute");
-    fill::remove(spec, "skipNodeOperations");
+    let of_spec = [
+        (no_parts, "sharedCounters"),
+        (no_parts, "perDeviceNodeSelection"),
+        (goes("DRAPartitionableDevicesType", false), "partitionTypeAttribute"),
+        (goes("DRAOptionalNodeOperations", false), "skipNodeOperations"),
+    ];
+    for (_, field) in of_spec.iter().filter(|(goes, _)| *goes) {
+        fill::remove(spec, field);
+    }
     fill::each(spec, "devices", |device| {
-        fill::remove(device, "nodeAllocatableResourceMappings");
-        fill::remove(device, "nodeAllocatableResources");
-        fill::each(device, "consumesCounters", |taken| fill::remove(taken, "compatibilityGroups"));
-        if let Some(Value::Object(attributes)) = device.get_mut("attributes") {
-            for (_, attribute) in attributes.iter_mut() {
-                for list in ["bools", "ints", "strings", "versions"] {
-                    fill::remove(attribute, list);
-                }
-            }
+        fields.iter().for_each(|field| fill::remove(device, field));
+        if no_groups {
+            fill::each(device, "consumesCounters", |taken| fill::remove(taken, "compatibilityGroups"));
+        }
+        if no_lists {
+            each_value(device, "attributes", |attribute| {
+                ["bools", "ints", "strings", "versions"]
+                    .iter()
+                    .for_each(|list| fill::remove(attribute, list));
+            });
+        }
+        if no_shares {
+            each_value(device, "capacity", |capacity| fill::remove(capacity, "requestPolicy"));
         }
     });
+}
+
+fn each_value(parent: &mut Value, field: &str, mut change: impl FnMut(&mut Value)) {
+    if let Some(Value::Object(values)) = parent.get_mut(field) {
+        values.iter_mut().for_each(|(_, value)| change(value));
+    }
 }
 
 fn check(spec: &At<'_>, old: Option<&At<'_>>, errors: &mut Errors) {
@@ -181,12 +224,12 @@ fn check_device(device: &At<'_>, old: Option<&At<'_>>, per_device: bool, errors:
         let detail = format!("the total number of attributes and capacities must not exceed {ENTRIES}");
         errors.invalid_as(device, entries, detail);
     }
-    if attributes.len() > VALUES {
+    if attributes.len() > VALUES && since(Version::V1_36) {
         let detail = format!("the total number of attribute values must not exceed {VALUES}");
         errors.invalid_as(device, attributes.len(), detail);
     }
     for (key, attribute) in attributes.entries() {
-        names::check_qualified(&attributes, key, errors);
+        names::check_qualified(if since(Version::V1_36) { &attributes } else { &attribute }, key, errors);
         capacity::check_attribute(&names::shortened(&attributes, key, &attribute), errors);
     }
     let is_stored = |field: &str| old.is_some_and(|old| old.get(field).same(&device.get(field)));
@@ -217,7 +260,7 @@ fn check_nodes_of_device(device: &At<'_>, per_device: bool, errors: &mut Errors)
     let (node, selector, all) = (device.get("nodeName"), device.get("nodeSelector"), device.get("allNodes"));
     if !per_device {
         if node.is_set() || selector.is_set() || all.is_set() {
-            errors.invalid_as(device, "null", "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec");
+            errors.invalid_as(device, Value::Null, "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec");
         }
         return;
     }

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 
 use kubewright_meta::FieldError;
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::{Errors, IMMUTABLE};
 use super::super::pods::check_node_selector;
 use super::super::pods::volumes::check_driver_name;
+use super::super::version::{has_feature, since};
 use super::super::{fill, text};
-use super::{check_list, check_set, itself, names, requests, shapes, slices};
+use super::{any_has, check_list, check_set, itself, names, requests, shapes, slices, taints};
 
 /// How many there may be of each.
 const USERS: usize = 256;
@@ -22,11 +24,21 @@ const DATA: usize = 10 * 1024;
 const INTERFACE: usize = 256;
 const HARDWARE: usize = 128;
 
-/// Drops what drivers told of devices that are no longer allocated, and what features have that are off
-/// (DRAOptionalNodeOperations, from v1.37 on).
+/// Drops what drivers told of devices that are no longer allocated, and what features have that are off, unless it was there before.
 pub(super) fn prepare(claim: &mut Value, old: &Value) {
-    if let Some(devices) = fill::reach(claim, &["status", "allocation", "devices"]) {
-        fill::each(devices, "results", |result| fill::remove(result, "skipNodeOperations"));
+    let before = old.pointer("/status/allocation/devices");
+    for (gate, fields) in [
+        ("DRAConsumableCapacity", &["shareID", "consumedCapacity"][..]),
+        ("DRADeviceBindingConditions", &["bindingConditions", "bindingFailureConditions"]),
+        ("DRAOptionalNodeOperations", &["skipNodeOperations"]),
+    ] {
+        if has_feature(gate) || any_has(before, "results", fields) {
+            continue;
+        }
+        if let Some(devices) = fill::reach(claim, &["status", "allocation", "devices"]) {
+            let drop = |result: &mut Value| fields.iter().for_each(|field| fill::remove(result, field));
+            fill::each(devices, "results", drop);
+        }
     }
     let allocated = |claim: &Value| allocated(&At::root(claim).get("status"));
     let now = allocated(claim);
@@ -68,8 +80,12 @@ pub(super) fn check(claim: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     }
     if allocation.is_set() && allocated.is_set() {
         if !allocation.same(&allocated) {
-            let error = FieldError::invalid(&allocation.path, allocation.value.clone(), IMMUTABLE);
-            errors.push(error.printed(shapes::allocation(allocation.value)));
+            errors.push(if since(Version::V1_37) {
+                FieldError::invalid(&allocation.path, Value::Null, "field cannot be modified once set")
+            } else {
+                let error = FieldError::invalid(&allocation.path, allocation.value.clone(), IMMUTABLE);
+                error.printed(shapes::allocation(allocation.value))
+            });
         }
     } else if allocation.is_set() {
         check_allocation(&allocation, &known, errors);
@@ -103,6 +119,11 @@ fn check_result(result: &At<'_>, known: &requests::Names<'_>, errors: &mut Error
     names::check_pool(&result.get("pool"), errors);
     names::check_label(&result.get("device"), errors);
     slices::check_binding(result, errors);
+    if since(Version::V1_37) {
+        for toleration in result.get("tolerations").items() {
+            taints::check_toleration(&toleration, errors);
+        }
+    }
     if result.get("shareID").is_set() {
         names::check_uid(&result.get("shareID"), errors);
     }
@@ -161,7 +182,7 @@ fn check_network(network: &At<'_>, errors: &mut Errors) {
 
 /// An address with the length of its network, written as it is written canonically (`IsValidInterfaceAddress`).
 fn check_address(address: &At<'_>, errors: &mut Errors) {
-    let Some((ip, length)) = text::parse_cidr(address.text()) else {
+    let Some((ip, length)) = parse(address.text()) else {
         errors.invalid(address, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)");
         return;
     };
@@ -176,6 +197,19 @@ fn check_address(address: &At<'_>, errors: &mut Errors) {
     if canonical != address.text() {
         errors.invalid(address, format!("must be in canonical form ({canonical:?})"));
     }
+}
+
+/// An address with a length, in which numbers may begin with zeros.
+fn parse(address: &str) -> Option<(std::net::IpAddr, u8)> {
+    text::parse_cidr(address).or_else(|| {
+        let (ip, length) = address.split_once('/')?;
+        let plain = |part: &str| match part.trim_start_matches('0') {
+            "" if !part.is_empty() => "0".to_owned(),
+            rest => rest.to_owned(),
+        };
+        let ip: Vec<String> = ip.split('.').map(plain).collect();
+        text::parse_cidr(&format!("{}/{length}", ip.join(".")))
+    })
 }
 
 /// Conditions as most kinds have them (`metav1/validation.ValidateConditions`).

@@ -30,7 +30,7 @@ impl std::fmt::Debug for Selectors {
 
 impl Default for Selectors {
     fn default() -> Self {
-        Self { environment: Environment::of_devices(), compiled: Mutex::default() }
+        Self { environment: Environment::of_devices(true), compiled: Mutex::default() }
     }
 }
 
