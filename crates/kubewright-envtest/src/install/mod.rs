@@ -148,7 +148,7 @@ pub fn run(command: &EnvtestCommand) -> anyhow::Result<()> {
         EnvtestCommand::Env { place } => Ok(print(&install(place, false, false)?.1.exports()?)?),
         EnvtestCommand::Use { place, installed_only, print: format } => {
             let (release, installed) = install(place, *installed_only, false)?;
-            Ok(print(&told(release, &installed, *format)?)?)
+            Ok(print(&describe(release, &installed, *format)?)?)
         }
         EnvtestCommand::List { place, installed_only } => Ok(print(&list(place, *installed_only)?)?),
         EnvtestCommand::Cleanup { place } => cleanup(place),
@@ -169,7 +169,7 @@ fn install(place: &EnvtestPlace, installed_only: bool, force: bool) -> anyhow::R
 }
 
 /// A version as `setup-envtest use` prints it (`env/env.go`, `PrintInfo`).
-fn told(release: Release, installed: &Installed, format: PrintFormat) -> anyhow::Result<String> {
+fn describe(release: Release, installed: &Installed, format: PrintFormat) -> anyhow::Result<String> {
     let path = || installed.folder.to_str().context("the folder's name is not UTF-8");
     Ok(match format {
         PrintFormat::Overview => {
