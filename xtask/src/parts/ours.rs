@@ -9,7 +9,7 @@ use std::{
 use anyhow::Result;
 
 use super::{Credentials, Programs, kubectl, port, ready, theirs::up};
-use crate::{kubectl::eventually, running::Running};
+use crate::{kubectl::eventually, run::run, running::Running};
 
 /// Who shows it is an administrator; everybody is on loopback.
 const TOKEN: &str = "held-on-loopback";
@@ -83,8 +83,11 @@ fn serve(
     server.arg("--client-ca-file").arg(credentials.file("ca.crt"));
     server.args(["--service-cluster-ip-range", "10.0.0.0/24"]);
     server.args(["--service-account-issuer", "https://kubernetes.default.svc.cluster.local"]);
-    let key = credentials.file("sa.key");
-    server.arg("--service-account-key-file").arg(&key).arg("--service-account-signing-key-file").arg(&key);
+    let (private, public) = (credentials.file("sa.key"), folder.join("sa.pub"));
+    // kube-apiserver reads a private key in this form only to sign, not to verify.
+    run(Command::new("openssl").args(["pkey", "-pubout", "-in"]).arg(&private).arg("-out").arg(&public))?;
+    server.arg("--service-account-key-file").arg(&public);
+    server.arg("--service-account-signing-key-file").arg(&private);
     let server = Running::start(&mut server, &folder.join("kube-apiserver.log"))?;
     let kubeconfig = folder.join("kubeconfig");
     let authority = certificates.join("apiserver.crt");

@@ -6,6 +6,8 @@ use std::{
     process::Command,
 };
 
+use crate::run::find;
+
 /// The release that the conversations were recorded with.
 const RELEASE: &str = "1.36.3";
 /// What both ways need.
@@ -24,6 +26,9 @@ impl Programs {
         let cached = ["kube-reference".to_owned(), format!("kube-reference-{RELEASE}")]
             .map(|name| cache.as_ref().map(|cache| cache.join(name)));
         let given = env::var_os("KUBE_REFERENCE").map(PathBuf::from);
+        if find("openssl").is_none() {
+            return Err("there is no openssl".to_owned());
+        }
         let found = [given].into_iter().chain(cached).flatten().find(|home| is_whole(&home.join("bin")));
         found.map(|home| Self { home }).ok_or_else(|| {
             format!(
