@@ -258,6 +258,7 @@ impl Kind {
         kind.subresources
             .retain(|below| is_served(version, &api_version, &format!("{}/{}", of.plural, below.name())));
         kind.rules.version = version;
+        kind.rules.told_once = version >= Version::V1_37;
         kind.columns = Columns::of_version(version, (of.group, of.version, of.plural), of.columns);
         for (_, change) in of.since.iter().filter(|(since, _)| *since <= version) {
             change(&mut kind);
@@ -330,10 +331,16 @@ impl Kind {
         }
     }
 
-    /// The version of Kubernetes whose types it is made of; of a custom kind the default.
+    /// The version of Kubernetes whose types it is made of; of a custom kind the one that it is judged by.
     #[must_use]
     pub fn kubernetes(&self) -> Version {
         self.kubernetes
+    }
+
+    /// Has a custom kind be judged by the rules of a version of Kubernetes.
+    pub fn judge_by(&mut self, version: Version) {
+        self.kubernetes = version;
+        self.rules.version = version;
     }
 
     /// Its schema, made at first use.

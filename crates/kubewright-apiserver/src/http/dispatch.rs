@@ -382,7 +382,8 @@ impl RequestInfo<'_> {
     pub(super) fn patch(&self) -> Result<Patch, ApiError> {
         let kind = self.call.kind;
         let schema = kind.custom.is_none().then(|| kind.schema());
-        Patch::parse(media_type(self.headers), &self.body, schema)
+        let version = self.server.engine().kinds().version();
+        super::patch_words::parse(version, media_type(self.headers), &self.body, schema)
     }
 
     fn delete_options(&self) -> Result<DeleteOptions, ApiError> {

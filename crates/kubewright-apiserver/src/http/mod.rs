@@ -10,6 +10,7 @@ pub(crate) mod in_flight;
 pub mod incoming;
 mod length;
 pub mod listener;
+mod patch_words;
 mod places;
 mod respond;
 mod response_body;

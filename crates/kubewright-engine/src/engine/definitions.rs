@@ -136,6 +136,9 @@ fn served(engine: &Engine, definition: &Value, new: Revision) -> Vec<Kind> {
         &stored_versions(engine, definition),
     );
     let mut made = definition::kinds(definition, &Arc::new(versions));
+    for kind in &mut made {
+        kind.judge_by(before.version());
+    }
     for custom in made.iter_mut().filter_map(|kind| kind.custom.as_mut()) {
         custom.served_since = made_before.map_or(new, |before| before.served_since);
     }

@@ -37,6 +37,17 @@ pub(super) fn put_last(declared: &[Declared], errors: &mut Vec<FieldError>) {
     errors.append(&mut found);
 }
 
+/// Leaves the first of those that are the same.
+pub(super) fn tell_once(errors: &mut Vec<FieldError>) {
+    let mut told: Vec<FieldError> = Vec::new();
+    for error in std::mem::take(errors) {
+        if !told.contains(&error) {
+            told.push(error);
+        }
+    }
+    *errors = told;
+}
+
 /// Whether a path is that of a field.
 fn is_at(path: &str, field: &str) -> bool {
     let mut parts = field.split("[*]");

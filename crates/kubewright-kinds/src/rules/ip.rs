@@ -32,6 +32,11 @@ fn sloppy(text: &str) -> Option<(IpAddr, bool)> {
     parts.next().is_none().then(|| (Ipv4Addr::from(octets).into(), true))
 }
 
+/// Whether it is an address as old fields may have it.
+pub(super) fn is_address(text: &str) -> bool {
+    sloppy(text).is_some()
+}
+
 fn is_mapped(text: &str) -> bool {
     matches!(text.parse::<Ipv6Addr>(), Ok(address) if address.to_ipv4_mapped().is_some())
 }

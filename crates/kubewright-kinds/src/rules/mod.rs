@@ -88,6 +88,8 @@ pub struct Rules {
     pub(super) silent_deletion: Option<&'static str>,
     /// The version of Kubernetes that they are judged by.
     pub(super) version: Version,
+    /// Whether each mistake is told once, however often it is found (built-in kinds from v1.37 on).
+    pub(crate) told_once: bool,
     /// Rules that are declared in its types, and checked by the server itself.
     pub(crate) declared: &'static [declared::Declared],
 }
@@ -185,6 +187,7 @@ impl Rules {
             warn: |_, _| {},
             silent_deletion: None,
             version: Version::DEFAULT,
+            told_once: false,
             declared: &[],
         }
     }
@@ -285,6 +288,9 @@ impl Rules {
         let mut errors = self.within(|| at::checked(check));
         if !errors.is_empty() {
             declared::put_last(self.declared, &mut errors);
+            if self.told_once {
+                declared::tell_once(&mut errors);
+            }
         }
         errors
     }
@@ -292,6 +298,7 @@ impl Rules {
     fn metadata(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
         let mut errors = metadata::validate(object, self.name, namespaced);
         errors.extend(self.finalizers(object));
+        in_words_of(self.version, &mut errors);
         errors
     }
 
@@ -301,6 +308,7 @@ impl Rules {
             errors.extend(metadata::validate_update(new, old));
         }
         errors.extend(self.finalizers(new));
+        in_words_of(self.version, &mut errors);
         errors
     }
 
@@ -309,6 +317,13 @@ impl Rules {
             Finalizers::Strict => metadata::validate_finalizers(object),
             Finalizers::Syntax | Finalizers::Warned => Vec::new(),
         }
+    }
+}
+
+/// What is wrong with owners was told without their place, and in other words, up to v1.36.
+fn in_words_of(version: Version, errors: &mut [FieldError]) {
+    if version < Version::V1_37 {
+        errors.iter_mut().for_each(metadata::as_before_v1_37);
     }
 }
 

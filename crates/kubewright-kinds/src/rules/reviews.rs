@@ -2,11 +2,12 @@
 //! `pkg/apis/authentication/validation`). They have no name, so only these checks are made of them.
 
 use kubewright_meta::FieldError;
+use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
-use super::{Rules, fill};
+use super::{Rules, fill, version};
 
 /// The rules of access reviews. `about_others`: the review names a user.
 pub(crate) const fn access(about_others: bool, local: bool) -> Rules {
@@ -47,22 +48,25 @@ fn show_status(review: &mut Value) {
     }
 }
 
+const ONE: &str = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+
 fn check(spec: &At<'_>, about_others: bool, errors: &mut Errors) {
     let (resource, other) = (spec.get("resourceAttributes"), spec.get("nonResourceAttributes"));
     match (resource.is_set(), other.is_set()) {
         (true, true) => {
             let of = |field: &str| other.get(field).text();
-            let error = FieldError::invalid(
-                &other.path,
-                Value::Null,
-                "cannot be specified in combination with resourceAttributes",
-            );
+            let error = if version::since(Version::V1_37) {
+                FieldError::invalid(&spec.path, Value::Null, ONE)
+            } else {
+                let words = "cannot be specified in combination with resourceAttributes";
+                FieldError::invalid(&other.path, Value::Null, words)
+            };
             errors.push(error.printed(format!("{{\"Path\":{:?},\"Verb\":{:?}}}", of("path"), of("verb"))));
         }
-        (false, false) => errors.invalid(
-            &resource,
-            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-        ),
+        (false, false) => {
+            let at = if version::since(Version::V1_37) { spec } else { &resource };
+            errors.invalid_as(at, Value::Null, ONE);
+        }
         _ => {}
     }
     if about_others && spec.get("user").is_empty() && spec.get("groups").is_empty() {

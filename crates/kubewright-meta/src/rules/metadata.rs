@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::at::{At, same};
 use super::errors::Errors;
 use super::selector;
-use crate::field::FieldError;
+use crate::field::{FieldError, Problem};
 use crate::text;
 
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
@@ -211,26 +211,45 @@ pub fn check_annotations_size(annotations: &At<'_>, errors: &mut Errors) {
     }
 }
 
+const EMPTY: &str = "must not be empty";
+const NO_VERSION: &str = "must be <group>/<version> or <version>";
+
+/// Tells what is wrong with an owner as Kubernetes did up to v1.36: without its place in the list, and of what is empty as of a bad value.
+pub fn as_before_v1_37(error: &mut FieldError) {
+    const OWNERS: &str = "metadata.ownerReferences";
+    let Some((_, below)) = error.field.strip_prefix(OWNERS).and_then(|rest| rest.split_once(']')) else {
+        return;
+    };
+    let is_version = below == ".apiVersion";
+    error.field = format!("{OWNERS}{below}");
+    if error.detail == EMPTY && error.problem == Problem::Required {
+        error.problem = Problem::Invalid("".into());
+    }
+    if is_version && [EMPTY, NO_VERSION].contains(&&*error.detail) {
+        error.detail = "version must not be empty".to_owned();
+    }
+}
+
 fn check_owners(owners: &At<'_>, errors: &mut Errors) {
     let mut controller: Option<String> = None;
     for owner in owners.items() {
-        let of = |field: &str| At { path: format!("{}.{field}", owners.path), ..owner.get(field) };
+        let of = |field: &str| owner.get(field);
         let (group, version) = match of("apiVersion").text().split_once('/') {
             Some((_, version)) if version.contains('/') => ("", ""),
             Some((group, version)) => (group, version),
             None => ("", of("apiVersion").text()),
         };
-        if version.is_empty() {
-            errors.invalid_text(&of("apiVersion"), "version must not be empty");
+        if version.is_empty() && !of("apiVersion").is_empty() {
+            errors.invalid_text(&of("apiVersion"), NO_VERSION);
         }
-        for field in ["kind", "name", "uid"] {
+        for field in ["apiVersion", "kind", "name", "uid"] {
             if of(field).is_empty() {
-                errors.invalid_text(&of(field), "must not be empty");
+                errors.required(&of(field), EMPTY);
             }
         }
         if (group, version, of("kind").text()) == ("", "v1", "Event") {
             let error = FieldError::invalid(
-                &owners.path,
+                &owner.path,
                 Value::Null,
                 "/v1, Kind=Event is disallowed from being an owner",
             );

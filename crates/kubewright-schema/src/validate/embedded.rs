@@ -79,7 +79,8 @@ fn own_metadata(given: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
     let namespaced = is_text(fields.get("namespace"));
     let found = metadata::validate(&json!({"metadata": named}), NameRule::PathSegment, namespaced);
-    errors.extend(found.into_iter().map(|error| {
+    errors.extend(found.into_iter().map(|mut error| {
+        metadata::as_before_v1_37(&mut error);
         let below = error.field.strip_prefix("metadata").unwrap_or_default();
         FieldError { field: format!("{path}{below}"), ..error }
     }));

@@ -8,6 +8,7 @@ use http::{Response, StatusCode};
 use kubewright_engine::request::Call;
 use kubewright_kinds::encode;
 use kubewright_meta::{ApiError, object};
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::super::dispatch::RequestInfo;
@@ -90,7 +91,16 @@ fn endpoint(info: &RequestInfo<'_>, place: &Place<'_>) -> Result<Port, ApiError>
         snapshot.get(collection, key).map(|entry| serde_json::from_slice(&entry.bytes).unwrap_or_default())
     };
     let key = format!("{}/{name}", info.call.namespace);
-    let service = get("/services", &key).ok_or_else(|| ApiError::not_found(info.call.kind, name))?;
+    // From v1.37 on a service is looked up only to find the name of a port that is given as a number.
+    let is_asked_for = info.call.kind.kubernetes() < Version::V1_37 || port.parse::<u16>().is_ok();
+    let missing = || {
+        if is_asked_for {
+            ApiError::not_found(info.call.kind, name)
+        } else {
+            unavailable(format!("no endpoints available for service {name:?}"))
+        }
+    };
+    let service = get("/services", &key).ok_or_else(missing)?;
     let mut ports = service["spec"]["ports"].as_array().into_iter().flatten();
     let is_it = |one: &&Value| {
         one["name"] == port || one["port"].as_u64().is_some_and(|number| number.to_string() == port)

@@ -43,6 +43,10 @@ fn check(subsets: &At<'_>, errors: &mut Errors) {
             if node.is_set() {
                 errors.text(&node, text::subdomain);
             }
+            // What is no address is told twice (`ValidateEndpointIP`).
+            if !ip::is_address(ip.text()) {
+                errors.invalid_text(&ip, "must be a valid IP address");
+            }
             addresses::check_pod_ip(&ip, errors);
         }
         let ports = subset.get("ports");
