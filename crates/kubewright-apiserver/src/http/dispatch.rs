@@ -101,6 +101,8 @@ pub(super) async fn answer(
             respond::warn_first(&mut response, warning);
             Ok(response)
         }
+        // What no version of it can be asked to do has nothing to do with it.
+        (Some(_), Err(error)) if error == ApiError::method_not_allowed() => Err(error),
         (Some(warning), Err(error)) => Err(error.with_warnings(vec![warning.to_owned()])),
     }
 }
@@ -242,7 +244,9 @@ fn find(server: &ApiServer, target: &Target) -> Result<Arc<Kind>, ApiError> {
     let everywhere = kind.namespaced() && target.namespace.is_empty();
     // What is only created is created somewhere, and has no name.
     let created = kind.verbs == Verbs::CreateOnly && (everywhere || !target.name.is_empty());
-    match (in_place && !created, &kind.custom) {
+    // What is only read has no path for watches.
+    let watched = kind.verbs == Verbs::ReadOnly && target.watch;
+    match (in_place && !created && !watched, &kind.custom) {
         (true, _) => Ok(Arc::clone(kind)),
         (false, None) => Err(ApiError::no_such_resource()),
         (false, Some(_)) => Err(ApiError::no_such_path()),

@@ -78,7 +78,9 @@ async fn components_are_told_and_nothing_else_can_be_done_with_them() {
         let said = api.get(&format!("{COMPONENTS}/etcd-1")).await.refused(404, "NotFound");
         assert_eq!(said, "componentstatus \"etcd-1\" not found");
         for method in [Method::POST, Method::DELETE] {
-            api.send(method, COMPONENTS, &[], "{}").await.refused(405, "MethodNotAllowed");
+            let answer = api.send(method, COMPONENTS, &[], "{}").await;
+            assert_eq!(warning(&answer), "");
+            answer.refused(405, "MethodNotAllowed");
         }
         for method in [Method::PUT, Method::DELETE] {
             let one = format!("{COMPONENTS}/etcd-0");
@@ -86,6 +88,8 @@ async fn components_are_told_and_nothing_else_can_be_done_with_them() {
         }
         let said = api.get(&format!("{COMPONENTS}?watch=1")).await.refused(405, "MethodNotAllowed");
         assert_eq!(said, "watch is not supported on resources of kind \"componentstatuses\"");
+
+        api.get("/api/v1/watch/componentstatuses").await.refused(404, "NotFound");
 
         let table = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
         let table = api.send(Method::GET, COMPONENTS, &table, "").await.expect(200);

@@ -34,7 +34,7 @@ pub(super) async fn end(ctx: &Context, migration: &Migration, success: bool) -> 
 async fn write(
     ctx: &Context,
     migration: &Migration,
-    status: impl Fn(&Definition, Time) -> Value,
+    status: impl Fn(&Definition, &Time) -> Value,
 ) -> Result<(), Error> {
     let definitions = Api::<Definition>::all(ctx.client().clone());
     let name = name_of(&migration.spec.resource);
@@ -48,7 +48,7 @@ async fn write(
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
             "metadata": {"name": name, "resourceVersion": definition.metadata.resource_version},
-            "status": status(&definition, now),
+            "status": status(&definition, &now),
         });
         let params = PatchParams::apply(MANAGER).force();
         match definitions.patch_status(&name, &params, &Patch::Apply(&applied)).await.map_err(Error::from) {
@@ -58,7 +58,7 @@ async fn write(
     }
 }
 
-fn condition(definition: &Definition, status: &str, reason: &str, message: &str, now: Time) -> Value {
+fn condition(definition: &Definition, status: &str, reason: &str, message: &str, now: &Time) -> Value {
     json!({
         "type": CONDITION,
         "status": status,
@@ -70,7 +70,7 @@ fn condition(definition: &Definition, status: &str, reason: &str, message: &str,
 }
 
 /// The status that a migration leaves behind.
-fn ended(definition: &Definition, success: bool, now: Time) -> Value {
+fn ended(definition: &Definition, success: bool, now: &Time) -> Value {
     let conditions = json!(definition.status.as_ref().and_then(|status| status.conditions.as_ref()));
     let mut conditions = conditions.as_array().into_iter().flatten();
     let began = conditions.find(|condition| condition["type"] == CONDITION);
@@ -119,11 +119,11 @@ mod tests {
 
     #[test]
     fn the_stored_versions_are_trimmed_where_the_definition_is_the_same() {
-        let now = || Time(kubewright_world::SIMULATION_START);
-        let status = ended(&definition(2), true, now());
+        let now = Time(kubewright_world::SIMULATION_START);
+        let status = ended(&definition(2), true, &now);
         assert_eq!(status["storedVersions"], json!(["v2"]));
         assert_eq!(status["conditions"][0]["status"], "False");
-        let status = ended(&definition(1), true, now());
+        let status = ended(&definition(1), true, &now);
         assert_eq!(status.get("storedVersions"), None);
         assert!(status["conditions"][0]["message"].as_str().is_some_and(|said| said.contains("mismatch")));
     }

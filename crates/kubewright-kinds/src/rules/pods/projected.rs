@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
+use serde_json::Value;
+
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::metadata::trust_bundle_name;
@@ -84,7 +87,11 @@ fn check_bundle<'a>(volume: &At<'_>, bundle: &At<'a>, paths: &mut BTreeSet<&'a s
     }
     let (name, signer) = (bundle.get("name"), bundle.get("signerName"));
     match (name.is_set(), signer.is_set()) {
-        (true, true) => errors.invalid(bundle, "only one of name and signerName may be used"),
+        (true, true) => {
+            let error =
+                FieldError::invalid(&bundle.path, Value::Null, "only one of name and signerName may be used");
+            errors.push(error.printed(printed(bundle)));
+        }
         (false, false) => errors.required(bundle, "either name or signerName must be specified"),
         (true, false) => {
             if name.is_empty() {
@@ -116,6 +123,20 @@ fn check_bundle<'a>(volume: &At<'_>, bundle: &At<'a>, paths: &mut BTreeSet<&'a s
     if !paths.insert(path) {
         errors.invalid_as(volume, path, CONFLICT);
     }
+}
+
+/// A source as errors show it, with Go's own names.
+fn printed(bundle: &At<'_>) -> String {
+    let field = |name: &str| bundle.get(name).value.to_string();
+    format!(
+        "{{\"Name\":{},\"SignerName\":{},\"LabelSelector\":{},\"Optional\":{},\"Path\":{},\"User\":{}}}",
+        field("name"),
+        field("signerName"),
+        field("labelSelector"),
+        field("optional"),
+        Value::from(bundle.get("path").text()),
+        field("user"),
+    )
 }
 
 fn check_certificate<'a>(
