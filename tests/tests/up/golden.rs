@@ -96,7 +96,7 @@ fn of(file: &Path) -> serde_json::Value {
 /// told of them. Some of them look after a second or two, and on a busy machine one process may not have had its turn since the
 /// other's: what fails is held once more.
 pub(crate) fn hold_those_of_controllers(up: &Up) -> (BTreeSet<String>, String) {
-    let (mut files, mut told) = (CONTROLLERS.files(), String::new());
+    let (mut files, mut told) = (recordings(&golden().join(CONTROLLERS.folder)), String::new());
     let variant = golden().join(format!("{}-{RECORDED}", CONTROLLERS.folder));
     for _ in 0..2 {
         told = hold(up, &variant, &files.iter().collect::<Vec<_>>());
