@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn one_bundle_is_left_and_holds_the_certificates() {
         let name = bundle_name("PEM");
-        assert_eq!(name, "kubernetes.io:kube-apiserver-serving:1637b4ff4ba86129f3fb33c3");
+        assert_eq!(name, "kubernetes.io:kube-apiserver-serving:384fb9a44fabe158be2757b9");
         let right = bundle(&name, SIGNER, "PEM");
         let wanted = Some(ClusterTrustBundle::clone(&right));
         assert_eq!(
