@@ -55,7 +55,13 @@ impl Column {
             "Created At" => CREATION_DESCRIPTION,
             _ => "",
         };
-        let description = description.unwrap_or_else(of_metadata);
+        // The table of a version has each text in one line; those of metadata are known with their line breaks.
+        let in_one_line = CREATION_DESCRIPTION.replace('\n', " ");
+        let description = match description {
+            Some(said) if said == in_one_line => CREATION_DESCRIPTION,
+            Some(said) => said,
+            None => of_metadata(),
+        };
         json!({
             "name": self.name,
             "type": self.kind,

@@ -13,7 +13,6 @@ const DECLARED: &[Declared] = &[
     ("addressType", Mistake::Immutable),
     ("addressType", Mistake::Other),
     ("endpoints[*].addresses", Mistake::Required),
-    ("endpoints[*].addresses", Mistake::Other),
 ];
 
 /// All that is known of it.
