@@ -1,6 +1,7 @@
 //! Updates and patches: which fields they may change, and how they are refused.
 
 mod admission;
+mod devices;
 mod reset;
 
 use kubewright_identity::authn::User;
