@@ -2,9 +2,10 @@
 
 use super::super::at::At;
 use super::super::errors::Errors;
+use kubewright_spec::Version;
 use serde_json::Value;
 
-use super::super::version::has_feature;
+use super::super::version::{has_feature, since};
 use super::super::{Again, Generation, Rules, fill, resources};
 use super::{check_list, requests};
 
@@ -47,6 +48,15 @@ fn check(spec: &At<'_>, old: Option<&At<'_>>, errors: &mut Errors) {
     });
     let extended = spec.get("extendedResourceName");
     if extended.is_set() && !resources::is_extended(extended.text()) {
-        errors.invalid(&extended, "must be a valid extended resource name");
+        let why = match extended.text() {
+            name if since(Version::V1_37) && !name.contains('/') => {
+                "a name must be a domain-prefixed path, such as 'example.com/my-prop'"
+            }
+            name if since(Version::V1_37) && name.contains("kubernetes.io/") => {
+                "must not have \"kubernetes.io/\" domain"
+            }
+            _ => "must be a valid extended resource name",
+        };
+        errors.invalid(&extended, why);
     }
 }

@@ -1,6 +1,6 @@
 //! Names of devices, pools, attributes, and what else is identified.
 
-use kubewright_meta::FieldError;
+use kubewright_meta::{FieldError, Problem};
 use kubewright_spec::Version;
 
 use super::super::at::At;
@@ -123,6 +123,26 @@ pub(super) fn shortened<'a>(map: &At<'_>, key: &str, value: &At<'a>) -> At<'a> {
     let bytes = key.as_bytes();
     let short = format!("{}...{}", cut(&bytes[..rest.div_ceil(2)]), cut(&bytes[bytes.len() - rest / 2..]));
     At { path: format!("{}[{short}]", map.path), ..value.clone() }
+}
+
+/// The name of a driver where the rule for it is declared, from v1.37 on.
+pub(super) fn check_declared_driver(driver: &At<'_>, errors: &mut Errors) {
+    if !since(Version::V1_37) {
+        check_driver_name(driver, errors);
+        return;
+    }
+    if !errors.need(driver) {
+        return;
+    }
+    if !text::subdomain(&driver.text().to_lowercase()).is_empty() {
+        let message = "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
+        let regex = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+        errors.invalid(driver, text::pattern(message, regex, &["Example.com"]));
+    }
+    if driver.text().len() > 63 {
+        let detail = "may not be more than 63 characters".to_owned();
+        errors.push(FieldError { field: driver.path.clone(), problem: Problem::TooLong, detail });
+    }
 }
 
 /// The name of an object that is a DNS label.

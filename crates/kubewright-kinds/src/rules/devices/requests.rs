@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::pods::volumes::check_driver_name;
 use super::super::version::has_feature;
 use super::super::{fill, text};
 use super::{by_name, check_list, check_set, itself, names, taints};
@@ -219,7 +218,7 @@ pub(super) fn check_reference(name: &At<'_>, known: &Names<'_>, errors: &mut Err
 pub(super) fn check_config(config: &At<'_>, is_new: bool, errors: &mut Errors) {
     let opaque = config.get("opaque");
     if opaque.is_set() {
-        check_driver_name(&opaque.get("driver"), errors);
+        names::check_declared_driver(&opaque.get("driver"), errors);
         check_raw(&opaque.get("parameters"), PARAMETERS, is_new, errors);
     } else {
         errors.required(&opaque, "");

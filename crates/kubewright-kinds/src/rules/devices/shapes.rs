@@ -1,9 +1,11 @@
 //! Claims and devices as errors show them: the structs of Go with its own names and order of fields (`pkg/apis/resource/types.go`).
 
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::super::printed::Fields;
 use super::super::printed::Shape::{List, Plain, Pointer, Struct};
+use super::super::version::since;
 
 const TEXT: super::super::printed::Shape = Plain("\"\"");
 const NONE: super::super::printed::Shape = Plain("null");
@@ -125,9 +127,14 @@ const ATTRIBUTE: Fields = &[
     ("VersionValues", "versions", NONE),
 ];
 
-/// The spec of a claim.
+/// The spec of a claim. From v1.37 on there are attributes that are derived, a feature that is off.
 pub(super) fn claim(spec: &Value) -> String {
-    Struct(CLAIM).of(spec)
+    let printed = Struct(CLAIM).of(spec);
+    if !since(Version::V1_37) {
+        return printed;
+    }
+    let last = "\"Capacity\":null}";
+    printed.replace(last, "\"Capacity\":null,\"DerivedAttributes\":null}")
 }
 
 /// The spec of a template: the metadata of its claims as JSON has it, and their spec.

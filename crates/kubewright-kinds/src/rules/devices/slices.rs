@@ -194,7 +194,8 @@ fn check_nodes(spec: &At<'_>, errors: &mut Errors) {
         if terms.len() != 1 {
             let error =
                 FieldError::invalid(&terms.path, Value::Null, "must have exactly one node selector term");
-            errors.push(error.printed(shapes::terms(terms.value)));
+            let printed = if terms.is_empty() { "[]".to_owned() } else { shapes::terms(terms.value) };
+            errors.push(error.printed(printed));
         }
     }
     for (field, way) in [("allNodes", "`allNodes`"), ("perDeviceNodeSelection", "`perDeviceNodeSelection`")] {

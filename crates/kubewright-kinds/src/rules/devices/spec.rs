@@ -17,6 +17,7 @@ pub(crate) const fn claims() -> Rules {
             }
         },
         prepare_create: |claim| {
+            fill::set(claim, "status", serde_json::json!({}));
             if let Some(devices) = fill::reach(claim, &["spec", "devices"]) {
                 requests::drop_disabled(devices);
             }

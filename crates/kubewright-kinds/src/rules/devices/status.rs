@@ -115,7 +115,7 @@ fn check_allocation(allocation: &At<'_>, known: &requests::Names<'_>, errors: &m
 
 fn check_result(result: &At<'_>, known: &requests::Names<'_>, errors: &mut Errors) {
     requests::check_reference(&result.get("request"), known, errors);
-    check_driver_name(&result.get("driver"), errors);
+    names::check_declared_driver(&result.get("driver"), errors);
     names::check_pool(&result.get("pool"), errors);
     names::check_label(&result.get("device"), errors);
     slices::check_binding(result, errors);
@@ -218,7 +218,8 @@ pub(super) fn check_conditions(conditions: &At<'_>, errors: &mut Errors) {
     for condition in conditions.items() {
         let kind = condition.get("type");
         if !seen.insert(kind.text()) {
-            errors.push(FieldError::duplicate(&kind.path, kind.text()));
+            let at = if since(Version::V1_37) { &condition.path } else { &kind.path };
+            errors.push(FieldError::duplicate(at, kind.text()));
         }
         errors.text(&kind, text::label_key);
         errors.one_of(&condition.get("status"), &["False", "True", "Unknown"]);

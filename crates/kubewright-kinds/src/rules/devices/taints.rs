@@ -14,6 +14,7 @@ const CONDITIONS: usize = 8;
 
 pub(crate) const fn rules() -> Rules {
     Rules {
+        prepare_create: |rule| fill::set(rule, "status", serde_json::json!({})),
         stamp,
         generation: Generation::Content,
         validate: |rule| Errors::of(|errors| check_rule(&At::root(rule).get("spec"), None, errors)),
