@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_new_node_has_the_labels_that_selectors_use() {
-        let labels = new_node("node-0").metadata.labels.expect("labels");
+        let labels = new_node("node-0", Managed::Fake).metadata.labels.expect("labels");
         assert_eq!(labels["kubernetes.io/hostname"], "node-0");
         assert_eq!(labels["kubernetes.io/os"], "linux");
     }

@@ -23,6 +23,8 @@ struct Recorded {
 }
 
 const API: Recorded = Recorded { folder: "recorded", arguments: &["--nodes", "0"] };
+/// What was recorded of a kube-apiserver on which nobody migrates stored objects.
+const UNMIGRATED: [&str; 2] = ["--controllers", "*,-storage-version-migrator-controller"];
 const CONTROLLERS: Recorded = Recorded { folder: "recorded-ctl", arguments: &["--nodes", "2"] };
 
 /// The version that all recordings are of. What another one answers otherwise stands in a folder beside them, such as
@@ -66,7 +68,8 @@ impl Recorded {
             files.extend(own.into_iter().filter(|file| of(file)["steps"].is_array()));
         }
         assert!(!files.is_empty(), "nothing is recorded of v{version}");
-        let arguments = [self.arguments, &["--kubernetes-version", version]].concat();
+        let unmigrated: &[&str] = if version == RECORDED { &[] } else { &UNMIGRATED };
+        let arguments = [self.arguments, unmigrated, &["--kubernetes-version", version]].concat();
         let up = Up::start(&format!("{}-{version}", self.folder), &arguments);
         let (alone, together): (Vec<_>, Vec<_>) = files.iter().partition(|file| ALONE.contains(&name(file)));
         let told = [alone, together].map(|files| hold(&up, &variant, &files)).concat();
