@@ -21,8 +21,12 @@ fn stored(with_checkpoint: bool) -> (Sim, Vec<Step>) {
 
 /// Ends the log of `sim`, as if a checkpoint had been begun, and finished or not.
 fn rotate(sim: &Sim, with_checkpoint: bool) {
-    let recovered =
-        super::super::recover::recover(sim, LONG.limits, |_| |_: &str, bytes: &[u8]| Ok(tag(bytes)));
+    let recovered = super::super::recover::recover(sim, LONG.limits, |_| {
+        |_: &str, _: Revision, bytes: Vec<u8>| {
+            let tag = tag(&bytes);
+            Ok((bytes, tag))
+        }
+    });
     let state = recovered.expect("closed well").state;
     let before = super::super::files::Before::Ended;
     super::super::files::Log::create(sim, state.revision, before).expect("a new log");
