@@ -133,7 +133,7 @@ impl Reconciler for Claims {
         if self.tells_unused && is_bound && claim.metadata.deletion_timestamp.is_none() {
             let pods = ctx.list::<Pod>(key.namespace.as_deref());
             let is_used = pods.iter().any(|pod| names(pod, &claim));
-            if let Some(told) = tell_unused(&claim, !is_used, ctx.world().clock.now()) {
+            if let Some(told) = record_unused(&claim, !is_used, ctx.world().clock.now()) {
                 return match ctx.update_status(&told).await {
                     Err(error) if error.is_not_found() => Ok(Outcome::Done),
                     written => written.map(|_| Outcome::Done),
@@ -208,7 +208,7 @@ fn names(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
 const UNUSED: &str = "Unused";
 
 /// The claim with the condition that tells whether it is unused; none where it is told already (`updateUnusedCondition`).
-fn tell_unused(
+fn record_unused(
     claim: &PersistentVolumeClaim,
     is_unused: bool,
     now: Timestamp,
@@ -289,15 +289,15 @@ mod tests {
     fn a_claim_is_told_to_be_unused_until_a_pod_names_it() {
         let claim = claim("data", "");
         assert!(names(&pod("", "Pending"), &claim) && !names(&pod("n", "Succeeded"), &claim));
-        let unused = tell_unused(&claim, true, NOW).expect("nothing is told yet");
+        let unused = record_unused(&claim, true, NOW).expect("nothing is told yet");
         let told = |claim: &PersistentVolumeClaim| {
             let status = claim.status.clone().unwrap_or_default();
             let conditions = status.conditions.unwrap_or_default().into_iter();
             conditions.map(|condition| (condition.status, condition.reason)).collect::<Vec<_>>()
         };
         assert_eq!(told(&unused), [("True".to_owned(), Some("NoPodsUsingPVC".to_owned()))]);
-        assert_eq!(tell_unused(&unused, true, NOW), None);
-        let used = tell_unused(&unused, false, NOW).expect("a pod came");
+        assert_eq!(record_unused(&unused, true, NOW), None);
+        let used = record_unused(&unused, false, NOW).expect("a pod came");
         assert_eq!(told(&used), [("False".to_owned(), Some("PodUsingPVC".to_owned()))]);
     }
 

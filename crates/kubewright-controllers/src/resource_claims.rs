@@ -73,7 +73,7 @@ fn named_node(pod: &Pod) -> &str {
 }
 
 /// The names of claims that the status of a pod tells, by the pod's names for them; `None` for one that is not needed.
-fn told(pod: &Pod) -> BTreeMap<&str, Option<&str>> {
+fn recorded_claims(pod: &Pod) -> BTreeMap<&str, Option<&str>> {
     let status = pod.status.as_ref().and_then(|status| status.resource_claim_statuses.as_deref());
     let told = status.unwrap_or_default().iter();
     told.map(|one| (one.name.as_str(), one.resource_claim_name.as_deref())).collect()
@@ -82,7 +82,7 @@ fn told(pod: &Pod) -> BTreeMap<&str, Option<&str>> {
 /// The claims that a pod uses or used: those that it names, and those that were made for it.
 fn claims_of(pod: &Pod) -> Vec<Key> {
     let named = pod_claims(pod).iter().filter_map(|claim| claim.resource_claim_name.as_deref());
-    let made = told(pod).into_values().flatten();
+    let made = recorded_claims(pod).into_values().flatten();
     let namespace = pod.metadata.namespace.clone().unwrap_or_default();
     named.chain(made).map(|name| Key::namespaced(namespace.clone(), name)).collect()
 }
@@ -155,7 +155,7 @@ async fn sync(ctx: &Context, key: &Key) -> Result<Outcome, Error> {
 
 /// The names of the pod's claims with those that were just made.
 fn statuses(pod: &Pod, made: &BTreeMap<String, String>) -> Vec<Value> {
-    let told = told(pod);
+    let told = recorded_claims(pod);
     let known = |claim: &PodResourceClaim| {
         let name =
             made.get(&claim.name).map(String::as_str).map(Some).or_else(|| told.get(&*claim.name).copied());
@@ -168,7 +168,7 @@ fn statuses(pod: &Pod, made: &BTreeMap<String, String>) -> Vec<Value> {
 async fn provide(ctx: &Context, pod: &Pod, wanted: &PodResourceClaim) -> Result<Option<String>, String> {
     let Some(template_name) = &wanted.resource_claim_template_name else { return Ok(None) };
     let namespace = pod.metadata.namespace.clone().unwrap_or_default();
-    match told(pod).get(wanted.name.as_str()) {
+    match recorded_claims(pod).get(wanted.name.as_str()) {
         Some(None) => return Ok(None),
         Some(Some(name)) => {
             let there = ctx.get::<ResourceClaim>(&Key::namespaced(namespace.clone(), *name));
@@ -249,7 +249,7 @@ fn base(pod: &str, claim: &str) -> String {
 
 /// Reserves claims that are allocated for a pod which somebody else than the scheduler gave its node.
 async fn reserve(ctx: &Context, pod: &Pod, made: &BTreeMap<String, String>) -> Result<(), Error> {
-    let told = told(pod);
+    let told = recorded_claims(pod);
     let namespace = pod.metadata.namespace.clone().unwrap_or_default();
     for wanted in pod_claims(pod) {
         let name = wanted

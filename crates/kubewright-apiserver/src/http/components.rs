@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use http::header::{ACCEPT, CONNECTION, HOST, USER_AGENT};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, Limited};
@@ -42,8 +44,14 @@ pub struct Components {
     pub scheduler: bool,
 }
 
-/// Answers a read of them; they know no other verbs.
-pub(super) async fn answer(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiError> {
+/// Answers a read of them; they know no other verbs. Boxed: few ask, and what that takes is large.
+pub(super) fn answer<'a>(
+    info: &'a RequestInfo<'_>,
+) -> BoxFuture<'a, Result<Response<ResponseBody>, ApiError>> {
+    read(info).boxed()
+}
+
+async fn read(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiError> {
     let (call, shaper) = (info.call, info.shaper()?);
     let bytes = match info.verb {
         "get" if NAMES.contains(&call.name) => {

@@ -188,7 +188,7 @@ impl Sync<'_> {
         };
         match rescale {
             None => {
-                self.tell((current, current), metrics, None);
+                self.record((current, current), metrics, None);
                 Ok(())
             }
             Some(rescale) => self.rescale(&mut target, &rescale, metrics, history).await,
@@ -206,7 +206,7 @@ impl Sync<'_> {
         let (selector, pods) = match self.selected(all, target.selector()).await {
             Ok(selected) => selected,
             Err(error) => {
-                self.tell((current, desired), Vec::new(), None);
+                self.record((current, desired), Vec::new(), None);
                 return Err(Failed::Metrics(error));
             }
         };
@@ -230,7 +230,7 @@ impl Sync<'_> {
             self.warn(reason, why).await;
         }
         decision.result.map(|rescale| (rescale, decision.metrics.clone())).map_err(|error| {
-            self.tell((current, desired), decision.metrics, None);
+            self.record((current, desired), decision.metrics, None);
             Failed::Metrics(error)
         })
     }
@@ -291,7 +291,7 @@ impl Sync<'_> {
             self.warn("FailedRescale", &note).await;
             let message = format!("the HPA controller was unable to update the target scale: {error}");
             self.set("AbleToScale", false, ("FailedUpdateScale", &message));
-            self.tell((current, desired), metrics, None);
+            self.record((current, desired), metrics, None);
             return Err(Failed::Recorded(error));
         }
         let message = format!("the HPA controller was able to update the target scale to {to}");
@@ -311,7 +311,7 @@ impl Sync<'_> {
             self.set(plan::SCALED_TO_ZERO, is_it, why);
         }
         limits::remember(self.spec.behavior.as_ref(), (current, *to), history, self.now);
-        self.tell((current, *to), metrics, Some(self.now));
+        self.record((current, *to), metrics, Some(self.now));
         Ok(())
     }
 
@@ -344,7 +344,7 @@ impl Sync<'_> {
     }
 
     /// Makes the status anew. See [`status::set_status`].
-    fn tell(&mut self, replicas: (i32, i32), metrics: Vec<MetricStatus>, scaled: Option<Timestamp>) {
+    fn record(&mut self, replicas: (i32, i32), metrics: Vec<MetricStatus>, scaled: Option<Timestamp>) {
         let generation = self.autoscaler.metadata.generation.unwrap_or_default();
         let observed = has_feature(self.kubernetes, "HPAGeneration").then_some(generation);
         status::set_status(&mut self.status, replicas, metrics, scaled, observed);

@@ -28,7 +28,7 @@ pub(super) fn put_last(declared: &[Declared], errors: &mut Vec<FieldError>) {
     for (field, mistake) in declared {
         errors.retain(|error| {
             let is_it = is_at(&error.field, field) && is_of(error, *mistake);
-            if is_it && let Some(told) = told(error, *mistake).filter(|told| !found.contains(told)) {
+            if is_it && let Some(told) = described(error, *mistake).filter(|told| !found.contains(told)) {
                 found.push(told);
             }
             !is_it
@@ -38,7 +38,7 @@ pub(super) fn put_last(declared: &[Declared], errors: &mut Vec<FieldError>) {
 }
 
 /// Leaves the first of those that are the same.
-pub(super) fn tell_once(errors: &mut Vec<FieldError>) {
+pub(super) fn keep_first_of_each(errors: &mut Vec<FieldError>) {
     let mut told: Vec<FieldError> = Vec::new();
     for error in std::mem::take(errors) {
         if !told.contains(&error) {
@@ -75,7 +75,7 @@ fn is_of(error: &FieldError, mistake: Mistake) -> bool {
     }
 }
 
-fn told(error: &FieldError, mistake: Mistake) -> Option<FieldError> {
+fn described(error: &FieldError, mistake: Mistake) -> Option<FieldError> {
     Some(match mistake {
         Mistake::Required => FieldError::required(&error.field, ""),
         Mistake::Immutable => FieldError::invalid(&error.field, Value::Null, IMMUTABLE),

@@ -289,7 +289,7 @@ impl Rules {
         if !errors.is_empty() {
             declared::put_last(self.declared, &mut errors);
             if self.told_once {
-                declared::tell_once(&mut errors);
+                declared::keep_first_of_each(&mut errors);
             }
         }
         errors

@@ -11,6 +11,8 @@ mod in_process;
 mod known;
 mod pass;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use http::Response;
 use kubewright_identity::webhook::{ServiceRef, Upstream, Upstreams};
 use kubewright_kinds::rules::api_services::{ApiService, Backend};
@@ -69,12 +71,12 @@ fn version_elsewhere(server: &ApiServer, segments: &[&str]) -> Option<ApiService
     engine.api_services(&engine.snapshot()).elsewhere(group, version).cloned()
 }
 
-/// The answer of the API server that serves what is asked for.
-pub(super) async fn answer(
-    server: &ApiServer,
-    service: &ApiService,
-    incoming: Incoming<'_>,
-) -> Response<ResponseBody> {
+/// The answer of the API server that serves what is asked for. Boxed: few requests go on, and what that takes is large.
+pub(super) fn answer<'a>(
+    server: &'a ApiServer,
+    service: &'a ApiService,
+    incoming: Incoming<'a>,
+) -> BoxFuture<'a, Response<ResponseBody>> {
     let Incoming { parts, body, user, .. } = incoming;
-    Passage { server, service, parts: &parts, user: &user }.answer(body).await
+    async move { Passage { server, service, parts: &parts, user: &user }.answer(body).await }.boxed()
 }
