@@ -129,7 +129,7 @@ fn beside_kubernetes(remarks: &mut Vec<String>) -> bool {
     for parts in Parts::ALL {
         match &programs {
             Ok(programs) => {
-                tested(parts.describe(), parts.hold(programs, &target().join("debug/kubewright")))
+                tested(parts.describe(), parts.hold(programs, &target().join("debug/kubewright")));
             }
             Err(reason) => missing.push(format!("{} DID NOT RUN: {reason}", parts.describe())),
         }

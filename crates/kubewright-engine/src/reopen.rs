@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use kubewright_kinds::{Kind, Kinds, Summary, encode};
 use kubewright_spec::Version;
-use kubewright_store::{Name, Revision, Stored};
+use kubewright_store::{Name, Revision, Stored, StoredValue};
 use serde_json::Value;
 
 use crate::request::body;
@@ -24,7 +24,7 @@ pub fn reopened(
     version: Version,
     written_before: Revision,
     stored: &Stored<'_>,
-) -> impl FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, Summary), String> + use<> {
+) -> impl FnMut(&str, Revision, Vec<u8>) -> Result<StoredValue<Summary>, String> + use<> {
     let mut tag = tags(version, stored);
     let reader = Reader::new(&Kinds::of_version(version));
     move |collection, revision, bytes| {

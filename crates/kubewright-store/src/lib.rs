@@ -33,7 +33,7 @@ use futures::future::BoxFuture;
 
 pub use commit::{Change, CommitError, Conflict, Draft, Entry, Expect, NoRoom, Unavailable};
 pub use cursor::Cursor;
-pub use disk::{Disk, DiskOptions, OpenError, Stored};
+pub use disk::{Disk, DiskOptions, OpenError, Stored, StoredValue};
 pub use event::{Event, Gone, Happening};
 pub use memory::Memory;
 pub use ring::Limits;

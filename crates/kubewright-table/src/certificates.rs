@@ -22,8 +22,9 @@ pub const POD_REQUESTS: Printer = Printer {
         column("UnverifiedUserAnnotations"),
     ],
     cells: |request, _| {
-        let states = items(request, "/status/conditions").iter().map(|condition| text(condition, "/type"));
-        let state = states.filter(|state| ["Issued", "Denied", "Failed"].contains(state)).last();
+        let mut states =
+            items(request, "/status/conditions").iter().map(|condition| text(condition, "/type"));
+        let state = states.rfind(|state| ["Issued", "Denied", "Failed"].contains(state));
         cells![
             text(request, "/metadata/name"),
             text(request, "/spec/podName"),

@@ -121,8 +121,9 @@ pub const MIGRATIONS: Printer = Printer {
         };
         let of_phase = ["Running", "Failed", "Succeeded"];
         let conditions = items(migration, "/status/conditions").iter();
-        let reached = conditions.filter(|one| text(one, "/status") == "True").map(|one| text(one, "/type"));
-        let status = reached.filter(|phase| of_phase.contains(phase)).last().unwrap_or("Unknown");
+        let mut reached =
+            conditions.filter(|one| text(one, "/status") == "True").map(|one| text(one, "/type"));
+        let status = reached.rfind(|phase| of_phase.contains(phase)).unwrap_or("Unknown");
         cells![text(migration, "/metadata/name"), resource, status]
     },
 };

@@ -98,6 +98,7 @@ fn failed(told: &str) -> BTreeSet<&str> {
 }
 
 /// Holds the conversations of these names, or all; what is told of them.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
 fn replay(kubeconfig: &Path, only: &[String]) -> Result<String> {
     let golden = workspace().join("tests/golden");
     let python = tools::python().map_err(anyhow::Error::msg)?;

@@ -80,6 +80,9 @@ use folder::{Directory, Folder, NotHad};
 use line::{Joined, Line};
 use writer::Writer;
 
+/// A stored value as it is read: its bytes from now on, and their tag.
+pub type StoredValue<T> = (Vec<u8>, T);
+
 /// How a store on a disk behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskOptions {
@@ -163,7 +166,7 @@ impl<T: Send + Sync + 'static> Disk<T> {
         read: impl FnOnce(&Stored<'_>) -> F,
     ) -> Result<Self, OpenError>
     where
-        F: FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String>,
+        F: FnMut(&str, Revision, Vec<u8>) -> Result<StoredValue<T>, String>,
     {
         let directory = Directory::open(path).map_err(|error| match error {
             NotHad::Busy(by) => OpenError::Busy { path: path.to_owned(), by },
@@ -190,7 +193,7 @@ impl<T: Send + Sync + 'static> Disk<T> {
         read: impl FnOnce(&Stored<'_>) -> F,
     ) -> Result<Self, OpenError>
     where
-        F: FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String>,
+        F: FnMut(&str, Revision, Vec<u8>) -> Result<StoredValue<T>, String>,
     {
         let recovered = recover::recover(&*folder, options.limits, read)?;
         let state = recovered.state;
@@ -212,7 +215,7 @@ impl<T: Send + Sync + 'static> Disk<T> {
 /// What leaves bytes as they are, and makes their tags.
 fn unchanged<T>(
     mut tag: impl FnMut(&str, &[u8]) -> Result<T, String>,
-) -> impl FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String> {
+) -> impl FnMut(&str, Revision, Vec<u8>) -> Result<StoredValue<T>, String> {
     move |collection, _, bytes| {
         let tag = tag(collection, &bytes)?;
         Ok((bytes, tag))

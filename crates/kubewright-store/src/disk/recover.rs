@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use imbl::OrdMap;
 
+use super::StoredValue;
 use super::checkpoint::{self, Checkpoint, Section};
 use super::error::OpenError;
 use super::files::{Before, File, Log, Next, Opened, Reader};
@@ -66,7 +67,7 @@ pub(crate) fn recover<T, F>(
     read: impl FnOnce(&Stored<'_>) -> F,
 ) -> Result<Recovered<T>, OpenError>
 where
-    F: FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String>,
+    F: FnMut(&str, Revision, Vec<u8>) -> Result<StoredValue<T>, String>,
 {
     let io = |name: &str| {
         let path = folder.path(name);
@@ -249,7 +250,7 @@ fn cuts(folder: &dyn Folder, bases: &[Revision]) -> Result<Vec<Revision>, OpenEr
 /// The state that a checkpoint shows. Its past is gone.
 fn restore<T>(
     checkpoint: Checkpoint,
-    read: &mut impl FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String>,
+    read: &mut impl FnMut(&str, Revision, Vec<u8>) -> Result<StoredValue<T>, String>,
 ) -> Result<State<T>, OpenError> {
     let compacted = checkpoint.revision.max(checkpoint.compacted);
     let mut state = State { revision: checkpoint.revision, compacted, collections: OrdMap::new() };
@@ -271,7 +272,7 @@ fn replay<T>(
     state: &mut State<T>,
     record: Record,
     limits: Limits,
-    read: &mut impl FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String>,
+    read: &mut impl FnMut(&str, Revision, Vec<u8>) -> Result<StoredValue<T>, String>,
 ) -> Result<(), OpenError> {
     let (collection, key, deleted, bytes) = match record {
         Record::Compact(revision) => {
@@ -304,7 +305,7 @@ fn entry<T>(
     key: Name,
     revision: Revision,
     bytes: Vec<u8>,
-    read: &mut impl FnMut(&str, Revision, Vec<u8>) -> Result<(Vec<u8>, T), String>,
+    read: &mut impl FnMut(&str, Revision, Vec<u8>) -> Result<StoredValue<T>, String>,
 ) -> Result<Arc<Entry<T>>, OpenError> {
     let (bytes, tag) = read(collection, revision, bytes).map_err(|why| OpenError::Value {
         collection: collection.to_owned(),

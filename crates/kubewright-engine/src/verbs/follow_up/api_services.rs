@@ -177,7 +177,7 @@ fn served_versions(engine: &Engine, group: &str) -> BTreeSet<String> {
     let mut versions: BTreeSet<String> = custom.map(|kind| kind.version.clone()).collect();
     let snapshot = engine.snapshot();
     for name in engine.definitions().waiting_in(group) {
-        let Some(entry) = snapshot.get(CUSTOM_RESOURCE_DEFINITION.collection(), &*name) else { continue };
+        let Some(entry) = snapshot.get(CUSTOM_RESOURCE_DEFINITION.collection(), &name) else { continue };
         let definition: Value = serde_json::from_slice(&entry.bytes).unwrap_or_default();
         let served = definition["spec"]["versions"].as_array().into_iter().flatten();
         let served = served.filter(|version| version["served"] == true);

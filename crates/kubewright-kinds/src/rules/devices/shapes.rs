@@ -142,7 +142,7 @@ pub(super) fn template(spec: &Value) -> String {
     let mut parts = Vec::new();
     for field in ["labels", "annotations"] {
         if let Some(map) = spec.pointer(&format!("/metadata/{field}")).filter(|map| !map.is_null()) {
-            parts.push(format!("{:?}:{map}", field));
+            parts.push(format!("{field:?}:{map}"));
         }
     }
     parts.push(format!("\"Spec\":{}", claim(spec.get("spec").unwrap_or(&Value::Null))));

@@ -101,7 +101,7 @@ fn check_user(user: &At<'_>, errors: &mut Errors) {
 fn check_allocation(allocation: &At<'_>, known: &requests::Names<'_>, errors: &mut Errors) {
     let devices = allocation.get("devices");
     check_list(&devices.get("results"), RESULTS, errors, |result, errors| {
-        check_result(result, known, errors)
+        check_result(result, known, errors);
     });
     check_list(&devices.get("config"), 2 * requests::CONFIGS, errors, |config, errors| {
         errors.need_one_of(&config.get("source"), &["FromClaim", "FromClass"]);
