@@ -5,7 +5,7 @@
 //! `quantity`, `percent` and `selector`. The rules are those of kube-apiserver v1.36: `pkg/apis/*/v1/defaults.go`,
 //! `pkg/registry/*/*/strategy.go`, `pkg/apis/*/validation`.
 //!
-//! A rule that is not the same in all versions asks [`version`] for the feature, by the name of its gate, or for the version.
+//! A rule that is not the same in all versions asks the module `version` for the feature, by the name of its gate, or for the version.
 //!
 //! No function here panics on any JSON, whether it fits the schema or not: what has an unexpected type is skipped.
 
