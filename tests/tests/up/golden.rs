@@ -97,11 +97,11 @@ fn of(file: &Path) -> serde_json::Value {
 
 /// Holds the conversations of the controllers with an API server on which somebody acts; gives those that go otherwise, and what is
 /// told of them. Some of them look after a second or two, and on a busy machine one process may not have had its turn since the
-/// other's: what fails is held again, twice at most.
+/// other's: what fails is held once more.
 pub(crate) fn hold_those_of_controllers(up: &Up) -> (BTreeSet<String>, String) {
     let (mut files, mut told) = (recordings(&golden().join(CONTROLLERS.folder)), String::new());
     let variant = golden().join(format!("{}-{RECORDED}", CONTROLLERS.folder));
-    for _ in 0..3 {
+    for _ in 0..2 {
         told = hold(up, &variant, &files.iter().collect::<Vec<_>>());
         files.retain(|file| told.lines().any(|line| line.strip_prefix("FAIL ") == Some(name(file))));
     }
