@@ -117,16 +117,10 @@ func sorted[V any](all map[string]V) []string {
 	return names
 }
 
-// A field of a message: "1 name string!".
-type line struct {
-	number int
-	text   string
-}
-
 func printFields(types map[string]reflect.Type) error {
 	for _, name := range sorted(types) {
 		one := types[name]
-		var lines []line
+		var lines []string
 		for i := range one.NumField() {
 			field := one.Field(i)
 			if !field.IsExported() || field.Type.Name() == "TypeMeta" {
@@ -138,16 +132,16 @@ func printFields(types map[string]reflect.Type) error {
 			}
 			lines = append(lines, made)
 		}
-		sort.SliceStable(lines, func(a, b int) bool { return lines[a].number < lines[b].number })
 		fmt.Printf("[%s]\n", name)
 		for _, one := range lines {
-			fmt.Println(one.text)
+			fmt.Println(one)
 		}
 	}
 	return nil
 }
 
-func fieldLine(home string, field reflect.StructField) (line, error) {
+// A field of a message: "1 name string!".
+func fieldLine(home string, field reflect.StructField) (string, error) {
 	json := strings.Split(field.Tag.Get("json"), ",")
 	name := json[0]
 	option := func(wanted string) bool {
@@ -165,7 +159,7 @@ func fieldLine(home string, field reflect.StructField) (line, error) {
 	if parts := strings.Split(field.Tag.Get("protobuf"), ","); len(parts) > 1 {
 		var err error
 		if number, err = strconv.Atoi(parts[1]); err != nil {
-			return line{}, err
+			return "", err
 		}
 	}
 	of, pointer := field.Type, false
@@ -174,7 +168,7 @@ func fieldLine(home string, field reflect.StructField) (line, error) {
 	}
 	kind, err := typeOf(home, of)
 	if err != nil {
-		return line{}, err
+		return "", err
 	}
 	empties := option("omitempty") && (pointer || of.Kind() != reflect.Struct)
 	mark := ""
@@ -184,7 +178,7 @@ func fieldLine(home string, field reflect.StructField) (line, error) {
 	if name != "." && !empties && !option("omitzero") {
 		mark += "!"
 	}
-	return line{number, fmt.Sprintf("%d %s %s%s", number, name, kind, mark)}, nil
+	return fmt.Sprintf("%d %s %s%s", number, name, kind, mark), nil
 }
 
 func typeOf(home string, one reflect.Type) (string, error) {

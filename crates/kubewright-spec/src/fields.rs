@@ -22,7 +22,7 @@ pub struct Field {
 
 type Sections = BTreeMap<&'static str, &'static str>;
 
-/// The fields of a type, by the name that messages have (`apps/v1.Deployment`); none of a name that no type has.
+/// The fields of a type in their order in Go, by the name that messages have (`apps/v1.Deployment`); none of a name that no type has.
 pub fn fields_of(version: Version, name: &str) -> impl Iterator<Item = Field> + use<> {
     sections(version).get(name).copied().unwrap_or_default().lines().filter_map(read)
 }

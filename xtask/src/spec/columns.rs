@@ -16,7 +16,7 @@ pub(super) fn write(tables: &[(String, Value)]) -> Result<String> {
         let columns =
             table["columnDefinitions"].as_array().with_context(|| format!("no table of {resource}"))?;
         for column in columns {
-            let word = |key: &str| column[key].as_str().unwrap_or_default().replace('\n', " ");
+            let word = |key: &str| column[key].as_str().unwrap_or_default().replace('\n', "\\n");
             let line = [
                 word("name"),
                 word("type"),

@@ -129,7 +129,7 @@ fn chosen(versions: &[String]) -> Result<Vec<String>> {
 }
 
 /// `1.36` of `1.36.3`.
-fn minor(release: &str) -> &str {
+pub(crate) fn minor(release: &str) -> &str {
     match release.match_indices('.').nth(1) {
         Some((end, _)) => &release[..end],
         None => release,
@@ -172,7 +172,7 @@ fn make(asked: &Asked) -> Result<Tables> {
 const FIELDS_HEAD: &str = "\
 #
 # [package/version.Type]
-# number name type   number on the wire (0: protobuf does not know it); name in JSON, or \".\" where the type is inlined
+# number name type   in the order of the type: number on the wire (0: protobuf does not know it); name in JSON, or \".\" where the type is inlined
 #
 # Types: string, bool, int32, int64, double, bytes; a type (of the same package when it has no dot); []T a list,
 #   {}T a map from strings; strings, a message that is a plain list in JSON (ExtraValue);

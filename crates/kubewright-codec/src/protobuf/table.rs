@@ -127,7 +127,9 @@ impl Message {
     pub fn fields(&self) -> &[Field] {
         self.fields.get_or_init(|| {
             let told = kubewright_spec::fields_of(NEWEST, self.name).filter(|field| field.number > 0);
-            told.filter_map(|field| self.field_of(field)).collect()
+            let mut fields: Vec<Field> = told.filter_map(|field| self.field_of(field)).collect();
+            fields.sort_by_key(|field| field.number);
+            fields.into()
         })
     }
 
