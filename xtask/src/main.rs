@@ -57,7 +57,7 @@ enum Task {
     /// Hold all recorded conversations with each version of Kubernetes
     Golden,
     /// Hold what the controllers of Kubernetes were recorded to do with parts of it in the place of ours, and ours in the place of theirs
-    Parts,
+    Parts(parts::Options),
     /// Apply a folder of CustomResourceDefinitions twice in both ways, and compare with another cluster if one is given
     Crds(crds::Options),
     /// Measure a release build, and compare it with a real Kubernetes if one is given
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         Task::Versions(options) => versions::versions(&options),
         Task::Spec(options) => spec::spec(&options),
         Task::Golden => golden::golden(),
-        Task::Parts => parts::parts(),
+        Task::Parts(options) => parts::parts(&options),
         Task::Crds(options) => crds::crds(&options),
         Task::Bench(options) => bench::bench(&options),
     };

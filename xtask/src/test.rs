@@ -11,7 +11,7 @@ use clap::Args;
 use crate::{
     envtest::{self, Assets},
     openstack::OpenStack,
-    parts::{Parts, Programs},
+    parts::{Parts, Programs, RECORDED},
     run::{cargo, run, run_and_read, target},
     spec,
     summary::Summary,
@@ -124,7 +124,7 @@ fn beside_kubernetes(remarks: &mut Vec<String>) -> bool {
         });
         passed &= result.is_ok();
     };
-    let programs = Programs::find();
+    let programs = Programs::find(RECORDED);
     let mut missing = Vec::new();
     for parts in Parts::ALL {
         match &programs {

@@ -15,15 +15,17 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 
 use crate::{
     kubectl::{eventually, wait},
     run::{target, workspace},
+    spec,
     times::timed,
     tools,
 };
 
-pub(crate) use programs::Programs;
+pub(crate) use programs::{Programs, RECORDED};
 
 /// How long the conversations may take that take two minutes.
 const LONGEST: Duration = Duration::from_mins(15);
@@ -38,8 +40,16 @@ pub(crate) enum Parts {
     TheirsOnOurs,
 }
 
-/// Conversations that are known to go otherwise, each with the reason.
-const DIFFERING: &[(Parts, &str, &str)] = &[];
+/// What `cargo xtask parts` is told.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only these versions, such as 1.36; by default all whose programs are there
+    #[arg(value_name = "VERSION")]
+    versions: Vec<String>,
+}
+
+/// Conversations that are known to go otherwise: with which parts, of which version, and the reason.
+const DIFFERING: &[(Parts, &str, &str, &str)] = &[];
 
 impl Parts {
     pub(crate) const ALL: [Self; 2] = [Self::OursOnTheirs, Self::TheirsOnOurs];
@@ -57,31 +67,29 @@ impl Parts {
     /// # Errors
     /// When something does not start, or a conversation goes otherwise and is not known to.
     pub(crate) fn hold(self, programs: &Programs, kubewright: &Path) -> Result<()> {
-        let folder = target().join("parts").join(format!("{self:?}"));
+        let folder = target().join("parts").join(format!("{self:?}-{}", programs.release));
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
         fs::create_dir_all(&folder)?;
+        let version = spec::minor(programs.release);
+        let hold = |kubeconfig: &Path| self.replay(version, kubeconfig);
         timed(self.describe(), || match self {
-            Self::OursOnTheirs => {
-                ours::on_theirs(programs, kubewright, &folder, |kubeconfig| self.replay(kubeconfig))
-            }
-            Self::TheirsOnOurs => {
-                theirs::on_ours(programs, kubewright, &folder, |kubeconfig| self.replay(kubeconfig))
-            }
+            Self::OursOnTheirs => ours::on_theirs(programs, kubewright, &folder, hold),
+            Self::TheirsOnOurs => theirs::on_ours(programs, kubewright, &folder, hold),
         })
     }
 
-    fn replay(self, kubeconfig: &Path) -> Result<()> {
-        let mut told = replay(kubeconfig, &[])?;
+    fn replay(self, version: &str, kubeconfig: &Path) -> Result<()> {
+        let mut told = replay(version, kubeconfig, &[])?;
         let again: Vec<String> = failed(&told).into_iter().map(str::to_owned).collect();
         if !again.is_empty() {
             // Some look after a second or two, and on a busy machine one process may not have had its turn since the other's.
-            told = replay(kubeconfig, &again)?;
+            told = replay(version, kubeconfig, &again)?;
         }
         let failed = failed(&told);
-        let known = DIFFERING.iter().filter(|(parts, ..)| *parts == self).map(|(_, name, _)| *name);
-        let known: BTreeSet<&str> = known.collect();
+        let known = DIFFERING.iter().filter(|(parts, of, ..)| *parts == self && *of == version);
+        let known: BTreeSet<&str> = known.map(|(.., name, _)| *name).collect();
         if failed == known {
             return Ok(());
         }
@@ -97,13 +105,14 @@ fn failed(told: &str) -> BTreeSet<&str> {
     told.lines().filter_map(|line| line.strip_prefix("FAIL ")).collect()
 }
 
-/// Holds the conversations of these names, or all; what is told of them.
+/// Holds the conversations of these names, or all, as that version does; what is told of them.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
-fn replay(kubeconfig: &Path, only: &[String]) -> Result<String> {
+fn replay(version: &str, kubeconfig: &Path, only: &[String]) -> Result<String> {
     let golden = workspace().join("tests/golden");
     let python = tools::python().map_err(anyhow::Error::msg)?;
     let mut command = Command::new(python);
     command.arg(golden.join("golden.py")).args(["replay", "--jobs", "4", "--kubeconfig"]).arg(kubeconfig);
+    command.arg("--variant").arg(golden.join(format!("recorded-ctl-{version}")));
     let recorded = golden.join("recorded-ctl");
     for area in fs::read_dir(&recorded)? {
         for file in fs::read_dir(area?.path())? {
@@ -176,14 +185,30 @@ impl Credentials {
 ///
 /// # Errors
 /// When the programs are not there, or one of the ways fails.
-pub(crate) fn parts() -> Result<()> {
-    let programs = Programs::find().map_err(anyhow::Error::msg)?;
+pub(crate) fn parts(options: &Options) -> Result<()> {
+    let asked = |release: &&str| {
+        options.versions.is_empty() || options.versions.iter().any(|version| version == spec::minor(release))
+    };
+    let releases: Vec<&'static str> = spec::RELEASES.into_iter().filter(|release| asked(release)).collect();
+    let (mut all, mut missing) = (Vec::new(), Vec::new());
+    for release in releases {
+        match Programs::find(release) {
+            Ok(programs) => all.push(programs),
+            Err(reason) => missing.push(reason),
+        }
+    }
+    if all.is_empty() || (!options.versions.is_empty() && !missing.is_empty()) {
+        bail!("{}", missing.join("\n"));
+    }
     let kubewright = target().join("debug/kubewright");
     let mut failed = Vec::new();
-    for parts in Parts::ALL {
-        match parts.hold(&programs, &kubewright) {
-            Ok(()) => eprintln!("== {}: all conversations go as recorded", parts.describe()),
-            Err(error) => failed.push(format!("{}: {error:#}", parts.describe())),
+    for programs in &all {
+        for parts in Parts::ALL {
+            let what = format!("{}, v{}", parts.describe(), programs.release);
+            match parts.hold(programs, &kubewright) {
+                Ok(()) => eprintln!("== {what}: all conversations go as recorded"),
+                Err(error) => failed.push(format!("{what}: {error:#}")),
+            }
         }
     }
     if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n")) }

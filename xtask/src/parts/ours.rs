@@ -23,7 +23,7 @@ pub(super) fn on_theirs(
 ) -> Result<()> {
     // Keys and certificates are those that a cluster of ours makes.
     let data = folder.join("data");
-    drop(up(kubewright, folder, &data)?);
+    drop(up(kubewright, programs.release, folder, &data)?);
     let credentials = Credentials::of(&data);
     let (_store, _server, kubeconfig) = serve(programs, folder, &credentials)?;
     let mut controllers = Command::new(kubewright);

@@ -9,30 +9,33 @@ use std::{
 use crate::run::find;
 
 /// The release that the conversations were recorded with.
-const RELEASE: &str = "1.36.3";
+pub(crate) const RECORDED: &str = "1.36.3";
 /// What both ways need.
 const NAMES: [&str; 6] =
     ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"];
 
-/// A folder with all of them.
+/// A folder with all of them, of one release.
 pub(crate) struct Programs {
+    pub(super) release: &'static str,
     home: PathBuf,
 }
 
 impl Programs {
-    /// Those of `KUBE_REFERENCE`, or of `~/.cache/kube-reference`, where they are of the release; or the reason why there are none.
-    pub(crate) fn find() -> Result<Self, String> {
+    /// Those of a release: in `KUBE_REFERENCE`, `~/.cache/kube-reference` or `~/.cache/kube-reference-<release>`; or the reason why there
+    /// are none.
+    pub(crate) fn find(release: &'static str) -> Result<Self, String> {
         let cache = env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-        let cached = ["kube-reference".to_owned(), format!("kube-reference-{RELEASE}")]
+        let cached = ["kube-reference".to_owned(), format!("kube-reference-{release}")]
             .map(|name| cache.as_ref().map(|cache| cache.join(name)));
         let given = env::var_os("KUBE_REFERENCE").map(PathBuf::from);
         if find("openssl").is_none() {
             return Err("there is no openssl".to_owned());
         }
-        let found = [given].into_iter().chain(cached).flatten().find(|home| is_whole(&home.join("bin")));
-        found.map(|home| Self { home }).ok_or_else(|| {
+        let found =
+            [given].into_iter().chain(cached).flatten().find(|home| is_whole(&home.join("bin"), release));
+        found.map(|home| Self { release, home }).ok_or_else(|| {
             format!(
-                "neither KUBE_REFERENCE nor ~/.cache/kube-reference has {} of Kubernetes v{RELEASE} in its bin",
+                "neither KUBE_REFERENCE nor ~/.cache/kube-reference-{release} has {} of Kubernetes v{release} in its bin",
                 NAMES.join(", ")
             )
         })
@@ -53,10 +56,10 @@ impl Programs {
     }
 }
 
-fn is_whole(bin: &Path) -> bool {
+fn is_whole(bin: &Path, release: &str) -> bool {
     let said = Command::new(bin.join("kube-apiserver")).arg("--version").output();
     NAMES.iter().all(|name| bin.join(name).is_file())
         && said.is_ok_and(|said| {
-            String::from_utf8_lossy(&said.stdout).trim() == format!("Kubernetes v{RELEASE}")
+            String::from_utf8_lossy(&said.stdout).trim() == format!("Kubernetes v{release}")
         })
 }

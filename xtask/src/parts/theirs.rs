@@ -23,10 +23,10 @@ pub(super) struct Up {
 }
 
 /// Starts one.
-pub(super) fn up(kubewright: &Path, folder: &Path, data: &Path) -> Result<Up> {
+pub(super) fn up(kubewright: &Path, release: &str, folder: &Path, data: &Path) -> Result<Up> {
     let (kubeconfig, log) = (folder.join("up.kubeconfig"), folder.join("up.log"));
     let mut command = Command::new(kubewright);
-    command.args(["up", "--port", "0", "--nodes", "0", "--controllers", "", "--kubernetes-version", "1.36"]);
+    command.args(["up", "--port", "0", "--nodes", "0", "--controllers", "", "--kubernetes-version", release]);
     command.arg("--data").arg(data).arg("--kubeconfig").arg(&kubeconfig);
     let mut running = Running::start(&mut command, &log)?;
     eventually("Kubewright serves", || {
@@ -47,7 +47,7 @@ pub(super) fn on_ours(
         bail!("kwok's stages cannot be had: there is no Go, or not its module")
     };
     let data = folder.join("data");
-    let mut api = up(kubewright, folder, &data)?;
+    let mut api = up(kubewright, programs.release, folder, &data)?;
     let (kubeconfig, credentials) = (&api.kubeconfig, Credentials::of(&data));
     let mut manager = program(programs, "kube-controller-manager", kubeconfig, folder)?;
     manager.arg("--service-account-private-key-file").arg(credentials.file("sa.key"));
