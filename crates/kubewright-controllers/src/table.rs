@@ -238,7 +238,7 @@ static TABLE: &[Builtin] = &[
         aliases: &["job"],
         identity: Identity::service_account("system:serviceaccount:kube-system:job-controller"),
         by_default: true,
-        build: |_| vec![job::controller(), job::orphans()],
+        build: |setup| vec![job::controller(setup.kubernetes), job::orphans()],
     },
     Builtin {
         name: "cronjob-controller",

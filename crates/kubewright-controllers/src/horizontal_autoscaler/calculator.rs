@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
+use kubewright_spec::Version;
 
 use super::requests::{self, name};
 use super::samples::{Sample, Samples};
@@ -40,6 +41,8 @@ pub(super) struct Scene<'a> {
     pub(super) status_replicas: i32,
     pub(super) tolerances: Tolerances,
     pub(super) now: Timestamp,
+    /// The version in whose words failures are told.
+    pub(super) kubernetes: Version,
 }
 
 /// What a resource's utilization asks for, and what it is.

@@ -41,6 +41,7 @@ fn scene(pods: &[Arc<Pod>]) -> Scene<'_> {
         status_replicas: replicas,
         tolerances: Tolerances { down: 0.1, up: 0.1 },
         now: NOW,
+        kubernetes: Version::DEFAULT,
     }
 }
 

@@ -218,6 +218,7 @@ impl Sync<'_> {
             measured.push(place.read(spec).await);
         }
         let observed = Observed {
+            kubernetes: self.kubernetes,
             namespace,
             spec: &self.spec,
             pods: &pods,

@@ -9,6 +9,7 @@ use k8s_openapi::api::autoscaling::v2::{
     HorizontalPodAutoscalerSpec, HorizontalPodAutoscalerStatus, MetricStatus,
 };
 use k8s_openapi::api::core::v1::Pod;
+use kubewright_spec::Version;
 
 use super::calculator::{Scene, Tolerances};
 use super::history::History;
@@ -57,6 +58,7 @@ pub(super) fn decide_scale(bounds: Bounds, may_leave_zero: bool) -> ScaleDecisio
 /// What was seen of an autoscaler and its target.
 #[derive(Debug)]
 pub(super) struct Observed<'a> {
+    pub(super) kubernetes: Version,
     pub(super) namespace: &'a str,
     pub(super) spec: &'a HorizontalPodAutoscalerSpec,
     /// The pods that the scale's selector matches.
@@ -122,6 +124,7 @@ fn propose(observed: &Observed<'_>) -> Vec<Result<Proposal, MetricFailure>> {
         status_replicas: observed.replicas.1,
         tolerances: tolerances(observed.spec),
         now: observed.now,
+        kubernetes: observed.kubernetes,
     };
     let specs = observed.spec.metrics.iter().flatten().zip(observed.measured);
     specs.map(|(spec, measured)| proposal::of_metric(spec, measured, &scene, observed.namespace)).collect()

@@ -37,6 +37,7 @@ fn decide_with(metrics: &Value, measured: &[Measured], replicas: i32, behavior: 
         "metrics": metrics, "behavior": behavior});
     let spec = kubewright_objects::from_value(spec).expect("a spec");
     let observed = Observed {
+        kubernetes: Version::DEFAULT,
         namespace: "shop",
         spec: &spec,
         pods: &[],

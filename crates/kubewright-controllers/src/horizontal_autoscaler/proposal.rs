@@ -7,6 +7,7 @@ use k8s_openapi::api::autoscaling::v2::{
     PodsMetricStatus, ResourceMetricStatus,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use kubewright_spec::Version;
 
 use super::calculator::Scene;
 use super::quantity::{binary, decimal, milli_of};
@@ -166,8 +167,13 @@ fn of_object(
         why,
     };
     let value = value_of(measured).map_err(|why| {
-        // Its arguments are in this order in Kubernetes.
-        format!("unable to get metric {}: {} on {namespace} {}/{why}", metric.name, object.kind, object.name)
+        let (metric, kind, name) = (&metric.name, &object.kind, &object.name);
+        if scene.kubernetes >= Version::V1_37 {
+            format!("unable to get metric {metric} on {kind} {namespace}/{name}: {why}")
+        } else {
+            // Its arguments were in this order in Kubernetes.
+            format!("unable to get metric {metric}: {kind} on {namespace} {name}/{why}")
+        }
     });
     let (replicas, name, current) = match (&source.target.value, &source.target.average_value) {
         (Some(target), _) if source.target.type_ == "Value" => {

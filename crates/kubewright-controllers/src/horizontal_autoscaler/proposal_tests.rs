@@ -23,6 +23,10 @@ fn pods() -> Vec<Arc<Pod>> {
 }
 
 fn propose(metric: Value, measured: &Measured) -> Result<Proposal, MetricFailure> {
+    propose_in(Version::V1_36, metric, measured)
+}
+
+fn propose_in(kubernetes: Version, metric: Value, measured: &Measured) -> Result<Proposal, MetricFailure> {
     let pods = pods();
     let scene = Scene {
         pods: &pods,
@@ -30,6 +34,7 @@ fn propose(metric: Value, measured: &Measured) -> Result<Proposal, MetricFailure
         status_replicas: 3,
         tolerances: Tolerances { down: 0.1, up: 0.1 },
         now: Timestamp::constant(1_800_000_000, 0),
+        kubernetes,
     };
     of_metric(&kubewright_objects::from_value(metric).expect("a metric"), measured, &scene, "shop")
 }
@@ -182,4 +187,11 @@ fn failures_read_as_those_of_kube_controller_manager() {
         let error = format!("{prefix}{why}");
         assert_eq!(failure, MetricFailure { reason, why, error });
     }
+}
+
+#[test]
+fn from_v1_37_on_the_metric_of_an_object_is_told_in_order() {
+    let metric = object(&json!({"type": "Value", "value": "2k"}));
+    let failure = propose_in(Version::V1_37, metric, &Err("no API".into())).expect_err("nobody serves it");
+    assert_eq!(failure.why, "unable to get metric hits on Ingress shop/main: no API");
 }

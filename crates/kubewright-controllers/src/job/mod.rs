@@ -24,6 +24,7 @@ use std::sync::Arc;
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use kubewright_runtime::{Context, Controller, Error, EventType, Key, Outcome, Reconciler, owner};
+use kubewright_spec::{Version, has_feature};
 use parking_lot::Mutex;
 
 use self::accounts::{Accounts, accounts, settle};
@@ -43,10 +44,11 @@ const WORKERS: usize = 5;
 
 /// The controller, which runs under the name of its events' source.
 #[must_use]
-pub(crate) fn controller() -> Controller {
+pub(crate) fn controller(kubernetes: Version) -> Controller {
     let selectors = Selectors::default();
     let adopters = selectors.clone();
-    Controller::new("job-controller", Jobs { selectors, failures: Mutex::default() })
+    let keeps_start = !has_feature(kubernetes, "MutableSchedulingDirectivesForSuspendedJobs");
+    Controller::new("job-controller", Jobs { selectors, keeps_start, failures: Mutex::default() })
         // A pass counts some of the pods that ended, and makes and deletes so many: the status that it wrote leads to the next.
         .for_kind::<Job>()
         .own_events()
@@ -57,6 +59,8 @@ pub(crate) fn controller() -> Controller {
 
 struct Jobs {
     selectors: Selectors,
+    /// Whether a Job that is suspended still says when it started.
+    keeps_start: bool,
     /// The rows of failures of Jobs, by uid. They are not kept over a restart, as in kube-controller-manager.
     failures: Mutex<BTreeMap<Key, (String, Failures)>>,
 }
@@ -102,7 +106,9 @@ impl Jobs {
             None => {
                 end = end::completed(&view, active);
                 let managed = end.is_none() && job.metadata.deletion_timestamp.is_none();
-                managed.then(|| status::suspend(&mut status, view.is_suspended(), view.now)).flatten()
+                let suspend =
+                    || status::suspend(&mut status, view.is_suspended(), self.keeps_start, view.now);
+                managed.then(suspend).flatten()
             }
         };
         if let Some((reason, note)) = event {

@@ -28,10 +28,11 @@ pub(super) fn count_pods<'p>(status: &mut JobStatus, pods: impl Iterator<Item = 
     status.terminating = Some(count(pods.filter(|pod| pod::is_terminating(pod))));
 }
 
-/// Says whether the Job is suspended; the reason and message of the event that tells of a change.
+/// Says whether the Job is suspended, and forgets its start if it is, unless it is to keep it; the reason and message of the event that tells of a change.
 pub(super) fn suspend(
     status: &mut JobStatus,
     suspended: bool,
+    keeps_start: bool,
     now: Timestamp,
 ) -> Option<(&'static str, &'static str)> {
     let (event, reason, message) = if suspended {
@@ -43,7 +44,9 @@ pub(super) fn suspend(
         return None;
     }
     // The deadline is about the time in which a Job is active without a break.
-    status.start_time = (!suspended).then_some(Time(now));
+    if !suspended || !keeps_start {
+        status.start_time = (!suspended).then_some(Time(now));
+    }
     Some((event, message))
 }
 
