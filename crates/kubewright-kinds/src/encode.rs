@@ -7,11 +7,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use http::StatusCode;
 use kubewright_codec::rope::Rope;
-use kubewright_meta::{ApiError, cost};
+use kubewright_meta::cost;
 use kubewright_store::{Draft, Entry};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::summary::Summary;
 use crate::definition::{Reading, Versions};
@@ -144,44 +143,6 @@ pub fn object(kind: &Kind, entry: &Entry<Summary>) -> Bytes {
     }
 }
 
-/// Whether an entry can be read at all.
-///
-/// # Errors
-/// 500 for an object in a version that its definition no longer has
-/// (`apiextensions-apiserver/pkg/apiserver/conversion/converter.go`).
-pub fn readable(kind: &Kind, entry: &Entry<Summary>) -> Result<(), ApiError> {
-    match kind.custom.as_ref().and_then(|custom| custom.versions.unreadable()) {
-        Some(lost) if lost.rsplit('/').next() == Some(stored_version(&entry.bytes)) => {
-            Err(ApiError::unexplained(cannot_convert(lost)))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Why a list or a watch of `kind` cannot be: one object that cannot be read is enough, as all are read into one cache.
-///
-/// # Errors
-/// 429, since kube-apiserver tries again until the cache is there (`k8s.io/apiserver/pkg/storage/cacher`).
-pub fn all_readable(kind: &Kind) -> Result<(), ApiError> {
-    let Some(lost) = kind.custom.as_ref().and_then(|custom| custom.versions.unreadable()) else {
-        return Ok(());
-    };
-    Err(not_cached(kind, &ApiError::unexplained(cannot_convert(lost))))
-}
-
-/// 429: the cache that lists and watches of `kind` are served from cannot be filled.
-#[must_use]
-pub fn not_cached(kind: &Kind, why: &ApiError) -> ApiError {
-    let what = format!("{}, Kind={}", kind.api_version(), kind.kind);
-    let message = format!("storage is (re)initializing: failed to list {what}: {why}");
-    ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message)
-        .with_details(json!({"retryAfterSeconds": 1}))
-}
-
-fn cannot_convert(lost: &str) -> String {
-    format!("request to convert CR from an invalid group/version: {lost}")
-}
-
 /// The version (without its group) in which an entry's bytes are.
 #[must_use]
 pub fn stored_version(bytes: &[u8]) -> &str {
@@ -291,6 +252,7 @@ mod tests {
     use super::*;
     use crate::Kinds;
     use kubewright_store::{Expect, Memory, Name, Store};
+    use serde_json::json;
 
     async fn stored(kind: &Kind, object: Value) -> Arc<Entry<Summary>> {
         let store = Memory::new();

@@ -21,6 +21,7 @@ pub mod rules;
 mod runtime_config;
 pub mod selector;
 pub mod summary;
+pub mod unreadable;
 #[cfg(test)]
 #[path = "../../kubewright-schema/src/tests/values.rs"]
 mod values;

@@ -19,6 +19,7 @@ pub mod field;
 pub mod jsonpath;
 pub mod object;
 pub mod quantity;
+pub mod resources;
 pub mod rules;
 pub mod selector;
 pub mod subset;

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::evaluator::Evaluator;
-use super::resources::Resources;
 use super::scope;
+use kubewright_meta::resources::Resources;
 
 /// The write that is charged for.
 #[derive(Clone, Copy)]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use kubewright_meta::quantity::Quantity;
 use serde_json::Value;
 
-use super::resources::Resources;
 use super::scope::{Operator, Requirement};
+use kubewright_meta::resources::Resources;
 
 const CLAIMS: &str = "persistentvolumeclaims";
 const STORAGE: &str = "requests.storage";

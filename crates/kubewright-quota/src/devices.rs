@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kubewright_meta::quantity::Quantity;
 use serde_json::Value;
 
-use super::resources::Resources;
+use kubewright_meta::resources::Resources;
 
 const CLAIMS: &str = "count/resourceclaims.resource.k8s.io";
 /// What follows the name of a class.

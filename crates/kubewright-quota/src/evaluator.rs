@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use kubewright_meta::quantity::Quantity;
 use serde_json::Value;
 
-use super::resources::Resources;
 use super::scope::Requirement;
 use super::{claims, devices, pods, services};
 use kubewright_kinds::{BuiltIn, Counted, Kind, Operation};
+use kubewright_meta::resources::Resources;
 
 /// Counts the objects of one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]

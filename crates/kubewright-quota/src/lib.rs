@@ -9,7 +9,6 @@ mod devices;
 mod evaluator;
 mod pod_totals;
 mod pods;
-mod resources;
 mod scope;
 mod services;
 
@@ -21,8 +20,8 @@ use serde_json::{Value, json};
 pub use charge::{Change, Charge};
 pub use claims::{CLASS_ANNOTATION, class_of as class_of_claim};
 pub use evaluator::Evaluator;
+pub use kubewright_meta::resources::Resources;
 pub use pod_totals::{requests as pod_requests, spec_limits, spec_requests};
-pub use resources::Resources;
 
 use kubewright_kinds::{BuiltIn, Counted};
 

@@ -1,12 +1,9 @@
 //! What a pod as a whole asks for and is limited to (`k8s.io/component-helpers/resource`).
-//!
-//! Ordinary containers and sidecars run together: their amounts add up. An init container runs before them, beside the
-//! sidecars that stand before it, so the pod needs at least what each of these moments needs.
 
 use serde_json::Value;
 
-use super::resources::Resources;
-use kubewright_kinds::rules::resources::is_huge_pages;
+use kubewright_kinds::rules::pods::whole::{is_of_pods, is_sidecar, total};
+use kubewright_meta::resources::Resources;
 
 /// Which amounts of a container are added up.
 #[derive(Clone, Copy)]
@@ -64,18 +61,6 @@ fn with_status(pod: &Value, list: List) -> Resources {
     total
 }
 
-/// Whether a pod as a whole can ask for it (`IsSupportedPodLevelResource`).
-fn is_of_pods(name: &str) -> bool {
-    matches!(name, "cpu" | "memory") || is_huge_pages(name)
-}
-
-/// Whether the pod as a whole asks for something or is limited (`IsPodLevelResourcesSet`).
-pub(super) fn are_set_for_the_whole(pod: &Value) -> bool {
-    let resources = &pod["spec"]["resources"];
-    let mut names = ["requests", "limits"].into_iter().flat_map(|list| resources[list].as_object()).flatten();
-    names.any(|(name, _)| is_of_pods(name))
-}
-
 /// The amounts of one container: the greatest of what its specification and its status say. Of a resize that cannot
 /// be done only the status counts.
 fn of_container(pod: &Value, container: &Value, list: List) -> Resources {
@@ -109,29 +94,4 @@ fn is_infeasible(pod: &Value) -> bool {
         .into_iter()
         .find(|condition| condition["type"] == "PodResizePending")
         .is_some_and(|condition| condition["reason"] == "Infeasible")
-}
-
-fn is_sidecar(container: &Value) -> bool {
-    container["restartPolicy"] == "Always"
-}
-
-fn total(pod: &Value, amounts: impl Fn(&Value) -> Resources) -> Resources {
-    let containers = |list: &str| pod["spec"][list].as_array().map_or(&[][..], Vec::as_slice);
-    let mut total = containers("containers")
-        .iter()
-        .fold(Resources::default(), |total, container| total.plus(&amounts(container)));
-    let mut sidecars = Resources::default();
-    let mut start = Resources::default();
-    for container in containers("initContainers") {
-        let own = amounts(container);
-        let moment = if is_sidecar(container) {
-            total = total.plus(&own);
-            sidecars = sidecars.plus(&own);
-            sidecars.clone()
-        } else {
-            own.plus(&sidecars)
-        };
-        start = start.at_least(&moment);
-    }
-    total.at_least(&start)
 }

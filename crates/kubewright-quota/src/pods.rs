@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
+use kubewright_kinds::rules::pods::{qos_class, whole};
+use kubewright_kinds::rules::resources::{is_extended, is_huge_pages, is_native};
 use kubewright_meta::quantity::Quantity;
+use kubewright_meta::resources::Resources;
 use serde_json::Value;
 
-use super::pod_totals::{self, are_set_for_the_whole};
-use super::resources::Resources;
+use super::pod_totals;
 use super::scope::{Operator, Requirement};
-use kubewright_kinds::rules::pods::qos_class;
-use kubewright_kinds::rules::resources::{is_extended, is_huge_pages, is_native};
 
 const NAMES: [&str; 11] = [
     "count/pods",
@@ -84,7 +84,7 @@ fn compute(requests: &Resources, limits: &Resources) -> Resources {
 /// # Errors
 /// What which containers do not say.
 pub(super) fn check_constraints(pod: &Value, limited: &[&str]) -> Result<(), String> {
-    if are_set_for_the_whole(pod) {
+    if whole::is_set(pod) {
         return Ok(());
     }
     let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

@@ -3,7 +3,7 @@
 use kubewright_meta::quantity::Quantity;
 use serde_json::Value;
 
-use super::resources::Resources;
+use kubewright_meta::resources::Resources;
 
 pub(super) fn matches_name(name: &str) -> bool {
     matches!(name, "count/services" | "services" | "services.nodeports" | "services.loadbalancers")

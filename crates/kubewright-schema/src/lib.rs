@@ -63,6 +63,8 @@ pub struct Candidate<'a> {
     pub old: Option<&'a Value>,
     /// What of the object is written.
     pub part: Extent,
+    /// The version of the server.
+    pub version: Version,
 }
 
 /// What of an object a write is about.
@@ -207,10 +209,10 @@ impl Schema {
         match (&self.origin, candidate.part) {
             (Origin::BuiltIn { .. }, _) => Vec::new(),
             (Origin::Custom { .. }, Extent::Whole) => {
-                validate::values(&self.root, candidate.object, candidate.old)
+                validate::values(candidate.version, &self.root, candidate.object, candidate.old)
             }
             (Origin::Custom { .. }, Extent::Status) => {
-                validate::status(&self.root, candidate.object, candidate.old)
+                validate::status(candidate.version, &self.root, candidate.object, candidate.old)
             }
         }
     }

@@ -391,8 +391,9 @@ impl RequestInfo<'_> {
     }
 
     fn delete_options(&self) -> Result<DeleteOptions, ApiError> {
+        let version = self.server.engine().kinds().version();
         if self.body.is_empty() {
-            return DeleteOptions::read(self.query, None);
+            return DeleteOptions::read(version, self.query, None);
         }
         let value =
             match BodyEncoding::of(self.headers, ObjectType::of("meta.k8s.io", "v1", "DeleteOptions"))? {
@@ -403,7 +404,7 @@ impl RequestInfo<'_> {
                     object.decode(&self.body).map_err(|mistake| mistake.to_string())
                 }
             };
-        DeleteOptions::read(self.query, Some(&value.map_err(ApiError::bad_request)?))
+        DeleteOptions::read(version, self.query, Some(&value.map_err(ApiError::bad_request)?))
     }
 
     /// What brings the answer into the shape that is wanted.

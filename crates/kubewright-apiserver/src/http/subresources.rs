@@ -202,7 +202,9 @@ pub(super) async fn answer_review(info: &RequestInfo<'_>) -> Result<Response<Res
         }
         Role::SelfSubjectReview => review::review_self(call.user, server.engine().world().clock.now())?,
         Role::AccessReview(asks) => {
-            let handle = |rights: &Rights| reviews::handle(rights, call.user, asks, call.namespace, &body);
+            let version = call.kind.kubernetes();
+            let handle =
+                |rights: &Rights| reviews::handle(rights, version, call.user, asks, call.namespace, &body);
             server.engine().authorizer().resolve(&snapshot, handle).await?.to_string()
         }
         _ => return Err(ApiError::no_such_resource()),

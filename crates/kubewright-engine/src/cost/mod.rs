@@ -48,7 +48,12 @@ fn complaint(what: &str, least: usize, cost: impl Fn(usize) -> u64) -> Option<St
 type Walk = fn(&Sample);
 
 fn candidate(sample: &Sample) -> Candidate<'_> {
-    Candidate { object: &sample.new, old: Some(&sample.old), part: Extent::Whole }
+    Candidate {
+        object: &sample.new,
+        old: Some(&sample.old),
+        part: Extent::Whole,
+        version: kubewright_spec::Version::DEFAULT,
+    }
 }
 
 fn members(value: &Value) -> &Map<String, Value> {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use kubewright_identity::webhook::Failure;
 use kubewright_kinds::conversion::Webhook;
 use kubewright_kinds::definition::Versions;
-use kubewright_kinds::{Kind, Summary, encode};
+use kubewright_kinds::{Kind, Summary, encode, unreadable};
 use kubewright_meta::{ApiError, object};
 use kubewright_store::{Entry, Event};
 use serde_json::Value;
@@ -156,7 +156,7 @@ async fn views(
     let Some((versions, webhook)) = converter(kind) else { return Ok(entries.to_vec()) };
     let mut objects = Vec::with_capacity(entries.len());
     for entry in entries {
-        encode::readable(kind, entry)?;
+        unreadable::check_to_write(kind, entry)?;
         let mut object = encode::in_own_version(versions, entry);
         // What is stored has no version of its own: it is put in when it is read.
         object::set_meta(&mut object, "resourceVersion", None);

@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock};
 use kubewright_identity::authn::User;
 use kubewright_identity::authz::{Authorizer, Mode};
 use kubewright_identity::webhook;
-use kubewright_kinds::{Kinds, Summary, encode};
+use kubewright_kinds::{Kinds, Summary, unreadable};
 use kubewright_meta::ApiError;
 use kubewright_store::{Entry, Snapshot, Store};
 use kubewright_world::World;
@@ -154,13 +154,17 @@ impl Engine {
     /// # Errors
     /// 404; 500 when it is stored in a version that its definition no longer has.
     pub fn entry(&self, call: Call<'_>) -> Result<Arc<Entry<Summary>>, ApiError> {
-        let entry = self
-            .store
-            .snapshot()
-            .get(&call.kind.collection, &call.key())
-            .cloned()
-            .ok_or_else(|| ApiError::not_found(call.kind, call.name))?;
-        encode::readable(call.kind, &entry)?;
+        let entry = self.stored(call)?;
+        unreadable::check(call.kind, &entry)?;
         Ok(entry)
+    }
+
+    /// The stored object, whether it can be read or not.
+    ///
+    /// # Errors
+    /// 404.
+    pub(crate) fn stored(&self, call: Call<'_>) -> Result<Arc<Entry<Summary>>, ApiError> {
+        let entry = self.store.snapshot().get(&call.kind.collection, &call.key()).cloned();
+        entry.ok_or_else(|| ApiError::not_found(call.kind, call.name))
     }
 }

@@ -7,6 +7,7 @@ use kubewright_codec::request::Query;
 use kubewright_meta::rules::metadata;
 use kubewright_meta::{ApiError, FieldError};
 use kubewright_schema::patch;
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::body::FieldValidation;
@@ -132,14 +133,19 @@ pub struct DeleteOptions {
     pub uid: Option<String>,
     /// The resource version that the object must have.
     pub resource_version: Option<String>,
+    /// An object that cannot be read is deleted unread (from v1.37 on).
+    pub unread: bool,
 }
+
+/// The option that deletes an object unread.
+const UNREAD: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
 impl DeleteOptions {
     /// Reads them from the body of a DELETE, or, where it has none, from the query.
     ///
     /// # Errors
     /// 400 for what cannot be read, 422 for values that make no sense.
-    pub fn read(query: &Query, body: Option<&Value>) -> Result<Self, ApiError> {
+    pub fn read(version: Version, query: &Query, body: Option<&Value>) -> Result<Self, ApiError> {
         let mut errors = Vec::new();
         let (mut options, policy, orphan) = match body {
             Some(body) => Self::of_body(body, &mut errors)?,
@@ -166,11 +172,36 @@ impl DeleteOptions {
                 None
             }
         };
+        options.unread &= kubewright_spec::has_feature(version, "AllowUnsafeMalformedObjectDeletion");
+        if options.unread {
+            let others = [
+                (!policy.is_empty(), "propagationPolicy"),
+                (orphan.is_some(), "orphanDependents"),
+                (options.grace_seconds.is_some(), "gracePeriodSeconds"),
+                (options.uid.is_some() || options.resource_version.is_some(), "preconditions"),
+            ];
+            errors.extend(others.into_iter().filter(|(is_set, _)| *is_set).map(|(_, other)| {
+                FieldError::invalid(UNREAD, true, format!("cannot be set together with .{other}"))
+            }));
+        }
         if errors.is_empty() {
             Ok(options)
         } else {
             Err(ApiError::invalid_of("meta.k8s.io", "DeleteOptions", "", &errors))
         }
+    }
+
+    /// Checks them as those of a deletion of many.
+    ///
+    /// # Errors
+    /// 422 for what is not allowed there.
+    pub fn check_of_many(&self) -> Result<(), ApiError> {
+        if !self.unread {
+            return Ok(());
+        }
+        let why = "is not allowed with DELETECOLLECTION, try again after removing the option";
+        let error = FieldError::invalid(UNREAD, true, why);
+        Err(ApiError::invalid_of("meta.k8s.io", "DeleteOptions", "", &[error]))
     }
 
     fn of_query(
@@ -180,6 +211,7 @@ impl DeleteOptions {
         let options = Self {
             dry_run: dry_run(query.all("dryRun"), errors),
             grace_seconds: query.number("gracePeriodSeconds")?,
+            unread: query.get(UNREAD).is_some() && query.flag(UNREAD),
             ..Self::default()
         };
         let orphan = query.get("orphanDependents").map(|_| query.flag("orphanDependents"));
@@ -218,6 +250,10 @@ impl DeleteOptions {
             dry_run: dry_run(dry_runs.into_iter(), errors),
             grace_seconds,
             propagation: None,
+            unread: match &body[UNREAD] {
+                Value::Null => false,
+                flag => flag.as_bool().ok_or_else(|| wrong(UNREAD))?,
+            },
             uid: text(&preconditions["uid"], "preconditions.uid")?,
             resource_version: text(&preconditions["resourceVersion"], "preconditions.resourceVersion")?,
         };

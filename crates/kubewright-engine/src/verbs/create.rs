@@ -215,8 +215,8 @@ async fn create_object(
 fn errors_of_new(call: Call<'_>, object: &Value, warnings: &mut Vec<String>) -> Vec<FieldError> {
     let kind = call.kind;
     let mut errors = kind.rules.errors_on_create(object, kind.namespaced());
-    let candidate = Candidate { object, old: None, part: Extent::Whole };
+    let candidate = Candidate { object, old: None, part: Extent::Whole, version: kind.kubernetes() };
     warnings.extend(custom::check(kind, candidate, &mut errors));
-    errors.extend(definitions::errors(kind, candidate));
+    errors.extend(kind.rules.within(|| definitions::errors(kind, candidate)));
     errors
 }

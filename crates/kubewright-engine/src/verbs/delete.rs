@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::follow_up::addresses;
 use super::swap::modified;
-use super::{WriteResult, Written, definitions, follow_up, read};
+use super::{WriteResult, Written, definitions, follow_up, read, unread};
 use crate::admission::{self, Operation, Options, Review};
 use crate::engine::allocate::addresses_of;
 use crate::engine::epochs::Epoch;
@@ -42,6 +42,9 @@ enum Asks {
 /// # Errors
 /// 404; 409 when a precondition does not hold; 403 when admission refuses.
 pub async fn delete(engine: &Engine, call: Call<'_>, options: &DeleteOptions) -> Result<Written, ApiError> {
+    if options.unread {
+        return Written::new(StatusCode::OK, unread::delete(engine, call, options).await, Vec::new());
+    }
     let mut warnings = warnings_of(call, options);
     let outcome = delete_asking(engine, call, options, Asks::ForOne, &mut warnings).await;
     Written::new(StatusCode::OK, outcome, warnings)
@@ -167,6 +170,7 @@ pub async fn delete_collection(
     list: &ListOptions,
     options: &DeleteOptions,
 ) -> Result<Written, ApiError> {
+    options.check_of_many()?;
     let mut warnings = warnings_of(call, options);
     let outcome = delete_each(engine, call, list, options, &mut warnings).await;
     Written::new(StatusCode::OK, outcome, warnings)

@@ -37,7 +37,8 @@ pub async fn evict(
     admission::mutate(&review, &mut eviction, warnings).await?;
     check(call, &eviction)?;
     admission::validate(&review, &eviction, warnings).await?;
-    let mut options = DeleteOptions::read(&Query::default(), Some(&eviction["deleteOptions"]))?;
+    let mut options =
+        DeleteOptions::read(call.kind.kubernetes(), &Query::default(), Some(&eviction["deleteOptions"]))?;
     options.dry_run |= write.dry_run;
     evict_within_budget(engine, call, &options).await
 }

@@ -22,6 +22,7 @@ mod reset;
 mod scale;
 mod select;
 mod swap;
+mod unread;
 mod update;
 mod used_secrets;
 mod written;

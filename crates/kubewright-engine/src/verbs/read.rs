@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kubewright_kinds::{Kind, Summary, encode};
+use kubewright_kinds::{Kind, Summary, encode, unreadable};
 use kubewright_meta::ApiError;
 use kubewright_store::{Entry, Gone, Revision, Snapshot};
 use serde_json::Value;
@@ -78,9 +78,13 @@ pub async fn get(engine: &Engine, call: Call<'_>, version: &str) -> Result<Bytes
 pub async fn list(engine: &Engine, call: Call<'_>, options: &ListOptions) -> Result<List, ApiError> {
     let cached = options.limit == 0 || options.resource_version == Some(Revision(0));
     if cached {
-        encode::all_readable(call.kind)?;
+        let snapshot = engine.snapshot();
+        unreadable::check_cache(
+            call.kind,
+            snapshot.range(&call.kind.collection, "", None).map(AsRef::as_ref),
+        )?;
     }
-    let refused = |error| if cached { encode::not_cached(call.kind, &error) } else { error };
+    let refused = |error| if cached { unreadable::not_cached(call.kind, &error) } else { error };
     find(engine, call, options, refused).await
 }
 

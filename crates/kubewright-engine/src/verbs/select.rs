@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use kubewright_kinds::{Kind, Summary, encode};
+use kubewright_kinds::{Kind, Summary, unreadable};
 use kubewright_meta::ApiError;
 use kubewright_store::Entry;
 
@@ -42,7 +42,7 @@ pub(crate) async fn select<'a>(
         if batch.is_empty() {
             break;
         }
-        batch.iter().try_for_each(|entry| encode::readable(kind, entry))?;
+        unreadable::check_list(kind, batch.iter().map(AsRef::as_ref))?;
         let viewed = convert::viewed_all(engine, kind, batch).await?;
         for view in viewed {
             if found.len() == most {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
-use kubewright_kinds::{Summary, encode};
+use kubewright_kinds::{Summary, encode, unreadable};
 use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::patch::{Change, Configuration};
 use kubewright_schema::{Candidate, Extent, fields};
@@ -98,7 +98,8 @@ async fn try_swap(
     warnings: &mut Vec<String>,
 ) -> Result<Option<Bytes>, ApiError> {
     let epoch = engine.epoch();
-    let stored = engine.entry(call)?;
+    let stored = engine.stored(call)?;
+    unreadable::check_to_write(call.kind, &stored)?;
     let entry = convert::viewed(engine, call.kind, Arc::clone(&stored)).await?;
     let current = encode::value(call.kind, &entry);
     let shown = step.view().map(|view| view.of(&current));
@@ -243,12 +244,12 @@ fn check(
         Part::Trusted => return Ok(()),
     });
     let extent = if part == Part::Status { Extent::Status } else { Extent::Whole };
-    let candidate = Candidate { object: next, old: Some(current), part: extent };
+    let candidate = Candidate { object: next, old: Some(current), part: extent, version: kind.kubernetes() };
     warnings.extend(custom::check(kind, candidate, &mut errors));
     if errors.is_empty() && part == Part::Status {
         errors = admission::pod_certificates::status_errors(review, next, current);
     }
-    errors.extend(definitions::errors(kind, candidate));
+    errors.extend(kind.rules.within(|| definitions::errors(kind, candidate)));
     if errors.is_empty() {
         return Ok(());
     }

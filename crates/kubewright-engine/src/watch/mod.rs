@@ -16,7 +16,7 @@ use futures::stream::{self, Stream};
 use kubewright_codec::negotiate::Encoding;
 use kubewright_codec::protobuf;
 use kubewright_codec::rope::{READ, Rope};
-use kubewright_kinds::{Summary, encode};
+use kubewright_kinds::{Summary, encode, unreadable};
 use kubewright_meta::ApiError;
 use kubewright_store::{Cursor, Entry, Event, Gone, Revision};
 use serde_json::{Value, json};
@@ -71,17 +71,17 @@ pub async fn open(
     if let Some(asked) = options.resource_version.filter(|_| options.initial_events == Some(true)) {
         not_in_the_future(engine, asked)?;
     }
-    encode::all_readable(call.kind)?;
+    let snapshot = engine.snapshot();
+    unreadable::check_cache(call.kind, snapshot.range(&call.kind.collection, "", None).map(AsRef::as_ref))?;
     let selection = Selection::new(call, options);
     let mut lines = Lines { shaper, encoding, out: Rope::default() };
-    let snapshot = engine.snapshot();
     let after =
         if initial || from_now { snapshot.revision() } else { options.resource_version.unwrap_or_default() };
     let there: Vec<Arc<Entry<Summary>>> = match initial {
         true => {
             let mut entries = snapshot.range(&call.kind.collection, &selection.prefix, None);
             let found = select(engine, call.kind, options, &mut entries, usize::MAX).await;
-            found.map_err(|error| encode::not_cached(call.kind, &error))?.entries
+            found.map_err(|error| unreadable::not_cached(call.kind, &error))?.entries
         }
         false => Vec::new(),
     };

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::path::Path;
 use super::{fields, flag, part};
+use crate::rules::version;
 
 /// What is wrong with the defaults of a structural schema.
 pub(super) fn validate(schema: &Value, path: &Path<'_>) -> Vec<FieldError> {
@@ -93,7 +94,11 @@ fn one(schema: &Value, default: &Value, resource: bool, path: &Path<'_>, errors:
         return;
     }
     let found = validation::embedded_at(&node, default, &base);
-    let found = if found.is_empty() { validation::value_at(&node, default, &base) } else { found };
+    let found = if found.is_empty() {
+        validation::value_at(version::current(), &node, default, &base)
+    } else {
+        found
+    };
     if found.is_empty() {
         errors.extend(by_rules(schema, resource, default, &base));
     } else {
@@ -132,7 +137,7 @@ fn in_metadata(
         Ok(()) => validation::embedded_at(&resource, &object, ""),
     };
     if wrong.is_empty() {
-        errors.extend(validation::value_at(&node(schema), default, &path.to_string()));
+        errors.extend(validation::value_at(version::current(), &node(schema), default, &path.to_string()));
         return;
     }
     let mut told: Vec<String> = wrong.iter().map(ToString::to_string).collect();

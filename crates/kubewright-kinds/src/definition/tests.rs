@@ -638,6 +638,7 @@ fn deep_schemas_have_an_answer() {
             object: &object,
             old: Some(&object.clone()),
             part: kubewright_schema::Extent::Whole,
+            version: kubewright_spec::Version::DEFAULT,
         });
         let _ =
             kind.schema().openapi(kubewright_spec::Version::DEFAULT, &mut std::collections::BTreeMap::new());

@@ -231,7 +231,7 @@ impl Rules {
     /// All that is wrong with a new object but its schema: metadata first (`rest.BeforeCreate`).
     #[must_use]
     pub fn errors_on_create(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
-        self.checked(|| {
+        self.checked(object, || {
             let mut errors = self.metadata(object, namespaced);
             errors.extend((self.validate)(object));
             errors
@@ -242,7 +242,7 @@ impl Rules {
     /// part and again by the kind, and each finding is told as often as it is found.
     #[must_use]
     pub fn errors_on_update(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
-        self.checked(|| {
+        self.checked(new, || {
             let mut errors = self.metadata_on_update(new, old, namespaced);
             match self.again {
                 Again::Nothing => {}
@@ -258,7 +258,7 @@ impl Rules {
     /// All that is wrong with a write to `/status` but the schema.
     #[must_use]
     pub fn errors_on_status(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
-        self.checked(|| {
+        self.checked(new, || {
             let mut errors = self.metadata_on_update(new, old, namespaced);
             errors.extend((self.validate_status)(new, old));
             ip::tolerate(&mut errors, old);
@@ -284,10 +284,10 @@ impl Rules {
         self.silent_deletion
     }
 
-    fn checked(&self, check: impl Fn() -> Vec<FieldError>) -> Vec<FieldError> {
+    fn checked(&self, object: &Value, check: impl Fn() -> Vec<FieldError>) -> Vec<FieldError> {
         let mut errors = self.within(|| at::checked(check));
         if !errors.is_empty() {
-            declared::put_last(self.declared, &mut errors);
+            declared::put_last(self.version, self.declared, object, &mut errors);
             if self.told_once {
                 declared::keep_first_of_each(&mut errors);
             }

@@ -2,7 +2,90 @@
 
 use std::fmt::Write;
 
+use kubewright_spec::{Version, fields_of};
 use serde_json::Value;
+
+/// A value of a type (`resource/v1.DeviceRequest`) as Go writes it as JSON: fields in their order, what is empty by their tags. One of
+/// no type of the API, such as a text, stays as it is.
+pub(super) fn of_type(version: Version, name: &str, value: &Value) -> String {
+    let mut out = String::new();
+    print_as(&mut out, version, name, Some(value));
+    in_html(&out)
+}
+
+fn print_as(out: &mut String, version: Version, of: &str, value: Option<&Value>) {
+    let present = value.filter(|value| !value.is_null());
+    match (of.strip_prefix("[]"), of.strip_prefix("{}"), present) {
+        (None, None, _) if fields_of(version, of).next().is_some() => {
+            out.push('{');
+            print_members(out, version, of, present, &mut true);
+            out.push('}');
+        }
+        (Some(of), _, Some(Value::Array(items))) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                separate(out, &mut (index == 0));
+                print_as(out, version, of, Some(item));
+            }
+            out.push(']');
+        }
+        (_, Some(of), Some(Value::Object(entries))) => {
+            out.push('{');
+            for (index, (key, entry)) in entries.iter().enumerate() {
+                separate(out, &mut (index == 0));
+                let _ = write!(out, "{}:", Value::from(key.as_str()));
+                print_as(out, version, of, Some(entry));
+            }
+            out.push('}');
+        }
+        (_, _, Some(value)) => {
+            let _ = write!(out, "{value}");
+        }
+        (None, None, None) => out.push_str(match of {
+            "string" => "\"\"",
+            "bool" => "false",
+            "int32" | "int64" | "double" | "intstr" => "0",
+            "quantity" => "\"0\"",
+            _ => "null",
+        }),
+        (_, _, None) => out.push_str("null"),
+    }
+}
+
+fn print_members(out: &mut String, version: Version, of: &str, object: Option<&Value>, is_first: &mut bool) {
+    let home = of.rsplit_once('.').map_or("", |(home, _)| home);
+    for field in fields_of(version, of) {
+        let (marks, bare) = field.of.split_at(field.of.rfind([']', '}']).map_or(0, |end| end + 1));
+        let local = format!("{marks}{home}.{bare}");
+        let of = if fields_of(version, &local[marks.len()..]).next().is_some() { &*local } else { field.of };
+        if field.name == "." {
+            print_members(out, version, of, object, is_first);
+            continue;
+        }
+        let value = object.and_then(|object| object.get(field.name)).filter(|value| !value.is_null());
+        if value.is_none() && !field.is_always_written {
+            continue;
+        }
+        separate(out, is_first);
+        let _ = write!(out, "\"{}\":", field.name);
+        if value.is_none() && field.is_pointer {
+            out.push_str("null");
+        } else {
+            print_as(out, version, of, value);
+        }
+    }
+}
+
+fn separate(out: &mut String, is_first: &mut bool) {
+    if !std::mem::take(is_first) {
+        out.push(',');
+    }
+}
+
+/// Go writes JSON that could stand in HTML.
+fn in_html(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
 
 /// The fields of a struct: the name that Go has for each, and that of JSON.
 pub(super) type Fields = &'static [(&'static str, &'static str, Shape)];
@@ -26,8 +109,7 @@ impl Shape {
     pub(super) fn of(&self, value: &Value) -> String {
         let mut out = String::new();
         print(&mut out, value, self);
-        // Go writes JSON that could stand in HTML.
-        out.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+        in_html(&out)
     }
 }
 

@@ -25,6 +25,11 @@ pub(crate) fn judged_by<T>(version: Version, rules: impl FnOnce() -> T) -> T {
     rules()
 }
 
+/// The version that is judged by.
+pub(crate) fn current() -> Version {
+    VERSION.get()
+}
+
 /// Whether the rules are those of a version or a later one.
 pub(crate) fn since(version: Version) -> bool {
     VERSION.get() >= version

@@ -1,5 +1,6 @@
 //! What rules say of objects. The texts were asked of kube-apiserver v1.36.
 
+use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use super::super::{Candidate, Extent, Schema};
@@ -13,7 +14,8 @@ fn findings(schema: &Schema, spec: &Value, old: Option<&Value>) -> (Vec<String>,
     let object =
         |spec: &Value| json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a"}, "spec": spec});
     let (object, old) = (object(spec), old.map(object));
-    let candidate = Candidate { object: &object, old: old.as_ref(), part: Extent::Whole };
+    let candidate =
+        Candidate { object: &object, old: old.as_ref(), part: Extent::Whole, version: Version::DEFAULT };
     let (errors, warnings) = schema.rule_errors(candidate, &schema.value_errors(candidate));
     (errors.iter().map(ToString::to_string).collect(), warnings)
 }
@@ -219,7 +221,7 @@ proptest::proptest! {
                 "b": {"type": "array", "items": with_rules(&json!({"type": "integer"}), &json!([{"rule": "self > 1"}]))}}}),
             &json!([{"rule": "has(self.a) && oldSelf.a == self.a"}]),
         ));
-        let candidate = Candidate { object: &object, old: Some(&old), part: Extent::Whole };
+        let candidate = Candidate { object: &object, old: Some(&old), part: Extent::Whole, version: Version::DEFAULT };
         let _ = schema.rule_errors(candidate, &[]);
         let _ = findings(&schema, &object, Some(&old));
     }

@@ -170,5 +170,5 @@ fn defaults_of_built_in_kinds_are_set_where_the_parent_is_there() {
 
 /// A write of a whole object.
 fn whole<'a>(object: &'a Value, old: Option<&'a Value>) -> Candidate<'a> {
-    Candidate { object, old, part: Extent::Whole }
+    Candidate { object, old, part: Extent::Whole, version: kubewright_spec::Version::DEFAULT }
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use kubewright_meta::field::Problem;
 use kubewright_meta::{FieldError, cost};
+use kubewright_spec::Version;
 use serde_json::{Map, Value};
 
 use super::super::format;
@@ -16,13 +17,19 @@ use super::former::Former;
 use super::number;
 
 /// What is wrong with a value, such as a whole object, whose fields are told as below `base`. `old` is what it replaces.
-pub(super) fn value(node: &Node, value: &Value, old: Option<Former<'_>>, base: &str) -> Vec<FieldError> {
-    each_once(Checker { base }.ratcheted(node, value, "", old).errors)
+pub(super) fn value(
+    version: Version,
+    node: &Node,
+    value: &Value,
+    old: Option<Former<'_>>,
+    base: &str,
+) -> Vec<FieldError> {
+    each_once(Checker::new(version, base).ratcheted(node, value, "", old).errors)
 }
 
 /// What is wrong with a value that stands at `base`, such as a default in a definition.
-pub fn value_at(node: &Node, value: &Value, base: &str) -> Vec<FieldError> {
-    each_once(Checker { base }.ratcheted(node, value, "", None).errors)
+pub fn value_at(version: Version, node: &Node, value: &Value, base: &str) -> Vec<FieldError> {
+    each_once(Checker::new(version, base).ratcheted(node, value, "", None).errors)
 }
 
 /// Combinations may find the same mistake more than once.
@@ -35,6 +42,8 @@ fn each_once(errors: VecDeque<FieldError>) -> Vec<FieldError> {
 pub(super) struct Checker<'a> {
     /// The path of the value that the check began with; the paths in messages begin below it.
     base: &'a str,
+    /// Whether numbers have to be of the range of their type and format: from v1.36 on.
+    ranges: bool,
 }
 
 /// What a check found. `score` counts what was in order: of several schemas that fail, the one with the highest is told.
@@ -64,7 +73,17 @@ impl Found {
     }
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
+    fn new(version: Version, base: &'a str) -> Self {
+        Self { base, ranges: version >= Version::V1_36 }
+    }
+
+    /// The format that values are held to.
+    fn format<'n>(&self, node: &'n Node) -> Option<&'n str> {
+        let of_number = |format: &&str| matches!(*format, "int32" | "int64" | "float" | "double");
+        node.format.as_deref().filter(|format| self.ranges || !of_number(format))
+    }
+
     fn ratcheted(&self, node: &Node, value: &Value, path: &str, old: Option<Former<'_>>) -> Found {
         let found = self.value(node, value, path, old);
         if !found.errors.is_empty() && old.is_some_and(|old| old.is(value)) {
@@ -88,10 +107,8 @@ impl Checker<'_> {
         match value {
             Value::String(text) => self.text(node, text, path, &mut found),
             Value::Number(number) => {
-                let kind = node.kind.filter(|_| !node.int_or_string);
-                for mistake in
-                    number::check(kind, node.format.as_deref(), node.bounds.as_deref(), number, path)
-                {
+                let kind = node.kind.filter(|_| self.ranges && !node.int_or_string);
+                for mistake in number::check(kind, self.format(node), node.bounds.as_deref(), number, path) {
                     found.add(match mistake {
                         number::Mistake::Value(value, words) => self.invalid(path, value, &words),
                         number::Mistake::Whole(words) => self.without_path(&words),
@@ -103,15 +120,15 @@ impl Checker<'_> {
             Value::Null | Value::Bool(_) => {}
         }
         found.merge(self.one_of_the_allowed(node, value, path));
-        found.score += Self::validators(node, value);
+        found.score += self.validators(node, value);
         found
     }
 
     /// How many of kube-openapi's validators look at the value: each is a mark in the score.
-    fn validators(node: &Node, value: &Value) -> usize {
-        let typed = node.int_or_string || node.kind.is_some() || node.format.is_some();
+    fn validators(&self, node: &Node, value: &Value) -> usize {
+        let typed = node.int_or_string || node.kind.is_some() || self.format(node).is_some();
         let own = match value {
-            Value::String(_) => 1 + usize::from(node.format.is_some()),
+            Value::String(_) => 1 + usize::from(self.format(node).is_some()),
             Value::Number(_) => 2,
             Value::Array(_) | Value::Object(_) => 1,
             Value::Null | Value::Bool(_) => 0,
@@ -125,7 +142,7 @@ impl Checker<'_> {
             (false, Some(kind)) => std::slice::from_ref(kind),
             (false, None) => &[],
         };
-        let format = node.format.as_deref().unwrap_or_default();
+        let format = self.format(node).unwrap_or_default();
         if allowed.is_empty() && format.is_empty() {
             return Found::default();
         }

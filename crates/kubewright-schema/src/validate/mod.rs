@@ -8,6 +8,7 @@ mod logic;
 mod number;
 
 use kubewright_meta::FieldError;
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::node::Node;
@@ -17,18 +18,18 @@ pub use embedded::check as embedded_at;
 pub(super) use former::{Former, FormerElements, Keyed};
 
 /// What is wrong with the values of a custom resource. On an update, what was wrong before and is unchanged is let pass.
-pub fn values(root: &Node, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    check::value(root, object, old.map(|old| Former::of(root, old)), "")
+pub fn values(version: Version, root: &Node, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    check::value(version, root, object, old.map(|old| Former::of(root, old)), "")
 }
 
 /// What is wrong with the status of a custom resource, when only that is written
 /// (`pkg/registry/customresource/validator.go`, `ValidateStatusUpdate`).
-pub fn status(root: &Node, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub fn status(version: Version, root: &Node, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let (Some(node), Some(status)) = (root.properties.get("status"), object.get("status")) else {
         return Vec::new();
     };
     let old = old.and_then(|old| Former::of(root, old).field("status"));
-    check::value(node, status, old, "status")
+    check::value(version, node, status, old, "status")
 }
 
 /// What is wrong with embedded resources.

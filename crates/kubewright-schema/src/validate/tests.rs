@@ -1,3 +1,4 @@
+use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use super::super::structural;
@@ -12,7 +13,7 @@ fn complaints_of_update(spec_schema: &Value, spec: &Value, old: Option<&Value>) 
     let object = |spec: &Value| json!({"apiVersion": "g/v1", "kind": "K", "metadata": {}, "spec": spec});
     let old = old.map(object);
     let (object, old) = (object(spec), old.as_ref());
-    let mut found = super::values(&root, &object, old);
+    let mut found = super::values(Version::DEFAULT, &root, &object, old);
     found.extend(super::embedded(&root, &object));
     found.extend(super::duplicates(&root, &object, old));
     found.iter().map(ToString::to_string).collect()
@@ -154,6 +155,23 @@ fn formats_of_numbers_are_ranges() {
             r#"<nil>: Invalid value: "": Checked value must be of type integer with format int64 in spec.i64"#,
         ]
     );
+}
+
+#[test]
+fn before_v1_36_numbers_are_of_any_range() {
+    let spec = json!({"size": {"type": "integer"}, "i32": {"type": "integer", "format": "int32"},
+        "i64": {"type": "integer", "format": "int64"}, "f": {"type": "number", "format": "float"}});
+    let root = structural::node(&fields(spec));
+    let told = |object: Value| {
+        let found = super::values(Version::V1_35, &root, &object, None);
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let wrong = |field: &str| {
+        format!(r#"{field}: Invalid value: "number": {field} in body must be of type integer: "number""#)
+    };
+    assert_eq!(told(json!({"i32": 3_000_000_000_u32, "f": 1e300})), Vec::<String>::new());
+    assert_eq!(told(json!({"size": 1.5})), [wrong("size")]);
+    assert_eq!(told(json!({"i64": 1e30})), [wrong("i64")]);
 }
 
 #[test]

@@ -183,7 +183,8 @@ fn against(schema: &Schema, mut object: Value) -> Vec<String> {
         Err(why) => vec![why],
     };
     schema.default(&mut object);
-    let candidate = Candidate { object: &object, old: None, part: Extent::Whole };
+    let version = kubewright_spec::Version::DEFAULT;
+    let candidate = Candidate { object: &object, old: None, part: Extent::Whole, version };
     let mut errors = schema.value_errors(candidate);
     errors.extend(schema.structure_errors(candidate));
     let (broken, _) = schema.rule_errors(candidate, &errors);

@@ -1,9 +1,10 @@
-//! PodResizeValidator (`k8s.io/kubernetes/plugin/pkg/admission/podresize`).
+//! PodResizeValidator (`k8s.io/kubernetes/plugin/pkg/admission/podresize`), which there is from v1.36 on.
 
 use kubewright_kinds::built_in::core::node::NODE;
 use kubewright_meta::quantity::Quantity;
 use kubewright_meta::{ApiError, object};
 use kubewright_quota as quota;
+use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use super::pod_topology_labels::node_of;
@@ -19,7 +20,7 @@ impl AdmissionPlugin for PodResizeValidator {
     }
 
     fn handles(&self, review: &Review<'_>) -> bool {
-        review.is_write() && review.subresource == "resize"
+        review.is_write() && review.subresource == "resize" && review.call.kind.kubernetes() >= Version::V1_36
     }
 
     fn validate(&self, review: &Review<'_>, pod: &Value, _: &mut Vec<String>) -> Result<(), ApiError> {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use kubewright_meta::{ApiError, FieldError, text};
+use kubewright_spec::Version;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -92,12 +93,13 @@ pub enum Asks {
 }
 
 /// Answers a review of `authorization.k8s.io/v1`; `namespace` is that of the URL (empty outside of
-/// one), `user` asks. The answer is the body with a status; a review of one's own rules is answered with the rules alone.
+/// one), `user` asks, `version` is that of the server. The answer is the body with a status; a review of one's own rules is answered with the rules alone.
 ///
 /// # Errors
 /// 400 when the body is of another shape, 422 when it breaks the rules.
 pub fn handle(
     rights: &Rights,
+    version: Version,
     user: &User,
     asks: Asks,
     namespace: &str,
@@ -106,23 +108,23 @@ pub fn handle(
     match asks {
         Asks::Anyone => {
             let review: Review = decode("SubjectAccessReview", body)?;
-            let mut errors = spec_errors(&review.spec);
+            let mut errors = spec_errors(version, &review.spec);
             errors.extend(subject_errors(&review.spec));
             errors.extend(metadata_errors(&review.metadata, ""));
             access(rights, &review.spec.subject(), &review.spec, &errors, body)
         }
         Asks::Oneself => {
             let review: Review = decode("SelfSubjectAccessReview", body)?;
-            let mut errors = spec_errors(&review.spec);
+            let mut errors = spec_errors(version, &review.spec);
             errors.extend(metadata_errors(&review.metadata, ""));
             access(rights, user, &review.spec, &errors, body)
         }
-        Asks::InNamespace => local(rights, namespace, body),
+        Asks::InNamespace => local(rights, version, namespace, body),
         Asks::OwnRules => rules(rights, user, body),
     }
 }
 
-fn local(rights: &Rights, namespace: &str, body: &Value) -> Result<Value, ApiError> {
+fn local(rights: &Rights, version: Version, namespace: &str, body: &Value) -> Result<Value, ApiError> {
     let review: Review = decode("LocalSubjectAccessReview", body)?;
     let named = review.metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
     if !named.is_empty() && named != namespace {
@@ -130,7 +132,7 @@ fn local(rights: &Rights, namespace: &str, body: &Value) -> Result<Value, ApiErr
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
-    let mut errors = spec_errors(&review.spec);
+    let mut errors = spec_errors(version, &review.spec);
     errors.extend(subject_errors(&review.spec));
     errors.extend(metadata_errors(&review.metadata, "namespace"));
     if let Some(asked) = review.spec.resource_attributes.as_ref().filter(|asked| asked.namespace != namespace)
@@ -218,16 +220,21 @@ fn rules(rights: &Rights, user: &User, body: &Value) -> Result<Value, ApiError> 
     }))
 }
 
-fn spec_errors(spec: &Spec) -> Vec<FieldError> {
+fn spec_errors(version: Version, spec: &Spec) -> Vec<FieldError> {
+    const ONE: &str = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+    // From v1.37 on the spec as a whole is wrong.
+    let is_of_spec = version >= Version::V1_37;
     let mut errors = Vec::new();
     match (&spec.resource_attributes, &spec.non_resource_attributes) {
-        (Some(_), Some(path)) => {
+        (Some(_), Some(path)) => errors.push(if is_of_spec {
+            FieldError::invalid("spec", path.shown(), ONE)
+        } else {
             let why = "cannot be specified in combination with resourceAttributes";
-            errors.push(FieldError::invalid("spec.nonResourceAttributes", path.shown(), why));
-        }
+            FieldError::invalid("spec.nonResourceAttributes", path.shown(), why)
+        }),
         (None, None) => {
-            let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            errors.push(FieldError::invalid("spec.resourceAttributes", Value::Null, why));
+            let at = if is_of_spec { "spec" } else { "spec.resourceAttributes" };
+            errors.push(FieldError::invalid(at, Value::Null, ONE));
         }
         _ => {}
     }

@@ -28,7 +28,7 @@ fn ask(plural: &str, namespace: &str, body: &Value) -> Result<Value, ApiError> {
         "selfsubjectrulesreviews" => Asks::OwnRules,
         other => panic!("{other} are no reviews"),
     };
-    handle(&rights(), &User::new("alice", ["g"]), asks, namespace, body)
+    handle(&rights(), Version::V1_36, &User::new("alice", ["g"]), asks, namespace, body)
 }
 
 fn refusal(plural: &str, namespace: &str, body: &Value) -> (u16, String) {
@@ -117,6 +117,24 @@ fn a_review_needs_one_question_about_somebody_and_no_metadata() {
     );
     let managed = json!({"metadata": {"managedFields": [{}], "creationTimestamp": null}, "spec": {"resourceAttributes": {}}});
     assert!(ask("selfsubjectaccessreviews", "", &managed).is_ok());
+}
+
+#[test]
+fn from_v1_37_on_a_review_is_wrong_as_a_whole_where_it_has_not_one_question() {
+    let wrong = |spec: Value| {
+        let body = json!({"spec": spec});
+        let alice = User::new("alice", ["g"]);
+        handle(&rights(), Version::V1_37, &alice, Asks::Oneself, "", &body).unwrap_err().message
+    };
+    let told = |value: &str| {
+        format!(
+            ".authorization.k8s.io \"\" is invalid: spec: Invalid value: {value}: exactly one of nonResourceAttributes \
+             or resourceAttributes must be specified"
+        )
+    };
+    assert_eq!(wrong(json!({})), told("null"));
+    let both = json!({"resourceAttributes": {"verb": "get"}, "nonResourceAttributes": {"verb": "get"}});
+    assert_eq!(wrong(both), told(r#"{"Path":"","Verb":"get"}"#));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::{Behaviour, BuiltIn, Role, Verbs};
 /// All that is known of it.
 pub static LOCAL_SUBJECT_ACCESS_REVIEW: BuiltIn = BuiltIn {
     verbs: Verbs::CreateOnly,
-    rules: rules::reviews::access(true, true),
+    rules: rules::reviews::access(),
     behaviour: Behaviour { role: Role::AccessReview(Asks::InNamespace), ..Behaviour::BUILT_IN },
     ..BuiltIn::namespaced(
         "io.k8s.api.authorization.v1.LocalSubjectAccessReview",

@@ -8,7 +8,7 @@ use crate::{Behaviour, BuiltIn, Role, Verbs};
 /// All that is known of it.
 pub static SELF_SUBJECT_ACCESS_REVIEW: BuiltIn = BuiltIn {
     verbs: Verbs::CreateOnly,
-    rules: rules::reviews::access(false, false),
+    rules: rules::reviews::access(),
     behaviour: Behaviour { role: Role::AccessReview(Asks::Oneself), ..Behaviour::BUILT_IN },
     ..BuiltIn::cluster_scoped(
         "io.k8s.api.authorization.v1.SelfSubjectAccessReview",

@@ -10,6 +10,7 @@ use crate::{Behaviour, BuiltIn, Role};
 /// What is checked by declaration from v1.37 on.
 const DECLARED: &[Declared] = &[
     ("spec.spec.devices.requests", Mistake::Other),
+    ("spec.spec.devices.requests", Mistake::Duplicate("resource/v1.DeviceRequest")),
     ("spec.spec.devices.requests[*].exactly.selectors", Mistake::Other),
     ("spec.spec.devices.requests[*].exactly.allocationMode", Mistake::Other),
     ("spec.spec.devices.requests[*].exactly.tolerations[*].key", Mistake::Other),
@@ -17,6 +18,7 @@ const DECLARED: &[Declared] = &[
     ("spec.spec.devices.requests[*].exactly.tolerations[*].operator", Mistake::Other),
     ("spec.spec.devices.requests[*].exactly.tolerations[*].effect", Mistake::Other),
     ("spec.spec.devices.requests[*].firstAvailable", Mistake::Other),
+    ("spec.spec.devices.requests[*].firstAvailable", Mistake::Duplicate("resource/v1.DeviceSubRequest")),
     ("spec.spec.devices.requests[*].firstAvailable[*].deviceClassName", Mistake::Required),
     ("spec.spec.devices.requests[*].firstAvailable[*].deviceClassName", Mistake::Other),
     ("spec.spec.devices.requests[*].firstAvailable[*].selectors", Mistake::Other),
@@ -27,10 +29,12 @@ const DECLARED: &[Declared] = &[
     ("spec.spec.devices.requests[*].firstAvailable[*].tolerations[*].effect", Mistake::Other),
     ("spec.spec.devices.constraints", Mistake::Other),
     ("spec.spec.devices.constraints[*].requests", Mistake::Other),
+    ("spec.spec.devices.constraints[*].requests", Mistake::Duplicate("string")),
     ("spec.spec.devices.constraints[*].matchAttribute", Mistake::Other),
     ("spec.spec.devices.constraints[*].distinctAttribute", Mistake::Other),
     ("spec.spec.devices.config", Mistake::Other),
     ("spec.spec.devices.config[*].requests", Mistake::Other),
+    ("spec.spec.devices.config[*].requests", Mistake::Duplicate("string")),
     ("spec.spec.devices.config[*].opaque.driver", Mistake::Required),
     ("spec.spec.devices.config[*].opaque.driver", Mistake::Other),
 ];

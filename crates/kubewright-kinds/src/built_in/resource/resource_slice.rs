@@ -11,15 +11,19 @@ use crate::{Behaviour, BuiltIn};
 /// What is checked by declaration from v1.37 on.
 const DECLARED: &[Declared] = &[
     ("spec.devices[*].consumesCounters", Mistake::Other),
+    ("spec.devices[*].consumesCounters", Mistake::Duplicate("resource/v1.DeviceCounterConsumption")),
     ("spec.devices[*].consumesCounters[*].counterSet", Mistake::Required),
     ("spec.devices[*].consumesCounters[*].counterSet", Mistake::Other),
     ("spec.devices[*].consumesCounters[*].counters", Mistake::Required),
+    ("spec.devices[*].consumesCounters[*].counters", Mistake::Form),
     ("spec.devices[*].taints[*].effect", Mistake::Required),
     ("spec.devices[*].taints[*].effect", Mistake::Other),
     ("spec.sharedCounters", Mistake::Other),
+    ("spec.sharedCounters", Mistake::Duplicate("resource/v1.CounterSet")),
     ("spec.sharedCounters[*].name", Mistake::Required),
     ("spec.sharedCounters[*].name", Mistake::Other),
     ("spec.sharedCounters[*].counters", Mistake::Required),
+    ("spec.sharedCounters[*].counters", Mistake::Form),
 ];
 
 /// All that is known of it.

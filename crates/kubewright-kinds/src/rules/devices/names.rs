@@ -11,8 +11,9 @@ use super::super::version::since;
 
 const POOL: usize = 253;
 const IDENTIFIER: usize = 32;
+const DOMAIN: usize = 63;
 /// A domain, `/`, and an identifier.
-const QUALIFIED: usize = 63 + 1 + IDENTIFIER;
+const QUALIFIED: usize = DOMAIN + 1 + IDENTIFIER;
 
 /// The name of a pool: subdomains with `/` between them.
 pub(super) fn check_pool(name: &At<'_>, errors: &mut Errors) {
@@ -25,6 +26,26 @@ pub(super) fn check_pool(name: &At<'_>, errors: &mut Errors) {
     for part in name.text().split('/') {
         for message in text::subdomain(part) {
             errors.invalid_as(name, part, message);
+        }
+    }
+}
+
+/// The same where it is declared from v1.37 on (`ResourcePoolName` in `apimachinery/pkg/api/validate`): parts are told by number.
+pub(super) fn check_declared_pool(name: &At<'_>, errors: &mut Errors) {
+    if !since(Version::V1_37) || name.is_empty() {
+        check_pool(name, errors);
+        return;
+    }
+    if name.text().len() > POOL {
+        errors.push(FieldError::too_long(&name.path, POOL));
+    }
+    for (index, part) in name.text().split('/').enumerate() {
+        if part.is_empty() {
+            errors.invalid(name, format!("segment {index}: must not be empty"));
+            continue;
+        }
+        for message in text::subdomain(part) {
+            errors.invalid_as(name, part, format!("segment {index}: {message}"));
         }
     }
 }
@@ -87,9 +108,28 @@ pub(super) fn check_qualified(at: &At<'_>, name: &str, errors: &mut Errors) {
     }
 }
 
-/// The same, where there has to be a domain.
+/// The same, where there has to be a domain; from v1.37 on this is declared (`ResourceFullyQualifiedName`).
 pub(super) fn check_fully_qualified(at: &At<'_>, errors: &mut Errors) {
-    check_qualified(at, at.text(), errors);
+    match at.text().split('/').collect::<Vec<_>>().as_slice() {
+        [domain, id] if since(Version::V1_37) => {
+            if domain.is_empty() {
+                errors.invalid_as(at, "", "prefix must not be empty");
+            } else {
+                if domain.len() > DOMAIN {
+                    errors.push(FieldError::too_long(&at.path, DOMAIN));
+                }
+                for message in text::subdomain(domain) {
+                    errors.invalid_as(at, *domain, format!("prefix: {message}"));
+                }
+            }
+            if id.is_empty() {
+                errors.invalid_as(at, "", "name must not be empty");
+            } else {
+                check_identifier(at, id, errors);
+            }
+        }
+        _ => check_qualified(at, at.text(), errors),
+    }
     if !at.text().contains('/') {
         errors.invalid_text(at, "a fully qualified name must be a domain and a name separated by a slash");
     }

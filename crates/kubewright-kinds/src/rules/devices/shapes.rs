@@ -126,6 +126,8 @@ const ATTRIBUTE: Fields = &[
     ("StringValues", "strings", NONE),
     ("VersionValues", "versions", NONE),
 ];
+/// So many of them there were before v1.36.
+const SINGLE_VALUES: usize = 4;
 
 /// The spec of a claim. From v1.37 on there are attributes that are derived, a feature that is off.
 pub(super) fn claim(spec: &Value) -> String {
@@ -161,7 +163,8 @@ pub(super) fn terms(terms: &Value) -> String {
 
 /// An attribute of a device.
 pub(super) fn attribute(attribute: &Value) -> String {
-    Struct(ATTRIBUTE).of(attribute)
+    let fields = if since(Version::V1_36) { ATTRIBUTE } else { &ATTRIBUTE[..SINGLE_VALUES] };
+    Struct(fields).of(attribute)
 }
 
 /// What identifies a device that was allocated: its driver, pool, name, and the share of it.

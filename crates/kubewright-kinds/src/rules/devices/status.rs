@@ -116,7 +116,7 @@ fn check_allocation(allocation: &At<'_>, known: &requests::Names<'_>, errors: &m
 fn check_result(result: &At<'_>, known: &requests::Names<'_>, errors: &mut Errors) {
     requests::check_reference(&result.get("request"), known, errors);
     names::check_declared_driver(&result.get("driver"), errors);
-    names::check_pool(&result.get("pool"), errors);
+    names::check_declared_pool(&result.get("pool"), errors);
     names::check_label(&result.get("device"), errors);
     slices::check_binding(result, errors);
     if since(Version::V1_37) {

@@ -4,7 +4,8 @@
 use serde_json::{Map, Value, json};
 
 use super::super::at::At;
-use super::super::fill;
+use super::super::{fill, version};
+use super::{FIX_DEFAULTING, whole};
 
 pub(super) const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
@@ -25,6 +26,10 @@ pub fn pod(object: &mut Value) {
             }
         });
     }
+    if !version::has_feature(FIX_DEFAULTING) {
+        whole::default(object);
+    }
+    let Some(spec) = fill::present(object, "spec") else { return };
     fill::absent(spec, "enableServiceLinks", true);
     if spec.get("hostNetwork") == Some(&Value::Bool(true)) {
         for key in ["containers", "initContainers"] {
@@ -223,7 +228,7 @@ fn is_repository(name: &str) -> bool {
 /// of every container are limited to what it asks for, BestEffort when nothing is asked for or limited.
 pub fn qos_class(pod: &Value) -> &'static str {
     let spec = &pod["spec"];
-    let lists: Vec<&Value> = if spec["resources"].is_object() {
+    let lists: Vec<&Value> = if whole::decides_class(pod) {
         vec![&spec["resources"]]
     } else {
         ["containers", "initContainers"]

@@ -18,6 +18,7 @@ mod systems;
 pub mod template;
 mod update;
 pub mod volumes;
+pub mod whole;
 
 use std::collections::BTreeMap;
 
@@ -26,7 +27,7 @@ use serde_json::Value;
 
 use super::at::At;
 use super::errors::Errors;
-use super::{Again, Generation, Rules, fill};
+use super::{Again, Generation, Rules, fill, version};
 
 pub use defaults::{merge, pod as default_pod, qos_class, template as default_template};
 pub(crate) use handlers::check_port;
@@ -76,14 +77,29 @@ impl<'a> PodParts<'a> {
     }
 }
 
+/// The gate of other defaults for pods as a whole.
+const FIX_DEFAULTING: &str = "PodLevelResourcesFixDefaulting";
+
 /// The rules of pods.
 pub const fn rules() -> Rules {
     Rules {
         default: default_pod,
         prepare_create: |pod| {
             annotations::profiles_from(pod);
+            if version::has_feature(FIX_DEFAULTING) {
+                whole::default_all(pod);
+            }
             let status = defaults::status(pod);
             fill::set(pod, "status", status);
+        },
+        prepare_update: |new, old| {
+            // Who does not know the field did not want to remove it.
+            if version::has_feature(FIX_DEFAULTING)
+                && new["spec"]["resources"].is_null()
+                && let Some(spec) = fill::present(new, "spec")
+            {
+                fill::keep(spec, &old["spec"], "resources");
+            }
         },
         generation: Generation::Content,
         again: Again::Metadata,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::{fill, version};
-use super::{check_pod, qos_class};
+use super::{FIX_DEFAULTING, check_pod, qos_class, whole};
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 const MUTABLE: &str = "only cpu and memory resources are mutable";
@@ -16,6 +16,17 @@ const MUTABLE: &str = "only cpu and memory resources are mutable";
 /// Makes `pod` what it is, with the resources that `written` has for it and its containers. Where the containers are
 /// others, they are taken as they are written: the checks tell that.
 pub fn resize(pod: &mut Value, written: &Value) {
+    let old = pod["spec"]["resources"].clone();
+    take(pod, written);
+    if version::has_feature(FIX_DEFAULTING) {
+        if pod["spec"]["resources"].is_null() && !old.is_null() {
+            fill::set(&mut pod["spec"], "resources", old);
+        }
+        whole::default_all(pod);
+    }
+}
+
+fn take(pod: &mut Value, written: &Value) {
     let Some(spec) = pod.get_mut("spec") else { return };
     let wanted = &written["spec"];
     let is_same_list = |list: &str| names(&spec[list]).eq(names(&wanted[list]));
@@ -44,7 +55,8 @@ fn names(list: &Value) -> impl Iterator<Item = &Value> {
 /// What is wrong with a resized pod.
 #[must_use]
 pub fn validate_resize(new: &Value, old: &Value) -> Vec<FieldError> {
-    let forbidden_whole = |why: &str| vec![FieldError::forbidden("", why)];
+    // The path of nothing, as Go prints it.
+    let forbidden_whole = |why: &str| vec![FieldError::forbidden("[]", why)];
     if !old["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_null() {
         return forbidden_whole("static pods cannot be resized");
     }
@@ -61,7 +73,13 @@ pub fn validate_resize(new: &Value, old: &Value) -> Vec<FieldError> {
         if !is_supported(old) {
             errors.forbidden(&spec, "Pod running on node without support for resize");
         }
-        check_whole(&spec, &before, errors);
+        if is_whole_set(&spec) || is_whole_set(&before) {
+            if !version::has_feature("InPlacePodLevelResourcesVerticalScaling") {
+                errors.extend(forbidden_whole("resize of pods with pod-level resources is forbidden when InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled"));
+                return;
+            }
+            check_whole(&spec, &before, errors);
+        }
         let count = errors.count();
         for list in LISTS {
             check_order(&spec.get(list), &before.get(list), list, errors);
@@ -106,13 +124,14 @@ fn is_supported(pod: &Value) -> bool {
     running.is_none_or(|status| status["resources"].is_object())
 }
 
+/// Whether anything is asked for by the pod as a whole.
+fn is_whole_set(spec: &At<'_>) -> bool {
+    ["requests", "limits"].iter().any(|list| !spec.dig(&["resources", list]).is_empty())
+}
+
 /// The resources of the pod as a whole.
 fn check_whole(spec: &At<'_>, before: &At<'_>, errors: &mut Errors) {
     let (now, then) = (spec.get("resources"), before.get("resources"));
-    let is_set = |at: &At<'_>| !at.get("requests").is_empty() || !at.get("limits").is_empty();
-    if !is_set(&now) && !is_set(&then) {
-        return;
-    }
     if then.is_set() && !now.is_set() {
         errors.forbidden(&now, "pod-level resources cannot be removed");
         return;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kubewright_meta::quantity::Quantity;
+use crate::quantity::Quantity;
 use serde_json::{Map, Value};
 
 /// Amounts by the names of resources.
@@ -57,7 +57,7 @@ impl Resources {
     }
 
     /// Both together.
-    pub(crate) fn plus(mut self, other: &Self) -> Self {
+    pub fn plus(mut self, other: &Self) -> Self {
         for (name, amount) in &other.0 {
             let sum = self.0.get(name).map_or(*amount, |own| *own + *amount);
             self.0.insert(name.clone(), sum);
@@ -90,7 +90,7 @@ impl Resources {
     }
 
     /// Those of which there is something.
-    pub(crate) fn without_zeros(&self) -> Self {
+    pub fn without_zeros(&self) -> Self {
         self.filter(|_, amount| amount.sign().is_ne())
     }
 
