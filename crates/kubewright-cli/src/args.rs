@@ -158,7 +158,7 @@ pub(crate) struct UpArgs {
     timeout: u64,
 
     /// The version of Kubernetes that is served: 1.35, 1.36 or 1.37, with its kinds, fields, discovery, OpenAPI, first roles, feature
-    /// gates and rules; by default 1.36, or that of the cluster in --data if it is newer
+    /// gates and rules; by default the newest, and with --data at least that of the cluster there
     #[arg(long, value_name = "VERSION", env = "KUBEWRIGHT_KUBERNETES_VERSION")]
     kubernetes_version: Option<KubernetesVersion>,
 

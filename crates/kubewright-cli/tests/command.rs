@@ -323,5 +323,5 @@ fn version_names_both_versions() {
     let output =
         Command::new(env!("CARGO_BIN_EXE_kubewright")).arg("version").output().expect("kubewright runs");
     let stdout = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(stdout, format!("kubewright {} (Kubernetes API v1.36)\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(stdout, format!("kubewright {} (Kubernetes API v1.37)\n", env!("CARGO_PKG_VERSION")));
 }

@@ -54,8 +54,8 @@ impl Version {
     /// All of them, the oldest first.
     pub const ALL: [Self; 3] = [Self::V1_35, Self::V1_36, Self::V1_37];
 
-    /// The version that is served.
-    pub const DEFAULT: Self = Self::V1_36;
+    /// The version that is served where no other is asked for: the newest.
+    pub const DEFAULT: Self = Self::V1_37;
 
     /// Its tables.
     #[must_use]

@@ -1,5 +1,5 @@
-//! Conversations recorded from a real Kubernetes v1.36.3 (the API, and what its controllers do), and what v1.37.2 answered
-//! otherwise, held again with `kubewright up --kubernetes-version`.
+//! Conversations recorded from a real Kubernetes v1.36.3 (the API, and what its controllers do), and what v1.35.4 and v1.37.2
+//! answered otherwise, held again with `kubewright up --kubernetes-version`.
 
 use std::{
     collections::BTreeSet,
@@ -48,8 +48,26 @@ fn controllers_do_as_those_of_kubernetes_or_the_fidelity_table_says_why_not() {
 
 #[test]
 #[ignore = "needs Python: cargo xtask test"]
+fn what_v1_35_answers_otherwise_is_answered_so() {
+    API.replay("1.35");
+}
+
+#[test]
+#[ignore = "needs Python: cargo xtask test"]
 fn what_v1_37_answers_otherwise_is_answered_so() {
     API.replay("1.37");
+}
+
+#[test]
+#[ignore = "needs Python: cargo xtask test"]
+fn what_controllers_of_v1_35_do_otherwise_is_done_so() {
+    CONTROLLERS.replay("1.35");
+}
+
+#[test]
+#[ignore = "needs Python: cargo xtask test"]
+fn what_controllers_of_v1_37_do_otherwise_is_done_so() {
+    CONTROLLERS.replay("1.37");
 }
 
 impl Recorded {

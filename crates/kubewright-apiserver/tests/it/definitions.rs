@@ -425,7 +425,7 @@ async fn what_the_webhook_does_not_convert_cannot_be_read_in_that_version() {
     let refused = api.get(&format!("{newer}/broken")).await.expect(500);
     assert_eq!((&refused["message"], &refused["reason"]), (&json!(why), &Value::Null));
     let message = api.get(&newer).await.refused(429, "TooManyRequests");
-    let what = "failed to list example.com/v2, Kind=Box";
+    let what = "failed to list <unspecified>";
     assert_eq!(message, format!("storage is (re)initializing: {what}: {why}"));
     api.get(&format!("{BOXES}/broken")).await.expect(200);
 }
@@ -454,9 +454,11 @@ async fn rules_refuse_warn_and_are_checked_themselves() {
     answer.expect(200);
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_object_in_a_version_that_is_gone_cannot_be_read() {
-    let api = Api::start().await;
+/// A server of that version with the box `a`, stored in a version that its definition no longer has; and where boxes are now.
+async fn with_an_unreadable_box(version: Version) -> (Api, String) {
+    let settings =
+        kubewright_engine::Settings { kubernetes: version, ..kubewright_engine::Settings::default() };
+    let api = Api::start_with(settings).await;
     let path = format!("{DEFINITIONS}/boxes.example.com");
     api.post(DEFINITIONS, definition()).await.expect(201);
     api.post(BOXES, a_box("a", 1)).await.expect(201);
@@ -476,11 +478,48 @@ async fn an_object_in_a_version_that_is_gone_cannot_be_read() {
     let stored = json!({"status": {"storedVersions": ["v2"]}});
     api.patch(&format!("{path}/status"), "merge", stored).await.expect(200);
     api.patch(&path, "json", remove).await.expect(200);
-    let newer = BOXES.replace("/v1/", "/v2/");
-    let refused = api.get(&format!("{newer}/a")).await.expect(500);
-    assert_eq!(refused["message"], "request to convert CR from an invalid group/version: example.com/v1");
-    api.get(&newer).await.refused(429, "TooManyRequests");
-    api.patch(&format!("{newer}/a"), "merge", json!({"spec": {"size": 2}})).await.expect(500);
+    (api, BOXES.replace("/v1/", "/v2/"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_in_a_version_that_is_gone_cannot_be_read() {
+    let why = "request to convert CR from an invalid group/version: example.com/v1";
+    for version in [Version::V1_36, Version::V1_37] {
+        let (api, boxes) = with_an_unreadable_box(version).await;
+        let refused = api.get(&format!("{boxes}/a")).await.expect(500)["message"].to_string();
+        assert!(refused.contains(why), "{refused}");
+        assert_eq!(
+            refused.contains("Key: /example.com/boxes/default/a,"),
+            version >= Version::V1_37,
+            "{refused}"
+        );
+        let message = api.get(&boxes).await.refused(429, "TooManyRequests");
+        assert!(message.contains(why), "{message}");
+        api.patch(&format!("{boxes}/a"), "merge", json!({"spec": {"size": 2}})).await.expect(500);
+        api.delete(&format!("{boxes}/a")).await.expect(500);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_read_is_deleted_unread_from_v1_37_on() {
+    const UNREAD: &str = "ignoreStoreReadErrorWithClusterBreakingPotential=true";
+    let (older, boxes) = with_an_unreadable_box(Version::V1_36).await;
+    older.delete(&format!("{boxes}/a?{UNREAD}")).await.expect(500);
+
+    let (api, boxes) = with_an_unreadable_box(Version::V1_37).await;
+    api.get(&format!("{boxes}?watch=true")).await.refused(429, "TooManyRequests");
+    api.delete(&format!("{boxes}/a?{UNREAD}&gracePeriodSeconds=1")).await.refused(422, "Invalid");
+    api.delete(&format!("{boxes}?{UNREAD}")).await.refused(422, "Invalid");
+    api.delete(&format!("{boxes}/a?{UNREAD}&dryRun=All")).await.expect(200);
+    api.get(&format!("{boxes}/a")).await.expect(500);
+    api.delete(&format!("{boxes}/a?{UNREAD}")).await.expect(200);
+    api.get(&format!("{boxes}/a")).await.refused(404, "NotFound");
+    assert_eq!(api.get(&boxes).await.expect(200)["items"], json!([]));
+    let mut readable = a_box("b", 1);
+    readable["apiVersion"] = "example.com/v2".into();
+    api.post(&boxes, readable).await.expect(201);
+    let message = api.delete(&format!("{boxes}/b?{UNREAD}")).await.refused(409, "Conflict");
+    assert!(message.ends_with("the object is decodable from storage"), "{message}");
 }
 
 /// TPR and CRDs, Beyond 2: as those who move stored objects rely on; then nobody needs the old version any more.

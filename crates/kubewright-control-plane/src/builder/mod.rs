@@ -279,8 +279,8 @@ impl Builder {
         self
     }
 
-    /// The version of Kubernetes whose API is served: its kinds, their types, discovery, OpenAPI, the first roles, `/version`. Defaults,
-    /// validation and feature gates are those of [`KubernetesVersion::DEFAULT`] in all versions. Default: that one.
+    /// The version of Kubernetes whose API is served: its kinds, their types, discovery, OpenAPI, the first roles, feature gates, rules,
+    /// `/version`. Default: [`KubernetesVersion::DEFAULT`], the newest.
     #[must_use]
     pub fn kubernetes_version(mut self, version: KubernetesVersion) -> Self {
         self.kubernetes = version;

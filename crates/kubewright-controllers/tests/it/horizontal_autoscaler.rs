@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kubewright_cluster::KubernetesVersion;
 use serde_json::{Value, json};
 
 use crate::faults::{Apart, Faults};
@@ -77,7 +78,7 @@ fn reason<'a>(status: &'a Value, kind: &str) -> &'a str {
 
 #[tokio::test(start_paused = true)]
 async fn a_deployment_follows_what_its_pods_use() {
-    let world = World::start().await;
+    let world = World::of(KubernetesVersion::V1_36).await;
     web(&world, 2).await;
     autoscaler(&world, "h", json!({"metrics": cpu(50)})).await;
     world.settle().await;
@@ -110,7 +111,7 @@ async fn a_deployment_follows_what_its_pods_use() {
 
 #[tokio::test(start_paused = true)]
 async fn it_looks_every_fifteen_seconds_whatever_happens() {
-    let world = World::start().await;
+    let world = World::of(KubernetesVersion::V1_36).await;
     web(&world, 5).await;
     autoscaler(&world, "h", json!({"maxReplicas": 3})).await;
     world.settle().await;
@@ -123,6 +124,16 @@ async fn it_looks_every_fifteen_seconds_whatever_happens() {
     }
     pass(6).await;
     assert_eq!(replicas(&world).await, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_v1_37_on_a_new_autoscaler_does_not_wait_and_tells_its_generation() {
+    let world = World::of(KubernetesVersion::V1_37).await;
+    web(&world, 5).await;
+    autoscaler(&world, "h", json!({"maxReplicas": 3})).await;
+    world.settle().await;
+    assert_eq!(replicas(&world).await, 3);
+    assert_eq!(status(&world, "h").await["observedGeneration"], 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,7 +158,7 @@ async fn without_metrics_it_says_so_as_in_a_cluster_without_metrics_server() {
 
 #[tokio::test(start_paused = true)]
 async fn policies_slow_it_down() {
-    let world = World::start().await;
+    let world = World::of(KubernetesVersion::V1_36).await;
     web(&world, 6).await;
     let down = json!({"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 2, "periodSeconds": 60}]});
     let metrics = external("jobs", &json!({"matchLabels": {"queue": "mail"}}), "10");
@@ -166,7 +177,7 @@ async fn policies_slow_it_down() {
 
 #[tokio::test(start_paused = true)]
 async fn metrics_of_pods_and_of_an_object_are_read_from_them() {
-    let world = World::start().await;
+    let world = World::of(KubernetesVersion::V1_36).await;
     web(&world, 2).await;
     let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
     let metrics = json!([
@@ -242,7 +253,7 @@ async fn a_custom_resource_with_a_scale_is_scaled() {
 
 #[tokio::test(start_paused = true)]
 async fn two_autoscalers_of_the_same_pods_do_nothing_until_one_goes() {
-    let world = World::start().await;
+    let world = World::of(KubernetesVersion::V1_36).await;
     web(&world, 2).await;
     for name in ["a", "b"] {
         autoscaler(&world, name, json!({"metrics": external("jobs", &Value::Null, "10")})).await;

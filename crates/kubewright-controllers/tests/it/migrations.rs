@@ -17,12 +17,7 @@ use crate::support::{World, setup};
 const PUBLISHER: &str = "kube-apiserver-serving-clustertrustbundle-publisher-controller";
 
 async fn newest() -> World {
-    let cluster = Cluster::builder().kubernetes_version(KubernetesVersion::V1_37).nodes(0).start();
-    let cluster = cluster.await.expect("a cluster");
-    let client = cluster.client();
-    let world = World { cluster, client };
-    world.settle().await;
-    world
+    World::at_rest(Cluster::builder().kubernetes_version(KubernetesVersion::V1_37).nodes(0)).await
 }
 
 fn kind(group: &str, kind: &str) -> ApiResource {
@@ -268,10 +263,10 @@ async fn the_certificates_of_the_api_server_are_a_trust_bundle_that_is_put_back(
 
 #[tokio::test(start_paused = true)]
 async fn a_version_without_their_kinds_runs_without_these_controllers() {
-    let world = World::with(&format!(
-        "storage-version-migrator-controller,podcertificaterequest-cleaner-controller,{PUBLISHER}"
-    ))
-    .await;
+    let controllers =
+        format!("storage-version-migrator-controller,podcertificaterequest-cleaner-controller,{PUBLISHER}");
+    let older = Cluster::builder().kubernetes_version(KubernetesVersion::V1_36).controllers(&controllers);
+    let world = World::at_rest(older).await;
     let before = world.cluster.server().engine().snapshot().revision();
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(world.cluster.server().engine().snapshot().revision(), before);

@@ -7,7 +7,7 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
-use kubewright_cluster::Cluster;
+use kubewright_cluster::{Builder, Cluster, KubernetesVersion};
 use kubewright_controllers::Setup;
 use kubewright_identity::authn::{ServiceAccounts, TokenKey};
 use serde::Serialize;
@@ -41,8 +41,17 @@ impl World {
 
     /// With these of the built-in controllers and so many nodes.
     pub(crate) async fn with_nodes(controllers: &str, nodes: usize) -> Self {
-        let cluster =
-            Cluster::builder().controllers(controllers).nodes(nodes).start().await.expect("a cluster");
+        Self::at_rest(Cluster::builder().controllers(controllers).nodes(nodes)).await
+    }
+
+    /// With all of them and one node, of a version.
+    pub(crate) async fn of(version: KubernetesVersion) -> Self {
+        Self::at_rest(Cluster::builder().kubernetes_version(version).nodes(1)).await
+    }
+
+    /// With what is asked for.
+    pub(crate) async fn at_rest(builder: Builder) -> Self {
+        let cluster = builder.start().await.expect("a cluster");
         let client = cluster.client();
         let world = Self { cluster, client };
         world.settle().await;

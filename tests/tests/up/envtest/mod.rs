@@ -178,7 +178,7 @@ fn help_and_version_are_what_suites_look_for() {
     let help = told("kube-apiserver", "--help");
     assert!(starts(&help, "--secure-port") && !help.contains("--insecure-port"), "{help}");
     assert!(starts(&told("etcd", "--help"), "--unsafe-no-fsync"));
-    assert!(told("kube-apiserver", "--version").starts_with("Kubernetes v1.36."));
+    assert!(told("kube-apiserver", "--version").starts_with("Kubernetes v1.37."));
     assert!(told("etcd", "--version").starts_with("etcd Version: 3.6."));
 }
 

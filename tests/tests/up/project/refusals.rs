@@ -127,5 +127,5 @@ fn the_doctor_tells_what_is_missing_and_the_shells_what_there_is() {
     }
     let version = done(&operator("whitelist"), &["version", "--output=json"]);
     let version: Value = serde_json::from_str(&version).expect("JSON");
-    assert_eq!((&version["version"], &version["kubernetes"]), (&"0.1.0".into(), &"v1.36".into()));
+    assert_eq!((&version["version"], &version["kubernetes"]), (&"0.1.0".into(), &"v1.37".into()));
 }
