@@ -85,15 +85,15 @@ fn has(pod: &Value, list: &str) -> bool {
 fn huge_pages(pod: &mut Value) {
     let asked = of_pod(pod, "requests");
     let limits = of_containers(pod, "limits");
-    add(pod, "limits", limits.filter(|name, _| is_huge_pages(name) && asked.get(name).is_none()));
+    add(pod, "limits", &limits.filter(|name, _| is_huge_pages(name) && asked.get(name).is_none()));
 }
 
 /// What containers ask for, then what the pod is limited to.
 fn requests(pod: &mut Value) {
     let asked = of_containers(pod, "requests");
-    add(pod, "requests", asked.filter(|name, _| is_of_pods(name) && may_overcommit(name)));
+    add(pod, "requests", &asked.filter(|name, _| is_of_pods(name) && may_overcommit(name)));
     let limits = of_pod(pod, "limits");
-    add(pod, "requests", limits.filter(|name, _| is_of_pods(name)));
+    add(pod, "requests", &limits.filter(|name, _| is_of_pods(name)));
 }
 
 /// What the pod asks for and each container is limited to: the greater of both.
@@ -106,7 +106,7 @@ fn limits(pod: &mut Value) {
     };
     let asked = asked.filter(|name, _| is_limited(name));
     let limits = of_containers(pod, "limits").only(&asked).at_least(&asked);
-    add(pod, "limits", limits);
+    add(pod, "limits", &limits);
 }
 
 fn of_pod(pod: &Value, list: &str) -> Resources {
@@ -118,7 +118,7 @@ fn of_containers(pod: &Value, list: &str) -> Resources {
 }
 
 /// Adds the amounts that are not there.
-fn add(pod: &mut Value, list: &str, amounts: Resources) {
+fn add(pod: &mut Value, list: &str, amounts: &Resources) {
     if amounts.is_empty() {
         return;
     }
@@ -135,13 +135,13 @@ mod tests {
 
     use super::*;
 
-    fn filled(fill: fn(&mut Value), whole: Value, containers: Value) -> Value {
+    fn filled(fill: fn(&mut Value), whole: &Value, containers: &Value) -> Value {
         let mut pod = json!({"spec": {"resources": whole, "containers": containers}});
         fill(&mut pod);
         pod["spec"]["resources"].take()
     }
 
-    fn container(requests: Value, limits: Value) -> Value {
+    fn container(requests: &Value, limits: &Value) -> Value {
         json!({"resources": {"requests": requests, "limits": limits}})
     }
 
@@ -149,40 +149,40 @@ mod tests {
     fn a_pod_asks_for_what_its_containers_ask_for_or_for_its_limit() {
         let two = || {
             json!([
-                container(json!({"cpu": "100m", "x.io/y": "1"}), json!({})),
-                container(json!({"cpu": "0.2"}), json!({}))
+                container(&json!({"cpu": "100m", "x.io/y": "1"}), &json!({})),
+                container(&json!({"cpu": "0.2"}), &json!({}))
             ])
         };
         let limited = json!({"limits": {"cpu": "1", "memory": "1Gi"}});
         let wanted =
             json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "300m", "memory": "1Gi"}});
         for fill in [default, default_all] {
-            assert_eq!(filled(fill, limited.clone(), two()), wanted);
-            assert_eq!(filled(fill, json!({}), two()), json!({}), "a pod that says nothing is left alone");
+            assert_eq!(filled(fill, &limited, &two()), wanted);
+            assert_eq!(filled(fill, &json!({}), &two()), json!({}), "a pod that says nothing is left alone");
         }
         let asks = json!({"requests": {"memory": "1Gi"}});
-        assert_eq!(filled(default, asks.clone(), two()), asks);
-        assert_eq!(filled(default_all, asks, two()), json!({"requests": {"memory": "1Gi", "cpu": "300m"}}));
+        assert_eq!(filled(default, &asks, &two()), asks);
+        assert_eq!(filled(default_all, &asks, &two()), json!({"requests": {"memory": "1Gi", "cpu": "300m"}}));
     }
 
     #[test]
     fn huge_pages_are_limited_as_those_of_the_containers_are() {
         let pages = json!({"hugepages-2Mi": "4Mi"});
-        let one = || json!([container(pages.clone(), pages.clone())]);
+        let one = || json!([container(&pages, &pages)]);
         let wanted = json!({"limits": {"cpu": "1", "hugepages-2Mi": "4Mi"}, "requests": {"cpu": "1", "hugepages-2Mi": "4Mi"}});
-        assert_eq!(filled(default, json!({"limits": {"cpu": "1"}}), one()), wanted);
-        assert_eq!(filled(default_all, json!({"limits": {"cpu": "1"}}), one()), wanted);
+        assert_eq!(filled(default, &json!({"limits": {"cpu": "1"}}), &one()), wanted);
+        assert_eq!(filled(default_all, &json!({"limits": {"cpu": "1"}}), &one()), wanted);
     }
 
     #[test]
     fn from_v1_37_on_a_pod_is_limited_where_all_of_its_containers_are() {
-        let limited = |cpu: &str| container(json!({"cpu": cpu}), json!({"cpu": cpu}));
+        let limited = |cpu: &str| container(&json!({"cpu": cpu}), &json!({"cpu": cpu}));
         let asks = |cpu: &str| json!({"requests": {"cpu": cpu}});
         let of = |cpu: &str, limit: &str| json!({"requests": {"cpu": cpu}, "limits": {"cpu": limit}});
         let both = || json!([limited("1"), limited("2")]);
-        assert_eq!(filled(default_all, asks("1"), both()), of("1", "3"));
-        assert_eq!(filled(default_all, asks("5"), both()), of("5", "5"), "not less than is asked for");
-        let one = json!([limited("1"), container(json!({}), json!({}))]);
-        assert_eq!(filled(default_all, asks("1"), one), asks("1"));
+        assert_eq!(filled(default_all, &asks("1"), &both()), of("1", "3"));
+        assert_eq!(filled(default_all, &asks("5"), &both()), of("5", "5"), "not less than is asked for");
+        let one = json!([limited("1"), container(&json!({}), &json!({}))]);
+        assert_eq!(filled(default_all, &asks("1"), &one), asks("1"));
     }
 }
