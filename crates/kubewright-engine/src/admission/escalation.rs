@@ -1,6 +1,6 @@
 //! Nobody grants what they do not hold (`k8s.io/kubernetes/pkg/registry/rbac/*/policybased`).
 
-use kubewright_identity::authz::{Attributes, escalation};
+use kubewright_identity::authz::escalation;
 use kubewright_meta::ApiError;
 use serde_json::Value;
 
@@ -20,14 +20,6 @@ pub(super) fn admit(review: &Review<'_>, object: &Value) -> Result<(), ApiError>
         Operation::Update => "update",
         Operation::Delete | Operation::Connect => return Ok(()),
     };
-    let request = Attributes {
-        verb,
-        group: &call.kind.group,
-        version: &call.kind.version,
-        resource: &call.kind.plural,
-        namespace: call.namespace,
-        name: call.name,
-        ..Attributes::default()
-    };
+    let request = call.attributes(verb);
     escalation::check(&objects.rights(), call.user, &request, object, old)
 }

@@ -11,6 +11,7 @@ mod type_of_body;
 use std::sync::Arc;
 
 use kubewright_identity::authn::User;
+use kubewright_identity::authz::Attributes;
 use kubewright_kinds::Kind;
 use kubewright_store::Name;
 
@@ -33,10 +34,23 @@ pub struct Call<'a> {
     pub user: &'a User,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
     /// The key of the object in its collection.
     pub(crate) fn key(&self) -> Name {
         key(self.namespace, self.name)
+    }
+
+    /// What authorization is asked about who does this with the object.
+    pub(crate) fn attributes(self, verb: &'a str) -> Attributes<'a> {
+        Attributes {
+            verb,
+            group: &self.kind.group,
+            version: &self.kind.version,
+            resource: &self.kind.plural,
+            namespace: self.namespace,
+            name: self.name,
+            ..Attributes::default()
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Delete, of an object that cannot be read (`k8s.io/apiserver/pkg/registry/generic/registry/corrupt_obj_deleter.go`).
 
-use kubewright_identity::authz::Attributes;
+use kubewright_identity::authz::Rights;
 use kubewright_kinds::{encode, unreadable};
 use kubewright_meta::ApiError;
 use kubewright_store::{Change, Expect};
@@ -43,16 +43,8 @@ pub(super) async fn delete(
 }
 
 async fn authorize(engine: &Engine, call: Call<'_>) -> Result<(), ApiError> {
-    let what = Attributes {
-        verb: VERB,
-        group: &call.kind.group,
-        version: &call.kind.version,
-        resource: &call.kind.plural,
-        namespace: call.namespace,
-        name: call.name,
-        ..Attributes::default()
-    };
-    let judge = |rights: &kubewright_identity::authz::Rights| rights.authorize(call.user, &what);
+    let what = call.attributes(VERB);
+    let judge = |rights: &Rights| rights.authorize(call.user, &what);
     let decision = engine.authorizer().resolve(&engine.snapshot(), judge).await;
     if decision.allowed() {
         return Ok(());

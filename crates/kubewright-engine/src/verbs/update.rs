@@ -1,7 +1,7 @@
 //! Update: an object, or a part of it, is replaced.
 
 use kubewright_codec::body::Decoded;
-use kubewright_identity::authz::{Attributes, forbidden};
+use kubewright_identity::authz::forbidden;
 use kubewright_meta::{ApiError, object};
 
 use super::swap::{Step, precondition_failed, swap};
@@ -59,15 +59,7 @@ async fn create_by_update(
 /// Who creates by an update needs the right to create, too
 /// (`k8s.io/apiserver/pkg/endpoints/handlers/update.go`, `withAuthorization`).
 pub(super) async fn may_create(engine: &Engine, call: Call<'_>) -> Result<(), ApiError> {
-    let what = Attributes {
-        verb: "create",
-        group: &call.kind.group,
-        version: &call.kind.version,
-        resource: &call.kind.plural,
-        namespace: call.namespace,
-        name: call.name,
-        ..Attributes::default()
-    };
+    let what = call.attributes("create");
     let snapshot = engine.snapshot();
     let decision = engine.authorizer().resolve(&snapshot, |rights| rights.authorize(call.user, &what)).await;
     if decision.allowed() { Ok(()) } else { Err(forbidden(call.user, &what, &decision.reason)) }
