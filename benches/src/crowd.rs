@@ -42,7 +42,7 @@ pub(crate) async fn measure(kubewright: &Path, kubeconfig: &Path) -> Result<Vec<
     workload::settle(&running.client).await?;
     let pods = Api::<Pod>::default_namespaced(running.client.clone());
     let started = Instant::now();
-    create(&running.client).await?;
+    create(&running.client, PODS).await?;
     let created = started.elapsed();
     let waiting = ListParams::default().fields("status.phase!=Running").limit(1);
     wait(|| async { Ok(pods.list(&waiting).await?.items.is_empty()) }).await?;
@@ -80,12 +80,13 @@ fn is_ready(node: &Node) -> bool {
     conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
-async fn create(client: &Client) -> Result<()> {
+/// Creates so many Pods.
+pub(crate) async fn create(client: &Client, count: usize) -> Result<()> {
     let mut creators = JoinSet::new();
     for creator in 0..CREATORS {
         let pods = Api::<Pod>::default_namespaced(client.clone());
         creators.spawn(async move {
-            for index in (creator..PODS).step_by(CREATORS) {
+            for index in (creator..count).step_by(CREATORS) {
                 let pod = json!({"metadata": {"name": format!("pod-{index}"), "labels": {"app": "crowd"}},
                     "spec": {"containers": [{"name": "c", "image": "web:1"}]}});
                 pods.create(&PostParams::default(), &kubewright_objects::from_value(pod)?).await?;
@@ -99,7 +100,8 @@ async fn create(client: &Client) -> Result<()> {
     Ok(())
 }
 
-async fn wait<F: Future<Output = Result<bool>>>(mut is_done: impl FnMut() -> F) -> Result<()> {
+/// Waits until something is so.
+pub(crate) async fn wait<F: Future<Output = Result<bool>>>(mut is_done: impl FnMut() -> F) -> Result<()> {
     let started = Instant::now();
     while !is_done().await? {
         if started.elapsed() > PATIENCE {

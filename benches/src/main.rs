@@ -2,6 +2,7 @@
 //!
 //! Compare ratios, both sides measured in one run on a quiet machine; the absolute figures of a busy one say nothing.
 
+mod cache;
 mod crowd;
 mod figures;
 mod process;
@@ -36,6 +37,14 @@ struct Options {
     #[arg(long)]
     crowd: bool,
 
+    /// Measures what this program takes that caches Pods, instead; several times for several programs
+    #[arg(long, value_name = "PROGRAM")]
+    cache: Vec<String>,
+
+    /// How many Pods it caches
+    #[arg(long, value_name = "NUMBER", default_value_t = 20_000, requires = "cache")]
+    pods: usize,
+
     /// The shell command that starts it in the foreground; without it, it runs already
     #[arg(long, value_name = "COMMAND", requires = "reference")]
     reference_command: Option<String>,
@@ -47,6 +56,11 @@ async fn main() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("kubewright-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let kubeconfig = folder.join("kubeconfig");
+    if !options.cache.is_empty() {
+        let measured = cache::measure(&options.kubewright, &kubeconfig, options.pods, &options.cache).await;
+        let _ = std::fs::remove_dir_all(&folder);
+        return measured;
+    }
     let measured = if options.crowd {
         crowd::measure(&options.kubewright, &kubeconfig).await
     } else {

@@ -104,7 +104,18 @@ impl Running {
 }
 
 /// A process that is asked to end, and waited for, when dropped.
-struct Process(Child);
+pub(crate) struct Process(Child);
+
+impl Process {
+    /// This one, from now on.
+    pub(crate) fn of(child: Child) -> Self {
+        Self(child)
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
 
 impl Drop for Process {
     fn drop(&mut self) {

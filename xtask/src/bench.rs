@@ -35,12 +35,21 @@ enum What {
     Api(Api),
     /// Start and stop of envtest's Environment, beside a real kube-apiserver and etcd
     Envtest(Envtest),
+    /// Memory of an operator that caches Pods, on the SDK and on controller-runtime
+    Cache(Cache),
     /// The benchmark's operator on the SDK (`benches/operator`), beside the same operator on other libraries
     Operator(Operator),
     /// Memory and work of the operators of this repository, idle and with a thousand objects
     Operators(Figures),
     /// From an empty folder to a sample that is healed: what a user waits for with each command
     Project,
+}
+
+#[derive(clap::Args)]
+struct Cache {
+    /// How many Pods there are
+    #[arg(long, value_name = "NUMBER", default_value_t = 20_000)]
+    pods: u32,
 }
 
 #[derive(clap::Args)]
@@ -117,6 +126,7 @@ pub(crate) fn bench(options: &Options) -> Result<()> {
         None => waits(&options.waits),
         Some(What::Api(options)) => api(options),
         Some(What::Envtest(options)) => envtest(options),
+        Some(What::Cache(options)) => cache(options),
         Some(What::Operator(options)) => operator(options),
         Some(What::Operators(options)) => figures(options),
         Some(What::Project) => project::project(),
@@ -175,6 +185,18 @@ fn operator(options: &Operator) -> Result<()> {
         .reference
         .as_ref()
         .map_or(Ok(()), |kubeconfig| operators(options, &ours, "the reference", kubeconfig))
+}
+
+/// What a cache of Pods takes (`benches/src/cache.rs`): controller-runtime's (`tests/envtest-go/cmd/podcache`), then ours.
+fn cache(options: &Cache) -> Result<()> {
+    let packages = ["--package", "kubewright-cli", "--package", "kubewright-benches"];
+    run(cargo(["build", "--release"]).args(packages))?;
+    let (ours, go) = (bench_operator()?, envtest::go().map_err(anyhow::Error::msg)?);
+    let theirs = envtest::build(&go, "podcache")?;
+    let release = target().join("release");
+    let mut measure = Command::new(release.join("kubewright-bench"));
+    measure.arg("--kubewright").arg(release.join("kubewright")).args(["--pods", &options.pods.to_string()]);
+    run(measure.arg("--cache").arg(theirs).args(["--cache", &ours]))
 }
 
 /// Builds our operator as docs/production.md says how, and as static as `kubewright build` does; gives where it is.

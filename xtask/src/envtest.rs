@@ -99,8 +99,7 @@ pub(crate) fn test(go: &Path, assets: &Assets, with_controllers: &Assets) -> Res
 /// # Errors
 /// When it does not start or stop.
 pub(crate) fn start_and_stop(go: &Path, assets: &Assets, runs: u16) -> Result<String> {
-    let program = target().join("envtest").join("startstop");
-    run(module(go).args(["build", "-o"]).arg(&program).arg("./cmd/startstop"))?;
+    let program = build(go, "startstop")?;
     let mut measure = Command::new(program);
     assets.lend(measure.args(["-runs", &runs.to_string()])).stderr(Stdio::inherit());
     let output = measure.output().context("cannot run startstop")?;
@@ -108,6 +107,16 @@ pub(crate) fn start_and_stop(go: &Path, assets: &Assets, runs: u16) -> Result<St
         bail!("startstop failed ({})", output.status);
     }
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+/// Builds a command of the module (`cmd/NAME`); gives where it is.
+///
+/// # Errors
+/// When it does not compile.
+pub(crate) fn build(go: &Path, name: &str) -> Result<PathBuf> {
+    let program = target().join("envtest").join(name);
+    run(module(go).args(["build", "-o"]).arg(&program).arg(format!("./cmd/{name}")))?;
+    Ok(program)
 }
 
 fn module(go: &Path) -> Command {

@@ -126,6 +126,32 @@ fn what_keeps_an_invariant_is_a_test_in_the_file_that_is_named() {
     assert!(tests > 40, "only {tests} tests were found");
 }
 
+#[test]
+fn each_row_of_the_parity_tables_names_a_test_that_is_there_or_a_reason() {
+    let page = prose(&workspace().join("docs/parity.md"));
+    let sources = sources();
+    let is_there = |name: &str, file: &str| {
+        let says =
+            |path: &PathBuf| fs::read_to_string(path).expect("a file").contains(&format!("fn {name}("));
+        sources.iter().any(|path| path.ends_with(file) && says(path))
+    };
+    let (mut wrong, mut rows) = (Vec::new(), 0);
+    for row in page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| row ")) {
+        rows += 1;
+        let shown = row.trim_end_matches(" |").rsplit_once(" | ").map_or("", |(_, cell)| cell);
+        // `test` (`file.rs`)
+        let tests: Vec<_> =
+            between(shown, "`", "`)").into_iter().filter_map(|test| test.split_once("` (`")).collect();
+        let missing = tests.iter().filter(|(name, file)| !is_there(name, file));
+        wrong.extend(missing.map(|(name, file)| format!("there is no `fn {name}` in {file}")));
+        if tests.is_empty() && !shown.contains("Reason: ") {
+            wrong.push(format!("neither a test nor a reason: {row}"));
+        }
+    }
+    assert_eq!(wrong, [] as [String; 0]);
+    assert!(rows > 60, "only {rows} rows were found");
+}
+
 /// A file is named by the end of its path (`verbs/create.rs`), so that a room may move to another crate.
 #[test]
 fn sources_that_are_spoken_of_are_there() {

@@ -269,8 +269,9 @@ fn there(inside: &Inside<'_>, name: &str, but: Option<&str>) -> Result<String> {
 fn ready(inside: &Inside<'_>, objects: &[&str]) -> Result<()> {
     objects.iter().try_for_each(|object| {
         eventually(&format!("{object} is ready"), || {
-            let ready = inside.run(&["get", object, "-o", "jsonpath={.status.ready}"])?;
-            Ok((ready == "true").then_some(()))
+            let path = "jsonpath={.status.conditions[?(@.type=='Ready')].status}";
+            let ready = inside.run(&["get", object, "-o", path])?;
+            Ok((ready == "True").then_some(()))
         })
     })
 }

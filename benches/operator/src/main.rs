@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Parser;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::ObjectMeta;
 use kube::{Client, CustomResource};
 use kubewright_runtime::{
@@ -41,6 +41,9 @@ struct Options {
     /// Say `expected` when so many different Widgets have been reconciled
     #[arg(long, default_value_t = 0)]
     expect: usize,
+    /// Look at Pods, and do nothing about them: for what a cache takes
+    #[arg(long)]
+    pods: bool,
     /// How many are worked on at a time
     #[arg(long, default_value_t = 10)]
     concurrency: usize,
@@ -71,13 +74,25 @@ impl Reconciler for Widgets {
                 ..ConfigMap::default()
             };
             self.writes.fetch_add(1, Ordering::Relaxed);
-            ctx.apply(&desired).owned_by(&*widget).forced().await?;
+            ctx.apply(&desired).owned_by(&*widget).await?;
         }
         if widget.status.as_ref().is_none_or(|status| status.observed != *value) {
             self.writes.fetch_add(1, Ordering::Relaxed);
             ctx.patch_status::<Widget>(key, serde_json::json!({"status": {"observed": value}})).await?;
         }
         self.saw(key);
+        Ok(Outcome::Done)
+    }
+}
+
+/// Reads each Pod once.
+struct Pods(Widgets);
+
+impl Reconciler for Pods {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        if ctx.get::<Pod>(key).is_some() {
+            self.0.saw(key);
+        }
         Ok(Outcome::Done)
     }
 }
@@ -108,12 +123,11 @@ async fn main() -> anyhow::Result<()> {
         reconciles: reconciles.clone(),
     };
     let mut manager = Manager::new(Client::try_default().await?, World::real());
-    manager.add(
-        Controller::new("widget-operator", widgets)
-            .for_kind::<Widget>()
-            .owns::<ConfigMap>()
-            .concurrency(options.concurrency),
-    );
+    let controller = match options.pods {
+        true => Controller::new("pods", Pods(widgets)).for_kind::<Pod>(),
+        false => Controller::new("widget-operator", widgets).for_kind::<Widget>().owns::<ConfigMap>(),
+    };
+    manager.add(controller.concurrency(options.concurrency));
     let shutdown = CancellationToken::new();
     let stop = shutdown.clone();
     tokio::spawn(async move {

@@ -68,6 +68,8 @@ impl Cluster {
         let user = User::new("system:kube-controller-manager", Vec::<String>::new());
         let reader = control_plane.client_of_component(user, None, true);
         let mut manager = Manager::in_process(reader, control_plane.world().clone());
+        // Some read all pods of a namespace, or of all of them, in each pass.
+        manager.as_values();
         self.backlog = manager.backlog().clone();
         let kinds = control_plane.server().engine().kinds();
         let has_subject = |builtin: &Builtin| {

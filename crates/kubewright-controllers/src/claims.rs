@@ -349,9 +349,9 @@ mod tests {
     #[test]
     fn an_orphan_wakes_those_of_its_namespace_that_would_adopt_it() {
         let selectors = Selectors::default();
-        let here = Key { namespace: Some("default".into()), name: "web".into() };
+        let here = Key::namespaced("default", "web");
         selectors.set(&here, &selector());
-        selectors.set(&Key { namespace: Some("elsewhere".into()), name: "web".into() }, &selector());
+        selectors.set(&Key::namespaced("elsewhere", "web"), &selector());
         assert_eq!(selectors.adopters(&pod("p", "Running", None).metadata), std::slice::from_ref(&here));
         assert!(selectors.adopters(&owned_by("other", pod("p", "Running", None)).metadata).is_empty());
         selectors.forget(&here);

@@ -72,7 +72,7 @@ impl Reconciler for Mirror {
         };
         let (desired, left_out) = desired(&endpoints);
         for (reason, note) in left_out.events() {
-            ctx.event(&*endpoints, EventType::Warning, reason, &note).await;
+            ctx.event(&*endpoints, EventType::Warning, reason, &note);
         }
         let creates = endpoints.metadata.deletion_timestamp.is_none();
         act(ctx, plan(&endpoints, desired, existing), creates, None).await.map(|()| Outcome::Done)

@@ -44,7 +44,7 @@ impl Reconciler for Claims {
         for volume in ephemeral(&pod) {
             if let Err(failed) = provide(ctx, &pod, volume).await {
                 let note = format!("ephemeral volume {}: {}", volume.name, failed.why);
-                ctx.event(&*pod, EventType::Warning, "FailedBinding", &note).await;
+                ctx.event(&*pod, EventType::Warning, "FailedBinding", &note);
                 return Err(failed.error);
             }
         }

@@ -20,7 +20,7 @@ impl NewEvent {
     }
 
     /// Records it about an object.
-    pub(crate) async fn record<K: Object>(&self, ctx: &Context, object: &K) {
-        ctx.event(object, self.kind, self.reason, &self.note).await;
+    pub(crate) fn record<K: Object>(&self, ctx: &Context, object: &K) {
+        ctx.event(object, self.kind, self.reason, &self.note);
     }
 }

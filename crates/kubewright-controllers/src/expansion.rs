@@ -32,23 +32,22 @@ impl Reconciler for Growth {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let Some(claim) = ctx.get::<PersistentVolumeClaim>(key) else { return Ok(Outcome::Done) };
         let name = claim.spec.as_ref().and_then(|spec| spec.volume_name.as_ref());
-        let volume = name.and_then(|name| ctx.get::<PersistentVolume>(&Key::cluster(name)));
+        let volume = name.and_then(|name| ctx.get::<PersistentVolume>(&Key::cluster_scoped(name)));
         let Some(volume) = volume else { return Ok(Outcome::Done) };
         match plan(&claim, &volume) {
             Step::Nothing => {}
             Step::Wait => {
                 let note = "waiting for an external controller to expand this PVC";
-                ctx.event(&*claim, EventType::Normal, "ExternalExpanding", note).await;
+                ctx.event(&*claim, EventType::Normal, "ExternalExpanding", note);
             }
             Step::Grow(size) => {
                 let note = format!("External resizer is resizing volume {}", Key::of(&*volume).name);
-                ctx.event(&*claim, EventType::Normal, "Resizing", &note).await;
+                ctx.event(&*claim, EventType::Normal, "Resizing", &note);
                 let capacity = json!({"spec": {"capacity": {"storage": size}}});
                 ctx.patch::<PersistentVolume>(&Key::of(&*volume), capacity).await?;
                 let capacity = json!({"status": {"capacity": {"storage": size}}});
                 ctx.patch_status::<PersistentVolumeClaim>(key, capacity).await?;
-                ctx.event(&*claim, EventType::Normal, "VolumeResizeSuccessful", "Resize volume succeeded")
-                    .await;
+                ctx.event(&*claim, EventType::Normal, "VolumeResizeSuccessful", "Resize volume succeeded");
             }
         }
         Ok(Outcome::Done)

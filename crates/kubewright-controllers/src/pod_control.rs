@@ -58,13 +58,13 @@ async fn create_one<O: Object>(ctx: &Context, owner: &O, pod: &Pod) -> Result<()
     match ctx.create(pod).await {
         Ok(pod) => {
             let name = pod.metadata.name.unwrap_or_default();
-            ctx.event(owner, EventType::Normal, "SuccessfulCreate", &format!("Created pod: {name}")).await;
+            ctx.event(owner, EventType::Normal, "SuccessfulCreate", &format!("Created pod: {name}"));
             Ok(())
         }
         Err(error) if is_namespace_terminating(&error) => Ok(()),
         Err(error @ Error::OwnerGone(_)) => Err(error),
         Err(error) => {
-            ctx.event(owner, EventType::Warning, "FailedCreate", &format!("Error creating: {error}")).await;
+            ctx.event(owner, EventType::Warning, "FailedCreate", &format!("Error creating: {error}"));
             Err(error)
         }
     }
@@ -84,11 +84,11 @@ async fn delete_one<O: Object>(ctx: &Context, owner: &O, pod: &Pod) -> Result<()
         Ok(Deletion::Absent) => Ok(()),
         Ok(Deletion::Gone | Deletion::Terminating(_)) => {
             let name = pod.metadata.name.as_deref().unwrap_or_default();
-            ctx.event(owner, EventType::Normal, "SuccessfulDelete", &format!("Deleted pod: {name}")).await;
+            ctx.event(owner, EventType::Normal, "SuccessfulDelete", &format!("Deleted pod: {name}"));
             Ok(())
         }
         Err(error) => {
-            ctx.event(owner, EventType::Warning, "FailedDelete", &format!("Error deleting: {error}")).await;
+            ctx.event(owner, EventType::Warning, "FailedDelete", &format!("Error deleting: {error}"));
             Err(error)
         }
     }

@@ -101,7 +101,7 @@ impl Collector {
         if let Some(oldest) = self.one_too_many(ctx, &pod) {
             end(ctx, &oldest, None).await?;
         }
-        let node = ctx.get::<Node>(&Key::cluster(pod::node_name(&pod)));
+        let node = ctx.get::<Node>(&Key::cluster_scoped(pod::node_name(&pod)));
         let Some(reason) = reason(&pod, node.as_deref()) else {
             self.since.lock().remove(key);
             return Ok(Outcome::Done);

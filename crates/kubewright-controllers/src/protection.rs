@@ -41,8 +41,8 @@ k8s_openapi::k8s_if_ge_1_34! {
     pub(crate) fn attributes_classes() -> Vec<Controller> {
         let controller = Controller::new("vac-protection-controller", AttributesClasses)
             .for_kind::<VolumeAttributesClass>()
-            .watches(|claim: &PersistentVolumeClaim| classes_of_claim(claim).map(Key::cluster).collect())
-            .watches(|volume: &PersistentVolume| class_of_volume(volume).map(Key::cluster).into_iter().collect());
+            .watches(|claim: &PersistentVolumeClaim| classes_of_claim(claim).map(Key::cluster_scoped).collect())
+            .watches(|volume: &PersistentVolume| class_of_volume(volume).map(Key::cluster_scoped).into_iter().collect());
         vec![controller]
     }
 

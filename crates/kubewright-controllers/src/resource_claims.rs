@@ -134,7 +134,7 @@ async fn sync(ctx: &Context, key: &Key) -> Result<Outcome, Error> {
             Ok(made) => names.extend(made.map(|name| (wanted.name.clone(), name))),
             Err(why) => {
                 let note = format!("PodResourceClaim {}: {why}", wanted.name);
-                ctx.event(&*pod, EventType::Warning, "FailedResourceClaimCreation", &note).await;
+                ctx.event(&*pod, EventType::Warning, "FailedResourceClaimCreation", &note);
                 return Err(Error::new(format!("pod {key}, {note}")));
             }
         }

@@ -22,7 +22,7 @@ const DESCRIPTION_TEXT: &str = "Contains a CA bundle that can be used to verify 
 pub(crate) fn controller(ca: impl Into<String>) -> Controller {
     Controller::new("root-ca-certificate-publisher-controller", Publisher { ca: ca.into() })
         .for_kind::<Namespace>()
-        .watches(|map: &ConfigMap| map.metadata.namespace.iter().map(Key::cluster).collect())
+        .watches(|map: &ConfigMap| map.metadata.namespace.iter().map(Key::cluster_scoped).collect())
         .selecting(&format!("metadata.name={NAME}"))
 }
 

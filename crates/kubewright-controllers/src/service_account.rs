@@ -14,7 +14,9 @@ const DEFAULT: &str = "default";
 pub(crate) fn controller() -> Controller {
     Controller::new("serviceaccount-controller", DefaultAccount)
         .for_kind::<Namespace>()
-        .watches(|account: &ServiceAccount| account.metadata.namespace.iter().map(Key::cluster).collect())
+        .watches(|account: &ServiceAccount| {
+            account.metadata.namespace.iter().map(Key::cluster_scoped).collect()
+        })
         .predicate(Predicate::of(|event: &kubewright_runtime::Event<'_, ServiceAccount>| {
             event.object().metadata.name.as_deref() == Some(DEFAULT)
         }))

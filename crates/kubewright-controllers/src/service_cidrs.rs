@@ -39,7 +39,7 @@ struct Blocked(Mutex<BTreeSet<String>>);
 
 impl Blocked {
     fn keys(&self) -> Vec<Key> {
-        self.0.lock().iter().map(Key::cluster).collect()
+        self.0.lock().iter().map(Key::cluster_scoped).collect()
     }
 
     fn set(&self, name: &str, is_blocked: bool) {
@@ -85,7 +85,7 @@ impl Reconciler for Networks {
                     set_ready(ctx, &network, "True", "", "Kubernetes Service CIDR is ready").await;
                 if conditions.is_err() {
                     let note = "The ServiceCIDR Status can not be set to Ready=True";
-                    ctx.event(&*network, EventType::Warning, "KubernetesServiceCIDRError", note).await;
+                    ctx.event(&*network, EventType::Warning, "KubernetesServiceCIDRError", note);
                 }
                 conditions?;
             }

@@ -26,7 +26,7 @@ pub(crate) fn controller() -> Controller {
             Event::Update { old, new } => !evicting(old).eq(evicting(new)),
             Event::Delete(_) | Event::Generic(_) => true,
         }))
-        .watches(|pod: &Pod| vec![Key::cluster(pod::node_name(pod))])
+        .watches(|pod: &Pod| vec![Key::cluster_scoped(pod::node_name(pod))])
         .predicate(Predicate::of(|event: &Event<'_, Pod>| match event {
             Event::Create(pod) | Event::Delete(pod) | Event::Generic(pod) => !pod::node_name(pod).is_empty(),
             Event::Update { old, new } => {
@@ -60,7 +60,7 @@ impl Reconciler for Evictor {
         if taints.is_empty() {
             for pending in before.values() {
                 if let Some(pod) = ctx.get::<Pod>(&pending.pod) {
-                    cancel(ctx, &pod).await;
+                    cancel(ctx, &pod);
                 }
             }
             return Ok(Outcome::Done);
@@ -76,7 +76,7 @@ impl Reconciler for Evictor {
             match patience(&taints, tolerations(&pod)) {
                 Patience::Endless => {
                     if before.is_some() {
-                        cancel(ctx, &pod).await;
+                        cancel(ctx, &pod);
                     }
                 }
                 Patience::For(time) => {
@@ -146,15 +146,15 @@ fn patience(taints: &[&Taint], tolerations: &[Toleration]) -> Patience {
     shortest.map_or(Patience::Endless, Patience::For)
 }
 
-async fn cancel(ctx: &Context, pod: &Pod) {
+fn cancel(ctx: &Context, pod: &Pod) {
     let note = format!("Cancelling deletion of Pod {}", Key::of(pod));
-    ctx.event(pod, EventType::Normal, "TaintManagerEviction", &note).await;
+    ctx.event(pod, EventType::Normal, "TaintManagerEviction", &note);
 }
 
 async fn evict(ctx: &Context, pod: &Pod, now: &Time) -> Result<(), Error> {
     let key = Key::of(pod);
     let note = format!("Marking for deletion Pod {key}");
-    ctx.event(pod, EventType::Normal, "TaintManagerEviction", &note).await;
+    ctx.event(pod, EventType::Normal, "TaintManagerEviction", &note);
     let reason = "DeletionByTaintManager";
     let message = "Taint manager: deleting due to NoExecute taint";
     let patch = json!({

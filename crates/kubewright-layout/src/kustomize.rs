@@ -8,7 +8,7 @@ use crate::{
     Error, Files, Input, extras,
     files::yaml,
     inventory::{Inventory, Part, group_version, identity, kind, name, namespace},
-    sorted,
+    monitoring, sorted,
 };
 
 const KUSTOMIZATION: &str = "kustomization.yaml";
@@ -81,7 +81,8 @@ impl Tree {
              # and add to it what you want of\n\
              #   - ../config/rbac/helpers     # roles for the users of its kinds\n\
              #   - ../config/network-policy   # who may reach its ports\n\
-             #   - ../config/prometheus       # a ServiceMonitor (needs the Prometheus operator)\n",
+             #   - ../config/prometheus       # a ServiceMonitor and alerts (need the Prometheus operator)\n\
+             #   - ../config/grafana          # a dashboard, in a ConfigMap that Grafana's sidecar loads\n",
         );
         if certified {
             text += "#   components:\n#   - ../config/certmanager     # certificates by cert-manager, which must be there\n";
@@ -141,11 +142,31 @@ fn optional(tree: &mut Tree, input: &Input, inventory: &Inventory<'_>) -> Result
         policies.into_iter().map(|(name, policy)| (name, policy.iter().collect())),
     )?;
     let monitor = extras::service_monitor(&input.name, inventory);
-    tree.folder("prometheus", [("monitor.yaml", monitor.iter().collect())])?;
+    let rules = monitoring::rules(&input.name, inventory);
+    let prometheus = [("monitor.yaml", monitor.iter().collect()), ("rules.yaml", rules.iter().collect())];
+    tree.folder("prometheus", prometheus)?;
+    dashboard(tree, input, inventory)?;
     match &input.installed.certified {
         Some(certified) => certmanager(tree, &input.installed.own, certified),
         None => Ok(()),
     }
+}
+
+/// The dashboard as a file that can be imported, and how a ConfigMap is made of it.
+fn dashboard(tree: &mut Tree, input: &Input, inventory: &Inventory<'_>) -> Result<(), Error> {
+    let Some(text) = monitoring::dashboard(&input.name, inventory)? else { return Ok(()) };
+    tree.files.raw(format!("config/grafana/{}", monitoring::DASHBOARD), text);
+    let (label, value) = monitoring::DASHBOARD_LABEL;
+    let kustomization = json!({
+        "configMapGenerator": [{
+            "name": monitoring::dashboard_name(&input.name),
+            "namespace": inventory.home(),
+            "files": [monitoring::DASHBOARD],
+            "options": {"disableNameSuffixHash": true, "labels": {label: value}},
+        }],
+    });
+    tree.files.marked(format!("config/grafana/{KUSTOMIZATION}"), &yaml(&kustomization)?);
+    Ok(())
 }
 
 /// The component that makes of the one installation the other: what is only there is added, what is only here deleted, and
@@ -289,12 +310,15 @@ mod tests {
                 "config/crd/kustomization.yaml",
                 "config/default/kustomization.yaml",
                 "config/default/metrics_service.yaml",
+                "config/grafana/kustomization.yaml",
+                "config/grafana/operator.json",
                 "config/manager/kustomization.yaml",
                 "config/manager/manager.yaml",
                 "config/network-policy/allow-metrics-traffic.yaml",
                 "config/network-policy/kustomization.yaml",
                 "config/prometheus/kustomization.yaml",
                 "config/prometheus/monitor.yaml",
+                "config/prometheus/rules.yaml",
                 "config/rbac/helpers/kustomization.yaml",
                 "config/rbac/helpers/whitelist_admin_role.yaml",
                 "config/rbac/helpers/whitelist_editor_role.yaml",

@@ -26,6 +26,7 @@ mod helm;
 mod input;
 mod inventory;
 mod kustomize;
+mod monitoring;
 mod olm;
 #[cfg(test)]
 mod testing;

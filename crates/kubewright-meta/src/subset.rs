@@ -1,6 +1,6 @@
 //! Whether one JSON value has every field of another.
 //!
-//! Servers leave out what is empty: `null`, an empty list and an object of nothing are in a value that has nothing there. Items of
+//! Servers leave out what is empty: `null`, an empty text or list and an object of nothing are in a value that has nothing there. Items of
 //! lists are compared one by one, and may have more fields. A number is the same however it is written.
 
 use std::fmt;
@@ -30,14 +30,15 @@ pub fn is_subset(wanted: &Value, actual: &Value) -> bool {
     }
 }
 
-/// Whether a server leaves it out: nothing, an empty list, or an object of nothing.
+/// Whether a server leaves it out: nothing, an empty text or list, or an object of nothing.
 #[must_use]
 pub fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
+        Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.values().all(is_nothing),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

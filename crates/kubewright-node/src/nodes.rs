@@ -52,7 +52,7 @@ pub(crate) fn controller(
     woken_by_stages: UnboundedReceiver<Key>,
 ) -> Controller {
     let names: Vec<_> = (0..count).map(|index| format!("node-{index}")).collect();
-    let keys: Vec<_> = names.iter().map(Key::cluster).collect();
+    let keys: Vec<_> = names.iter().map(Key::cluster_scoped).collect();
     let all_matter = stages.clone();
     let keeper = NodeReconciler {
         managed,

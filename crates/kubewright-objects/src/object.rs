@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use k8s_openapi::ClusterResourceScope;
+use k8s_openapi::{ClusterResourceScope, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use kube::{Resource, api::ObjectMeta};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -55,9 +55,74 @@ impl<K> Cached for K where
 {
 }
 
+/// Identity of an object, the version that it is in, and its owners.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a> {
+    /// Its namespace; none of a cluster-scoped object.
+    pub namespace: Option<&'a str>,
+    /// Its name; empty if it has none yet.
+    pub name: &'a str,
+    /// Its uid; empty if it has none yet.
+    pub uid: &'a str,
+    /// Its resource version.
+    pub resource_version: Option<&'a str>,
+    /// Its owners.
+    pub owners: Owners<'a>,
+}
+
+/// Owners of an object.
+#[derive(Clone, Copy, Debug)]
+pub enum Owners<'a> {
+    /// As its metadata names them.
+    References(&'a [OwnerReference]),
+    /// Their uids alone, with [`Owners::END`] behind each.
+    Uids(&'a str),
+}
+
+impl<'a> Head<'a> {
+    /// The head of an object with this metadata.
+    #[must_use]
+    pub fn of(meta: &'a ObjectMeta) -> Self {
+        Self {
+            namespace: meta.namespace.as_deref(),
+            name: meta.name.as_deref().unwrap_or_default(),
+            uid: meta.uid.as_deref().unwrap_or_default(),
+            resource_version: meta.resource_version.as_deref(),
+            owners: Owners::References(meta.owner_references.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+impl<'a> Owners<'a> {
+    /// What stands behind each uid.
+    pub const END: char = '\0';
+
+    /// Their uids.
+    pub fn uids(self) -> impl Iterator<Item = &'a str> {
+        let (references, uids) = match self {
+            Self::References(references) => (references, ""),
+            Self::Uids(uids) => (&[][..], uids),
+        };
+        references.iter().map(|owner| owner.uid.as_str()).chain(uids.split_terminator(Self::END))
+    }
+}
+
+/// An object in the form in which a cache keeps it: as a value, or in less room.
+pub trait Kept: Send + Sync + 'static {
+    /// Its head.
+    fn head(&self) -> Head<'_>;
+
+    /// The object as a value.
+    fn value(self: Arc<Self>) -> Arc<dyn AnyObject>;
+
+    /// Of which order the memory is that it takes, in bytes. Of a value: the length of its JSON and the size of its type, without what
+    /// the lists and maps in it take besides.
+    fn footprint(&self) -> usize;
+}
+
 /// A [`Cached`] object whose type is forgotten. What is done with objects of any kind is done with this, so that a program
 /// has the code of it once and not once for each kind.
-pub trait AnyObject: Any + Send + Sync {
+pub trait AnyObject: Kept + Any {
     /// The object's metadata.
     fn metadata(&self) -> &ObjectMeta;
 
@@ -72,9 +137,20 @@ pub trait AnyObject: Any + Send + Sync {
 
     /// As [`AnyObject::any`].
     fn shared(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
 
-    /// The length of the object as JSON; 0 for one that cannot be written.
-    fn length(&self) -> usize;
+impl<K: Cached> Kept for K {
+    fn head(&self) -> Head<'_> {
+        Head::of(self.meta())
+    }
+
+    fn value(self: Arc<Self>) -> Arc<dyn AnyObject> {
+        self
+    }
+
+    fn footprint(&self) -> usize {
+        to_json(self).map_or(0, |text| text.len()) + size_of::<K>()
+    }
 }
 
 impl<K: Cached> AnyObject for K {
@@ -96,10 +172,6 @@ impl<K: Cached> AnyObject for K {
 
     fn shared(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
-    }
-
-    fn length(&self) -> usize {
-        to_json(self).map_or(0, |text| text.len())
     }
 }
 

@@ -1,15 +1,16 @@
 //! What the controllers of a manager have still to do.
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Weak},
     time::Duration,
 };
 
 use parking_lot::Mutex;
 
-use crate::{Key, workqueue::Workqueue};
+use crate::{Key, events::EventQueue, workqueue::Workqueue};
 
-/// Backlog of a manager's controllers: the keys that wait; a clone goes on reporting it while the manager runs. For tests, which
+/// Backlog of a manager's controllers: the keys that wait, and the Events that are not written yet; a clone goes on reporting it while the manager runs. For tests, which
 /// want to know when an operator has come to rest.
 #[derive(Clone, Debug, Default)]
 pub struct Backlog(Arc<Mutex<Vec<Queue>>>);
@@ -19,6 +20,7 @@ pub struct Backlog(Arc<Mutex<Vec<Queue>>>);
 struct Queue {
     controller: Arc<str>,
     keys: Weak<Workqueue<Key>>,
+    events: Weak<EventQueue>,
 }
 
 /// A key whose last reconcile failed, and that waits for its next try.
@@ -37,15 +39,17 @@ pub struct Failing {
 }
 
 impl Backlog {
-    pub(crate) fn read(&self, controller: &Arc<str>, queue: &Arc<Workqueue<Key>>) {
-        self.0.lock().push(Queue { controller: Arc::clone(controller), keys: Arc::downgrade(queue) });
+    pub(crate) fn read(&self, controller: &Arc<str>, queue: &Arc<Workqueue<Key>>, events: &Arc<EventQueue>) {
+        let (keys, events) = (Arc::downgrade(queue), Arc::downgrade(events));
+        self.0.lock().push(Queue { controller: Arc::clone(controller), keys, events });
     }
 
-    /// Whether nothing is due or being worked on, and nothing that has failed is tried again before `horizon` has passed.
+    /// Whether nothing is due or being worked on, every Event that was told is written, and nothing that has failed is tried again before `horizon` has passed.
     /// What a reconcile asked to be called for later is no work before its time.
     #[must_use]
     pub fn is_empty(&self, horizon: Duration) -> bool {
         self.queues().iter().all(|(_, queue)| queue.is_idle(horizon))
+            && self.0.lock().iter().all(|queue| queue.events.upgrade().is_none_or(|events| events.is_idle()))
     }
 
     /// The keys that failed and wait for their next try, by controller, the next one first. A terminal error is not
@@ -60,6 +64,11 @@ impl Backlog {
             });
         }
         failing
+    }
+
+    /// How many keys are due, by controller.
+    pub(crate) fn waiting(&self) -> BTreeMap<Arc<str>, usize> {
+        self.queues().into_iter().map(|(controller, queue)| (controller, queue.len())).collect()
     }
 
     fn queues(&self) -> Vec<(Arc<str>, Arc<Workqueue<Key>>)> {

@@ -81,6 +81,12 @@ impl NewCondition {
         self.observed_generation = object.meta().generation;
         self
     }
+
+    /// As [`NewCondition::of`], of an object with this generation, unless it says of which it is.
+    pub(crate) fn or_of(mut self, generation: Option<i64>) -> Self {
+        self.observed_generation = self.observed_generation.or(generation);
+        self
+    }
 }
 
 /// The condition of this type.

@@ -1,6 +1,6 @@
 //! How an operator finds its API server.
 
-use std::{env, path::PathBuf, time::Duration};
+use std::{env, path::PathBuf};
 
 use http::{HeaderValue, header::USER_AGENT};
 use kube::{
@@ -8,9 +8,8 @@ use kube::{
     client::ClientBuilder,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use tower::{limit::RateLimitLayer, util::option_layer};
 
-use crate::{Error, metrics::RequestMetrics};
+use crate::{Error, metrics::RequestMetrics, unreachable::Addressed};
 
 /// Connection settings: which API server to speak to, as whom, and how. By default the first of these that is there: the file that
 /// `$KUBECONFIG` names, the service account of the pod that this runs in, `~/.kube/config` (controller-runtime's order).
@@ -49,11 +48,13 @@ impl Connect {
     pub async fn client(&self, requests: &RequestMetrics) -> Result<(Client, Config), Error> {
         let config = self.config().await?;
         let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-        let limit = self
-            .queries_per_second
-            .map(|number| RateLimitLayer::new(u64::from(number.max(1)), Duration::from_secs(1)));
         let stack = ClientBuilder::try_from(config.clone()).map_err(misconfigured("the kubeconfig"))?;
-        let client = stack.with_layer(&requests.layer(&host)).with_layer(&option_layer(limit)).build();
+        let stack = stack.with_layer(&requests.layer(&host));
+        let client = stack.with_layer(&Addressed(host.clone())).build();
+        let client = match self.queries_per_second {
+            Some(number) => requests.limited(client, &host, number),
+            None => client,
+        };
         Ok((client, config))
     }
 
@@ -134,7 +135,12 @@ mod tests {
         let metrics = Metrics::new();
         let (client, _) = connect.client(metrics.requests()).await.expect("a client");
         std::fs::remove_file(path).expect("it was there");
-        assert!(client.apiserver_version().await.is_err(), "nobody listens there");
+        let error = Error::from(client.apiserver_version().await.expect_err("nobody listens there"));
+        assert_eq!(
+            error.to_string(),
+            "cannot reach the API server at 127.0.0.1:1: Connection refused (os error 111)"
+        );
+        assert_eq!(error.condition_reason(), "Unreachable");
         let counted = "rest_client_requests_total{code=\"<error>\",host=\"127.0.0.1:1\",method=\"GET\"} 1\n";
         assert!(metrics.text().contains(counted), "{}", metrics.text());
     }

@@ -4,17 +4,23 @@
 
 use std::marker::PhantomData;
 
+use http::{StatusCode, uri::InvalidUri};
+use http_body_util::BodyExt;
 use kube::{
     Client, Resource,
-    api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Request},
+    api::{
+        DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Request, ValidationDirective,
+    },
+    client::Body,
     core::{Status, request},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use crate::object::{from_json, to_json};
 
 type Result<T> = std::result::Result<T, kube::Error>;
+type BuiltRequest = std::result::Result<http::Request<Vec<u8>>, request::Error>;
 
 pub(crate) struct Endpoint<'a, K> {
     client: &'a Client,
@@ -27,6 +33,8 @@ pub(crate) struct ApiResponse<K> {
     pub(crate) object: K,
     /// The object as the server wrote it.
     pub(crate) text: String,
+    /// Whether it was not there before.
+    pub(crate) is_new: bool,
 }
 
 /// What the server answered to a deletion.
@@ -35,6 +43,83 @@ pub(crate) enum Deleted<K> {
     Object(Box<K>),
     /// That it is gone, with its uid if the answer has it.
     Gone { uid: Option<String> },
+}
+
+/// Objects of a list, as far as one answer has them.
+pub(crate) struct Page<K> {
+    pub(crate) objects: Vec<K>,
+    /// Where the next page begins; none after the last.
+    pub(crate) rest: Option<String>,
+}
+
+/// How a write is done, whatever it writes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WriteOptions {
+    /// The server tells what would come of it, and changes nothing.
+    pub(crate) dry_run: bool,
+    /// As whose the fields are noted that it changes.
+    pub(crate) field_owner: Option<String>,
+    /// What the server does about fields that it does not know.
+    pub(crate) validation: Option<ValidationDirective>,
+    /// An apply takes over the fields of others.
+    pub(crate) force: bool,
+}
+
+/// The methods of a write that is about to be sent, by which it is told how; `$owner` documents that of the field owner.
+macro_rules! write_options {
+    () => {
+        $crate::endpoint::write_options!(
+            "Notes the fields that it changes as those of this owner (`fieldManager`). By default the server takes the client's user agent up to the first `/`."
+        );
+    };
+    ($owner:literal) => {
+        /// Asks the server what would come of it, and changes nothing: the answer is not in the cache either.
+        pub fn dry_run(mut self) -> Self {
+            self.options.dry_run = true;
+            self
+        }
+
+        #[doc = $owner]
+        pub fn field_owner(mut self, owner: impl Into<String>) -> Self {
+            self.options.field_owner = Some(owner.into());
+            self
+        }
+
+        /// What the server does about fields that the kind does not have, and about those that are there twice: it drops them and warns
+        /// by default.
+        pub fn validation(mut self, validation: kube::api::ValidationDirective) -> Self {
+            self.options.validation = Some(validation);
+            self
+        }
+    };
+}
+pub(crate) use write_options;
+
+impl WriteOptions {
+    fn of_post(&self) -> PostParams {
+        PostParams { dry_run: self.dry_run, field_manager: self.field_owner.clone() }
+    }
+
+    fn of_patch(&self) -> PatchParams {
+        PatchParams {
+            dry_run: self.dry_run,
+            force: self.force,
+            field_manager: self.field_owner.clone(),
+            field_validation: self.validation.clone(),
+        }
+    }
+
+    /// A POST or PUT with the validation that is asked for: kube's parameters of these do not have it.
+    fn validated(&self, request: BuiltRequest) -> BuiltRequest {
+        let Some(validation) = &self.validation else { return request };
+        let mut request = request?;
+        let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
+        let and = if query.is_empty() { "" } else { "&" };
+        let uri = format!("{path}?{query}{and}fieldValidation={}", validation.as_str());
+        let uri = uri.parse().map_err(|error: InvalidUri| request::Error::BuildRequest(error.into()))?;
+        *request.uri_mut() = uri;
+        Ok(request)
+    }
 }
 
 impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
@@ -62,57 +147,69 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
         self.ask(request).await
     }
 
-    /// A part of the object `name` that is a kind of its own, such as `scale`.
-    pub(crate) async fn read_part<P: DeserializeOwned>(&self, name: &str, part: &str) -> Result<P> {
-        decode(&send(self.client, self.request.get_subresource(part, name)).await?)
+    /// The objects that are selected: one page of them, if `params` have a limit.
+    pub(crate) async fn list(&self, params: &ListParams) -> Result<Page<K>> {
+        let request =
+            if K::metadata_api() { self.request.list_metadata(params) } else { self.request.list(params) };
+        let (text, _) = send(self.client, request).await?;
+        let List { metadata, items } = decode(&text)?;
+        let objects = items.iter().flatten().map(|item| decode(item.get())).collect::<Result<_>>()?;
+        Ok(Page { objects, rest: metadata.rest.filter(|rest| !rest.is_empty()) })
     }
 
-    pub(crate) async fn patch_part<P: DeserializeOwned>(
+    /// A part of the object `name` that is a kind of its own, such as `scale`.
+    pub(crate) async fn read_part<P: DeserializeOwned>(&self, name: &str, part: &str) -> Result<P> {
+        decode(&send(self.client, self.request.get_subresource(part, name)).await?.0)
+    }
+
+    /// Writes a part of the object `name` that is a kind of its own, and reads what is answered.
+    pub(crate) async fn write_part<A: DeserializeOwned>(
         &self,
         name: &str,
         part: &str,
-        params: &PatchParams,
-        patch: &Patch<&Value>,
-    ) -> Result<P> {
-        decode(&send(self.client, self.request.patch_subresource(part, name, params, patch)).await?)
+        options: &WriteOptions,
+        action: Action<'_>,
+    ) -> Result<A> {
+        decode(&send(self.client, self.built(name, Some(part), options, action)).await?.0)
     }
 
-    /// Creates the object that is written in JSON.
-    pub(crate) async fn create(&self, body: Vec<u8>) -> Result<ApiResponse<K>> {
-        self.ask(self.request.create(&PostParams::default(), body)).await
-    }
-
-    /// Replaces the object `name`, or a part of it, by that which is written in JSON.
-    pub(crate) async fn replace(
+    /// Does something to the object `name`, or to a part of it. An object that is created has its name in its body.
+    pub(crate) async fn write(
         &self,
         name: &str,
-        subresource: Option<&str>,
-        body: Vec<u8>,
+        part: Option<&str>,
+        options: &WriteOptions,
+        action: Action<'_>,
     ) -> Result<ApiResponse<K>> {
-        let params = PostParams::default();
-        let request = match subresource {
-            None => self.request.replace(name, &params, body),
-            Some(subresource) => self.request.replace_subresource(subresource, name, &params, body),
-        };
-        self.ask(request).await
+        self.ask(self.built(name, part, options, action)).await
     }
 
-    pub(crate) async fn patch(
+    fn built(
         &self,
         name: &str,
-        subresource: Option<&str>,
-        params: &PatchParams,
-        patch: &Patch<&Value>,
-    ) -> Result<ApiResponse<K>> {
-        let request = match subresource {
-            None => self.request.patch(name, params, patch),
-            Some(subresource) => self.request.patch_subresource(subresource, name, params, patch),
-        };
-        self.ask(request).await
+        part: Option<&str>,
+        options: &WriteOptions,
+        action: Action<'_>,
+    ) -> BuiltRequest {
+        let (to, post) = (&self.request, options.of_post());
+        match (action, part) {
+            (Action::Create(body), None) => options.validated(to.create(&post, body.to_vec())),
+            (Action::Create(body), Some(part)) => {
+                options.validated(to.create_subresource(part, name, &post, body.to_vec()))
+            }
+            (Action::Replace(body), None) => options.validated(to.replace(name, &post, body.to_vec())),
+            (Action::Replace(body), Some(part)) => {
+                options.validated(to.replace_subresource(part, name, &post, body.to_vec()))
+            }
+            (Action::Patch(patch), None) => to.patch(name, &options.of_patch(), &patch),
+            (Action::Patch(patch), Some(part)) => {
+                to.patch_subresource(part, name, &options.of_patch(), &patch)
+            }
+        }
     }
 
     pub(crate) async fn delete(&self, name: &str, params: &DeleteParams) -> Result<Deleted<K>> {
-        let answer = send(self.client, self.request.delete(name, params)).await?;
+        let (answer, _) = send(self.client, self.request.delete(name, params)).await?;
         let TypeOnly { kind } = decode(&answer)?;
         if kind != "Status" {
             return decode(&answer).map(|object| Deleted::Object(Box::new(object)));
@@ -122,13 +219,39 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
         Ok(Deleted::Gone { uid })
     }
 
-    async fn ask(
-        &self,
-        request: std::result::Result<http::Request<Vec<u8>>, request::Error>,
-    ) -> Result<ApiResponse<K>> {
-        let text = send(self.client, request).await?;
-        Ok(ApiResponse { object: decode(&text)?, text })
+    /// Deletes the objects that are selected.
+    pub(crate) async fn delete_all(&self, params: &DeleteParams, selected: &ListParams) -> Result<()> {
+        send(self.client, self.request.delete_collection(params, selected)).await.map(drop)
     }
+
+    async fn ask(&self, request: BuiltRequest) -> Result<ApiResponse<K>> {
+        let (text, status) = send(self.client, request).await?;
+        Ok(ApiResponse { object: decode(&text)?, text, is_new: status == StatusCode::CREATED })
+    }
+}
+
+/// What is done to an object, or to a part of it; bodies are JSON.
+pub(crate) enum Action<'a> {
+    /// Creates it: an object, or a part of one, such as `eviction`.
+    Create(&'a [u8]),
+    /// Replaces it.
+    Replace(&'a [u8]),
+    /// Changes it.
+    Patch(Patch<&'a Value>),
+}
+
+/// A list, whose items are read one by one.
+#[derive(Deserialize)]
+struct List {
+    #[serde(default)]
+    metadata: ListMeta,
+    items: Option<Vec<Box<RawValue>>>,
+}
+
+#[derive(Default, Deserialize)]
+struct ListMeta {
+    #[serde(rename = "continue")]
+    rest: Option<String>,
 }
 
 /// What every answer begins with.
@@ -138,12 +261,20 @@ struct TypeOnly {
     kind: String,
 }
 
-/// The text of the answer, whatever it is about.
-async fn send(
-    client: &Client,
-    request: std::result::Result<http::Request<Vec<u8>>, request::Error>,
-) -> Result<String> {
-    client.request_text(request.map_err(kube::Error::BuildRequest)?).await
+/// The text of the answer, whatever it is about, and its code. An answer that is an error is told as kube's `Client::request_text`
+/// does it, which keeps the code to itself: that says whether an apply has made an object.
+async fn send(client: &Client, request: BuiltRequest) -> Result<(String, StatusCode)> {
+    let request = request.map_err(kube::Error::BuildRequest)?;
+    let (head, body) = client.send(request.map(Body::from)).await?.into_parts();
+    let text = String::from_utf8(body.collect().await?.to_bytes().into()).map_err(kube::Error::FromUtf8)?;
+    if !head.status.is_client_error() && !head.status.is_server_error() {
+        return Ok((text, head.status));
+    }
+    let status = serde_json::from_str::<Status>(&text).unwrap_or_else(|_| {
+        // A proxy answers in its own words.
+        Status::failure(text.trim(), "Failed to parse error data").with_code(head.status.as_u16())
+    });
+    Err(kube::Error::Api(status.boxed()))
 }
 
 /// An object as the body of a request.

@@ -1,13 +1,9 @@
 //! Cleaning up before an object may go.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use serde_json::json;
-
 use crate::{
-    Context, Error, EventType, Key, Object,
-    conditions::{self, NewCondition, Status},
+    Context, Error, EventType, Object, Written,
+    conditions::{NewCondition, Status},
     finalizer,
-    object::fields_of,
 };
 
 /// With the name of a finalizer as its value (or `"*"` for all), on an object that is being deleted, its cleanup is given up:
@@ -39,6 +35,8 @@ impl Context {
     ///   (`CleanupFailed`) and, where the kind has `status.conditions`, a condition of that type with the error.
     /// - An object to which the finalizer was never added is not cleaned up.
     /// - The way out: the annotation [`SKIP_CLEANUP`].
+    /// - That the finalizer was added makes no later write of the same reconcile a conflict: [`Context::status`], `apply` and the
+    ///   finalizers begin with what is in the cache, which has it. For [`Context::update`] read the object again.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -79,7 +77,7 @@ impl Context {
         if is_skipped(object, finalizer) {
             let note =
                 format!("the cleanup of {finalizer} is given up, as the annotation {SKIP_CLEANUP} says");
-            self.event(object, EventType::Warning, "CleanupSkipped", &note).await;
+            self.event(object, EventType::Warning, "CleanupSkipped", &note);
         } else if let Err(error) = cleanup().await {
             self.record_failure(object, finalizer, &error).await;
             return Err(error);
@@ -92,7 +90,7 @@ impl Context {
 
     async fn record_failure<K: Object>(&self, object: &K, finalizer: &str, error: &Error) {
         let note = format!("{finalizer}: {error}");
-        self.event(object, EventType::Warning, CLEANUP_FAILED, &note).await;
+        self.event(object, EventType::Warning, CLEANUP_FAILED, &note);
         let wanted =
             NewCondition::new(CLEANUP_FAILED, Status::True, "CleanupFailed").message(note).of(object);
         if let Err(error) = self.set_condition(object, &wanted).await {
@@ -101,22 +99,17 @@ impl Context {
     }
 
     /// Makes a condition in `status.conditions` say what is wanted, whatever the kind's type looks like; writes nothing when it
-    /// does. Tells whether it wrote.
+    /// does. For several, or more of the status, there is [`Context::status`].
     ///
     /// # Errors
     /// What the server refuses: [`Error::is_conflict`] when somebody else wrote since, as conditions are one list; and a kind
     /// without a status.
-    pub async fn set_condition<K: Object>(&self, object: &K, wanted: &NewCondition) -> Result<bool, Error> {
-        let mut status = fields_of(object, |field| field == "status")?["status"]["conditions"].take();
-        let mut all: Vec<Condition> =
-            if status.is_null() { Vec::new() } else { kubewright_objects::from_value(status.take())? };
-        if !conditions::set(&mut all, wanted, self.world().clock.now()) {
-            return Ok(false);
-        }
-        let version = &object.meta().resource_version;
-        let patch = json!({"metadata": {"resourceVersion": version}, "status": {"conditions": all}});
-        self.patch_status::<K>(&Key::of(object), patch).await?;
-        Ok(true)
+    pub async fn set_condition<K: Object>(
+        &self,
+        object: &K,
+        wanted: &NewCondition,
+    ) -> Result<Written<K>, Error> {
+        self.status(object).condition(wanted.clone()).silent().await
     }
 }
 

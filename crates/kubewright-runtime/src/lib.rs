@@ -11,6 +11,8 @@
 mod apply;
 mod backlog;
 mod cache;
+mod client_layer;
+mod clusters;
 pub mod command;
 pub mod conditions;
 mod connect;
@@ -19,13 +21,17 @@ mod controller;
 mod counters;
 mod dynamic_watches;
 mod endpoint;
-pub mod ensure;
 mod error;
+mod error_policy;
 mod events;
 pub mod finalizer;
 mod guard;
 pub mod health;
+mod in_clusters;
+mod journal;
 mod key;
+mod kind;
+pub mod kube_rs;
 pub mod leader;
 mod logging;
 mod manager;
@@ -37,6 +43,7 @@ mod pause;
 pub mod predicate;
 pub mod probes;
 pub mod rbac;
+mod reason;
 mod reconciler;
 mod replicas;
 mod runnable;
@@ -49,11 +56,18 @@ pub mod sources;
 mod span;
 mod status;
 pub mod strict;
+mod unreachable;
 #[cfg(feature = "webhook")]
 pub mod webhook;
 mod worker;
 pub mod workqueue;
+mod written;
 
+pub use json_patch::Patch as JsonPatch;
+pub use kube::{
+    api::{DeleteParams, ValidationDirective},
+    core::{Expression, Selector},
+};
 pub use kubewright_meta::difference::Differences;
 /// Kubernetes objects as JSON: one form to read and one to write, for all types.
 pub use kubewright_objects as object;
@@ -61,18 +75,21 @@ pub use kubewright_world::World;
 pub use tokio_util::sync::CancellationToken;
 
 pub use self::{
-    apply::Apply,
+    apply::{Apply, ChildChange, Desired, What},
     backlog::{Backlog, Failing},
     cache::{Cache, Change, Index, Informer, Usage},
+    client_layer::{ClientLayer, Layered},
+    clusters::Clusters,
     connect::Connect,
-    context::{Context, Deletion, Watching},
-    controller::Controller,
+    context::{Context, Deletion, DynamicContext, ListOptions, MergeFrom, Subresource, Watching, Write},
+    controller::{Controller, Defaults},
     counters::{Counters, Counts},
-    ensure::Ensured,
     error::{BoxError, Error},
-    events::{EventType, SpamFilter},
+    error_policy::{ErrorPolicy, Failure, Shown},
+    events::{EventType, NewEvent, SpamFilter},
     guard::{CLEANUP_FAILED, Guarded, SKIP_CLEANUP},
     key::Key,
+    kind::{DynamicKind, DynamicOwner},
     leader::{LeaderElection, Leadership},
     manager::{GRACEFUL_SHUTDOWN, Manager},
     member::Member,
@@ -81,7 +98,10 @@ pub use self::{
     owner::Owner,
     pause::PAUSED,
     predicate::{Event, Predicate},
+    reason::{ObjectChange, ObjectReason, Reason, Reasons},
     reconciler::{Outcome, Reconciler},
     runnable::{Phase, Runnable},
     shard::{Shard, Sharding},
+    status::StatusWrite,
+    written::{Ensured, Written},
 };

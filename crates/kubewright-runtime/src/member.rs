@@ -3,11 +3,15 @@
 use std::{fmt, sync::Arc};
 
 use kube::Client;
+use tokio_util::sync::CancellationToken;
 
 use crate::Cache;
 
-/// Another cluster of a manager, with a client and caches of its own. Made by [`Manager::add_cluster`](crate::Manager::add_cluster);
-/// clones share it.
+/// Another cluster of a manager, with a client and caches of its own. Made by [`Manager::add_cluster`](crate::Manager::add_cluster)
+/// and [`Clusters::add`](crate::Clusters::add); clones share it.
+///
+/// A controller that works on objects in other clusters says [`Controller::in_each_cluster`](crate::Controller::in_each_cluster) or
+/// [`Controller::watches_in_each`](crate::Controller::watches_in_each). Here one looks at a certain cluster:
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -33,11 +37,17 @@ struct Inner {
     name: String,
     client: Client,
     cache: Cache,
+    /// Ends its caches.
+    stop: CancellationToken,
 }
 
 impl Member {
-    pub(crate) fn new(name: String, client: Client, cache: Cache) -> Self {
-        Self(Arc::new(Inner { name, client, cache }))
+    pub(crate) fn new(name: String, client: Client, cache: Cache, stop: CancellationToken) -> Self {
+        Self(Arc::new(Inner { name, client, cache, stop }))
+    }
+
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.0.stop
     }
 
     /// What the manager calls it.

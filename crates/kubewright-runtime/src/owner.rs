@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, api::ObjectMeta};
 
-use crate::{Error, Key, Object};
+use crate::{Cached, Error, Key, Object};
 
 /// An object that can own others. Implemented for every [`Object`].
 pub trait Owner: Send + Sync {
@@ -49,6 +49,47 @@ pub fn controller_reference<K: Object>(owner: &K) -> OwnerReference {
     }
 }
 
+/// The reference that makes `owner` the controller of `desired`.
+pub(crate) fn reference<K: Cached>(
+    kind: &K::DynamicType,
+    desired: &K,
+    owner: &(dyn Owner + Sync),
+) -> Result<OwnerReference, Error> {
+    let reference = owner.controller_reference()?;
+    // A namespaced owner is looked for in the namespace of its dependent; elsewhere it counts as gone, and the
+    // dependent would be collected (`validateOwner` in controller-runtime's controllerutil).
+    if owner.namespace().is_some() && owner.namespace() != desired.meta().namespace.as_deref() {
+        return Err(Error::terminal(format!(
+            "{} {} cannot own a {} outside of its namespace",
+            reference.kind,
+            reference.name,
+            K::kind(kind)
+        )));
+    }
+    Ok(reference)
+}
+
+/// An error if `current` has another controller than `owners` say.
+pub(crate) fn expect_controller<K: Cached>(
+    kind: &K::DynamicType,
+    current: &K,
+    owners: &[OwnerReference],
+) -> Result<(), Error> {
+    let Some(other) = controller_of(current.meta()) else { return Ok(()) };
+    let controller = owners.iter().find(|owner| owner.controller == Some(true) && owner.uid != other.uid);
+    controller.map_or(Ok(()), |wanted| {
+        Err(Error::new(format!(
+            "{} {} is controlled by {} {}, not by {} {}",
+            K::kind(kind),
+            Key::of(current),
+            other.kind,
+            other.name,
+            wanted.kind,
+            wanted.name
+        )))
+    })
+}
+
 /// The owner reference that says which object controls this one.
 #[must_use]
 pub fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
@@ -71,7 +112,7 @@ pub(crate) fn controller_key<O: Object>(meta: &ObjectMeta) -> Option<Key> {
         return None;
     }
     let namespace = if O::is_namespaced() { meta.namespace.clone() } else { None };
-    Some(Key { namespace, name: reference.name.clone() })
+    Some(Key::new(namespace, &reference.name))
 }
 
 #[cfg(test)]
@@ -124,7 +165,7 @@ mod tests {
         assert_eq!(controller_key::<ReplicaSet>(&pod.metadata), Some(Key::namespaced("default", "web")));
         assert_eq!(controller_key::<Deployment>(&pod.metadata), None);
         let pod = child(controller_reference(&stored::<Node>("n1", "u1")));
-        assert_eq!(controller_key::<Node>(&pod.metadata), Some(Key::cluster("n1")));
+        assert_eq!(controller_key::<Node>(&pod.metadata), Some(Key::cluster_scoped("n1")));
     }
 
     #[test]

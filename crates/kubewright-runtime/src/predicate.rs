@@ -18,11 +18,16 @@
 
 use std::{
     any::{TypeId, type_name},
+    collections::BTreeMap,
     fmt,
     sync::Arc,
 };
 
-use kube::{Resource, api::ObjectMeta};
+use kube::{
+    Resource,
+    api::ObjectMeta,
+    core::{Selector, SelectorExt},
+};
 
 use crate::{cache::Change, object::AnyObject};
 
@@ -159,6 +164,21 @@ fn update_changes<T: PartialEq + 'static>(part: fn(&ObjectMeta) -> T) -> Predica
     })
 }
 
+/// Holds back updates that leave `metadata.resourceVersion` as it was: what a resync or a list tells once more
+/// (`ResourceVersionChangedPredicate`).
+#[must_use]
+pub fn resource_version_changed() -> Predicate {
+    update_changes(|meta| meta.resource_version.clone())
+}
+
+/// Lets events of objects through whose labels a selector matches; of updates, when the object matches after the update
+/// (`LabelSelectorPredicate`). To watch no other objects at all, say [`Controller::labelled`](crate::Controller::labelled).
+#[must_use]
+pub fn labels_match(selector: impl Into<Selector>) -> Predicate {
+    let (selector, none) = (selector.into(), BTreeMap::new());
+    Predicate::of_metadata(move |event| selector.matches(event.object().labels.as_ref().unwrap_or(&none)))
+}
+
 /// Holds back updates that leave `metadata.generation` as it was: status and metadata changes, for kinds with a
 /// generation.
 #[must_use]
@@ -222,5 +242,27 @@ mod tests {
         assert!(!predicate.accepts(&Event::Create(&config(1, "a") as &dyn AnyObject)));
         assert_eq!(predicate.misfit::<ConfigMap>(), None);
         assert!(predicate.misfit::<Pod>().is_some());
+    }
+
+    #[test]
+    fn labels_match_by_what_an_object_is_now() {
+        let web = labels_match(Selector::from_iter([("app".to_owned(), "web".to_owned())]));
+        let (before, now) = (config(1, "web"), config(1, "db"));
+        let object = |config| config as &dyn AnyObject;
+        assert!(web.accepts(&Event::Create(object(&before))));
+        assert!(!web.accepts(&Event::Create(object(&now))));
+        assert!(web.accepts(&Event::Update { old: object(&now), new: object(&before) }));
+        assert!(!web.accepts(&Event::Update { old: object(&before), new: object(&now) }));
+        assert!(!web.accepts(&Event::Delete(&ConfigMap::default() as &dyn AnyObject)));
+    }
+
+    #[test]
+    fn what_is_told_once_more_is_no_new_version() {
+        let (mut old, mut new) = (config(1, "a"), config(1, "a"));
+        (old.metadata.resource_version, new.metadata.resource_version) = (Some("1".into()), Some("1".into()));
+        let predicate = resource_version_changed();
+        assert!(!predicate.accepts(&Event::Update { old: &old as &dyn AnyObject, new: &new }));
+        new.metadata.resource_version = Some("2".into());
+        assert!(predicate.accepts(&Event::Update { old: &old as &dyn AnyObject, new: &new }));
     }
 }

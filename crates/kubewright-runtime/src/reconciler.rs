@@ -55,7 +55,7 @@ pub trait Reconciler: Send + Sync + 'static {
     ///
     /// # Errors
     /// Any error is retried with the key's back-off (5 ms, doubled each time, up to 1000 s), except
-    /// [`Error::Terminal`], which waits for the next event.
+    /// [`Error::Terminal`], which waits for the next event, and those that say [when](Error::retry_after).
     fn reconcile(&self, ctx: &Context, key: &Key) -> impl Future<Output = Result<Outcome, Error>> + Send;
 }
 

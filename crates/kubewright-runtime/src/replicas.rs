@@ -69,7 +69,8 @@ impl Replicas {
         self.gate().map(|gate| gate.guard(&client)).unwrap_or(client)
     }
 
-    fn gate(&self) -> Option<&Gate> {
+    /// What lets writes through when it is this replica's turn.
+    pub(crate) fn gate(&self) -> Option<&Gate> {
         match self {
             Self::Elected(elector) => Some(elector.gate()),
             Self::Sharing(member) => Some(member.gate()),

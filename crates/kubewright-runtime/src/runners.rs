@@ -19,10 +19,14 @@ use tokio::{
     sync::{Mutex, mpsc},
     task::{AbortHandle, JoinHandle},
 };
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::AbortOnDropHandle,
+};
 
 use crate::{
     Cache, Error, Key,
+    events::EventWriter,
     leader::Term,
     runnable::Extra,
     shard::Keys,
@@ -44,30 +48,64 @@ pub(crate) struct Runner {
     synced: Shared<BoxFuture<'static, ()>>,
     replays: Arc<[Replay]>,
     resync: Option<Duration>,
+    /// The kinds whose caches are waited for.
+    waits: Arc<[WaitsFor]>,
+    cache_sync_timeout: Option<Duration>,
+    /// Writes what reconciles tell.
+    events: Option<EventWriter>,
     /// Read by one task at a time, but by another in every term.
     streams: Vec<Arc<Mutex<BoxStream<'static, Key>>>>,
     failed: mpsc::Sender<Error>,
     stop: CancellationToken,
 }
 
+/// A kind whose cache is waited for.
+pub(crate) struct WaitsFor {
+    resource: String,
+    is_ready: Box<dyn Fn() -> bool + Send + Sync>,
+    /// Why its watch does not work, if that is known.
+    failure: Box<dyn Fn() -> Option<String> + Send + Sync>,
+}
+
+impl WaitsFor {
+    /// What is waited for, until when, and what delivers all that is known.
+    pub(crate) fn of(connected: Connected) -> (Self, BoxFuture<'static, ()>, Option<Replay>) {
+        let Connected { resource, is_ready, failure, synced, replay } = connected;
+        (Self { resource, is_ready, failure }, synced, replay)
+    }
+
+    /// The kind, with the reason if it is known.
+    fn describe(&self) -> String {
+        match (self.failure)() {
+            Some(failure) => format!("{}: {failure}", self.resource),
+            None => format!("{}: its list is not complete", self.resource),
+        }
+    }
+}
+
 /// The tasks of a controller; dropping them ends them.
 pub(crate) struct Tasks {
     sources: Vec<AbortOnDropHandle<()>>,
     workers: Vec<AbortOnDropHandle<()>>,
+    /// What works for the workers, and is told when they have ended.
+    helpers: Vec<(AbortOnDropHandle<()>, DropGuard)>,
 }
 
 impl Tasks {
-    /// Waits until the workers have ended, and ends the sources at once.
+    /// Waits until the workers have ended, and then what works for them; ends the sources at once.
     pub(crate) async fn ended(self) {
         drop(self.sources);
         // A panic was reported by the task itself.
         join_all(self.workers).await;
+        let (helpers, guards): (Vec<_>, Vec<_>) = self.helpers.into_iter().unzip();
+        drop(guards);
+        join_all(helpers).await;
     }
 
     /// Tasks that end by themselves once they are asked to.
     pub(crate) fn of(tasks: impl IntoIterator<Item = JoinHandle<()>>) -> Self {
         let workers = tasks.into_iter().map(AbortOnDropHandle::new).collect();
-        Self { sources: Vec::new(), workers }
+        Self { sources: Vec::new(), workers, helpers: Vec::new() }
     }
 
     /// Runs one more; an error ends the manager.
@@ -89,7 +127,8 @@ impl Tasks {
     }
 
     fn aborts(&self) -> impl Iterator<Item = AbortHandle> {
-        self.workers.iter().map(AbortOnDropHandle::abort_handle)
+        let helpers = self.helpers.iter().map(|(helper, _)| helper);
+        self.workers.iter().chain(helpers).map(AbortOnDropHandle::abort_handle)
     }
 }
 
@@ -104,21 +143,52 @@ impl Runner {
         stop: CancellationToken,
     ) -> Self {
         let (mut synced, mut waited, mut replays) = (Vec::new(), Vec::new(), Vec::new());
-        for kind in connected {
-            synced.push(kind.synced);
-            waited.push((kind.resource, kind.is_ready));
-            replays.extend(kind.replay);
+        for (wait, filled, replay) in connected.into_iter().map(WaitsFor::of) {
+            synced.push(filled);
+            waited.push(wait);
+            replays.extend(replay);
         }
-        let controller = worker.context.controller().to_owned();
-        let synced = report_missing_kinds(controller, waited, join_all(synced)).boxed().shared();
+        let (controller, waits): (_, Arc<[_]>) = (worker.context.controller().to_owned(), waited.into());
+        let synced = report_missing_kinds(controller, waits.clone(), join_all(synced)).boxed().shared();
         let replays = replays.into();
         let streams = streams.into_iter().map(|stream| Arc::new(Mutex::new(stream.fuse().boxed()))).collect();
-        Self { worker, concurrency, open, synced, replays, resync: None, streams, failed, stop }
+        let (resync, cache_sync_timeout, events) = (None, None, None);
+        Self {
+            worker,
+            concurrency,
+            open,
+            synced,
+            replays,
+            resync,
+            waits,
+            cache_sync_timeout,
+            events,
+            streams,
+            failed,
+            stop,
+        }
+    }
+
+    /// What delivers all that is known.
+    pub(crate) fn replays(&self) -> Arc<[Replay]> {
+        self.replays.clone()
     }
 
     /// Delivers everything once more each time this long has passed.
     pub(crate) fn resync(mut self, period: Option<Duration>) -> Self {
         self.resync = period;
+        self
+    }
+
+    /// Fails when the caches are not filled after this time.
+    pub(crate) fn cache_sync_timeout(mut self, limit: Option<Duration>) -> Self {
+        self.cache_sync_timeout = limit;
+        self
+    }
+
+    /// Writes by this one what its reconciles tell.
+    pub(crate) fn writing_events(mut self, writer: EventWriter) -> Self {
+        self.events = Some(writer);
         self
     }
 
@@ -140,6 +210,7 @@ impl Runner {
             };
             spawn(format!("the resync of {}", self.name()), resync, self.failed.clone())
         });
+        let sync = self.cache_sync_timeout.map(|limit| self.start_sync_timeout(limit));
         let workers = (0..self.concurrency).map(|_| {
             let (synced, worker) = (self.synced.clone(), self.worker.clone());
             let stop = self.stop.clone();
@@ -154,7 +225,29 @@ impl Runner {
             };
             spawn(format!("a worker of {}", self.name()), work, self.failed.clone())
         });
-        Tasks { sources: sources.chain(resync).collect(), workers: workers.collect() }
+        let helpers = self.events.iter().map(|writer| self.start_writing(writer)).collect();
+        Tasks { sources: sources.chain(resync).chain(sync).collect(), workers: workers.collect(), helpers }
+    }
+
+    fn start_sync_timeout(&self, limit: Duration) -> AbortOnDropHandle<()> {
+        let (synced, waits) = (self.synced.clone(), self.waits.clone());
+        let (controller, failed) = (self.name().to_owned(), self.failed.clone());
+        let task = format!("the cache sync of {controller}");
+        let wait = async move {
+            if tokio::time::timeout(limit, synced).await.is_err() {
+                let kinds = waits.iter().filter(|kind| !(kind.is_ready)()).map(WaitsFor::describe).collect();
+                // A full channel means that another failure ends the manager already.
+                let _ = failed.try_send(Error::CacheSync { controller, limit, kinds });
+            }
+        };
+        spawn(task, wait, self.failed.clone())
+    }
+
+    fn start_writing(&self, writer: &EventWriter) -> (AbortOnDropHandle<()>, DropGuard) {
+        let (ended, context) = (CancellationToken::new(), self.worker.context.clone());
+        let failed = move |reason: &str, error: &Error| context.lost_event(reason, error);
+        let writing = writer.write_all(self.worker.context.events(), ended.clone(), failed);
+        (spawn(format!("the events of {}", self.name()), writing, self.failed.clone()), ended.drop_guard())
     }
 
     /// Lets nothing more in; workers end when they have done what is due.
@@ -203,17 +296,14 @@ impl Extras {
             };
             spawn(name, work, self.failed.clone())
         });
-        Tasks { sources: Vec::new(), workers: workers.collect() }
+        Tasks { sources: Vec::new(), workers: workers.collect(), helpers: Vec::new() }
     }
 }
 
-/// Whether a kind that is waited for is there.
-type IsReady = Box<dyn Fn() -> bool + Send + Sync>;
-
 /// Waits for `synced`, and names what is still missing after ten seconds and now and then.
-async fn report_missing_kinds(
+pub(crate) async fn report_missing_kinds(
     controller: String,
-    waited: Vec<(String, IsReady)>,
+    waits_for: Arc<[WaitsFor]>,
     synced: impl Future<Output = Vec<()>>,
 ) {
     let mut synced = pin!(synced);
@@ -227,7 +317,7 @@ async fn report_missing_kinds(
         waits += pause;
         pause = REPORT_EVERY;
         let missing: Vec<_> =
-            waited.iter().filter(|(_, is_ready)| !is_ready()).map(|(name, _)| name).collect();
+            waits_for.iter().filter(|kind| !(kind.is_ready)()).map(|kind| &kind.resource).collect();
         tracing::warn!(%controller, ?missing, ?waits, "does not work yet: it waits for the first list of these kinds");
     }
 }

@@ -15,21 +15,40 @@ use crate::{
     Cached, Key, Object,
     cache::{AnyInformer, Cache, Change, Delivery, Index, Informer, Project, ScopeRequest},
     dynamic_watches::DynamicWatches,
-    metrics::ControllerMetrics,
-    object::AnyObject,
+    metrics::{ControllerMetrics, Metrics, ObjectGauge},
+    object::{AnyObject, Kept},
     orphan_guard::OrphanGuard,
     pause,
     predicate::{Event, Predicate},
     rbac::ResourceAttributes,
+    reason::{ObjectChange, ObjectReason, Reason},
     workqueue::{Priority, Workqueue},
 };
 
 /// Maps an object to the keys that it concerns; its type is forgotten.
-type Mapping = Box<dyn Fn(&dyn AnyObject) -> Vec<Key> + Send + Sync>;
+#[derive(Clone)]
+enum Mapping {
+    /// The object's own key.
+    Own,
+    /// What a function finds in the object.
+    Found(FindKeys),
+}
+
+/// Finds keys in an object.
+type FindKeys = Arc<dyn Fn(&dyn AnyObject) -> Vec<Key> + Send + Sync>;
+
+impl Mapping {
+    fn keys(&self, object: &dyn AnyObject) -> Vec<Key> {
+        match self {
+            Self::Own => vec![Key::at(object.head())],
+            Self::Found(keys) => keys(object),
+        }
+    }
+}
 
 /// Forgets the type of what a mapping maps, which maps nothing else.
 fn forget<K: Cached>(mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Mapping {
-    Box::new(move |object| object.any().downcast_ref().map(&mapping).unwrap_or_default())
+    Mapping::Found(Arc::new(move |object| object.any().downcast_ref().map(&mapping).unwrap_or_default()))
 }
 
 /// The end of a source: the controller's queue, and its name and counts for what goes wrong on the way.
@@ -38,17 +57,41 @@ pub(crate) struct Sink {
     pub(crate) controller: Arc<str>,
     pub(crate) queue: Arc<Workqueue<Key>>,
     pub(crate) metrics: ControllerMetrics,
-    /// Whether events lead to anything. While a replica stands by they do not: when it is its turn, everything that is
-    /// there then is [replayed](Replay), and a queue of what was there once would only grow.
-    pub(crate) open: Arc<AtomicBool>,
+    /// Whether events lead to anything.
+    pub(crate) open: Gates,
+    /// The cluster that the source is in, where that is to be in its keys.
+    pub(crate) cluster: Option<Arc<str>>,
     /// The annotation that pauses objects of the own kind.
     pub(crate) pause: Option<Arc<str>>,
     /// Whether what a reconcile wrote wakes its own key.
     pub(crate) own_events: bool,
     /// The watches that reconciles began.
     pub(crate) dynamic_watches: DynamicWatches,
+    /// Whether nothing comes of what the controller writes.
+    pub(crate) is_dry_run: bool,
     /// The own kind's objects that lost a child; none without an own kind.
     pub(crate) orphan_guard: Option<OrphanGuard>,
+}
+
+/// What has to be open for events to lead to anything.
+#[derive(Clone)]
+pub(crate) struct Gates {
+    /// While a replica stands by it is closed: when it is its turn, everything that is there then is [replayed](Replay), and a queue of
+    /// what was there once would only grow.
+    pub(crate) turn: Arc<AtomicBool>,
+    /// Closed as long as the caches of a cluster that came later are not filled, and when it has gone.
+    pub(crate) cluster: Arc<AtomicBool>,
+}
+
+impl Gates {
+    /// Those of the manager's own cluster.
+    pub(crate) fn of(turn: &Arc<AtomicBool>) -> Self {
+        Self { turn: turn.clone(), cluster: Arc::new(AtomicBool::new(true)) }
+    }
+
+    fn are_open(&self) -> bool {
+        self.turn.load(Ordering::SeqCst) && self.cluster.load(Ordering::SeqCst)
+    }
 }
 
 /// Delivers every object that is known once more, as created, for those keys that a function accepts.
@@ -59,6 +102,8 @@ pub(crate) struct Connected {
     /// What is waited for.
     pub(crate) resource: String,
     pub(crate) is_ready: Box<dyn Fn() -> bool + Send + Sync>,
+    /// Why the watch of the kind does not work, if it does not.
+    pub(crate) failure: Box<dyn Fn() -> Option<String> + Send + Sync>,
     /// Waits until the cache of the kind is complete.
     pub(crate) synced: BoxFuture<'static, ()>,
     /// Not there for a kind that is only read.
@@ -66,12 +111,18 @@ pub(crate) struct Connected {
 }
 
 /// A kind that a controller looks at.
-pub(crate) trait KindSource: Send {
+pub(crate) trait KindSource: Send + Sync {
     /// The kind, if a [`crate::Context`] may read it.
     fn read_from_context(&self) -> Option<TypeId>;
 
-    /// What it reads, if it is in the manager's own cluster.
+    /// What it reads, unless it is in a cluster of its own.
     fn attributes(&self) -> Option<ResourceAttributes>;
+
+    /// Where it is looked at.
+    fn place(&self) -> &Place;
+
+    /// Looks at it in each further cluster, instead of the manager's own; what there is that only one cluster can have.
+    fn move_to_members(&mut self) -> Result<(), String>;
 
     /// Adds a predicate; the name of the type that it is for when that is not this source's.
     fn restrict(&mut self, predicate: Predicate) -> Result<(), &'static str>;
@@ -82,6 +133,9 @@ pub(crate) trait KindSource: Send {
     /// Lets what a reconcile wrote wake its own key.
     fn include_own_events(&mut self);
 
+    /// Keeps its objects as values, however large their type is.
+    fn keep_values(&mut self);
+
     /// Which of its objects are watched, to be changed.
     fn asked(&mut self) -> &mut ScopeRequest;
 
@@ -91,11 +145,25 @@ pub(crate) trait KindSource: Send {
     /// Keeps what a [`Project`] of this source's kind leaves; `false` if it is one of another kind.
     fn project(&mut self, project: Box<dyn Any>) -> bool;
 
-    /// Makes the kind part of the cache, without events; says what is wrong when another part of it is there already.
-    fn declare(&self, cache: &Cache) -> Result<(), String>;
+    /// Tells an [`ObjectGauge`] of this source's kind; `false` if it is one of another kind.
+    fn measure(&mut self, gauge: Box<dyn Any>) -> bool;
+
+    /// Makes the kind part of the cache, without events; says what is wrong when another part of it is there already, or with a metric.
+    fn declare(&self, cache: &Cache, metrics: &Metrics) -> Result<(), String>;
 
     /// Sends keys to `sink` from now on, whenever it is open.
-    fn connect(self: Box<Self>, cache: &Cache, sink: Sink) -> Connected;
+    fn connect(&self, cache: &Cache, sink: Sink) -> Connected;
+}
+
+/// Where a kind is looked at.
+#[derive(Clone)]
+pub(crate) enum Place {
+    /// In the manager's own cluster.
+    Home,
+    /// In this one, by its caches.
+    Elsewhere(Cache),
+    /// In each further cluster.
+    Members,
 }
 
 /// A kind and what its events lead to.
@@ -108,14 +176,15 @@ pub(crate) struct WatchedKind<K: Object> {
     is_own: bool,
     is_optional: bool,
     own_events: bool,
-    /// The caches of another cluster, if they are watched there.
-    elsewhere: Option<Cache>,
+    as_values: bool,
+    gauges: Vec<ObjectGauge<K>>,
+    place: Place,
 }
 
 impl<K: Object> WatchedKind<K> {
-    /// As [`WatchedKind::mapped`], for the kind whose objects can be paused.
-    pub(crate) fn own(mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static) -> Self {
-        Self { is_own: true, ..Self::mapped(mapping) }
+    /// Events of this kind, whose objects can be paused, lead to reconciles of their own keys.
+    pub(crate) fn own() -> Self {
+        Self { is_own: true, mapping: Some(Mapping::Own), ..Self::read() }
     }
 
     /// Events of this kind lead to reconciles of the keys that `mapping` finds.
@@ -134,24 +203,58 @@ impl<K: Object> WatchedKind<K> {
             is_own: false,
             is_optional: false,
             own_events: false,
-            elsewhere: None,
+            as_values: false,
+            gauges: Vec::new(),
+            place: Place::Home,
         }
     }
 
     /// The kind is looked at in another cluster.
     pub(crate) fn elsewhere(mut self, cache: Cache) -> Self {
-        self.elsewhere = Some(cache);
+        self.place = Place::Elsewhere(cache);
         self
+    }
+
+    /// The kind is looked at in each further cluster.
+    pub(crate) fn in_members(mut self) -> Self {
+        self.place = Place::Members;
+        self
+    }
+
+    fn cache<'a>(&'a self, cache: &'a Cache) -> &'a Cache {
+        match &self.place {
+            Place::Elsewhere(cache) => cache,
+            Place::Home | Place::Members => cache,
+        }
     }
 }
 
 impl<K: Object> KindSource for WatchedKind<K> {
     fn read_from_context(&self) -> Option<TypeId> {
-        self.elsewhere.is_none().then(TypeId::of::<K>)
+        (!matches!(self.place, Place::Elsewhere(_))).then(TypeId::of::<K>)
     }
 
     fn attributes(&self) -> Option<ResourceAttributes> {
-        self.elsewhere.is_none().then(|| ResourceAttributes::of::<K>(None))
+        (!matches!(self.place, Place::Elsewhere(_))).then(|| ResourceAttributes::of::<K>(None))
+    }
+
+    fn place(&self) -> &Place {
+        &self.place
+    }
+
+    fn move_to_members(&mut self) -> Result<(), String> {
+        match self.place {
+            Place::Home => self.place = Place::Members,
+            Place::Members => {}
+            Place::Elsewhere(_) => {
+                return Err(format!("{} is watched in one cluster, by watches_in", type_name::<K>()));
+            }
+        }
+        match (self.indexes.is_empty(), self.gauges.is_empty()) {
+            (true, true) => Ok(()),
+            (false, _) => Err(format!("an index of {} is of one cluster", type_name::<K>())),
+            (_, false) => Err(format!("a gauge of {} is of one cluster", type_name::<K>())),
+        }
     }
 
     fn restrict(&mut self, predicate: Predicate) -> Result<(), &'static str> {
@@ -172,6 +275,10 @@ impl<K: Object> KindSource for WatchedKind<K> {
         self.own_events = true;
     }
 
+    fn keep_values(&mut self) {
+        self.as_values = true;
+    }
+
     fn asked(&mut self) -> &mut ScopeRequest {
         &mut self.asked
     }
@@ -189,10 +296,17 @@ impl<K: Object> KindSource for WatchedKind<K> {
         fits
     }
 
-    fn declare(&self, cache: &Cache) -> Result<(), String> {
-        let cache = self.elsewhere.as_ref().unwrap_or(cache);
+    fn measure(&mut self, gauge: Box<dyn Any>) -> bool {
+        let gauge = gauge.downcast::<ObjectGauge<K>>().ok();
+        let fits = gauge.is_some();
+        self.gauges.extend(gauge.map(|gauge| *gauge));
+        fits
+    }
+
+    fn declare(&self, cache: &Cache, metrics: &Metrics) -> Result<(), String> {
+        let cache = self.cache(cache);
         let known = cache.informer::<K>().is_some();
-        let informer: Informer<K> = cache.declare(&self.asked, self.project.clone());
+        let informer: Informer<K> = cache.declare(&self.asked, self.project.clone(), self.as_values);
         if known && self.project.is_some() {
             return Err(format!(
                 "{} is projected, but an earlier controller of this manager declares it already: project it there, for both",
@@ -205,6 +319,9 @@ impl<K: Object> KindSource for WatchedKind<K> {
         for index in &self.indexes {
             index.connect(&informer)?;
         }
+        for gauge in &self.gauges {
+            gauge.connect(&informer, metrics.registry())?;
+        }
         let wanted = cache.scope_of::<K>(&self.asked);
         let elsewhere = informer.erase().scope();
         if *elsewhere == wanted {
@@ -216,13 +333,14 @@ impl<K: Object> KindSource for WatchedKind<K> {
         ))
     }
 
-    fn connect(self: Box<Self>, cache: &Cache, mut sink: Sink) -> Connected {
-        let cache = self.elsewhere.as_ref().unwrap_or(cache);
-        let informer: Informer<K> = cache.declare(&self.asked, self.project.clone());
+    fn connect(&self, cache: &Cache, mut sink: Sink) -> Connected {
+        let cache = self.cache(cache);
+        let informer: Informer<K> = cache.declare(&self.asked, self.project.clone(), self.as_values);
         sink.own_events |= self.own_events;
         let pause = sink.pause.clone().filter(|_| self.is_own);
-        let (predicates, kind) = (self.predicates, type_name::<K>());
-        let handler = self.mapping.map(|mapping| EventHandler { kind, predicates, mapping, sink, pause });
+        let (predicates, kind) = (self.predicates.clone(), informer.erase().kind().into());
+        let handler =
+            self.mapping.clone().map(|mapping| EventHandler { kind, predicates, mapping, sink, pause });
         connected(informer.erase(), handler, self.is_optional)
     }
 }
@@ -237,10 +355,11 @@ fn connected(informer: &Arc<AnyInformer>, handler: Option<EventHandler>, is_opti
         let replay: Replay = Box::new(move |accepts| handler.replay(&informer, accepts));
         replay
     });
-    let (is_ready, informer) = (informer.clone(), informer.clone());
+    let (is_ready, failing, informer) = (informer.clone(), informer.clone(), informer.clone());
     Connected {
         resource: informer.plural().to_owned(),
         is_ready: Box::new(move || is_ready.is_synced() || is_optional && !is_ready.is_served()),
+        failure: Box::new(move || failing.failure()),
         synced: Box::pin(async move {
             if is_optional { informer.known().await } else { informer.synced().await }
         }),
@@ -250,8 +369,8 @@ fn connected(informer: &Arc<AnyInformer>, handler: Option<EventHandler>, is_opti
 
 /// The way from a change to the keys that it concerns.
 pub(crate) struct EventHandler {
-    /// The type of the objects, for the log.
-    kind: &'static str,
+    /// The kind of the objects.
+    kind: Arc<str>,
     predicates: Vec<Predicate>,
     mapping: Mapping,
     sink: Sink,
@@ -262,9 +381,10 @@ impl EventHandler {
     /// Without predicates and pauses.
     pub(crate) fn mapped<K: Cached>(
         mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
+        kind: &str,
         sink: Sink,
     ) -> Self {
-        Self { kind: type_name::<K>(), predicates: Vec::new(), mapping: forget(mapping), sink, pause: None }
+        Self { kind: kind.into(), predicates: Vec::new(), mapping: forget(mapping), sink, pause: None }
     }
 
     /// Handles every change that an informer tells of, as long as `alive` is held.
@@ -281,47 +401,77 @@ impl EventHandler {
     /// Handles every object that is known once more, as created.
     fn replay(&self, informer: &AnyInformer, accepts: &dyn Fn(&Key) -> bool) {
         for object in informer.list() {
-            self.enqueue(&Change::Created(object), Priority::LOW, accepts);
+            self.enqueue(&Change::Created(object), true, accepts);
         }
     }
 
     /// Wakes the keys that a change is for.
-    fn handle(&self, delivery: &Delivery<dyn AnyObject>) {
+    fn handle(&self, delivery: &Delivery<dyn Kept>) {
         let change = &delivery.change;
         if let Some(orphan_guard) = &self.sink.orphan_guard {
             match change {
                 Change::Created(_) => {}
-                Change::Updated { old, new } => orphan_guard.note(old.metadata(), Some(new.metadata())),
-                Change::Deleted(last) => orphan_guard.note(last.metadata(), None),
+                Change::Updated { old, .. } if old.head().owners.uids().next().is_none() => {}
+                Change::Updated { old, new } => {
+                    orphan_guard.note(old.clone().value().metadata(), Some(new.clone().value().metadata()));
+                }
+                Change::Deleted(last) => orphan_guard.note(last.clone().value().metadata(), None),
             }
         }
-        let priority = if delivery.is_initial { Priority::LOW } else { Priority::NORMAL };
         if !self.sink.own_events {
-            self.enqueue(change, priority, &|key| delivery.is_for(&self.sink.controller, key));
+            self.enqueue(change, delivery.is_initial, &|key| delivery.is_for(&self.sink.controller, key));
         } else if !delivery.is_repeated() {
-            self.enqueue(change, priority, &|_| true);
+            self.enqueue(change, delivery.is_initial, &|_| true);
         }
     }
 
     /// Adds the keys that a change concerns, before and after it. A panic in a predicate or mapping loses this one event
     /// for this one controller, loudly, and nothing else.
-    fn enqueue(&self, change: &Change<dyn AnyObject>, priority: Priority, accepts: &dyn Fn(&Key) -> bool) {
+    fn enqueue(&self, change: &Change<dyn Kept>, is_listed: bool, accepts: &dyn Fn(&Key) -> bool) {
         let sink = &self.sink;
-        if !sink.open.load(Ordering::SeqCst) {
+        if !sink.open.are_open() {
             return;
         }
-        let event = Event::from(change);
-        match catch_unwind(AssertUnwindSafe(|| self.keys(&event))) {
+        match catch_unwind(AssertUnwindSafe(|| self.keys_of(change))) {
             Ok(keys) => {
-                keys.into_iter().filter(accepts).for_each(|key| sink.queue.add_with(key, priority));
+                let priority = if is_listed { Priority::LOW } else { Priority::NORMAL };
+                let here = |key: Key| match &sink.cluster {
+                    Some(cluster) if key.cluster.is_none() => key.in_cluster(cluster.clone()),
+                    _ => key,
+                };
+                for key in keys.into_iter().map(here).filter(accepts) {
+                    sink.queue.add_because(key, priority, self.reason(change, is_listed));
+                }
             }
             Err(_) => {
                 sink.metrics.panics.inc();
                 tracing::error!(
-                    controller = %sink.controller, kind = self.kind,
+                    controller = %sink.controller, kind = %self.kind,
                     "a predicate or mapping panicked; its event is lost for this controller"
                 );
             }
+        }
+    }
+
+    fn reason(&self, change: &Change<dyn Kept>, is_listed: bool) -> Reason {
+        let (change, object) = match change {
+            Change::Created(object) if is_listed => (ObjectChange::Listed, object),
+            Change::Created(object) => (ObjectChange::Created, object),
+            Change::Updated { new, .. } => (ObjectChange::Updated, new),
+            Change::Deleted(object) => (ObjectChange::Deleted, object),
+        };
+        Reason::Object(ObjectReason { change, kind: self.kind.clone(), object: object.clone() })
+    }
+
+    fn keys_of(&self, change: &Change<dyn Kept>) -> Vec<Key> {
+        match (change, &self.mapping) {
+            // Nobody looks into the object.
+            (Change::Created(object) | Change::Deleted(object), Mapping::Own)
+                if self.predicates.is_empty() =>
+            {
+                vec![Key::at(object.head())]
+            }
+            _ => self.keys(&Event::from(&change.values())),
         }
     }
 
@@ -330,10 +480,12 @@ impl EventHandler {
             return Vec::new();
         }
         match event {
-            Event::Create(object) | Event::Delete(object) | Event::Generic(object) => (self.mapping)(*object),
+            Event::Create(object) | Event::Delete(object) | Event::Generic(object) => {
+                self.mapping.keys(*object)
+            }
             Event::Update { old, new } => {
-                let mut keys = (self.mapping)(*old);
-                keys.extend((self.mapping)(*new));
+                let mut keys = self.mapping.keys(*old);
+                keys.extend(self.mapping.keys(*new));
                 keys
             }
         }
@@ -349,6 +501,6 @@ impl EventHandler {
 /// Adds every key of `stream`.
 pub(crate) async fn drain(stream: &mut BoxStream<'static, Key>, queue: &Workqueue<Key>) {
     while let Some(key) = stream.next().await {
-        queue.add(key);
+        queue.add_because(key, Priority::NORMAL, Reason::Source);
     }
 }

@@ -12,7 +12,7 @@ use kubewright_world::Clock;
 use ring::digest::{Context, SHA256};
 use tracing::{Span, field, info_span};
 
-use crate::Key;
+use crate::{Key, Reasons};
 
 /// Makes the spans of a controller's reconciles.
 #[derive(Clone)]
@@ -31,16 +31,18 @@ impl Spans {
         Self(Arc::new(Inner { controller, own, clock, count: AtomicU64::new(0) }))
     }
 
-    /// The span of a reconcile of `key`. It costs nothing when nobody looks.
-    pub(crate) fn reconcile(&self, key: &Key) -> Span {
+    /// The span of a reconcile of `key` for these reasons. It costs nothing when nobody looks.
+    pub(crate) fn reconcile(&self, key: &Key, reasons: &Reasons) -> Span {
         let span = info_span!(
             "reconcile",
             controller = %self.0.controller,
             controllerGroup = field::Empty,
             controllerKind = field::Empty,
+            cluster = field::Empty,
             namespace = field::Empty,
             name = key.name,
             reconcileID = field::Empty,
+            reason = field::Empty,
         );
         if span.is_disabled() {
             return span;
@@ -48,10 +50,13 @@ impl Spans {
         if let Some((group, kind)) = &self.0.own {
             span.record("controllerGroup", group).record("controllerKind", kind);
         }
+        if let Some(cluster) = &key.cluster {
+            span.record("cluster", &**cluster);
+        }
         if let Some(namespace) = &key.namespace {
             span.record("namespace", namespace);
         }
-        span.record("reconcileID", field::display(self.id()));
+        span.record("reconcileID", field::display(self.id())).record("reason", field::display(reasons));
         span
     }
 

@@ -7,14 +7,17 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::{
-    Context, Error, Key, Outcome,
+    Context, Error, Failure, Key, Outcome,
+    error_policy::ShowFailures,
+    journal::Journal,
     leader::gate::Gate,
     metrics::ControllerMetrics,
     pause::Pause,
+    reason::Reasons,
     reconciler::DynReconciler,
     shard::{Keys, Turn},
     span::Spans,
-    workqueue::Workqueue,
+    workqueue::{Later, Workqueue},
 };
 
 /// When to look again whether a key that is to become this replica's is.
@@ -34,9 +37,16 @@ pub(crate) struct Worker {
     pub(crate) timeout: Option<Duration>,
     pub(crate) pause: Option<Pause>,
     pub(crate) spans: Spans,
+    /// Where it is noted what was done and why, if anybody can ask.
+    pub(crate) journal: Option<Journal>,
     /// When it is this replica's turn; `None` if always.
     pub(crate) turns: Option<Turns>,
+    /// Shows on the object why a reconcile failed.
+    pub(crate) failures: Option<ShowFailures>,
 }
+
+/// How a reconcile ended: with a result, with a panic, or not in time.
+type Ended = Option<Result<Result<Outcome, Error>, Box<dyn Any + Send>>>;
 
 /// When it is a replica's turn.
 #[derive(Clone)]
@@ -50,28 +60,28 @@ pub(crate) struct Turns {
 impl Worker {
     /// Works until the queue is shut down and drained.
     pub(crate) async fn run(self) {
-        while let Some(key) = self.queue.get().await {
+        while let Some((key, reasons)) = self.queue.get_with_reasons().await {
             match &self.turns {
-                None => self.work(&key).await,
-                Some(turns) => self.work_in_turn(turns, &key).await,
+                None => self.work(&key, reasons).await,
+                Some(turns) => self.work_in_turn(turns, &key, reasons).await,
             }
             self.queue.done(&key);
         }
     }
 
     /// Works as long as the lease is held and the key is this replica's, and drops the work then.
-    async fn work_in_turn(&self, turns: &Turns, key: &Key) {
+    async fn work_in_turn(&self, turns: &Turns, key: &Key, reasons: Reasons) {
         if !turns.gate.is_open() {
-            return self.queue.add_after(key.clone(), NEXT_TURN);
+            return self.queue.add_later(key.clone(), NEXT_TURN, Later::Turn);
         }
         let work = async {
             let Some(keys) = &turns.keys else {
-                self.work(key).await;
+                self.work(key, reasons).await;
                 return true;
             };
             match keys.turn(key) {
-                Turn::Mine(turn) => return turn.during(self.work(key)).await.is_some(),
-                Turn::Soon => self.queue.add_after(key.clone(), NEXT_TURN),
+                Turn::Mine(turn) => return turn.during(self.work(key, reasons)).await.is_some(),
+                Turn::Soon => self.queue.add_later(key.clone(), NEXT_TURN, Later::Turn),
                 Turn::Others => self.queue.forget(key),
             }
             true
@@ -80,22 +90,28 @@ impl Worker {
         if !is_done {
             let controller = self.context.controller();
             tracing::warn!(controller, %key, "dropped a reconcile: it is not this replica's turn any more");
-            self.queue.add_after(key.clone(), NEXT_TURN);
+            self.queue.add_later(key.clone(), NEXT_TURN, Later::Turn);
         }
     }
 
-    async fn work(&self, key: &Key) {
-        if self.pause.as_ref().is_some_and(|pause| pause.holds(self.context.cache(), key)) {
+    async fn work(&self, key: &Key, reasons: Reasons) {
+        let Some(context) = self.context.of(key) else {
+            tracing::debug!(controller = self.context.controller(), %key, "not reconciled: its cluster has gone");
+            return self.queue.forget(key);
+        };
+        if self.pause.as_ref().is_some_and(|pause| pause.holds(context.cache(), key)) {
             tracing::debug!(controller = self.context.controller(), %key, "paused: not reconciled");
             return self.queue.forget(key);
         }
-        self.reconcile(key).instrument(self.spans.reconcile(key)).await;
+        let reasons = Arc::new(reasons);
+        let span = self.spans.reconcile(key, &reasons);
+        self.reconcile(&context, key, reasons).instrument(span).await;
     }
 
-    async fn reconcile(&self, key: &Key) {
+    async fn reconcile(&self, context: &Context, key: &Key, reasons: Arc<Reasons>) {
         let _working = Working::begin(&self.metrics);
-        let (context, active) = self.context.active(key);
-        let started = Instant::now();
+        let (context, active) = context.active(key, reasons.clone());
+        let (started, began) = (Instant::now(), self.context.world().clock.now());
         // The future is made inside, so that a panic in making it is caught as well.
         let reconcile = async { self.reconciler.reconcile(&context, key).await };
         let reconcile = AssertUnwindSafe(reconcile).catch_unwind();
@@ -104,13 +120,56 @@ impl Worker {
             Some(limit) => tokio::time::timeout(limit, reconcile).await.ok(),
         };
         self.metrics.took(started.elapsed());
+        let result = self.show(&context, key, result).await;
         drop(active);
+        if let Some(journal) = &self.journal {
+            journal.note(key, &reasons, began, started.elapsed(), self.report(&result));
+        }
         match result {
             Some(Ok(Ok(outcome))) => self.succeeded(key, outcome),
             Some(Ok(Err(error))) => self.failed(key, &error),
             Some(Err(panic)) => self.panicked(key, &*panic),
             None => self.timed_out(key),
         }
+    }
+
+    /// Shows on the object why its reconcile failed, or that it does not fail any more. That the latter cannot be written is a
+    /// failure: nobody else would do it.
+    async fn show(&self, context: &Context, key: &Key, ended: Ended) -> Ended {
+        let Some(failures) = &self.failures else { return ended };
+        let attempts = self.queue.failures(key).saturating_add(1);
+        match ended {
+            Some(Ok(Ok(outcome))) => Some(Ok(failures.clear(context, key).await.map(|()| outcome))),
+            Some(Ok(Err(error))) => {
+                failures.show(context, Failure { error: &error, attempts, key }).await;
+                Some(Ok(Err(error)))
+            }
+            Some(Err(panic)) => {
+                let message = panic_message(&*panic).to_owned();
+                let error = Error::Panicked { task: "the reconcile".to_owned(), message };
+                failures.show(context, Failure { error: &error, attempts, key }).await;
+                Some(Err(panic))
+            }
+            None => {
+                let error = Error::new(self.took_too_long()).reason("TimedOut");
+                failures.show(context, Failure { error: &error, attempts, key }).await;
+                None
+            }
+        }
+    }
+
+    /// What came of a reconcile, for the journal.
+    fn report(&self, ended: &Ended) -> String {
+        let mut told = match ended {
+            Some(Ok(Ok(Outcome::Done))) => "done".to_owned(),
+            Some(Ok(Ok(Outcome::RequeueAfter(delay)))) => format!("requeue after {delay:?}"),
+            Some(Ok(Err(error))) if error.is_terminal() => format!("terminal error: {error}"),
+            Some(Ok(Err(error))) => format!("error: {error}"),
+            Some(Err(panic)) => format!("panic: {}", panic_message(&**panic)),
+            None => format!("time-out after {:?}", self.timeout.unwrap_or_default()),
+        };
+        told.truncate(told.floor_char_boundary(LONGEST_ERROR));
+        told
     }
 
     fn succeeded(&self, key: &Key, outcome: Outcome) {
@@ -149,7 +208,7 @@ impl Worker {
         } else {
             tracing::warn!(controller, %key, %error, remedy, "the reconcile failed; trying again");
         }
-        self.try_again(key, error.to_string());
+        self.try_again(key, error.to_string(), error.retry_delay());
     }
 
     fn panicked(&self, key: &Key, panic: &(dyn Any + Send)) {
@@ -158,7 +217,7 @@ impl Worker {
             controller = self.context.controller(), %key, message = panic_message(panic),
             "the reconcile panicked; trying again"
         );
-        self.try_again(key, format!("the reconcile panicked: {}", panic_message(panic)));
+        self.try_again(key, format!("the reconcile panicked: {}", panic_message(panic)), None);
     }
 
     fn timed_out(&self, key: &Key) {
@@ -167,17 +226,18 @@ impl Worker {
             controller = self.context.controller(), %key, limit = ?self.timeout,
             "the reconcile took too long; trying again"
         );
-        self.try_again(
-            key,
-            format!("the reconcile took too long: more than {:?}", self.timeout.unwrap_or_default()),
-        );
+        self.try_again(key, self.took_too_long(), None);
+    }
+
+    fn took_too_long(&self) -> String {
+        format!("the reconcile took too long: more than {:?}", self.timeout.unwrap_or_default())
     }
 
     /// The queue keeps the beginning of why: an API server's answer has no bound.
-    fn try_again(&self, key: &Key, mut why: String) {
+    fn try_again(&self, key: &Key, mut why: String, after: Option<Duration>) {
         self.count_failure();
         why.truncate(why.floor_char_boundary(LONGEST_ERROR));
-        self.queue.add_after_failure_of(key, why);
+        self.queue.add_after_failure_of(key, why, after);
     }
 
     fn count_failure(&self) {

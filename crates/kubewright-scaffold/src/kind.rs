@@ -229,7 +229,10 @@ fn test(places: &Places, resource: &Resource) -> String {
         (Body::None | Body::Empty, _) => {
             let (done, is_done) = match resource.body {
                 Body::None => ("kept", "_eq!(sample.spec.foo.as_deref(), Some(\"bar\")"),
-                _ => ("ready", "!(sample.status.is_some_and(|status| status.ready)"),
+                _ => (
+                    "ready",
+                    "!(kubewright::conditions::is_true(&sample.status.unwrap_or_default().conditions, \"Ready\")",
+                ),
             };
             places.fill_with(
                 include_str!("../templates/tests/empty.rs"),

@@ -27,8 +27,8 @@ mod version;
 
 pub use change::{Change, ChangeSet, File, Found, Whose};
 pub use command::{
-    Ask, Command, Create, CreateApi, CreateVersion, CreateWebhook, Environment, Import, ImportCrd, Init,
-    Names, Planned, Source, Upgrade, WriteOptions,
+    Ask, Command, Create, CreateApi, CreateVersion, CreateWebhook, Delete, DeleteApi, Environment, Import,
+    ImportCrd, Init, Names, Planned, Source, Upgrade, WriteOptions,
 };
 pub use error::Error;
 pub use folder::Folder;

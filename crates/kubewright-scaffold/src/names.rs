@@ -315,7 +315,7 @@ const KEYWORDS: [&str; 52] = [
 ];
 
 /// Crates that every project has already.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "alloc",
     "build",
     "core",
@@ -328,13 +328,15 @@ const CRATES: [&str; 12] = [
     "serde_json",
     "std",
     "tokio",
+    "tracing",
 ];
 
 /// Types that the files of a kind use by these names.
-const TAKEN: [&str; 41] = [
+const TAKEN: [&str; 46] = [
     "Box",
     "Capabilities",
     "Clone",
+    "Condition",
     "Container",
     "ContainerPort",
     "Context",
@@ -351,11 +353,14 @@ const TAKEN: [&str; 41] = [
     "Deserialize",
     "Err",
     "Error",
+    "ErrorPolicy",
+    "EventType",
     "From",
     "Into",
     "Key",
     "KubeSchema",
     "LabelSelector",
+    "NewCondition",
     "None",
     "ObjectMeta",
     "Ok",
@@ -373,6 +378,7 @@ const TAKEN: [&str; 41] = [
     "String",
     "Vec",
     "Verb",
+    "Written",
 ];
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self as pki_pem, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::time_provider::TimeProvider;
-use rustls::{DistinguishedName, InconsistentKeys, ServerConfig};
+use rustls::{DistinguishedName, InconsistentKeys, RootCertStore, ServerConfig};
 
 use crate::authority::Credentials;
 
@@ -128,12 +128,21 @@ impl fmt::Debug for ServingCertificate {
     }
 }
 
+/// What clients show.
+#[derive(Debug)]
+enum Clients {
+    /// A certificate, if they like, of one of these authorities; nobody is asked where there are none.
+    Asked(Vec<DistinguishedName>),
+    /// A certificate that this accepts, or there is no connection.
+    Verified(Arc<dyn ClientCertVerifier>),
+}
+
 /// The configuration of a server's TLS, 1.2 and 1.3: of HTTP/1.1, without client certificates, unless it is said otherwise.
 #[derive(Debug)]
 pub struct ServerTls {
     certificate: Arc<dyn ResolvesServerCert>,
     protocols: Vec<Vec<u8>>,
-    clients: Vec<DistinguishedName>,
+    clients: Clients,
     clock: Option<Clock>,
     resumption: bool,
 }
@@ -151,7 +160,7 @@ impl ServerTls {
         certificate: impl Fn() -> Option<Arc<CertifiedKey>> + Send + Sync + 'static,
     ) -> Self {
         let certificate = Arc::new(Newest(certificate));
-        let (protocols, clients) = (vec![HTTP_1.to_vec()], Vec::new());
+        let (protocols, clients) = (vec![HTTP_1.to_vec()], Clients::Asked(Vec::new()));
         Self { certificate, protocols, clients, clock: None, resumption: true }
     }
 
@@ -169,8 +178,27 @@ impl ServerTls {
     /// `k8s.io/apiserver/pkg/server/secure_serving.go`) does not.
     #[must_use]
     pub fn asking_clients(mut self, subjects: Vec<DistinguishedName>) -> Self {
-        self.clients = subjects;
+        self.clients = Clients::Asked(subjects);
         self
+    }
+
+    /// Ends the handshake with a client that does not show a certificate of one of these authorities, which are a text in PEM.
+    ///
+    /// # Errors
+    /// When there is no certificate in it, or one that cannot be read.
+    pub fn requiring_clients_of(mut self, authorities: impl AsRef<[u8]>) -> Result<Self, TlsError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(authorities.as_ref()) {
+            roots.add(certificate.map_err(TlsError::UnreadableCertificate)?)?;
+        }
+        if roots.is_empty() {
+            return Err(TlsError::NoCertificate);
+        }
+        let provider = Arc::new(ring::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        self.clients =
+            Clients::Verified(verifier.map_err(|error| rustls::Error::General(error.to_string()))?);
+        Ok(self)
     }
 
     /// Has the time of those outside of a world.
@@ -199,7 +227,10 @@ impl ServerTls {
             }
             None => ServerConfig::builder_with_provider(Arc::clone(&provider)),
         };
-        let clients = Arc::new(RequestedCertificate { provider, subjects: self.clients });
+        let clients = match self.clients {
+            Clients::Asked(subjects) => Arc::new(RequestedCertificate { provider, subjects }),
+            Clients::Verified(verifier) => verifier,
+        };
         let mut config = builder
             .with_safe_default_protocol_versions()?
             .with_client_cert_verifier(clients)
@@ -307,5 +338,76 @@ impl TimeProvider for WorldTime {
     fn current_time(&self) -> Option<UnixTime> {
         let seconds = u64::try_from(self.0.outside().now().as_second()).unwrap_or_default();
         Some(UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use kubewright_world::World;
+    use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
+    use rustls::{ClientConfig, ClientConnection, ServerConnection};
+
+    use super::*;
+    use crate::authority::Authority;
+
+    /// A handshake in memory: what the server says of it.
+    fn shake_hands(server: &Arc<ServerConfig>, client: ClientConfig) -> Result<(), rustls::Error> {
+        let name = ServerName::try_from("localhost").expect("a name");
+        let mut client = ClientConnection::new(Arc::new(client), name).expect("a client");
+        let mut server = ServerConnection::new(Arc::clone(server)).expect("a server");
+        while server.is_handshaking() {
+            let mut sent = Vec::new();
+            client.write_tls(&mut sent).expect("it writes to memory");
+            server.read_tls(&mut &sent[..]).expect("it reads from memory");
+            server.process_new_packets()?;
+            let mut answered = Vec::new();
+            server.write_tls(&mut answered).expect("it writes to memory");
+            client.read_tls(&mut &answered[..]).expect("it reads from memory");
+            client.process_new_packets().expect("the server is trusted");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_client_that_the_authority_does_not_vouch_for_gets_no_connection() {
+        let world = World::real();
+        let (ours, others) = (Authority::new(&world).expect("one"), Authority::new(&world).expect("another"));
+        let shown =
+            ServingCertificate::from(ours.serving_certificate(&["localhost"]).expect("a certificate"));
+        let shown = shown.certified().expect("its key");
+        let server = ServerTls::showing(shown).requiring_clients_of(ours.ca_pem()).expect("an authority");
+        let server = server.build().expect("a configuration");
+        let mut roots = RootCertStore::empty();
+        roots.add(ours.ca_der().clone()).expect("a root");
+        let provider = Arc::new(ring::default_provider());
+        let client = || {
+            let builder = ClientConfig::builder_with_provider(provider.clone());
+            builder
+                .with_safe_default_protocol_versions()
+                .expect("versions")
+                .with_root_certificates(roots.clone())
+        };
+        let of = |authority: &Authority| {
+            let shown =
+                authority.client_certificate("api", &[], Duration::from_secs(60)).expect("a certificate");
+            let key: PrivatePkcs8KeyDer<'static> = shown.key_der();
+            client()
+                .with_client_auth_cert(vec![shown.certificate_der().clone()], key.into())
+                .expect("its key")
+        };
+        shake_hands(&server, of(&ours)).expect("the authority vouches for it");
+        assert!(matches!(shake_hands(&server, of(&others)), Err(rustls::Error::InvalidCertificate(_))));
+        let nothing = client().with_no_client_auth();
+        assert_eq!(shake_hands(&server, nothing), Err(rustls::Error::NoCertificatesPresented));
+    }
+
+    #[test]
+    fn an_authority_that_is_none_is_said() {
+        let none = || ServerTls::showing_newest(|| None);
+        assert!(matches!(none().requiring_clients_of(""), Err(TlsError::NoCertificate)));
+        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        assert!(none().requiring_clients_of(broken).is_err());
     }
 }

@@ -1,9 +1,9 @@
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
-use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, rbac::Verb};
+use kubewright::{Context, Controller, Desired, Error, Key, Outcome, Reconciler, rbac::Verb};
 
 use crate::{
-    plan::plan,
-    types::{Website, WebsiteStatus},
+    plan::{Plan, plan},
+    types::Website,
 };
 
 /// Keeps each website as it is wanted.
@@ -13,17 +13,15 @@ impl Reconciler for Websites {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         // From the cache: no request. What is gone needs nothing: what it owned goes with it.
         let Some(website) = ctx.get::<Website>(key) else { return Ok(Outcome::Done) };
-        let plan = plan(&website);
 
-        // Creates it, or puts right what differs; writes nothing when nothing does.
-        ctx.ensure(&plan.page, Some(&*website)).await?;
-        let servers = ctx.ensure(&plan.servers, Some(&*website)).await?;
+        // Creates what is missing, puts right what differs, deletes what the plan no longer has; when all is so, it asks for nothing.
+        let Plan { page, servers } = plan(&website);
+        ctx.apply_all(&*website, Desired::new().with(page).with(servers)).await?;
 
-        let status = servers.object().status.as_ref();
+        let servers = ctx.get::<Deployment>(key);
+        let status = servers.as_ref().and_then(|servers| servers.status.as_ref());
         let ready = status.and_then(|status| status.ready_replicas).unwrap_or(0);
-        let mut website = (*website).clone();
-        website.status = Some(WebsiteStatus { ready });
-        ctx.ensure_status(&website).await?;
+        ctx.status(&*website).set(|status| status.ready = ready).await?;
         Ok(Outcome::Done)
     }
 }
@@ -32,9 +30,7 @@ impl Reconciler for Websites {
 pub fn controller() -> Controller {
     Controller::new("website", Websites)
         .for_kind::<Website>()
-        .owns::<ConfigMap>()
-        .owns::<Deployment>()
-        .writes::<ConfigMap>([Verb::Create, Verb::Patch])
-        .writes::<Deployment>([Verb::Create, Verb::Patch])
+        .applies::<ConfigMap>()
+        .applies::<Deployment>()
         .writes_subresource::<Website>("status", [Verb::Patch])
 }

@@ -57,15 +57,13 @@ impl Reconciler for AppServiceReconciler {
         for step in plan.steps {
             act(ctx, &observed.app, step).await?;
         }
-        let mut updated = (*observed.app).clone();
         let conflict = (plan.status.phase == "Conflict").then(|| observed.taken.join(", "));
         let was = observed.app.status.as_ref().map(|status| status.phase.as_str());
         if let (Some(names), true) = (&conflict, was != Some("Conflict")) {
             let note = format!("Pod {names} is not this AppService's: it is left alone");
-            ctx.event(&*observed.app, EventType::Warning, "Conflict", &note).await;
+            ctx.event(&*observed.app, EventType::Warning, "Conflict", &note);
         }
-        updated.status = Some(plan.status);
-        ctx.ensure_status(&updated).await?;
+        ctx.status(&*observed.app).set(|status| *status = plan.status).await?;
         Ok(if conflict.is_some() { Outcome::RequeueAfter(LOOK_AGAIN) } else { Outcome::Done })
     }
 }
@@ -76,7 +74,7 @@ impl AppServiceReconciler {
         let owned = ctx.owned_by::<Pod>(&uid).into_iter();
         let pods = owned.filter(|pod| owner::is_controlled_by(&**pod, &*app)).collect();
         let is_taken = |name: &String| {
-            let pod = Key { namespace: key.namespace.clone(), name: name.clone() };
+            let pod = key.sibling(name);
             ctx.get::<Pod>(&pod).is_some_and(|pod| !owner::is_controlled_by(&*pod, &*app))
         };
         let taken = desired::names(&app).into_iter().filter(is_taken).collect();
@@ -103,7 +101,7 @@ async fn act(ctx: &Context, app: &AppService, step: Step) -> Result<(), Error> {
     };
     match done {
         Ok((reason, note)) => {
-            ctx.event(app, EventType::Normal, reason, &note).await;
+            ctx.event(app, EventType::Normal, reason, &note);
             Ok(())
         }
         Err(error) => Err(error),

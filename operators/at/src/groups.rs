@@ -1,6 +1,6 @@
 //! The two groups that serve the kind At, which differ in their group alone.
 
-use kube::CustomResource;
+use kube::{CustomResource, core::object::HasStatus};
 use kubewright::Object;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::types::{AtSpec, AtStatus};
 
 /// An At of either group: what the operator knows of it.
-pub trait AtKind: Object {
+pub trait AtKind: Object + HasStatus<Status = AtStatus> {
     /// What is asked for.
     fn asked(&self) -> &AtSpec;
-    /// What was last told.
-    fn status(&self) -> Option<&AtStatus>;
-    /// The same At with another status.
-    #[must_use]
-    fn telling(&self, status: AtStatus) -> Self;
 }
 
 /// The kind At in a group.
@@ -49,14 +44,6 @@ macro_rules! at {
         impl AtKind for $at {
             fn asked(&self) -> &AtSpec {
                 &self.spec.0
-            }
-
-            fn status(&self) -> Option<&AtStatus> {
-                self.status.as_ref()
-            }
-
-            fn telling(&self, status: AtStatus) -> Self {
-                Self { status: Some(status), ..self.clone() }
             }
         }
     };

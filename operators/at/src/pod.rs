@@ -43,7 +43,7 @@ impl Senseless {
 /// The key of the pod of the At with this key.
 #[must_use]
 pub fn pod_key(at: &Key) -> Key {
-    Key { namespace: at.namespace.clone(), name: format!("{}-pod", at.name) }
+    at.sibling(format!("{}-pod", at.name))
 }
 
 /// When an At is due, and the pod that it then gets.

@@ -107,7 +107,7 @@ fn orphaned(pod: &Pod) -> Vec<Key> {
         return Vec::new();
     }
     let name = pod.name_any();
-    let at = name.strip_suffix("-pod").map(|name| Key { namespace: pod.namespace(), name: name.to_owned() });
+    let at = name.strip_suffix("-pod").map(|name| Key::new(pod.namespace(), name));
     at.into_iter().collect()
 }
 
@@ -166,9 +166,9 @@ async fn act<K: AtKind>(
     if ctx.get::<K>(key).is_none() {
         return Ok(Outcome::Done); // it went meanwhile, and its end brings us here again
     }
-    ctx.ensure_status(&at.telling(status.clone())).await?;
+    ctx.status(at).set(|told| told.clone_from(&status)).await?;
     for event in events_of(at, at.status(), &status) {
-        ctx.event(at, event.kind, &event.reason, &event.note).await;
+        ctx.event(at, event.kind, &event.reason, &event.note);
     }
     match (step, pod) {
         (Step::Wait | Step::Launch(_), _) | (Step::Release | Step::Stop, None) => {}

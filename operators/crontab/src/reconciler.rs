@@ -73,8 +73,8 @@ impl Reconciler for CronTabReconciler {
         if ctx.get::<CronTab>(key).is_none() {
             return Ok(Outcome::Done); // it went meanwhile
         }
-        record_events(ctx, &crontab, events).await;
-        ctx.ensure_status(&CronTab { status: Some(status), ..(*crontab).clone() }).await?;
+        record_events(ctx, &crontab, events);
+        ctx.status(&*crontab).set(|told| *told = status).await?;
         for job in &history {
             remove(ctx, &crontab, job).await?;
         }
@@ -125,7 +125,7 @@ async fn begin(ctx: &Context, key: &Key, crontab: &CronTab, plan: Plan) -> Resul
         match create(ctx, crontab, job).await? {
             Created::Yes => begun(&mut status, run),
             Created::Never(why) => {
-                record_events(ctx, crontab, [NewEvent::warning("FailedCreate", why)]).await;
+                record_events(ctx, crontab, [NewEvent::warning("FailedCreate", why)]);
                 left_out(&mut status, run);
             }
         }
@@ -153,8 +153,7 @@ async fn create(ctx: &Context, crontab: &CronTab, job: &Job) -> Result<Created, 
                 ctx,
                 crontab,
                 [NewEvent::normal("SuccessfulCreate", format!("Created job {name}"))],
-            )
-            .await;
+            );
             Ok(Created::Yes)
         }
         // Of an earlier pass; or else somebody else's, whom nothing is taken from.
@@ -176,8 +175,7 @@ async fn create(ctx: &Context, crontab: &CronTab, job: &Job) -> Result<Created, 
                 ctx,
                 crontab,
                 [NewEvent::warning("FailedCreate", format!("Error creating job: {error}"))],
-            )
-            .await;
+            );
             Err(error)
         }
     }
@@ -188,7 +186,7 @@ async fn remove(ctx: &Context, crontab: &CronTab, job: &Job) -> Result<(), Error
     let exactly = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
     ctx.delete::<Job>(&Key::of(job), exactly).await?;
     let note = format!("Deleted job {}", job.name_any());
-    record_events(ctx, crontab, [NewEvent::normal("SuccessfulDelete", note)]).await;
+    record_events(ctx, crontab, [NewEvent::normal("SuccessfulDelete", note)]);
     Ok(())
 }
 
@@ -214,9 +212,9 @@ fn of_jobs(crontab: &CronTab, jobs: &[Arc<Job>]) -> Vec<NewEvent> {
         .collect()
 }
 
-async fn record_events(ctx: &Context, crontab: &CronTab, events: impl IntoIterator<Item = NewEvent>) {
+fn record_events(ctx: &Context, crontab: &CronTab, events: impl IntoIterator<Item = NewEvent>) {
     for NewEvent { kind, reason, note } in events {
-        ctx.event(crontab, kind, &reason, &note).await;
+        ctx.event(crontab, kind, &reason, &note);
     }
 }
 

@@ -23,16 +23,16 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// Calls a function for the type of a kind.
 macro_rules! of_kind {
-    ($kind:expr, $function:ident($($argument:expr),*)) => {
+    ($kind:expr, $function:ident($($argument:expr),*) $($rest:tt)*) => {
         match $kind {
-            WorkloadKind::Deployment => $function::<Deployment>($($argument),*).await,
-            WorkloadKind::StatefulSet => $function::<StatefulSet>($($argument),*).await,
-            WorkloadKind::DaemonSet => $function::<DaemonSet>($($argument),*).await,
-            WorkloadKind::ReplicaSet => $function::<ReplicaSet>($($argument),*).await,
-            WorkloadKind::ReplicationController => $function::<ReplicationController>($($argument),*).await,
-            WorkloadKind::CronJob => $function::<CronJob>($($argument),*).await,
-            WorkloadKind::Job => $function::<Job>($($argument),*).await,
-            WorkloadKind::Pod => $function::<Pod>($($argument),*).await,
+            WorkloadKind::Deployment => $function::<Deployment>($($argument),*) $($rest)*,
+            WorkloadKind::StatefulSet => $function::<StatefulSet>($($argument),*) $($rest)*,
+            WorkloadKind::DaemonSet => $function::<DaemonSet>($($argument),*) $($rest)*,
+            WorkloadKind::ReplicaSet => $function::<ReplicaSet>($($argument),*) $($rest)*,
+            WorkloadKind::ReplicationController => $function::<ReplicationController>($($argument),*) $($rest)*,
+            WorkloadKind::CronJob => $function::<CronJob>($($argument),*) $($rest)*,
+            WorkloadKind::Job => $function::<Job>($($argument),*) $($rest)*,
+            WorkloadKind::Pod => $function::<Pod>($($argument),*) $($rest)*,
         }
     };
 }
@@ -92,14 +92,14 @@ pub(crate) async fn carry_out(ctx: &Context, observed: &Observed, steps: &[Step]
     for step in steps {
         let workload = &step.workload;
         let key = Key::namespaced(&observed.namespace, &workload.name);
-        match of_kind!(workload.kind, take(ctx, &key, step)) {
+        match of_kind!(workload.kind, take(ctx, &key, step).await) {
             Ok(Some(text)) => done.deeds.push(DidThat { deed: step.deed, text }),
             Ok(None) => done.raced = true,
             Err(error) if error.is_conflict() || error.is_not_found() => done.raced = true,
             Err(error) => {
                 let kind = workload.kind.as_str();
                 let note = format!("cannot act on it: {error}");
-                event(ctx, kind, &key, EventType::Warning, "ActionFailed", &note).await;
+                event(ctx, kind, &key, EventType::Warning, "ActionFailed", &note);
                 done.failed = done.failed.or(Some(error));
             }
         }
@@ -130,26 +130,19 @@ async fn take<K: Judged>(ctx: &Context, key: &Key, step: &Step) -> Result<Option
             ("ScaledToZero", format!("Scaled {kind} {} to zero: {}", key.name, step.why))
         }
     };
-    ctx.event(&live, EventType::Warning, reason, &text).await;
+    ctx.event(&live, EventType::Warning, reason, &text);
     Ok(Some(text))
 }
 
 /// Records an Event about an object that is in the cache.
-pub(crate) async fn event(
-    ctx: &Context,
-    kind: &str,
-    key: &Key,
-    event_type: EventType,
-    reason: &str,
-    note: &str,
-) {
+pub(crate) fn event(ctx: &Context, kind: &str, key: &Key, event_type: EventType, reason: &str, note: &str) {
     let Some(kind) = WorkloadKind::named(kind) else { return };
     of_kind!(kind, event_of(ctx, key, event_type, reason, note));
 }
 
-async fn event_of<K: Judged>(ctx: &Context, key: &Key, event_type: EventType, reason: &str, note: &str) {
+fn event_of<K: Judged>(ctx: &Context, key: &Key, event_type: EventType, reason: &str, note: &str) {
     if let Some(object) = ctx.get::<K>(key) {
-        ctx.event(&*object, event_type, reason, note).await;
+        ctx.event(&*object, event_type, reason, note);
     }
 }
 
@@ -163,11 +156,11 @@ pub(crate) async fn keep_policy(
     wanted: Option<&Policy>,
 ) -> Result<(), Error> {
     if let Some(wanted) = wanted {
-        ctx.ensure(&wanted.policy, None).await?;
-        ctx.ensure(&wanted.binding, None).await?;
+        ctx.apply(&wanted.policy).await?;
+        ctx.apply(&wanted.binding).await?;
         return Ok(());
     }
-    let key = Key::cluster(policy::name(namespace));
+    let key = Key::cluster_scoped(policy::name(namespace));
     if ctx.get::<ValidatingAdmissionPolicyBinding>(&key).is_some() {
         ctx.delete::<ValidatingAdmissionPolicyBinding>(&key, DeleteParams::default()).await?;
     }

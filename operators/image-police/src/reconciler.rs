@@ -40,7 +40,7 @@ const EVERYWHERE: &str = "*";
 #[must_use]
 pub fn controller(police: &Police, counts: &Counts) -> Controller {
     let reconciler = ImagePolice { police: police.clone(), counts: counts.clone(), board: Board::default() };
-    let everywhere = |_: &ClusterWhiteList| vec![Key::cluster(EVERYWHERE)];
+    let everywhere = |_: &ClusterWhiteList| vec![Key::cluster_scoped(EVERYWHERE)];
     let changed = || {
         Predicate::of_metadata(|event| match event {
             Event::Update { old, new } => old.generation != new.generation,
@@ -53,7 +53,7 @@ pub fn controller(police: &Police, counts: &Counts) -> Controller {
     });
     let of_label = |meta: &kube::api::ObjectMeta| {
         let namespace = meta.labels.as_ref().and_then(|labels| labels.get(LABEL));
-        namespace.map(Key::cluster).into_iter().collect::<Vec<_>>()
+        namespace.map(Key::cluster_scoped).into_iter().collect::<Vec<_>>()
     };
     let ours = || Expression::Exists(LABEL.to_owned());
     let mut controller = Controller::new("image-police", reconciler)
@@ -61,7 +61,7 @@ pub fn controller(police: &Police, counts: &Counts) -> Controller {
         .predicate(changed())
         .watches(everywhere)
         .predicate(changed())
-        .watches(|namespace: &Namespace| vec![Key::cluster(namespace.name_any())])
+        .watches(|namespace: &Namespace| vec![Key::cluster_scoped(namespace.name_any())])
         .predicate(relabelled)
         .watches(move |policy: &ValidatingAdmissionPolicy| of_label(&policy.metadata))
         .labelled(ours())
@@ -101,7 +101,7 @@ fn judges<K: Judged>(controller: Controller) -> Controller {
 }
 
 fn namespace_of<K: kubewright::Object>(object: &K) -> Vec<Key> {
-    object.meta().namespace.as_deref().map(Key::cluster).into_iter().collect()
+    object.meta().namespace.as_deref().map(Key::cluster_scoped).into_iter().collect()
 }
 
 /// Judges namespaces.
@@ -153,10 +153,10 @@ impl ImagePolice {
         }
         let plan = plan(&observed);
         self.counts.found(namespace, Some(plan.violations.len()));
-        record_events(ctx, &observed, &plan).await;
+        record_events(ctx, &observed, &plan);
         let kept = act::keep_policy(ctx, namespace, plan.policy.as_ref()).await;
         if let (Err(error), Some(list)) = (&kept, observed.scope.lists.first()) {
-            ctx.event(&**list, EventType::Warning, "PolicyNotKept", &error.to_string()).await;
+            ctx.event(&**list, EventType::Warning, "PolicyNotKept", &error.to_string());
         }
         let done = act::carry_out(ctx, &observed, &plan.steps).await;
         for deed in &done.deeds {
@@ -201,9 +201,7 @@ impl ImagePolice {
                 let text = last.text.clone();
                 status.last_action = Some(LastAction { time: Time(observed.now), text });
             }
-            let mut updated = (**list).clone();
-            updated.status = Some(status);
-            match ctx.ensure_status(&updated).await {
+            match ctx.status(&**list).set(|told| *told = status).await {
                 Err(error) if error.is_not_found() => {}
                 written => drop(written?),
             }
@@ -216,17 +214,13 @@ impl ImagePolice {
         let now = ctx.world().clock.now();
         for list in ctx.list::<ClusterWhiteList>(None) {
             let sum = self.board.sum(&list.name_any());
-            let mut updated = (*list).clone();
-            let mut status = updated.status.take().unwrap_or_default();
             let rules = check(&list);
-            status::accept(&mut status.conditions, &rules, &*list, now);
-            updated.status = Some(ClusterWhiteListStatus {
-                observed_generation: list.metadata.generation,
-                namespaces: sum.namespaces,
-                violation_count: sum.violations,
-                conditions: status.conditions,
-            });
-            match ctx.ensure_status(&updated).await {
+            let wanted = |status: &mut ClusterWhiteListStatus| {
+                status.namespaces = sum.namespaces;
+                status.violation_count = sum.violations;
+                status::accept(&mut status.conditions, &rules, &*list, now);
+            };
+            match ctx.status(&*list).set(wanted).await {
                 Err(error) if error.is_not_found() => {}
                 written => drop(written?),
             }
@@ -267,7 +261,7 @@ fn workloads(ctx: &Context, namespace: &str) -> Vec<Workload> {
 }
 
 /// Tells of violations and exemptions that nobody was told of, and of lists that became impossible to understand.
-async fn record_events(ctx: &Context, observed: &Observed, plan: &Plan) {
+fn record_events(ctx: &Context, observed: &Observed, plan: &Plan) {
     for found in &plan.found {
         let key = Key::namespaced(&observed.namespace, &found.name);
         tracing::info!("Checking {} {key}", found.kind);
@@ -277,13 +271,13 @@ async fn record_events(ctx: &Context, observed: &Observed, plan: &Plan) {
             "container {:?}: image {} is not allowed by {}",
             found.container, found.image, plan.judges
         );
-        act::event(ctx, &found.kind, &key, EventType::Warning, "IllegalImage", &note).await;
+        act::event(ctx, &found.kind, &key, EventType::Warning, "IllegalImage", &note);
     }
     for exempt in &plan.released {
         let key = Key::namespaced(&observed.namespace, &exempt.name);
         let note = format!("exempt from {} until {}: {}", plan.judges, exempt.until.0, exempt.reason);
         tracing::warn!("{} {key} is {note}", exempt.kind);
-        act::event(ctx, &exempt.kind, &key, EventType::Warning, "Exempt", &note).await;
+        act::event(ctx, &exempt.kind, &key, EventType::Warning, "Exempt", &note);
     }
     for (list, status) in observed.scope.lists.iter().zip(&plan.statuses) {
         let before = list.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
@@ -294,7 +288,7 @@ async fn record_events(ctx: &Context, observed: &Observed, plan: &Plan) {
                     && known.message == condition.message
             });
             if !known {
-                ctx.event(&**list, EventType::Warning, &condition.reason, &condition.message).await;
+                ctx.event(&**list, EventType::Warning, &condition.reason, &condition.message);
             }
         }
     }

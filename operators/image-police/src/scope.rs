@@ -32,7 +32,7 @@ pub struct Scope {
 impl Scope {
     /// The lists that hold in `namespace`, from the cache.
     pub(crate) fn of(cache: &Cache, namespace: &str) -> Self {
-        let found = cache.get::<Namespace>(&Key::cluster(namespace));
+        let found = cache.get::<Namespace>(&Key::cluster_scoped(namespace));
         let labels = found.map(|namespace| namespace.labels().clone()).unwrap_or_default();
         let selects = |list: &ClusterWhiteList| {
             let selector = list.spec.namespace_selector.clone();

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service, policy::v1::PodDisruptionBudget};
 use kube::{ResourceExt, api::ObjectMeta};
-use kubewright::owner;
 use serde_json::{Value, json};
 
 use crate::Memcached;
@@ -28,14 +27,13 @@ pub(crate) fn selector(name: &str) -> String {
     labels(name).iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
 
-/// Name, labels and owner of each of its objects.
+/// Name and labels of each of its objects.
 fn metadata(memcached: &Memcached) -> ObjectMeta {
     let name = memcached.name_any();
     ObjectMeta {
         labels: Some(labels(&name)),
         name: Some(name),
         namespace: memcached.namespace(),
-        owner_references: Some(vec![owner::controller_reference(memcached)]),
         ..ObjectMeta::default()
     }
 }

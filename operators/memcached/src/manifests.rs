@@ -16,8 +16,8 @@ mod tests {
             listed,
             [
                 "pods list,watch",
-                "services create,get,list,patch,watch",
-                "apps/deployments create,get,list,patch,watch",
+                "services create,delete,get,list,patch,watch",
+                "apps/deployments create,delete,get,list,patch,watch",
                 "cache.example.com/memcacheds get,list,watch",
                 "cache.example.com/memcacheds/finalizers update",
                 "cache.example.com/memcacheds/status patch",

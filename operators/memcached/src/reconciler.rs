@@ -7,10 +7,9 @@ use k8s_openapi::api::{
     core::v1::{Pod, Service},
     policy::v1::PodDisruptionBudget,
 };
-use kube::api::DeleteParams;
 use kubewright::{
-    Context, Controller, Ensured, Error, EventType, Index, Key, Object, Outcome, Reconciler, owner,
-    probes::Probes, rbac::Verb,
+    Context, Controller, Desired, Error, EventType, Index, Key, Outcome, Reconciler, Written, probes::Probes,
+    rbac::Verb,
 };
 
 use crate::{
@@ -33,16 +32,13 @@ pub fn controller(stats: Stats) -> Controller {
     let answers = stats.keys();
     Controller::new("memcached", MemcachedReconciler { stats, pods: pods.clone() })
         .for_kind::<Memcached>()
-        .owns::<Deployment>()
-        .owns::<Service>()
-        .owns::<PodDisruptionBudget>()
+        .applies::<Deployment>()
+        .applies::<Service>()
+        .applies::<PodDisruptionBudget>()
         .watches(|pod: &Pod| key_of_pod(pod).into_iter().collect())
         .labelled(kube::core::Expression::Equal("app".to_owned(), "memcached".to_owned()))
         .indexed(&pods)
         .source(answers)
-        .writes::<Deployment>([Verb::Create, Verb::Patch])
-        .writes::<Service>([Verb::Create, Verb::Patch])
-        .writes::<PodDisruptionBudget>([Verb::Create, Verb::Patch, Verb::Delete])
         .writes_subresource::<Memcached>("status", [Verb::Patch])
 }
 
@@ -77,56 +73,35 @@ impl Reconciler for MemcachedReconciler {
             now: ctx.world().clock.now(),
             memcached,
         };
-        let plan = plan(&observed)?;
+        let mut plan = plan(&observed)?;
         if plan.ask.is_empty() {
             self.stats.forget(key);
         } else {
             self.stats.observe(key, plan.ask.clone());
         }
-        if let Some(wanted) = &plan.wanted {
-            act(ctx, key, &observed, wanted).await?;
+        if let Some(wanted) = plan.wanted.take() {
+            act(ctx, &observed.memcached, wanted).await?;
         }
         report(ctx, &observed, &plan).await?;
         Ok(if plan.conflict.is_some() { Outcome::RequeueAfter(LOOK_AGAIN) } else { Outcome::Done })
     }
 }
 
-async fn act(ctx: &Context, key: &Key, observed: &Observed, wanted: &Wanted) -> Result<(), Error> {
-    keep(ctx, &observed.memcached, &wanted.deployment).await?;
-    keep(ctx, &observed.memcached, &wanted.service).await?;
-    match (&wanted.budget, &observed.budget) {
-        (Some(budget), _) => keep(ctx, &observed.memcached, budget).await,
-        (None, Some(found)) if owner::is_controlled_by(&**found, &*observed.memcached) => {
-            ctx.delete::<PodDisruptionBudget>(key, DeleteParams::default()).await.map(drop)
-        }
-        (None, _) => Ok(()),
-    }
-}
-
-/// Makes an object be as it is wanted, and tells of it.
-async fn keep<K: Object>(ctx: &Context, memcached: &Memcached, wanted: &K) -> Result<(), Error> {
-    let kind = K::kind(&());
-    match ctx.ensure(wanted, None).await? {
-        Ensured::Unchanged(_) => {}
-        Ensured::Created(object) => {
-            let name = Key::of(&*object).name;
-            ctx.event(memcached, EventType::Normal, "Created", &format!("Created {kind} {name}")).await;
-        }
-        Ensured::Updated { object, changed } => {
-            let note = format!("Updated {kind} {}: {changed}", Key::of(&*object).name);
-            ctx.event(memcached, EventType::Normal, "Updated", &note).await;
-        }
+/// Makes its objects be as they are wanted, and tells of it.
+async fn act(ctx: &Context, memcached: &Memcached, wanted: Wanted) -> Result<(), Error> {
+    let Wanted { deployment, service, budget } = wanted;
+    let desired = Desired::new().with(deployment).with(service).with_all(budget);
+    for change in ctx.apply_all(memcached, desired).await? {
+        ctx.event(memcached, EventType::Normal, change.reason(), &change.to_string());
     }
     Ok(())
 }
 
 /// Writes the status if it is another than there is, and tells of a conflict once.
 async fn report(ctx: &Context, observed: &Observed, plan: &Plan) -> Result<(), Error> {
-    let mut updated = (*observed.memcached).clone();
-    updated.status = Some(plan.status.clone());
-    let written = ctx.ensure_status(&updated).await?;
-    if let (Some(conflict), Ensured::Updated { .. }) = (&plan.conflict, &written) {
-        ctx.event(&*observed.memcached, EventType::Warning, "Conflict", conflict).await;
+    let written = ctx.status(&*observed.memcached).set(|status| *status = plan.status.clone()).await?;
+    if let (Some(conflict), Written::Updated { .. }) = (&plan.conflict, &written) {
+        ctx.event(&*observed.memcached, EventType::Warning, "Conflict", conflict);
     }
     Ok(())
 }

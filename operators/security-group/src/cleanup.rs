@@ -30,7 +30,7 @@ pub(crate) async fn clean_up(ctx: &Context, object: &SecurityGroup, neutron: &Ne
         }
         if let Some(id) = &status.id {
             let note = format!("SecurityGroup {id} is already deleted");
-            ctx.event(object, EventType::Normal, "SecurityGroupAlreadyDeleted", &note).await;
+            ctx.event(object, EventType::Normal, "SecurityGroupAlreadyDeleted", &note);
         }
     }
     let policy = object.spec.deletion_policy.unwrap_or(match status.adopted {
@@ -47,7 +47,7 @@ pub(crate) async fn clean_up(ctx: &Context, object: &SecurityGroup, neutron: &Ne
         };
         if let Err(error) = done {
             let note = format!("SecurityGroup {}: {error}", group.id);
-            ctx.event(object, EventType::Warning, "FailureDeleteSecurityGroup", &note).await;
+            ctx.event(object, EventType::Warning, "FailureDeleteSecurityGroup", &note);
             return Err(Error::new(note));
         }
     }
@@ -56,7 +56,7 @@ pub(crate) async fn clean_up(ctx: &Context, object: &SecurityGroup, neutron: &Ne
         let ids: Vec<&str> = groups.iter().map(|group| group.id.as_str()).collect();
         let note = format!("{done} SecurityGroup {}", ids.join(", "));
         tracing::info!(name = object.spec.name, "{note}");
-        ctx.event(object, EventType::Normal, "SuccessfulDeleteExternalDependency", &note).await;
+        ctx.event(object, EventType::Normal, "SuccessfulDeleteExternalDependency", &note);
     }
     Ok(())
 }
@@ -98,11 +98,11 @@ async fn leave(ctx: &Context, object: &SecurityGroup, neutron: &Neutron, group: 
             Ok(()) => {
                 tracing::info!("Dettach SG from Server" = port.server, "Info");
                 let note = format!("Detached SecurityGroup {} from {}", group.name, port.server);
-                ctx.event(object, EventType::Normal, "SuccessDetachSecurityGroup", &note).await;
+                ctx.event(object, EventType::Normal, "SuccessDetachSecurityGroup", &note);
             }
             Err(error) => {
                 let note = format!("server {}, port {}: {error}", port.server, port.id);
-                ctx.event(object, EventType::Warning, "FailureDetachSecurityGroup", &note).await;
+                ctx.event(object, EventType::Warning, "FailureDetachSecurityGroup", &note);
                 failed = Some(note);
             }
         }

@@ -97,7 +97,7 @@ impl Clouds {
         object: &SecurityGroup,
         named: &CloudRef,
     ) -> Result<(Source, Access), NoSession> {
-        let key = Key { namespace: object.metadata.namespace.clone(), name: named.name.clone() };
+        let key = Key::new(object.metadata.namespace.clone(), &named.name);
         let Some(data) = secret(ctx, &key).await? else {
             return Err(NoSession::Misconfigured("NoCloud", format!("there is no Secret {key}")));
         };

@@ -13,28 +13,6 @@ pub(crate) fn differences(path: &str, found: &Value, wanted: &Value) -> Vec<Stri
     SHORT.between(path, found, wanted)
 }
 
-/// As [`differences`], of those fields alone that `wanted` has; of an element of a list that has a name, of the one of that name.
-pub(crate) fn missing(path: &str, found: &Value, wanted: &Value) -> Vec<String> {
-    match (found, wanted) {
-        (Value::Object(found), Value::Object(wanted)) => {
-            let field = |(key, wanted): (&String, &Value)| {
-                missing(&format!("{path}.{key}"), found.get(key).unwrap_or(&Value::Null), wanted)
-            };
-            wanted.iter().flat_map(field).collect()
-        }
-        (Value::Array(found), Value::Array(wanted)) => {
-            let element = |(index, wanted): (usize, &Value)| {
-                let named =
-                    found.iter().find(|one| !wanted["name"].is_null() && one["name"] == wanted["name"]);
-                let found = named.or(found.get(index)).unwrap_or(&Value::Null);
-                missing(&format!("{path}[{index}]"), found, wanted)
-            };
-            wanted.iter().enumerate().flat_map(element).collect()
-        }
-        (found, wanted) => differences(path, found, wanted),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -54,17 +32,5 @@ mod tests {
                 "spec.replicas: 4 -> 1",
             ]
         );
-    }
-
-    #[test]
-    fn what_is_not_wanted_is_not_missing() {
-        let wanted = json!({"containers": [{"name": "nginx", "image": "nginx"}], "labels": {"a": "b"}});
-        let mut found = json!({
-            "replicas": 4, "labels": {"a": "b", "c": "d"},
-            "containers": [{"name": "extra"}, {"name": "nginx", "image": "nginx", "ports": []}],
-        });
-        assert_eq!(missing("spec", &found, &wanted), [""; 0]);
-        found["containers"][1]["image"] = json!("httpd");
-        assert_eq!(missing("spec", &found, &wanted), [r#"spec.containers[0].image: "httpd" -> "nginx""#]);
     }
 }

@@ -5,11 +5,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kubewright::owner;
 use serde_json::Value;
 
-use crate::{
-    Enforce, WhiteList, WhiteListStatus, desired,
-    diff::{differences, missing},
-    status,
-};
+use crate::{Enforce, WhiteList, WhiteListStatus, desired, diff::differences, status};
 
 /// What a pass over one WhiteList does.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,13 +32,8 @@ pub enum Step {
         /// What differed, for people.
         differences: Vec<String>,
     },
-    /// Somebody changed a field of the operator's, or it never applied them, and these are applied: others stay.
-    Apply {
-        /// What is to be applied.
-        deployment: Box<Deployment>,
-        /// What differed, for people.
-        differences: Vec<String>,
-    },
+    /// Only the operator's fields are enforced, and these are applied: others stay.
+    Apply(Box<Deployment>),
 }
 
 /// What to do for `whitelist`, whose Deployment was `found` so; `now` dates the conditions that turn.
@@ -69,10 +60,7 @@ fn step(whitelist: &WhiteList, found: Option<&Deployment>) -> Step {
         return Step::Leave;
     }
     if whitelist.spec.enforce == Enforce::OwnFields {
-        let deployment = Box::new(desired::own_fields(whitelist));
-        // Fields that the type has and nobody set are not wanted: a list without elements, and nothing.
-        let differences = missing("spec", &json(&found.spec), &set(json(&deployment.spec)));
-        return if differences.is_empty() { Step::Leave } else { Step::Apply { deployment, differences } };
+        return Step::Apply(Box::new(desired::own_fields(whitelist)));
     }
     let wanted = desired::deployment(whitelist);
     let differences = differences("spec", &json(&found.spec), &json(&wanted.spec));
@@ -81,19 +69,6 @@ fn step(whitelist: &WhiteList, found: Option<&Deployment>) -> Step {
     }
     let deployment = Box::new(Deployment { spec: wanted.spec, ..found.clone() });
     Step::Restore { deployment, differences }
-}
-
-/// What of a value is set.
-fn set(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => fields
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .map(|(key, value)| (key, set(value)))
-            .collect(),
-        Value::Array(elements) => elements.into_iter().map(set).collect(),
-        other => other,
-    }
 }
 
 fn json<T: serde::Serialize>(value: &T) -> Value {
@@ -175,16 +150,8 @@ mod tests {
         let mut whitelist = whitelist();
         whitelist.spec.enforce = Enforce::OwnFields;
         let scaled = deployment(|found| found.spec.as_mut().expect("a spec").replicas = Some(4));
-        assert_eq!(plan(&whitelist, Some(&scaled), NOW).step, Step::Leave);
-        let changed = deployment(|found| {
-            let pod = found.spec.as_mut().and_then(|spec| spec.template.spec.as_mut()).expect("a pod");
-            pod.containers[0].image = Some("httpd".to_owned());
-        });
-        let Step::Apply { differences, deployment } = plan(&whitelist, Some(&changed), NOW).step else {
-            panic!("it is applied")
-        };
-        assert_eq!(differences, [r#"spec.template.spec.containers[0].image: "httpd" -> "nginx""#]);
-        assert_eq!(deployment.spec.expect("a spec").replicas, None);
+        let Step::Apply(applied) = plan(&whitelist, Some(&scaled), NOW).step else { panic!("it is applied") };
+        assert_eq!(applied.spec.expect("a spec").replicas, None);
     }
 
     #[test]

@@ -31,7 +31,8 @@ impl Reconciler for Applier {
         map.metadata.managed_fields = Some(Vec::new());
         let apply = ctx.apply(&map).owned_by(&*owner);
         let forced = *self.0.forced.lock();
-        let answer = if forced { apply.forced().await } else { apply.await };
+        let answer = if forced { apply.await } else { apply.unforced().await };
+        let answer = answer.map(|written| ConfigMap::clone(written.object()));
         let seen = ctx.get::<ConfigMap>(&Key::namespaced("default", "settings"));
         if let Ok(stored) = &answer {
             let version = |map: &ConfigMap| map.metadata.resource_version.clone();

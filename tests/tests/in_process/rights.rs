@@ -15,7 +15,7 @@ use kubewright_cluster::{Cluster, admission::Plugins};
 use kubewright_runtime::rbac::{Missing, Observed, Rights, Verb};
 use kubewright_runtime::webhook::{Certificates, Reach, Registration, Server, Validator, Webhook, Webhooks};
 use kubewright_runtime::{
-    CancellationToken, Context, Controller, Error, EventType, Key, LeaderElection, Manager, Outcome,
+    CancellationToken, Context, Controller, Desired, Error, EventType, Key, LeaderElection, Manager, Outcome,
     Reconciler, Sharding, World,
 };
 use kubewright_world::Dice;
@@ -92,11 +92,21 @@ fn operations() -> Vec<Operation> {
             besides: &["configmaps/finalizers update (in the namespace default, on a)"],
             ..of(
                 "ensure",
-                |one| one.owns::<Secret>().writes::<Secret>([Verb::Create]),
+                |one| one.owns::<Secret>().writes::<Secret>([Verb::Create, Verb::Patch]),
                 |ctx, key| {
                     async { ctx.ensure(&secret("made"), Some(&*own(ctx, key))).await.map(drop) }.boxed()
                 },
             )
+        },
+        Operation {
+            besides: &["configmaps/finalizers update (in the namespace default, on a)"],
+            ..of("apply all", Controller::applies::<Secret>, |ctx, key| {
+                async {
+                    ctx.apply_all(&*own(ctx, key), Desired::new().with(secret("made"))).await?;
+                    ctx.apply_all(&*own(ctx, key), Desired::new()).await.map(drop)
+                }
+                .boxed()
+            })
         },
         Operation {
             besides: &[
@@ -147,7 +157,7 @@ fn operations() -> Vec<Operation> {
             |one| one,
             |ctx, key| {
                 async {
-                    ctx.event(&*own(ctx, key), EventType::Normal, "Seen", "it is there").await;
+                    ctx.event(&*own(ctx, key), EventType::Normal, "Seen", "it is there");
                     Ok(())
                 }
                 .boxed()
@@ -155,7 +165,7 @@ fn operations() -> Vec<Operation> {
         ),
         of("core event", Controller::core_events, |ctx, key| {
             async {
-                ctx.event(&*own(ctx, key), EventType::Normal, "Seen", "it is there").await;
+                ctx.event(&*own(ctx, key), EventType::Normal, "Seen", "it is there");
                 Ok(())
             }
             .boxed()

@@ -10,8 +10,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams};
 use kubewright_cluster::Cluster;
 use kubewright_runtime::{
-    CancellationToken, Context, Controller, Error, Key, LeaderElection, Manager, Outcome, Reconciler,
-    Sharding, Watching, World,
+    CancellationToken, Context, Controller, DynamicKind, Error, Key, LeaderElection, Manager, Outcome,
+    Reconciler, Sharding, Watching, World,
 };
 use kubewright_store::Revision;
 use parking_lot::Mutex;
@@ -300,7 +300,8 @@ impl Reconciler for Counting {
             let mut widgets = self.widgets.lock();
             let watching = widgets.get_or_insert_with(|| {
                 let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Widget"));
-                ctx.watch_dynamic(&kind, |_: &DynamicObject| vec![Key::namespaced("default", "web")])
+                let kind = DynamicKind::namespaced(kind);
+                ctx.kind(&kind).watch(|_: &DynamicObject| vec![Key::namespaced("default", "web")])
             });
             watching.list(None).len()
         };

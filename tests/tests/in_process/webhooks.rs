@@ -15,10 +15,11 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Client, CustomResource};
 use kubewright_cluster::Cluster;
 use kubewright_runtime::webhook::{
-    Certificates, Conversion, Defaulter, Denied, FailurePolicy, FieldError, Lifetimes, Operation, Reach,
-    Registration, Request, Server, Service, ValidationResult, Validator, Warnings, Webhook, Webhooks,
+    Authentication, Authenticator, Certificates, Conversion, Defaulter, Denied, FailurePolicy, FieldError,
+    Lifetimes, Operation, Reach, Registration, Request, Server, Service, TokenRequest, ValidationResult,
+    Validator, Warnings, Webhook, Webhooks,
 };
-use kubewright_runtime::{Error, Manager, World};
+use kubewright_runtime::{Error, Key, ListOptions, Manager, World};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -520,6 +521,132 @@ async fn an_operator_outside_of_the_cluster_is_called_over_tls() {
     assert_eq!(service.metrics().read().webhooks["/validate--v1-configmap"].requests[&200], 2);
     cluster.stop().await;
     running.await.unwrap().unwrap();
+}
+
+/// A map may be made where there is a Secret of its name.
+struct NeedsSecret;
+
+impl Validator<ConfigMap> for NeedsSecret {
+    async fn validate_create(&self, request: &Request, map: &ConfigMap) -> ValidationResult {
+        let (ctx, key) = (request.context()?, Key::of(map));
+        assert!(ctx.world().clock.now() > jiff::Timestamp::UNIX_EPOCH);
+        let all = ctx.list::<Secret>(key.namespace.as_deref());
+        let named = ListOptions::in_namespace("default").fields(&format!("metadata.name={}", key.name));
+        let (cached, live) = (ctx.list_selected::<Secret>(&named)?, ctx.live_list::<Secret>(&named).await?);
+        assert_eq!(cached.len(), live.len(), "{} in the cache", all.len());
+        match (ctx.get::<Secret>(&key), ctx.live::<Secret>(&key).await?) {
+            (Some(cached), Some(live)) if cached.metadata.uid == live.metadata.uid => Ok(Warnings::none()),
+            (None, None) => Err(Denied::forbidden("there is no such Secret")),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn validate_update(&self, request: &Request, _: &ConfigMap, _: &ConfigMap) -> ValidationResult {
+        drop(request.context()?.get::<CustomResourceDefinition>(&Key::cluster_scoped("a")));
+        Ok(Warnings::none())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_reads_what_its_webhook_declares_and_is_not_asked_before_it_is_there() {
+    let cluster = cluster().await;
+    let client = cluster.client();
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), "default");
+    for name in ["a", "b"] {
+        let secret = json!({"metadata": {"name": name}});
+        secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    }
+    let server = in_process(
+        Webhooks::new("test").add(Webhook::validating::<ConfigMap>(NeedsSecret).reads::<Secret>()),
+    );
+    cluster.mount_webhooks(HOST, server.service());
+    let mut manager = Manager::in_process(client.clone(), cluster.world().clone());
+    manager.serve(server);
+    let rights: Vec<_> = manager.rights().rules().iter().map(|rule| format!("{rule:?}")).collect();
+    assert!(
+        rights.iter().any(|rule| rule.contains("\"secrets\"") && rule.contains("\"watch\"")),
+        "{rights:?}"
+    );
+    let running = tokio::spawn(manager.run(cluster.shutdown()));
+    // The configuration comes at once; the list of Secrets may come later.
+    let api: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    while api.get_opt("test-validating").await.unwrap().is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    for (name, code) in [("a", 201), ("c", 403), ("b", 201)] {
+        let (answer, said, _) = send(&client, Method::POST, MAPS, &map(name, &json!({}))).await;
+        assert_eq!(answer, code, "{name}: {said}");
+    }
+    let patch = json!({"data": {"x": "y"}});
+    let (code, said, _) = send(&client, Method::PATCH, &format!("{MAPS}/a"), &patch).await;
+    assert_eq!(code, 500, "{said}");
+    let why = "the webhook /validate--v1-configmap reads customresourcedefinitions but does not declare it: add .reads::<CustomResourceDefinition>()";
+    assert!(said["message"].as_str().unwrap().contains(why), "{said}");
+    cluster.stop().await;
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_reads_caches_is_served_by_a_manager() {
+    let cluster = cluster().await;
+    let reading =
+        || Webhooks::new("test").add(Webhook::validating::<ConfigMap>(NeedsSecret).reads::<Secret>());
+    let run = in_process(reading()).run(cluster.client(), cluster.world().clone(), cluster.shutdown()).await;
+    assert_eq!(
+        run.unwrap_err().to_string(),
+        "webhook /validate--v1-configmap: it reads caches, and there are none without a manager: hand the server to Manager::serve"
+    );
+    // Nobody runs it: there is a service alone.
+    let server = in_process(Webhooks::new("test").add(Webhook::validating::<ConfigMap>(NeedsSecret)));
+    cluster.mount_webhooks(HOST, server.service());
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "1", "operation": "CREATE",
+            "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
+            "resource": {"group": "", "version": "v1", "resource": "configmaps"},
+            "object": map("a", &json!({})),
+        },
+    });
+    let request = HttpRequest::post("/validate--v1-configmap").header("content-type", "application/json");
+    let answer = server.service().call(request.body(review.to_string().into()).unwrap()).await;
+    let said: Value = serde_json::from_slice(answer.body()).unwrap();
+    assert_eq!(said["response"]["status"]["code"], 500, "{said}");
+    assert!(said["response"]["status"]["message"].as_str().unwrap().contains("Manager::serve"), "{said}");
+    cluster.stop().await;
+}
+
+/// Knows one token.
+struct Staff;
+
+impl Authenticator for Staff {
+    async fn authenticate(&self, request: &TokenRequest) -> Authentication {
+        match request.token() {
+            "let-me-in" => Authentication::user("jane", ["staff"]),
+            _ => Authentication::Unauthenticated,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_reviewed_at_the_path_that_the_api_server_is_told_of() {
+    let cluster = cluster().await;
+    let server = in_process(Webhooks::new("test").authenticate("/authenticate", Staff));
+    let (service, _) = run(&cluster, server).await;
+    let review = |token: &str| json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
+    for (token, user) in [("let-me-in", json!("jane")), ("let-me-out", Value::Null)] {
+        let request = HttpRequest::post("/authenticate").header("content-type", "application/json");
+        let answer = service.call(request.body(review(token).to_string().into()).unwrap()).await;
+        let said: Value = serde_json::from_slice(answer.body()).unwrap();
+        assert_eq!(
+            (&said["status"]["user"]["username"], &said["status"]["authenticated"]),
+            (&user, &json!(!user.is_null()))
+        );
+    }
+    let request = HttpRequest::post("/authenticate").header("content-type", "application/json");
+    let long = review(&"x".repeat(2 << 20)).to_string();
+    assert_eq!(service.call(request.body(long.into()).unwrap()).await.status(), 413);
+    cluster.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1::Pod;
 use kubewright_runtime::{
-    Context, Controller, Ensured, Error, Guarded, Key, Outcome,
+    Context, Controller, Error, Guarded, Key, Outcome, Written,
     conditions::{NewCondition, Status},
 };
 use parking_lot::Mutex;
@@ -96,17 +96,14 @@ async fn a_status_or_condition_that_says_so_already_is_not_written() {
             wanted.status.get_or_insert_default().phase = Some("Running".into());
             wanted.status.get_or_insert_default().reason = None;
             match ctx.ensure_status(&wanted).await? {
-                Ensured::Updated { changed, .. } => seen.push(changed),
+                Written::Updated { changed, .. } => seen.push(changed),
                 _ => seen.push("unchanged".into()),
             }
             let pod = ctx.get::<Pod>(&key).ok_or_else(|| Error::new("gone"))?;
             let ready = NewCondition::new("Ready", Status::True, "Fine").of(&*pod);
-            seen.push(format!("condition {}", ctx.set_condition(&*pod, &ready).await?));
+            seen.push(format!("condition {}", ctx.set_condition(&*pod, &ready).await?.is_changed()));
             let live = ctx.live::<Pod>(&key).await?.and_then(|pod| pod.status?.phase);
-            seen.push(format!(
-                "{live:?} {:?}",
-                ctx.live::<Pod>(&Key { name: "none".into(), ..key.clone() }).await?.is_some()
-            ));
+            seen.push(format!("{live:?} {:?}", ctx.live::<Pod>(&key.sibling("none")).await?.is_some()));
             Ok(Outcome::Done)
         })
     });
@@ -118,4 +115,32 @@ async fn a_status_or_condition_that_says_so_already_is_not_written() {
     assert_eq!(lines[..2], [r#"{"phase":"Running","reason":null}"#, "condition true"]);
     assert_eq!(lines[2..5], [r#"Some("Running") false"#, "unchanged", "condition false"]);
     assert_eq!(running.counters.of("test").writes, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_written_after_the_finalizer_was_added_is_no_conflict() {
+    let (lab, log) = (Lab::new().await, Log::<String>::new());
+    let seen = log.clone();
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        let (seen, ctx, key) = (seen.clone(), ctx.clone(), key.clone());
+        Box::pin(async move {
+            let Some(pod) = ctx.get::<Pod>(&key) else { return Ok(Outcome::Done) };
+            ctx.guard(&*pod, FINALIZER, || async { Ok(()) }).await?;
+            ctx.status(&*pod).condition(NewCondition::new("Ready", Status::True, "Fine")).await?;
+            let mut fresh = (*ctx.get::<Pod>(&key).ok_or_else(|| Error::new("gone"))?).clone();
+            fresh.metadata.labels.get_or_insert_default().insert("seen".into(), "yes".into());
+            ctx.update(&fresh).await?;
+            seen.push("done".to_owned());
+            Ok(Outcome::Done)
+        })
+    });
+    lab.put("pods", "a", json!({})).await;
+    let running = run(&lab, [Controller::new("test", reconciler).for_kind::<Pod>()]);
+    lab.settle().await;
+    assert_eq!(log.take(), ["done"], "nothing was tried again");
+    assert_eq!((running.counters.of("test").errors, running.counters.of("test").writes), (0, 3));
+    let stored = lab.stored("pods", "a").await.unwrap_or_default();
+    assert_eq!(stored["metadata"]["finalizers"], json!([FINALIZER]));
+    assert_eq!(condition(&stored, "Ready")["status"], "True");
+    lab.remove("pods", "a").await;
 }

@@ -39,8 +39,12 @@ pub(crate) enum Only {
     MovedClock,
     /// It takes thousands of requests.
     Load,
+    /// Controllers would write to the same objects.
+    Undisturbed,
     /// It counts tasks, of which connections have some of their own.
     Tasks,
+    /// It defines a kind, which is the whole cluster's.
+    Definitions,
 }
 
 thread_local! {
@@ -68,6 +72,11 @@ pub(crate) struct Lab {
 impl Lab {
     /// The Kubernetes that the environment names, or an embedded one.
     pub(crate) async fn new() -> Self {
+        Self::with_controllers("*").await
+    }
+
+    /// As [`Lab::new`]; an embedded one with these built-in controllers.
+    async fn with_controllers(selection: &str) -> Self {
         let plane = match env::var_os(KUBECONFIG) {
             Some(path) => {
                 if !RUNS_BY_THE_WALL.replace(true) {
@@ -80,7 +89,10 @@ impl Lab {
                 ))
             }
             // Without nodes, as a bare kube-apiserver with its controller manager.
-            None => Plane::Embedded(Cluster::builder().nodes(0).start().await.expect("a cluster")),
+            None => {
+                let cluster = Cluster::builder().nodes(0).controllers(selection).start().await;
+                Plane::Embedded(cluster.expect("a cluster"))
+            }
         };
         let (admin, suffix) = match &plane {
             Plane::Embedded(cluster) => (cluster.client(), cluster.world().dice.suffix(8)),
@@ -101,6 +113,16 @@ impl Lab {
     pub(crate) async fn by_the_wall() -> Self {
         RUNS_BY_THE_WALL.set(true);
         Self::new().await
+    }
+
+    /// As [`Lab::only_embedded`], without the controllers that write to Deployments.
+    #[track_caller]
+    pub(crate) fn without_rollouts() -> impl Future<Output = Option<Self>> {
+        let only_embedded = Self::only_embedded(Only::Undisturbed);
+        async move {
+            only_embedded.await?;
+            Some(Self::with_controllers("*,-deployment,-replicaset").await)
+        }
     }
 
     /// An embedded one; nothing, and a line that says why, where a real one is asked for.
@@ -409,6 +431,7 @@ fn known(plural: &str) -> ApiResource {
         "configmaps" => resource("", "v1", "ConfigMap", plural),
         "secrets" => resource("", "v1", "Secret", plural),
         "pods" => resource("", "v1", "Pod", plural),
+        "deployments" => resource("apps", "v1", "Deployment", plural),
         "core events" => resource("", "v1", "Event", "events"),
         "events" => resource("events.k8s.io", "v1", "Event", plural),
         "leases" => resource("coordination.k8s.io", "v1", "Lease", plural),

@@ -419,6 +419,31 @@ async fn an_elector_works_without_a_manager() {
     ledger.assert_no_overlap();
 }
 
+/// A worker that does not listen goes on beside the next leader: all that helps is to end the process.
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_work_goes_on_without_the_lease_is_told_to_be_unhealthy() {
+    let Some(lab) = Lab::only_embedded(Only::LongTimes).await else { return };
+    let elector = Elector::new(lab.client(), lab.world(1), election(&lab, "a"));
+    let (leadership, release) = (elector.leadership(), CancellationToken::new());
+    let goes_on = release.clone();
+    tokio::spawn(elector.run(CancellationToken::new(), move |_term| goes_on.clone().cancelled_owned()));
+    leadership.elected().await;
+    let tolerance = seconds(20);
+    assert_eq!(leadership.check(tolerance), Ok(()));
+    let thief =
+        json!({"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 60, "leaseTransitions": 7}});
+    lab.put("leases", "operator", thief).await;
+    tokio::time::sleep(seconds(5)).await;
+    assert!(!leadership.is_leader());
+    assert_eq!(leadership.check(tolerance), Ok(()), "there is some time to end");
+    tokio::time::sleep(seconds(20)).await;
+    let told = leadership.check(tolerance).expect_err("it goes on");
+    assert!(told.starts_with("the lease operator was lost 2"), "{told}");
+    release.cancel();
+    lab.settle().await;
+    assert_eq!(leadership.check(tolerance), Ok(()), "it stands by");
+}
+
 /// A minute's worth of everything that can go wrong between three replicas and the server, over and over.
 #[test]
 fn never_two_lead_whatever_happens_and_in_the_end_one_does() {

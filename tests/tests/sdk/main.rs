@@ -1,11 +1,18 @@
 //! What the SDK promises, on the embedded control plane in virtual time; or, where `KUBEWRIGHT_TEST_KUBECONFIG` names one,
 //! on a real Kubernetes (`cargo xtask test --real KUBECONFIG`).
 
+mod alike;
+mod applies;
 mod cache;
+mod client;
+mod clusters;
 mod days;
+mod errors;
+mod events;
 mod failures;
 mod guards;
 mod harness;
+mod kube_rs;
 mod lab;
 mod leader;
 mod ledger;
@@ -22,5 +29,6 @@ mod shutdown;
 mod sources;
 mod storms;
 mod stream;
+mod why;
 mod workers;
 mod writes;

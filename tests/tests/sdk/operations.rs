@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kubewright_runtime::{
-    CancellationToken, Controller, Error, Key, LeaderElection, Manager, Metrics, Outcome, Phase, Sharding,
+    CancellationToken, Controller, Defaults, Error, Key, LeaderElection, Manager, Metrics, Outcome, Phase,
+    Sharding,
 };
 use serde_json::json;
 use tokio::{task::JoinHandle, time::Instant};
@@ -437,6 +438,51 @@ async fn a_grace_period_of_nothing_waits_for_nothing_and_another_is_kept() {
         assert!(begun.elapsed() >= grace && late < lab.tolerance(), "{late:?}");
         assert_eq!(result.is_err(), is_error);
     }
+}
+
+/// controller-runtime's `CacheSyncTimeout`; without one, a kind that comes later is waited for.
+#[tokio::test(start_paused = true)]
+async fn caches_that_are_not_filled_in_time_end_the_manager_with_the_kinds_and_the_reasons() {
+    let lab = Lab::new().await;
+    lab.link().uninstall("secrets");
+    let mut manager = lab.manager();
+    manager.defaults(Defaults::new().cache_sync_timeout(seconds(60)));
+    manager.add(by_name().owns::<Secret>());
+    let began = Instant::now();
+    let error = manager.run(CancellationToken::new()).await.expect_err("Secrets are not served");
+    assert!((seconds(60)..seconds(70)).contains(&began.elapsed()), "{:?}", began.elapsed());
+    assert_eq!(
+        error.to_string(),
+        "the caches of the controller web were not filled within 60s: \
+         secrets: the API server does not serve it: is its CustomResourceDefinition installed?"
+    );
+    let mut filled = lab.manager();
+    filled.add(by_name().cache_sync_timeout(seconds(60)));
+    let (stop, end) = start(filled);
+    tokio::time::sleep(seconds(600)).await;
+    assert!(!end.is_finished());
+    stop.cancel();
+    assert!(matches!(end.await, Ok(Ok(()))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_controller_does_not_say_is_as_the_manager_says() {
+    let lab = Lab::new().await;
+    let mut manager = lab.manager();
+    manager.defaults(Defaults::new().concurrency(4));
+    let other = Controller::new("other", does(|_, _| Box::pin(async { Ok(Outcome::Done) })));
+    manager.add(by_name()).add(other.for_kind::<Secret>().concurrency(2));
+    let workers = |name| {
+        value(
+            manager.metrics(),
+            &format!(r#"controller_runtime_max_concurrent_reconciles{{controller="{name}"}}"#),
+        )
+    };
+    assert_eq!((workers("web"), workers("other")), (4.0, 2.0));
+    let mut wrong = lab.manager();
+    wrong.defaults(Defaults::new().concurrency(0));
+    let told = wrong.run(CancellationToken::new()).await.expect_err("refused").to_string();
+    assert_eq!(told, "a concurrency of 0 would do nothing");
 }
 
 #[tokio::test(start_paused = true)]

@@ -126,7 +126,7 @@ async fn other_controllers_and_other_keys_hear_of_a_write() {
     let (lab, log, others) = (Lab::new().await, Log::new(), Log::new());
     let also = |map: &ConfigMap| {
         let map_key = Key::of(map);
-        vec![Key::of(map), Key { name: format!("of-{}", map_key.name), ..map_key }]
+        vec![Key::of(map), map_key.sibling(format!("of-{}", map_key.name))]
     };
     let mine = patching(&log).watches(also).selecting(OURS).concurrency(2);
     let heard = others.clone();

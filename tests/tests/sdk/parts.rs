@@ -50,7 +50,7 @@ async fn what_is_cached_in_part_is_patched_and_never_written_back() {
                     .is_some_and(|error| error.is_terminal() && error.to_string().contains("patch or apply"))
             );
             assert!(ctx.ensure(&*map, None).await.is_err());
-            let meta = ctx.get::<PartialObjectMeta<Secret>>(&Key { name: "s".into(), ..key.clone() });
+            let meta = ctx.get::<PartialObjectMeta<Secret>>(&key.sibling("s"));
             if let Some(meta) = meta {
                 assert!(ctx.update(&*meta).await.is_err());
             }

@@ -258,7 +258,7 @@ async fn a_predicate_holds_back_the_events_of_its_source_only() {
 #[tokio::test(start_paused = true)]
 async fn keys_from_a_stream_are_reconciled_and_its_end_ends_nothing() {
     let (lab, log) = (Lab::new().await, Log::new());
-    let keys = futures::stream::iter([Key::cluster("one"), Key::cluster("two")]);
+    let keys = futures::stream::iter([Key::cluster_scoped("one"), Key::cluster_scoped("two")]);
     let _running = run(&lab, [logging(&log).source(keys).for_kind::<ConfigMap>()]);
     lab.settle().await;
     lab.put("configmaps", "a", json!({})).await;

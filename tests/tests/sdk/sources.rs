@@ -6,7 +6,7 @@ use futures::stream;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
 use kubewright_runtime::{
-    Context, Controller, Event, Key, Outcome, Predicate, Watching, World,
+    Context, Controller, DynamicKind, Event, Key, Outcome, Predicate, Watching, World,
     sources::{self, Every, Http, Jitter},
 };
 use parking_lot::Mutex;
@@ -67,17 +67,19 @@ async fn metadata_alone_is_watched_and_read() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_starts_later_looks_at_the_namespaces_of_the_manager() {
-    let (mut lab, log) = (Lab::new().await, Log::new());
-    let other = lab.another_namespace("other").await;
-    lab.put("secrets", "here", json!({})).await;
-    lab.put_in(&other, "secrets", "there", json!({})).await;
-    let _running = run(&lab, [switched(&log, true)]);
-    lab.put("configmaps", "on", json!({})).await;
-    lab.until(MINUTE, || log.entries().iter().any(|line| line == "here")).await;
-    lab.settle().await;
-    assert!(log.entries().iter().all(|line| line != "there"), "{:?}", log.entries());
-    let elsewhere = lab.requests().into_iter().find(|line| line.ends_with("/api/v1/secrets"));
-    assert_eq!(elsewhere, None, "rights in the namespace are enough");
+    for typed in [true, false] {
+        let (mut lab, log) = (Lab::new().await, Log::new());
+        let other = lab.another_namespace("other").await;
+        lab.put("secrets", "here", json!({})).await;
+        lab.put_in(&other, "secrets", "there", json!({})).await;
+        let _running = run(&lab, [switched(&log, typed)]);
+        lab.put("configmaps", "on", json!({})).await;
+        lab.until(MINUTE, || log.entries().iter().any(|line| line == "here")).await;
+        lab.settle().await;
+        assert!(log.entries().iter().all(|line| line != "there"), "{:?}", log.entries());
+        let elsewhere = lab.requests().into_iter().find(|line| line.ends_with("/api/v1/secrets"));
+        assert_eq!(elsewhere, None, "rights in the namespace are enough");
+    }
 }
 
 /// Watches Secrets while there is a ConfigMap `on`.
@@ -90,19 +92,14 @@ fn switched(log: &Log<String>, typed: bool) -> Controller {
     let reconciler = does(move |ctx: &Context, key: &Key| {
         log.push(key.name.clone());
         let mut watching = watching.lock();
-        if ctx.get::<ConfigMap>(&Key { name: "on".into(), ..key.clone() }).is_none() {
+        if ctx.get::<ConfigMap>(&key.sibling("on")).is_none() {
             *watching = None;
         } else if watching.is_none() {
             *watching = Some(if typed {
                 Either::Typed(ctx.watch::<Secret>(|secret| vec![Key::of(secret)]))
             } else {
-                let kind = ApiResource::erase::<Secret>(&());
-                let namespace = key.namespace.clone();
-                Either::Dynamic(ctx.watch_dynamic(&kind, move |secret: &DynamicObject| {
-                    // Whether a kind has namespaces is not known, so that all are watched.
-                    let key = Key::of(secret);
-                    if key.namespace == namespace { vec![key] } else { Vec::new() }
-                }))
+                let kind = DynamicKind::namespaced(ApiResource::erase::<Secret>(&()));
+                Either::Dynamic(ctx.kind(&kind).watch(|secret: &DynamicObject| vec![Key::of(secret)]))
             });
         }
         let synced = match &*watching {
@@ -156,7 +153,7 @@ async fn a_timer_ticks_with_its_jitter_whatever_the_clock_does() {
         Box::pin(async { Ok(Outcome::Done) })
     });
     let timer = Every::new(100 * MINUTE).jitter(Jitter(0.1)).at_once();
-    let keys = timer.keys(&World::simulated(7), || vec![Key::cluster("all")]);
+    let keys = timer.keys(&World::simulated(7), || vec![Key::cluster_scoped("all")]);
     let _running = run(&lab, [Controller::new("test", reconciler).source(keys)]);
     tokio::time::sleep(1000 * MINUTE).await;
     let times = log.take();
@@ -196,7 +193,7 @@ async fn a_channel_and_objects_from_elsewhere_lead_to_reconciles() {
     });
     let _running = run(&lab, [logging(&log).source(keys).source(objects)]);
     for name in ["one", "two", "three"] {
-        assert!(sender.send(Key::cluster(name)).await.is_ok());
+        assert!(sender.send(Key::cluster_scoped(name)).await.is_ok());
     }
     lab.settle().await;
     let mut keys = log.take();

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
-use kubewright_runtime::{Context, Controller, Deletion, Ensured, Error, EventType, Key, Outcome, finalizer};
+use kubewright_runtime::{Context, Controller, Deletion, Error, EventType, Key, Outcome, Written, finalizer};
 use serde_json::json;
 
 use crate::{
@@ -160,9 +160,9 @@ async fn ensure_creates_changes_what_differs_and_then_writes_nothing() {
                 desired.metadata.namespace.clone_from(&key.namespace);
                 desired.metadata.labels = Some([("app".to_owned(), "web".to_owned())].into());
                 did.push(match ctx.ensure(&desired, Some(&*owner)).await? {
-                    Ensured::Created(_) => "created".to_owned(),
-                    Ensured::Updated { changed, .. } => changed,
-                    Ensured::Unchanged(_) => "unchanged".to_owned(),
+                    Written::Created(_) => "created".to_owned(),
+                    Written::Updated { changed, .. } => changed,
+                    Written::Unchanged(_) => "unchanged".to_owned(),
                 });
                 Ok(Outcome::Done)
             })
@@ -191,51 +191,6 @@ async fn ensure_creates_changes_what_differs_and_then_writes_nothing() {
     assert_eq!(running.counters.of("test").writes, 2);
 }
 
-/// Admission gives a Pod the volume of its account's token, with a mount in each container, and tolerations.
-#[tokio::test(start_paused = true)]
-async fn ensure_is_content_with_a_pod_that_admission_extended() {
-    let (lab, log) = (Lab::new().await, Log::new());
-    let did = log.clone();
-    let wanted: Pod = kubewright_objects::from_value(json!({
-        "metadata": {"name": "child", "namespace": lab.namespace()},
-        "spec": {
-            "volumes": [{"name": "scratch", "emptyDir": {}}],
-            "tolerations": [{"key": "gpu", "effect": "NoSchedule"}],
-            "containers": [{
-                "name": "web", "image": "nginx", "env": [{"name": "A", "value": "1"}],
-                "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
-            }],
-        },
-    }))
-    .expect("a Pod");
-    let controller = Controller::new(
-        "test",
-        does(move |ctx: &Context, key| {
-            let (did, wanted) = (did.clone(), wanted.clone());
-            Box::pin(async move {
-                let Some(owner) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
-                did.push(match ctx.ensure(&wanted, Some(&*owner)).await? {
-                    Ensured::Created(_) => "created".to_owned(),
-                    Ensured::Updated { changed, .. } => changed,
-                    Ensured::Unchanged(_) => "unchanged".to_owned(),
-                });
-                Ok(Outcome::Done)
-            })
-        }),
-    );
-    lab.put("configmaps", "owner", json!({})).await;
-    let running = run(&lab, [controller.for_kind::<ConfigMap>().owns::<Pod>().own_events()]);
-    lab.settle().await;
-    let stored = lab.stored("pods", "child").await.unwrap_or_default();
-    let number_of = |list: &str| stored["spec"][list].as_array().map_or(0, Vec::len);
-    assert_eq!((number_of("volumes"), number_of("tolerations")), (2, 3), "{stored}");
-    let did = log.take();
-    assert_eq!(did[0], "created");
-    assert!(did.len() > 1 && did[1..].iter().all(|did| did == "unchanged"), "{did:?}");
-    assert_eq!(running.counters.of("test").writes, 1);
-    assert_eq!(running.counters.of("test").errors, 0);
-}
-
 /// RT-06, RT-08: reads answer with the object or nothing, writes with the object as it is stored.
 #[tokio::test(start_paused = true)]
 async fn a_write_of_the_status_writes_nothing_else() {
@@ -253,7 +208,7 @@ async fn a_write_of_the_status_writes_nothing_else() {
                 let stored = ctx.update_status(&changed).await?;
                 let deadline = stored.spec.and_then(|spec| spec.active_deadline_seconds);
                 answers.push((deadline, stored.status.and_then(|status| status.phase)));
-                let none = Key { name: "none".into(), ..key.clone() };
+                let none = key.sibling("none");
                 assert!(ctx.get::<Pod>(&none).is_none() && ctx.live::<Pod>(&none).await?.is_none());
                 Ok(Outcome::Done)
             })
@@ -383,7 +338,7 @@ async fn a_classic_event_names_its_source_and_is_counted_in_place() {
         does(move |ctx: &Context, key| {
             Box::pin(async move {
                 if let Some(object) = ctx.get::<ConfigMap>(key) {
-                    ctx.event(&*object, EventType::Normal, "Arrived", "the train is here").await;
+                    ctx.event(&*object, EventType::Normal, "Arrived", "the train is here");
                 }
                 Ok(Outcome::Done)
             })
@@ -417,7 +372,7 @@ async fn late_four_times(lab: &Lab) -> Running {
         does(move |ctx: &Context, key| {
             Box::pin(async move {
                 if let Some(object) = ctx.get::<ConfigMap>(key) {
-                    ctx.event(&*object, EventType::Warning, "Late", "the train is late").await;
+                    ctx.event(&*object, EventType::Warning, "Late", "the train is late");
                 }
                 Ok(Outcome::Done)
             })

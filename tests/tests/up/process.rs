@@ -3,7 +3,7 @@
 //! Their image is made of a static busybox: `cargo xtask test` finds or fetches one.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::Child;
 
 use kubewright_tests::Up;
@@ -56,10 +56,12 @@ async fn a_job_of_a_loaded_image_echoes_and_is_complete() {
 async fn commands_and_ports_of_a_running_pod_are_reached() {
     let images = Images::with_busybox("exec");
     let up = start("process-exec", &images, &[]);
-    let script = "echo a page > /index.html; exec httpd -f -h / -p $IP:8080";
+    // One that nobody has: pods have the machine's network, and operators in other tests listen at 8080 on all addresses.
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let script = format!("echo a page > /index.html; exec httpd -f -h / -p $IP:{port}");
     let env = json!([{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]);
-    let probe = json!({"tcpSocket": {"port": 8080}, "periodSeconds": 1});
-    let _ = up.apply(&pod("web", script, &json!({"env": env, "readinessProbe": probe})));
+    let probe = json!({"tcpSocket": {"port": port}, "periodSeconds": 1});
+    let _ = up.apply(&pod("web", &script, &json!({"env": env, "readinessProbe": probe})));
     up.eventually("get pod web -o jsonpath={.status.containerStatuses[0].ready}", |ready| ready == "true")
         .await;
     assert_eq!(up.kubectl("exec web -- cat /index.html"), "a page\n");
@@ -67,12 +69,12 @@ async fn commands_and_ports_of_a_running_pod_are_reached() {
     let failed = up.try_kubectl("exec web -- cat /nothing");
     assert!(String::from_utf8_lossy(&failed.stderr).contains("exit code 1"), "{failed:?}");
 
-    let mut forward = Ended(up.start_kubectl("port-forward pod/web :8080"));
+    let mut forward = Ended(up.start_kubectl(&format!("port-forward pod/web :{port}")));
     let mut told = String::new();
     // Kept, as kubectl ends when it cannot tell of connections any more.
     let mut output = BufReader::new(forward.0.stdout.take().expect("it is piped"));
     output.read_line(&mut told).expect("a line");
-    // "Forwarding from 127.0.0.1:40000 -> 8080"
+    // "Forwarding from 127.0.0.1:40000 -> 8080": of the pod's port
     let address = told.split_whitespace().nth(2).expect("an address").to_owned();
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.write_all(b"GET /index.html HTTP/1.0\r\n\r\n").expect("it is sent");

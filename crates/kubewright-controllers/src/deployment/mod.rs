@@ -104,13 +104,13 @@ async fn observe(ctx: &Context, deployment: &Deployment) -> Result<Sets, Error> 
 }
 
 async fn act(ctx: &Context, deployment: &Deployment, action: Action) -> Result<Acted, Error> {
-    let key = |name| Key { namespace: deployment.metadata.namespace.clone(), name };
+    let key = |name| Key::new(deployment.metadata.namespace.clone(), name);
     match action {
         Action::Create(set) => create(ctx, deployment, &set).await,
         Action::Patch { name, patch, event } => {
             ctx.patch::<ReplicaSet>(&key(name), patch).await?;
             if let Some(note) = event {
-                ctx.event(deployment, EventType::Normal, "ScalingReplicaSet", &note).await;
+                ctx.event(deployment, EventType::Normal, "ScalingReplicaSet", &note);
             }
             Ok(Acted::Done)
         }
@@ -127,7 +127,7 @@ async fn create(ctx: &Context, deployment: &Deployment, set: &ReplicaSet) -> Res
         let size = sets::replicas(set);
         if size > 0 {
             let note = format!("Scaled up replica set {name} from 0 to {size}");
-            ctx.event(deployment, EventType::Normal, "ScalingReplicaSet", &note).await;
+            ctx.event(deployment, EventType::Normal, "ScalingReplicaSet", &note);
         }
         return Ok(Acted::Created(name));
     };
@@ -138,7 +138,7 @@ async fn create(ctx: &Context, deployment: &Deployment, set: &ReplicaSet) -> Res
         return Ok(Acted::Hopeless);
     }
     let message = format!("Failed to create new replica set {name:?}: {refusal}");
-    ctx.event(deployment, EventType::Warning, "ReplicaSetCreateError", &message).await;
+    ctx.event(deployment, EventType::Warning, "ReplicaSetCreateError", &message);
     Ok(Acted::Refused(message, refusal))
 }
 

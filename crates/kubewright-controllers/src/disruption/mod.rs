@@ -61,14 +61,14 @@ impl Reconciler for Budgets {
         let guarded = |selector| claims::matching(selector, ctx.list::<Pod>(key.namespace.as_deref()));
         let pods = selector.as_ref().map(guarded).unwrap_or_default();
         if pods.is_empty() {
-            ctx.event(&*budget, EventType::Normal, "NoPods", "No matching pods found").await;
+            ctx.event(&*budget, EventType::Normal, "NoPods", "No matching pods found");
         }
         let now = ctx.world().clock.now();
         let (changed, again) = match expected::count(ctx, &budget, &pods).await {
             Ok(count) => {
                 if count.has_unmanaged {
                     let note = unmanaged(selector.as_ref());
-                    ctx.event(&*budget, EventType::Warning, "UnmanagedPods", &note).await;
+                    ctx.event(&*budget, EventType::Warning, "UnmanagedPods", &note);
                 }
                 plan::status(
                     &budget,
@@ -78,7 +78,7 @@ impl Reconciler for Budgets {
             }
             Err(why) => {
                 let note = format!("Failed to calculate the number of expected pods: {why}");
-                ctx.event(&*budget, EventType::Warning, "CalculateExpectedPodCountFailed", &note).await;
+                ctx.event(&*budget, EventType::Warning, "CalculateExpectedPodCountFailed", &note);
                 (plan::failed(&budget, &why, now), None)
             }
         };

@@ -44,7 +44,7 @@ pub(crate) fn service_of(slice: &EndpointSlice, manager: &str) -> Option<Key> {
     let labels = slice.metadata.labels.as_ref()?;
     let service = labels.get(SERVICE_NAME).filter(|name| !name.is_empty())?;
     let is_kept = labels.get(MANAGED_BY).is_some_and(|name| name == manager);
-    is_kept.then(|| Key { namespace: slice.metadata.namespace.clone(), name: service.clone() })
+    is_kept.then(|| Key::new(slice.metadata.namespace.clone(), service))
 }
 
 /// The slices of the Service `key` that `manager` keeps and that are not being deleted.
@@ -75,14 +75,14 @@ impl Reconciler for Slices {
         let Some(Look { service, pods, trigger }) = self.followed.look(ctx, key) else {
             return Ok(Outcome::Done);
         };
-        let node = |name: &str| ctx.get::<Node>(&Key::cluster(name));
+        let node = |name: &str| ctx.get::<Node>(&Key::cluster_scoped(name));
         let (desired, lost) = desired::of(&service, &pods, node);
         let plan = plan::plan(&service, desired, slices_of(ctx, key, MANAGER), MANAGER);
         let acted = act(ctx, plan, service.metadata.deletion_timestamp.is_none(), trigger).await;
         let result = acted.and_then(|()| lost.map_or(Ok(()), |why| Err(Error::new(why))));
         if let Err(error) = &result {
             let note = format!("Error updating Endpoint Slices for Service {key}: {error}");
-            ctx.event(&*service, EventType::Warning, "FailedToUpdateEndpointSlices", &note).await;
+            ctx.event(&*service, EventType::Warning, "FailedToUpdateEndpointSlices", &note);
         }
         result.map(|()| Outcome::Done)
     }

@@ -66,7 +66,7 @@ async fn act(ctx: &Context, key: &Key, missing: bool, wanted: &Endpoints) -> Res
     } else {
         ("FailedToUpdateEndpoint", format!("Failed to update endpoint {key}: {error}"))
     };
-    ctx.event(wanted, EventType::Warning, reason, &note).await;
+    ctx.event(wanted, EventType::Warning, reason, &note);
     Err(error)
 }
 

@@ -49,7 +49,7 @@ impl Item {
     /// The queue key that [`Item::parse`] reads. No part has a slash: the API server allows none.
     pub(super) fn key(&self) -> Key {
         let name = format!("{}/{}/{}/{}", self.group, self.kind, self.name, self.uid);
-        Key { namespace: self.namespace.clone(), name }
+        Key::new(self.namespace.clone(), name)
     }
 
     /// The object that a key of [`Item::key`] stands for.
@@ -145,7 +145,7 @@ pub(super) mod tests {
             uid: "u".into(),
         };
         assert_eq!(Item::parse(&item.key()), Some(item));
-        assert_eq!(Item::parse(&Key::cluster("nonsense")), None);
+        assert_eq!(Item::parse(&Key::cluster_scoped("nonsense")), None);
     }
 
     #[test]

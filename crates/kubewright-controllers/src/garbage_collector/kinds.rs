@@ -103,7 +103,7 @@ impl Kinds {
     pub(super) fn object(&self, item: &Item) -> Option<Arc<Meta>> {
         let (served, informer) = self.informers.get(&(item.group.clone(), item.kind.clone()))?;
         let namespace = item.namespace.clone().filter(|_| served.namespaced);
-        let object = informer.get(&Key { namespace, name: item.name.clone() })?;
+        let object = informer.get(&Key::new(namespace, &item.name))?;
         (object.metadata.uid.as_deref() == Some(&item.uid)).then_some(object)
     }
 

@@ -188,7 +188,12 @@ impl Look<'_> {
                 continue;
             }
             let namespace = self.meta.namespace.as_deref().filter(|_| self.served.namespaced);
-            let dependents = served.api(client, namespace).list_metadata(&ListParams::default()).await?;
+            let listed = served.api(client, namespace).list_metadata(&ListParams::default()).await;
+            let dependents = match listed.map_err(Error::from) {
+                // The kind is served no more, which the catalog does not say yet: its objects are gone with it.
+                Err(error) if error.is_not_found() => continue,
+                listed => listed?,
+            };
             for dependent in dependents {
                 if dependent.metadata.owner_references.iter().flatten().any(|owner| owner.uid == uid) {
                     let look = Look { served, meta: &dependent.metadata, ..*self };

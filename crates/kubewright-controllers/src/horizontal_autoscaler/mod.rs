@@ -100,7 +100,7 @@ impl Reconciler for Autoscalers {
         }
         review.write_status(&before).await;
         if let Err(error) = failed {
-            review.record_failure(error).await;
+            review.record_failure(error);
         }
         Ok(Outcome::RequeueAfter(PERIOD))
     }
@@ -164,7 +164,7 @@ impl Sync<'_> {
         let mut target = match found {
             Ok(target) => target,
             Err(error) => {
-                self.warn("FailedGetScale", &error).await;
+                self.warn("FailedGetScale", &error);
                 let message =
                     format!("the HPA controller was unable to get the target's current scale: {error}");
                 self.set("AbleToScale", false, ("FailedGetScale", &message));
@@ -203,7 +203,7 @@ impl Sync<'_> {
         history: &mut History,
     ) -> Result<(Option<Rescale>, Vec<MetricStatus>), Failed> {
         let (current, desired) = (target.replicas().0, self.status.desired_replicas);
-        let (selector, pods) = match self.selected(all, target.selector()).await {
+        let (selector, pods) = match self.selected(all, target.selector()) {
             Ok(selected) => selected,
             Err(error) => {
                 self.record((current, desired), Vec::new(), None);
@@ -228,7 +228,7 @@ impl Sync<'_> {
         };
         let decision = plan::decide(&observed, &mut self.status, history);
         for (reason, why) in &decision.warnings {
-            self.warn(reason, why).await;
+            self.warn(reason, why);
         }
         decision.result.map(|rescale| (rescale, decision.metrics.clone())).map_err(|error| {
             self.record((current, desired), decision.metrics, None);
@@ -237,14 +237,10 @@ impl Sync<'_> {
     }
 
     /// The pods of the target, if no other autoscaler scales one of them (`validateAndParseSelector`).
-    async fn selected(
-        &mut self,
-        all: &Autoscalers,
-        text: &str,
-    ) -> Result<(LabelSelector, Vec<Arc<Pod>>), String> {
+    fn selected(&mut self, all: &Autoscalers, text: &str) -> Result<(LabelSelector, Vec<Arc<Pod>>), String> {
         if text.is_empty() {
             let error = "selector is required";
-            self.warn("SelectorRequired", error).await;
+            self.warn("SelectorRequired", error);
             let message = "the HPA target's scale is missing a selector";
             self.set("ScalingActive", false, ("InvalidSelector", message));
             return Err(error.into());
@@ -254,7 +250,7 @@ impl Sync<'_> {
             Err(why) => {
                 let error =
                     format!("couldn't convert selector into a corresponding internal selector object: {why}");
-                self.warn("InvalidSelector", &error).await;
+                self.warn("InvalidSelector", &error);
                 self.set("ScalingActive", false, ("InvalidSelector", &error));
                 return Err(error);
             }
@@ -271,7 +267,7 @@ impl Sync<'_> {
             } else {
                 format!("pods by selector {text} are controlled by multiple HPAs: [{}]", names.join(" "))
             };
-            self.warn("AmbiguousSelector", &error).await;
+            self.warn("AmbiguousSelector", &error);
             self.set("ScalingActive", false, ("AmbiguousSelector", &error));
             return Err(error);
         }
@@ -289,7 +285,7 @@ impl Sync<'_> {
         let Rescale { to, reason } = rescale;
         if let Err(error) = target.rescale(self.ctx.client(), *to).await {
             let note = format!("New size: {to}; reason: {reason}; error: {error}");
-            self.warn("FailedRescale", &note).await;
+            self.warn("FailedRescale", &note);
             let message = format!("the HPA controller was unable to update the target scale: {error}");
             self.set("AbleToScale", false, ("FailedUpdateScale", &message));
             self.record((current, desired), metrics, None);
@@ -298,7 +294,7 @@ impl Sync<'_> {
         let message = format!("the HPA controller was able to update the target scale to {to}");
         self.set("AbleToScale", true, ("SucceededRescale", &message));
         let note = format!("New size: {to}; reason: {reason}");
-        self.ctx.event(self.autoscaler, EventType::Normal, "SuccessfulRescale", &note).await;
+        self.ctx.event(self.autoscaler, EventType::Normal, "SuccessfulRescale", &note);
         if self.scales_to_zero() {
             let is_it = current > 0
                 && *to == 0
@@ -324,16 +320,16 @@ impl Sync<'_> {
         let mut changed = self.autoscaler.clone();
         changed.status = Some(self.status.clone());
         if let Err(error) = self.ctx.update_status(&changed).await {
-            self.warn("FailedUpdateStatus", &error.to_string()).await;
+            self.warn("FailedUpdateStatus", &error.to_string());
             tracing::debug!(autoscaler = %self.key, %error, "failed to update the status");
         }
     }
 
-    async fn record_failure(&self, failed: Failed) {
+    fn record_failure(&self, failed: Failed) {
         let error = match failed {
             Failed::Recorded(error) => error,
             Failed::Metrics(error) => {
-                self.warn("FailedComputeMetricsReplicas", &error).await;
+                self.warn("FailedComputeMetricsReplicas", &error);
                 error
             }
         };
@@ -355,7 +351,7 @@ impl Sync<'_> {
         status::set(&mut self.status, kind, holds, why, self.now);
     }
 
-    async fn warn(&self, reason: &str, note: &str) {
-        self.ctx.event(self.autoscaler, EventType::Warning, reason, note).await;
+    fn warn(&self, reason: &str, note: &str) {
+        self.ctx.event(self.autoscaler, EventType::Warning, reason, note);
     }
 }

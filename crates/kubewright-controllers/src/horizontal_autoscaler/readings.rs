@@ -152,7 +152,7 @@ impl MetricsReader<'_> {
     }
 
     fn own_namespace(&self) -> Option<Arc<Namespace>> {
-        self.ctx.get(&Key { namespace: None, name: self.namespace.to_owned() })
+        self.ctx.get(&Key::cluster_scoped(self.namespace))
     }
 }
 

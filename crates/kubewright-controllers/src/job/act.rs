@@ -51,13 +51,13 @@ async fn create(ctx: &Context, job: &Job, new: &[Pod]) -> Result<(), Error> {
         match ctx.create(pod).await {
             Ok(pod) => {
                 let name = pod.metadata.name.unwrap_or_default();
-                ctx.event(job, EventType::Normal, "SuccessfulCreate", &format!("Created pod: {name}")).await;
+                ctx.event(job, EventType::Normal, "SuccessfulCreate", &format!("Created pod: {name}"));
             }
             // No pod will ever be let into this namespace again.
             Err(error) if is_namespace_terminating(&error) => return Ok(()),
             Err(error @ Error::OwnerGone(_)) => return Err(error),
             Err(error) => {
-                ctx.event(job, EventType::Warning, "FailedCreate", &format!("Error creating: {error}")).await;
+                ctx.event(job, EventType::Warning, "FailedCreate", &format!("Error creating: {error}"));
                 return Err(error);
             }
         }
@@ -72,11 +72,11 @@ async fn delete(ctx: &Context, job: &Job, pod: &Pod) -> Result<(), Error> {
     match ctx.delete::<Pod>(&Key::of(pod), params).await {
         Ok(Deletion::Absent) => Ok(()),
         Ok(Deletion::Gone | Deletion::Terminating(_)) => {
-            ctx.event(job, EventType::Normal, "SuccessfulDelete", &format!("Deleted pod: {name}")).await;
+            ctx.event(job, EventType::Normal, "SuccessfulDelete", &format!("Deleted pod: {name}"));
             Ok(())
         }
         Err(error) => {
-            ctx.event(job, EventType::Warning, "FailedDelete", &format!("Error deleting: {error}")).await;
+            ctx.event(job, EventType::Warning, "FailedDelete", &format!("Error deleting: {error}"));
             Err(error)
         }
     }
@@ -112,15 +112,15 @@ pub(super) async fn untrack(ctx: &Context, pod: &Pod) -> Result<(), Error> {
 }
 
 /// Tells that the Job has ended.
-pub(super) async fn record_end_event(ctx: &Context, job: &Job, end: &End) {
+pub(super) fn record_end_event(ctx: &Context, job: &Job, end: &End) {
     if end.kind == JobResult::Failure {
-        return ctx.event(job, EventType::Warning, &end.reason, &end.message).await;
+        return ctx.event(job, EventType::Warning, &end.reason, &end.message);
     }
     let wanted = job.spec.as_ref().and_then(|spec| spec.completions);
     let succeeded = job.status.as_ref().and_then(|status| status.succeeded).unwrap_or_default();
     if wanted.is_some_and(|wanted| succeeded > wanted) {
         let note = "Too many succeeded pods running after completion count reached";
-        ctx.event(job, EventType::Warning, "TooManySucceededPods", note).await;
+        ctx.event(job, EventType::Warning, "TooManySucceededPods", note);
     }
-    ctx.event(job, EventType::Normal, "Completed", "Job completed").await;
+    ctx.event(job, EventType::Normal, "Completed", "Job completed");
 }

@@ -112,7 +112,7 @@ impl Jobs {
             }
         };
         if let Some((reason, note)) = event {
-            ctx.event(job, EventType::Normal, reason, note).await;
+            ctx.event(job, EventType::Normal, reason, note);
         }
         let accounts = accounts(&view, end.as_ref(), status);
         let remember = || self.remember(key, &view, failures);
@@ -169,7 +169,7 @@ async fn write_down(
     let ended = ended.filter(|end| status::finish(&mut status, end, now));
     let written = write_status(ctx, &written, status).await?;
     if let Some(end) = ended {
-        act::record_end_event(ctx, &written, end).await;
+        act::record_end_event(ctx, &written, end);
     }
     failed.map_or(Ok(()), Err)
 }

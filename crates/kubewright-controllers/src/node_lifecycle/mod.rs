@@ -38,7 +38,7 @@ pub(crate) fn controller() -> Controller {
         .for_kind::<Node>()
         .watches(|lease: &Lease| {
             let is_of_a_node = lease.metadata.namespace.as_deref() == Some(LEASES);
-            lease.metadata.name.iter().filter(|_| is_of_a_node).map(Key::cluster).collect()
+            lease.metadata.name.iter().filter(|_| is_of_a_node).map(Key::cluster_scoped).collect()
         })
         .predicate(Predicate::of(|event: &Event<'_, Lease>| !matches!(event, Event::Delete(_))))
         .reads::<Pod>()
@@ -69,8 +69,7 @@ impl Reconciler for Lifecycle {
                     &gone.node,
                     "RemovingNode",
                     &format!("Removing Node {} from Controller", key.name),
-                )
-                .await;
+                );
             }
             return Ok(Outcome::Done);
         };
@@ -80,8 +79,7 @@ impl Reconciler for Lifecycle {
                 &node,
                 "RegisteredNode",
                 &format!("Registered Node {} in Controller", key.name),
-            )
-            .await;
+            );
         }
         let now = ctx.world().clock.now();
         let next = match self.listen(ctx, &node) {
@@ -102,7 +100,7 @@ impl Reconciler for Lifecycle {
         let Some(node) = ctx.get::<Node>(key) else { return Ok(Outcome::Done) };
         if self.has_fallen(&node) {
             let note = format!("Node {} status is now: NodeNotReady", key.name);
-            ctx.event(&*node, EventType::Normal, "NodeNotReady", &note).await;
+            ctx.event(&*node, EventType::Normal, "NodeNotReady", &note);
             mark_pods(ctx, key, &Time(now)).await?;
         }
         let (eviction, turn) = self.eviction(ctx, &node);
@@ -183,9 +181,9 @@ impl Lifecycle {
     }
 }
 
-async fn record_node_event(ctx: &Context, node: &Node, reason: &str, what: &str) {
+fn record_node_event(ctx: &Context, node: &Node, reason: &str, what: &str) {
     let name = node.metadata.name.as_deref().unwrap_or_default();
-    ctx.event(node, EventType::Normal, reason, &format!("Node {name} event: {what}")).await;
+    ctx.event(node, EventType::Normal, reason, &format!("Node {name} event: {what}"));
 }
 
 /// Nobody knows of the pods of a node that is not ready any more whether they are (`MarkPodsNotReady`).
@@ -212,7 +210,7 @@ async fn mark_pods(ctx: &Context, node: &Key, now: &Time) -> Result<(), Error> {
             Err(error) if error.is_not_found() || error.is_conflict() => continue,
             written => written?,
         };
-        ctx.event(&**of_node, EventType::Warning, "NodeNotReady", "Node is not ready").await;
+        ctx.event(&**of_node, EventType::Warning, "NodeNotReady", "Node is not ready");
     }
     Ok(())
 }

@@ -45,32 +45,32 @@ async fn perform(ctx: &Context, set: &StatefulSet, task: &Task) -> Result<(), Er
         Task::Create(pod, storage) => create(ctx, set, pod, storage).await,
         Task::Supply(pod, storage) => {
             supply(ctx, set, pod, storage).await?;
-            record_pod_failure(ctx, set, Verb::Update, pod, own(ctx, set, storage).await).await
+            record_pod_failure(ctx, set, Verb::Update, pod, own(ctx, set, storage).await)
         }
         Task::Repair(pod, storage) => repair(ctx, set, pod, storage).await,
         Task::Bequeath(_, storage) => own(ctx, set, storage).await,
         Task::Delete(pod) => {
             let deleted = ctx.delete::<Pod>(&Key::of(&**pod), as_seen(pod)).await.map(|_| ());
-            record_pod_event(ctx, set, Verb::Delete, pod, deleted).await
+            record_pod_event(ctx, set, Verb::Delete, pod, deleted)
         }
     }
 }
 
 async fn create(ctx: &Context, set: &StatefulSet, pod: &Pod, storage: &Storage) -> Result<(), Error> {
-    record_pod_failure(ctx, set, Verb::Create, pod, supply(ctx, set, pod, storage).await).await?;
+    record_pod_failure(ctx, set, Verb::Create, pod, supply(ctx, set, pod, storage).await)?;
     let created = ctx.create(pod).await.map(|_| ());
     if created.as_ref().is_err_and(Error::is_already_exists) {
         return created;
     }
-    record_pod_failure(ctx, set, Verb::Update, pod, own(ctx, set, storage).await).await?;
-    record_pod_event(ctx, set, Verb::Create, pod, created).await
+    record_pod_failure(ctx, set, Verb::Update, pod, own(ctx, set, storage).await)?;
+    record_pod_event(ctx, set, Verb::Create, pod, created)
 }
 
 async fn repair(ctx: &Context, set: &StatefulSet, pod: &Pod, storage: &Storage) -> Result<(), Error> {
-    record_pod_failure(ctx, set, Verb::Update, pod, supply(ctx, set, pod, storage).await).await?;
-    record_pod_failure(ctx, set, Verb::Update, pod, own(ctx, set, storage).await).await?;
+    record_pod_failure(ctx, set, Verb::Update, pod, supply(ctx, set, pod, storage).await)?;
+    record_pod_failure(ctx, set, Verb::Update, pod, own(ctx, set, storage).await)?;
     let updated = ctx.update(pod).await.map(|_| ());
-    record_pod_event(ctx, set, Verb::Update, pod, updated).await
+    record_pod_event(ctx, set, Verb::Update, pod, updated)
 }
 
 /// Creates the missing claims; all are tried.
@@ -78,7 +78,7 @@ async fn supply(ctx: &Context, set: &StatefulSet, pod: &Pod, storage: &Storage) 
     let mut failures = Vec::new();
     for claim in &storage.missing {
         let created = ctx.create(claim).await.map(|_| ());
-        record_claim_event(ctx, set, pod, claim, &created).await;
+        record_claim_event(ctx, set, pod, claim, &created);
         if let Err(error) = created {
             let name = claim.metadata.name.as_deref().unwrap_or_default();
             failures.push(format!("failed to create PVC {name}: {error}"));
@@ -102,7 +102,7 @@ async fn own(ctx: &Context, set: &StatefulSet, storage: &Storage) -> Result<(), 
             "PersistentVolumeClaim {name} has a conflicting OwnerReference that acts as a manging controller, \
              the retention policy is ignored for this claim"
         );
-        ctx.event(set, EventType::Warning, "ConflictingController", &note).await;
+        ctx.event(set, EventType::Warning, "ConflictingController", &note);
     }
     for claim in &storage.owners {
         if let Err(error) = ctx.update(claim).await {
@@ -115,7 +115,7 @@ async fn own(ctx: &Context, set: &StatefulSet, storage: &Storage) -> Result<(), 
 }
 
 /// Tells what came of it, and hands it on.
-async fn record_pod_event(
+fn record_pod_event(
     ctx: &Context,
     set: &StatefulSet,
     verb: Verb,
@@ -125,13 +125,13 @@ async fn record_pod_event(
     if done.is_ok() {
         let (verb, name) = (verb.name(), pod.metadata.name.as_deref().unwrap_or_default());
         let note = format!("{verb} Pod {name} in StatefulSet {} successful", ordinals::name(set));
-        ctx.event(set, EventType::Normal, &format!("Successful{verb}"), &note).await;
+        ctx.event(set, EventType::Normal, &format!("Successful{verb}"), &note);
     }
-    record_pod_failure(ctx, set, verb, pod, done).await
+    record_pod_failure(ctx, set, verb, pod, done)
 }
 
 /// Tells if it failed, and hands it on.
-async fn record_pod_failure(
+fn record_pod_failure(
     ctx: &Context,
     set: &StatefulSet,
     verb: Verb,
@@ -141,12 +141,12 @@ async fn record_pod_failure(
     if let Err(error) = &done {
         let (verb, name) = (verb.name(), pod.metadata.name.as_deref().unwrap_or_default());
         let note = format!("{verb} Pod {name} in StatefulSet {} failed error: {error}", ordinals::name(set));
-        ctx.event(set, EventType::Warning, &format!("Failed{verb}"), &note).await;
+        ctx.event(set, EventType::Warning, &format!("Failed{verb}"), &note);
     }
     done
 }
 
-async fn record_claim_event(
+fn record_claim_event(
     ctx: &Context,
     set: &StatefulSet,
     pod: &Pod,
@@ -158,14 +158,14 @@ async fn record_claim_event(
     match created {
         Ok(()) => {
             let note = format!("Create Claim {claim} Pod {pod} in StatefulSet {set_name} success");
-            ctx.event(set, EventType::Normal, "SuccessfulCreate", &note).await;
+            ctx.event(set, EventType::Normal, "SuccessfulCreate", &note);
         }
         Err(Error::OwnerGone(_)) => {}
         Err(error) if error.is_already_exists() => {}
         Err(error) => {
             let note =
                 format!("Create Claim {claim} for Pod {pod} in StatefulSet {set_name} failed error: {error}");
-            ctx.event(set, EventType::Warning, "FailedCreate", &note).await;
+            ctx.event(set, EventType::Warning, "FailedCreate", &note);
         }
     }
 }

@@ -29,7 +29,7 @@ const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
 /// The controller. Its keys are resources, `things.example.com`.
 pub(crate) fn controller() -> Controller {
     Controller::new(NAME, Migrator)
-        .watches(|migration: &Migration| vec![Key::cluster(name_of(&migration.spec.resource))])
+        .watches(|migration: &Migration| vec![Key::cluster_scoped(name_of(&migration.spec.resource))])
         .optional()
         .concurrency(5)
 }

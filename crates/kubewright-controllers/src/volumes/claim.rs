@@ -178,14 +178,14 @@ pub(super) async fn act(ctx: &Context, claim: &PersistentVolumeClaim, step: Step
         Step::Bind(volume) => bind(ctx, claim, &volume).await?,
         Step::Pend(event) => {
             if let Some(event) = event {
-                event.record(ctx, claim).await;
+                event.record(ctx, claim);
             }
             set_status(ctx, claim, "Pending", None).await?;
         }
         Step::Lose(event) => {
             if phase(claim) != "Lost" {
                 set_status(ctx, claim, "Lost", None).await?;
-                event.record(ctx, claim).await;
+                event.record(ctx, claim);
             }
         }
         Step::Classify(class) => {

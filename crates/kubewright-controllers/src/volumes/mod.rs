@@ -50,7 +50,7 @@ pub(crate) fn controllers() -> Vec<Controller> {
         .for_kind::<PersistentVolume>()
         .watches(|claim: &PersistentVolumeClaim| {
             let volume = claim.spec.as_ref().and_then(|spec| spec.volume_name.as_ref());
-            volume.map(Key::cluster).into_iter().collect()
+            volume.map(Key::cluster_scoped).into_iter().collect()
         });
     vec![claims, volumes]
 }

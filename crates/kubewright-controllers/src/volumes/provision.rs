@@ -33,7 +33,7 @@ pub(super) async fn provision(
     let provisioner = class.provisioner.as_str();
     if provisioner.starts_with(OWN_PREFIX) {
         let note = format!("no volume plugin matched name: {provisioner}");
-        NewEvent::warning("ProvisioningFailed", note).record(ctx, claim).await;
+        NewEvent::warning("ProvisioningFailed", note).record(ctx, claim);
         return Ok(Acted::Settled);
     }
     let claim = match wanted_from(claim, provisioner) {
@@ -44,20 +44,20 @@ pub(super) async fn provision(
         let note = format!(
             "Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered."
         );
-        NewEvent::normal("ExternalProvisioning", note).record(ctx, &claim).await;
+        NewEvent::normal("ExternalProvisioning", note).record(ctx, &claim);
         return Ok(Acted::Settled);
     }
     let volume = volume(&claim, class);
     let name = volume.metadata.name.clone().unwrap_or_default();
     let mut acted = Acted::Settled;
-    if ctx.get::<PersistentVolume>(&Key::cluster(name.clone())).is_none() {
+    if ctx.get::<PersistentVolume>(&Key::cluster_scoped(name.clone())).is_none() {
         match ctx.create(&volume).await {
             Err(error) if error.is_already_exists() => {}
             created => {
                 created?;
                 acted = Acted::Advanced;
                 let note = format!("Successfully provisioned volume {name} using {PROVISIONER}");
-                NewEvent::normal("ProvisioningSucceeded", note).record(ctx, &claim).await;
+                NewEvent::normal("ProvisioningSucceeded", note).record(ctx, &claim);
             }
         }
     }

@@ -66,7 +66,7 @@ pub(super) async fn act(
     match plan(volume, claim) {
         Step::Phase(phase) => set_phase(ctx, volume.clone(), phase, None).await.map(drop)?,
         Step::Leave => {}
-        Step::Mismatch => record_mismatch(ctx, volume, claim).await,
+        Step::Mismatch => record_mismatch(ctx, volume, claim),
         // What the cache does not show may be there already.
         Step::Reclaim if plan(volume, live_claim(ctx, volume).await?.as_ref()) != Step::Reclaim => {}
         Step::Reclaim => reclaim(ctx, volume).await?,
@@ -87,18 +87,18 @@ async fn live_claim(
     Ok(Api::namespaced(ctx.client().clone(), &namespace).get_opt(&key.name).await?)
 }
 
-async fn record_mismatch(ctx: &Context, volume: &PersistentVolume, claim: Option<&PersistentVolumeClaim>) {
+fn record_mismatch(ctx: &Context, volume: &PersistentVolume, claim: Option<&PersistentVolumeClaim>) {
     let Some(claim) = claim else { return };
     let name = |name: Option<&String>| name.cloned().unwrap_or_default();
     let (of_volume, of_claim) = (name(volume.metadata.name.as_ref()), name(claim.metadata.name.as_ref()));
     let note = format!(
         "Cannot bind PersistentVolume to requested PersistentVolumeClaim {of_claim:?} due to incompatible volumeMode."
     );
-    NewEvent::warning("VolumeMismatch", note).record(ctx, volume).await;
+    NewEvent::warning("VolumeMismatch", note).record(ctx, volume);
     let note = format!(
         "Cannot bind PersistentVolume {of_volume:?} to requested PersistentVolumeClaim due to incompatible volumeMode."
     );
-    NewEvent::warning("VolumeMismatch", note).record(ctx, claim).await;
+    NewEvent::warning("VolumeMismatch", note).record(ctx, claim);
 }
 
 /// The volume is released; what becomes of it then is its policy.
@@ -152,7 +152,7 @@ async fn fail(
         return Ok(());
     }
     let failed = set_phase(ctx, volume, "Failed", Some(note)).await?;
-    NewEvent::warning(reason, note).record(ctx, &failed).await;
+    NewEvent::warning(reason, note).record(ctx, &failed);
     Ok(())
 }
 

@@ -24,9 +24,10 @@ pub(super) struct Program {
     pod: Value,
     /// Arguments of webhooks, with certificates of its own and with cert-manager's.
     webhook_arguments: [Vec<String>; 2],
-    /// What is mounted for cert-manager's.
-    volumes: Value,
-    mounts: Value,
+    /// What is mounted always, and what for cert-manager's certificates.
+    volumes: [Value; 2],
+    mounts: [Value; 2],
+    annotations: Value,
 }
 
 impl Program {
@@ -59,8 +60,9 @@ impl Program {
                     .filter(|argument| argument.starts_with("--webhook-"))
                     .collect(),
             ],
-            volumes: at(&format!("{POD}/volumes")),
-            mounts: at(&format!("{CONTAINER}/volumeMounts")),
+            volumes: apart(own, &format!("{POD}/volumes"), at),
+            mounts: apart(own, &format!("{CONTAINER}/volumeMounts"), at),
+            annotations: own.pointer("/spec/template/metadata/annotations").cloned().unwrap_or_default(),
             container,
         })
     }
@@ -73,6 +75,11 @@ impl Program {
     /// The value of a key of the pod.
     pub(super) fn pod(&self, key: &str) -> &Value {
         &self.pod[key]
+    }
+
+    /// The annotations of the pod.
+    pub(super) fn annotations(&self) -> &Value {
+        &self.annotations
     }
 
     pub(super) fn template(&self, program: &Value) -> Result<Template, Error> {
@@ -157,10 +164,28 @@ impl Program {
     }
 }
 
-/// What is mounted for cert-manager, and what the user mounts.
-fn mounted(key: &str, extra: &str, certified: &Value) -> Result<String, Error> {
+/// The list at a pointer, and what its form for cert-manager has beyond it.
+fn apart(own: &Value, pointer: &str, certified: impl Fn(&str) -> Value) -> [Value; 2] {
+    let always = own.pointer(pointer).cloned().unwrap_or_default();
+    let is_own = |item: &Value| always.as_array().is_some_and(|items| items.contains(item));
+    let more: Vec<Value> =
+        certified(pointer).as_array().into_iter().flatten().filter(|item| !is_own(item)).cloned().collect();
+    let more = if more.is_empty() { Value::Null } else { Value::Array(more) };
+    [always, more]
+}
+
+/// What the operator mounts always and for cert-manager, and what the user mounts.
+fn mounted(key: &str, extra: &str, [always, certified]: &[Value; 2]) -> Result<String, Error> {
     let user = format!(".Values.manager.{extra}");
     let users = format!("  {{{{- with {user} }}}}\n  {{{{- toYaml . | nindent @2 }}}}\n  {{{{- end }}}}\n");
+    if always.is_array() {
+        let mut lines = format!("{key}:\n{}", indent(&text_of(always)?, 2));
+        if certified.is_array() {
+            let items = indent(&text_of(certified)?, 2);
+            lines += &format!("  {{{{- if and {WEBHOOK} {CERTIFIED} }}}}\n{items}  {{{{- end }}}}\n");
+        }
+        return Ok(lines + &users);
+    }
     if !certified.is_array() {
         return Ok(format!("{{{{- if {user} }}}}\n{key}:\n{users}{{{{- end }}}}\n"));
     }
@@ -200,7 +225,21 @@ pub(crate) fn image(name: &str) -> (String, String, String) {
 
 #[cfg(test)]
 mod tests {
-    use super::image;
+    use serde_json::{Value, json};
+
+    use super::{apart, image, mounted};
+
+    #[test]
+    fn what_the_operator_mounts_is_mounted_whatever_certificates_it_has() {
+        let (own, certificate) = (json!({"name": "own"}), json!({"name": "webhook-certs"}));
+        let program = json!({"volumes": [own]});
+        let parts = apart(&program, "/volumes", |_| json!([certificate, own]));
+        assert_eq!(parts, [json!([own]), json!([certificate])]);
+        assert_eq!(apart(&program, "/volumes", |_| Value::Null), [json!([own]), Value::Null]);
+        let lines = mounted("volumes", "extraVolumes", &parts).expect("lines");
+        assert!(lines.starts_with("volumes:\n  - name: own\n  {{- if and "), "{lines}");
+        assert!(lines.contains("  - name: webhook-certs\n  {{- end }}\n"), "{lines}");
+    }
 
     #[test]
     fn the_port_of_a_registry_is_no_tag() {

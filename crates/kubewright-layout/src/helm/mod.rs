@@ -19,7 +19,7 @@ use crate::{
     files::MARK,
     inventory::{Inventory, Part, identity, kind},
     kustomize::{definition_file, rbac_file},
-    sorted,
+    monitoring, sorted,
 };
 
 const METRICS: &str = ".Values.metrics.enable";
@@ -183,6 +183,14 @@ fn optional(chart: &mut Chart, input: &Input, own: &Inventory<'_>) -> Result<(),
     if let Some(monitor) = extras::service_monitor(&input.name, own) {
         let template = Template::of(&monitor).when(METRICS).when(".Values.prometheus.enable");
         chart.add("prometheus/monitor.yaml", vec![template])?;
+    }
+    if let Some(rules) = monitoring::rules(&input.name, own) {
+        let template = Template::of(&rules).when(METRICS).when(".Values.prometheus.enable");
+        chart.add("prometheus/rules.yaml", vec![template])?;
+    }
+    if let Some(map) = monitoring::dashboard_map(&input.name, own)? {
+        let template = Template::of(&map).when(METRICS).when(".Values.grafana.enable");
+        chart.add("grafana/dashboard.yaml", vec![template])?;
     }
     Ok(())
 }

@@ -27,18 +27,26 @@ pub(super) fn values(program: &Program, webhooks: bool) -> Result<String, Error>
     say("What it may use", "resources", &or(program.container("resources"), json!({})))?;
     say("For its container", "securityContext", &or(program.container("securityContext"), json!({})))?;
     say("For its pods", "podSecurityContext", &or(program.pod("securityContext"), json!({})))?;
-    say("Annotations of its pods", "podAnnotations", &json!({}))?;
+    say("Annotations of its pods", "podAnnotations", &or(program.annotations(), json!({})))?;
     say(
         "Secrets to pull its image with",
         "imagePullSecrets",
         &or(program.pod("imagePullSecrets"), json!([])),
     )?;
     say("How pods are replaced", "strategy", &json!({}))?;
-    say("Where its pods run", "affinity", &json!({}))?;
-    say("Which nodes may run them", "nodeSelector", &json!({}))?;
-    say("Which taints of nodes they bear", "tolerations", &json!([]))?;
-    say("How they are spread", "topologySpreadConstraints", &json!([]))?;
-    say("Which pods go before others", "priorityClassName", &json!(""))?;
+    say("Where its pods run", "affinity", &or(program.pod("affinity"), json!({})))?;
+    say("Which nodes may run them", "nodeSelector", &or(program.pod("nodeSelector"), json!({})))?;
+    say("Which taints of nodes they bear", "tolerations", &or(program.pod("tolerations"), json!([])))?;
+    say(
+        "How they are spread",
+        "topologySpreadConstraints",
+        &or(program.pod("topologySpreadConstraints"), json!([])),
+    )?;
+    say(
+        "Which pods go before others",
+        "priorityClassName",
+        &or(program.pod("priorityClassName"), json!("")),
+    )?;
     say("Further volumes of its pods", "extraVolumes", &json!([]))?;
     say("Where these are mounted", "extraVolumeMounts", &json!([]))?;
     text += &format!(
@@ -75,8 +83,12 @@ certManager:
 ";
     }
     text += "
-# A ServiceMonitor, for the Prometheus operator
+# A ServiceMonitor and alerts, for the Prometheus operator
 prometheus:
+  enable: false
+
+# A dashboard, in a ConfigMap that Grafana's sidecar loads
+grafana:
   enable: false
 
 # Let only namespaces with the label `metrics: enabled` read metrics

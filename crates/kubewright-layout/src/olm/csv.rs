@@ -136,15 +136,24 @@ fn install(input: &Input, inventory: &Inventory<'_>) -> Result<Value, Error> {
 /// OLM mounts the certificate itself, and calls the Service of its own name.
 fn unmounted(program: &mut Value) {
     let Some(Value::Object(pod)) = program.pointer_mut("/template/spec") else { return };
-    pod.remove("volumes");
+    without_certificates(pod, "volumes");
     let Some(Value::Object(container)) = pod.get_mut("containers").and_then(|all| all.get_mut(0)) else {
         return;
     };
-    container.remove("volumeMounts");
+    without_certificates(container, "volumeMounts");
     if let Some(Value::Array(arguments)) = container.get_mut("args") {
         let leads_elsewhere =
             |argument: &Value| argument.as_str().is_some_and(|text| text.starts_with("--webhook-service="));
         arguments.retain(|argument| !leads_elsewhere(argument));
+    }
+}
+
+/// Takes the certificate of webhooks out of a list of volumes or mounts; what the operator mounts besides stays.
+fn without_certificates(map: &mut Map<String, Value>, key: &str) {
+    let Some(Value::Array(items)) = map.get_mut(key) else { return };
+    items.retain(|item| item["name"] != "webhook-certs");
+    if items.is_empty() {
+        map.remove(key);
     }
 }
 

@@ -58,16 +58,27 @@ pub struct Remembered {
 /// What has been told lately, and how much of it.
 #[derive(Debug, Default)]
 pub struct Correlator {
+    /// How long after its last time what happens again is the same event; without it, for ever.
+    same_within: Option<Duration>,
     notes: BTreeMap<Happening, (Timestamp, BTreeSet<String>)>,
     told: BTreeMap<Happening, (Timestamp, Remembered)>,
     spam: SpamFilter<(String, EventType)>,
 }
 
 impl Correlator {
+    /// One for which what happens again after this time is a new event, as series of `events.k8s.io` have it.
+    #[must_use]
+    pub fn of_series(same_within: Duration) -> Self {
+        Self { same_within: Some(same_within), ..Self::default() }
+    }
+
     /// What to write of something that happens at `now`.
     pub fn observe(&mut self, happening: Happening, now: Timestamp) -> Write {
         let (key, note) = self.combine(happening, now);
-        let seen = self.told.get(&key).map(|(_, told)| told.clone());
+        let is_over = |last: Timestamp| {
+            self.same_within.is_some_and(|limit| now.duration_since(last).unsigned_abs() >= limit)
+        };
+        let seen = self.told.get(&key).filter(|(last, _)| !is_over(*last)).map(|(_, told)| told.clone());
         let (count, first) =
             seen.as_ref().map_or((1, now), |told| (told.count.saturating_add(1), told.first));
         let name = seen.map(|told| told.name).unwrap_or_default();
@@ -162,6 +173,15 @@ mod tests {
         assert_eq!(observe(&mut correlator, "web", "a", NOW), Some(("a".into(), 2)));
         assert_eq!(observe(&mut correlator, "web", "b", NOW), Some(("b".into(), 1)));
         assert_eq!(observe(&mut correlator, "other", "a", NOW), Some(("a".into(), 1)));
+    }
+
+    #[test]
+    fn a_series_that_is_over_begins_anew() {
+        let mut correlator = Correlator::of_series(Duration::from_secs(360));
+        let at = |seconds: u64| NOW + Duration::from_secs(seconds);
+        assert_eq!(observe(&mut correlator, "web", "a", at(0)), Some(("a".into(), 1)));
+        assert_eq!(observe(&mut correlator, "web", "a", at(359)), Some(("a".into(), 2)));
+        assert_eq!(observe(&mut correlator, "web", "a", at(719)), Some(("a".into(), 1)));
     }
 
     #[test]

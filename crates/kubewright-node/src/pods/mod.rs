@@ -78,7 +78,7 @@ impl Reconciler for Kubelet {
             return Ok(Outcome::Done);
         };
         let is_new_to_it = self.table.insert(node_name(&pod), key);
-        let node = ctx.get::<Node>(&Key::cluster(node_name(&pod)));
+        let node = ctx.get::<Node>(&Key::cluster_scoped(node_name(&pod)));
         let Some(node) = node.filter(|node| self.managed.includes(node) && !nodes::is_stopped(node)) else {
             return Ok(Outcome::Done);
         };

@@ -49,7 +49,7 @@ pub(super) async fn bind(ctx: &Context, pod_info: &PodInfo, node: &str) -> Resul
         Err(error) => return Err(error),
     }
     let note = format!("Successfully assigned {namespace}/{name} to {node}");
-    ctx.event(&*pod_info.pod, EventType::Normal, "Scheduled", &note).await;
+    ctx.event(&*pod_info.pod, EventType::Normal, "Scheduled", &note);
     Ok(true)
 }
 
@@ -148,7 +148,7 @@ pub(super) async fn refuse(ctx: &Context, pod_info: &PodInfo, refused: &Refused)
         Err(error) if error.is_not_found() => return Ok(()),
         written => written?,
     };
-    ctx.event(&*pod_info.pod, EventType::Warning, "FailedScheduling", &note(&refused.message)).await;
+    ctx.event(&*pod_info.pod, EventType::Warning, "FailedScheduling", &note(&refused.message));
     Ok(())
 }
 
@@ -219,7 +219,7 @@ pub(super) async fn preempt(
         };
         ctx.delete::<Pod>(&key, DeleteParams::default()).await?;
         let note = format!("Preempted by pod {} on node {node}", pod_info.uid);
-        ctx.event(&*victim.pod, EventType::Normal, "Preempted", &note).await;
+        ctx.event(&*victim.pod, EventType::Normal, "Preempted", &note);
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ pub(super) trait Listers {
 
 impl Listers for Context {
     fn namespace_labels(&self, name: &str) -> Labels {
-        let namespace = self.get::<Namespace>(&Key::cluster(name));
+        let namespace = self.get::<Namespace>(&Key::cluster_scoped(name));
         namespace.and_then(|namespace| namespace.metadata.labels.clone()).unwrap_or_default()
     }
 
@@ -43,7 +43,7 @@ impl Listers for Context {
     }
 
     fn volume(&self, name: &str) -> Option<Arc<PersistentVolume>> {
-        self.get(&Key::cluster(name))
+        self.get(&Key::cluster_scoped(name))
     }
 
     fn volumes(&self) -> Vec<Arc<PersistentVolume>> {
@@ -51,11 +51,11 @@ impl Listers for Context {
     }
 
     fn storage_class(&self, name: &str) -> Option<Arc<StorageClass>> {
-        self.get(&Key::cluster(name))
+        self.get(&Key::cluster_scoped(name))
     }
 
     fn csi_node(&self, name: &str) -> Option<Arc<CSINode>> {
-        self.get(&Key::cluster(name))
+        self.get(&Key::cluster_scoped(name))
     }
 
     fn budgets(&self) -> Vec<Arc<PodDisruptionBudget>> {
@@ -75,7 +75,7 @@ impl Listers for Context {
     }
 
     fn device_class(&self, name: &str) -> Option<Arc<DeviceClass>> {
-        self.get(&Key::cluster(name))
+        self.get(&Key::cluster_scoped(name))
     }
 
     fn of_owner(&self, pod_info: &PodInfo) -> Option<Selector> {

@@ -57,14 +57,14 @@ const NAME: &str = "default-scheduler";
 #[must_use]
 pub fn scheduler(nodes: usize) -> Controller {
     let inbox = Inbox::default();
-    let round = || vec![Key::cluster("round")];
+    let round = || vec![Key::cluster_scoped("round")];
     let managed = Managed::of(nodes);
     let (pods, nodes) = (inbox.clone(), inbox.clone());
     let helps = |plugin: Plugin| {
         let inbox = inbox.clone();
         move || {
             inbox.helped(plugin);
-            vec![Key::cluster("round")]
+            vec![Key::cluster_scoped("round")]
         }
     };
     let (devices, slices, device_classes) =

@@ -279,7 +279,7 @@ mod tests {
         large.spec = kubewright_objects::from_value(json!({"containers": [
             {"name": "c", "resources": {"requests": {"cpu": "4"}}}]}))
         .ok();
-        state.see_node(&Key::cluster("n"), Some(node("1")));
+        state.see_node(&Key::cluster_scoped("n"), Some(node("1")));
         state.see_pod(&key(), Some(Arc::new(large)));
         let given = FakeListers::default();
         let refuse = |state: &mut State| {
@@ -289,11 +289,11 @@ mod tests {
         };
         refuse(&mut state);
         state.helped.clear();
-        state.see_node(&Key::cluster("n"), Some(node("2")));
+        state.see_node(&Key::cluster_scoped("n"), Some(node("2")));
         state.helped.clear();
         state.wake(&given, now);
         assert!(state.decide(&given).is_none(), "2 cores are not enough");
-        state.see_node(&Key::cluster("n"), Some(node("8")));
+        state.see_node(&Key::cluster_scoped("n"), Some(node("8")));
         state.wake(&given, now);
         assert!(matches!(state.decide(&given), Some((_, Decision::Place { .. }))));
     }

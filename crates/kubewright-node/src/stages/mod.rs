@@ -166,7 +166,7 @@ pub(crate) fn controller(stages: Stages) -> (Controller, Woken) {
         changed.recv().await.map(|key| (key, changed))
     });
     let controller = Controller::new("simulated-stages", reader)
-        .watches(|_: &CustomResourceDefinition| vec![Key::cluster(DEFINITION)])
+        .watches(|_: &CustomResourceDefinition| vec![Key::cluster_scoped(DEFINITION)])
         .predicate(Predicate::of(|event: &Event<'_, CustomResourceDefinition>| {
             event.object().metadata.name.as_deref() == Some(DEFINITION)
         }))
@@ -188,7 +188,7 @@ struct Reader {
 
 impl Reconciler for Reader {
     async fn reconcile(&self, ctx: &Context, _: &Key) -> Result<Outcome, Error> {
-        let definition = ctx.get::<CustomResourceDefinition>(&Key::cluster(DEFINITION));
+        let definition = ctx.get::<CustomResourceDefinition>(&Key::cluster_scoped(DEFINITION));
         let is_served = definition.is_some_and(|definition| is_established(&definition));
         if !is_served {
             self.informer.lock().take();
@@ -205,7 +205,7 @@ impl Reconciler for Reader {
                     self.recorded.lock().remove(&name);
                     stages.push(Arc::new(stage));
                 }
-                Err(reason) => self.record(ctx, &object, &name, &reason).await,
+                Err(reason) => self.record(ctx, &object, &name, &reason),
             }
         }
         self.renew(ctx, stages);
@@ -223,7 +223,7 @@ impl Reader {
         let changes = self.changes.clone();
         came.subscribe(move |_| {
             // Nobody receives any more when the manager stops.
-            let _ = changes.send(Key::cluster(DEFINITION));
+            let _ = changes.send(Key::cluster_scoped(DEFINITION));
         });
         *informer = Some(came.clone());
         came
@@ -243,11 +243,11 @@ impl Reader {
     }
 
     /// Says once why a stage is not in force.
-    async fn record(&self, ctx: &Context, object: &DynamicObject, name: &str, reason: &str) {
+    fn record(&self, ctx: &Context, object: &DynamicObject, name: &str, reason: &str) {
         let before = self.recorded.lock().insert(name.to_owned(), reason.to_owned());
         if before.as_deref() != Some(reason) {
             let stage = StageObject { metadata: object.metadata.clone() };
-            ctx.event(&stage, EventType::Warning, "NotSupported", reason).await;
+            ctx.event(&stage, EventType::Warning, "NotSupported", reason);
         }
     }
 }

@@ -49,7 +49,7 @@ impl Play {
         let next = &self.stage.next;
         if let Some(event) = &next.event {
             let kind = if event.kind == "Warning" { EventType::Warning } else { EventType::Normal };
-            ctx.event(object, kind, &event.reason, &event.message).await;
+            ctx.event(object, kind, &event.reason, &event.message);
         }
         let name = object.meta().name.clone().unwrap_or_default();
         let before = object.meta().finalizers.clone().unwrap_or_default();
@@ -75,7 +75,7 @@ impl Play {
                 }
                 Err(reason) => {
                     let note = format!("stage {}: {reason}", self.stage.name);
-                    ctx.event(object, EventType::Warning, "StageFailed", &note).await;
+                    ctx.event(object, EventType::Warning, "StageFailed", &note);
                     return Ok(());
                 }
             }

@@ -6,7 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use kubewright_objects::{AnyObject, Cached, Reduce};
+use kubewright_objects::{AnyObject, Cached, Kept, Reduce};
+
+use super::{packed::Packing, raw::Raw};
 
 /// Takes away from an object what need not be kept.
 pub(crate) type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
@@ -18,18 +20,25 @@ type AnyProject = Box<dyn Fn(&mut dyn Any) + Send + Sync>;
 pub(super) struct Decoder {
     decode: fn(&str, Reduce<'_>) -> serde_json::Result<Arc<dyn AnyObject>>,
     project: Option<AnyProject>,
+    /// How objects are kept as text, if they are.
+    packing: Option<Arc<Packing>>,
     id: TypeId,
     name: &'static str,
 }
 
 impl Decoder {
-    pub(super) fn of<K: Cached>(project: Option<Project<K>>) -> Self {
+    /// A decoder that keeps what `project` leaves. Objects of which all is kept are kept as text, unless `as_values` is set.
+    pub(super) fn of<K: Cached>(project: Option<Project<K>>, as_values: bool) -> Self {
+        let packs = !as_values && project.is_none();
         let project = project.map(|project| -> AnyProject {
             Box::new(move |object| object.downcast_mut().into_iter().for_each(|object| project(object)))
         });
         Self {
             decode: kubewright_objects::decode::<K>,
             project,
+            packing: packs.then(|| {
+                Packing::new(size_of::<K>(), |text| kubewright_objects::decode::<K>(text, &forget_managers))
+            }),
             id: TypeId::of::<K>(),
             name: type_name::<K>(),
         }
@@ -45,11 +54,25 @@ impl Decoder {
     }
 
     /// What is kept of the object that is written in JSON.
-    pub(super) fn decode(&self, text: &str) -> serde_json::Result<Arc<dyn AnyObject>> {
-        (self.decode)(text, &|object| self.reduce(object))
+    pub(super) fn decode(&self, text: &str) -> serde_json::Result<Arc<dyn Kept>> {
+        let value = (self.decode)(text, &|object| self.reduce(object))?;
+        Ok(match &self.packing {
+            Some(packing) => packing.pack(value, text),
+            None => value,
+        })
     }
 
-    /// What is kept of an object.
+    /// What is kept of an object that was read from this JSON.
+    pub(super) fn keep<K: Cached>(&self, object: K, text: &str) -> Arc<dyn Kept> {
+        let value = self.transform(object);
+        let Some(packing) = &self.packing else { return value };
+        match Raw::<false>::of(text.to_owned()) {
+            Ok(raw) => packing.pack(value, &raw.text),
+            Err(_) => value,
+        }
+    }
+
+    /// What is kept of an object whose JSON is not known.
     pub(super) fn transform<K: Cached>(&self, object: K) -> Arc<dyn AnyObject> {
         kubewright_objects::erase(object, &|object| self.reduce(object))
     }
@@ -61,8 +84,12 @@ impl Decoder {
         {
             tracing::error!(kind = self.name, "a projection panicked; the object is kept as it was left");
         }
-        object.metadata_mut().managed_fields = None;
+        forget_managers(object);
     }
+}
+
+fn forget_managers(object: &mut dyn AnyObject) {
+    object.metadata_mut().managed_fields = None;
 }
 
 #[cfg(test)]
@@ -82,7 +109,7 @@ mod tests {
 
     #[test]
     fn managed_fields_are_not_kept() {
-        let decoder = Decoder::of::<ConfigMap>(None);
+        let decoder = Decoder::of::<ConfigMap>(None, false);
         let kept = typed::<ConfigMap>(decoder.transform(stored())).expect("a ConfigMap");
         assert_eq!(kept.metadata.managed_fields, None);
         assert_eq!(kept.data, stored().data);
@@ -92,7 +119,9 @@ mod tests {
     fn no_room_is_kept_for_more_than_there_is() {
         let text = r#"{"metadata": {"name": "a", "finalizers": ["example.com/a"], "ownerReferences": [
             {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "c"}]}}"#;
-        let kept = typed::<ConfigMap>(Decoder::of::<ConfigMap>(None).decode(text).expect("it is JSON"));
+        let kept = typed::<ConfigMap>(
+            Decoder::of::<ConfigMap>(None, false).decode(text).expect("it is JSON").value(),
+        );
         let meta = &kept.as_ref().expect("a ConfigMap").metadata;
         assert_eq!(meta.finalizers.as_ref().map(Vec::capacity), Some(1));
         assert_eq!(meta.owner_references.as_ref().map(Vec::capacity), Some(1));
@@ -100,10 +129,13 @@ mod tests {
 
     #[test]
     fn a_projection_that_panics_leaves_what_it_did_until_then() {
-        let decoder = Decoder::of::<ConfigMap>(Some(Arc::new(|map| {
-            map.data = None;
-            panic!("on purpose");
-        })));
+        let decoder = Decoder::of::<ConfigMap>(
+            Some(Arc::new(|map| {
+                map.data = None;
+                panic!("on purpose");
+            })),
+            false,
+        );
         let kept = typed::<ConfigMap>(decoder.transform(stored())).expect("a ConfigMap");
         assert_eq!((kept.data.clone(), kept.metadata.managed_fields.clone()), (None, None));
     }

@@ -18,9 +18,9 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 
 use super::{own_writes, state::Change};
-use crate::object::AnyObject;
+use crate::object::Kept;
 
-type Delivery = own_writes::Delivery<dyn AnyObject>;
+type Delivery = own_writes::Delivery<dyn Kept>;
 
 /// Called with every change, one after the other, in the order of the changes. Must not block.
 pub(crate) type Handler = Box<dyn Fn(&Delivery) + Send + Sync>;
@@ -54,7 +54,7 @@ struct Queue {
 enum Entry {
     Change(Delivery),
     /// A subscriber, and what was known when it came.
-    Subscriber(Subscriber, Vec<Arc<dyn AnyObject>>),
+    Subscriber(Subscriber, Vec<Arc<dyn Kept>>),
 }
 
 /// A place in the queue: all that was put into it until then.
@@ -94,7 +94,7 @@ impl Deliveries {
 
     /// Lets a subscriber get what is known now, as created, and then every change. To be called while all that is known is
     /// locked.
-    pub(super) fn subscribe(&self, subscriber: Subscriber, known: Vec<Arc<dyn AnyObject>>) -> Position {
+    pub(super) fn subscribe(&self, subscriber: Subscriber, known: Vec<Arc<dyn Kept>>) -> Position {
         self.queue.lock().put([Entry::Subscriber(subscriber, known)])
     }
 

@@ -18,7 +18,7 @@ use super::{
     store::Store,
     write::Write,
 };
-use crate::{Key, object::AnyObject};
+use crate::{Key, object::Kept};
 
 const NAMES: usize = 3;
 
@@ -30,7 +30,7 @@ fn key(name: usize) -> Key {
     Key::namespaced("default", name.to_string())
 }
 
-fn object(name: usize, version: u64) -> Arc<dyn AnyObject> {
+fn object(name: usize, version: u64) -> Arc<dyn Kept> {
     Arc::new(ConfigMap {
         metadata: ObjectMeta {
             name: Some(name.to_string()),
@@ -43,12 +43,12 @@ fn object(name: usize, version: u64) -> Arc<dyn AnyObject> {
     })
 }
 
-fn version(object: &Arc<dyn AnyObject>) -> u64 {
-    object.metadata().resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or(0)
+fn version(object: &Arc<dyn Kept>) -> u64 {
+    object.head().resource_version.and_then(|version| version.parse().ok()).unwrap_or(0)
 }
 
 fn known(store: &Store) -> BTreeMap<Key, u64> {
-    store.list(None).iter().map(|object| (Key::named(object.metadata()), version(object))).collect()
+    store.list(None).iter().map(|object| (Key::at(object.head()), version(object))).collect()
 }
 
 /// What one who gets the changes of a store knows by them. Each has to go on where the one before it ended.
@@ -65,7 +65,7 @@ impl Follower {
             }
             let (Change::Created(object) | Change::Updated { new: object, .. } | Change::Deleted(object)) =
                 change;
-            let key = Key::named(object.metadata());
+            let key = Key::at(object.head());
             let (before, is_as_known) = match change {
                 Change::Created(new) => (known.insert(key, version(new)), None),
                 Change::Updated { old, new } => (known.insert(key, version(new)), Some(version(old))),
@@ -73,7 +73,7 @@ impl Follower {
             };
             // A handler's panic is caught, so it is told by a key that no object has.
             if before != is_as_known {
-                known.insert(Key::cluster(format!("{before:?} is not {is_as_known:?}")), 0);
+                known.insert(Key::cluster_scoped(format!("{before:?} is not {is_as_known:?}")), 0);
             }
         })
     }
@@ -110,13 +110,13 @@ fn run(store: &Arc<Store>, ops: &[(usize, Op)], versions: &AtomicU64, followers:
     for &(name, op) in ops {
         let object = object(name, versions.fetch_add(1, Ordering::SeqCst));
         match op {
-            Op::Watch => store.watched(object),
-            Op::End => store.watched_end(object.metadata()),
+            Op::Watch => store.watched(&object, Vec::new()),
+            Op::End => store.watched_end(object.head()),
             Op::Write => {
                 let author = Author { controller: "test".into(), key: key(name) };
                 let (active, _guard) = ActiveReconcile::begin(author);
                 let write = Write::begin(store, Some(key(name)), Some(active));
-                write.returned(object, true);
+                write.returned(&object, Vec::new(), true);
             }
             Op::Follow => {
                 let follower = Follower::default();
@@ -163,10 +163,10 @@ fn no_lock_is_held_while_a_handler_runs() {
         seen.lock().push(version(new));
     }));
     thread::scope(|scope| {
-        scope.spawn(|| store.watched(object(0, 1)));
+        scope.spawn(|| store.watched(&object(0, 1), Vec::new()));
         is_entered.recv().expect("the first change is delivered");
         scope.spawn(|| {
-            store.watched(object(0, 2));
+            store.watched(&object(0, 2), Vec::new());
             assert_eq!(*log.lock(), [1, 2], "who changed it goes on when it is delivered");
         });
         // The second change is made and read while the first one is delivered.
@@ -196,10 +196,10 @@ fn handlers_may_read_and_write_their_own_cache_and_one_another() {
                 return;
             };
             let next = version(new) + 1;
-            assert!(from.get(&Key::named(new.metadata())).is_some_and(|now| version(&now) >= next - 1));
+            assert!(from.get(&Key::at(new.head())).is_some_and(|now| version(&now) >= next - 1));
             if next <= LAST {
-                to.watched(object(0, next));
-                from.watched(object(1, next));
+                to.watched(&object(0, next), Vec::new());
+                from.watched(&object(1, next), Vec::new());
             }
             if next == LAST {
                 let follower = Follower::default();
@@ -210,7 +210,7 @@ fn handlers_may_read_and_write_their_own_cache_and_one_another() {
     }
     thread::scope(|scope| {
         for store in [&one, &other] {
-            scope.spawn(|| store.watched(object(0, 1)));
+            scope.spawn(|| store.watched(&object(0, 1), Vec::new()));
         }
     });
     assert_eq!((followers[0].known(), followers[1].known()), (known(&one), known(&other)));
@@ -230,6 +230,6 @@ fn a_handler_that_panics_loses_one_change_and_nothing_else() {
         seen.lock().push(version(new));
     }));
     store.subscribe(follower.handler());
-    (1..=3).for_each(|version| store.watched(object(0, version)));
+    (1..=3).for_each(|version| store.watched(&object(0, version), Vec::new()));
     assert_eq!((follower.known(), &*rest.lock()), (known(&store), &vec![2, 3]));
 }

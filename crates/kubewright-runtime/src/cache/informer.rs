@@ -9,14 +9,19 @@ use std::{
     },
 };
 
-use kube::{Client, api::ApiResource};
+use kube::{
+    Client,
+    api::{ApiResource, ObjectMeta},
+};
 use kubewright_world::Dice;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     Connection,
-    decoder::{Decoder, Project},
+    applied::{Applied, Applier, Appliers, LastApply, Owned},
+    decoder::Decoder,
     deliveries::Handler,
+    outage::ServerOutage,
     own_writes::ActiveReconcile,
     scope::Scope,
     state::Change,
@@ -27,7 +32,7 @@ use super::{
 };
 use crate::{
     Cached, Key,
-    object::{AnyObject, typed},
+    object::{Kept, typed},
 };
 
 /// The objects of one kind, kept up to date by one watch (client-go's shared informer). Clones share it; the watch
@@ -38,6 +43,7 @@ pub struct Informer<K: Cached>(Arc<AnyInformer>, PhantomData<fn() -> K>);
 pub(crate) struct AnyInformer {
     store: Arc<Store>,
     decoder: Arc<Decoder>,
+    appliers: Appliers,
     kind: ApiResource,
     is_metadata: bool,
     scope: Scope,
@@ -65,14 +71,16 @@ impl<K: Cached> Informer<K> {
     pub(super) fn new(
         kind: &K::DynamicType,
         scope: Scope,
-        project: Option<Project<K>>,
+        decoder: Decoder,
+        appliers: &Appliers,
         stop: &CancellationToken,
     ) -> Self {
         let stop = stop.child_token();
         let kind = ApiResource::erase::<K>(kind);
         let informer = AnyInformer {
             store: Arc::new(Store::new(&kind.plural, &scope.namespaces)),
-            decoder: Arc::new(Decoder::of(project)),
+            decoder: Arc::new(decoder),
+            appliers: appliers.clone(),
             kind,
             is_metadata: K::metadata_api(),
             scope,
@@ -98,7 +106,7 @@ impl<K: Cached> Informer<K> {
     /// The objects that have an owner reference to `owner_uid`, controlling or not, sorted by key.
     #[must_use]
     pub fn owned_by(&self, owner_uid: &str) -> Vec<Arc<K>> {
-        self.0.store.owned_by(owner_uid).into_iter().filter_map(typed).collect()
+        self.0.store.owned_by(owner_uid).into_iter().filter_map(|kept| typed(kept.value())).collect()
     }
 
     /// Tells `handler` of every object that is known, as created, and then of every change, in order. It is called
@@ -147,8 +155,31 @@ impl<K: Cached> Informer<K> {
     }
 
     /// What is kept of an object.
-    pub(crate) fn transform(&self, object: K) -> Arc<dyn AnyObject> {
+    pub(crate) fn transform(&self, object: K) -> Arc<dyn Kept> {
         self.0.decoder.transform(object)
+    }
+
+    /// What is kept of an object that was read from this JSON.
+    pub(crate) fn keep(&self, object: K, text: &str) -> Arc<dyn Kept> {
+        self.0.decoder.keep(object, text)
+    }
+
+    /// What the appliers own of an object that a write answered with.
+    pub(crate) fn owned(&self, meta: &ObjectMeta) -> Vec<Owned> {
+        if self.0.is_partial() {
+            return Vec::new();
+        }
+        self.0.appliers.in_entries(meta.managed_fields.as_deref().unwrap_or_default())
+    }
+
+    /// What an applier owns of the object `key` in this version, if it is the one that is known.
+    pub(crate) fn applied(&self, key: &Key, version: Option<&str>, applier: &Applier) -> Option<Applied> {
+        self.0.store.applied(key, version, applier)
+    }
+
+    /// Remembers what an apply left.
+    pub(crate) fn remember(&self, key: &Key, applier: &Applier, last: LastApply) {
+        self.0.store.remember(key, applier, last);
     }
 
     /// Whether an object belongs in it, as far as its labels say.
@@ -169,18 +200,18 @@ impl<K: Cached> Informer<K> {
 
 impl AnyInformer {
     /// All objects, sorted by key.
-    pub(crate) fn list(&self) -> Vec<Arc<dyn AnyObject>> {
+    pub(crate) fn list(&self) -> Vec<Arc<dyn Kept>> {
         self.store.list(None)
     }
 
     /// The object named `key`, of the kind's type.
     pub(super) fn get<K: Cached>(&self, key: &Key) -> Option<Arc<K>> {
-        self.store.get(key).and_then(typed)
+        self.store.get(key).and_then(|kept| typed(kept.value()))
     }
 
     /// All objects, or those of one namespace, of the kind's type.
     pub(super) fn list_of<K: Cached>(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
-        self.store.list(namespace).into_iter().filter_map(typed).collect()
+        self.store.list(namespace).into_iter().filter_map(|kept| typed(kept.value())).collect()
     }
 
     /// As [`Informer::subscribe`]; also for changes that were withheld from an author at first.
@@ -207,6 +238,11 @@ impl AnyInformer {
 
     pub(crate) fn is_synced(&self) -> bool {
         self.store.is_synced()
+    }
+
+    /// Why its watch does not work, if it does not.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.store.failure()
     }
 
     pub(crate) async fn synced(&self) {
@@ -236,6 +272,11 @@ impl AnyInformer {
         &self.scope
     }
 
+    /// The kind's name, such as `Deployment`.
+    pub(crate) fn kind(&self) -> &str {
+        &self.kind.kind
+    }
+
     /// The kind's plural.
     pub(crate) fn plural(&self) -> &str {
         &self.kind.plural
@@ -258,7 +299,7 @@ impl AnyInformer {
     }
 
     /// Starts the watch in a task of its own, on the current tokio runtime.
-    pub(super) fn start(&self, client: Client, connection: Connection, dice: Dice) {
+    pub(super) fn start(&self, client: Client, connection: Connection, dice: Dice, server: ServerOutage) {
         let watch = Watch {
             client,
             connection,
@@ -267,7 +308,9 @@ impl AnyInformer {
             is_metadata: self.is_metadata,
             scope: self.scope.clone(),
             decoder: self.decoder.clone(),
+            appliers: (!self.is_partial()).then(|| self.appliers.clone()),
             store: self.store.clone(),
+            server,
         };
         let stop = self.stop.clone();
         tokio::spawn(async move {

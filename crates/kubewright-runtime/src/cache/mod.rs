@@ -3,6 +3,7 @@
 //! What a write through a [`crate::Context`] returned is in the cache before the write returns to its caller, so no
 //! reconcile ever sees a state older than its own last write, however late the watch is.
 
+mod applied;
 mod decoder;
 mod deliveries;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod informer;
 mod order;
 mod outage;
 mod own_writes;
+mod packed;
 mod raw;
 mod scope;
 mod state;
@@ -26,6 +28,7 @@ mod write;
 
 use std::{
     any::TypeId,
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, Weak},
@@ -38,14 +41,17 @@ use kubewright_world::World;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use self::{applied::Appliers, decoder::Decoder, outage::ServerOutage};
 pub(crate) use self::{
+    applied::{Applier, LastApply, hash},
     decoder::Project,
     informer::AnyInformer,
     own_writes::{ActiveReconcile, ActiveReconcileGuard, Author, Delivery, Intent},
     scope::{Scope, ScopeRequest},
+    version::is_newer,
 };
 pub use self::{index::Index, informer::Informer, state::Change, usage::Usage};
-use crate::{Cached, Key, Object};
+use crate::{Cached, DynamicKind, Key, Object};
 
 /// The caches of a manager; clones share them.
 #[derive(Clone)]
@@ -65,6 +71,8 @@ struct Inner {
     connection: Connection,
     world: World,
     stop: CancellationToken,
+    server: ServerOutage,
+    appliers: Appliers,
     /// The kinds that controllers declared; kept as long as the cache. Read for each `ctx.get`, so without a lock.
     declared: ArcSwap<BTreeMap<TypeId, Arc<AnyInformer>>>,
     /// Held while kinds are declared.
@@ -72,7 +80,7 @@ struct Inner {
 }
 
 /// A kind at run time: the Rust type that holds its objects, group, version and plural.
-type DynamicKind = (TypeId, String, String, String);
+type DynamicId = (TypeId, String, String, String);
 
 #[derive(Default)]
 struct Kinds {
@@ -81,9 +89,11 @@ struct Kinds {
     /// All whose memory is told of as long as they are held, in that order.
     watched: Vec<Weak<AnyInformer>>,
     /// The kinds known at run time only; kept as long as somebody holds their informer.
-    dynamic: BTreeMap<DynamicKind, Weak<AnyInformer>>,
+    dynamic: BTreeMap<DynamicId, Weak<AnyInformer>>,
     /// In which namespaces kinds are watched that are declared from now on; none: in all.
     namespaces: BTreeSet<String>,
+    /// Whether objects of kinds that are declared from now on are values, however large.
+    as_values: bool,
     stage: Stage,
 }
 
@@ -102,8 +112,14 @@ impl Default for Stage {
 impl Cache {
     /// A cache that watches nothing before [`Cache::start`] and nothing after `stop`.
     pub(crate) fn new(client: Client, connection: Connection, world: World, stop: CancellationToken) -> Self {
-        let (declared, kinds) = (ArcSwap::default(), Mutex::default());
-        Self(Arc::new(Inner { client, connection, world, stop, declared, kinds }))
+        let (appliers, declared, kinds) = (Appliers::default(), ArcSwap::default(), Mutex::default());
+        let server = ServerOutage::default();
+        Self(Arc::new(Inner { client, connection, world, stop, server, appliers, declared, kinds }))
+    }
+
+    /// Keeps what this field manager applies, of objects that come from now on.
+    pub(crate) fn add_applier(&self, manager: &str) {
+        self.0.appliers.add(manager);
     }
 
     /// The client that it is filled by: that of the manager, whoever a controller acts as.
@@ -134,7 +150,17 @@ impl Cache {
     /// The informer of a kind that a controller declared.
     #[must_use]
     pub fn informer<K: Object>(&self) -> Option<Informer<K>> {
-        self.0.declared.load().get(&TypeId::of::<K>()).cloned().and_then(Informer::restore)
+        self.informer_of(&())
+    }
+
+    /// The informer of a kind: of one that a controller declared, or of one known only at run time that is watched as objects of this
+    /// type.
+    pub(crate) fn informer_of<K: Cached>(&self, kind: &K::DynamicType) -> Option<Informer<K>> {
+        if TypeId::of::<K::DynamicType>() == TypeId::of::<()>() {
+            return self.0.declared.load().get(&TypeId::of::<K>()).cloned().and_then(Informer::restore);
+        }
+        let known = self.0.kinds.lock().dynamic.get(&dynamic_id::<K>(kind)).and_then(Weak::upgrade);
+        known.and_then(Informer::restore)
     }
 
     /// Watches a kind that is known only at run time, as whole objects ([`kube::api::DynamicObject`]) or their
@@ -144,8 +170,13 @@ impl Cache {
     /// It looks at all namespaces, whatever the manager's are: an [`ApiResource`] does not tell whether a kind has any.
     #[must_use]
     pub fn watch<K: Cached<DynamicType = ApiResource>>(&self, kind: &ApiResource) -> Informer<K> {
-        let id = (TypeId::of::<K>(), kind.group.clone(), kind.version.clone(), kind.plural.clone());
-        self.watch_as(id, kind.clone(), None)
+        self.watch_as(dynamic_id::<K>(kind), kind.clone(), None)
+    }
+
+    /// As [`Cache::watch`], of a kind of which is known whether it lives in namespaces: in those of the manager.
+    pub(crate) fn watch_kind<K: Cached<DynamicType = ApiResource>>(&self, kind: &DynamicKind) -> Informer<K> {
+        let resource = kind.resource();
+        self.watch_as(dynamic_id::<K>(resource), resource.clone(), Some(kind.is_namespaced()))
     }
 
     /// Watches a kind that no controller declared, until the last clone of the informer is dropped; the informer of one
@@ -161,7 +192,7 @@ impl Cache {
     /// Watches in the manager's namespaces, if the kind is known to live in any.
     fn watch_as<K: Cached>(
         &self,
-        id: DynamicKind,
+        id: DynamicId,
         kind: K::DynamicType,
         is_namespaced: Option<bool>,
     ) -> Informer<K> {
@@ -177,7 +208,8 @@ impl Cache {
                 );
             }
             let scope = ScopeRequest::default().scope(is_namespaced.unwrap_or_default(), &kinds.namespaces);
-            let informer = Informer::new(&kind, scope, None, &self.0.stop);
+            let decoder = Decoder::of::<K>(None, kinds.as_values);
+            let informer = Informer::new(&kind, scope, decoder, &self.0.appliers, &self.0.stop);
             kinds.dynamic.insert(id, Arc::downgrade(informer.erase()));
             self.start_informer(&mut kinds, informer.erase());
             informer
@@ -185,16 +217,18 @@ impl Cache {
     }
 
     /// The informer of kind `K`, which is watched from now on: in the part that is asked for and through what `project`
-    /// leaves of objects, or as was asked for first.
+    /// leaves of objects, and as values if that is asked for; or as was asked for first.
     pub(crate) fn declare<K: Object>(
         &self,
         asked: &ScopeRequest,
         project: Option<Project<K>>,
+        as_values: bool,
     ) -> Informer<K> {
         let mut kinds = self.0.kinds.lock();
         self.informer().unwrap_or_else(|| {
-            let informer =
-                Informer::new(&(), asked.scope(K::is_namespaced(), &kinds.namespaces), project, &self.0.stop);
+            let scope = asked.scope(K::is_namespaced(), &kinds.namespaces);
+            let decoder = Decoder::of(project, as_values || kinds.as_values);
+            let informer = Informer::new(&(), scope, decoder, &self.0.appliers, &self.0.stop);
             let mut declared = BTreeMap::clone(&self.0.declared.load());
             declared.insert(TypeId::of::<K>(), informer.erase().clone());
             self.0.declared.store(Arc::new(declared));
@@ -208,6 +242,13 @@ impl Cache {
     pub(crate) fn restrict(&self, namespaces: BTreeSet<String>) -> bool {
         let mut kinds = self.0.kinds.lock();
         kinds.namespaces = namespaces;
+        kinds.in_order.is_empty()
+    }
+
+    /// Keeps objects of kinds that are declared from now on as values; `false` if one was declared before.
+    pub(crate) fn keep_values(&self) -> bool {
+        let mut kinds = self.0.kinds.lock();
+        kinds.as_values = true;
         kinds.in_order.is_empty()
     }
 
@@ -256,7 +297,8 @@ impl Cache {
     }
 
     fn run(&self, informer: &AnyInformer) {
-        informer.start(self.0.client.clone(), self.0.connection, self.0.world.dice.clone());
+        let Inner { client, connection, world, server, .. } = &*self.0;
+        informer.start(client.clone(), *connection, world.dice.clone(), server.clone());
     }
 
     /// Reads the informer of a kind that a controller declared.
@@ -266,6 +308,12 @@ impl Cache {
             None => panic!("no controller of this manager watches {}", K::plural(&())),
         }
     }
+}
+
+/// What tells a kind at run time from others.
+fn dynamic_id<K: Cached>(kind: &K::DynamicType) -> DynamicId {
+    let text = |part: Cow<'_, str>| part.into_owned();
+    (TypeId::of::<K>(), text(K::group(kind)), text(K::version(kind)), text(K::plural(kind)))
 }
 
 impl fmt::Debug for Cache {

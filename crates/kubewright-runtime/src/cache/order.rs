@@ -9,9 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use kube::api::ObjectMeta;
-
-use crate::{Key, object::AnyObject};
+use crate::{Key, object::Kept};
 
 /// The place of something in a set: by the uid of an owner (none in a set of all objects), namespace and name.
 type SortKey<'a> = (&'a str, Option<&'a str>, &'a str);
@@ -62,43 +60,38 @@ struct Entry<K: ?Sized> {
     owner: Option<u32>,
 }
 
-impl<K: AnyObject + ?Sized> Placed for Entry<K> {
+impl<K: Kept + ?Sized> Placed for Entry<K> {
     fn sort_key(&self) -> SortKey<'_> {
-        let meta = self.object.metadata();
-        let owner = self.owner.and_then(|owner| owners(meta).nth(owner as usize)).unwrap_or_default();
-        (owner, meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default())
+        let head = self.object.head();
+        let owner = self.owner.and_then(|owner| head.owners.uids().nth(owner as usize)).unwrap_or_default();
+        (owner, head.namespace, head.name)
     }
 }
 
-impl<K: AnyObject + ?Sized> Borrow<dyn Placed> for Entry<K> {
+impl<K: Kept + ?Sized> Borrow<dyn Placed> for Entry<K> {
     fn borrow(&self) -> &(dyn Placed + 'static) {
         self
     }
 }
 
-impl<K: AnyObject + ?Sized> PartialEq for Entry<K> {
+impl<K: Kept + ?Sized> PartialEq for Entry<K> {
     fn eq(&self, other: &Self) -> bool {
         self.sort_key() == other.sort_key()
     }
 }
 
-impl<K: AnyObject + ?Sized> Eq for Entry<K> {}
+impl<K: Kept + ?Sized> Eq for Entry<K> {}
 
-impl<K: AnyObject + ?Sized> PartialOrd for Entry<K> {
+impl<K: Kept + ?Sized> PartialOrd for Entry<K> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<K: AnyObject + ?Sized> Ord for Entry<K> {
+impl<K: Kept + ?Sized> Ord for Entry<K> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.sort_key().cmp(&other.sort_key())
     }
-}
-
-/// The uids of an object's owners.
-fn owners(meta: &ObjectMeta) -> impl Iterator<Item = &str> {
-    meta.owner_references.iter().flatten().map(|owner| owner.uid.as_str())
 }
 
 /// Objects by key, and by owner and key.
@@ -107,7 +100,7 @@ pub(super) struct Objects<K: ?Sized> {
     owned: BTreeSet<Entry<K>>,
 }
 
-impl<K: AnyObject + ?Sized> Objects<K> {
+impl<K: Kept + ?Sized> Objects<K> {
     pub(super) fn new() -> Self {
         Self { all: BTreeSet::new(), owned: BTreeSet::new() }
     }
@@ -125,7 +118,7 @@ impl<K: AnyObject + ?Sized> Objects<K> {
     pub(super) fn of_namespace(&self, namespace: &str) -> impl Iterator<Item = &Arc<K>> {
         from(&self.all, &Key::namespaced(namespace, ""))
             .map(|entry| &entry.object)
-            .take_while(move |object| object.metadata().namespace.as_deref() == Some(namespace))
+            .take_while(move |object| object.head().namespace == Some(namespace))
     }
 
     /// Those that name `uid` as an owner, by key.
@@ -142,7 +135,7 @@ impl<K: AnyObject + ?Sized> Objects<K> {
         if let Some(old) = &old {
             self.disown(&old.object);
         }
-        for (owner, _) in iter::zip(0.., owners(object.metadata())) {
+        for (owner, _) in iter::zip(0.., object.head().owners.uids()) {
             self.owned.replace(Entry { object: object.clone(), owner: Some(owner) });
         }
         old.map(|old| old.object)
@@ -155,14 +148,14 @@ impl<K: AnyObject + ?Sized> Objects<K> {
     }
 
     fn disown(&mut self, object: &Arc<K>) {
-        for (owner, _) in iter::zip(0.., owners(object.metadata())) {
+        for (owner, _) in iter::zip(0.., object.head().owners.uids()) {
             self.owned.remove(&Entry { object: object.clone(), owner: Some(owner) });
         }
     }
 }
 
 /// What stands at a place, and behind it.
-fn from<'a, K: AnyObject + ?Sized>(
+fn from<'a, K: Kept + ?Sized>(
     entries: &'a BTreeSet<Entry<K>>,
     sort_key: &(dyn Placed + 'static),
 ) -> btree_set::Range<'a, Entry<K>> {

@@ -1,7 +1,8 @@
 //! When a failure that lasts is worth a line in the log.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// How often it is told that a watch still fails.
@@ -30,6 +31,22 @@ impl Outage {
     pub(super) fn ended(&mut self) -> Option<Duration> {
         let began = std::mem::take(self).began?;
         Some(began.elapsed())
+    }
+}
+
+/// A time in which the server cannot be reached, for all watches of a cache. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ServerOutage(Arc<Mutex<Outage>>);
+
+impl ServerOutage {
+    /// As [`Outage::is_due`].
+    pub(super) fn is_due(&self) -> bool {
+        self.0.lock().is_due()
+    }
+
+    /// As [`Outage::ended`].
+    pub(super) fn ended(&self) -> Option<Duration> {
+        self.0.lock().ended()
     }
 }
 

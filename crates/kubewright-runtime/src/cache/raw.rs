@@ -10,13 +10,17 @@ use kube::{
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::value::RawValue;
 
-/// An object as JSON, without what no cache keeps: kube's client and watcher are compiled for this, not for each kind. Of its
+use super::applied::may_have_applied;
+
+/// An object as JSON, apart from what no cache keeps: kube's client and watcher are compiled for this, not for each kind. Of its
 /// metadata only uid and resource version are known.
 ///
 /// Of a kind of which only the metadata is watched when `METADATA` is set.
 #[derive(Clone, Debug)]
 pub(super) struct Raw<const METADATA: bool> {
     pub(super) text: String,
+    /// Its managed fields, as JSON, if somebody may have applied some.
+    pub(super) managed_fields: Option<Box<str>>,
     head: ObjectMeta,
 }
 
@@ -36,11 +40,13 @@ struct Meta<'a> {
 }
 
 impl<const METADATA: bool> Raw<METADATA> {
-    fn of(mut text: String) -> serde_json::Result<Self> {
+    pub(super) fn of(mut text: String) -> serde_json::Result<Self> {
         let Object { metadata: Meta { uid, resource_version, managed_fields } } =
             serde_json::from_str(&text)?;
         let head = ObjectMeta { uid, resource_version, ..ObjectMeta::default() };
         // Half of most objects, and the part that takes most time and memory to read.
+        let applied =
+            managed_fields.map(RawValue::get).filter(|fields| may_have_applied(fields)).map(Box::from);
         let cut = managed_fields.map(|fields| {
             let start = fields.get().as_ptr().addr() - text.as_ptr().addr();
             start..start + fields.get().len()
@@ -48,7 +54,7 @@ impl<const METADATA: bool> Raw<METADATA> {
         if let Some(cut) = cut {
             text.replace_range(cut, "null");
         }
-        Ok(Self { text, head })
+        Ok(Self { text, managed_fields: applied, head })
     }
 
     /// All of its metadata.
@@ -136,6 +142,16 @@ mod tests {
             panic!("a change")
         };
         assert_eq!(object.text, KEPT);
+        assert_eq!(object.managed_fields, None, "nobody applied anything");
+    }
+
+    #[test]
+    fn managed_fields_are_apart_where_somebody_applied() {
+        let text = OBJECT.replace("é", "é\",\"operation\":\"Apply");
+        let object: Raw<false> = serde_json::from_str(&text).expect("an object");
+        assert_eq!(object.text, KEPT);
+        let fields = r#"[{"manager":"é","operation":"Apply","fieldsV1":{"f:data":{}}}]"#;
+        assert_eq!(object.managed_fields.as_deref(), Some(fields));
     }
 
     #[test]

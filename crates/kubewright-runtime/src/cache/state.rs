@@ -2,17 +2,16 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use kube::api::ObjectMeta;
-
 use super::{
+    applied::{Applied, AppliedFields, Applier, LastApply, Owned},
     order::Objects,
     own_writes::{Author, Delivery, Recipients, WriteTracker},
     tombstones::{Tombstones, Until},
-    version::{is_newer, uid, version},
+    version::{is_newer, version},
 };
 use crate::{
     Cached, Key,
-    object::{AnyObject, typed},
+    object::{AnyObject, Head, Kept, typed},
 };
 
 /// A change of what is known.
@@ -31,15 +30,24 @@ pub enum Change<K: ?Sized> {
     Deleted(Arc<K>),
 }
 
-impl Change<dyn AnyObject> {
+impl Change<dyn Kept> {
+    /// The change of values.
+    pub(crate) fn values(&self) -> Change<dyn AnyObject> {
+        match self {
+            Self::Created(new) => Change::Created(new.clone().value()),
+            Self::Updated { old, new } => {
+                Change::Updated { old: old.clone().value(), new: new.clone().value() }
+            }
+            Self::Deleted(last) => Change::Deleted(last.clone().value()),
+        }
+    }
+
     /// The change of an object of kind `K`; `None` if it is one of another kind.
     pub(super) fn typed<K: Cached>(&self) -> Option<Change<K>> {
-        Some(match self {
-            Self::Created(new) => Change::Created(typed(new.clone())?),
-            Self::Updated { old, new } => {
-                Change::Updated { old: typed(old.clone())?, new: typed(new.clone())? }
-            }
-            Self::Deleted(last) => Change::Deleted(typed(last.clone())?),
+        Some(match self.values() {
+            Change::Created(new) => Change::Created(typed(new)?),
+            Change::Updated { old, new } => Change::Updated { old: typed(old)?, new: typed(new)? },
+            Change::Deleted(last) => Change::Deleted(typed(last)?),
         })
     }
 }
@@ -60,6 +68,7 @@ pub(super) struct State<K: ?Sized> {
     objects: Objects<K>,
     tombstones: Tombstones,
     own_writes: WriteTracker<K>,
+    applied: AppliedFields,
     /// The number of the next write.
     next_write: u64,
     writes_under_way: BTreeSet<u64>,
@@ -72,12 +81,13 @@ pub(super) struct State<K: ?Sized> {
     unconfirmed: BTreeSet<Key>,
 }
 
-impl<K: AnyObject + ?Sized> State<K> {
+impl<K: Kept + ?Sized> State<K> {
     pub(super) fn new() -> Self {
         Self {
             objects: Objects::new(),
             tombstones: Tombstones::default(),
             own_writes: WriteTracker::new(),
+            applied: AppliedFields::default(),
             next_write: 0,
             writes_under_way: BTreeSet::new(),
             lists: 0,
@@ -105,46 +115,66 @@ impl<K: AnyObject + ?Sized> State<K> {
 
     /// The watch, or a list, told of an object.
     pub(super) fn watched(&mut self, object: Arc<K>) -> Vec<Delivery<K>> {
-        let key = Key::named(object.metadata());
+        let key = Key::at(object.head());
         if let Some(unlisted) = &mut self.unlisted {
             unlisted.remove(&key);
         }
-        let uid = uid(object.metadata());
+        let uid = object.head().uid;
         let stored = self.stored_uid(&key);
         let replaces = stored.is_some_and(|stored| stored != uid);
         if stored == Some(uid) {
             // Whatever its version: it lived when the list was taken, so the watch will tell of its end.
             self.unconfirmed.remove(&key);
         }
-        if self.tombstones.hide(&key, object.metadata()) {
+        if self.tombstones.hide(&key, object.head()) {
             return Vec::new();
         }
         // A list tells of the last version alone, not of those before; and where another object has taken the place of the
         // one that is known, nobody told of the end of that.
         let left_out = self.unlisted.is_some() || replaces;
-        let version = if left_out { None } else { version(object.metadata()) };
+        let version = if left_out { None } else { version(object.head()) };
         let change = self.put(&key, object);
         self.own_writes.watched(&key, version, change)
     }
 
-    /// The watch told of the end of an object with this metadata.
-    pub(super) fn watched_end(&mut self, meta: &ObjectMeta) -> Vec<Delivery<K>> {
-        let (key, uid) = (Key::named(meta), uid(meta));
-        let was_known = self.tombstones.remove(&key, uid);
-        self.bury_until_answered(&key, meta);
-        let ends = |stored: &Arc<K>| {
-            stored.metadata().uid.as_deref() == Some(uid) || !is_newer(stored.metadata(), meta)
+    /// Appliers own this of an object with this head, which the watch or an answer just told of.
+    pub(super) fn note_owned(&mut self, head: Head<'_>, owned: Vec<Owned>) {
+        let key = Key::at(head);
+        let is_known = |stored: &Arc<K>| {
+            let stored = stored.head();
+            stored.uid == head.uid && stored.resource_version == head.resource_version
         };
+        if self.objects.get(&key).is_some_and(is_known) {
+            self.applied.note(&key, head.resource_version, owned);
+        }
+    }
+
+    /// What an applier owns of the object `key` in this version, if it is the one that is known.
+    pub(super) fn applied(&self, key: &Key, version: Option<&str>, applier: &Applier) -> Option<Applied> {
+        self.applied.get(key, version, applier)
+    }
+
+    /// Remembers what an apply to the object `key` left.
+    pub(super) fn remember(&mut self, key: &Key, applier: &Applier, last: LastApply) {
+        self.applied.remember(key, applier, last);
+    }
+
+    /// The watch told of the end of an object with this head.
+    pub(super) fn watched_end(&mut self, head: Head<'_>) -> Vec<Delivery<K>> {
+        let (key, uid) = (Key::at(head), head.uid);
+        let was_known = self.tombstones.remove(&key, uid);
+        self.bury_until_answered(&key, head);
+        let ends = |stored: &Arc<K>| stored.head().uid == uid || !is_newer(stored.head(), head);
         let change = if self.objects.get(&key).is_some_and(ends) { self.remove(&key) } else { None };
         if was_known && change.is_none() {
             return Vec::new();
         }
-        self.own_writes.watched(&key, version(meta), change)
+        self.own_writes.watched(&key, version(head), change)
     }
 
     /// A list began: what it does not tell of is gone.
     pub(super) fn list_began(&mut self) {
-        self.unlisted = Some(self.objects.iter().map(|object| Key::named(object.metadata())).collect());
+        self.unlisted = Some(self.objects.iter().map(|object| Key::at(object.head())).collect());
     }
 
     /// The list is complete.
@@ -189,15 +219,15 @@ impl<K: AnyObject + ?Sized> State<K> {
         object: Arc<K>,
         author: Option<&Arc<Author>>,
     ) -> Option<Delivery<K>> {
-        let key = Key::named(object.metadata());
-        if self.tombstones.hide(&key, object.metadata()) {
+        let key = Key::at(object.head());
+        if self.tombstones.hide(&key, object.head()) {
             return None;
         }
         let during_list = self.unlisted.is_some() || self.lists != ticket.lists;
         let listed = self.is_listed(&key);
-        let (before, version) = (self.stored_version(&key), version(object.metadata()));
+        let (before, version) = (self.stored_version(&key), version(object.head()));
         // Another object than the one that is known: somebody ended that.
-        let is_same = self.stored_uid(&key).is_none_or(|stored| stored == uid(object.metadata()));
+        let is_same = self.stored_uid(&key).is_none_or(|stored| stored == object.head().uid);
         let change = self.put(&key, object);
         let recipients = match author.filter(|_| is_same).zip(version) {
             Some((author, version)) => {
@@ -221,8 +251,7 @@ impl<K: AnyObject + ?Sized> State<K> {
     pub(super) fn written_end(&mut self, key: &Key, uid: Option<&str>) -> Option<Delivery<K>> {
         let uid = uid.or(self.stored_uid(key))?.to_owned();
         let ends_stored = self.stored_uid(key) == Some(&uid);
-        let last =
-            self.objects.get(key).filter(|_| ends_stored).and_then(|stored| version(stored.metadata()));
+        let last = self.objects.get(key).filter(|_| ends_stored).and_then(|stored| version(stored.head()));
         self.tombstones.add(key, &uid, last, self.until_watched());
         if ends_stored { self.end(key) } else { None }
     }
@@ -268,11 +297,11 @@ impl<K: AnyObject + ?Sized> State<K> {
     }
 
     fn stored_uid(&self, key: &Key) -> Option<&str> {
-        self.objects.get(key).map(|object| uid(object.metadata()))
+        self.objects.get(key).map(|object| object.head().uid)
     }
 
     fn stored_version(&self, key: &Key) -> Option<u64> {
-        self.objects.get(key).and_then(|object| version(object.metadata()))
+        self.objects.get(key).and_then(|object| version(object.head()))
     }
 
     /// As long as a watch that is behind may tell of the life of what is gone now.
@@ -282,7 +311,7 @@ impl<K: AnyObject + ?Sized> State<K> {
 
     fn put(&mut self, key: &Key, new: Arc<K>) -> Option<Change<K>> {
         if let Some(stored) = self.objects.get(key)
-            && !is_newer(new.metadata(), stored.metadata())
+            && !is_newer(new.head(), stored.head())
         {
             return None;
         }
@@ -304,14 +333,15 @@ impl<K: AnyObject + ?Sized> State<K> {
     fn remove(&mut self, key: &Key) -> Option<Change<K>> {
         let object = self.objects.remove(key)?;
         self.unconfirmed.remove(key);
-        self.bury_until_answered(key, object.metadata());
+        self.applied.forget(key);
+        self.bury_until_answered(key, object.head());
         Some(Change::Deleted(object))
     }
 
     /// Remembers the end of an object as long as the answer to a write may be older.
-    fn bury_until_answered(&mut self, key: &Key, meta: &ObjectMeta) {
+    fn bury_until_answered(&mut self, key: &Key, head: Head<'_>) {
         if !self.writes_under_way.is_empty() {
-            self.tombstones.add(key, uid(meta), version(meta), Until::Answered { write: self.next_write });
+            self.tombstones.add(key, head.uid, version(head), Until::Answered { write: self.next_write });
         }
     }
 }

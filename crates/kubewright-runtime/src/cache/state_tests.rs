@@ -13,7 +13,7 @@ use super::{
     own_writes::{Author, Delivery, Recipients},
     state::{Change, State, Ticket},
 };
-use crate::Key;
+use crate::{Key, object::Head};
 
 const NAMES: usize = 2;
 const AUTHORS: usize = 2;
@@ -127,7 +127,7 @@ impl By {
 }
 
 fn author(number: usize) -> Arc<Author> {
-    Arc::new(Author { controller: "test".into(), key: Key::cluster(number.to_string()) })
+    Arc::new(Author { controller: "test".into(), key: Key::cluster_scoped(number.to_string()) })
 }
 
 #[derive(Clone, Debug)]
@@ -309,7 +309,7 @@ impl Run {
                 let Some(event) = self.server.log.get(*position).copied() else { return };
                 *position += 1;
                 let change = if event.end {
-                    self.state.watched_end(&event.object().metadata)
+                    self.state.watched_end(Head::of(&event.object().metadata))
                 } else {
                     self.state.watched(Arc::new(event.object()))
                 };
@@ -502,7 +502,7 @@ fn the_dead_are_forgotten_although_there_is_always_a_write_on_its_way() {
     for uid in 0..100 {
         let object = Arc::new(object(1, uid, uid));
         state.watched(object.clone());
-        state.watched_end(&object.metadata);
+        state.watched_end(Head::of(&object.metadata));
         let next = state.write_began(None);
         state.write_ended(before, None);
         before = next;

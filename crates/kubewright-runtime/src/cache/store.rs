@@ -9,18 +9,21 @@ use std::{
     },
 };
 
-use kube::api::ObjectMeta;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, SetOnce};
 
 use super::{
+    applied::{Applied, Applier, LastApply, Owned},
     deliveries::{Deliveries, Handler, Subscriber},
     own_writes::Delivery,
     state::{self, Change},
 };
-use crate::{Key, object::AnyObject};
+use crate::{
+    Key,
+    object::{Head, Kept},
+};
 
-type State = state::State<dyn AnyObject>;
+type State = state::State<dyn Kept>;
 
 pub(crate) struct Store {
     /// One for each namespace that is watched, sorted; or one for all objects.
@@ -31,6 +34,8 @@ pub(crate) struct Store {
     /// Set when that list is complete, or the server said that it does not serve the kind.
     known: SetOnce<()>,
     is_served: AtomicBool,
+    /// Why the watch does not work, if it does not.
+    failure: Mutex<Option<String>>,
     /// Notified when an answer to a write may need the server's confirmation.
     pub(super) unconfirmed: Notify,
 }
@@ -63,6 +68,7 @@ impl Store {
             synced: SetOnce::new(),
             known: SetOnce::new(),
             is_served: AtomicBool::new(true),
+            failure: Mutex::default(),
             unconfirmed: Notify::new(),
         }
     }
@@ -72,16 +78,16 @@ impl Store {
         self.parts.iter().map(|part| part.namespace.as_deref())
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Option<Arc<dyn AnyObject>> {
-        self.part(key.namespace.as_deref())?.state.read().get(key).cloned()
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<dyn Kept>> {
+        self.part(key.namespace.as_deref())?.state.read().get(&key.local()).cloned()
     }
 
-    pub(crate) fn list(&self, namespace: Option<&str>) -> Vec<Arc<dyn AnyObject>> {
+    pub(crate) fn list(&self, namespace: Option<&str>) -> Vec<Arc<dyn Kept>> {
         let parts = self.parts.iter().filter(|part| namespace.is_none() || part.has(namespace));
         parts.flat_map(|part| part.state.read().list(namespace)).collect()
     }
 
-    pub(crate) fn owned_by(&self, uid: &str) -> Vec<Arc<dyn AnyObject>> {
+    pub(crate) fn owned_by(&self, uid: &str) -> Vec<Arc<dyn Kept>> {
         self.parts.iter().flat_map(|part| part.state.read().owned_by(uid)).collect()
     }
 
@@ -123,6 +129,16 @@ impl Store {
         self.is_served.load(Ordering::SeqCst)
     }
 
+    /// Why the watch does not work, if it does not.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failure.lock().clone()
+    }
+
+    /// The watch does not work for this reason, or it works.
+    pub(super) fn set_failure(&self, failure: Option<String>) {
+        *self.failure.lock() = failure;
+    }
+
     /// The server does not serve the kind: whatever there was of it is gone.
     pub(super) fn not_served(&self, number: usize) {
         let part = &self.parts[number];
@@ -133,16 +149,33 @@ impl Store {
         let _ = self.known.set(());
     }
 
-    pub(super) fn watched(&self, object: Arc<dyn AnyObject>) {
-        if let Some(part) = self.part(object.metadata().namespace.as_deref()) {
-            self.change(part, |state| state.watched(object));
+    /// The watch told of an object, of which appliers own this.
+    pub(super) fn watched(&self, object: &Arc<dyn Kept>, owned: Vec<Owned>) {
+        if let Some(part) = self.part(object.head().namespace) {
+            self.change(part, |state| {
+                let deliveries = state.watched(object.clone());
+                state.note_owned(object.head(), owned);
+                deliveries
+            });
         }
     }
 
-    /// An object with this metadata has ended.
-    pub(super) fn watched_end(&self, meta: &ObjectMeta) {
-        if let Some(part) = self.part(meta.namespace.as_deref()) {
-            self.change(part, |state| state.watched_end(meta));
+    /// What an applier owns of the object `key` in this version, if it is the one that is known.
+    pub(super) fn applied(&self, key: &Key, version: Option<&str>, applier: &Applier) -> Option<Applied> {
+        self.part(key.namespace.as_deref())?.state.read().applied(&key.local(), version, applier)
+    }
+
+    /// Remembers what an apply to the object `key` left.
+    pub(super) fn remember(&self, key: &Key, applier: &Applier, last: LastApply) {
+        if let Some(part) = self.part(key.namespace.as_deref()) {
+            part.state.write().remember(&key.local(), applier, last);
+        }
+    }
+
+    /// An object with this head has ended.
+    pub(super) fn watched_end(&self, head: Head<'_>) {
+        if let Some(part) = self.part(head.namespace) {
+            self.change(part, |state| state.watched_end(head));
         }
     }
 
@@ -191,7 +224,7 @@ impl Store {
     }
 
     /// Changes a part. When this returns, every subscriber has what came of it, unless a handler calls it.
-    pub(super) fn change<C: IntoIterator<Item = Delivery<dyn AnyObject>>>(
+    pub(super) fn change<C: IntoIterator<Item = Delivery<dyn Kept>>>(
         &self,
         part: &Part,
         f: impl FnOnce(&mut State) -> C,

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kube::api::ObjectMeta;
-
-use super::version::{uid, version};
-use crate::Key;
+use super::version::version;
+use crate::{Key, object::Head};
 
 /// How long a tombstone stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +45,8 @@ impl Tombstones {
 
     /// Whether what is told of an object is older than its end: a uid never comes back, and neither does what was
     /// there before.
-    pub(super) fn hide(&self, key: &Key, meta: &ObjectMeta) -> bool {
-        let (uid, version) = (uid(meta), version(meta));
+    pub(super) fn hide(&self, key: &Key, head: Head<'_>) -> bool {
+        let (uid, version) = (head.uid, version(head));
         self.0.get(key).into_iter().flatten().any(|tombstone| {
             let older = version.zip(tombstone.version).is_some_and(|(version, last)| version <= last);
             tombstone.uid == uid || older

@@ -12,8 +12,16 @@ use kube::{
 use kubewright_world::Dice;
 use tokio::time::Instant;
 
-use super::{Connection, decoder::Decoder, outage::Outage, raw::Raw, scope::Scope, store::Store};
-use crate::endpoint::Endpoint;
+use super::{
+    Connection,
+    applied::Appliers,
+    decoder::Decoder,
+    outage::{Outage, ServerOutage},
+    raw::Raw,
+    scope::Scope,
+    store::Store,
+};
+use crate::{endpoint::Endpoint, object::Head, unreachable::unreachable};
 
 /// A watch of the objects of a kind, for a cache of them.
 pub(super) struct Watch {
@@ -25,7 +33,11 @@ pub(super) struct Watch {
     pub(super) is_metadata: bool,
     pub(super) scope: Scope,
     pub(super) decoder: Arc<Decoder>,
+    /// Of whom it is kept what they own; of an object that is kept in part nothing can be known.
+    pub(super) appliers: Option<Appliers>,
     pub(super) store: Arc<Store>,
+    /// What all watches of a cache know of their server.
+    pub(super) server: ServerOutage,
 }
 
 impl Watch {
@@ -74,6 +86,14 @@ impl Watch {
                         backoff.succeeded();
                     }
                     // That a list begins says nothing: it may be refused again.
+                    if phase != WatchPhase::Listing {
+                        self.store.set_failure(None);
+                    }
+                    if phase != WatchPhase::Listing
+                        && let Some(lasted) = self.server.ended()
+                    {
+                        tracing::info!(?lasted, "the API server is reached again");
+                    }
                     if phase != WatchPhase::Listing
                         && let Some(lasted) = outage.ended()
                     {
@@ -87,6 +107,7 @@ impl Watch {
                         self.store.not_served(number);
                     }
                     let delay = backoff.failed(&self.dice, not_served);
+                    self.store.set_failure(Some(describe(&error)));
                     self.log(&error, delay, &mut outage);
                     tokio::time::sleep(delay).await;
                     if not_served || is_refused_as_gone(&error) || is_unreadable(&error) {
@@ -109,8 +130,7 @@ impl Watch {
                 WatchPhase::Listing
             }
             watcher::Event::InitApply(object) => {
-                let object = self.decoder.decode(&object.text);
-                self.store.watched(object.map_err(unreadable(watcher::Error::InitialListFailed))?);
+                self.watched(&object).map_err(unreadable(watcher::Error::InitialListFailed))?;
                 WatchPhase::Listing
             }
             watcher::Event::InitDone => {
@@ -118,16 +138,23 @@ impl Watch {
                 WatchPhase::Listed
             }
             watcher::Event::Apply(object) => {
-                let object = self.decoder.decode(&object.text);
-                self.store.watched(object.map_err(unreadable(watcher::Error::WatchFailed))?);
+                self.watched(&object).map_err(unreadable(watcher::Error::WatchFailed))?;
                 WatchPhase::Watched
             }
             watcher::Event::Delete(object) => {
                 let meta = object.metadata().map_err(unreadable(watcher::Error::WatchFailed))?;
-                self.store.watched_end(&meta);
+                self.store.watched_end(Head::of(&meta));
                 WatchPhase::Watched
             }
         })
+    }
+
+    /// Tells the store of an object that is there.
+    fn watched<const METADATA: bool>(&self, object: &Raw<METADATA>) -> serde_json::Result<()> {
+        let managed_fields = self.appliers.as_ref().zip(object.managed_fields.as_deref());
+        let owned = managed_fields.map(|(appliers, fields)| appliers.in_text(fields)).unwrap_or_default();
+        self.store.watched(&self.decoder.decode(&object.text)?, owned);
+        Ok(())
     }
 
     /// Asks the server about the objects of which neither the list nor the watch can be relied on to tell the end.
@@ -166,6 +193,13 @@ impl Watch {
             tracing::debug!(%resource, %version, "the watch fell behind; listing again");
         } else if is_over(error) {
             tracing::debug!(%resource, %version, "the client has ended");
+        } else if let Some(unreachable) = kube_error(error).and_then(unreachable) {
+            // All watches of the server fail alike: it is told once for all of them.
+            if self.server.is_due() {
+                tracing::warn!(retry_in = ?delay, "{unreachable}");
+            } else {
+                tracing::debug!(%resource, %version, retry_in = ?delay, "{unreachable}");
+            }
         } else if !outage.is_due() {
             tracing::debug!(%resource, %version, retry_in = ?delay, %error, "the watch still fails");
         } else if is_not_served(error) {
@@ -212,16 +246,31 @@ fn refusal(error: &watcher::Error) -> Option<&Status> {
     }
 }
 
-/// Whether the client has ended, as when the process does.
-fn is_over(error: &watcher::Error) -> bool {
+/// The reason of a failure in words.
+fn describe(error: &watcher::Error) -> String {
+    if is_not_served(error) {
+        return "the API server does not serve it: is its CustomResourceDefinition installed?".to_owned();
+    }
+    match (refusal(error), kube_error(error).and_then(unreachable)) {
+        (Some(status), _) => status.message.clone(),
+        (None, Some(unreachable)) => unreachable,
+        (None, None) => error.to_string(),
+    }
+}
+
+/// What kube's client failed with.
+fn kube_error(error: &watcher::Error) -> Option<&kube::Error> {
     match error {
         watcher::Error::InitialListFailed(error)
         | watcher::Error::WatchStartFailed(error)
-        | watcher::Error::WatchFailed(error) => {
-            matches!(error, kube::Error::Service(error) if error.is::<tower::buffer::error::Closed>())
-        }
-        _ => false,
+        | watcher::Error::WatchFailed(error) => Some(error),
+        _ => None,
     }
+}
+
+/// Whether the client has ended, as when the process does.
+fn is_over(error: &watcher::Error) -> bool {
+    matches!(kube_error(error), Some(kube::Error::Service(error)) if error.is::<tower::buffer::error::Closed>())
 }
 
 fn is_not_served(error: &watcher::Error) -> bool {

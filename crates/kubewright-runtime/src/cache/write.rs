@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::{
+    applied::Owned,
     own_writes::{ActiveReconcile, Author},
     state::Ticket,
     store::{Part, Store},
 };
-use crate::{Key, object::AnyObject};
+use crate::{Key, object::Kept};
 
 /// A write that is under way; it is over when this is dropped.
 pub(crate) struct Write {
@@ -24,7 +25,7 @@ impl Write {
     /// is told to what this returns.
     pub(super) fn begin(store: &Arc<Store>, key: Option<Key>, active: Option<Arc<ActiveReconcile>>) -> Self {
         let author = active.as_ref().and_then(|active| active.author().cloned());
-        let own = key.zip(author);
+        let own = key.map(|key| key.local().into_owned()).zip(author);
         let begin = |part: &Part| part.state.write().write_began(own_in(part, own.as_ref()));
         let tickets = store.parts.iter().map(begin).collect();
         Self { store: store.clone(), tickets, own, active }
@@ -35,13 +36,17 @@ impl Write {
         self.active.as_ref().is_some_and(|active| active.author().is_some())
     }
 
-    /// The write was answered with an object, which is as it was asked for or has something else.
-    pub(crate) fn returned(&self, object: Arc<dyn AnyObject>, is_as_asked: bool) {
-        let namespace = object.metadata().namespace.as_deref();
+    /// The write was answered with an object, which is as it was asked for or has something else, and of which appliers own this.
+    pub(crate) fn returned(&self, object: &Arc<dyn Kept>, owned: Vec<Owned>, is_as_asked: bool) {
+        let namespace = object.head().namespace;
         let author = self.active.as_ref().filter(|_| is_as_asked).and_then(|active| active.author());
         let mut parts = self.store.parts.iter().zip(&self.tickets);
         if let Some((part, ticket)) = parts.find(|(part, _)| part.has(namespace)) {
-            self.store.change(part, |state| state.written(*ticket, object, author));
+            self.store.change(part, |state| {
+                let delivery = state.written(*ticket, object.clone(), author);
+                state.note_owned(object.head(), owned);
+                delivery
+            });
             self.store.unconfirmed.notify_one();
         }
     }
@@ -49,7 +54,7 @@ impl Write {
     /// The write ended the life of the object `key`, which has this `uid` if the answer said so.
     pub(crate) fn ended(&self, key: &Key, uid: Option<&str>) {
         if let Some(part) = self.store.part(key.namespace.as_deref()) {
-            self.store.change(part, |state| state.written_end(key, uid));
+            self.store.change(part, |state| state.written_end(&key.local(), uid));
         }
     }
 }

@@ -47,6 +47,10 @@ pub struct Run {
     /// Work only as the leader of all replicas
     #[arg(long, env = "LEADER_ELECT", default_value_t = false, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
     pub leader_elect: bool,
+    /// Share the keys of the controllers with all replicas, in place of electing a leader. The flags of the Lease are those of
+    /// the ring and its members too
+    #[arg(long, env = "SHARD", default_value_t = false, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub shard: bool,
     /// The name of the Lease; the operator's own if not told
     #[arg(long, value_name = "NAME", env = "LEADER_ELECT_RESOURCE_NAME")]
     pub leader_elect_resource_name: Option<String>,
@@ -120,6 +124,7 @@ impl Default for Run {
             namespaces: Vec::new(),
             kube_api_qps: None,
             leader_elect: false,
+            shard: false,
             leader_elect_resource_name: None,
             leader_elect_resource_namespace: None,
             leader_elect_lease_duration: Duration::from_secs(15),

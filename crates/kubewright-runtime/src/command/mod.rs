@@ -40,6 +40,7 @@ mod prepare;
 mod run;
 #[cfg(feature = "webhook")]
 mod selector;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod versions;
@@ -53,9 +54,11 @@ use std::{
     fmt,
     io::{self, Write},
     process::ExitCode,
+    sync::{Arc, OnceLock},
 };
 
 use clap::{CommandFactory, FromArgMatches};
+use futures::future::BoxFuture;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{CustomResourceExt, api::DynamicObject};
 use serde::Serialize;
@@ -69,15 +72,28 @@ pub use self::{
 };
 pub use self::{
     flags::{LogFormat, Run},
-    manifests::Installation,
+    manifests::{Installation, PodShape},
+    settings::Settings,
 };
-use crate::{Controller, Error, Manager, rbac::Rights, signals};
+use crate::{
+    Controller, Defaults, Error, Manager,
+    logging::{self, Logs},
+    rbac::Rights,
+    signals,
+};
 
 /// A function that makes a controller.
 type Make = Box<dyn Fn() -> Controller + Send + Sync>;
 
+/// A function that makes a controller of what the program was told.
+type MakeWith = Box<dyn Fn(&Settings) -> Result<Controller, Error> + Send + Sync>;
+
 /// A function that puts more into a manager before it runs.
-type Setup = Box<dyn Fn(&mut Manager) -> Result<(), Error> + Send + Sync>;
+type Setup = Box<dyn Fn(&mut Manager, &Settings) -> Result<(), Error> + Send + Sync>;
+
+/// The same, which waits for something.
+type LateSetup =
+    Arc<dyn for<'a> Fn(&'a mut Manager, &'a Settings) -> BoxFuture<'a, Result<(), Error>> + Send + Sync>;
 
 /// An operator as a program: what it is made of, for all that its command line does.
 pub struct Operator {
@@ -85,7 +101,19 @@ pub struct Operator {
     version: String,
     definitions: Vec<CustomResourceDefinition>,
     controllers: Vec<Make>,
+    controllers_with: Vec<MakeWith>,
     setups: Vec<Setup>,
+    late_setups: Vec<LateSetup>,
+    /// What its author wants to be told by the command line and a file.
+    own: settings::Declared,
+    /// What it was told.
+    told: OnceLock<Result<Settings, String>>,
+    /// The arguments of an installed program.
+    deployed_with: Vec<String>,
+    shapes: Vec<manifests::Shape>,
+    sharded: bool,
+    logs: Logs,
+    defaults: Defaults,
     rights: Rights,
     objects: Vec<DynamicObject>,
     #[cfg(feature = "webhook")]
@@ -101,7 +129,16 @@ impl Operator {
             version: version.into(),
             definitions: Vec::new(),
             controllers: Vec::new(),
+            controllers_with: Vec::new(),
             setups: Vec::new(),
+            late_setups: Vec::new(),
+            own: settings::Declared::default(),
+            told: OnceLock::new(),
+            deployed_with: Vec::new(),
+            shapes: Vec::new(),
+            sharded: false,
+            logs: Logs::default(),
+            defaults: Defaults::new(),
             rights: Rights::default(),
             objects: Vec::new(),
             #[cfg(feature = "webhook")]
@@ -138,7 +175,7 @@ impl Operator {
         if self.webhooks.is_some() {
             self.mistakes.push("webhooks() is called twice: add all of them to one Webhooks".to_owned());
         }
-        self.webhooks = Some(crate::webhook::Webhooks { operator: self.name.clone(), ..webhooks });
+        self.webhooks = Some(webhooks.of_operator(&self.name));
         self
     }
 
@@ -149,7 +186,46 @@ impl Operator {
         mut self,
         setup: impl Fn(&mut Manager) -> Result<(), Error> + Send + Sync + 'static,
     ) -> Self {
-        self.setups.push(Box::new(setup));
+        self.setups.push(Box::new(move |manager, _| setup(manager)));
+        self
+    }
+
+    /// Shapes the pod of the Deployment that [`manifests`](Operator::manifests) has, and with it those of `deploy`, of kustomize's
+    /// files, the Helm chart and the OLM bundle: variables, Secrets, volumes, resources, further containers, annotations.
+    ///
+    /// ```
+    /// # use kubewright_runtime::command::Operator;
+    /// use k8s_openapi::{api::core::v1::{EnvFromSource, SecretEnvSource}, apimachinery::pkg::api::resource::Quantity};
+    ///
+    /// Operator::new("clouds", "1.0.0").pod(|pod| {
+    ///     let secret = SecretEnvSource { name: "clouds".into(), ..SecretEnvSource::default() };
+    ///     let source = EnvFromSource { secret_ref: Some(secret), ..EnvFromSource::default() };
+    ///     pod.container.env_from.get_or_insert_default().push(source);
+    ///     let resources = pod.container.resources.get_or_insert_default();
+    ///     resources.limits.get_or_insert_default().insert("memory".into(), Quantity("512Mi".into()));
+    /// });
+    /// ```
+    ///
+    /// What the operator counts on stays: its account, labels, security context, ports, probes (their delays and periods are
+    /// free), arguments, variables and mounts. A shape that changes or removes it makes `manifests` fail with the field's path.
+    #[must_use]
+    pub fn pod(mut self, shape: impl Fn(&mut PodShape) + Send + Sync + 'static) -> Self {
+        self.shapes.push(Box::new(shape));
+        self
+    }
+
+    /// Its installed replicas share the keys of its controllers ([`shard`](crate::shard)) in place of electing a leader: the
+    /// Deployment says `--shard`, and the account has the rights to the Leases of a ring.
+    #[must_use]
+    pub fn sharded(mut self) -> Self {
+        self.sharded = true;
+        self
+    }
+
+    /// Settings of its controllers, as far as they do not say otherwise themselves.
+    #[must_use]
+    pub fn defaults(mut self, defaults: Defaults) -> Self {
+        self.defaults = defaults;
         self
     }
 
@@ -182,15 +258,36 @@ impl Operator {
         &self.definitions
     }
 
-    /// Its controllers, each made anew.
+    /// Its controllers, each made anew. Those of [`Operator::controller_with`] that cannot be made are not among them: to
+    /// [run](Operator::manager) or [install](Operator::manifests) the operator tells why.
     #[must_use]
     pub fn controllers(&self) -> Vec<Controller> {
-        self.controllers.iter().map(|make| make()).collect()
+        let mut controllers: Vec<Controller> = self.controllers.iter().map(|make| make()).collect();
+        controllers.extend(self.made_with_settings().into_iter().filter_map(Result::ok));
+        controllers
+    }
+
+    /// The controllers that need to be told something.
+    fn made_with_settings(&self) -> Vec<Result<Controller, Error>> {
+        if self.controllers_with.is_empty() {
+            return Vec::new();
+        }
+        match self.settings() {
+            Ok(settings) => self.controllers_with.iter().map(|make| make(settings)).collect(),
+            Err(error) => vec![Err(error)],
+        }
     }
 
     /// What is wrong with it.
     fn check(&self) -> Result<(), Error> {
         let mut mistakes = self.mistakes.clone();
+        match self.own.clash() {
+            Some(clash) => mistakes.push(clash),
+            None => {
+                let made = self.made_with_settings().into_iter();
+                mistakes.extend(made.filter_map(Result::err).map(|error| error.to_string()));
+            }
+        }
         mistakes.extend(self.controllers().into_iter().flat_map(|controller| controller.mistakes));
         #[cfg(feature = "webhook")]
         if let Some(Err(mistake)) = self.webhooks.as_ref().map(crate::webhook::Webhooks::check) {
@@ -210,8 +307,18 @@ impl Operator {
     #[must_use]
     pub fn rights(&self) -> Rights {
         let mut rights = self.rights.clone();
-        for make in &self.controllers {
-            rights.merge(make().rights());
+        for controller in self.controllers() {
+            rights.merge(controller.rights());
+        }
+        rights
+    }
+
+    /// The rights that its controllers work with in each [further cluster](crate::Clusters).
+    #[must_use]
+    pub fn rights_in_clusters(&self) -> Rights {
+        let mut rights = Rights::default();
+        for controller in self.controllers() {
+            rights.merge(controller.rights_in_clusters());
         }
         rights
     }
@@ -220,6 +327,10 @@ impl Operator {
     /// arguments that make no sense).
     pub async fn main(self) -> ExitCode {
         let arguments: Vec<OsString> = std::env::args_os().collect();
+        if let Some(clash) = self.own.clash() {
+            let _ = writeln!(io::stderr(), "error: {clash}");
+            return ExitCode::FAILURE;
+        }
         let flags = match self.parse(arguments) {
             Ok(flags) => flags,
             Err(error) => {
@@ -239,8 +350,17 @@ impl Operator {
 
     fn parse(&self, arguments: Vec<OsString>) -> Result<Flags, clap::Error> {
         let name = self.name.clone();
-        let command = Flags::command().display_name(name.clone()).bin_name(name);
-        Flags::from_arg_matches(&command.try_get_matches_from(arguments)?)
+        let command = self.own.augment(Flags::command()).display_name(name.clone()).bin_name(name);
+        let matches = command.try_get_matches_from(arguments)?;
+        let run = match matches.subcommand() {
+            None => Some(&matches),
+            Some(("run", run)) => Some(run),
+            Some(_) => None,
+        };
+        if let Some(run) = run {
+            let _ = self.told.set(Ok(self.own.read(run)?));
+        }
+        Flags::from_arg_matches(&matches)
     }
 
     async fn act(self, flags: Flags, out: &mut (impl Write + Send)) -> Result<(), Error> {
@@ -255,8 +375,11 @@ impl Operator {
         }
     }
 
-    async fn run_until_asked(self, run: &Run) -> Result<(), Error> {
-        run.log()?;
+    async fn run_until_asked(mut self, run: &Run) -> Result<(), Error> {
+        match std::mem::take(&mut self.logs) {
+            Logs::Ours(layers) => logging::init_beside(layers, run.log_format, &run.log_level)?,
+            Logs::Theirs => {}
+        }
         let stop = signals::shutdown().map_err(Error::new)?;
         self.run(run, stop).await
     }

@@ -1,11 +1,13 @@
 //! `run`: from flags to a running manager.
 
+use std::sync::Arc;
+
 use kubewright_world::World;
 use tokio_util::sync::CancellationToken;
 
 use super::{Operator, Run};
 use crate::{
-    Connect, Error, LeaderElection, Manager, Metrics, logging,
+    Connect, Error, LeaderElection, Manager, Metrics, Sharding, logging,
     rbac::Observed,
     serving::{Access, HealthServer, MetricsServer, Tls},
 };
@@ -39,6 +41,15 @@ impl Run {
         let name = self.leader_elect_resource_name.as_deref().unwrap_or(name);
         let namespace = self.leader_elect_resource_namespace.as_deref().unwrap_or(namespace);
         LeaderElection::lease(namespace, name)
+            .lease_duration(self.leader_elect_lease_duration)
+            .renew_deadline(self.leader_elect_renew_deadline)
+            .retry_period(self.leader_elect_retry_period)
+    }
+
+    fn ring(&self, name: &str, namespace: &str) -> Sharding {
+        let name = self.leader_elect_resource_name.as_deref().unwrap_or(name);
+        let namespace = self.leader_elect_resource_namespace.as_deref().unwrap_or(namespace);
+        Sharding::ring(namespace, name)
             .lease_duration(self.leader_elect_lease_duration)
             .renew_deadline(self.leader_elect_renew_deadline)
             .retry_period(self.leader_elect_retry_period)
@@ -102,12 +113,18 @@ impl Operator {
         if !self.mistakes.is_empty() {
             return Err(Error::Misconfigured(self.mistakes.join("; ")));
         }
+        let settings = self.settings()?;
         manager.may(self.rights.clone());
+        manager.defaults(self.defaults.clone());
         manager.watch_namespaces(run.namespaces.iter().cloned());
         manager.graceful_shutdown(run.graceful_shutdown_timeout);
         if run.leader_elect {
             let namespace = manager.client().default_namespace().to_owned();
             manager.elect(run.election(&self.name, &namespace));
+        }
+        if run.shard {
+            let namespace = manager.client().default_namespace().to_owned();
+            manager.share(run.ring(&self.name, &namespace));
         }
         if !is_off(&run.metrics_bind_address) {
             manager.serve_metrics(run.metrics_server());
@@ -115,11 +132,18 @@ impl Operator {
         if !is_off(&run.health_probe_bind_address) {
             manager.serve_health(HealthServer::at(&run.health_probe_bind_address));
         }
-        for controller in self.controllers() {
-            manager.add(controller);
+        for make in &self.controllers {
+            manager.add(make());
+        }
+        for make in &self.controllers_with {
+            manager.add(make(settings)?);
         }
         for setup in &self.setups {
-            setup(&mut manager)?;
+            setup(&mut manager, settings)?;
+        }
+        for setup in &self.late_setups {
+            let (setup, settings) = (Arc::clone(setup), settings.clone());
+            manager.before_run(move |manager| Box::pin(async move { setup(manager, &settings).await }));
         }
         Ok(manager)
     }

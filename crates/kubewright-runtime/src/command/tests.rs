@@ -193,6 +193,29 @@ fn an_operator_of_two_namespaces_has_rights_on_objects_in_these_only() {
 }
 
 #[test]
+fn a_further_cluster_gets_an_account_with_the_rights_that_are_needed_there() {
+    let further = Installation { further_cluster: true, ..Installation::default() };
+    let controller = || {
+        Controller::new("web", Nothing)
+            .for_kind::<Node>()
+            .watches_in_each(|map: &ConfigMap| vec![Key::cluster_scoped(Key::of(map).name)])
+            .writes_in_each::<ConfigMap>([Verb::Patch])
+    };
+    let objects =
+        Operator::new("web", "1.2.3").controller(controller).manifests(&further).expect("manifests");
+    let kinds: Vec<_> = objects.iter().map(|object| object.types.clone().unwrap_or_default().kind).collect();
+    assert_eq!(kinds, ["Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"]);
+    assert_eq!(
+        objects[2].data["rules"],
+        serde_json::json!([
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "patch", "watch"]},
+        ])
+    );
+    let refused = operator().manifests(&further).expect_err("it works in one cluster").to_string();
+    assert!(refused.contains("no controller says in_each_cluster or watches_in_each"), "{refused}");
+}
+
+#[test]
 fn rights_are_what_is_watched_and_what_is_declared_and_no_more() {
     let message: Vec<String> =
         operator().rights().iter().map(|(resource, verbs)| format!("{resource} {verbs}")).collect();
@@ -218,4 +241,150 @@ fn a_name_that_objects_cannot_have_is_refused() {
         let refused = Operator::new(name, "1").manifests(&Installation::default());
         assert!(matches!(refused, Err(Error::Misconfigured(_))), "{name}");
     }
+}
+
+#[derive(clap::Args)]
+struct Cloud {
+    /// The region to work in
+    #[arg(long, env = "WEB_TEST_REGION", default_value = "eu")]
+    region: String,
+}
+
+/// A controller that is called like the region.
+fn regional() -> Operator {
+    Operator::new("web", "1.2.3").args::<Cloud>().controller_with(|settings| {
+        let cloud: &Cloud = settings.args()?;
+        Ok(Controller::new(cloud.region.clone(), Nothing).for_kind::<ConfigMap>())
+    })
+}
+
+fn arguments(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+#[test]
+fn flags_of_its_own_are_told_to_what_makes_its_controllers() {
+    for (words, name) in [
+        (&["web", "--region=us"][..], "us"),
+        (&["web", "run", "--region=us", "--leader-elect"], "us"),
+        (&["web", "run"], "eu"),
+    ] {
+        let operator = regional();
+        operator.parse(arguments(words)).expect("arguments that make sense");
+        assert_eq!(operator.controllers()[0].name, name, "{words:?}");
+    }
+    let help = regional().parse(arguments(&["web", "run", "--help"])).err().expect("help").to_string();
+    assert!(help.contains("Options of this operator:") && help.contains("--region"), "{help}");
+}
+
+#[test]
+fn deployed_flags_decide_rights_and_are_passed() {
+    let operator = regional().deployed_with(["--region=us"]);
+    assert_eq!(operator.controllers()[0].name, "us");
+    let deployment =
+        operator.manifests(&Installation::default()).expect("manifests").pop().expect("a Deployment");
+    let args = &deployment.data["spec"]["template"]["spec"]["containers"][0]["args"];
+    assert!(args.as_array().expect("a list").contains(&"--region=us".into()), "{args}");
+    let refused = regional().deployed_with(["--planet=mars"]).manifests(&Installation::default());
+    let refused = refused.expect_err("no such flag").to_string();
+    assert!(
+        refused.contains("the flags that it is deployed with") && refused.contains("--planet"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_flag_that_is_ours_already_is_an_error_that_names_it() {
+    #[derive(clap::Args)]
+    struct Mine {
+        #[arg(long = "log-level")]
+        _verbosity: Option<String>,
+    }
+    let operator = Operator::new("web", "1").args::<Mine>();
+    let error = operator.manifests(&Installation::default()).expect_err("a clash").to_string();
+    assert!(error.contains("--log-level"), "{error}");
+}
+
+#[test]
+fn its_file_is_its_default_or_what_it_says_and_nothing_that_it_does_not_know() {
+    #[derive(Default, serde::Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    struct Config {
+        size: u32,
+    }
+    let folder = std::env::temp_dir().join(format!("kubewright-config-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let told = |text: &str| {
+        let file = folder.join("config.yaml");
+        std::fs::write(&file, text).expect("a file");
+        let operator = Operator::new("web", "1").config::<Config>();
+        let words = [OsString::from("web"), "--config".into(), file.into()];
+        operator.parse(words.to_vec()).map_err(|error| error.to_string())?;
+        let size = operator.settings().expect("settings").config::<Config>().expect("declared").size;
+        Ok::<u32, String>(size)
+    };
+    assert_eq!(told("size: 3"), Ok(3));
+    let refused = told("sice: 3").expect_err("no such field");
+    assert!(refused.contains("sice") && refused.contains("config.yaml"), "{refused}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+    let operator = Operator::new("web", "1").config::<Config>();
+    operator.parse(arguments(&["web"])).expect("no file");
+    assert_eq!(operator.settings().expect("settings").config::<Config>().expect("declared").size, 0);
+}
+
+fn pod_of(operator: &Operator) -> Result<serde_json::Value, String> {
+    let mut objects = operator.manifests(&Installation::default()).map_err(|error| error.to_string())?;
+    Ok(objects.pop().expect("a Deployment").data["spec"]["template"]["spec"].take())
+}
+
+#[test]
+fn os_09_the_pod_tells_the_program_who_it_is_and_where_to_look() {
+    let pod = pod_of(&operator()).expect("a pod");
+    let names: Vec<_> =
+        pod["containers"][0]["env"].as_array().expect("variables").iter().map(|env| &env["name"]).collect();
+    assert_eq!(names, ["POD_NAME", "POD_NAMESPACE", "OPERATOR_NAME", "WATCH_NAMESPACE"]);
+    let installation = Installation { namespaces: vec!["b".into(), "a".into()], ..Installation::default() };
+    let deployment = operator().manifests(&installation).expect("manifests").pop().expect("a Deployment");
+    assert_eq!(deployment.data["spec"]["template"]["spec"]["containers"][0]["env"][3]["value"], "a,b");
+}
+
+#[test]
+fn the_pod_is_shaped_but_what_the_operator_counts_on_stays() {
+    use k8s_openapi::{api::core::v1::Container, apimachinery::pkg::api::resource::Quantity};
+    let shaped = operator().pod(|pod| {
+        let limits = pod.container.resources.get_or_insert_default().limits.get_or_insert_default();
+        limits.insert("memory".into(), Quantity("512Mi".into()));
+        pod.spec.containers.push(Container { name: "proxy".into(), ..Container::default() });
+        pod.spec.priority_class_name = Some("high".into());
+    });
+    let pod = pod_of(&shaped).expect("a pod");
+    assert_eq!(pod["containers"][0]["resources"]["limits"]["memory"], "512Mi");
+    assert_eq!((&pod["containers"][1]["name"], &pod["priorityClassName"]), (&"proxy".into(), &"high".into()));
+
+    let refused = |operator: Operator| pod_of(&operator).expect_err("refused");
+    let account = refused(operator().pod(|pod| pod.spec.service_account_name = Some("default".into())));
+    assert!(account.contains("spec.serviceAccountName has to stay \"web\""), "{account}");
+    let open = refused(operator().pod(|pod| pod.container.security_context = None));
+    assert!(open.contains("spec.containers[operator].securityContext"), "{open}");
+    let silent = refused(operator().pod(|pod| pod.container.args = None));
+    assert!(silent.contains("spec.containers[operator].args"), "{silent}");
+    let twice = refused(operator().pod(|pod| {
+        pod.spec.containers.push(Container { name: "operator".into(), ..Container::default() });
+    }));
+    assert!(twice.contains("two containers are called \"operator\""), "{twice}");
+}
+
+#[test]
+fn a_sharded_operator_is_installed_with_a_ring_and_its_rights() {
+    let installation = Installation { replicas: 3, ..Installation::default() };
+    let objects = operator().sharded().manifests(&installation).expect("manifests");
+    let deployment = &objects.last().expect("a Deployment").data["spec"];
+    assert_eq!(deployment["replicas"], 3);
+    let args = deployment["template"]["spec"]["containers"][0]["args"].to_string();
+    assert!(args.contains("--shard") && !args.contains("--leader-elect"), "{args}");
+    let role =
+        objects.iter().find(|object| object.metadata.name.as_deref() == Some("web-leader")).expect("a Role");
+    let rules = role.data["rules"].to_string();
+    assert!(rules.contains("leases") && rules.contains("watch") && rules.contains("delete"), "{rules}");
+    assert!(run(&["--shard"]).shard);
 }

@@ -36,6 +36,9 @@ pub struct WebhookFlags {
     /// The file of its key in that folder
     #[arg(long, value_name = "FILE", default_value = "tls.key")]
     pub webhook_cert_key: String,
+    /// Serve only API servers that show a certificate of the authority in this file
+    #[arg(long, value_name = "FILE", env = "WEBHOOK_CLIENT_CA")]
+    pub webhook_client_ca: Option<PathBuf>,
     /// What is written into the cluster
     #[arg(long, value_enum, env = "WEBHOOK_REGISTRATION", default_value_t = WebhookRegistration::Apply)]
     pub webhook_registration: WebhookRegistration,
@@ -66,6 +69,7 @@ impl Default for WebhookFlags {
             webhook_cert_path: None,
             webhook_cert_name: "tls.crt".to_owned(),
             webhook_cert_key: "tls.key".to_owned(),
+            webhook_client_ca: None,
             webhook_registration: WebhookRegistration::Apply,
             admission: AdmissionFlags::default(),
         }
@@ -81,6 +85,9 @@ impl WebhookFlags {
             WebhookRegistration::CaBundle => Registration::CaBundle,
             WebhookRegistration::Nothing => Registration::Nothing,
         });
+        if let Some(file) = &self.webhook_client_ca {
+            server = server.client_ca(file);
+        }
         if let Some(url) = &self.webhook_url {
             server = server.reached_at(Reach::Url(url.clone()));
         } else if let Some(service) = &self.webhook_service {

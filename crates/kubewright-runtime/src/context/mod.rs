@@ -1,6 +1,13 @@
 //! What a reconcile works with: reads from the cache, writes that the cache sees at once.
 
+mod answer;
+mod clusters;
+mod delete;
 mod desired;
+mod dynamic;
+mod list;
+mod merge_from;
+mod subresource;
 mod watching;
 mod write;
 
@@ -9,31 +16,55 @@ use std::{any::TypeId, collections::BTreeSet, sync::Arc};
 use kube::Client;
 use kubewright_world::World;
 
-pub use self::{watching::Watching, write::Deletion};
+pub(crate) use self::{answer::Answer, clusters::ClusterContexts};
+pub use self::{
+    delete::Deletion, dynamic::DynamicContext, list::ListOptions, merge_from::MergeFrom,
+    subresource::Subresource, watching::Watching, write::Write,
+};
 use crate::{
-    Cache, Error, Key, Object,
+    Cache, Cached, Error, Key, Object,
+    apply::AppliedKind,
     cache::{ActiveReconcile, ActiveReconcileGuard, Author},
     dynamic_watches::DynamicWatches,
     endpoint::Endpoint,
-    events::{EventType, Recorder},
+    events::{EventQueue, EventType, Happened, NewEvent},
     rbac::Rights,
-    source::Sink,
+    reason::Reasons,
+    source::{KindSource, Sink},
 };
 
-/// The surroundings of a controller's reconciles. Clones are cheap and share everything.
+/// The surroundings of a controller's reconciles, in one cluster. Clones are cheap and share everything.
 #[derive(Clone)]
-pub struct Context(Arc<Inner>, Option<Arc<ActiveReconcile>>);
+pub struct Context(Arc<Inner>, Option<Arc<ActiveReconcile>>, Arc<Reasons>, Arc<ClusterContexts>);
 
-struct Inner {
+pub(crate) struct Inner {
+    /// Of a cluster beside the manager's own: what it is called.
+    cluster: Option<Arc<str>>,
     /// Where keys go.
     sink: Sink,
     client: Client,
     world: World,
     cache: Cache,
-    declared: BTreeSet<TypeId>,
-    recorder: Recorder,
+    kinds: Kinds,
+    events: Arc<EventQueue>,
     /// What the manager's code declares.
     rights: Arc<Rights>,
+}
+
+/// The kinds of a controller.
+pub(crate) struct Kinds {
+    /// Which it may read.
+    pub(crate) declared: BTreeSet<TypeId>,
+    /// Of which it applies all that its owners have.
+    pub(crate) applied: Vec<AppliedKind>,
+}
+
+impl Kinds {
+    /// Those that these sources are of.
+    pub(crate) fn of(kinds: &[Box<dyn KindSource>], applied: &[AppliedKind]) -> Self {
+        let declared = kinds.iter().filter_map(|kind| kind.read_from_context()).collect();
+        Self { declared, applied: applied.to_vec() }
+    }
 }
 
 impl Context {
@@ -42,27 +73,43 @@ impl Context {
         cache: Cache,
         client: Client,
         world: World,
-        declared: BTreeSet<TypeId>,
-        recorder: Recorder,
+        kinds: Kinds,
+        events: Arc<EventQueue>,
         rights: Arc<Rights>,
     ) -> Self {
-        Self(Arc::new(Inner { sink, client, world, cache, declared, recorder, rights }), None)
+        let home = Inner { cluster: None, sink, client, world, cache, kinds, events, rights };
+        let home = Arc::new(home);
+        Self(home.clone(), None, Arc::default(), Arc::new(ClusterContexts::new(home)))
     }
 
-    /// This context for a reconcile of `key`, whose writes are the reconcile's as long as the guard is held. There is none for a
+    /// This context for a reconcile of `key` for these reasons, whose writes are the reconcile's as long as the guard is held. There is none for a
     /// controller that is woken by its own writes.
-    pub(crate) fn active(&self, key: &Key) -> (Self, Option<ActiveReconcileGuard>) {
+    pub(crate) fn active(&self, key: &Key, reasons: Arc<Reasons>) -> (Self, Option<ActiveReconcileGuard>) {
         let sink = &self.0.sink;
         let (active, guard) = (!sink.own_events)
             .then(|| ActiveReconcile::begin(Author { controller: sink.controller.clone(), key: key.clone() }))
             .unzip();
-        (Self(self.0.clone(), active), guard)
+        (Self(self.0.clone(), active, reasons, self.3.clone()), guard)
     }
 
     /// The controller's name.
     #[must_use]
     pub fn controller(&self) -> &str {
         &self.0.sink.controller
+    }
+
+    /// Why this reconcile is: which objects, failures, times or sources led to its key since the one before, and how long it waited.
+    /// For logs and traces; what is to be done does not depend on it, as reasons may be merged or lost. Empty outside of a
+    /// reconcile.
+    #[must_use]
+    pub fn reasons(&self) -> &Reasons {
+        &self.2
+    }
+
+    /// Whether nothing comes of what is written ([`Controller::dry_run`](crate::Controller::dry_run)): for what a reconciler does beside that.
+    #[must_use]
+    pub fn is_dry_run(&self) -> bool {
+        self.0.sink.is_dry_run
     }
 
     /// The client, for what the cache does not hold. Its writes are not merged into the cache.
@@ -98,10 +145,14 @@ impl Context {
     ///
     /// # Panics
     /// When the controller does not declare the kind (`for_kind`, `owns`, `watches`, `reads`): the answer would be
-    /// "not there" whatever is there. The panic is the reconcile's: it is logged, counted and retried.
+    /// "not there" whatever is there; and when the key is of another cluster. The panic is the reconcile's: it is logged, counted
+    /// and retried.
     #[must_use]
     pub fn get<K: Object>(&self, key: &Key) -> Option<Arc<K>> {
         self.expect_declared::<K>();
+        if let Err(error) = self.expect_here(key) {
+            panic!("{error}");
+        }
         self.0.cache.get(key)
     }
 
@@ -125,26 +176,58 @@ impl Context {
         self.0.cache.informer::<K>().map(|informer| informer.owned_by(owner_uid)).unwrap_or_default()
     }
 
-    /// Records an event about `object` for people to read (`kubectl describe`, `kubectl events`). An event that cannot
-    /// be recorded is logged: it is no reason for a reconcile to fail.
+    /// Records an Event about `object` for people to read (`kubectl describe`, `kubectl events`): the short form of
+    /// [`Context::record`].
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use kubewright_runtime::{Context, EventType};
-    /// # async fn example(ctx: &Context, map: &ConfigMap) {
-    /// ctx.event(map, EventType::Warning, "TooLarge", "more than 100 entries: the rest is left out").await;
+    /// # fn example(ctx: &Context, map: &ConfigMap) {
+    /// ctx.event(map, EventType::Warning, "TooLarge", "more than 100 entries: the rest is left out");
     /// # }
     /// ```
-    pub async fn event<K: Object>(&self, object: &K, event_type: EventType, reason: &str, note: &str) {
-        if let Err(error) = self.0.recorder.record(object, event_type, reason, note).await {
-            let (controller, remedy) = (&self.0.sink.controller, self.remedy(&error));
-            tracing::warn!(%controller, reason, %error, remedy, "cannot record an event");
+    pub fn event<K: Object>(&self, object: &K, event_type: EventType, reason: &str, note: &str) {
+        self.record(object, NewEvent::new(event_type, reason, note));
+    }
+
+    /// Records an Event about `object`. It returns at once: the Event is queued, and a task of the manager writes it, before a
+    /// graceful shutdown ends. One that cannot be written is logged: it is no reason for a reconcile to fail.
+    ///
+    /// What is told is limited as client-go's `EventCorrelator` does it, so that a reconcile may tell the same in every pass:
+    /// - What happens again is counted in the Event that is there.
+    /// - From the tenth on within ten minutes, Events of one object that differ in their note alone become one.
+    /// - Of each object, and each type, there are 25 writes, and one more every five minutes.
+    /// - While the API server is slower than what is told, 1000 wait. Then the oldest that is told again later is dropped, or the
+    ///   oldest; `kubewright_controller_events_dropped_total` counts them, and those of a controller that is not at work (any more).
+    pub fn record<K: Object>(&self, object: &K, event: NewEvent) {
+        self.0
+            .events
+            .add(Happened::to(object, event, self.0.world.clock.now()).in_cluster(self.0.cluster.clone()));
+    }
+
+    /// Logs that an Event could not be written.
+    pub(crate) fn lost_event(&self, reason: &str, error: &Error) {
+        let controller = self.controller();
+        if error.is_namespace_ending() || error.fenced().is_some() {
+            tracing::debug!(controller, reason, %error, "cannot record an event");
+        } else {
+            tracing::warn!(controller, reason, %error, remedy = self.remedy(error), "cannot record an event");
         }
+    }
+
+    /// The Events that wait to be written.
+    pub(crate) fn events(&self) -> &Arc<EventQueue> {
+        &self.0.events
     }
 
     /// The watches that reconciles began.
     pub(crate) fn dynamic_watches(&self) -> &DynamicWatches {
         &self.0.sink.dynamic_watches
+    }
+
+    /// The kinds of which the controller applies all that its owners have.
+    pub(crate) fn applied_kinds(&self) -> &[AppliedKind] {
+        &self.0.kinds.applied
     }
 
     /// What to do about a missing right, if that is what went wrong: whether code or cluster lacks it.
@@ -154,7 +237,7 @@ impl Context {
 
     fn expect_declared<K: Object>(&self) {
         assert!(
-            self.0.declared.contains(&TypeId::of::<K>()),
+            self.0.kinds.declared.contains(&TypeId::of::<K>()),
             "the controller {} reads {} but does not watch them: add .reads::<{}>()",
             self.0.sink.controller,
             K::plural(&()),
@@ -163,7 +246,15 @@ impl Context {
     }
 
     pub(crate) fn endpoint<K: Object>(&self, namespace: Option<&str>) -> Endpoint<'_, K> {
-        Endpoint::new(&self.0.client, &(), namespace)
+        self.endpoint_of(&(), namespace)
+    }
+
+    pub(crate) fn endpoint_of<K: Cached>(
+        &self,
+        kind: &K::DynamicType,
+        namespace: Option<&str>,
+    ) -> Endpoint<'_, K> {
+        Endpoint::new(&self.0.client, kind, namespace)
     }
 }
 

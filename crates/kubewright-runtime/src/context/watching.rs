@@ -2,8 +2,6 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use kube::api::ApiResource;
-
 use super::Context;
 use crate::{Cached, Informer, Key, Object, source::EventHandler};
 
@@ -27,6 +25,8 @@ impl Context {
     /// is there, and every change, leads to the keys that `mapping` finds. Whoever watches a kind shares the watch. It looks at
     /// the manager's namespaces.
     ///
+    /// A kind that is known only at run time is watched by [`DynamicContext::watch`](crate::DynamicContext::watch).
+    ///
     /// The kind need not be there: while the API server does not serve it, there are no objects of it
     /// ([`Informer::is_served`]). When its CustomResourceDefinition comes, or comes back, the watch begins within seconds.
     ///
@@ -39,24 +39,14 @@ impl Context {
         self.begin_watch(self.0.cache.watch_typed(), mapping)
     }
 
-    /// As [`Context::watch`], for a kind that is known only at run time: as whole objects
-    /// ([`kube::api::DynamicObject`]) or their metadata ([`kube::api::PartialObjectMeta`]). Whether it lives in namespaces is not
-    /// known, so it is watched in all, which a manager that looks at some only says in its log.
-    pub fn watch_dynamic<K: Cached<DynamicType = ApiResource>>(
-        &self,
-        kind: &ApiResource,
-        mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
-    ) -> Watching<K> {
-        self.begin_watch(self.0.cache.watch(kind), mapping)
-    }
-
-    fn begin_watch<K: Cached>(
+    pub(super) fn begin_watch<K: Cached>(
         &self,
         informer: Informer<K>,
         mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
     ) -> Watching<K> {
         let alive = Arc::new(());
-        EventHandler::mapped(mapping, self.0.sink.clone()).subscribe(informer.erase(), &alive);
+        let kind = informer.erase().kind();
+        EventHandler::mapped(mapping, kind, self.0.sink.clone()).subscribe(informer.erase(), &alive);
         Watching { informer, _alive: alive }
     }
 }

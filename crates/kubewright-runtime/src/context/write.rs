@@ -1,39 +1,161 @@
-//! Writes, which the cache sees before their caller does.
+//! Writes of objects, which the cache sees before their caller does.
 
-use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams};
+use std::{borrow::Cow, future::IntoFuture};
+
+use futures::{FutureExt, future::BoxFuture};
+use json_patch::Patch as JsonPatch;
+use kube::api::{ObjectMeta, Patch};
 use serde_json::Value;
 
-use super::Context;
+use super::{Context, answer::Answer};
 use crate::{
-    Apply, Error, Key, Object,
+    Apply, Cached, Error, Key, Object,
     cache::Intent,
-    endpoint::{ApiResponse, Deleted, encode},
+    endpoint::{Action, WriteOptions, encode, write_options},
+    kind::KindOf,
 };
 
-/// Deletion of an object: what became of it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Deletion<K> {
-    /// It is gone.
-    Gone,
-    /// It is on its way: finalizers or a grace period hold it. This is what it looks like now.
-    Terminating(Box<K>),
-    /// It was not there.
-    Absent,
+/// A write that is about to happen: it does when it is awaited, and gives the object as the server stored it. Made by
+/// [`Context::create`], [`Context::update`], [`Context::patch`] and their siblings.
+///
+/// ```
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kubewright_runtime::{Context, Error, ValidationDirective};
+/// # async fn example(ctx: &Context, map: &ConfigMap) -> Result<(), Error> {
+/// let would_be = ctx.create(map).dry_run().validation(ValidationDirective::Strict).await?;
+/// let stored = ctx.create(map).field_owner("shop-import").await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "nothing is written until it is awaited"]
+pub struct Write<'a, K: Cached> {
+    context: &'a Context,
+    /// What is to be sent, or what is wrong with it.
+    body: Result<Body, Error>,
+    key: Key,
+    subresource: Option<Cow<'a, str>>,
+    options: WriteOptions,
+    kind: KindOf<K>,
+}
+
+/// What is sent.
+enum Body {
+    /// An object that is made, with what its metadata says of its owners.
+    Create(Vec<u8>, Box<ObjectMeta>),
+    Replace(Vec<u8>),
+    Merge(Value),
+    Strategic(Value),
+    Json(JsonPatch),
+}
+
+impl Body {
+    fn action(&self) -> Action<'_> {
+        match self {
+            Self::Create(body, _) => Action::Create(body),
+            Self::Replace(body) => Action::Replace(body),
+            Self::Merge(patch) => Action::Patch(Patch::Merge(patch)),
+            Self::Strategic(patch) => Action::Patch(Patch::Strategic(patch)),
+            Self::Json(patch) => Action::Patch(Patch::Json(patch.clone())),
+        }
+    }
+
+    fn intent(&self) -> Intent<'_> {
+        match self {
+            Self::Create(body, _) | Self::Replace(body) => Intent::Text(body),
+            Self::Merge(patch) => Intent::Fields(patch),
+            Self::Strategic(_) | Self::Json(_) => Intent::Opaque,
+        }
+    }
+}
+
+impl<'a, K: Cached> Write<'a, K> {
+    fn new(context: &'a Context, kind: KindOf<K>, key: Key, body: Result<Body, Error>) -> Self {
+        let (subresource, options) = (None, WriteOptions::default());
+        Self { context, body, key, subresource, options, kind }
+    }
+
+    pub(super) fn create(context: &'a Context, kind: KindOf<K>, object: &K) -> Self {
+        let body = || {
+            expect_namespace(&kind, object)?;
+            let meta = object.meta();
+            let (namespace, owner_references) = (meta.namespace.clone(), meta.owner_references.clone());
+            let meta = ObjectMeta { namespace, owner_references, ..ObjectMeta::default() };
+            Ok(Body::Create(encode(object)?, Box::new(meta)))
+        };
+        let (key, body) = (key_of(&kind, object), body());
+        Self::new(context, kind, key, body)
+    }
+
+    pub(super) fn update(context: &'a Context, kind: KindOf<K>, object: &K) -> Self {
+        let body = || {
+            context.expect_whole::<K>(&kind.kind, "an update")?;
+            expect_namespace(&kind, object)?;
+            Ok(Body::Replace(encode(object)?))
+        };
+        let (key, body) = (key_of(&kind, object), body());
+        Self::new(context, kind, key, body)
+    }
+
+    pub(super) fn merge(context: &'a Context, kind: KindOf<K>, key: &Key, patch: Value) -> Self {
+        Self::new(context, kind, key.clone(), Ok(Body::Merge(patch)))
+    }
+
+    pub(super) fn json(context: &'a Context, kind: KindOf<K>, key: &Key, patch: JsonPatch) -> Self {
+        Self::new(context, kind, key.clone(), Ok(Body::Json(patch)))
+    }
+
+    /// Done with these options.
+    pub(super) fn with(mut self, options: WriteOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    write_options!();
+
+    /// Writes a subresource that is written as the object itself, such as `status`, `ephemeralcontainers` or `resize`. Those that are kinds of
+    /// their own are written by [`Context::subresource`].
+    pub fn subresource(mut self, name: impl Into<Cow<'a, str>>) -> Self {
+        self.subresource = Some(name.into());
+        self
+    }
+
+    async fn send(self) -> Result<K, Error> {
+        let (context, body) = (self.context, self.body?);
+        context.expect_here(&self.key)?;
+        if let Body::Create(_, meta) = &body {
+            context.look_for_owner(meta).await?;
+        }
+        let answer = context
+            .send_write(
+                &self.kind.kind,
+                &self.key,
+                self.subresource.as_deref(),
+                &self.options,
+                body.action(),
+                body.intent(),
+            )
+            .await?;
+        Ok(answer.object)
+    }
+}
+
+impl<'a, K: Cached> IntoFuture for Write<'a, K> {
+    type Output = Result<K, Error>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.send().boxed()
+    }
 }
 
 impl Context {
-    /// Creates `object` and returns what the server stored.
+    /// Creates `object`; awaited, it gives what the server stored.
     ///
     /// # Errors
     /// What the server refuses ([`Error::is_already_exists`] among it), or an object of a namespaced kind without
     /// namespace; an owner that is gone ([`Error::OwnerGone`]), although the cache has it still: before an owner of the
     /// own kind gets a child again that lost one which the controller did not delete itself, the server is asked for it.
-    pub async fn create<K: Object>(&self, object: &K) -> Result<K, Error> {
-        let (namespace, key) = (namespace_of(object)?, Key::of(object));
-        self.look_for_owner(object.meta()).await?;
-        let body = encode(object)?;
-        let request = async { self.endpoint::<K>(namespace).create(body.clone()).await };
-        self.write((!key.name.is_empty()).then_some(key), Intent::Text(&body), request).await
+    pub fn create<K: Object>(&self, object: &K) -> Write<'_, K> {
+        Write::create(self, KindOf::typed(), object)
     }
 
     /// Replaces the object with `object`; the server refuses when somebody changed it since it was read.
@@ -41,25 +163,25 @@ impl Context {
     /// # Errors
     /// What the server refuses, [`Error::is_conflict`] among it; a kind of which only a part is cached
     /// ([`Controller::projected`](crate::Controller::projected), metadata alone).
-    pub async fn update<K: Object>(&self, object: &K) -> Result<K, Error> {
-        self.replace(object, None).await
+    pub fn update<K: Object>(&self, object: &K) -> Write<'_, K> {
+        Write::update(self, KindOf::typed(), object)
     }
 
     /// Replaces the object's status with that of `object`, as [`Context::update`].
     ///
     /// # Errors
     /// What the server refuses, [`Error::is_conflict`] among it.
-    pub async fn update_status<K: Object>(&self, object: &K) -> Result<K, Error> {
-        self.replace(object, Some("status")).await
+    pub fn update_status<K: Object>(&self, object: &K) -> Write<'_, K> {
+        self.update(object).subresource("status")
     }
 
     /// Applies a JSON merge patch (RFC 7386) to the object named `key`. With `metadata.resourceVersion` in the patch
-    /// the server refuses it when somebody changed the object since.
+    /// the server refuses it when somebody changed the object since. [`Context::merge_from`] makes one from two states of an object.
     ///
     /// # Errors
     /// What the server refuses.
-    pub async fn patch<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.patch_part(key, None, Intent::Fields(&patch), &Patch::Merge(&patch)).await
+    pub fn patch<K: Object>(&self, key: &Key, patch: Value) -> Write<'_, K> {
+        Write::merge(self, KindOf::typed(), key, patch)
     }
 
     /// Applies a strategic merge patch to the object named `key`, which must be of a built-in kind. Its directives change
@@ -67,69 +189,73 @@ impl Context {
     ///
     /// # Errors
     /// What the server refuses.
-    pub async fn patch_strategically<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.patch_part(key, None, Intent::Opaque, &Patch::Strategic(&patch)).await
+    pub fn patch_strategically<K: Object>(&self, key: &Key, patch: Value) -> Write<'_, K> {
+        Write::new(self, KindOf::typed(), key.clone(), Ok(Body::Strategic(patch)))
+    }
+
+    /// Applies a JSON patch (RFC 6902) to the object named `key`: operations one after the other, of which `test` makes the server refuse
+    /// all where the object has another value.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kubewright_runtime::{Context, Error, Key, JsonPatch};
+    /// # async fn example(ctx: &Context, key: &Key) -> Result<(), Error> {
+    /// let patch: JsonPatch = serde_json::from_str(
+    ///     r#"[{"op": "test", "path": "/data/turn", "value": "mine"}, {"op": "replace", "path": "/data/turn", "value": "yours"}]"#,
+    /// )?;
+    /// ctx.patch_json::<ConfigMap>(key, patch).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// What the server refuses.
+    pub fn patch_json<K: Object>(&self, key: &Key, patch: JsonPatch) -> Write<'_, K> {
+        Write::json(self, KindOf::typed(), key, patch)
     }
 
     /// Applies a JSON merge patch to the status of the object named `key`: `{"status": {...}}`.
     ///
     /// # Errors
     /// What the server refuses.
-    pub async fn patch_status<K: Object>(&self, key: &Key, patch: Value) -> Result<K, Error> {
-        self.patch_part(key, Some("status"), Intent::Fields(&patch), &Patch::Merge(&patch)).await
+    pub fn patch_status<K: Object>(&self, key: &Key, patch: Value) -> Write<'_, K> {
+        self.patch(key, patch).subresource("status")
     }
 
-    /// Applies `desired` (server-side apply) as the field manager that is called like the controller: the object gets these
-    /// fields, loses those that an earlier apply named and this one leaves out, and keeps all others. It is created if
-    /// it is not there. Awaited, it gives what the server stored.
+    /// Makes an object be as `desired` says, by server-side apply as the field manager that is called like the controller: the one
+    /// way to write what is desired. Awaited, it tells what came of it, with the object as it is now.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use kubewright_runtime::{Context, Error, owner::Owner};
     /// # async fn example(ctx: &Context, map: &ConfigMap, widget: &(dyn Owner + Sync)) -> Result<(), Error> {
-    /// let stored = ctx.apply(map).owned_by(widget).await?;
+    /// let written = ctx.apply(map).owned_by(widget).await?;
+    /// if written.is_changed() {
+    ///     println!("{:?}", written.object().metadata.name);
+    /// }
     /// # Ok(()) }
     /// ```
     ///
-    /// It writes each time, as the cache does not know who owns which fields: [`Context::ensure`] compares first. A
-    /// `resourceVersion` in `desired` is not sent; a `uid` is, and refuses another object of the same name.
+    /// What is guaranteed:
+    /// - The object has the fields that `desired` has, and is created if it is not there. A field that somebody else changed is put
+    ///   back ([`Apply::unforced`] leaves it to them).
+    /// - A field, a key of a map, or an item of a list that an earlier apply named and this one leaves out is taken away, unless
+    ///   somebody else applies it, too. Leave out what you do not care about: what the server defaults, admission adds (a sidecar, a
+    ///   toleration, the volume of a token) and others set stays. Which lists have items of several owners is the server's
+    ///   business; others are one field.
+    /// - When nothing would change, no request is sent, however the server spells what was asked for (`1000m` is stored as `1`) and
+    ///   whatever webhooks make of it. That is known of kinds that the manager caches whole; of others each apply is sent. After a
+    ///   start it may take one request for an object.
+    ///
+    /// Apply what you want to have, never what you have read: whatever is in `desired` is the controller's from then on. And let apply
+    /// create: what [`Context::create`] or a patch wrote counts as another's, and does not go when an apply leaves it out. `status` is not
+    /// sent ([`Apply::status`] sends nothing else), nor is a `resourceVersion`; a `uid` is, and refuses another object of the same
+    /// name. It takes the rights to create and to patch ([`Controller::applies`](crate::Controller::applies)).
     ///
     /// # Errors
-    /// What the server refuses, fields that others own among it ([`Error::is_conflict`]); an owner in another namespace, or one
-    /// that is gone (as [`Context::create`]).
+    /// What the server refuses; an object that another owner controls; an owner in another namespace, or one that is gone (as
+    /// [`Context::create`]).
     pub fn apply<'a, K: Object>(&'a self, desired: &'a K) -> Apply<'a, K> {
-        Apply::new(self, desired)
-    }
-
-    /// Deletes the object named `key`. That it is not there is no error.
-    ///
-    /// # Errors
-    /// What the server refuses, an unfulfilled precondition ([`Error::is_conflict`]) among it.
-    pub async fn delete<K: Object>(&self, key: &Key, params: DeleteParams) -> Result<Deletion<K>, Error> {
-        let informer = if params.dry_run { None } else { self.0.cache.informer::<K>() };
-        let write = informer.as_ref().map(|informer| (informer, informer.write(None, None)));
-        let uid = informer.as_ref().and_then(|informer| informer.get(key)?.meta().uid.clone());
-        let _own =
-            self.0.sink.orphan_guard.as_ref().zip(uid).map(|(orphan_guard, uid)| orphan_guard.deleting(&uid));
-        let answer = match self.endpoint::<K>(key.namespace.as_deref()).delete(&key.name, &params).await {
-            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Deletion::Absent),
-            answer => answer?,
-        };
-        self.0.sink.metrics.writes.inc();
-        let uid = match answer {
-            Deleted::Object(object) if stays_after_delete(&*object) => {
-                if let Some((informer, write)) = write {
-                    write.returned(informer.transform((*object).clone()), false);
-                }
-                return Ok(Deletion::Terminating(object));
-            }
-            Deleted::Object(object) => object.meta().uid.clone(),
-            Deleted::Gone { uid } => uid,
-        };
-        if let Some((_, write)) = write {
-            write.ended(key, uid.as_deref());
-        }
-        Ok(Deletion::Gone)
+        Apply::new(self, KindOf::typed(), desired)
     }
 
     /// Whether the owner of an object that is to be made is there, where that is in doubt.
@@ -140,87 +266,41 @@ impl Context {
         }
     }
 
-    async fn replace<K: Object>(&self, object: &K, subresource: Option<&str>) -> Result<K, Error> {
-        self.expect_whole::<K>("an update")?;
-        let (namespace, key) = (namespace_of(object)?, Key::of(object));
-        let (name, body) = (key.name.clone(), encode(object)?);
-        let request = async { self.endpoint::<K>(namespace).replace(&name, subresource, body.clone()).await };
-        self.write(Some(key), Intent::Text(&body), request).await
-    }
-
-    async fn patch_part<K: Object>(
+    /// Sends a write, and tells the cache what came of it unless it is a dry run.
+    pub(crate) async fn send_write<K: Cached>(
         &self,
+        kind: &K::DynamicType,
         key: &Key,
-        subresource: Option<&str>,
+        part: Option<&str>,
+        options: &WriteOptions,
+        action: Action<'_>,
         intent: Intent<'_>,
-        patch: &Patch<&Value>,
-    ) -> Result<K, Error> {
-        self.patch_with(key, subresource, &PatchParams::default(), intent, patch).await
-    }
-
-    pub(crate) async fn patch_with<K: Object>(
-        &self,
-        key: &Key,
-        subresource: Option<&str>,
-        params: &PatchParams,
-        intent: Intent<'_>,
-        patch: &Patch<&Value>,
-    ) -> Result<K, Error> {
-        self.write(Some(key.clone()), intent, async {
-            self.endpoint::<K>(key.namespace.as_deref()).patch(&key.name, subresource, params, patch).await
-        })
-        .await
-    }
-
-    /// Sends a write and tells the cache what came of it before the caller knows. It is one of the object of this key, if that
-    /// is known before.
-    pub(crate) async fn write<K: Object>(
-        &self,
-        key: Option<Key>,
-        intent: Intent<'_>,
-        request: impl Future<Output = kube::Result<ApiResponse<K>>>,
-    ) -> Result<K, Error> {
-        let informer = self.0.cache.informer::<K>();
-        let write = informer.as_ref().map(|informer| (informer, informer.write(key, self.1.clone())));
-        let ApiResponse { mut object, text } = request.await?;
-        self.0.sink.metrics.writes.inc();
-        if let Some((informer, write)) = write {
-            if ended_by_update(&object) {
-                write.ended(&Key::of(&object), object.meta().uid.as_deref());
-            } else if informer.selects(&object) {
-                // They are not kept, and most of some objects.
-                let managed_fields = object.meta_mut().managed_fields.take();
-                let kept = informer.transform(object.clone());
-                object.meta_mut().managed_fields = managed_fields;
-                write.returned(kept, write.is_own() && intent.is_met_by(&text));
-            }
+    ) -> Result<Answer<K>, Error> {
+        let request = async {
+            self.endpoint_of::<K>(kind, key.namespace.as_deref())
+                .write(&key.name, part, options, action)
+                .await
+        };
+        if options.dry_run || self.is_dry_run() {
+            let answer = request.await?;
+            return Ok(Answer { object: answer.object, is_new: answer.is_new });
         }
-        Ok(object)
+        self.write_answered(kind, (!key.name.is_empty()).then(|| key.clone()), intent, request).await
     }
 }
 
-fn namespace_of<K: Object>(object: &K) -> Result<Option<&str>, Error> {
-    match (K::is_namespaced(), object.meta().namespace.as_deref()) {
-        (false, _) => Ok(None),
-        (true, Some(namespace)) => Ok(Some(namespace)),
-        (true, None) => Err(Error::new(format!("a {} needs metadata.namespace", K::kind(&())))),
+/// The key of an object; without its namespace, if its kind has none.
+fn key_of<K: Cached>(kind: &KindOf<K>, object: &K) -> Key {
+    let mut key = Key::of(object);
+    if !kind.is_namespaced {
+        key.namespace = None;
     }
+    key
 }
 
-/// Whether an update took the last thing away that held a deleted object: it is answered with the object, which is
-/// gone (`ShouldDeleteDuringUpdate` in `k8s.io/apiserver/pkg/registry/generic/registry/store.go`). A namespace is held
-/// by `spec.finalizers` besides; the watch tells of its end.
-fn ended_by_update<K: Object>(object: &K) -> bool {
-    let meta = object.meta();
-    let is_namespace = K::group(&()).is_empty() && K::kind(&()) == "Namespace";
-    meta.deletion_timestamp.is_some()
-        && meta.finalizers.as_ref().is_none_or(Vec::is_empty)
-        && meta.deletion_grace_period_seconds == Some(0)
-        && !is_namespace
-}
-
-/// Whether the object that a deletion answered with is still there: some kinds answer with the object that was
-/// removed (`ReturnDeletedObject`), all do so with one that a finalizer or a grace period holds.
-fn stays_after_delete<K: Object>(object: &K) -> bool {
-    object.meta().deletion_timestamp.is_some() && !ended_by_update(object)
+fn expect_namespace<K: Cached>(kind: &KindOf<K>, object: &K) -> Result<(), Error> {
+    if kind.is_namespaced && object.meta().namespace.is_none() {
+        return Err(Error::new(format!("a {} needs metadata.namespace", K::kind(&kind.kind))));
+    }
+    Ok(())
 }

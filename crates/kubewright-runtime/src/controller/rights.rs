@@ -7,6 +7,7 @@ use crate::{
     Object,
     events::EventApi,
     rbac::{ResourceAttributes, Rights, Verb},
+    source::{KindSource, Place},
 };
 
 impl Controller {
@@ -25,6 +26,14 @@ impl Controller {
         verbs: impl IntoIterator<Item = Verb>,
     ) -> Self {
         self.writes.add_subresource::<K>(subresource, verbs);
+        self
+    }
+
+    /// Declares what it does with objects of a kind in each further cluster ([`Context::in_cluster`](crate::Context::in_cluster)), for its
+    /// [rights there](Controller::rights_in_clusters).
+    #[must_use]
+    pub fn writes_in_each<K: Object>(mut self, verbs: impl IntoIterator<Item = Verb>) -> Self {
+        self.writes_in_each.add::<K>(verbs);
         self
     }
 
@@ -51,11 +60,39 @@ impl Controller {
 
     /// The least rights that it works with: to list and watch the kinds that it looks at (and to get those that it writes
     /// and the one that owns others: whether they are still there is asked, where the watch cannot tell), what it declared to
-    /// [write](Controller::writes) and to [do else](Controller::may), and to record events.
+    /// [write](Controller::writes) and to [do else](Controller::may), to [show errors](Controller::on_error), and to record events.
     #[must_use]
     pub fn rights(&self) -> Rights {
+        if self.in_each_cluster { Rights::default() } else { self.rights_at(false) }
+    }
+
+    /// The same in each further cluster.
+    #[must_use]
+    pub fn rights_in_clusters(&self) -> Rights {
+        if self.in_each_cluster {
+            return self.rights_at(true);
+        }
+        let mut rights = self.writes_in_each.clone();
+        for attributes in self.attributes(true) {
+            let written =
+                self.writes_in_each.concern(&attributes, &[Verb::Create, Verb::Patch, Verb::Update]);
+            let get: &[Verb] = if written { &[Verb::Get] } else { &[] };
+            rights.imply(attributes, [Verb::List, Verb::Watch].iter().chain(get).copied());
+        }
+        rights
+    }
+
+    /// What it reads in each further cluster, or in the manager's own.
+    fn attributes(&self, in_each: bool) -> impl Iterator<Item = ResourceAttributes> {
+        let is_in_each =
+            move |kind: &dyn KindSource| self.in_each_cluster || matches!(kind.place(), Place::Members);
+        let kinds = self.kinds.iter().filter(move |kind| is_in_each(&***kind) == in_each);
+        kinds.filter_map(|kind| kind.attributes())
+    }
+
+    fn rights_at(&self, in_each: bool) -> Rights {
         let mut rights = self.writes.clone();
-        for attributes in self.kinds.iter().filter_map(|kind| kind.attributes()) {
+        for attributes in self.attributes(in_each) {
             let owns = self.owns_kinds && self.own.as_ref().is_some_and(|own| own.attributes == attributes);
             let written = self.writes.concern(&attributes, &[Verb::Create, Verb::Patch, Verb::Update]);
             let verbs: &[Verb] = if written || owns {
@@ -71,6 +108,11 @@ impl Controller {
             // An owner reference that blocks the owner's deletion needs this where the admission plugin
             // OwnerReferencesPermissionEnforcement is on.
             rights.imply(finalizers, [Verb::Update]);
+        }
+        if let (Some(policy), Some(own)) = (&self.error_policy, &self.own)
+            && policy.writes_conditions()
+        {
+            rights.imply(own.status.clone(), [Verb::Patch]);
         }
         let recorded = match self.events {
             EventApi::Series => ResourceAttributes::of::<events::v1::Event>(None),

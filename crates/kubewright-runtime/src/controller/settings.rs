@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::Client;
 
 use super::Controller;
-use crate::{events::EventApi, workqueue::RateLimit};
+use crate::{ClientLayer, ErrorPolicy, events::EventApi, workqueue::RateLimit};
 
 impl Controller {
     /// Writes, and reads past the cache, by this client instead of the manager's: under an identity of its own. The caches
@@ -14,6 +14,33 @@ impl Controller {
     pub fn acting_as(mut self, client: Client) -> Self {
         self.client = Some(client);
         self
+    }
+
+    /// Sends its requests, those of its [client](crate::Context::client) too, through this layer; through the one that is added last first. What
+    /// fills the caches is the manager's client, without it.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kubewright_runtime::{ClientLayer, Context, Controller, Error, Key, Outcome, Reconciler};
+    /// # struct Shops;
+    /// # impl Reconciler for Shops {
+    /// #     async fn reconcile(&self, _: &Context, _: &Key) -> Result<Outcome, Error> { Ok(Outcome::Done) }
+    /// # }
+    /// let controller = Controller::new("shops", Shops)
+    ///     .for_kind::<ConfigMap>()
+    ///     .client_layer(ClientLayer::one_namespace("shop"));
+    /// ```
+    #[must_use]
+    pub fn client_layer(mut self, layer: ClientLayer) -> Self {
+        self.client_layers.push(layer);
+        self
+    }
+
+    /// Makes each of its writes a dry run: the API server validates them, and nothing comes of it; Events are not there either. What its
+    /// reconciler does to other services is its own affair ([`Context::is_dry_run`](crate::Context::is_dry_run)).
+    #[must_use]
+    pub fn dry_run(self) -> Self {
+        self.client_layer(ClientLayer::dry_run())
     }
 
     /// Records its events in the older form: of the core API instead of `events.k8s.io`, counted, combined and limited as
@@ -54,10 +81,19 @@ impl Controller {
     /// How many keys are worked on at the same time; 1 unless said otherwise. Never two workers on one key.
     #[must_use]
     pub fn concurrency(mut self, workers: usize) -> Self {
-        if workers == 0 {
-            self.mistakes.push("a concurrency of 0 would do nothing".into());
-        }
-        self.concurrency = workers;
+        self.mistakes.extend(concurrency_mistake(workers));
+        self.concurrency = Some(workers);
+        self
+    }
+
+    /// Ends the manager with [`Error::CacheSync`](crate::Error::CacheSync) when the caches of its kinds are not filled after this time, with
+    /// the kinds and the reasons (controller-runtime's `CacheSyncTimeout`, 2 minutes there). Unless said otherwise there is no limit: a
+    /// kind that comes later is waited for, `/readyz` fails meanwhile, and the log says why. [`optional`](Controller::optional)
+    /// kinds that are not served are not waited for.
+    #[must_use]
+    pub fn cache_sync_timeout(mut self, limit: Duration) -> Self {
+        self.mistakes.extend(sync_mistake(limit));
+        self.cache_sync_timeout = Some(limit);
         self
     }
 
@@ -65,7 +101,7 @@ impl Controller {
     #[must_use]
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
         self.mistakes.extend(limit.mistake().map(str::to_owned));
-        self.rate_limit = limit;
+        self.rate_limit = Some(limit);
         self
     }
 
@@ -98,10 +134,26 @@ impl Controller {
     /// `.await`. One that computes without waiting, or blocks the thread, cannot be dropped: keep both out of it.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
-        if limit.is_zero() {
-            self.mistakes.push("a timeout of 0 lets no reconcile end".into());
-        }
+        self.mistakes.extend(timeout_mistake(limit));
         self.timeout = Some(limit);
+        self
+    }
+
+    /// Shows the errors of its reconciles on the objects of its own kind: as a condition, and as a Warning Event. Which, when and as
+    /// what is the [policy](ErrorPolicy)'s; [`ErrorPolicy::default`] is one.
+    ///
+    /// Nothing is shown unless this says so, as it takes the right to patch the status of the own kind (which is
+    /// among the [rights](Controller::rights) then) and a kind that has `status.conditions`, where the condition stands beside those that
+    /// the reconciler writes. Of a kind that is somebody else's, [`ErrorPolicy::events_only`] is what is meant.
+    ///
+    /// What is guaranteed:
+    /// - A failure is logged, counted and tried again as ever, also when it cannot be shown.
+    /// - What was shown with [`ErrorPolicy::sets_true`] is taken back after the next success, also by another process; if that cannot be
+    ///   written the reconcile is tried again.
+    /// - Nothing is written when the condition says the same already, and what is written does not wake the key.
+    #[must_use]
+    pub fn on_error(mut self, policy: ErrorPolicy) -> Self {
+        self.error_policy = Some(policy);
         self
     }
 
@@ -112,4 +164,18 @@ impl Controller {
         self.on_every_replica = true;
         self
     }
+}
+
+pub(super) fn concurrency_mistake(workers: usize) -> Option<String> {
+    (workers == 0).then(|| "a concurrency of 0 would do nothing".to_owned())
+}
+
+pub(super) fn timeout_mistake(limit: Duration) -> Option<String> {
+    limit.is_zero().then(|| "a timeout of 0 lets no reconcile end".to_owned())
+}
+
+pub(super) fn sync_mistake(limit: Duration) -> Option<String> {
+    limit.is_zero().then(|| {
+        "a cache-sync timeout of 0 lets no cache be filled: leave it out to wait without end".to_owned()
+    })
 }

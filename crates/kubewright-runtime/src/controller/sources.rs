@@ -7,7 +7,12 @@ use kube::api::PartialObjectMeta;
 
 use super::{Controller, Last, OwnKind};
 use crate::{
-    Key, Member, Object, Predicate, orphan_guard::OrphanGuard, owner, pause, rbac::ResourceAttributes,
+    Key, Member, Object, Predicate,
+    apply::AppliedKind,
+    error_policy::OnKind,
+    orphan_guard::OrphanGuard,
+    owner, pause,
+    rbac::{ResourceAttributes, Verb},
     source::WatchedKind,
 };
 
@@ -23,11 +28,13 @@ impl Controller {
             kind: K::kind(&()).into_owned(),
             attributes: ResourceAttributes::of::<K>(None),
             finalizers: ResourceAttributes::of::<K>(Some("finalizers")),
+            status: ResourceAttributes::of::<K>(Some("status")),
+            failures: OnKind::of::<K>(),
             owner_key: owner::controller_key::<K>,
             is_paused: pause::look::<K>,
             orphan_guard: OrphanGuard::of::<K>(),
         });
-        self.kind(WatchedKind::own(|object: &K| vec![Key::of(object)]))
+        self.kind(WatchedKind::<K>::own())
     }
 
     /// A kind whose objects the own kind controls: an event leads to the key of the controlling owner (the owner
@@ -40,6 +47,18 @@ impl Controller {
         };
         self.owns_kinds = true;
         self.kind(WatchedKind::mapped(move |object: &K| owner_key(object.meta()).into_iter().collect()))
+    }
+
+    /// A kind of which it [applies](crate::Context::apply_all) all that its own objects have: [`Controller::owns`], with the rights to
+    /// create, change and delete its objects. An object that the own kind controls, and that the controller does not want any
+    /// more, is deleted by [`Context::apply_all`](crate::Context::apply_all).
+    #[must_use]
+    pub fn applies<K: Object>(self) -> Self {
+        let mut this = self.owns::<K>().writes::<K>([Verb::Create, Verb::Patch]);
+        // Not each owner comes to want less.
+        this.writes.imply(ResourceAttributes::of::<K>(None), [Verb::Delete]);
+        this.applied.push(AppliedKind::of::<K>());
+        this
     }
 
     /// A kind whose events lead to the keys that `mapping` finds. On a change it is asked about the state before and
@@ -58,6 +77,29 @@ impl Controller {
         mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
     ) -> Self {
         self.kind(WatchedKind::mapped(mapping).elsewhere(cluster.cache().clone()))
+    }
+
+    /// As [`Controller::watches`], in each further cluster of the manager, whenever it comes: for objects that belong to some of the own kind in
+    /// the manager's cluster. The mapping gives keys of that. Reconciles read and write there by
+    /// [`Context::in_cluster`](crate::Context::in_cluster). When a cluster comes or goes, all objects of the own kind are reconciled.
+    #[must_use]
+    pub fn watches_in_each<K: Object>(
+        self,
+        mapping: impl Fn(&K) -> Vec<Key> + Send + Sync + 'static,
+    ) -> Self {
+        self.kind(WatchedKind::mapped(mapping).in_members())
+    }
+
+    /// Works in each further cluster of the manager, whenever it comes, instead of the manager's own: all of its kinds are looked at
+    /// there, its keys have the [cluster](Key::cluster) in them, and the context of a reconcile is of that cluster. One queue, its concurrency and its
+    /// back-off are for all clusters; a cluster that is away holds up its own keys alone. An [`Index`](crate::Index) and a gauge are of one cluster
+    /// and cannot be had here.
+    ///
+    /// Events are recorded in the object's cluster. Its [rights](Controller::rights_in_clusters) are of the identity that each cluster's client has.
+    #[must_use]
+    pub fn in_each_cluster(mut self) -> Self {
+        self.in_each_cluster = true;
+        self
     }
 
     /// As [`Controller::watches`], of the objects' metadata alone: the API server sends, and the cache keeps, no more than

@@ -17,8 +17,8 @@ use super::{
     settings::{JITTER_FACTOR, LeaderElection, identity},
 };
 use crate::{
-    Error, EventType,
-    events::{EventApi, Recorder},
+    Error, EventType, NewEvent,
+    events::{EventApi, EventWriter, Happened},
 };
 
 /// The reason of the events.
@@ -45,7 +45,7 @@ pub struct Elector {
     settings: LeaderElection,
     world: World,
     leases: Leases,
-    recorder: Recorder,
+    events: EventWriter,
     candidate: Candidate,
     leadership: Leadership,
     /// The lease as it was last read or written.
@@ -64,7 +64,7 @@ impl Elector {
         let times = settings.times;
         Self {
             leases: Leases::new(client.clone(), &settings.namespace, times.request_timeout()),
-            recorder: Recorder::new(EventApi::Core, client, world.clone(), &identity),
+            events: EventWriter::new(EventApi::Core, client, world.clone(), &identity),
             candidate: Candidate::new(identity, times.lease_duration, times.renew_deadline),
             leadership: Leadership::new(&settings.name, world.clock),
             lease: None,
@@ -148,6 +148,7 @@ impl Elector {
         let leadership = self.leadership.clone();
         let lose = || {
             leadership.gate().close();
+            leadership.set_overdue(true);
             tracing::warn!(lease = leadership.name(), "lost the lease; stopping what only a leader may do");
         };
         if term.last(shutdown, self.keep(), lose, work).await {
@@ -155,6 +156,7 @@ impl Elector {
             self.release().await;
             return true;
         }
+        self.leadership.set_overdue(false);
         self.candidate.resign(self.world.clock.now());
         shutdown.is_cancelled()
     }
@@ -200,7 +202,10 @@ impl Elector {
         match self.write(record).await {
             Ok(_) => Ok(true),
             // Somebody wrote to it or deleted it; perhaps only a label.
-            Err(LeaseError::Outdated(_)) => self.read_and_write().await.map(|held| held.is_some()),
+            Err(LeaseError::Outdated(_)) => {
+                self.leadership.count_slow_renewal();
+                self.read_and_write().await.map(|held| held.is_some())
+            }
             Err(failure) => Err(failure),
         }
     }
@@ -272,9 +277,11 @@ impl Elector {
     fn record_event(&mut self, what: &str) {
         tracing::info!(lease = self.leadership.name(), identity = self.identity(), "{what}");
         let Some(lease) = self.lease.clone() else { return };
-        let (recorder, note) = (self.recorder.clone(), format!("{} {what}", self.identity()));
+        let (events, note) = (self.events.clone(), format!("{} {what}", self.identity()));
+        let event = NewEvent::new(EventType::Normal, REASON, note);
+        let happened = Happened::to(&lease, event, self.world.clock.now());
         self.recording = Some(AbortOnDropHandle::new(tokio::spawn(async move {
-            if let Err(error) = recorder.record(&lease, EventType::Normal, REASON, &note).await {
+            if let Err(error) = events.write(happened).await {
                 tracing::debug!(%error, "cannot record an event about the lease");
             }
         })));

@@ -1,6 +1,13 @@
 //! Whether this replica leads, for whoever wants to know.
 
-use std::{pin::pin, sync::Arc};
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use kube::Client;
 use kubewright_world::Clock;
@@ -21,6 +28,9 @@ struct Inner {
     name: String,
     gate: Gate,
     token: Mutex<Option<FencingToken>>,
+    /// Since when the lease is lost, if what a leader does goes on since then.
+    overdue: Mutex<Option<Instant>>,
+    slow_renewals: AtomicU64,
 }
 
 /// A number that grows with every term of leadership: the Lease's `leaseTransitions`.
@@ -36,7 +46,13 @@ pub struct FencingToken(pub u32);
 
 impl Leadership {
     pub(crate) fn new(name: &str, clock: Clock) -> Self {
-        Self(Arc::new(Inner { name: name.to_owned(), gate: Gate::new(clock), token: Mutex::default() }))
+        Self(Arc::new(Inner {
+            name: name.to_owned(),
+            gate: Gate::new(clock),
+            token: Mutex::default(),
+            overdue: Mutex::default(),
+            slow_renewals: AtomicU64::new(0),
+        }))
     }
 
     /// The name of the Lease.
@@ -78,6 +94,40 @@ impl Leadership {
     #[must_use]
     pub fn guard(&self, client: &Client) -> Client {
         self.0.gate.guard(client)
+    }
+
+    /// Whether this replica does nothing that another one may do now, for a health check: an error when it lost the lease more than
+    /// `tolerance` ago and what it did as a leader has not ended, as work that hangs does. Only a restart ends that
+    /// (`HealthzAdaptor` of client-go's `leaderelection`). To wait for the lease, for however long, is no error.
+    ///
+    /// # Errors
+    /// How long it goes on already.
+    pub fn check(&self, tolerance: Duration) -> Result<(), String> {
+        let overdue = self.0.overdue.lock().map(|since| Instant::now().saturating_duration_since(since));
+        match overdue.filter(|overdue| *overdue > tolerance) {
+            None => Ok(()),
+            Some(overdue) => Err(format!(
+                "the lease {} was lost {} s ago, and the work of its leader has not ended",
+                self.name(),
+                overdue.as_secs()
+            )),
+        }
+    }
+
+    /// How often a renewal had to read the lease anew: the metric `leader_election_slowpath_total` of client-go.
+    #[must_use]
+    pub fn slow_renewals(&self) -> u64 {
+        self.0.slow_renewals.load(Ordering::Relaxed)
+    }
+
+    /// A renewal has to read the lease anew.
+    pub(crate) fn count_slow_renewal(&self) {
+        self.0.slow_renewals.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The lease is lost while the work of its leader goes on, or that has ended.
+    pub(crate) fn set_overdue(&self, is_overdue: bool) {
+        *self.0.overdue.lock() = is_overdue.then(Instant::now);
     }
 
     pub(crate) fn gate(&self) -> &Gate {

@@ -1,29 +1,69 @@
 //! How a program of an operator writes its logs.
 
 mod json;
+mod level;
 
-use std::io::IsTerminal;
+use std::{io::IsTerminal, sync::OnceLock};
 
 use kubewright_world::Clock;
 use tracing::Subscriber;
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry,
+    Layer, Registry,
     fmt::{self, MakeWriter},
     layer::SubscriberExt,
     registry::LookupSpan,
     util::SubscriberInitExt,
 };
 
+pub(crate) use self::level::LogLevel;
 use crate::{Error, command::LogFormat};
+
+/// A layer of the author's, under ours.
+pub(crate) type OwnLayer = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Who writes the logs of a program.
+pub(crate) enum Logs {
+    /// We, beside these layers.
+    Ours(Vec<OwnLayer>),
+    /// A subscriber that the author installs.
+    Theirs,
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self::Ours(Vec::new())
+    }
+}
 
 /// Writes logs to standard error from now on.
 pub(crate) fn init(format: LogFormat, level: &str) -> Result<(), Error> {
-    let filter = EnvFilter::try_new(level)
-        .map_err(|error| Error::Misconfigured(format!("the log level {level:?}: {error}")))?;
+    init_beside(Vec::new(), format, level)
+}
+
+/// Writes logs to standard error from now on, and hands everything to these layers too: the level is that of standard error alone.
+pub(crate) fn init_beside(layers: Vec<OwnLayer>, format: LogFormat, level: &str) -> Result<(), Error> {
+    let (filter, level) = LogLevel::new(level).map_err(Error::Misconfigured)?;
     Registry::default()
+        .with(beside(layers))
         .with(layer(format, std::io::stderr).with_filter(filter))
         .try_init()
-        .map_err(|error| Error::Misconfigured(format!("logs: {error}")))
+        .map_err(|error| Error::Misconfigured(format!("logs: {error}")))?;
+    // Whose logs are written is decided once, and so is whose level this is.
+    let _ = LEVEL.set(level);
+    Ok(())
+}
+
+/// The level of the logs of this process: one, as its logs are.
+static LEVEL: OnceLock<LogLevel> = OnceLock::new();
+
+/// The level of the logs that are written to standard error; none where somebody else writes them.
+pub(crate) fn level() -> Option<&'static LogLevel> {
+    LEVEL.get()
+}
+
+/// Layers as one. None of them is no layer: an empty `Vec` would disable every event (tracing-subscriber's `Layer for Vec`).
+fn beside(layers: Vec<OwnLayer>) -> Option<Vec<OwnLayer>> {
+    (!layers.is_empty()).then_some(layers)
 }
 
 /// Writes each event with what its spans say: of a reconcile, the controller, the object and the id of the reconcile.
@@ -46,9 +86,10 @@ mod tests {
 
     use parking_lot::Mutex;
     use serde_json::{Value, json};
+    use tracing_subscriber::EnvFilter;
 
     use super::*;
-    use crate::{Key, span::Spans};
+    use crate::{Key, Reason, Reasons, span::Spans};
 
     #[derive(Clone, Default)]
     struct Sink(Arc<Mutex<Vec<u8>>>);
@@ -68,11 +109,13 @@ mod tests {
     fn written(format: LogFormat, key: &Key) -> String {
         let sink = Sink::default();
         let writer = sink.clone();
-        let logs = Registry::default().with(layer(format, move || writer.clone()));
+        let logs = Registry::default().with(beside(Vec::new())).with(layer(format, move || writer.clone()));
         tracing::subscriber::with_default(logs, || {
             let own = Some(("apps".to_owned(), "Deployment".to_owned()));
             let spans = Spans::new("web".into(), own, Clock::system());
-            spans.reconcile(key).in_scope(|| tracing::warn!(replicas = 3, "scaled"));
+            let mut reasons = Reasons::default();
+            reasons.push(Reason::Retry { failures: 2 });
+            spans.reconcile(key, &reasons).in_scope(|| tracing::warn!(replicas = 3, "scaled"));
         });
         let bytes = sink.0.lock().clone();
         String::from_utf8(bytes).expect("text")
@@ -92,6 +135,7 @@ mod tests {
             ("Deployment", json!({"name": "x", "namespace": "default"})),
             ("namespace", json!("default")),
             ("name", json!("x")),
+            ("reason", json!("retry after 2 failures")),
         ] {
             assert_eq!(line[field], value, "{line}");
         }
@@ -125,11 +169,26 @@ mod tests {
 
     #[test]
     fn text_logs_name_controller_and_object() {
-        let line = written(LogFormat::Text, &Key::cluster("x"));
+        let line = written(LogFormat::Text, &Key::cluster_scoped("x"));
         for part in ["scaled", "replicas", "controller", "web", "controllerKind", "reconcileID"] {
             assert!(line.contains(part), "{line}");
         }
         assert!(!line.contains("namespace"), "{line}");
+    }
+
+    #[test]
+    fn a_layer_of_its_own_gets_what_ours_gets() {
+        let (own, ours) = (Sink::default(), Sink::default());
+        let (to_own, to_ours) = (own.clone(), ours.clone());
+        let layers: Vec<OwnLayer> = vec![layer(LogFormat::Json, move || to_own.clone())];
+        let filtered = layer(LogFormat::Json, move || to_ours.clone()).with_filter(EnvFilter::new("warn"));
+        tracing::subscriber::with_default(Registry::default().with(beside(layers)).with(filtered), || {
+            tracing::debug!("low");
+            tracing::warn!("high");
+        });
+        let text = |sink: &Sink| String::from_utf8(sink.0.lock().clone()).expect("text");
+        assert!(text(&own).contains("low") && text(&own).contains("high"), "{}", text(&own));
+        assert!(!text(&ours).contains("low") && text(&ours).contains("high"), "{}", text(&ours));
     }
 
     #[test]

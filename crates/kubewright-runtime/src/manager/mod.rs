@@ -6,27 +6,38 @@ mod start_tests;
 
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
+use futures::future::BoxFuture;
 use kube::Client;
 use kubewright_world::World;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Backlog, Cache, Controller, Counters, LeaderElection, Leadership, Member, Phase, Runnable, Shard,
-    Sharding,
+    Backlog, Cache, Clusters, Controller, Counters, Defaults, Error, LeaderElection, Leadership, Member,
+    Phase, Runnable, Shard, Sharding,
     cache::Connection,
     health::Checks,
+    journal::Journals,
     metrics::Metrics,
     rbac::Rights,
     replicas::Replicas,
     runnable::Extra,
     serving::{Bound, Endpoint, HealthServer, MetricsServer, Servers},
+    source::Place,
 };
+
+/// How long the work of a leader may go on when its lease is lost, until the process is told to be unhealthy
+/// (`LeaderHealthzAdaptorTimeout` of `k8s.io/kubernetes/cmd/kube-controller-manager/app`).
+const OVERDUE: Duration = Duration::from_secs(20);
 
 /// How long reconciles may go on after a shutdown began (controller-runtime's default).
 pub const GRACEFUL_SHUTDOWN: Duration = Duration::from_secs(30);
 
 /// The host of a client that was made elsewhere, in metrics: a client does not tell where it leads.
 const UNKNOWN_HOST: &str = "unknown";
+
+/// What is done with a manager once, before it starts anything.
+pub(crate) type Preparation =
+    Box<dyn for<'a> FnOnce(&'a mut Manager) -> BoxFuture<'a, Result<(), Error>> + Send + Sync>;
 
 /// Runs any number of controllers on one client and one cache, with one watch per kind and one queue per controller.
 ///
@@ -58,6 +69,8 @@ const UNKNOWN_HOST: &str = "unknown";
 /// # }
 /// ```
 pub struct Manager {
+    /// What is to be waited for before anything starts.
+    preparations: Vec<Preparation>,
     client: Client,
     world: World,
     cache: Cache,
@@ -65,18 +78,24 @@ pub struct Manager {
     stop: CancellationToken,
     controllers: Vec<Controller>,
     backlog: Backlog,
+    journals: Journals,
+    /// Whether somebody can ask for the journals.
+    has_metrics_server: bool,
     counters: Counters,
     metrics: Metrics,
     connection: Connection,
     /// Which namespaces it looks at; none for all.
     namespaces: BTreeSet<String>,
     replicas: Replicas,
-    members: Vec<Member>,
+    clusters: Clusters,
     extras: Vec<Extra>,
     servers: Servers,
     grace: Duration,
+    defaults: Defaults,
     /// What it works with, as far as that is known.
     rights: Arc<Rights>,
+    /// The same in each further cluster.
+    rights_in_clusters: Rights,
     /// What is wrong with the manager itself.
     mistakes: Vec<String>,
     #[cfg(feature = "webhook")]
@@ -111,51 +130,70 @@ impl Manager {
     }
 
     fn over(connection: Connection, client: Client, world: World, metrics: Metrics) -> Self {
-        let stop = CancellationToken::new();
+        let (stop, backlog) = (CancellationToken::new(), Backlog::default());
         let cache = Cache::new(client.clone(), connection, world.clone(), stop.clone());
+        let clusters = Clusters::new(metrics.requests().clone(), world.clone(), stop.clone());
         Self {
+            preparations: Vec::new(),
             client,
             world,
             cache,
             stop,
             controllers: Vec::new(),
-            backlog: Backlog::default(),
+            journals: Journals::new(backlog.clone()),
+            backlog,
+            has_metrics_server: false,
             counters: Counters::default(),
             metrics,
             connection,
             namespaces: BTreeSet::new(),
             replicas: Replicas::Independent,
-            members: Vec::new(),
+            clusters,
             extras: Vec::new(),
             servers: Servers::default(),
             grace: GRACEFUL_SHUTDOWN,
+            defaults: Defaults::new(),
             rights: Arc::default(),
+            rights_in_clusters: Rights::default(),
             mistakes: Vec::new(),
             #[cfg(feature = "webhook")]
             webhooks: Vec::new(),
         }
     }
 
+    /// Settings of the controllers that are added from now on, as far as they do not say otherwise themselves.
+    pub fn defaults(&mut self, defaults: Defaults) -> &mut Self {
+        self.mistakes.extend(defaults.mistakes.iter().cloned());
+        self.defaults = defaults;
+        self
+    }
+
     /// Adds a controller. Mistakes in it are told by [`Manager::run`].
     pub fn add(&mut self, mut controller: Controller) -> &mut Self {
+        self.defaults.apply(&mut controller);
         if self.counters.controllers.contains_key(&controller.name) {
             controller.mistakes.push("another controller of this manager has the same name".into());
         }
+        controller.settle_in_clusters();
+        let late = controller.late_mistakes();
+        controller.mistakes.extend(late);
         let metrics = self.metrics.controller(&controller.name);
-        metrics.max_concurrent.set(i64::try_from(controller.concurrency).unwrap_or(i64::MAX));
+        metrics.max_concurrent.set(i64::try_from(controller.workers()).unwrap_or(i64::MAX));
         self.counters.controllers.insert(controller.name.clone(), metrics);
-        for kind in &controller.kinds {
-            if let Err(mistake) = kind.declare(&self.cache) {
+        self.cache.add_applier(&controller.name);
+        for kind in controller.kinds.iter().filter(|kind| !matches!(kind.place(), Place::Members)) {
+            if let Err(mistake) = kind.declare(&self.cache, &self.metrics) {
                 controller.mistakes.push(mistake);
             }
         }
         self.may(controller.rights());
+        self.rights_in_clusters.merge(controller.rights_in_clusters());
         self.controllers.push(controller);
         self
     }
 
     /// Serves webhooks while it runs. They are there before the caches are filled, as those may need a conversion, and on
-    /// every replica.
+    /// every replica. What they [read](crate::webhook::Webhook::reads) is in its caches.
     #[cfg(feature = "webhook")]
     pub fn serve(&mut self, server: crate::webhook::Server) -> &mut Self {
         let server = server.counting(self.metrics.certificates().clone());
@@ -169,6 +207,10 @@ impl Manager {
             };
             self.servers.ready.add(name, move || listening.address().map(drop).ok_or("not served yet"));
         }
+        for reading in server.reads() {
+            self.mistakes.extend(reading.declare(&self.cache, &self.metrics).err());
+        }
+        server.serve_with(&self.client, &self.world, &self.cache);
         self.may(server.rights());
         self.webhooks.push(server);
         self
@@ -176,13 +218,16 @@ impl Manager {
 
     /// Lets controllers work on one replica of many, the leader, unless they are
     /// [on every replica](Controller::on_every_replica). Caches are filled everywhere, so that a new leader starts at
-    /// once, with every object that is there. What is guaranteed is told by [`leader`](crate::leader).
+    /// once, with every object that is there. What is guaranteed is told by [`leader`](crate::leader). `/healthz` fails when a lease
+    /// was lost twenty seconds ago and the leader's work has not ended ([`Leadership::check`]).
     pub fn elect(&mut self, election: LeaderElection) -> &mut Self {
         self.may(election.rights());
         let replicas = Replicas::elected(self.client.clone(), self.world.clone(), election);
         self.counters.leadership = replicas.leadership();
         if let Some(leadership) = replicas.leadership() {
-            self.metrics.read_leadership(leadership);
+            self.metrics.read_leadership(leadership.clone());
+            self.servers.alive.add("ping", || Ok::<_, String>(()));
+            self.servers.alive.add("leader-election", move || leadership.check(OVERDUE));
         }
         self.set_replicas(replicas)
     }
@@ -201,10 +246,20 @@ impl Manager {
     /// before the controllers. Needs rights in these namespaces alone.
     pub fn watch_namespaces(&mut self, namespaces: impl IntoIterator<Item = String>) -> &mut Self {
         self.namespaces = namespaces.into_iter().filter(|name| !name.is_empty()).collect();
-        let caches = std::iter::once(&self.cache).chain(self.members.iter().map(Member::cache));
-        let in_time: Vec<bool> = caches.map(|cache| cache.restrict(self.namespaces.clone())).collect();
-        if in_time.contains(&false) {
+        let (here, there) =
+            (self.cache.restrict(self.namespaces.clone()), self.clusters.restrict(&self.namespaces));
+        if !(here && there) {
             self.mistakes.push("the namespaces to look at come before the controllers".to_owned());
+        }
+        self
+    }
+
+    /// Keeps the objects of all kinds as values of their type, in all of its clusters: what
+    /// [`Controller::as_values`](crate::Controller::as_values) does for one kind. Comes before the controllers.
+    pub fn as_values(&mut self) -> &mut Self {
+        let (here, there) = (self.cache.keep_values(), self.clusters.keep_values());
+        if !(here && there) {
+            self.mistakes.push("how objects are kept comes before the controllers".to_owned());
         }
         self
     }
@@ -215,17 +270,44 @@ impl Manager {
         self
     }
 
+    /// Does something first of all when it runs, before it is checked and anything starts: to ask the API server for what
+    /// decides which controllers there are, say. What it adds is not in the counts that were [taken](Manager::counters)
+    /// before. Its error ends [`Manager::run`].
+    ///
+    /// ```
+    /// # use kubewright_runtime::Manager;
+    /// # fn example(manager: &mut Manager) {
+    /// manager.before_run(|manager| Box::pin(async move {
+    ///     let version = manager.client().apiserver_version().await?;
+    ///     tracing::info!(version = version.git_version, "the API server");
+    ///     Ok(())
+    /// }));
+    /// # }
+    /// ```
+    pub fn before_run<F>(&mut self, preparation: F) -> &mut Self
+    where
+        F: for<'a> FnOnce(&'a mut Self) -> BoxFuture<'a, Result<(), Error>> + Send + Sync + 'static,
+    {
+        self.preparations.push(Box::new(preparation));
+        self
+    }
+
     /// Adds another cluster, whose caches start and stop with the manager's, and which is looked at in the
-    /// [same namespaces](Manager::watch_namespaces). Controllers look at it by
-    /// [`Controller::watches_in`]; the manager's own cluster is where leases and events are.
+    /// [same namespaces](Manager::watch_namespaces). Controllers work there by [`Controller::in_each_cluster`], and look at it by
+    /// [`Controller::watches_in_each`] and [`Controller::watches_in`]; the manager's own cluster is where leases are. A name that is taken is
+    /// an error of [`Manager::run`].
     pub fn add_cluster(&mut self, name: impl Into<String>, client: Client) -> Member {
         let name = name.into();
-        let client = self.metrics.requests().client(client, &name);
-        let cache = Cache::new(client.clone(), Connection::Network, self.world.clone(), self.stop.clone());
-        cache.restrict(self.namespaces.clone());
-        let member = Member::new(name, client, cache);
-        self.members.push(member.clone());
-        member
+        self.clusters.add(name.clone(), client.clone()).unwrap_or_else(|error| {
+            self.mistakes.push(error.to_string());
+            self.clusters.unlisted(name, client)
+        })
+    }
+
+    /// The clusters beside its own; a clone adds and removes some while the manager runs.
+    #[must_use]
+    pub fn clusters(&self) -> &Clusters {
+        &self.clusters
     }
 
     /// Serves [metrics](Manager::metrics) while the manager runs, on every replica.
@@ -319,6 +401,12 @@ impl Manager {
     #[must_use]
     pub fn rights(&self) -> Rights {
         (*self.rights).clone()
+    }
+
+    /// The rights that its controllers work with in each [further cluster](Manager::clusters), as far as they declare them.
+    #[must_use]
+    pub fn rights_in_clusters(&self) -> &Rights {
+        &self.rights_in_clusters
     }
 
     /// What the controllers have still to do; a clone keeps telling it while the manager runs.

@@ -1,24 +1,26 @@
 //! A manager at work: what is started and stopped in which order.
 
 use std::{
-    collections::BTreeSet,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
 use futures::future::{join, join_all};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Manager, UNKNOWN_HOST};
 use crate::{
-    Cache, Context, Controller, Error, Member, Phase,
+    Cache, ClientLayer, Clusters, Context, Controller, Error, Member, Phase,
     cache::Connection,
+    context::Kinds,
     dynamic_watches::DynamicWatches,
-    events::Recorder,
+    events::{EventQueue, EventWriter},
+    in_clusters::InClusters,
     replicas::Replicas,
     runners::{Extras, Runner, Tasks},
-    source::Sink,
+    source::{Gates, Place, Sink},
     span::Spans,
     worker::Worker,
     workqueue::Workqueue,
@@ -35,6 +37,15 @@ impl Group {
     async fn end(self) {
         drop(self.stop);
         self.tasks.ended().await;
+    }
+}
+
+/// Lets the clusters go of what looks at them, once nothing does any more.
+struct EndOnDrop(Clusters);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 
@@ -55,6 +66,14 @@ impl Manager {
     /// time of a [graceful shutdown](Manager::graceful_shutdown).
     pub async fn run(mut self, shutdown: CancellationToken) -> Result<(), Error> {
         let _stop_on_drop = self.stop.clone().drop_guard();
+        let _end_on_drop = EndOnDrop(self.clusters.clone());
+        for prepare in std::mem::take(&mut self.preparations) {
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => return Ok(()),
+                prepared = prepare(&mut self) => prepared?,
+            }
+        }
         self.check()?;
         let (failed, mut failures) = mpsc::channel(1);
         let endpoints = self.open_endpoints().await?;
@@ -71,7 +90,7 @@ impl Manager {
         let replicas = std::mem::replace(&mut self.replicas, Replicas::Independent);
         let taking_turns = replicas.start(in_turn, leading, &self.stop, &failed);
         self.cache.start();
-        self.members.iter().for_each(|member| member.cache().start());
+        self.clusters.start();
         let result = tokio::select! {
             biased;
             () = shutdown.cancelled() => Ok(()),
@@ -106,15 +125,15 @@ impl Manager {
 
     /// Serves the endpoints that were asked for.
     async fn open_endpoints(&mut self) -> Result<Group, Error> {
-        let caches: Vec<_> =
-            std::iter::once(&self.cache).chain(self.members.iter().map(Member::cache)).cloned().collect();
+        let caches = self.caches();
         self.servers.ready.add("informer-sync", move || {
             let missing: Vec<String> = caches.iter().flat_map(Cache::unsynced).collect();
             if missing.is_empty() { Ok(()) } else { Err(format!("not filled: {}", missing.join(", "))) }
         });
         let stop = CancellationToken::new();
         let servers = std::mem::take(&mut self.servers);
-        let listening = servers.bind(&self.metrics, &self.client, &stop).await?;
+        self.has_metrics_server = servers.metrics.is_some();
+        let listening = servers.bind(&self.metrics, &self.journals, &self.client, &stop).await?;
         let tasks = listening.into_iter().map(|listening| tokio::spawn(listening.serve(stop.clone())));
         Ok(Group { tasks: Tasks::of(tasks), stop: stop.drop_guard() })
     }
@@ -132,10 +151,15 @@ impl Manager {
         Group { tasks, stop: stop.drop_guard() }
     }
 
+    /// The caches of its own cluster and of those that are added before it runs.
+    fn caches(&self) -> Vec<Cache> {
+        let members = self.clusters.all();
+        std::iter::once(&self.cache).chain(members.iter().map(Member::cache)).cloned().collect()
+    }
+
     fn extras(&self, phase: Phase, failed: &mpsc::Sender<Error>) -> Extras {
         let extras = self.extras.iter().filter(|extra| extra.phase == phase).cloned().collect();
-        let caches = std::iter::once(&self.cache).chain(self.members.iter().map(Member::cache));
-        let caches = if phase == Phase::Server { Vec::new() } else { caches.cloned().collect() };
+        let caches = if phase == Phase::Server { Vec::new() } else { self.caches() };
         Extras::new(extras, caches, failed.clone())
     }
 
@@ -148,43 +172,73 @@ impl Manager {
     fn launch(&self, controller: Controller, in_turn: bool, failed: &mpsc::Sender<Error>) -> Runner {
         let (pause, own, orphan_guard) =
             (controller.pause(), controller.own_kind(), controller.orphan_guard());
+        let (failures, concurrency) = (controller.show_failures(), controller.workers());
         let name: Arc<str> = controller.name.into();
-        let queue = Arc::new(Workqueue::measured(controller.rate_limit, self.metrics.queue(&name)));
-        self.backlog.read(&name, &queue);
+        let queue = Arc::new(Workqueue::measured(
+            controller.rate_limit.unwrap_or_default(),
+            self.metrics.queue(&name),
+        ));
         let (metrics, load) = (self.metrics.controller(&name), Arc::downgrade(&queue));
+        let events = Arc::new(EventQueue::new(metrics.events_dropped.clone()));
+        self.backlog.read(&name, &queue, &events);
         self.metrics.read_queue(&name, move || load.upgrade().map(|queue| queue.load()));
         let open = Arc::new(AtomicBool::new(!in_turn));
         let sink = Sink {
             controller: name.clone(),
             queue: queue.clone(),
             metrics: metrics.clone(),
-            open: open.clone(),
+            open: Gates::of(&open),
+            cluster: None,
             pause: pause.as_ref().map(|pause| pause.annotation.clone()),
             own_events: controller.own_events,
             dynamic_watches: DynamicWatches::default(),
+            is_dry_run: controller.client_layers.iter().any(ClientLayer::is_dry_run),
             orphan_guard,
         };
-        let declared: BTreeSet<_> =
-            controller.kinds.iter().filter_map(|kind| kind.read_from_context()).collect();
-        let connected =
-            controller.kinds.into_iter().map(|kind| kind.connect(&self.cache, sink.clone())).collect();
+        let (in_each, here): (Vec<_>, Vec<_>) =
+            controller.kinds.into_iter().partition(|kind| matches!(kind.place(), Place::Members));
+        let kinds = Kinds::of(&here, &controller.applied);
+        let connected = here.iter().map(|kind| kind.connect(&self.cache, sink.clone())).collect();
         let client = match controller.client {
             None => self.client.clone(),
             Some(client) if self.connection == Connection::Process => client,
             Some(client) => self.metrics.requests().client(client, UNKNOWN_HOST),
         };
         let client = if in_turn { self.replicas.guard(client) } else { client };
+        let client = controller.client_layers.iter().fold(client, |client, layer| layer.client(client));
         let event_source = controller.event_source.as_deref().unwrap_or(&name);
-        let recorder = Recorder::new(controller.events, client.clone(), self.world.clone(), event_source);
+        let writer = EventWriter::new(controller.events, client.clone(), self.world.clone(), event_source);
         let (cache, world) = (self.cache.clone(), self.world.clone());
+        let controller_name = name.clone();
         let spans = Spans::new(name, own, self.world.clock);
         let rights = self.rights.clone();
-        let context = Context::new(sink, cache, client, world, declared, recorder, rights);
+        let context = Context::new(sink.clone(), cache, client, world, kinds, events, rights);
+        let writer = writer.in_clusters(context.cluster_contexts());
         let turns = if in_turn { self.replicas.turns() } else { None };
         let (reconciler, timeout, resync) = (controller.reconciler, controller.timeout, controller.resync);
-        let worker = Worker { reconciler, context, queue, metrics, timeout, pause, spans, turns };
+        let journal = self.has_metrics_server.then(|| self.journals.begin(controller_name));
+        let worker =
+            Worker { reconciler, context, queue, metrics, timeout, pause, spans, journal, turns, failures };
+        let contexts = worker.context.cluster_contexts().clone();
         let (failed, stop) = (failed.clone(), self.stop.clone());
-        Runner::new(worker, controller.concurrency, open, connected, controller.streams, failed, stop)
-            .resync(resync)
+        let runner =
+            Runner::new(worker, concurrency, open, connected, controller.streams, failed.clone(), stop)
+                .resync(resync)
+                .cache_sync_timeout(controller.cache_sync_timeout)
+                .writing_events(writer);
+        self.clusters.follow(Arc::new(InClusters {
+            kinds: in_each.into(),
+            applied: controller.applied,
+            is_in_keys: controller.in_each_cluster,
+            sink,
+            contexts,
+            gate: if in_turn { self.replicas.gate().cloned() } else { None },
+            layers: controller.client_layers,
+            metrics: self.metrics.clone(),
+            own: runner.replays(),
+            failed,
+            joined: Mutex::default(),
+        }));
+        runner
     }
 }

@@ -24,6 +24,7 @@ pub(super) struct ControllerFamilies {
     max_concurrent: IntGaugeVec,
     active_workers: IntGaugeVec,
     writes: IntCounterVec,
+    events_dropped: IntCounterVec,
 }
 
 /// The metrics of one controller.
@@ -40,6 +41,8 @@ pub(crate) struct ControllerMetrics {
     pub(crate) active_workers: IntGauge,
     /// Writes that the API server accepted, events not counted.
     pub(crate) writes: IntCounter,
+    /// Events that were told and never written.
+    pub(crate) events_dropped: IntCounter,
     time: Histogram,
 }
 
@@ -89,6 +92,10 @@ impl ControllerFamilies {
                 "kubewright_controller_writes_total",
                 "Total number of writes of a controller that the API server accepted, events not counted",
             ),
+            events_dropped: count(
+                "kubewright_controller_events_dropped_total",
+                "Total number of events that a controller told and that nobody wrote, as too many waited or it was not at work",
+            ),
         }
     }
 
@@ -108,6 +115,7 @@ impl ControllerFamilies {
             max_concurrent: self.max_concurrent.with_label_values(&[controller]),
             active_workers: self.active_workers.with_label_values(&[controller]),
             writes: self.writes.with_label_values(&[controller]),
+            events_dropped: self.events_dropped.with_label_values(&[controller]),
             time: self.time.with_label_values(&[controller]),
         }
     }

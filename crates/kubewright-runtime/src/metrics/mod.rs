@@ -22,6 +22,7 @@ mod certificate;
 mod client;
 mod controller;
 mod family;
+mod objects;
 mod process;
 mod queue;
 mod runtime;
@@ -34,12 +35,13 @@ use std::{fmt, sync::Arc};
 
 use parking_lot::Mutex;
 pub use prometheus;
-use prometheus::{IntGaugeVec, Registry, TextEncoder, proto::MetricFamily};
+use prometheus::{IntCounterVec, IntGaugeVec, Registry, TextEncoder, proto::MetricFamily};
 
 pub use self::{certificate::CertificateMetrics, client::RequestMetrics};
 use self::{controller::ControllerFamilies, queue::QueueFamilies};
 pub(crate) use self::{
     controller::ControllerMetrics,
+    objects::ObjectGauge,
     queue::{Load, QueueMetrics},
 };
 use crate::Leadership;
@@ -60,6 +62,7 @@ struct Inner {
     webhooks: webhook::Servers,
     certificates: CertificateMetrics,
     leader: IntGaugeVec,
+    slow_renewals: IntCounterVec,
     /// What is read when it is asked for.
     read: Mutex<Vec<Reading>>,
 }
@@ -90,6 +93,13 @@ impl Metrics {
                 "leader_election_master_status",
                 "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. \
                  'name' is the string used to identify the lease. Please make sure to group by name.",
+                &["name"],
+            ),
+            slow_renewals: family::counters(
+                &registry,
+                "leader_election_slowpath_total",
+                "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the lease. \
+                 Please make sure to group by name.",
                 &["name"],
             ),
             read: Mutex::default(),
@@ -163,7 +173,11 @@ impl Metrics {
     /// Tells from now on whether this replica leads.
     pub(crate) fn read_leadership(&self, leadership: Leadership) {
         let gauge = self.0.leader.with_label_values(&[leadership.name()]);
-        self.0.read.lock().push(Box::new(move || gauge.set(i64::from(leadership.is_leader()))));
+        let slow = self.0.slow_renewals.with_label_values(&[leadership.name()]);
+        self.0.read.lock().push(Box::new(move || {
+            gauge.set(i64::from(leadership.is_leader()));
+            slow.inc_by(leadership.slow_renewals().saturating_sub(slow.get()));
+        }));
     }
 }
 

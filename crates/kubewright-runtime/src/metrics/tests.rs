@@ -9,13 +9,16 @@ use std::{
     time::Duration,
 };
 
+use kubewright_world::Clock;
+
 use super::{Load, Metrics};
-use crate::{webhook, workqueue::Priority};
+use crate::{Leadership, webhook, workqueue::Priority};
 
 /// Every family of controller-runtime v0.24.1 that this crate has something to say about: name, type, labels in the order of
 /// the text format, number of finite buckets. From `pkg/internal/controller/metrics/metrics.go`,
 /// `pkg/internal/metrics/workqueue.go`, `pkg/metrics/{leaderelection,client_go_adapter}.go`,
-/// `pkg/webhook/{internal,admission,conversion}/metrics/metrics.go`, `pkg/certwatcher/metrics/metrics.go`.
+/// `pkg/webhook/{internal,admission,conversion}/metrics/metrics.go`, `pkg/certwatcher/metrics/metrics.go`; the two times of requests from
+/// `k8s.io/component-base/metrics/prometheus/restclient/metrics.go`.
 const FAMILIES: &[(&str, &str, &[&str], usize)] = &[
     ("certwatcher_read_certificate_errors_total", "counter", &[], 0),
     ("certwatcher_read_certificate_total", "counter", &[], 0),
@@ -32,6 +35,10 @@ const FAMILIES: &[(&str, &str, &[&str], usize)] = &[
     ("controller_runtime_webhook_panics_total", "counter", &[], 0),
     ("controller_runtime_webhook_requests_in_flight", "gauge", &["webhook"], 0),
     ("controller_runtime_webhook_requests_total", "counter", &["code", "webhook"], 0),
+    ("leader_election_master_status", "gauge", &["name"], 0),
+    ("leader_election_slowpath_total", "counter", &["name"], 0),
+    ("rest_client_rate_limiter_duration_seconds", "histogram", &["host", "verb"], 12),
+    ("rest_client_request_duration_seconds", "histogram", &["host", "verb"], 12),
     ("rest_client_requests_total", "counter", &["code", "host", "method"], 0),
     ("workqueue_adds_total", "counter", &["controller", "name"], 0),
     ("workqueue_depth", "gauge", &["controller", "name", "priority"], 0),
@@ -73,7 +80,11 @@ fn used() -> Metrics {
     let server = webhook::Metrics::of(["/mutate"]);
     server.begin("/mutate").answered(200);
     metrics.read_webhooks(server);
-    metrics.requests().count("200", "GET", "10.0.0.1:443");
+    let (requests, second) = (metrics.requests(), Duration::from_secs(1));
+    requests.count("200", "GET", "10.0.0.1:443");
+    requests.took("GET", "10.0.0.1:443", second);
+    requests.held_back("GET", "10.0.0.1:443", second);
+    metrics.read_leadership(Leadership::new("web", Clock::system()));
     metrics.certificates().read(true);
     metrics
 }

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::{core::v1::Pod, rbac::v1::PolicyRule};
-use kube::{api::ApiResource, core::discovery::Scope};
 
 use super::{Right, Verb};
-use crate::Object;
+use crate::{DynamicKind, Object};
 
 /// What objects a right is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,22 +85,17 @@ impl Rights {
     }
 
     /// The right to do this with objects of a kind that is known only at run time.
-    pub fn add_dynamic(
-        &mut self,
-        kind: &ApiResource,
-        scope: &Scope,
-        verbs: impl IntoIterator<Item = Verb>,
-    ) -> &mut Self {
+    pub fn add_dynamic(&mut self, kind: &DynamicKind, verbs: impl IntoIterator<Item = Verb>) -> &mut Self {
         let attributes = ResourceAttributes {
-            group: kind.group.clone(),
-            resource: kind.plural.clone(),
-            namespaced: *scope == Scope::Namespaced,
+            group: kind.resource().group.clone(),
+            resource: kind.resource().plural.clone(),
+            namespaced: kind.is_namespaced(),
             name: None,
         };
         self.put(attributes, verbs)
     }
 
-    /// What [`Context::watch`](crate::Context::watch) and [`Context::watch_dynamic`](crate::Context::watch_dynamic) take.
+    /// What [`Context::watch`](crate::Context::watch) and [`DynamicContext::watch`](crate::DynamicContext::watch) take.
     pub fn watching<K: Object>(&mut self) -> &mut Self {
         self.add::<K>([Verb::List, Verb::Watch])
     }
@@ -113,7 +107,9 @@ impl Rights {
 
     /// What [`Context::scale`](crate::Context::scale) takes.
     pub fn scaling<K: Object>(&mut self) -> &mut Self {
-        self.add::<K>([Verb::Get]).add_subresource::<K>("scale", [Verb::Get, Verb::Patch])
+        self.add_subresource::<K>("scale", [Verb::Get, Verb::Patch]);
+        // Of a kind that is cached the object is read behind the write.
+        self.imply(ResourceAttributes::of::<K>(None), [Verb::Get])
     }
 
     /// What [`Context::guard`](crate::Context::guard) takes: the finalizer, and the condition of a cleanup that fails.

@@ -4,7 +4,7 @@ use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Method, Request, Response, StatusCode, header, request::Parts};
+use http::{Request, Response, StatusCode, header, request::Parts};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use kubewright_serve::{
@@ -29,8 +29,14 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// An answer of an endpoint.
 pub(crate) type HttpResponse = Response<Full<Bytes>>;
 
-/// Answers GET requests by their path.
+/// Answers requests by their path.
 pub(crate) trait Route: Send + Sync + 'static {
+    /// Which methods a path has.
+    fn methods(&self, path: &str) -> &'static str {
+        let _ = path;
+        "GET, HEAD"
+    }
+
     /// The answer to a request for this path.
     fn answer<'a>(&'a self, request: &'a Parts) -> BoxFuture<'a, HttpResponse>;
 }
@@ -135,11 +141,12 @@ async fn connection(
     }
 }
 
-/// The answer to a request; only reading is allowed.
+/// The answer to a request; only the methods of its path are allowed.
 pub(super) async fn respond(route: &dyn Route, request: &Parts) -> HttpResponse {
-    if request.method != Method::GET && request.method != Method::HEAD {
+    let methods = route.methods(request.uri.path());
+    if !methods.split(", ").any(|method| request.method == method) {
         let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n");
-        answer.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static("GET, HEAD"));
+        answer.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static(methods));
         return answer;
     }
     route.answer(request).await

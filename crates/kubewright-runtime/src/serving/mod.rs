@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::endpoint::Endpoint;
 use self::endpoint::{Announce, Listening};
 pub use self::{access::Access, endpoint::Bound, health::HealthServer, metrics::MetricsServer, tls::Tls};
-use crate::{Error, health::Checks, metrics::Metrics};
+use crate::{Error, health::Checks, journal::Journals, metrics::Metrics};
 
 /// What a manager serves.
 #[derive(Default)]
@@ -34,6 +34,7 @@ impl Servers {
     pub(crate) async fn bind(
         self,
         metrics: &Metrics,
+        journals: &Journals,
         client: &Client,
         stop: &CancellationToken,
     ) -> Result<Vec<Listening>, Error> {
@@ -42,7 +43,7 @@ impl Servers {
             listening.push(server.endpoint(self.alive, self.ready, announce).bind().await?);
         }
         if let Some((server, announce)) = self.metrics {
-            let endpoint = server.endpoint(metrics.clone(), client, stop, announce)?;
+            let endpoint = server.endpoint(metrics.clone(), journals.clone(), client, stop, announce)?;
             listening.push(endpoint.bind().await?);
         }
         Ok(listening)

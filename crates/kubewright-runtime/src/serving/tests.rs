@@ -9,18 +9,19 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::service_fn;
+use tracing_subscriber::Registry;
 
 use super::{
     Access, HealthServer, MetricsServer, Servers, Tls,
     access::Guard,
     endpoint::{Endpoint, HttpResponse, respond},
     health::Health,
-    metrics::Scrape,
+    metrics::{Scrape, is_loopback},
 };
-use crate::{Metrics, health::Checks};
+use crate::{Metrics, health::Checks, journal::Journals, logging::LogLevel};
 
-/// An API server that knows the tokens `reader` and `stranger`, of which the first may read `/metrics`; and the reviews that
-/// it was asked for. The token `down` makes it fail.
+/// An API server that knows the tokens `reader` and `stranger`, of which the first may read `/metrics` and change the log level; and
+/// the reviews that it was asked for. The token `down` makes it fail.
 fn reviewer() -> (Client, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let log = asked.clone();
@@ -41,9 +42,12 @@ fn reviewer() -> (Client, Arc<Mutex<Vec<String>>>) {
                     json!({"authenticated": known, "user": {"username": token, "groups": ["g"]}});
             } else {
                 let spec = &review["spec"];
-                let question = json!({"path": "/metrics", "verb": "get"});
+                let questions = [
+                    json!({"path": "/metrics", "verb": "get"}),
+                    json!({"path": "/debug/loglevel", "verb": "put"}),
+                ];
                 let allowed = spec["user"] == "reader"
-                    && spec["nonResourceAttributes"] == question
+                    && questions.contains(&spec["nonResourceAttributes"])
                     && spec["groups"] == json!(["g"]);
                 review["status"] = json!({"allowed": allowed});
             }
@@ -72,7 +76,69 @@ async fn read(answer: HttpResponse) -> (u16, String) {
 }
 
 fn scrape(access: Access, client: Client) -> Scrape {
-    Scrape { metrics: Metrics::new(), guard: Guard::new(access, client) }
+    let (metrics, journals, guard) = (Metrics::new(), Journals::default(), Guard::new(access, client));
+    Scrape { metrics, journals, guard, level: None, may_change: access == Access::Authorized }
+}
+
+/// A log level that nothing is logged by.
+fn level() -> &'static LogLevel {
+    let (filter, level) = LogLevel::new::<Registry>("info").expect("a level");
+    Box::leak(Box::new(filter));
+    Box::leak(Box::new(level))
+}
+
+fn put(path: &str, token: Option<&str>) -> Parts {
+    let mut parts = request(path, token);
+    parts.method = Method::PUT;
+    parts
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_log_level_is_changed_by_who_may_put_it() {
+    let (client, _) = reviewer();
+    let guarded = Scrape { level: Some(level()), ..scrape(Access::Authorized, client) };
+    let ask = async |request: Parts| read(respond(&guarded, &request).await).await;
+    let path = "/debug/loglevel?level=debug,kube%3Dwarn";
+    assert_eq!(ask(put(path, None)).await.0, 401);
+    assert_eq!(ask(put(path, Some("stranger"))).await.0, 403);
+    assert_eq!(ask(request("/debug/loglevel", Some("reader"))).await.0, 403, "to read it is another right");
+    let changed = r#"{"level":"debug,kube=warn"}"#.to_owned();
+    assert_eq!(ask(put(path, Some("reader"))).await, (200, changed.clone()));
+    for (wrong, why) in [
+        ("?level=kube%3Dloud", "the log level \"kube=loud\": "),
+        ("", "which level? "),
+        ("?level=", "which level? "),
+    ] {
+        let (status, text) = ask(put(&format!("/debug/loglevel{wrong}"), Some("reader"))).await;
+        assert!(status == 400 && text.starts_with(why), "{wrong}: {status} {text}");
+    }
+    assert_eq!(guarded.level.map(LogLevel::get), Some("debug,kube=warn".to_owned()));
+    assert_eq!(ask(put("/metrics", Some("reader"))).await.0, 405);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_everybody_may_read_the_log_level_is_changed_on_this_machine_alone() {
+    let (client, _) = reviewer();
+    let mut open = Scrape { level: Some(level()), ..scrape(Access::Everybody, client) };
+    let path = "/debug/loglevel?level=trace";
+    let told = (200, r#"{"level":"info"}"#.to_owned());
+    assert_eq!(read(respond(&open, &put(path, None)).await).await.0, 403);
+    assert_eq!(read(respond(&open, &request("/debug/loglevel", None)).await).await, told);
+    for (address, is_local) in [
+        ("127.0.0.1:8080", true),
+        ("[::1]:8080", true),
+        ("localhost:8080", true),
+        (":8080", false),
+        ("0.0.0.0:8080", false),
+        ("10.1.2.3:8080", false),
+    ] {
+        assert_eq!(is_loopback(address), is_local, "{address}");
+    }
+    open.may_change = true;
+    assert_eq!(read(respond(&open, &put(path, None)).await).await, (200, r#"{"level":"trace"}"#.to_owned()));
+    open.level = None;
+    let status = read(respond(&open, &request("/debug/loglevel", None)).await).await.0;
+    assert_eq!(status, 404, "somebody else writes the logs");
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,6 +155,21 @@ async fn only_who_may_reads_the_metrics_and_the_others_are_told_why_not() {
     assert!(status == 200 && text.contains("# TYPE certwatcher_read_certificate_total counter\n"));
     let (status, _) = read(respond(&scrape, &request("/debug", Some("reader"))).await).await;
     assert_eq!(status, 403, "another path is another right");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_controllers_did_last_is_told_to_who_may_see_it() {
+    let path = "/debug/reconciles";
+    let (client, _) = reviewer();
+    let guarded = scrape(Access::Authorized, client.clone());
+    assert_eq!(read(respond(&guarded, &request(path, None)).await).await.0, 401);
+    assert_eq!(read(respond(&guarded, &request(path, Some("reader"))).await).await.0, 403);
+    let open = scrape(Access::Everybody, client);
+    open.journals.begin("web".into());
+    let (status, text) = read(respond(&open, &request(path, None)).await).await;
+    let told: Value = serde_json::from_str(&text).expect("JSON");
+    let of_web = json!({"controller": "web", "waiting": 0, "failing": [], "reconciles": []});
+    assert_eq!((status, told), (200, json!({"controllers": [of_web]})));
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,7 +228,8 @@ async fn an_address_that_is_taken_is_told_at_start() {
     let server = HealthServer::at(address.clone());
     let (announce, mut bound) = Endpoint::announce();
     let servers = Servers { health: Some((server, announce)), ..Servers::default() };
-    let failed = servers.bind(&Metrics::new(), &reviewer().0, &CancellationToken::new()).await;
+    let failed =
+        servers.bind(&Metrics::new(), &Journals::default(), &reviewer().0, &CancellationToken::new()).await;
     let error = failed.err().expect("it is taken").to_string();
     assert!(error.starts_with(&format!("cannot serve health probes at {address}: ")), "{error}");
     assert_eq!(bound.address().await, None);
@@ -199,7 +281,8 @@ async fn metrics_are_served_with_the_certificate_of_files_also_after_it_was_rene
     let (announce, mut bound) = Endpoint::announce();
     let servers = Servers { metrics: Some((server, announce)), ..Servers::default() };
     let (metrics, stop) = (Metrics::new(), CancellationToken::new());
-    let mut listening = servers.bind(&metrics, &reviewer().0, &stop).await.expect("it listens");
+    let mut listening =
+        servers.bind(&metrics, &Journals::default(), &reviewer().0, &stop).await.expect("it listens");
     let serving = tokio::spawn(listening.remove(0).serve(stop.clone()));
     let address = bound.address().await.expect("it listens");
 

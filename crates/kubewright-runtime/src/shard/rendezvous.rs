@@ -24,7 +24,12 @@ pub(super) struct Hashed(u64);
 
 impl Hashed {
     pub(super) fn of(key: &Key) -> Self {
-        Self(hash([key.namespace.as_deref().unwrap_or_default().as_bytes(), b"/", key.name.as_bytes()]))
+        let (namespace, name) =
+            (key.namespace.as_deref().unwrap_or_default().as_bytes(), key.name.as_bytes());
+        match &key.cluster {
+            None => Self(hash([namespace, b"/", name])),
+            Some(cluster) => Self(hash([cluster.as_bytes(), b":", namespace, b"/", name])),
+        }
     }
 }
 

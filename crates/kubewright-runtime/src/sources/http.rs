@@ -118,7 +118,7 @@ fn key(path: &str) -> Option<Key> {
     };
     let path = path.strip_prefix('/')?;
     match path.split_once('/') {
-        None => is_name(path).then(|| Key::cluster(path)),
+        None => is_name(path).then(|| Key::cluster_scoped(path)),
         Some((namespace, name)) => {
             (is_name(namespace) && is_name(name)).then(|| Key::namespaced(namespace, name))
         }
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_path_names_a_key_or_nothing() {
         assert_eq!(key("/default/web"), Some(Key::namespaced("default", "web")));
-        assert_eq!(key("/node-1"), Some(Key::cluster("node-1")));
+        assert_eq!(key("/node-1"), Some(Key::cluster_scoped("node-1")));
         let long = format!("/default/{}", "a".repeat(254));
         for bad in ["", "/", "//", "/a/", "/a/b/c", "/a/..%2f", "/A", "/a b", &long] {
             assert_eq!(key(bad), None, "{bad}");

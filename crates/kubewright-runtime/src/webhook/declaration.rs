@@ -8,7 +8,10 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::LabelSelector,
 };
 
-use super::admission::{Defaulter, Defaulting, DynHandler, Handler, Operation, Validating, Validator};
+use super::{
+    admission::{Defaulter, Defaulting, DynHandler, Handler, Operation, Validating, Validator},
+    context::Reading,
+};
 use crate::Object;
 
 /// How long the API server waits for a webhook that says nothing about it.
@@ -64,6 +67,7 @@ pub struct Webhook {
     pub(crate) exact: bool,
     pub(crate) again_if_needed: bool,
     pub(crate) effects: bool,
+    pub(crate) reads: Vec<Reading>,
 }
 
 impl Webhook {
@@ -126,6 +130,7 @@ impl Webhook {
             exact: false,
             again_if_needed: false,
             effects: false,
+            reads: Vec::new(),
         }
     }
 
@@ -233,13 +238,41 @@ impl Webhook {
         self
     }
 
+    /// Reads objects of another kind from the manager's caches, by [`Request::context`](super::Request::context): the kind is watched as one that
+    /// a controller reads, and the handler is not called before it is there. Until then, and as long as the kind is not served,
+    /// requests end by the webhook's time-out.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+    /// use kubewright_runtime::{
+    ///     Key,
+    ///     webhook::{Denied, Request, ValidationResult, Validator, Warnings, Webhook},
+    /// };
+    ///
+    /// struct Open;
+    ///
+    /// impl Validator<ConfigMap> for Open {
+    ///     async fn validate_create(&self, request: &Request, _: &ConfigMap) -> ValidationResult {
+    ///         let namespace = request.context()?.get::<Namespace>(&Key::cluster_scoped(&request.namespace));
+    ///         match namespace.is_some_and(|namespace| namespace.metadata.labels.is_some()) {
+    ///             true => Ok(Warnings::none()),
+    ///             false => Err(Denied::forbidden("the namespace has no labels")),
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let webhook = Webhook::validating::<ConfigMap>(Open).reads::<Namespace>();
+    /// ```
+    #[must_use]
+    pub fn reads<K: Object>(mut self) -> Self {
+        self.reads.push(Reading::of::<K>());
+        self
+    }
+
     /// What the API server would refuse of its configuration, and what would never be called.
     pub(crate) fn mistakes(&self) -> Vec<String> {
         let mut mistakes = Vec::new();
-        let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/');
-        if !self.path.starts_with('/') || !self.path.chars().all(good) || self.path.contains("//") {
-            mistakes.push(format!("{:?} is no path: write /like-this", self.path));
-        }
+        mistakes.extend(mistake_in_path(&self.path));
         if self.name.split('.').filter(|part| !part.is_empty()).count() < 3 {
             mistakes
                 .push(format!("its name {:?} needs at least three parts, as checks.example.com", self.name));
@@ -260,6 +293,13 @@ impl Webhook {
         }
         mistakes.into_iter().map(|mistake| format!("webhook {}: {mistake}", self.path)).collect()
     }
+}
+
+/// What is wrong with a path, if something is.
+pub(super) fn mistake_in_path(path: &str) -> Option<String> {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/');
+    let is_path = path.starts_with('/') && path.chars().all(good) && !path.contains("//");
+    (!is_path).then(|| format!("{path:?} is no path: write /like-this"))
 }
 
 fn names(operations: impl IntoIterator<Item = Operation>) -> Vec<String> {

@@ -55,15 +55,20 @@ impl Listener {
         Ok(Self { address: socket.local_addr(), socket })
     }
 
-    /// Serves until `shutdown`; then requests may finish. Dropping the future ends everything at once.
+    /// Serves until `shutdown`, only those clients that `client_ca` vouches for if there is one; then requests may finish. Dropping the future ends everything at once.
     pub(crate) async fn serve(
         self,
         service: Service,
         shown: watch::Receiver<Option<Shown>>,
+        client_ca: Option<Vec<u8>>,
         shutdown: CancellationToken,
     ) -> Result<(), Error> {
         let newest = move || shown.borrow().as_ref().map(Shown::certified);
-        let tls = TlsAcceptor::from(ServerTls::showing_newest(newest).http_2().build().map_err(Error::new)?);
+        let mut tls = ServerTls::showing_newest(newest).http_2();
+        if let Some(authority) = client_ca {
+            tls = tls.requiring_clients_of(authority).map_err(Error::new)?;
+        }
+        let tls = TlsAcceptor::from(tls.build().map_err(Error::new)?);
         let closing = shutdown.clone();
         let serve = move |stream, _, ()| connection(stream, tls.clone(), service.clone(), closing.clone());
         self.socket.serve(MaxConnections(MOST_CONNECTIONS), GRACE, shutdown, serve).await;

@@ -1,8 +1,9 @@
-//! Webhooks: what an API server asks an operator before it stores an object (admission), and between two versions of a kind
-//! (conversion).
+//! Webhooks: what an API server asks an operator before it stores an object (admission), between two versions of a kind
+//! (conversion), and about who calls it (authentication).
 //!
 //! - A [`Defaulter`] fills in what users leave out, a [`Validator`] refuses what must not be, a [`Handler`] does anything.
 //! - A [`Conversion`] leads from every version of a kind to every other by way of one, the hub, with `From` or `TryFrom`.
+//! - An [`Authenticator`] says who has a bearer token.
 //! - [`Webhooks`] is all of that; a [`Server`] serves it over HTTPS, with certificates that it sees to, and tells the
 //!   cluster of it. Paths and metrics are controller-runtime's, so that manifests of those who come from there work.
 //!
@@ -40,11 +41,14 @@
 //! - A handler that panics, or takes longer than the API server waits, is an HTTP 500: the webhook's [`FailurePolicy`]
 //!   decides then. Both are counted ([`Metrics`]).
 //! - The patch of a defaulter has what it changed, and nothing else.
+//! - A handler reads the cluster by [`Request::context`]: from the manager's caches, of the kinds that its webhook [reads](Webhook::reads).
 //! - Only `admission.k8s.io/v1` and `apiextensions.k8s.io/v1` are spoken; every API server since v1.16 does.
 //! - Bodies have a limit ([`MAX_ADMISSION_BODY`], [`MAX_CONVERSION_BODY`]).
 
 mod admission;
+mod authentication;
 mod certificates;
+mod context;
 mod conversion;
 mod declaration;
 mod listener;
@@ -62,14 +66,16 @@ pub use self::{
         Defaulter, Denied, FieldError, Handler, Operation, Request, Response, ValidationResult, Validator,
         Warnings,
     },
+    authentication::{Authentication, Authenticator, TokenRequest},
     certificates::{Certificates, Lifetimes},
+    context::WebhookContext,
     conversion::Conversion,
     declaration::{FailurePolicy, Webhook},
     manifests::{Manifests, Reach, Trust},
     metrics::{Counts, LATENCY_BUCKETS, Metrics, WebhookCounts},
     registration::Registration,
     server::{Listening, Server},
-    service::{MAX_ADMISSION_BODY, MAX_CONVERSION_BODY, Service},
+    service::{MAX_ADMISSION_BODY, MAX_CONVERSION_BODY, MAX_TOKEN_BODY, Service},
     webhooks::Webhooks,
 };
 

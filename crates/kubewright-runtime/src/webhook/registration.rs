@@ -9,12 +9,13 @@ use kube::{
     api::{ApiResource, DynamicObject, Patch, PatchParams},
     runtime::watcher,
 };
+use kubewright_meta::desired;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::Instant};
 
 use super::{Manifests, Reach, Trust, Webhooks, certificates::Shown, conversion};
-use crate::{Error, ensure};
+use crate::Error;
 
 /// What a server writes into the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -173,7 +174,7 @@ impl Target {
             Shape::Conversion(wanted) => {
                 let mut wanted = wanted.clone();
                 trust(&mut wanted["spec"]["conversion"]["webhook"]["clientConfig"], bundle);
-                ensure::lacks(&wanted, current?).map(Change::Merge)
+                lacks(&wanted, current?).map(Change::Merge)
             }
             Shape::ConversionBundle => {
                 let (current, bundle) = (current?, bundle?);
@@ -184,7 +185,7 @@ impl Target {
                 }
                 let wanted =
                     json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": bundle}}}}});
-                ensure::lacks(&wanted, current).map(Change::Merge)
+                lacks(&wanted, current).map(Change::Merge)
             }
         }
     }
@@ -244,11 +245,11 @@ fn trust(client: &mut Value, bundle: Option<&str>) {
 fn is_configured(wanted: &Value, current: &Value) -> bool {
     let list = |object: &Value| object["webhooks"].as_array().cloned().unwrap_or_default();
     let (wanted_hooks, hooks) = (list(wanted), list(current));
-    ensure::lacks(&json!({"metadata": wanted["metadata"]}), current).is_none()
+    lacks(&json!({"metadata": wanted["metadata"]}), current).is_none()
         && wanted_hooks.len() == hooks.len()
         && wanted_hooks.iter().all(|wanted| {
             let found = hooks.iter().find(|hook| hook["name"] == wanted["name"]);
-            found.is_some_and(|found| ensure::lacks(wanted, found).is_none())
+            found.is_some_and(|found| lacks(wanted, found).is_none())
         })
 }
 
@@ -340,4 +341,8 @@ impl Pace {
             more => Self::FIRST.saturating_mul(2_u32.saturating_pow(more - 2)).min(Self::LONGEST),
         }
     }
+}
+/// The merge patch that gives `current` what it lacks of `wanted`; `None` if it has everything.
+fn lacks(wanted: &Value, current: &Value) -> Option<Value> {
+    desired::between(wanted, current).map(|difference| difference.patch)
 }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Server {
-    /// The rights that it takes: to tell the cluster of the webhooks, and to keep its authority.
+    /// The rights that it takes: to tell the cluster of the webhooks, to keep its authority, and what handlers read.
     #[must_use]
     pub fn rights(&self) -> Rights {
         let (webhooks, registration, certificates) = self.parts();
@@ -44,6 +44,12 @@ pub(crate) fn rights(webhooks: &Webhooks, registration: Registration, certificat
             rights.add_named::<CustomResourceDefinition>(&conversion.definition(), verbs);
         }
     }
+    for reading in webhooks.admission.iter().flat_map(|webhook| &webhook.reads) {
+        if let Some(attributes) = reading.attributes() {
+            rights.imply(attributes, [Verb::List, Verb::Watch]);
+        }
+    }
+    rights.merge(webhooks.rights.clone());
     if let Some(secret) = certificates.secret() {
         let verbs = [Verb::Get, Verb::List, Verb::Watch, Verb::Update];
         rights.add_named::<Secret>(&secret.name, verbs).add::<Secret>([Verb::Create]);

@@ -1,14 +1,21 @@
 //! The webhooks, their certificates and their registration, as one thing that runs.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+};
 
 use kube::Client;
+use kubewright_serve::tls::ServerTls;
 use kubewright_world::World;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Certificates, Reach, Registration, Service, Trust, Webhooks, listener::Listener, registration};
-use crate::{Error, metrics::CertificateMetrics};
+use super::{
+    Certificates, Reach, Registration, Service, Trust, Webhook, Webhooks, context::Reading,
+    listener::Listener, registration,
+};
+use crate::{Cache, Error, cache::Connection, metrics::CertificateMetrics};
 
 /// The port of controller-runtime's webhook server.
 const PORT: u16 = 9443;
@@ -50,6 +57,7 @@ pub struct Server {
     certificates: Certificates,
     registration: Registration,
     trust: Trust,
+    client_ca: Option<PathBuf>,
     counts: Option<CertificateMetrics>,
     listening: watch::Sender<Option<SocketAddr>>,
 }
@@ -83,6 +91,7 @@ impl Server {
             certificates: Certificates::in_memory(),
             registration: Registration::default(),
             trust: Trust::Later,
+            client_ca: None,
             counts: None,
             listening: watch::Sender::new(None),
         }
@@ -132,6 +141,15 @@ impl Server {
         self
     }
 
+    /// Serves only clients that show a certificate of the authority in this file (PEM), which is read when it starts: API servers that are told
+    /// which certificate to show, by the kubeconfig of an `AdmissionConfiguration`. Others do not get past the TLS handshake.
+    /// (controller-runtime's `ClientCAName`.)
+    #[must_use]
+    pub fn client_ca(mut self, file: impl Into<PathBuf>) -> Self {
+        self.client_ca = Some(file.into());
+        self
+    }
+
     /// Counts how often it reads its certificate from files (`certwatcher_*`), as in [`Manager::serve`](crate::Manager::serve).
     pub(crate) fn counting(mut self, counts: CertificateMetrics) -> Self {
         self.counts = Some(counts);
@@ -167,6 +185,8 @@ impl Server {
     /// [`Error::Misconfigured`] before anything starts; when the port cannot be had, or a certificate cannot be made.
     pub async fn run(self, client: Client, world: World, shutdown: CancellationToken) -> Result<(), Error> {
         self.check()?;
+        self.serve_without_caches(&client, &world, &shutdown)?;
+        let client_ca = self.client_authority()?;
         let listener = match self.listen {
             Some(address) => Some(Listener::bind(address).await?),
             None => None,
@@ -189,7 +209,7 @@ impl Server {
             let _ = first.wait_for(Option::is_some).await;
             self.listening.send_replace(Some(listener.address));
             tracing::info!(address = %listener.address, "serving webhooks");
-            let served = listener.serve(self.service.clone(), newest.clone(), shutdown.clone());
+            let served = listener.serve(self.service.clone(), newest.clone(), client_ca, shutdown.clone());
             self.register(&client, &reach, &newest, served).await
         };
         let result = tokio::select! {
@@ -225,6 +245,45 @@ impl Server {
         self.webhooks.check()?;
         let mistake = self.reach.as_ref().and_then(Reach::mistake).or_else(|| self.certificates.mistake());
         mistake.map_or(Ok(()), |mistake| Err(Error::Misconfigured(mistake)))
+    }
+
+    /// Who vouches for clients, in PEM.
+    fn client_authority(&self) -> Result<Option<Vec<u8>>, Error> {
+        let Some(file) = self.client_ca.as_ref().filter(|_| self.listens()) else { return Ok(None) };
+        let wrong = |error: &dyn std::fmt::Display| {
+            Error::Misconfigured(format!("webhooks: the authority of clients, {}: {error}", file.display()))
+        };
+        let authority = std::fs::read(file).map_err(|error| wrong(&error))?;
+        ServerTls::showing_newest(|| None).requiring_clients_of(&authority).map_err(|error| wrong(&error))?;
+        Ok(Some(authority))
+    }
+
+    /// Lets handlers read what these caches hold.
+    pub(crate) fn serve_with(&self, client: &Client, world: &World, cache: &Cache) {
+        self.service.serve_with(client, world, cache);
+    }
+
+    /// Lets handlers work with a client, if no manager did; an error where one wants to read caches.
+    fn serve_without_caches(
+        &self,
+        client: &Client,
+        world: &World,
+        shutdown: &CancellationToken,
+    ) -> Result<(), Error> {
+        let none = Cache::new(client.clone(), Connection::Network, world.clone(), shutdown.clone());
+        let served = self.service.serve_with(client, world, &none);
+        let reading = self.webhooks.admission.iter().filter(|webhook| !webhook.reads.is_empty());
+        match reading.map(Webhook::path).find(|path| served.contains(path)) {
+            None => Ok(()),
+            Some(path) => Err(Error::Misconfigured(format!(
+                "webhook {path}: it reads caches, and there are none without a manager: hand the server to Manager::serve"
+            ))),
+        }
+    }
+
+    /// The kinds that its webhooks read.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = &Reading> {
+        self.webhooks.admission.iter().flat_map(|webhook| &webhook.reads)
     }
 
     fn reach(&self, address: Option<SocketAddr>) -> Result<Reach, Error> {

@@ -1,6 +1,11 @@
 //! The webhooks as a function from request to response: what a socket, or a control plane in this process, calls.
 
-use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    panic::AssertUnwindSafe,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -8,21 +13,27 @@ use http::{
     Method, Request, Response, StatusCode,
     header::{ALLOW, CONTENT_TYPE},
 };
-use kube::core::Status;
+use kube::{Client, core::Status};
+use kubewright_world::World;
 use serde_json::Value;
 
 use super::{
-    Metrics, Webhook, Webhooks,
+    Metrics, Webhook, WebhookContext, Webhooks,
     admission::{self, DynHandler},
+    authentication::{self, DynAuthenticator},
+    context::Reading,
     conversion::{self, DynConversion},
 };
-use crate::worker::panic_message;
+use crate::{Cache, worker::panic_message};
 
 /// The largest admission review (controller-runtime's `maxRequestSize`): two objects of 3 MiB, and what is told about them.
 pub const MAX_ADMISSION_BODY: usize = 7 << 20;
 
 /// The largest conversion review. The API server sends the objects of a whole list in one; controller-runtime has no limit.
 pub const MAX_CONVERSION_BODY: usize = 128 << 20;
+
+/// The largest token review (controller-runtime's `maxRequestSize` of `pkg/webhook/authentication`).
+pub const MAX_TOKEN_BODY: usize = 1 << 20;
 
 /// How long the API server waits for a conversion (`k8s.io/apiserver/pkg/util/webhook`, `defaultRequestTimeout`).
 const CONVERSION_TIMEOUT: Duration = Duration::from_secs(30);
@@ -47,22 +58,50 @@ struct Inner {
 }
 
 enum Route {
-    Admission { handler: Arc<dyn DynHandler>, timeout: Duration },
+    Admission(Admission),
     Conversion(Arc<[Arc<dyn DynConversion>]>),
+    Authentication(Arc<dyn DynAuthenticator>),
+}
+
+struct Admission {
+    handler: Arc<dyn DynHandler>,
+    timeout: Duration,
+    reads: Vec<Reading>,
+    /// What its handler works with, as soon as somebody serves it who has that.
+    context: OnceLock<WebhookContext>,
 }
 
 impl Service {
     pub(crate) fn new(webhooks: &Webhooks) -> Self {
-        let admission = webhooks.admission.iter().map(|Webhook { path, handler, timeout, .. }| {
-            (path.clone(), Route::Admission { handler: Arc::clone(handler), timeout: *timeout })
+        let admission = webhooks.admission.iter().map(|Webhook { path, handler, timeout, reads, .. }| {
+            let (handler, reads) = (Arc::clone(handler), reads.clone());
+            let admission = Admission { handler, timeout: *timeout, reads, context: OnceLock::new() };
+            (path.clone(), Route::Admission(admission))
         });
         let mut routes: BTreeMap<String, Route> = admission.collect();
+        let authenticators = webhooks.authenticators.iter();
+        routes
+            .extend(authenticators.map(|(path, one)| (path.clone(), Route::Authentication(Arc::clone(one)))));
         if !webhooks.conversions.is_empty() {
             routes
                 .insert(conversion::PATH.to_owned(), Route::Conversion(webhooks.conversions.clone().into()));
         }
         let metrics = Metrics::of(routes.keys().map(String::as_str));
         Self(Arc::new(Inner { routes, metrics }))
+    }
+
+    /// Lets handlers work with this client and these caches, unless they have others already; the paths of those that do now.
+    pub(crate) fn serve_with(&self, client: &Client, world: &World, cache: &Cache) -> Vec<&str> {
+        let mut served = Vec::new();
+        for (path, route) in &self.0.routes {
+            if let Route::Admission(Admission { reads, context, .. }) = route {
+                let made = WebhookContext::new(client.clone(), world.clone(), cache.clone(), path, reads);
+                if context.set(made).is_ok() {
+                    served.push(&**path);
+                }
+            }
+        }
+        served
     }
 
     /// What was done so far.
@@ -74,8 +113,9 @@ impl Service {
     /// The largest body that is taken at a path; `None` where nothing is served.
     pub(crate) fn longest_body(&self, path: &str) -> Option<usize> {
         self.0.routes.get(path).map(|route| match route {
-            Route::Admission { .. } => MAX_ADMISSION_BODY,
+            Route::Admission(_) => MAX_ADMISSION_BODY,
             Route::Conversion(_) => MAX_CONVERSION_BODY,
+            Route::Authentication(_) => MAX_TOKEN_BODY,
         })
     }
 
@@ -99,8 +139,9 @@ impl Service {
             return refusal;
         }
         let (timeout, converting) = match route {
-            Route::Admission { timeout, .. } => (*timeout, false),
+            Route::Admission(admission) => (admission.timeout, false),
             Route::Conversion(_) => (CONVERSION_TIMEOUT, true),
+            Route::Authentication(_) => (LONGEST, false),
         };
         let timeout = asked_timeout(request).unwrap_or(timeout);
         let review = AssertUnwindSafe(review(route, request.body())).catch_unwind();
@@ -150,8 +191,12 @@ fn unacceptable(request: &Request<Bytes>, longest: Option<usize>) -> Option<Resp
 /// Runs a handler. A future, so that a panic is caught wherever it is.
 async fn review(route: &Route, body: &[u8]) -> Result<Value, String> {
     match route {
-        Route::Admission { handler, .. } => {
-            let request = admission::request(body)?;
+        Route::Admission(Admission { handler, context, .. }) => {
+            let mut request = admission::request(body)?;
+            request.context = context.get().cloned();
+            if let Some(context) = &request.context {
+                context.filled().await;
+            }
             let response = handler.handle(&request).await;
             let (uid, user, allowed) = (&request.uid, request.user(), response.is_allowed());
             tracing::debug!(
@@ -167,6 +212,7 @@ async fn review(route: &Route, body: &[u8]) -> Result<Value, String> {
             response.review(uid).map_err(|error| format!("the answer is no JSON: {error}"))
         }
         Route::Conversion(conversions) => conversion::answer(conversions, body),
+        Route::Authentication(authenticator) => authentication::answer(&**authenticator, body).await,
     }
 }
 

@@ -1,13 +1,16 @@
 //! All webhooks of an operator.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
-    Webhook,
+    Authenticator, Webhook,
+    authentication::DynAuthenticator,
     conversion::{Conversion, DynConversion},
 };
-use crate::{Error, Object};
-use std::sync::Arc;
+use crate::{Error, Object, rbac::Rights};
 
 /// The webhooks of an operator: what is served under which path, and what the cluster is to be told of it.
 ///
@@ -23,6 +26,8 @@ pub struct Webhooks {
     pub(crate) operator: String,
     pub(crate) admission: Vec<Webhook>,
     pub(crate) conversions: Vec<Arc<dyn DynConversion>>,
+    pub(super) authenticators: Vec<(String, Arc<dyn DynAuthenticator>)>,
+    pub(crate) rights: Rights,
 }
 
 impl Webhooks {
@@ -47,6 +52,25 @@ impl Webhooks {
         self
     }
 
+    /// And says at this path who has a bearer token. The API server has to be told of it by its own flags: nothing in the cluster leads there.
+    #[must_use]
+    pub fn authenticate(mut self, path: &str, authenticator: impl Authenticator) -> Self {
+        self.authenticators.push((path.to_owned(), Arc::new(authenticator)));
+        self
+    }
+
+    /// Rights that handlers take beside those to the kinds that they [read](Webhook::reads): what they ask the API server for by themselves.
+    #[must_use]
+    pub fn may(mut self, declare: impl FnOnce(&mut Rights) -> &mut Rights) -> Self {
+        declare(&mut self.rights);
+        self
+    }
+
+    /// These of the operator of this name.
+    pub(crate) fn of_operator(self, operator: &str) -> Self {
+        Self { operator: operator.to_owned(), ..self }
+    }
+
     pub(crate) fn mutating_name(&self) -> String {
         format!("{}-mutating", self.operator)
     }
@@ -68,6 +92,10 @@ impl Webhooks {
                 mistakes.push(format!("two webhooks are named {}", webhook.name));
             }
         }
+        for (path, _) in &self.authenticators {
+            *paths.entry(&**path).or_insert(0) += 1;
+            mistakes.extend(super::declaration::mistake_in_path(path));
+        }
         if !self.conversions.is_empty() {
             *paths.entry(super::conversion::PATH).or_insert(0) += 1;
         }
@@ -82,7 +110,7 @@ impl Webhooks {
         if self.operator.is_empty() {
             mistakes.push("the operator has no name".to_owned());
         }
-        if self.admission.is_empty() && self.conversions.is_empty() {
+        if self.admission.is_empty() && self.conversions.is_empty() && self.authenticators.is_empty() {
             mistakes.push("there is nothing to serve".to_owned());
         }
         match mistakes.is_empty() {
@@ -99,6 +127,7 @@ impl std::fmt::Debug for Webhooks {
             .field("operator", &self.operator)
             .field("admission", &self.admission)
             .field("conversions", &conversions)
+            .field("authenticators", &self.authenticators.iter().map(|(path, _)| path).collect::<Vec<_>>())
             .finish()
     }
 }

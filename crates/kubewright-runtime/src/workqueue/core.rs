@@ -14,6 +14,7 @@ use super::{
     limit::{Bucket, RateLimit},
     line::{Line, QueuePosition},
 };
+use crate::reason::{Reason, Reasons};
 
 /// Every so many gets, one goes to the lowest priority that waits.
 pub(super) const LOWEST_TURN: u64 = 16;
@@ -51,8 +52,12 @@ struct Record {
     work: Work,
     plan: Option<Scheduled>,
     failures: u32,
+    /// When its retry was due, if it was got before that: something else led to this try.
+    early: Option<Instant>,
     /// What the last failure was, where that was said.
     last: Option<Failure>,
+    /// Why it is wanted, or wanted again.
+    reasons: Reasons,
 }
 
 /// Why a key failed, and when.
@@ -77,14 +82,26 @@ enum Work {
 #[derive(Debug)]
 pub(crate) struct Taken<T> {
     pub(crate) key: T,
-    /// How long it was due.
-    pub(crate) waited: Duration,
+    /// Why, and how long it was due.
+    pub(crate) reasons: Reasons,
+}
+
+/// Why a key is to be added later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Later {
+    /// It failed.
+    Retry,
+    /// It is to be looked at again.
+    Requeue,
+    /// It is another's now.
+    Turn,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Scheduled {
     date: Date,
     priority: Priority,
+    why: Later,
 }
 
 impl Record {
@@ -120,11 +137,12 @@ impl<T: Clone + Eq + Hash> Core<T> {
 
     /// Marks `key` as in need of work since `now`. One that waits already keeps its place among those of its priority, or of this one
     /// if that is higher.
-    pub(crate) fn add(&mut self, key: T, priority: Priority, now: Instant) {
+    pub(crate) fn add(&mut self, key: T, priority: Priority, now: Instant, reason: Reason) {
         if self.shut_down {
             return;
         }
         let record = self.records.entry(key.clone()).or_default();
+        record.reasons.push(reason);
         match &mut record.work {
             Work::Busy { again: Some((wanted, _)), .. } => *wanted = (*wanted).max(priority),
             Work::Busy { again, .. } => {
@@ -150,7 +168,7 @@ impl<T: Clone + Eq + Hash> Core<T> {
 
     /// Adds `key` at `time`, or earlier if an earlier addition is planned already; with the priority that it was worked
     /// on.
-    pub(crate) fn add_at(&mut self, key: T, time: Instant) {
+    pub(crate) fn add_at(&mut self, key: T, time: Instant, why: Later) {
         if self.shut_down {
             return;
         }
@@ -166,18 +184,39 @@ impl<T: Clone + Eq + Hash> Core<T> {
         self.counter += 1;
         let date = (time, self.counter);
         let priority = record.plan.map_or(priority, |plan| plan.priority);
-        record.plan = Some(Scheduled { date, priority });
+        record.plan = Some(Scheduled { date, priority, why });
         self.planned.insert(date, key);
     }
 
     /// Counts a failure of `key` and adds it after its back-off, or when the overall limit lets it.
+    ///
+    /// A try that came before its retry was due is not counted, and the retry stays as it was planned: events that come while
+    /// something is broken do not put the retry off for hours, as they do in client-go (kubernetes/kubernetes#132805).
     pub(crate) fn add_after_failure(&mut self, key: T, now: Instant) {
         let record = self.records.entry(key.clone()).or_default();
+        if let Some(due) = record.early.take() {
+            let last = self.limit.delay(record.failures.saturating_sub(1));
+            let due = if due > now { Some(due) } else { now.checked_add(last) };
+            if let Some(due) = due {
+                self.add_at(key, due, Later::Retry);
+            }
+            return;
+        }
         let delay = self.limit.delay(record.failures).max(self.bucket.take(&self.limit, now));
         record.failures = record.failures.saturating_add(1);
         // Beyond what a clock can tell is never.
         if let Some(time) = now.checked_add(delay) {
-            self.add_at(key, time);
+            self.add_at(key, time, Later::Retry);
+        }
+    }
+
+    /// As [`Core::add_after_failure`], after this time instead.
+    pub(crate) fn add_after_failure_in(&mut self, key: T, now: Instant, delay: Duration) {
+        let record = self.records.entry(key.clone()).or_default();
+        record.early = None;
+        record.failures = record.failures.saturating_add(1);
+        if let Some(time) = now.checked_add(delay) {
+            self.add_at(key, time, Later::Retry);
         }
     }
 
@@ -198,12 +237,18 @@ impl<T: Clone + Eq + Hash> Core<T> {
         })
     }
 
+    /// How often `key` has failed since it was forgotten.
+    pub(crate) fn failures(&self, key: &T) -> u32 {
+        self.records.get(key).map_or(0, |record| record.failures)
+    }
+
     /// Forgets the failures of `key`.
     pub(crate) fn forget(&mut self, key: &T) {
         if let Some(record) = self.records.get_mut(key)
             && record.failures > 0
         {
             record.failures = 0;
+            record.early = None;
             record.last = None;
             self.tidy(key);
         }
@@ -214,18 +259,20 @@ impl<T: Clone + Eq + Hash> Core<T> {
     pub(crate) fn get(&mut self, now: Instant) -> Option<Taken<T>> {
         self.add_due(now);
         let ((Reverse(priority), _), key) = self.pop()?;
-        let mut waited = Duration::ZERO;
+        let mut reasons = Reasons::default();
         if let Some(record) = self.records.get_mut(&key) {
             let work = Work::Busy { get: self.gets, priority, again: None };
             if let Work::Waiting { since, .. } = std::mem::replace(&mut record.work, work) {
-                waited = now.saturating_duration_since(since);
+                reasons = std::mem::take(&mut record.reasons).after(now.saturating_duration_since(since));
             }
             self.busy.insert(self.gets, now);
+            record.early = None;
             if let Some(plan) = record.plan.take() {
+                record.early = (plan.why == Later::Retry).then_some(plan.date.0);
                 self.planned.remove(&plan.date);
             }
         }
-        Some(Taken { key, waited })
+        Some(Taken { key, reasons })
     }
 
     /// The first key; now and then the first one of the lowest priority, so that a stream of others cannot starve it.
@@ -319,8 +366,14 @@ impl<T: Clone + Eq + Hash> Core<T> {
                 return;
             }
             let key = entry.remove();
-            let plan = self.records.get_mut(&key).and_then(|record| record.plan.take());
-            self.add(key, plan.map_or(Priority::NORMAL, |plan| plan.priority), due);
+            let Some(record) = self.records.get_mut(&key) else { continue };
+            let Some(plan) = record.plan.take() else { continue };
+            let reason = match plan.why {
+                Later::Retry => Reason::Retry { failures: record.failures },
+                Later::Requeue => Reason::Requeue,
+                Later::Turn => Reason::Turn,
+            };
+            self.add(key, plan.priority, due, reason);
         }
     }
 

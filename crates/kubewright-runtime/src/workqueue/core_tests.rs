@@ -7,8 +7,9 @@ use tokio::time::Instant;
 
 use super::{
     Priority, RateLimit,
-    core::{Core, LOWEST_TURN, Taken},
+    core::{Core, LOWEST_TURN, Later, Taken},
 };
+use crate::reason::Reason;
 
 const KEYS: usize = 4;
 
@@ -50,7 +51,11 @@ struct Record {
     plan: Option<(Instant, u64)>,
     /// How much it is wanted then.
     planned: i32,
+    /// Whether that is a retry.
+    is_retry: bool,
     failures: u32,
+    /// When the retry was due, if this try came before it.
+    early: Option<Instant>,
 }
 
 #[derive(Default)]
@@ -79,7 +84,7 @@ impl Model {
         record.wanted = record.wanted.max(Some(priority));
     }
 
-    fn add_at(&mut self, key: usize, time: Instant) {
+    fn add_at(&mut self, key: usize, time: Instant, is_retry: bool) {
         let step = self.step();
         let record = &mut self.records[key];
         if self.shut_down {
@@ -89,13 +94,27 @@ impl Model {
         record.planned = if record.plan.is_some() { record.planned.max(now) } else { now };
         if record.plan.is_none_or(|(planned, _)| time < planned) {
             record.plan = Some((time, step));
+            record.is_retry = is_retry;
         }
     }
 
     fn fail(&mut self, key: usize, now: Instant) {
+        let back_off = |failures| Duration::from_millis(5 * 2_u64.pow(failures));
         let failures = self.records[key].failures;
+        if let Some(due) = self.records[key].early.take() {
+            let due = if due > now { due } else { now + back_off(failures.saturating_sub(1)) };
+            self.add_at(key, due, true);
+            return;
+        }
         self.records[key].failures += 1;
-        self.add_at(key, now + Duration::from_millis(5 * 2_u64.pow(failures)));
+        self.add_at(key, now + back_off(failures), true);
+    }
+
+    fn forget(&mut self, key: usize) {
+        let record = &mut self.records[key];
+        if record.failures > 0 {
+            (record.failures, record.early) = (0, None);
+        }
     }
 
     fn get(&mut self, now: Instant) -> Option<usize> {
@@ -114,8 +133,9 @@ impl Model {
         let key = ready
             .filter(|key| !only_lowest || self.records[*key].wanted == Some(lowest))
             .min_by_key(|key| (Reverse(self.records[*key].wanted), self.records[*key].position))?;
-        let Record { failures, wanted, .. } = self.records[key];
-        self.records[key] = Record { busy: wanted, failures, ..Record::default() };
+        let Record { failures, wanted, plan, is_retry, .. } = self.records[key];
+        let early = plan.filter(|_| is_retry).map(|(time, _)| time);
+        self.records[key] = Record { busy: wanted, failures, early, ..Record::default() };
         Some(key)
     }
 
@@ -139,14 +159,14 @@ proptest! {
         let (mut core, mut model, mut now) = (Core::new(RateLimit::default()), Model::default(), Instant::now());
         for op in ops {
             match op {
-                Op::Add(key, priority) => { core.add(key, Priority(priority), now); model.add(key, priority); }
+                Op::Add(key, priority) => { core.add(key, Priority(priority), now, Reason::Added); model.add(key, priority); }
                 Op::AddAfter(key, ms) => {
                     let time = now + Duration::from_millis(ms);
-                    core.add_at(key, time);
-                    model.add_at(key, time);
+                    core.add_at(key, time, Later::Requeue);
+                    model.add_at(key, time, false);
                 }
                 Op::Fail(key) => { core.add_after_failure(key, now); model.fail(key, now); }
-                Op::Forget(key) => { core.forget(&key); model.records[key].failures = 0; }
+                Op::Forget(key) => { core.forget(&key); model.forget(key); }
                 Op::Get => prop_assert_eq!(core.get(now).map(|taken| taken.key), model.get(now)),
                 Op::Done(key) => { core.done(&key); model.done(key); }
                 Op::Wait(ms) => now += Duration::from_millis(ms),
@@ -186,17 +206,51 @@ fn the_back_off_doubles_up_to_a_thousand_seconds_and_starts_anew_when_forgotten(
 }
 
 #[test]
+fn a_try_before_the_retry_is_due_puts_it_off_no_further() {
+    let (mut core, now) = (Core::new(RateLimit::default()), Instant::now());
+    (0..10).for_each(|_| {
+        core.add_after_failure("key", now);
+        assert_eq!(got(core.get(now + Duration::from_secs(60))), Some("key"));
+        core.done(&"key");
+    });
+    core.add_after_failure("key", now);
+    let due = now + Duration::from_millis(5 << 10);
+    assert_eq!(core.next_due(), Some(due));
+    for millis in 0..100 {
+        let event = now + Duration::from_millis(millis);
+        core.add("key", Priority::NORMAL, event, Reason::Added);
+        assert_eq!(got(core.get(event)), Some("key"));
+        core.add_after_failure("key", event);
+        core.done(&"key");
+        assert_eq!((core.next_due(), core.failures(&"key")), (Some(due), 11));
+    }
+    let (event, late) = (due - Duration::from_millis(1), due + Duration::from_millis(1));
+    core.add("key", Priority::NORMAL, event, Reason::Added);
+    assert_eq!(got(core.get(event)), Some("key"));
+    core.add_after_failure("key", late);
+    core.done(&"key");
+    assert_eq!(
+        core.next_due(),
+        Some(late + Duration::from_millis(5 << 10)),
+        "it was due while it was worked on"
+    );
+    assert_eq!(got(core.get(late + Duration::from_secs(60))), Some("key"));
+    core.add_after_failure("key", late);
+    assert_eq!(core.failures(&"key"), 12, "the retry itself counts");
+}
+
+#[test]
 fn what_comes_later_with_a_higher_priority_is_worked_on_first_and_the_lowest_is_not_starved() {
     let (mut core, now) = (Core::new(RateLimit::default()), Instant::now());
-    (0..100).for_each(|key| core.add(key, Priority::LOW, now));
-    core.add(200, Priority::NORMAL, now);
-    core.add(50, Priority::NORMAL, now);
-    core.add(201, Priority::NORMAL, now);
+    (0..100).for_each(|key| core.add(key, Priority::LOW, now, Reason::Added));
+    core.add(200, Priority::NORMAL, now, Reason::Added);
+    core.add(50, Priority::NORMAL, now, Reason::Added);
+    core.add(201, Priority::NORMAL, now, Reason::Added);
     let first: Vec<_> = (0..5).filter_map(|_| got(core.get(now))).collect();
     assert_eq!(first, [50, 200, 201, 0, 1], "the raised one keeps the place that it took");
     let mut low = 0;
     for busy in 300..460 {
-        core.add(busy, Priority::NORMAL, now);
+        core.add(busy, Priority::NORMAL, now, Reason::Added);
         low += usize::from(got(core.get(now)).is_some_and(|key| key < 100));
     }
     assert_eq!(low, 10);
@@ -205,12 +259,12 @@ fn what_comes_later_with_a_higher_priority_is_worked_on_first_and_the_lowest_is_
 #[test]
 fn a_retry_has_the_priority_of_the_try() {
     let (mut core, now) = (Core::new(RateLimit::default()), Instant::now());
-    core.add("low", Priority::LOW, now);
+    core.add("low", Priority::LOW, now, Reason::Added);
     assert_eq!(got(core.get(now)), Some("low"));
     core.add_after_failure("low", now);
     core.done(&"low");
-    core.add("low-2", Priority::LOW, now);
-    core.add("normal", Priority::NORMAL, now);
+    core.add("low-2", Priority::LOW, now, Reason::Added);
+    core.add("normal", Priority::NORMAL, now, Reason::Added);
     let later = now + Duration::from_secs(1);
     assert_eq!(
         [got(core.get(later)), got(core.get(later)), got(core.get(later))],
@@ -222,7 +276,7 @@ fn a_retry_has_the_priority_of_the_try() {
 fn nothing_is_remembered_of_a_hundred_thousand_keys_that_were_worked_on() {
     let (mut core, now) = (Core::new(RateLimit::default()), Instant::now());
     for key in 0..100_000_u32 {
-        core.add(key, Priority::LOW, now);
+        core.add(key, Priority::LOW, now, Reason::Added);
         assert_eq!(got(core.get(now)), Some(key));
         if key % 2 == 0 {
             core.add_after_failure(key, now);

@@ -7,7 +7,8 @@ use tokio::time::Instant;
 /// Rate limit of retries: how long a key that failed has to wait for its next try: each on its own, and if wished all of them together.
 ///
 /// The default is controller-runtime's: 5 ms after the first failure, twice as long after each further one, at most
-/// 1000 s, and no overall limit. Keys that come by events are never held back.
+/// 1000 s, and no overall limit. Keys that come by events are never held back; a failure of a try that an event led to, before the retry
+/// was due, does not put the retry off any further.
 ///
 /// ```
 /// use std::time::Duration;
@@ -92,11 +93,11 @@ impl Overall {
 /// The state of the overall limit: when the next retry would be due if all came in even steps (the generic cell rate
 /// algorithm, which is a token bucket without tokens).
 #[derive(Debug, Default)]
-pub(super) struct Bucket(Option<Instant>);
+pub(crate) struct Bucket(Option<Instant>);
 
 impl Bucket {
     /// Takes one retry; says how long it has to wait.
-    pub(super) fn take(&mut self, limit: &RateLimit, now: Instant) -> Duration {
+    pub(crate) fn take(&mut self, limit: &RateLimit, now: Instant) -> Duration {
         let Some((overall, interval)) =
             limit.overall.and_then(|overall| Some((overall, overall.interval()?)))
         else {

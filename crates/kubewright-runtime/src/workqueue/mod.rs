@@ -13,9 +13,14 @@ use std::{hash::Hash, time::Duration};
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-use self::core::Core;
+pub(crate) use self::core::Later;
+use self::core::{Core, Taken};
+pub(crate) use self::limit::Bucket;
 pub use self::limit::RateLimit;
-use crate::metrics::{Load, QueueMetrics};
+use crate::{
+    metrics::{Load, QueueMetrics},
+    reason::{Reason, Reasons},
+};
 
 /// Priority of a key in the work queue; the higher the sooner. As in controller-runtime, events are [`Priority::NORMAL`], and what was
 /// there when the watch began is [`Priority::LOW`].
@@ -81,16 +86,26 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
 
     /// Adds `key` with a priority, or raises it if it is in the queue already.
     pub fn add_with(&self, key: T, priority: Priority) {
-        self.change(|core| core.add(key, priority, Instant::now()));
+        self.add_because(key, priority, Reason::Added);
+    }
+
+    /// As [`Workqueue::add_with`], for a reason.
+    pub(crate) fn add_because(&self, key: T, priority: Priority, reason: Reason) {
+        self.change(|core| core.add(key, priority, Instant::now(), reason));
     }
 
     /// Adds `key` after `delay`, or earlier if an earlier addition is planned already. A worker that gets the key
     /// before that voids the plan. It has the priority then that it has now.
     pub fn add_after(&self, key: T, delay: Duration) {
+        self.add_later(key, delay, Later::Requeue);
+    }
+
+    /// As [`Workqueue::add_after`], for a reason.
+    pub(crate) fn add_later(&self, key: T, delay: Duration, why: Later) {
         let now = Instant::now();
         // Beyond what a clock can tell (580 years) is never.
         if let Some(time) = now.checked_add(delay) {
-            self.change(|core| core.add_at(key, time));
+            self.change(|core| core.add_at(key, time, why));
             self.count_retry();
         }
     }
@@ -102,14 +117,22 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
         self.count_retry();
     }
 
-    /// As [`Workqueue::add_after_failure`], and remembers why until the key succeeds.
-    pub(crate) fn add_after_failure_of(&self, key: &T, why: String) {
+    /// As [`Workqueue::add_after_failure`], and remembers why until the key succeeds; after this time, if one is given.
+    pub(crate) fn add_after_failure_of(&self, key: &T, why: String, after: Option<Duration>) {
         let now = Instant::now();
         self.change(|core| {
-            core.add_after_failure(key.clone(), now);
+            match after {
+                None => core.add_after_failure(key.clone(), now),
+                Some(delay) => core.add_after_failure_in(key.clone(), now, delay),
+            }
             core.explain_failure(key, why, now);
         });
         self.count_retry();
+    }
+
+    /// How often `key` has failed in a row.
+    pub(crate) fn failures(&self, key: &T) -> u32 {
+        self.core.lock().failures(key)
     }
 
     /// Forgets the failures of `key`: its next back-off is the shortest again.
@@ -120,22 +143,27 @@ impl<T: Clone + Eq + Hash> Workqueue<T> {
     /// The next key, once there is one; `None` when the queue is shut down and drained. The caller has to say
     /// [`Workqueue::done`] when it has worked on it. Dropping the future loses nothing.
     pub async fn get(&self) -> Option<T> {
+        self.get_with_reasons().await.map(|(key, _)| key)
+    }
+
+    /// As [`Workqueue::get`], with the reasons why the key is there.
+    pub(crate) async fn get_with_reasons(&self) -> Option<(T, Reasons)> {
         loop {
             let changed = self.changed.notified();
             let due = {
                 let mut core = self.core.lock();
                 let taken = core.get(Instant::now());
                 self.count_added(&mut core);
-                if let Some(taken) = taken {
+                if let Some(Taken { key, reasons }) = taken {
                     if core.len() > 0 {
                         // One notification may stand for several additions: pass it on.
                         self.changed.notify_one();
                     }
                     drop(core);
                     if let Some(metrics) = &self.metrics {
-                        metrics.waited(taken.waited);
+                        metrics.waited(reasons.waited());
                     }
-                    return Some(taken.key);
+                    return Some((key, reasons));
                 }
                 if core.is_drained() {
                     return None;

@@ -1,6 +1,7 @@
 //! The commands: what is asked for, and what becomes of it.
 
 mod api;
+mod delete;
 mod import;
 mod init;
 #[cfg(test)]
@@ -17,8 +18,8 @@ use std::{
 use clap::{Args, Subcommand};
 
 pub use self::{
-    api::CreateApi, import::ImportCrd, init::Init, upgrade::Upgrade, version::CreateVersion,
-    webhook::CreateWebhook,
+    api::CreateApi, delete::DeleteApi, import::ImportCrd, init::Init, upgrade::Upgrade,
+    version::CreateVersion, webhook::CreateWebhook,
 };
 use crate::{
     ChangeSet, Error, Folder, Project, apply::Locked, change::File, names, project::PROJECT, record::Record,
@@ -33,6 +34,9 @@ pub enum Command {
     /// Add a kind, a version or a webhook to the project of this folder
     #[command(subcommand)]
     Create(Create),
+    /// Take a kind out of the project of this folder
+    #[command(subcommand)]
+    Delete(Delete),
     /// Take types for the project of this folder from elsewhere
     #[command(subcommand)]
     Import(Import),
@@ -45,6 +49,13 @@ pub enum Command {
 pub enum Import {
     /// Make types of a CustomResourceDefinition that is somebody else's
     Crd(ImportCrd),
+}
+
+/// What to take out of a project.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum Delete {
+    /// Remove a kind, with its files, as long as they are as they were scaffolded
+    Api(DeleteApi),
 }
 
 /// What to add to a project.
@@ -127,13 +138,15 @@ pub struct Planned {
     pub next: String,
     /// Files that the user has to settle conflicts in.
     pub conflicts: Vec<String>,
+    /// Whether files that go are what it is about.
+    pub(crate) is_removal: bool,
 }
 
 impl Planned {
     /// Files that the user goes on with.
     fn new(changes: ChangeSet, next: String) -> Self {
         let head = "Writing scaffold for you to edit...\n".to_owned();
-        Self { head, changes, next, conflicts: Vec::new() }
+        Self { head, changes, next, conflicts: Vec::new(), is_removal: false }
     }
 
     /// Whether the user has something to settle.
@@ -188,6 +201,7 @@ impl Command {
             Self::Create(Create::Api(create)) => create.plan(folder, around, ask),
             Self::Create(Create::Webhook(create)) => create.plan(folder, around, ask),
             Self::Create(Create::Version(create)) => create.plan(folder, around, ask),
+            Self::Delete(Delete::Api(delete)) => delete.plan(folder, around, ask),
             Self::Import(Import::Crd(import)) => import.plan(folder, around),
             Self::Upgrade(upgrade) => upgrade.plan(folder, around),
         }
@@ -199,6 +213,7 @@ impl Command {
             Self::Create(Create::Api(create)) => create.write_options,
             Self::Create(Create::Webhook(create)) => create.write_options,
             Self::Create(Create::Version(create)) => create.write_options,
+            Self::Delete(Delete::Api(delete)) => delete.write_options(),
             Self::Import(Import::Crd(import)) => import.write_options,
             Self::Upgrade(upgrade) => WriteOptions { dry_run: upgrade.dry_run, force: false },
         }
@@ -296,7 +311,11 @@ fn dry(planned: &Planned) -> String {
 fn done(planned: &Planned, force: bool) -> String {
     let mut text = planned.head.clone();
     for change in &planned.changes.changes {
-        let gone = if change.after.is_none() { " is no longer needed, and was removed" } else { "" };
+        let gone = match (&change.after, planned.is_removal) {
+            (Some(_), _) => "",
+            (None, true) => " removed",
+            (None, false) => " is no longer needed, and was removed",
+        };
         text += &format!("{}{gone}\n", change.path);
     }
     for path in &planned.changes.untouched {

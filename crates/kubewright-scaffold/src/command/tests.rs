@@ -487,3 +487,61 @@ proptest! {
         }
     }
 }
+
+const DELETE: &str = "delete api --group police --kind WhiteList";
+
+#[test]
+fn what_create_api_wrote_delete_api_takes_away() {
+    let scratch = begun("delete-api");
+    ok(&scratch, "create api --group police --version v1 --kind Robber");
+    let before = scratch.files();
+    ok(&scratch, API);
+    assert_ne!(scratch.files(), before);
+    let told = ok(&scratch, &format!("{DELETE} --dry-run"));
+    assert!(told.contains(&format!("would remove {CONTROLLER}\n")), "{told}");
+    let told = ok(&scratch, DELETE);
+    assert!(told.starts_with("Removing WhiteList of group police...\n"), "{told}");
+    assert!(told.contains(&format!("{CONTROLLER} removed\n")), "{told}");
+    assert_eq!(scratch.files(), before, "the other kind stays, and the record is as it was");
+    ok(&scratch, API);
+}
+
+#[test]
+fn a_kind_with_versions_and_webhooks_goes_whole() {
+    let scratch = begun("delete-api-whole");
+    let before = scratch.files();
+    ok(&scratch, API);
+    ok(
+        &scratch,
+        "create webhook --group police --version v1beta1 --kind WhiteList --defaulting --programmatic-validation",
+    );
+    ok(&scratch, "create version --group police --version v1 --kind WhiteList");
+    // What was copied from the user's is the user's.
+    refused(&scratch, DELETE, 1, &["there is work of yours in", "--force --dry-run"]);
+    ok(&scratch, &format!("{DELETE} --force"));
+    let files: Vec<_> = scratch.files().into_keys().filter(|path| !before.contains_key(path)).collect();
+    assert_eq!(files, Vec::<String>::new());
+}
+
+#[test]
+fn what_somebody_edited_is_not_removed_unless_they_say_so() {
+    let scratch = with_kind("delete-api-edited");
+    scratch.put(CONTROLLER, "// mine\n");
+    scratch.put("src/kinds/police/whitelist/plan.rs", "// mine, too\n");
+    refused(&scratch, DELETE, 1, &[CONTROLLER, "src/kinds/police/whitelist/plan.rs", "nothing was changed"]);
+    let told = ok(&scratch, &format!("{DELETE} --force"));
+    assert!(told.contains("Overwritten:") && told.contains("-// mine, too"), "{told}");
+    assert!(!scratch.files().keys().any(|path| path.contains("whitelist")));
+}
+
+#[test]
+fn a_kind_that_is_not_there_is_not_removed() {
+    let scratch = with_kind("delete-api-absent");
+    refused(
+        &scratch,
+        "delete api --group police --kind Robber",
+        1,
+        &["there is no API resource Robber of group police (there is: WhiteList of group police)"],
+    );
+    refused(&scratch, "delete api --kind WhiteList", 2, &["Must specify --group"]);
+}

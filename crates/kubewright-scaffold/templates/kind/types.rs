@@ -1,5 +1,6 @@
 //! The kind @Kind@ in @version@: what users write, and what the operator tells them.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,11 @@ use serde::{Deserialize, Serialize};
     kind = "@Kind@",
     plural = "@plural@",
 @scope@    status = "@Kind@Status",
-@rule@    printcolumn(name = "Ready", type_ = "boolean", json_path = ".status.ready"),
+@rule@    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].status"
+    ),
     printcolumn(
         name = "Age",
         type_ = "date",
@@ -26,8 +31,12 @@ pub struct @Kind@Spec {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct @Kind@Status {
-    /// Whether it is as it should be.
-    #[serde(default)]
-    pub ready: bool,
+    /// The `metadata.generation` that this is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// `Ready`: whether it is as it should be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
 }
 @functions@

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::ObjectMeta;
 use kubewright::command::Operator;
 use kubewright::rbac::Verb;
-use kubewright::{Context, Controller, Ensured, Error, EventType, Key, Outcome, Reconciler};
+use kubewright::{Context, Controller, Error, EventType, Key, Outcome, Reconciler, Written};
 
 /// How often a copy notes that it was looked at.
 pub(crate) const AGAIN: Duration = Duration::from_hours(1);
@@ -29,8 +29,8 @@ impl Reconciler for Copier {
         if secret.data.iter().flatten().any(|(key, _)| key == "panic") {
             panic!("there is a key that nobody expected");
         }
-        if let Ensured::Created(_) = ctx.ensure(&copy, Some(&*secret)).await? {
-            ctx.event(&*secret, EventType::Normal, "Copied", "Copied its keys").await;
+        if let Written::Created(_) = ctx.apply(&copy).owned_by(&*secret).await? {
+            ctx.event(&*secret, EventType::Normal, "Copied", "Copied its keys");
         }
         Ok(Outcome::RequeueAfter(AGAIN))
     }

@@ -104,7 +104,7 @@ async fn what_is_not_tried_again_does_not_fail_a_test(cluster: Cluster) {
 async fn who_fails_because_of_a_fault_is_not_blamed_and_tries_once_more_when_it_is_over(cluster: Cluster) {
     cluster.run(copier::operator()).await;
     let error = ApiFault::Error { code: 500, reason: None, message: None };
-    let copies = Match::resource("configmaps").verbs([Verb::Create]);
+    let copies = Match::resource("configmaps").verbs([Verb::Patch]);
     let admin = cluster.admin().expect("the admin");
     let fault = admin.inject(Rule::new(error).on(copies).at(Schedule::always()));
     cluster.create(&secret("a", &["key"])).await;

@@ -64,7 +64,7 @@ fn what_does_not_come_to_hold_is_told_with_what_it_looked_at() {
         text.contains("not within 60s: it has not two keys\n\nConfigMap default/a: who wrote it\n"),
         "{text}"
     );
-    assert!(text.contains("create by copier/1.0 as system:serviceaccount:copier-system:copier\n"), "{text}");
+    assert!(text.contains("patch by copier/1.0 as system:serviceaccount:copier-system:copier\n"), "{text}");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_right_that_is_missing_fails_the_test_with_what_to_add() {
         cluster.settle().await;
     });
     assert!(text.starts_with("the operator copier: these rights are missing:\n"), "{text}");
-    assert!(text.contains("configmaps create") && !text.contains("never used"), "{text}");
+    assert!(text.contains("configmaps patch") && !text.contains("never used"), "{text}");
 }
 
 #[test]

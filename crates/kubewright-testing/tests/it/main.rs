@@ -2,6 +2,7 @@
 
 mod attribute;
 mod copier;
+mod examples;
 mod failing;
 mod failures;
 mod guide;

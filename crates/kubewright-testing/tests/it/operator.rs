@@ -31,13 +31,10 @@ async fn an_operator_runs_as_its_account_under_its_name(cluster: Cluster) {
     let write = &history.writes[0];
     assert_eq!(
         (write.verb.as_str(), write.program.as_str(), write.user.as_str()),
-        ("create", "copier/1.0", "system:serviceaccount:copier-system:copier")
+        ("patch", "copier/1.0", "system:serviceaccount:copier-system:copier")
     );
     let rights = operator.rights();
-    assert_eq!(
-        rights.unused.iter().collect::<Vec<_>>(),
-        [("configmaps".to_owned(), "delete,patch".to_owned())]
-    );
+    assert_eq!(rights.unused.iter().collect::<Vec<_>>(), [("configmaps".to_owned(), "delete".to_owned())]);
 }
 
 #[kubewright::test(real = true)]
@@ -71,7 +68,7 @@ async fn an_owner_that_is_gone_gets_no_second_child_while_the_watch_lags(cluster
     assert!(!cluster.exists::<ConfigMap>("a").await);
     let made = |cluster: &Cluster| {
         let writes = cluster.history::<ConfigMap>("a").writes;
-        writes.iter().filter(|write| write.verb == "create").count()
+        writes.iter().filter(|write| write.verb == "patch").count()
     };
     assert_eq!(made(&cluster), 1, "{}", cluster.history::<ConfigMap>("a"));
 

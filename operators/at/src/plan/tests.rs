@@ -49,7 +49,7 @@ fn succeeded(plan: &Plan) -> (String, String) {
 
 /// The At after a pass with this plan.
 fn after(at: &At, plan: &Plan) -> At {
-    at.telling(plan.status.clone())
+    At { status: Some(plan.status.clone()), ..at.clone() }
 }
 
 /// AT-05, AT-16.

@@ -72,7 +72,7 @@ impl<'a> Pass<'a> {
         let mut status = object.status.clone().unwrap_or_default();
         if !describe(&status).contains(&trouble.message) {
             tracing::warn!(securitygroup = %Key::of(&*object), "{}", trouble.message);
-            ctx.event(&*object, EventType::Warning, "FailureEnsure", &trouble.message).await;
+            ctx.event(&*object, EventType::Warning, "FailureEnsure", &trouble.message);
         }
         let findings = Findings { group: Some(trouble), ..Findings::default() };
         status::update_status(&mut status, &object, &findings, ctx.world().clock.now());
@@ -84,7 +84,7 @@ impl<'a> Pass<'a> {
         match self.work().await {
             Ok(()) => {}
             Err(Stop::Trouble(trouble)) => {
-                self.warn("FailureEnsure", &trouble.message).await;
+                self.warn("FailureEnsure", &trouble.message);
                 self.findings.group = Some(trouble);
             }
             Err(Stop::Kube(error)) => return Err(error),
@@ -146,7 +146,7 @@ impl<'a> Pass<'a> {
         self.status.id = Some(group.id.clone());
         write(self.ctx, &self.object, self.status.clone()).await?;
         let note = format!("Created SecurityGroup {name}");
-        self.ctx.event(&*self.object, EventType::Normal, "SuccessfulEnsure", &note).await;
+        self.ctx.event(&*self.object, EventType::Normal, "SuccessfulEnsure", &note);
         Ok(Found { group, adopted: false, surplus: Vec::new() })
     }
 
@@ -156,7 +156,7 @@ impl<'a> Pass<'a> {
         self.status.adopted = true;
         write(self.ctx, &self.object, self.status.clone()).await?;
         let note = format!("Took over SecurityGroup {} ({})", group.name, group.id);
-        self.ctx.event(&*self.object, EventType::Normal, "SuccessfulEnsure", &note).await;
+        self.ctx.event(&*self.object, EventType::Normal, "SuccessfulEnsure", &note);
         Ok(())
     }
 
@@ -173,7 +173,7 @@ impl<'a> Pass<'a> {
             match self.neutron.rename_group(&group.id, name).await {
                 Ok(()) => {
                     let note = format!("Renamed SecurityGroup {} to {name}", group.name);
-                    self.ctx.event(&*self.object, EventType::Normal, "SuccessfulEnsure", &note).await;
+                    self.ctx.event(&*self.object, EventType::Normal, "SuccessfulEnsure", &note);
                     self.status.name = Some(name.clone());
                 }
                 Err(error) => failed = Some(error),
@@ -181,7 +181,7 @@ impl<'a> Pass<'a> {
         }
         if let Some(error) = failed {
             self.note_busy(&error);
-            self.warn("FailureEnsure", &error.to_string()).await;
+            self.warn("FailureEnsure", &error.to_string());
             self.findings.group = Some((&error).into());
         }
     }
@@ -218,7 +218,7 @@ impl<'a> Pass<'a> {
             if name == own {
                 return Some(group.id.clone());
             }
-            let key = Key { namespace: self.object.namespace(), name: name.to_owned() };
+            let key = Key::new(self.object.namespace(), name);
             self.ctx.get::<SecurityGroup>(&key)?.status.as_ref()?.id.clone()
         };
         for (at, spec) in self.object.spec.rules.iter().enumerate() {
@@ -246,10 +246,10 @@ impl<'a> Pass<'a> {
             Ok(_) => {
                 tracing::info!(cidr, port, "Success to create SG Rule");
                 let note = format!("Created SecurityGroupRule {}", wanted.rule);
-                self.ctx.event(&*self.object, EventType::Normal, "SuccessfulAddRule", &note).await;
+                self.ctx.event(&*self.object, EventType::Normal, "SuccessfulAddRule", &note);
                 None
             }
-            Err(error) => Some(self.fail_rule("FailureAddRule", &wanted.rule.to_string(), &error).await),
+            Err(error) => Some(self.fail_rule("FailureAddRule", &wanted.rule.to_string(), &error)),
         }
     }
 
@@ -267,10 +267,10 @@ impl<'a> Pass<'a> {
         match self.neutron.delete_rule(id).await {
             Ok(_) => {
                 let note = format!("Deleted SecurityGroupRule {text}");
-                self.ctx.event(&*self.object, EventType::Normal, "SuccessfulDeleteRule", &note).await;
+                self.ctx.event(&*self.object, EventType::Normal, "SuccessfulDeleteRule", &note);
                 None
             }
-            Err(error) => Some(self.fail_rule("FailureDeleteRule", text, &error).await),
+            Err(error) => Some(self.fail_rule("FailureDeleteRule", text, &error)),
         }
     }
 
@@ -325,7 +325,7 @@ impl<'a> Pass<'a> {
                 Ok(()) => {
                     tracing::info!("Attach SG to Server" = port.server, "Info");
                     let note = format!("Attached SecurityGroup {} to {}", group.name, port.server);
-                    self.ctx.event(&*self.object, EventType::Normal, "AttachSecurityGroup", &note).await;
+                    self.ctx.event(&*self.object, EventType::Normal, "AttachSecurityGroup", &note);
                     members.insert(port.clone());
                     remembered.insert(port);
                 }
@@ -335,7 +335,7 @@ impl<'a> Pass<'a> {
                 }
                 Err(error) => {
                     let text = format!("server {}, port {}", port.server, port.id);
-                    let trouble = self.fail("FailureAttachSecurityGroup", &text, &error).await;
+                    let trouble = self.fail("FailureAttachSecurityGroup", &text, &error);
                     result.problems.extend(problems(&result.nodes, &port.server, &trouble));
                     result.troubles.push(trouble);
                     remembered.insert(port); // it may be in the group for all that is known
@@ -347,13 +347,11 @@ impl<'a> Pass<'a> {
                 Ok(()) => {
                     tracing::info!("Dettach SG from Server" = port.server, "Info");
                     let note = format!("Detached SecurityGroup {} from {}", group.name, port.server);
-                    self.ctx
-                        .event(&*self.object, EventType::Normal, "SuccessDetachSecurityGroup", &note)
-                        .await;
+                    self.ctx.event(&*self.object, EventType::Normal, "SuccessDetachSecurityGroup", &note);
                 }
                 Err(error) => {
                     let text = format!("server {}, port {}", port.server, port.id);
-                    result.troubles.push(self.fail("FailureDetachSecurityGroup", &text, &error).await);
+                    result.troubles.push(self.fail("FailureDetachSecurityGroup", &text, &error));
                     members.insert(port.clone());
                     remembered.insert(port);
                 }
@@ -379,7 +377,7 @@ impl<'a> Pass<'a> {
             self.neutron.delete_group(&group.id).await
         };
         if let Err(error) = removed.await {
-            let trouble = self.fail("FailureDeleteSecurityGroup", &group.id, &error).await;
+            let trouble = self.fail("FailureDeleteSecurityGroup", &group.id, &error);
             self.findings.group = Some(trouble);
         }
     }
@@ -396,31 +394,31 @@ impl<'a> Pass<'a> {
     }
 
     /// Tells of a failure, and gives what is to be told in the status.
-    async fn fail(&mut self, reason: &str, what: &str, error: &CloudError) -> Trouble {
+    fn fail(&mut self, reason: &str, what: &str, error: &CloudError) -> Trouble {
         self.note_busy(error);
         let message = format!("{what}: {error}");
-        self.warn(reason, &message).await;
+        self.warn(reason, &message);
         Trouble { message, ..error.into() }
     }
 
     /// As [`Pass::fail`], for a rule: of many rules with one error, such as a quota's, one is told.
-    async fn fail_rule(&mut self, reason: &str, rule: &str, error: &CloudError) -> Trouble {
+    fn fail_rule(&mut self, reason: &str, rule: &str, error: &CloudError) -> Trouble {
         let cause = error.to_string();
         if self.known.contains(&cause) {
             self.note_busy(error);
             return Trouble { message: format!("{rule}: {cause}"), ..error.into() };
         }
-        self.fail(reason, rule, error).await
+        self.fail(reason, rule, error)
     }
 
     /// Tells of what is wrong, unless the last pass has: what lasts is in the status, not in the log again and again.
-    async fn warn(&mut self, reason: &str, message: &str) {
+    fn warn(&mut self, reason: &str, message: &str) {
         if self.known.contains(message) {
             return;
         }
         self.known.push_str(message);
         tracing::warn!(securitygroup = %Key::of(&*self.object), reason, "{message}");
-        self.ctx.event(&*self.object, EventType::Warning, reason, message).await;
+        self.ctx.event(&*self.object, EventType::Warning, reason, message);
     }
 
     /// When the next pass is due. Passes of many objects spread over the time.
@@ -460,6 +458,5 @@ fn problems(nodes: &[SelectedNode], server: &str, trouble: &Trouble) -> Vec<Node
 
 /// Writes the status, if it is another than the one there is.
 async fn write(ctx: &Context, object: &SecurityGroup, status: SecurityGroupStatus) -> Result<(), Error> {
-    let changed = SecurityGroup { status: Some(status), ..object.clone() };
-    ctx.ensure_status(&changed).await.map(drop)
+    ctx.status(object).set(|told| *told = status).await.map(drop)
 }

@@ -73,7 +73,7 @@ pub(crate) type Reconciled = Arc<Mutex<Vec<Key>>>;
 pub(crate) fn noting(reconciled: &Reconciled) -> Operator {
     let reconciled = Arc::clone(reconciled);
     let noting = move || {
-        let noting = Noting(WhiteListReconciler::default(), Arc::clone(&reconciled));
+        let noting = Noting(WhiteListReconciler, Arc::clone(&reconciled));
         Controller::new("whitelist", noting).for_kind::<WhiteList>().owns::<Deployment>()
     };
     Operator::new("whitelist", "0").definition::<WhiteList>().controller(noting).may(controller().rights())

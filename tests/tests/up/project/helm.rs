@@ -65,11 +65,15 @@ fn values_of_a_chart_switch_its_parts() {
     assert!(arguments(&without).contains("--metrics-bind-address=0"));
     assert_eq!(names_of(&without, "Service"), ["image-police-webhook"]);
     assert!(names_of(&without, "ServiceMonitor").is_empty());
+    assert!(names_of(&without, "PrometheusRule").is_empty());
 
-    let more =
-        with("prometheus: {enable: true}\nnetworkPolicy: {enable: true}\nrbac: {helpers: {enable: true}}");
+    let more = with(
+        "prometheus: {enable: true}\ngrafana: {enable: true}\nnetworkPolicy: {enable: true}\nrbac: {helpers: {enable: true}}",
+    );
     assert_eq!(names_of(&more, "NetworkPolicy").len(), 2);
     assert_eq!(names_of(&more, "ServiceMonitor"), ["image-police-metrics-monitor"]);
+    assert_eq!(names_of(&more, "PrometheusRule"), ["image-police-alerts"]);
+    assert!(names_of(&more, "ConfigMap").contains(&"image-police-dashboard".to_owned()));
     assert!(names_of(&more, "ClusterRole").contains(&"image-police-whitelist-editor".to_owned()));
 
     let bare = with("rbac: {enable: false}\ncrd: {enable: false}");

@@ -33,7 +33,8 @@ fn an_overlay_adds_what_is_optional() {
     same(kustomized(&folder, "overlay"), manifests("image-police", &["--webhook-certificate=cert-manager"]));
     overlay(
         &folder,
-        "resources:\n- ../config/default\n- ../config/rbac/helpers\n- ../config/network-policy\n- ../config/prometheus\n",
+        "resources:\n- ../config/default\n- ../config/rbac/helpers\n- ../config/network-policy\n- ../config/prometheus\n\
+         - ../config/grafana\n",
     );
     let mut more: Vec<String> = kustomized(&folder, "overlay")
         .iter()
@@ -50,8 +51,10 @@ fn an_overlay_adds_what_is_optional() {
             "ClusterRole image-police-whitelist-admin",
             "ClusterRole image-police-whitelist-editor",
             "ClusterRole image-police-whitelist-viewer",
+            "ConfigMap image-police-dashboard",
             "NetworkPolicy image-police-allow-metrics-traffic",
             "NetworkPolicy image-police-allow-webhook-traffic",
+            "PrometheusRule image-police-alerts",
             "ServiceMonitor image-police-metrics-monitor",
         ]
     );

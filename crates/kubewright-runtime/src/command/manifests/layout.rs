@@ -16,6 +16,8 @@ pub(super) struct Layout {
     /// Which namespaces it looks at; none for all.
     pub(super) watched: Vec<String>,
     pub(super) labels: BTreeMap<String, String>,
+    /// Whether its replicas share keys, in place of electing a leader.
+    pub(super) sharded: bool,
     /// Whether it serves webhooks, and with which certificate.
     #[cfg(feature = "webhook")]
     pub(super) webhooks: Option<super::WebhookCertificate>,
@@ -45,6 +47,7 @@ impl Layout {
             image,
             watched,
             labels,
+            sharded: operator.sharded,
             #[cfg(feature = "webhook")]
             webhooks: operator.webhooks.as_ref().map(|_| installation.webhook_certificate),
         })

@@ -1,6 +1,7 @@
 //! `manifests`: what a cluster needs before the operator runs, and the operator itself.
 
 mod layout;
+mod pod;
 mod program;
 mod roles;
 #[cfg(feature = "webhook")]
@@ -14,6 +15,8 @@ use kube::api::DynamicObject;
 use serde::Serialize;
 
 use self::layout::Layout;
+pub use self::pod::PodShape;
+pub(super) use self::pod::Shape;
 #[cfg(feature = "webhook")]
 use super::AdmissionFlags;
 use super::Operator;
@@ -28,7 +31,7 @@ pub struct Installation {
     /// The image of the operator; `<operator>:<version>` if not told
     #[arg(long, value_name = "IMAGE")]
     pub image: Option<String>,
-    /// How many replicas there are, of which one works
+    /// How many replicas there are, of which one works unless they share their keys
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub replicas: u16,
     /// Let it look only at these namespaces, separated by commas, and give it no rights elsewhere
@@ -48,6 +51,9 @@ pub struct Installation {
     /// Print nothing but the account and its rights
     #[arg(long)]
     pub rights_only: bool,
+    /// Print what each further cluster needs that the operator works in: the definitions of its kinds, an account and its rights there
+    #[arg(long, conflicts_with_all = ["crds_only", "rights_only"])]
+    pub further_cluster: bool,
 }
 
 /// Where the certificate of an installed operator's webhooks comes from.
@@ -77,6 +83,7 @@ impl Default for Installation {
             admission: AdmissionFlags::default(),
             crds_only: false,
             rights_only: false,
+            further_cluster: false,
         }
     }
 }
@@ -96,6 +103,9 @@ impl Operator {
     pub fn manifests(&self, installation: &Installation) -> Result<Vec<DynamicObject>, Error> {
         self.check()?;
         let layout = Layout::new(self, installation)?;
+        if installation.further_cluster {
+            return self.in_further_cluster(&layout);
+        }
         let mut objects = Vec::new();
         if !installation.rights_only {
             objects.extend(self.installed_definitions(&layout)?);
@@ -106,7 +116,7 @@ impl Operator {
         objects.push(dynamic(&Namespace { metadata: layout.global(&layout.home), ..Namespace::default() })?);
         let account = ServiceAccount { metadata: layout.local(&self.name), ..ServiceAccount::default() };
         objects.push(dynamic(&account)?);
-        objects.extend(layout.roles(self.rights())?);
+        objects.extend(layout.roles(&self.rights())?);
         #[cfg(feature = "webhook")]
         objects.extend(layout.webhook_roles(self.webhooks.as_ref())?);
         if installation.rights_only {
@@ -116,13 +126,31 @@ impl Operator {
         objects.push(dynamic(&layout.metrics_service()?)?);
         #[cfg(feature = "webhook")]
         objects.extend(layout.webhook_objects(self.webhooks.as_ref())?);
-        objects.push(dynamic(&layout.deployment(installation)?)?);
+        objects.push(dynamic(&layout.deployment(installation, &self.deployed_with, &self.shapes)?)?);
         #[cfg(feature = "webhook")]
         {
             let webhooks = self.webhooks.clone();
             let webhooks = webhooks.map(|webhooks| installation.admission.apply(webhooks)).transpose()?;
             objects.extend(layout.webhook_configurations(webhooks.as_ref())?);
         }
+        Ok(objects)
+    }
+
+    /// What each further cluster needs.
+    fn in_further_cluster(&self, layout: &Layout) -> Result<Vec<DynamicObject>, Error> {
+        let rights = self.rights_in_clusters();
+        if rights.is_empty() {
+            return Err(Error::Misconfigured(format!(
+                "{} works in one cluster: no controller says in_each_cluster or watches_in_each",
+                self.name
+            )));
+        }
+        let definitions = self.definitions.iter().map(dynamic).collect::<Result<Vec<_>, _>>()?;
+        let mut objects = definitions;
+        objects.push(dynamic(&Namespace { metadata: layout.global(&layout.home), ..Namespace::default() })?);
+        let account = ServiceAccount { metadata: layout.local(&self.name), ..ServiceAccount::default() };
+        objects.push(dynamic(&account)?);
+        objects.extend(layout.own_roles(&rights)?);
         Ok(objects)
     }
 

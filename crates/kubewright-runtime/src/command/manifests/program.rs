@@ -1,9 +1,16 @@
 //! The operator's Deployment, and the Service of its metrics.
 
-use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{PodTemplateSpec, Service},
+};
 use serde_json::{Value, json};
 
-use super::{Installation, layout::Layout};
+use super::{
+    Installation,
+    layout::Layout,
+    pod::{Shape, shaped},
+};
 use crate::Error;
 
 /// The ports of the Deployment.
@@ -29,40 +36,59 @@ impl Layout {
     }
 
     /// Hardened as the `restricted` Pod Security Standard asks for.
-    pub(super) fn deployment(&self, installation: &Installation) -> Result<Deployment, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Misconfigured`] when a shape takes away what the operator counts on.
+    pub(super) fn deployment(
+        &self,
+        installation: &Installation,
+        own_arguments: &[String],
+        shapes: &[Shape],
+    ) -> Result<Deployment, Error> {
         let mut pod = json!({
             "serviceAccountName": self.name,
             "terminationGracePeriodSeconds": GRACE,
             "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
-            "containers": [self.container()],
+            "containers": [self.container(own_arguments)],
         });
         #[cfg(feature = "webhook")]
         if let Some(volume) = self.webhook_volume() {
             pod["volumes"] = json!([volume]);
         }
-        Ok(kubewright_objects::from_value(json!({
-            "metadata": self.local(&self.name),
-            "spec": {
-                "replicas": installation.replicas,
-                "selector": {"matchLabels": self.labels},
-                "template": {"metadata": {"labels": self.labels}, "spec": pod.take()},
-            },
-        }))?)
+        let template: PodTemplateSpec =
+            kubewright_objects::from_value(json!({"metadata": {"labels": self.labels}, "spec": pod.take()}))?;
+        let template = kubewright_objects::to_value(&shaped(template, shapes)?)?;
+        // As JSON: whether a Deployment's spec is optional depends on the version of its type.
+        let spec = json!({"replicas": installation.replicas, "selector": {"matchLabels": self.labels}, "template": template});
+        let deployment =
+            kubewright_objects::from_value(json!({"metadata": self.local(&self.name), "spec": spec}))?;
+        Ok(deployment)
     }
 
-    fn container(&self) -> Value {
+    /// What the pod tells the program of itself (acceptance OS-09, as operator-sdk's), and where it looks: `WATCH_NAMESPACE` is the
+    /// variable of `--namespace`, and empty for everywhere.
+    fn environment(&self) -> Value {
+        let field =
+            |name: &str, path: &str| json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}});
+        json!([
+            field("POD_NAME", "metadata.name"),
+            field("POD_NAMESPACE", "metadata.namespace"),
+            {"name": "OPERATOR_NAME", "value": self.name},
+            {"name": "WATCH_NAMESPACE", "value": self.watched.join(",")},
+        ])
+    }
+
+    fn container(&self, own_arguments: &[String]) -> Value {
         let mut arguments = vec![
             "run".to_owned(),
-            "--leader-elect".to_owned(),
+            if self.sharded { "--shard" } else { "--leader-elect" }.to_owned(),
             format!("--health-probe-bind-address=:{HEALTH}"),
             format!("--metrics-bind-address=:{METRICS}"),
             "--log-format=json".to_owned(),
         ];
-        if !self.watched.is_empty() {
-            arguments.push(format!("--namespace={}", self.watched.join(",")));
-        }
         #[cfg(feature = "webhook")]
         arguments.extend(self.webhook_arguments());
+        arguments.extend_from_slice(own_arguments);
         #[cfg(feature = "webhook")]
         let webhooks = self.webhooks.map(|_| port("webhook-server", super::webhooks::PORT));
         #[cfg(not(feature = "webhook"))]
@@ -79,6 +105,7 @@ impl Layout {
             "name": "operator",
             "image": self.image,
             "args": arguments,
+            "env": self.environment(),
             "ports": ports.collect::<Vec<_>>(),
             "livenessProbe": probe("/healthz", 15, 20),
             "readinessProbe": probe("/readyz", 1, 5),

@@ -6,18 +6,17 @@ use k8s_openapi::api::rbac::v1::{
 use kube::api::DynamicObject;
 
 use super::{dynamic, layout::Layout};
-use crate::{Error, LeaderElection, rbac::Rights, serving::MetricsServer};
+use crate::{Error, LeaderElection, Sharding, rbac::Rights, serving::MetricsServer};
 
 impl Layout {
-    /// The roles: the operator's own (in the namespaces that it looks at, if not everywhere), one for the election of a
-    /// leader, one for asking who reads metrics, and one to be bound to who does.
-    pub(super) fn roles(&self, rights: Rights) -> Result<Vec<DynamicObject>, Error> {
+    /// The operator's own roles, in the namespaces that it looks at, if not everywhere.
+    pub(super) fn own_roles(&self, rights: &Rights) -> Result<Vec<DynamicObject>, Error> {
         let own = self.named("operator");
         let mut objects = Vec::new();
         if self.watched.is_empty() {
             objects.extend(self.cluster_role(&own, rights.rules())?);
         } else {
-            let (inside, outside) = rights.by_scope();
+            let (inside, outside) = rights.clone().by_scope();
             if !outside.is_empty() {
                 objects.extend(self.cluster_role(&own, outside.rules())?);
             }
@@ -25,8 +24,19 @@ impl Layout {
                 objects.extend(self.role(namespace, &own, inside.rules())?);
             }
         }
-        let electing = LeaderElection::lease(&self.home, &self.name).rights();
-        objects.extend(self.role(&self.home, &self.named("leader"), electing.rules())?);
+        Ok(objects)
+    }
+
+    /// The roles: the operator's own (in the namespaces that it looks at, if not everywhere), one for the Leases of the
+    /// election or the ring, one for asking who reads metrics, and one to be bound to who does.
+    pub(super) fn roles(&self, rights: &Rights) -> Result<Vec<DynamicObject>, Error> {
+        let mut objects = self.own_roles(rights)?;
+        let leases = if self.sharded {
+            Sharding::ring(&self.home, &self.name).rights()
+        } else {
+            LeaderElection::lease(&self.home, &self.name).rights()
+        };
+        objects.extend(self.role(&self.home, &self.named("leader"), leases.rules())?);
         let asking = MetricsServer::at("").rights();
         objects.extend(self.cluster_role(&self.named("metrics-auth"), asking.rules())?);
         let reading = PolicyRule {

@@ -5,6 +5,9 @@ use kube::core::{GroupVersionKind, GroupVersionResource};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Denied;
+use crate::webhook::WebhookContext;
+
 /// Operation of an admission request: what somebody wants to do to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -72,6 +75,8 @@ pub struct Request {
     pub dry_run: bool,
     /// The options of the request (`meta.k8s.io/v1` `CreateOptions` and so on).
     pub options: Option<Value>,
+    #[serde(skip)]
+    pub(in crate::webhook) context: Option<WebhookContext>,
 }
 
 impl Request {
@@ -79,6 +84,15 @@ impl Request {
     #[must_use]
     pub fn user(&self) -> &str {
         self.user_info.username.as_deref().unwrap_or_default()
+    }
+
+    /// What the handler works with: the caches of the kinds that the webhook [reads](crate::webhook::Webhook::reads), the client, the clock.
+    ///
+    /// # Errors
+    /// Where the webhook is served by nobody who has a client, as when a test calls the [`Service`](crate::webhook::Service) alone: a refusal with 500.
+    pub fn context(&self) -> Result<&WebhookContext, Denied> {
+        let missing = "the webhook is not served by a manager, so that it cannot read the cluster: hand its server to Manager::serve";
+        self.context.as_ref().ok_or_else(|| Denied::with_code(500, missing))
     }
 
     /// Whether the caller is in `group`.

@@ -233,9 +233,16 @@ impl Merge<'_> {
         if self.changes.changes.is_empty() {
             let head =
                 format!("{}nothing to do: the project is as kubewright {version} makes it\n", self.notes);
-            return Planned { head, changes: self.changes, next: String::new(), conflicts };
+            return Planned {
+                head,
+                changes: self.changes,
+                next: String::new(),
+                conflicts,
+                is_removal: false,
+            };
         }
         Planned {
+            is_removal: false,
             head: format!("Upgrading what was scaffolded to kubewright {version}...\n"),
             changes: self.changes,
             next: format!(

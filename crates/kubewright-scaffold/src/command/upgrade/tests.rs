@@ -97,7 +97,9 @@ fn what_its_user_has_done_stays() {
         "{}",
         files[TYPES]
     );
-    assert!(files[CONTROLLER].contains("httpd") && files[CONTROLLER].contains("let ready = ready >= 1;"));
+    assert!(
+        files[CONTROLLER].contains("httpd") && files[CONTROLLER].contains("let is_ready = ready >= pods;")
+    );
     let manifest = &files["Cargo.toml"];
     for line in [
         "kubewright = { version = \"0.1.0\", features = [\"x\"] }\n",
@@ -118,25 +120,31 @@ fn in_conflict(test: &str) -> Scratch {
     scratch
 }
 
+/// What the example's reconcile does with an object.
+fn body(controller: &str) -> &str {
+    let begin = controller.find("        // Creates it, or puts right").expect("a beginning");
+    let end = controller.find("        Ok(Outcome::Done)\n").expect("an end");
+    &controller[begin..end]
+}
+
 #[test]
 fn a_conflict_is_told_with_the_lines_and_nothing_changes() {
     let scratch = in_conflict("conflict");
-    let words = [CONTROLLER, "nothing was changed", "--conflicts", "\n+        let ready = ready >= 1;\n"];
+    let words =
+        [CONTROLLER, "nothing was changed", "--conflicts", "\n+        let is_ready = ready >= pods;\n"];
     refused(&scratch, "upgrade", 1, &words);
     refused(&scratch, "upgrade --dry-run", 1, &words);
     let error = run(&scratch, "upgrade").expect_err("refused").to_string();
     assert!(!error.contains(TYPES), "what can be merged is no conflict: {error}");
 
     // Done by hand, it is none any more.
-    let by_hand = "        let ready = ready >= 1;\n        object.status = Some(WhiteListStatus { ready });\n        let _mine = 2;\n";
-    let text = scratch.files()[CONTROLLER].replace(
-        "        object.status = Some(WhiteListStatus {\n            ready: ready >= 2,\n        });\n",
-        by_hand,
-    );
+    let by_hand = format!("{}        let _mine = 2;\n", body(&today("by-hand").files()[CONTROLLER]));
+    let text = scratch.files()[CONTROLLER].clone();
+    let text = text.replace(body(&text), &by_hand);
     scratch.put(CONTROLLER, &text);
     ok(&scratch, "upgrade");
     let upgraded = scratch.files()[CONTROLLER].clone();
-    assert!(upgraded.contains(by_hand), "{upgraded}");
+    assert!(upgraded.contains(&by_hand), "{upgraded}");
     // What was not done by hand is.
     assert!(upgraded.contains("        spec: DeploymentSpec {\n"), "{upgraded}");
     assert!(ok(&scratch, "upgrade").starts_with("nothing to do"));
@@ -152,15 +160,17 @@ fn on_request_both_are_written_between_marks_that_have_to_be_settled() {
         "{error}"
     );
     let marked = scratch.files()[CONTROLLER].clone();
-    let mine = "<<<<<<< yours\n        object.status = Some(WhiteListStatus {\n            ready: ready >= 2,\n        });\n=======\n";
-    assert!(marked.contains(mine) && marked.contains("\n>>>>>>> kubewright 0.1.0\n"), "{marked}");
+    let begin = marked.find("<<<<<<< yours\n").expect("a mark");
+    let end = marked.find("=======\n").expect("a mark") + "=======\n".len();
+    assert!(marked[begin..end].contains("            ready: ready >= 2,\n"), "{marked}");
+    assert!(marked[end..].contains("\n>>>>>>> kubewright 0.1.0\n"), "{marked}");
     assert!(
         scratch.files()["PROJECT"].contains("cliVersion: \"0.1.0\"")
             || scratch.files()["PROJECT"].contains("cliVersion: 0.1.0")
     );
 
     refused(&scratch, "upgrade", 1, &["an earlier upgrade left conflicts", CONTROLLER]);
-    let settled = marked.replace(mine, "").replace(">>>>>>> kubewright 0.1.0\n", "");
+    let settled = format!("{}{}", &marked[..begin], &marked[end..]).replace(">>>>>>> kubewright 0.1.0\n", "");
     scratch.put(CONTROLLER, &settled);
     assert!(ok(&scratch, "upgrade").starts_with("nothing to do"));
     check(&scratch.files());
@@ -316,7 +326,7 @@ fn a_kind_is_added_to_an_older_project() {
         "{kinds}"
     );
     ok(&scratch, "upgrade");
-    assert!(scratch.files()[CONTROLLER].contains("let ready = ready >= 1;"));
+    assert!(scratch.files()[CONTROLLER].contains("let is_ready = ready >= pods;"));
     check(&scratch.files());
 }
 

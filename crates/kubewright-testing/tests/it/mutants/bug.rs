@@ -31,4 +31,10 @@ pub(crate) enum Bug {
     ForgetsOnRestart,
     /// It writes what is there already, each time that it looks.
     WritesTheSame,
+    /// It writes what is wanted and never takes away what is not wanted any more.
+    ForgetsKey,
+    /// It makes what is wanted and never deletes what is not wanted any more.
+    ForgetsChild,
+    /// It wants a list to have what it puts there and nothing else.
+    FightsInjector,
 }

@@ -7,8 +7,10 @@ mod operator;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
+use kubewright::owner;
 use kubewright::testing::Cluster;
 use kubewright::testing::harness::{Faults, Seeds, Test, first_failure, run};
 use serde_json::json;
@@ -42,9 +44,18 @@ async fn story(cluster: Cluster, bug: Option<Bug>) {
     cluster.run(operator(bug)).await;
     cluster.advance(Duration::from_secs(2)).await;
 
-    cluster.create(&page("a", "one")).await;
+    let mut page_a = page("a", "one");
+    page_a.spec.footer = Some("the end".to_owned());
+    page_a.spec.languages = vec!["de".to_owned(), "fr".to_owned()];
+    cluster.create(&page_a).await;
     cluster.settle().await;
     let first = printed(&cluster, "a", "one").await;
+
+    // Somebody else's object may own it, too.
+    let mut owners = first.metadata.owner_references.clone().unwrap_or_default();
+    let theirs = owner::controller_reference(&cluster.get::<ConfigMap>("b-page").await);
+    owners.push(OwnerReference { controller: None, block_owner_deletion: None, ..theirs });
+    cluster.patch::<ConfigMap>(&first.name_any(), json!({"metadata": {"ownerReferences": owners}})).await;
 
     // Others may write into it, and have pages of names that somebody else uses; pages come and go.
     cluster.patch::<ConfigMap>(&first.name_any(), json!({"data": {"note": "kept"}})).await;
@@ -52,10 +63,16 @@ async fn story(cluster: Cluster, bug: Option<Bug>) {
     cluster.create(&page("flash", "short")).await;
     cluster.advance(Duration::from_millis(20)).await;
     cluster.delete::<Page>("flash").await;
-    cluster.patch::<Page>("a", json!({"spec": {"text": "two"}})).await;
+    cluster.patch::<Page>("a", json!({"spec": {"text": "two", "footer": null, "languages": ["fr"]}})).await;
     cluster.settle().await;
     let second = printed(&cluster, "a", "two").await;
-    assert_eq!(second.data.expect("data").get("note").map(String::as_str), Some("kept"), "the note");
+    let data = second.data.expect("data");
+    assert_eq!(data.get("note").map(String::as_str), Some("kept"), "the note");
+    assert_eq!(data.get("footer"), None, "the footer");
+    assert_eq!(second.metadata.owner_references.map(|owners| owners.len()), Some(owners.len()), "the owners");
+    let maps = cluster.list::<ConfigMap>().await.into_iter().map(|map| map.name_any());
+    let translations: Vec<String> = maps.filter(|name| name.starts_with("a-in-")).collect();
+    assert_eq!(translations, ["a-in-fr"], "the translations");
     let theirs = cluster.get::<ConfigMap>("b-page").await;
     assert_eq!((theirs.data, theirs.metadata.owner_references), (foreign.data, None), "somebody else's");
     let ready = cluster.get::<Page>("b").await.status.is_some_and(|status| status.ready);
@@ -124,4 +141,7 @@ mutants! {
     a_finalizer_that_comes_late_is_caught: LateFinalizer,
     what_is_only_remembered_is_caught: ForgetsOnRestart,
     writing_what_is_there_is_caught: WritesTheSame,
+    forgetting_to_remove_a_key_is_caught: ForgetsKey,
+    forgetting_to_remove_a_child_is_caught: ForgetsChild,
+    fighting_an_injector_is_caught: FightsInjector,
 }

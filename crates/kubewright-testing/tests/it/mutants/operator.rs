@@ -1,4 +1,4 @@
-//! A small operator with room for bugs. Each `Page` has a ConfigMap with its text, and an entry in a ledger: a ConfigMap in
+//! A small operator with room for bugs. Each `Page` has a ConfigMap with its text, one for each language, and an entry in a ledger: a ConfigMap in
 //! another namespace, where no owner reference reaches, which a finalizer guards.
 #![expect(unreachable_pub, reason = "the derive of KubeSchema repeats each struct inside a function")]
 
@@ -11,7 +11,7 @@ use kube::core::ObjectMeta;
 use kube::{Api, CustomResource, KubeSchema, ResourceExt};
 use kubewright::command::Operator;
 use kubewright::rbac::Verb;
-use kubewright::{Context, Controller, Error, Guarded, Key, Outcome, Reconciler, owner};
+use kubewright::{Context, Controller, Desired, Error, Guarded, Key, Outcome, Reconciler, owner};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -27,6 +27,12 @@ const FINALIZER: &str = "press.example/ledger";
 pub struct PageSpec {
     /// What is to be printed.
     pub text: String,
+    /// What stands below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub footer: Option<String>,
+    /// Into which languages it is translated.
+    #[serde(default)]
+    pub languages: Vec<String>,
 }
 
 /// What the operator last saw.
@@ -71,7 +77,7 @@ fn controller(bug: Option<Bug>) -> Controller {
         .writes::<ConfigMap>(writes);
     match bug {
         Some(Bug::MissedDelete) => controller.reads::<ConfigMap>(),
-        _ => controller.owns::<ConfigMap>(),
+        _ => controller.applies::<ConfigMap>(),
     }
 }
 
@@ -132,7 +138,7 @@ impl Press {
         Ok(())
     }
 
-    /// Makes the ConfigMap what it is to be; whether it is the page's.
+    /// Makes the ConfigMaps what they are to be; whether they are the page's.
     async fn print(&self, ctx: &Context, page: &Page) -> Result<bool, Error> {
         let wanted = self.wanted(page);
         if self.has(Bug::StaleRead) {
@@ -142,37 +148,79 @@ impl Press {
             ctx.create(&wanted).await?;
             return Ok(true);
         }
-        let Some(found) = ctx.get::<ConfigMap>(&Key::of(&wanted)) else {
-            return self.persist(|| async { ctx.create(&wanted).await.map(drop) }).await;
-        };
-        let is_own = owner::is_controlled_by(&*found, page) || self.has(Bug::MissingOwner);
-        if !is_own && !self.has(Bug::AdoptsStrangers) {
+        let found = ctx.get::<ConfigMap>(&Key::of(&wanted));
+        let is_own = found.as_ref().is_none_or(|found| owner::is_controlled_by(&**found, page));
+        if !is_own && !self.has(Bug::MissingOwner) && !self.has(Bug::AdoptsStrangers) {
             return Ok(false);
         }
-        let text = |map: &ConfigMap| map.data.as_ref().and_then(|data| data.get("text").cloned());
-        if text(&found) == text(&wanted) && is_own && !self.has(Bug::WritesTheSame) {
-            return Ok(true);
+        if let Some(update) = found.as_ref().and_then(|found| self.update(found, &wanted)) {
+            return self.persist(|| async { ctx.update(&update).await.map(drop) }).await;
         }
-        let update = if self.has(Bug::LostUpdate) {
-            wanted
-        } else {
-            let mut update = ConfigMap::clone(&found);
-            update.metadata.owner_references = wanted.metadata.owner_references;
-            update.data.get_or_insert_default().extend(wanted.data.unwrap_or_default());
-            update
-        };
-        self.persist(|| async { ctx.update(&update).await.map(drop) }).await
+        if self.has(Bug::ForgetsKey) && found.is_some() {
+            let patch = json!({"data": wanted.data});
+            return self
+                .persist(|| async {
+                    ctx.patch::<ConfigMap>(&Key::of(&wanted), patch.clone()).await.map(drop)
+                })
+                .await;
+        }
+        self.persist(|| self.apply(ctx, page, &wanted)).await
+    }
+
+    /// What is to take the place of the ConfigMap, where the operator does not leave that to the server.
+    fn update(&self, found: &ConfigMap, wanted: &ConfigMap) -> Option<ConfigMap> {
+        let text = |map: &ConfigMap| map.data.as_ref().and_then(|data| data.get("text").cloned());
+        let owners = &wanted.metadata.owner_references;
+        match self.bug? {
+            Bug::WritesTheSame => Some(found.clone()),
+            Bug::RetryWithoutEnd => (text(found) != text(wanted)).then(|| {
+                let mut update = found.clone();
+                update.data.get_or_insert_default().extend(wanted.data.clone().unwrap_or_default());
+                update
+            }),
+            Bug::LostUpdate => (text(found) != text(wanted)).then(|| wanted.clone()),
+            Bug::FightsInjector => (found.metadata.owner_references != *owners).then(|| {
+                let mut update = found.clone();
+                update.metadata.owner_references.clone_from(owners);
+                update
+            }),
+            _ => None,
+        }
+    }
+
+    async fn apply(&self, ctx: &Context, page: &Page, wanted: &ConfigMap) -> Result<(), Error> {
+        let translations = self.translations(page);
+        if matches!(self.bug, Some(Bug::MissingOwner | Bug::MissedDelete | Bug::ForgetsChild)) {
+            for child in std::iter::once(wanted).chain(&translations) {
+                ctx.apply(child).await?;
+            }
+            return Ok(());
+        }
+        let desired = Desired::new().with(wanted.clone()).with_all(translations);
+        ctx.apply_all(page, desired).await.map(drop)
     }
 
     fn wanted(&self, page: &Page) -> ConfigMap {
+        let text = [("text".to_owned(), page.spec.text.clone())];
+        let footer = page.spec.footer.iter().map(|footer| ("footer".to_owned(), footer.clone()));
+        self.map(page, format!("{}-page", page.name_any()), text.into_iter().chain(footer).collect())
+    }
+
+    fn translations(&self, page: &Page) -> Vec<ConfigMap> {
+        let map = |language: &String| {
+            self.map(page, format!("{}-in-{language}", page.name_any()), BTreeMap::default())
+        };
+        page.spec.languages.iter().map(map).collect()
+    }
+
+    fn map(&self, page: &Page, name: String, data: BTreeMap<String, String>) -> ConfigMap {
         let owner = (!self.has(Bug::MissingOwner)).then(|| vec![owner::controller_reference(page)]);
         let metadata = ObjectMeta {
-            name: Some(format!("{}-page", page.name_any())),
+            name: Some(name),
             namespace: page.namespace(),
             owner_references: owner,
             ..ObjectMeta::default()
         };
-        let data = BTreeMap::from([("text".to_owned(), page.spec.text.clone())]);
         ConfigMap { metadata, data: Some(data), ..ConfigMap::default() }
     }
 
@@ -228,10 +276,10 @@ impl Press {
 
 fn entry(page: &Key) -> Key {
     let namespace = page.namespace.as_deref().unwrap_or_default();
-    Key { namespace: Some(LEDGER.into()), name: format!("{namespace}.{}", page.name) }
+    Key::namespaced(LEDGER, format!("{namespace}.{}", page.name))
 }
 
 /// A page of a user.
 pub(crate) fn page(name: &str, text: &str) -> Page {
-    Page::new(name, PageSpec { text: text.to_owned() })
+    Page::new(name, PageSpec { text: text.to_owned(), ..PageSpec::default() })
 }

@@ -4,6 +4,7 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt;
+use kubewright::conditions;
 use kubewright::testing::Cluster;
 
 use cluster_scoped::kinds::fleet::harbour::{Harbour, v1};
@@ -26,7 +27,11 @@ async fn the_sample_has_its_deployment_and_is_ready(cluster: Cluster) {
     let sample = applied(&cluster).await;
     let deployment = cluster.get::<Deployment>(DEPLOYMENT).await;
     assert_eq!(deployment.owner_references()[0].name, NAME);
-    assert!(sample.status.is_some_and(|status| status.ready));
+    let status = sample.status.clone().unwrap_or_default();
+    assert!(conditions::is_true(&status.conditions, "Ready"));
+    assert_eq!(status.observed_generation, sample.metadata.generation);
+    let events = cluster.events_of(&sample).await;
+    assert_eq!(events[0].reason.as_deref(), Some("Created"));
 }
 
 #[kubewright::test]
@@ -45,4 +50,21 @@ async fn the_deployment_goes_with_its_owner(cluster: Cluster) {
     cluster.delete::<Harbour>(NAME).await;
     cluster.settle().await;
     assert!(!cluster.exists::<Deployment>(DEPLOYMENT).await);
+}
+
+/// Each seed is a plan of faults: writes that are refused or not answered, watches that are late, crashes between two writes.
+#[kubewright::test(
+    seeds = 20,
+    faults(conflict, error, timeout, stale_watch, expire_watch, crash)
+)]
+async fn whatever_goes_wrong_it_is_as_wanted_in_the_end(cluster: Cluster) {
+    let sample = applied(&cluster).await;
+    let status = sample.status.unwrap_or_default();
+    assert!(conditions::is_true(&status.conditions, "Ready"));
+    cluster.delete::<Deployment>(DEPLOYMENT).await;
+    cluster.settle().await;
+    assert!(cluster.exists::<Deployment>(DEPLOYMENT).await);
+    cluster.delete::<Harbour>(NAME).await;
+    cluster.settle().await;
+    assert!(!cluster.exists::<Harbour>(NAME).await);
 }

@@ -17,5 +17,8 @@ async fn the_sample_is_taken_and_ready(cluster: Cluster) {
     let _: v1::Captain = cluster.apply(SAMPLE).await;
     cluster.settle().await;
     let sample: Captain = cluster.get(NAME).await;
-    assert!(sample.status.is_some_and(|status| status.ready));
+    assert!(kubewright::conditions::is_true(
+        &sample.status.unwrap_or_default().conditions,
+        "Ready"
+    ));
 }

@@ -3,15 +3,19 @@
 
 //! What happens with each Captain.
 
-use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, rbac::Verb};
+use kubewright::conditions::NewCondition;
+use kubewright::rbac::Verb;
+use kubewright::{Context, Controller, Error, ErrorPolicy, Key, Outcome, Reconciler};
 
-use super::{Captain, CaptainStatus};
+use super::Captain;
 
 /// When to reconcile, and with which rights.
 pub fn controller() -> Controller {
     Controller::new("captain", CaptainReconciler)
         .for_kind::<Captain>()
         .writes_subresource::<Captain>("status", [Verb::Patch])
+        // An error that lasts is shown on the object: Ready is False with its reason, and there is an Event.
+        .on_error(ErrorPolicy::default().sets_false("Ready"))
 }
 
 struct CaptainReconciler;
@@ -22,11 +26,11 @@ impl Reconciler for CaptainReconciler {
         let Some(object) = ctx.get::<Captain>(key) else {
             return Ok(Outcome::Done);
         };
-        // Here: look at what there is (ctx.get), and make it so (ctx.ensure).
+        // Here: look at what there is (ctx.get), make it so (ctx.apply), and tell of it (tracing::info!, ctx.event).
 
-        let mut object = (*object).clone();
-        object.status = Some(CaptainStatus { ready: true });
-        ctx.ensure_status(&object).await?;
+        let condition = NewCondition::new("Ready", true.into(), "Reconciled");
+        // With the generation that it is about; asks for nothing when the status says so already.
+        ctx.status(&*object).condition(condition).await?;
         Ok(Outcome::Done)
     }
 }

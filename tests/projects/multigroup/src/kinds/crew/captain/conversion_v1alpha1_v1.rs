@@ -11,7 +11,8 @@ impl From<v1alpha1::Captain> for v1::Captain {
             metadata: old.metadata,
             spec: v1::CaptainSpec { foo: old.spec.foo },
             status: old.status.map(|status| v1::CaptainStatus {
-                ready: status.ready,
+                observed_generation: status.observed_generation,
+                conditions: status.conditions,
             }),
         }
     }
@@ -23,7 +24,8 @@ impl From<v1::Captain> for v1alpha1::Captain {
             metadata: old.metadata,
             spec: v1alpha1::CaptainSpec { foo: old.spec.foo },
             status: old.status.map(|status| v1alpha1::CaptainStatus {
-                ready: status.ready,
+                observed_generation: status.observed_generation,
+                conditions: status.conditions,
             }),
         }
     }

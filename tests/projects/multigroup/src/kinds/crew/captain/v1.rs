@@ -3,6 +3,7 @@
 
 //! The kind Captain in v1: what users write, and what the operator tells them.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,11 @@ use serde::{Deserialize, Serialize};
     plural = "captains",
     namespaced,
     status = "CaptainStatus",
-    printcolumn(name = "Ready", type_ = "boolean", json_path = ".status.ready"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].status"
+    ),
     printcolumn(
         name = "Age",
         type_ = "date",
@@ -33,7 +38,11 @@ pub struct CaptainSpec {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CaptainStatus {
-    /// Whether it is as it should be.
-    #[serde(default)]
-    pub ready: bool,
+    /// The `metadata.generation` that this is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// `Ready`: whether it is as it should be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
 }

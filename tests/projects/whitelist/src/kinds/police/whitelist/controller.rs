@@ -7,9 +7,13 @@ use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::ResourceExt;
-use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, rbac::Verb};
+use kubewright::conditions::NewCondition;
+use kubewright::rbac::Verb;
+use kubewright::{
+    Context, Controller, Error, ErrorPolicy, EventType, Key, Outcome, Reconciler, Written,
+};
 
-use super::{WhiteList, WhiteListStatus};
+use super::WhiteList;
 
 /// When to reconcile, and with which rights.
 pub fn controller() -> Controller {
@@ -18,6 +22,8 @@ pub fn controller() -> Controller {
         .owns::<Deployment>()
         .writes::<Deployment>([Verb::Create, Verb::Patch])
         .writes_subresource::<WhiteList>("status", [Verb::Patch])
+        // An error that lasts is shown on the object: Ready is False with its reason, and there is an Event.
+        .on_error(ErrorPolicy::default().sets_false("Ready"))
 }
 
 struct WhiteListReconciler;
@@ -29,16 +35,28 @@ impl Reconciler for WhiteListReconciler {
             return Ok(Outcome::Done);
         };
 
-        // Creates it, or puts right what somebody changed; writes nothing when nothing differs.
+        // Creates it, or puts right what somebody changed; asks for nothing when nothing differs.
         let wanted = deployment(&object);
-        let deployment = ctx.ensure(&wanted, Some(&*object)).await?;
+        let deployment = ctx.apply(&wanted).owned_by(&*object).await?;
+        match &deployment {
+            Written::Created(created) => {
+                let note = format!("Created the Deployment {}", created.name_any());
+                tracing::info!("{note}");
+                ctx.event(&*object, EventType::Normal, "Created", &note);
+            }
+            Written::Updated { changed, .. } => tracing::info!("Changed the Deployment: {changed}"),
+            Written::Unchanged(_) => {}
+        }
 
         let status = deployment.object().status.as_ref();
         let ready = status.and_then(|status| status.ready_replicas).unwrap_or(0);
-        let mut object = (*object).clone();
-        let ready = ready >= 1;
-        object.status = Some(WhiteListStatus { ready });
-        ctx.ensure_status(&object).await?;
+        let pods = 1;
+        let is_ready = ready >= pods;
+        let reason = if is_ready { "PodsReady" } else { "Progressing" };
+        let condition = NewCondition::new("Ready", is_ready.into(), reason)
+            .message(format!("{ready} of {pods} pods are ready"));
+        // With the generation that it is about; asks for nothing when the status says so already.
+        ctx.status(&*object).condition(condition).await?;
         Ok(Outcome::Done)
     }
 }

@@ -3,6 +3,7 @@
 
 //! The kind WhiteList in v1beta1: what users write, and what the operator tells them.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,11 @@ use serde::{Deserialize, Serialize};
     // The name of its Deployment is a label too, of at most 63 letters.
     validation = Rule::new("size(self.metadata.name) <= 52")
         .message("must have at most 52 letters"),
-    printcolumn(name = "Ready", type_ = "boolean", json_path = ".status.ready"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].status"
+    ),
     printcolumn(
         name = "Age",
         type_ = "date",
@@ -36,7 +41,11 @@ pub struct WhiteListSpec {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WhiteListStatus {
-    /// Whether it is as it should be.
-    #[serde(default)]
-    pub ready: bool,
+    /// The `metadata.generation` that this is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// `Ready`: whether it is as it should be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
 }

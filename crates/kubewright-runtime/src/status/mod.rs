@@ -1,12 +1,13 @@
 //! Reads past the cache, and writes of parts of objects that write nothing when nothing differs.
 
+mod write;
+
 use std::sync::Arc;
 
-use k8s_openapi::api::autoscaling::v1::Scale;
-use kube::api::{Patch, PatchParams};
 use serde_json::{Map, Value, json};
 
-use crate::{Context, Ensured, Error, Key, Object, cache::Intent, object::fields_of};
+pub use self::write::StatusWrite;
+use crate::{Context, Error, Key, Object, Written, object::fields_of};
 
 impl Context {
     /// The object named `key`, from the API server: for what must not be late even by the time that a watch takes, such as
@@ -15,6 +16,7 @@ impl Context {
     /// # Errors
     /// What the server refuses; that the object is not there is `None`.
     pub async fn live<K: Object>(&self, key: &Key) -> Result<Option<K>, Error> {
+        self.expect_here(key)?;
         Ok(self.endpoint::<K>(key.namespace.as_deref()).get(&key.name).await?)
     }
 
@@ -26,8 +28,8 @@ impl Context {
     ///
     /// # Panics
     /// As [`Context::get`].
-    pub async fn ensure_status<K: Object>(&self, object: &K) -> Result<Ensured<K>, Error> {
-        self.expect_whole::<K>("a status")?;
+    pub async fn ensure_status<K: Object>(&self, object: &K) -> Result<Written<K>, Error> {
+        self.expect_whole::<K>(&(), "a status")?;
         let key = Key::of(object);
         let Some(current) = self.get::<K>(&key) else {
             return Err(Error::new(format!("{} {key} is not there: it has no status", K::kind(&()))));
@@ -35,40 +37,18 @@ impl Context {
         let status = |object: &K| fields_of(object, |field| field == "status");
         let (before, after) = (status(&current)?, status(object)?);
         let Some(difference) = difference(&before["status"], &after["status"]) else {
-            return Ok(Ensured::Unchanged(current));
+            return Ok(Written::Unchanged(current));
         };
         let changed = difference.to_string();
         let version = &current.meta().resource_version;
         let patch = json!({"metadata": {"resourceVersion": version}, "status": difference});
         let object = Arc::new(self.patch_status::<K>(&key, patch).await?);
-        Ok(Ensured::Updated { object, changed })
-    }
-
-    /// Scales the object named `key` by its `scale` part, whatever its kind calls its replicas; needs no right to the object
-    /// but `get`. Writes nothing when that many are asked for already; tells whether it wrote. The cache has it at once.
-    ///
-    /// # Errors
-    /// What the server refuses; a kind that cannot be scaled ([`Error::is_not_found`]).
-    pub async fn scale<K: Object>(&self, key: &Key, replicas: i32) -> Result<bool, Error> {
-        let objects = self.endpoint::<K>(key.namespace.as_deref());
-        let scale: Scale = objects.read_part(&key.name, "scale").await?;
-        if scale.spec.as_ref().and_then(|spec| spec.replicas) == Some(replicas) {
-            return Ok(false);
-        }
-        // What that makes of the object is for its kind to say.
-        self.write(Some(key.clone()), Intent::Opaque, async {
-            let patch = json!({"spec": {"replicas": replicas}});
-            let params = PatchParams::default();
-            let _: Scale = objects.patch_part(&key.name, "scale", &params, &Patch::Merge(&patch)).await?;
-            objects.read(&key.name).await
-        })
-        .await?;
-        Ok(true)
+        Ok(Written::Updated { object, changed })
     }
 }
 
 /// The JSON merge patch (RFC 7386) that makes `before` into `after`, if they differ.
-fn difference(before: &Value, after: &Value) -> Option<Value> {
+pub(crate) fn difference(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         return (before != after).then(|| after.clone());
     };

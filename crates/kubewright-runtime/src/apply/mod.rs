@@ -1,0 +1,146 @@
+//! Server-side apply: a controller says which fields it wants an object to have, and the API server keeps who owns which.
+//!
+//! An apply that would change nothing sends no request. How that is known is told in `docs/design/apply.md`.
+
+mod all;
+mod body;
+mod known;
+
+use std::{future::IntoFuture, sync::Arc};
+
+use futures::{FutureExt, future::BoxFuture};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{ObjectMeta, Patch};
+
+pub(crate) use self::all::AppliedKind;
+pub use self::all::{ChildChange, Desired, What};
+use self::known::Request;
+use crate::{
+    Cached, Context, Error, Key, Written,
+    cache::{Applier, Intent},
+    context::Answer,
+    endpoint::{Action, WriteOptions, write_options},
+    kind::KindOf,
+    owner::{self, Owner},
+    written,
+};
+
+/// An apply that is about to happen: it does when it is awaited. Made by [`Context::apply`].
+#[must_use = "nothing is applied until it is awaited"]
+pub struct Apply<'a, K: Cached> {
+    context: &'a Context,
+    kind: KindOf<K>,
+    desired: &'a K,
+    owner: Option<&'a (dyn Owner + Sync)>,
+    options: WriteOptions,
+    subresource: Option<&'static str>,
+}
+
+impl<'a, K: Cached> Apply<'a, K> {
+    pub(crate) fn new(context: &'a Context, kind: KindOf<K>, desired: &'a K) -> Self {
+        let options = WriteOptions { force: true, ..WriteOptions::default() };
+        Self { context, kind, desired, owner: None, options, subresource: None }
+    }
+
+    /// Makes `owner` the controller of the object.
+    pub fn owned_by(mut self, owner: &'a (dyn Owner + Sync)) -> Self {
+        self.owner = Some(owner);
+        self
+    }
+
+    /// As [`Apply::owned_by`], if there is an owner.
+    pub(crate) fn owned_by_any(mut self, owner: Option<&'a (dyn Owner + Sync)>) -> Self {
+        self.owner = owner;
+        self
+    }
+
+    /// Takes no field from others that own it and gave it another value: the server refuses the apply
+    /// ([`Error::is_conflict`]) and says whose which field is. Without this they are taken over, as what a controller makes is to
+    /// be as the controller says.
+    pub fn unforced(mut self) -> Self {
+        self.options.force = false;
+        self
+    }
+
+    write_options!(
+        "Applies as another field manager than the one that is called like the controller: for fields whose owner is another part of the program. Whether it would change something is not known then: each is sent."
+    );
+
+    /// Applies the status alone: other fields of the object but its name are not sent.
+    pub fn status(mut self) -> Self {
+        self.subresource = Some("status");
+        self
+    }
+
+    fn owners(&self) -> Result<Option<Vec<OwnerReference>>, Error> {
+        let owners = self.desired.meta().owner_references.clone();
+        let Some(owner) = self.owner else { return Ok(owners) };
+        let reference = owner::reference(&self.kind.kind, self.desired, owner)?;
+        let mut owners = owners.unwrap_or_default();
+        owners.retain(|other| other.uid != reference.uid);
+        owners.push(reference);
+        Ok(Some(owners))
+    }
+
+    async fn send(self) -> Result<Written<K>, Error> {
+        let (context, kind, key) = (self.context, self.kind.kind.clone(), Key::of(self.desired));
+        let owners = self.owners()?;
+        let body = body::of(&kind, self.desired, self.subresource, owners.as_deref())?;
+        let manager = self.options.field_owner.as_deref().unwrap_or(context.controller());
+        let applier = Applier { manager: manager.into(), subresource: self.subresource };
+        let request = Request::<K>::new(context, &kind, &key, applier, &body);
+        let current = request.current();
+        if let Some(current) = &current {
+            owner::expect_controller(&kind, &**current, owners.as_deref().unwrap_or_default())?;
+            if request.changes_nothing(current)? {
+                return Ok(Written::Unchanged(current.clone()));
+            }
+        }
+        if self.subresource.is_none() {
+            let namespace = key.namespace.clone();
+            let child = ObjectMeta { namespace, owner_references: owners, ..ObjectMeta::default() };
+            context.look_for_owner(&child).await?;
+        }
+        let options = WriteOptions { field_owner: Some(manager.to_owned()), ..self.options };
+        let (intent, action) = (Intent::Fields(&body), Action::Patch(Patch::Apply(&body)));
+        let answer = context.send_write(&kind, &key, self.subresource, &options, action, intent).await?;
+        if !options.dry_run && !context.is_dry_run() {
+            request.remember(&answer.object)?;
+        }
+        written(context, &kind, self.subresource, current, answer)
+    }
+}
+
+/// What an answer says, beside the object as it was known before.
+fn written<K: Cached>(
+    context: &Context,
+    kind: &K::DynamicType,
+    part: Option<&str>,
+    before: Option<Arc<K>>,
+    answer: Answer<K>,
+) -> Result<Written<K>, Error> {
+    let (key, is_known, now) = (Key::of(&answer.object), before.is_some(), Arc::new(answer.object));
+    if answer.is_new {
+        tracing::debug!(controller = %context.controller(), kind = %K::kind(kind), %key, "created");
+        return Ok(Written::Created(now));
+    }
+    let changed = before.map(|before| written::changes(kind, &*before, &*now, part)).transpose()?;
+    let Some(changed) = changed.filter(|changed| !changed.is_empty()) else {
+        return Ok(if is_known {
+            Written::Unchanged(now)
+        } else {
+            Written::Updated { object: now, changed: String::new() }
+        });
+    };
+    tracing::debug!(controller = %context.controller(), kind = %K::kind(kind), %key, %changed, "updated");
+    Ok(Written::Updated { object: now, changed })
+}
+
+impl<'a, K: Cached> IntoFuture for Apply<'a, K> {
+    type Output = Result<Written<K>, Error>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.send().boxed()
+    }
+}

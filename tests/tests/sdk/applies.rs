@@ -1,0 +1,467 @@
+//! What is applied, and what that costs.
+
+use std::{sync::Arc, time::Duration};
+
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{ConfigMap, Pod, Secret, ServiceAccount},
+};
+use kube::api::{Api, Patch, PatchParams};
+use kubewright_runtime::{
+    Context, Controller, Desired, Error, Key, Object, Outcome, Written,
+    conditions::{NewCondition, Status},
+};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::{
+    harness::{Log, Running, does, run},
+    lab::Lab,
+};
+
+/// What is to be applied next.
+#[derive(Clone)]
+pub(crate) struct Wanted(Arc<Mutex<Value>>);
+
+impl Wanted {
+    pub(crate) fn new(lab: &Lab, mut wanted: Value) -> Self {
+        wanted["metadata"]["name"] = json!("child");
+        wanted["metadata"]["namespace"] = json!(lab.namespace());
+        Self(Arc::new(Mutex::new(wanted)))
+    }
+
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Value)) {
+        change(&mut self.0.lock());
+    }
+
+    pub(crate) fn get<K: Object>(&self) -> Result<K, Error> {
+        Ok(kubewright_objects::from_value(&*self.0.lock())?)
+    }
+}
+
+fn told<K>(written: Written<K>) -> String {
+    match written {
+        Written::Created(_) => "created".to_owned(),
+        Written::Updated { changed, .. } => changed,
+        Written::Unchanged(_) => "unchanged".to_owned(),
+    }
+}
+
+/// Applies a child for the ConfigMap `owner`, and says what came of it.
+pub(crate) fn applying<K: Object>(wanted: &Wanted, log: &Log<String>) -> Controller {
+    let (wanted, log) = (wanted.clone(), log.clone());
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        let (wanted, log) = (wanted.clone(), log.clone());
+        Box::pin(async move {
+            let Some(owner) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
+            log.push(told(ctx.apply(&wanted.get::<K>()?).owned_by(&*owner).await?));
+            Ok(Outcome::Done)
+        })
+    });
+    Controller::new("test", reconciler).for_kind::<ConfigMap>().owns::<K>()
+}
+
+/// A controller that has applied a child once.
+async fn applied<K: Object>(lab: &Lab, wanted: &Wanted, log: &Log<String>) -> Running {
+    lab.put("configmaps", "owner", json!({})).await;
+    let running = run(lab, [applying::<K>(wanted, log)]);
+    lab.settle().await;
+    assert_eq!(log.entries()[0], "created");
+    look_again(lab, log).await;
+    running
+}
+
+/// Has the controller look once more. Tells what it did, and how many requests to change something it sent.
+pub(crate) async fn look_again(lab: &Lab, log: &Log<String>) -> (Vec<String>, usize) {
+    log.take();
+    let before = writes(lab);
+    let owner = lab.stored("configmaps", "owner").await.unwrap_or_default();
+    lab.put("configmaps", "owner", json!({"data": {"seen": owner["metadata"]["resourceVersion"]}})).await;
+    lab.settle().await;
+    (log.take(), writes(lab) - before)
+}
+
+fn writes(lab: &Lab) -> usize {
+    lab.requests().iter().filter(|line| !line.starts_with("GET")).count()
+}
+
+fn nothing() -> (Vec<String>, usize) {
+    (vec!["unchanged".to_owned()], 0)
+}
+
+fn deployment() -> Value {
+    json!({"spec": {
+        "replicas": 1,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {
+            "volumes": [{"name": "data", "emptyDir": {}}],
+            "containers": [{
+                "name": "web", "image": "nginx", "ports": [{"containerPort": 80}],
+                "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+            }],
+        }},
+    }})
+}
+
+async fn patch<K>(lab: &Lab, params: &PatchParams, patch: &Patch<Value>) -> Value
+where
+    K: Object + kube::Resource<Scope = k8s_openapi::NamespaceResourceScope>,
+{
+    let api = Api::<K>::namespaced(lab.admin(), lab.namespace());
+    let stored = api.patch("child", params, patch).await.expect("it is patched");
+    lab.settle().await;
+    kubewright_objects::to_value(&stored).expect("JSON")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_is_not_wanted_any_more_is_removed_and_those_of_others_stay() {
+    let (lab, log) = (Lab::new().await, Log::new());
+    let wanted =
+        Wanted::new(&lab, json!({"stringData": {"a": "1", "b": "1"}, "metadata": {"labels": {"x": "y"}}}));
+    let _running = applied::<Secret>(&lab, &wanted, &log).await;
+    let theirs = json!({"data": {"theirs": "eA=="}, "metadata": {"labels": {"theirs": "x"}}});
+    patch::<Secret>(&lab, &PatchParams::default(), &Patch::Merge(theirs)).await;
+    wanted.change(|wanted| {
+        wanted["stringData"] = json!({"a": "1"});
+        wanted["metadata"]["labels"] = json!({});
+    });
+    let (did, writes) = look_again(&lab, &log).await;
+    assert_eq!(
+        (did, writes),
+        (vec![r#"data.b: "4 characters" -> (none); metadata.labels.x: "y" -> (none)"#.to_owned()], 1)
+    );
+    let stored = lab.stored("secrets", "child").await.unwrap_or_default();
+    assert_eq!(stored["data"], json!({"a": "MQ==", "theirs": "eA=="}));
+    assert_eq!(stored["metadata"]["labels"], json!({"theirs": "x"}));
+    assert_eq!(look_again(&lab, &log).await, nothing());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sidecar_a_volume_and_a_label_of_others_stay_and_cost_nothing() {
+    let (lab, log) = (Lab::new().await, Log::new());
+    let wanted = Wanted::new(&lab, deployment());
+    let _running = applied::<Deployment>(&lab, &wanted, &log).await;
+    let injected = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": {
+        "metadata": {"labels": {"injected": "yes"}},
+        "spec": {
+            "containers": [
+                {"name": "proxy", "image": "envoy"},
+                {"name": "web", "env": [{"name": "PROXY", "value": "1"}]},
+            ],
+            "volumes": [{"name": "certificates", "emptyDir": {}}],
+            "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        },
+    }}});
+    patch::<Deployment>(&lab, &PatchParams::apply("injector"), &Patch::Apply(injected)).await;
+    assert_eq!(look_again(&lab, &log).await, nothing());
+    wanted.change(|wanted| {
+        wanted["spec"]["template"]["spec"]["containers"][0]["image"] = json!("nginx:2");
+        wanted["spec"]["template"]["spec"]["volumes"] = json!([]);
+        wanted["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] = json!([]);
+    });
+    let (did, writes) = look_again(&lab, &log).await;
+    assert!(did[0].contains(r#"containers[web].image: "nginx" -> "nginx:2""#), "{did:?}");
+    assert!(did[1..].iter().all(|did| did == "unchanged"), "what comes of the rollout: {did:?}");
+    assert_eq!(writes, 1);
+    let api = Api::<Deployment>::namespaced(lab.admin(), lab.namespace());
+    let stored = kubewright_objects::to_value(&api.get("child").await.expect("it is there")).expect("JSON");
+    let template = &stored["spec"]["template"];
+    let names = |list: &str| -> Vec<String> {
+        let items = template["spec"][list].as_array().into_iter().flatten();
+        items.filter_map(|item| item["name"].as_str().map(str::to_owned)).collect()
+    };
+    let mut containers = names("containers");
+    containers.sort();
+    assert_eq!(containers, ["proxy", "web"]);
+    assert_eq!(names("volumes"), ["certificates"]);
+    assert_eq!(template["spec"]["tolerations"][0]["key"], "gpu");
+    assert_eq!(template["metadata"]["labels"]["injected"], "yes");
+    assert_eq!(look_again(&lab, &log).await, nothing());
+}
+
+/// Admission gives a Pod the volume of its account's token, with a mount in each container, and tolerations.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_admission_extended_is_left_as_it_is() {
+    let (lab, log) = (Lab::new().await, Log::new());
+    let wanted = Wanted::new(
+        &lab,
+        json!({"spec": {
+            "volumes": [{"name": "scratch", "emptyDir": {}}],
+            "tolerations": [{"key": "gpu", "effect": "NoSchedule"}],
+            "containers": [{
+                "name": "web", "image": "nginx", "env": [{"name": "A", "value": "1"}],
+                "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
+            }],
+        }}),
+    );
+    let running = applied::<Pod>(&lab, &wanted, &log).await;
+    let stored = lab.stored("pods", "child").await.unwrap_or_default();
+    let number_of = |list: &str| stored["spec"][list].as_array().map_or(0, Vec::len);
+    assert_eq!((number_of("volumes"), number_of("tolerations")), (2, 3), "{stored}");
+    assert_eq!(look_again(&lab, &log).await, nothing());
+    assert_eq!(running.counters.of("test").writes, 1);
+    assert_eq!(running.counters.of("test").errors, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_spells_in_another_way_is_written_once() {
+    let (lab, log) = (Lab::new().await, Log::new());
+    let mut spelled = deployment();
+    spelled["spec"]["template"]["spec"]["containers"][0]["resources"] =
+        json!({"limits": {"cpu": "1000m", "memory": "1024Mi"}});
+    let wanted = Wanted::new(&lab, spelled);
+    let running = applied::<Deployment>(&lab, &wanted, &log).await;
+    let api = Api::<Deployment>::namespaced(lab.admin(), lab.namespace());
+    let stored = kubewright_objects::to_value(&api.get("child").await.expect("it is there")).expect("JSON");
+    let limits = &stored["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"];
+    assert_eq!(limits, &json!({"cpu": "1", "memory": "1Gi"}));
+    assert_eq!(look_again(&lab, &log).await, nothing());
+    assert_eq!(running.counters.of("test").writes, 1);
+    // Somebody else wants more of it: put back, however it is spelled.
+    let more = json!({"spec": {"template": {"spec": {"containers": [
+        {"name": "web", "resources": {"limits": {"cpu": "2"}}},
+    ]}}}});
+    patch::<Deployment>(&lab, &PatchParams::default(), &Patch::Strategic(more)).await;
+    let did = log.take();
+    assert!(did[0].contains("limits") && did[1..].iter().all(|did| did == "unchanged"), "{did:?}");
+    assert_eq!(look_again(&lab, &log).await, nothing());
+    assert_eq!(running.counters.of("test").writes, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_nothing_is_sent_but_for_what_is_spelled_in_another_way() {
+    for (limit, requests) in [("1", 0), ("1000m", 1)] {
+        let (lab, log) = (Lab::new().await, Log::new());
+        let mut spelled = deployment();
+        spelled["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({"limits": {"cpu": limit}});
+        spelled["spec"]["template"]["spec"]["containers"][0]["ports"] =
+            json!([{"containerPort": 80, "protocol": "TCP"}]);
+        let wanted = Wanted::new(&lab, spelled);
+        let running = applied::<Deployment>(&lab, &wanted, &log).await;
+        running.shutdown.cancel();
+        running.end.await.expect("it ends").expect("well");
+        log.take();
+        let before = writes(&lab);
+        let _again = run(&lab, [applying::<Deployment>(&wanted, &log)]);
+        lab.settle().await;
+        assert_eq!((log.take(), writes(&lab) - before), (vec!["unchanged".to_owned()], requests), "{limit}");
+        assert_eq!(look_again(&lab, &log).await, nothing());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_change_of_an_owned_field_is_put_back_and_one_of_another_is_not() {
+    let (lab, log) = (Lab::new().await, Log::new());
+    let wanted = Wanted::new(&lab, json!({"data": {"a": "MQ=="}}));
+    let running = applied::<Secret>(&lab, &wanted, &log).await;
+    let merged = async |change: Value| {
+        log.take();
+        let before = running.counters.of("test").writes;
+        patch::<Secret>(&lab, &PatchParams::default(), &Patch::Merge(change)).await;
+        (log.take(), running.counters.of("test").writes - before)
+    };
+    let put_back = |told: &str| (vec![told.to_owned()], 1);
+    assert_eq!(merged(json!({"data": {"b": "Mg=="}, "immutable": false})).await, nothing_of(0));
+    assert_eq!(merged(json!({"data": {"a": "Mg=="}})).await.1, 1);
+    assert_eq!(merged(json!({"data": {"a": null}})).await, put_back(r#"data.a: (none) -> "4 characters""#));
+    let (did, sent) = merged(json!({"metadata": {"ownerReferences": null}})).await;
+    assert!(sent == 1 && did[0].starts_with("metadata.ownerReferences"), "the owner before is told: {did:?}");
+    // Who owns which field is forgotten: the next apply says it again, so that a key that is not wanted any more can go.
+    assert_eq!(merged(json!({"metadata": {"managedFields": [{}]}})).await.1, 1);
+    assert_eq!(look_again(&lab, &log).await, nothing());
+    // Somebody gives it another value and takes that back at once.
+    log.take();
+    let api = Api::<Secret>::namespaced(lab.admin(), lab.namespace());
+    for value in ["Mg==", "MQ=="] {
+        let change = Patch::Merge(json!({"data": {"a": value}}));
+        api.patch("child", &PatchParams::default(), &change).await.expect("it is patched");
+    }
+    lab.settle().await;
+    let fields = lab.stored("secrets", "child").await.unwrap_or_default()["metadata"]["managedFields"].take();
+    let of_test =
+        fields.as_array().and_then(|all| all.iter().find(|entry| entry["manager"] == "test").cloned());
+    assert!(of_test.is_some_and(|entry| !entry["fieldsV1"]["f:data"]["f:a"].is_null()), "{fields}");
+    assert_eq!(look_again(&lab, &log).await, nothing());
+}
+
+fn nothing_of(writes: u64) -> (Vec<String>, u64) {
+    (vec!["unchanged".to_owned()], writes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_field_of_somebody_else_is_left_to_them_where_that_is_said() {
+    let (lab, log) = (Lab::new().await, Log::new());
+    let (seen, wanted) = (log.clone(), Wanted::new(&lab, json!({"data": {"a": "MQ=="}})));
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        let (seen, wanted) = (seen.clone(), wanted.clone());
+        Box::pin(async move {
+            if ctx.get::<ConfigMap>(key).is_none() {
+                return Ok(Outcome::Done);
+            }
+            let wanted = wanted.get::<Secret>()?;
+            seen.push(match ctx.apply(&wanted).unforced().await {
+                Err(error) if error.is_conflict() => "conflict".to_owned(),
+                written => told(written?),
+            });
+            seen.push(told(ctx.apply(&wanted).dry_run().await?));
+            Ok(Outcome::Done)
+        })
+    });
+    let controller = Controller::new("test", reconciler).for_kind::<ConfigMap>().reads::<Secret>();
+    let theirs = lab.put("secrets", "child", json!({"data": {"a": "Mg=="}})).await;
+    lab.put("configmaps", "owner", json!({})).await;
+    let running = run(&lab, [controller]);
+    lab.settle().await;
+    // What a dry run would take over has the same length.
+    assert_eq!(log.take(), ["conflict", "unchanged"]);
+    let stored = lab.stored("secrets", "child").await.unwrap_or_default();
+    assert_eq!(stored["metadata"]["resourceVersion"], theirs["metadata"]["resourceVersion"]);
+    assert_eq!(running.cache.get::<Secret>(&lab.key("child")).and_then(|secret| secret.data.clone()), {
+        let theirs: Secret = kubewright_objects::from_value(theirs).expect("a Secret");
+        theirs.data
+    });
+}
+
+/// Wants a Secret and a ServiceAccount for each name in a ConfigMap.
+fn applying_all(log: &Log<String>) -> Controller {
+    let log = log.clone();
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        let log = log.clone();
+        Box::pin(async move {
+            let Some(owner) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
+            let names: Vec<&String> = owner.data.iter().flatten().map(|(name, _)| name).collect();
+            let named = |name: &str| kube::api::ObjectMeta {
+                name: Some(name.to_owned()),
+                namespace: key.namespace.clone(),
+                ..kube::api::ObjectMeta::default()
+            };
+            let secrets = names.iter().map(|name| Secret { metadata: named(name), ..Secret::default() });
+            let accounts = names
+                .iter()
+                .map(|name| ServiceAccount { metadata: named(name), ..ServiceAccount::default() });
+            let desired = Desired::new().with_all(secrets).with_all(accounts);
+            for change in ctx.apply_all(&*owner, desired).await? {
+                log.push(change.to_string());
+            }
+            Ok(Outcome::Done)
+        })
+    });
+    Controller::new("test", reconciler)
+        .for_kind::<ConfigMap>()
+        .applies::<Secret>()
+        .applies::<ServiceAccount>()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_desired_any_more_is_deleted_and_nothing_of_others_is() {
+    let (lab, log) = (Lab::new().await, Log::new());
+    let owner = lab.put("configmaps", "owner", json!({"data": {"a": "", "b": ""}})).await;
+    lab.put("secrets", "unowned", json!({})).await;
+    let reference = |controls: bool| json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"], "controller": controls}]);
+    lab.put("secrets", "shared", json!({"metadata": {"ownerReferences": reference(false)}})).await;
+    lab.put("pods", "another-kind", json!({"metadata": {"ownerReferences": reference(true)}})).await;
+    let running = run(&lab, [applying_all(&log)]);
+    lab.settle().await;
+    let made =
+        ["Created Secret a", "Created Secret b", "Created ServiceAccount a", "Created ServiceAccount b"];
+    assert_eq!(log.take(), made);
+    let before = writes(&lab);
+    lab.put("configmaps", "owner", json!({"data": {"a": "", "b": "2"}})).await;
+    lab.settle().await;
+    assert_eq!((log.take(), writes(&lab)), (Vec::new(), before), "what is there is not written again");
+    lab.put("configmaps", "owner", json!({"data": {"b": ""}})).await;
+    lab.settle().await;
+    assert_eq!(log.take(), ["Deleted Secret a", "Deleted ServiceAccount a"]);
+    assert_eq!(lab.names("secrets").await, ["b", "shared", "unowned"]);
+    assert_eq!(lab.names("pods").await, ["another-kind"]);
+    // Somebody deletes one: it comes back.
+    lab.remove("secrets", "b").await;
+    lab.settle().await;
+    assert_eq!(log.take(), ["Created Secret b"]);
+    // A finalizer holds one that is not wanted: it is deleted once.
+    lab.put(
+        "secrets",
+        "b",
+        json!({"metadata": {"finalizers": ["example.com/held"], "ownerReferences": reference(true)}}),
+    )
+    .await;
+    lab.settle().await;
+    log.take();
+    for number in ["1", "2"] {
+        lab.put("configmaps", "owner", json!({"data": {}, "metadata": {"labels": {"number": number}}})).await;
+        lab.settle().await;
+    }
+    assert_eq!(log.take(), ["Deleted Secret b", "Deleted ServiceAccount b"]);
+    lab.put("secrets", "b", json!({"metadata": {"finalizers": []}})).await;
+    assert_eq!(running.counters.of("test").errors, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_of_a_kind_that_nobody_would_take_away_is_refused() {
+    let (lab, log) = (Lab::new().await, Log::new());
+    let seen = log.clone();
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        let seen = seen.clone();
+        Box::pin(async move {
+            let Some(owner) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
+            let mut secret = Secret::default();
+            secret.metadata.name = Some("child".to_owned());
+            secret.metadata.namespace.clone_from(&key.namespace);
+            let refused = ctx.apply_all(&*owner, Desired::new().with(secret)).await;
+            seen.push(refused.map_or_else(|error| error.to_string(), |_| "done".to_owned()));
+            Ok(Outcome::Done)
+        })
+    });
+    lab.put("configmaps", "owner", json!({})).await;
+    let controller = Controller::new("test", reconciler).for_kind::<ConfigMap>().owns::<Secret>();
+    let _running = run(&lab, [controller]);
+    lab.settle().await;
+    let told = format!(
+        "the controller test wants Secret {}/child but does not apply this kind: add .applies::<Secret>()",
+        lab.namespace()
+    );
+    assert_eq!(log.take(), [told]);
+    assert!(lab.names("secrets").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn conditions_are_written_at_once_and_what_was_written_before_is_no_conflict() {
+    let (lab, log) = (Lab::new().await, Log::new());
+    let seen = log.clone();
+    let reconciler = does(move |ctx: &Context, key: &Key| {
+        let seen = seen.clone();
+        Box::pin(async move {
+            let Some(pod) = ctx.get::<Pod>(key) else { return Ok(Outcome::Done) };
+            let condition = |type_: &str, is: bool| NewCondition::new(type_, Status::from(is), "Because");
+            ctx.add_finalizer(&*pod, "example.com/held").await?;
+            let both =
+                ctx.status(&*pod).condition(condition("Ready", true)).condition(condition("Bright", false));
+            seen.push(both.await?.is_changed());
+            // With the object as it was before all this.
+            seen.push(ctx.set_condition(&*pod, &condition("Third", true)).await?.is_changed());
+            ctx.remove_finalizer(&*pod, "example.com/held").await?;
+            let again =
+                ctx.status(&*pod).condition(condition("Bright", false)).condition(condition("Ready", true));
+            seen.push(again.await?.is_changed());
+            Ok(Outcome::Done)
+        })
+    });
+    lab.put("pods", "a", json!({})).await;
+    let running = run(&lab, [Controller::new("test", reconciler).for_kind::<Pod>()]);
+    lab.until(Duration::from_secs(2), || log.entries().len() >= 3).await;
+    lab.settle().await;
+    assert_eq!(log.take(), [true, true, false]);
+    let counts = running.counters.of("test");
+    assert_eq!((counts.writes, counts.errors), (4, 0));
+    let stored = lab.stored("pods", "a").await.unwrap_or_default();
+    let types: Vec<&str> = ["Ready", "Bright", "Third"].to_vec();
+    let conditions = stored["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    for type_ in types {
+        let condition = conditions.iter().find(|condition| condition["type"] == type_);
+        assert_eq!(
+            condition.map(|condition| condition["reason"].clone()),
+            Some(json!("Because")),
+            "{stored}"
+        );
+    }
+}
