@@ -15,13 +15,22 @@ pub(crate) struct Addresses {
     next: Ipv4Addr,
 }
 
-impl Default for Addresses {
-    fn default() -> Self {
-        Self { taken: BTreeMap::new(), next: FIRST }
-    }
-}
+/// How many addresses a node has before it comes to those where another one on this machine may begin.
+const BLOCK: u32 = 256;
 
 impl Addresses {
+    /// Those of the node with this uid. Each node begins elsewhere: pods of two nodes, or of two clusters, that run on this
+    /// machine are not told the same address, where the second to listen at a port would be refused. The uid alone says where, as
+    /// what a seed does is the same in each process.
+    pub(crate) fn of_node(uid: &str) -> Self {
+        let blocks = (LAST.to_bits() - FIRST.to_bits()) / BLOCK;
+        // FNV-1a: the same in each version of this program.
+        let hash = uid
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        Self { taken: BTreeMap::new(), next: Ipv4Addr::from_bits(FIRST.to_bits() + hash % blocks * BLOCK) }
+    }
+
     /// The address of the pod with this uid: the one that it had before, where that is still free, else one that nobody
     /// has had for long. `None` when all four million are taken.
     pub(crate) fn give(&mut self, uid: &str, before: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
@@ -54,11 +63,23 @@ impl Addresses {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
+    fn nodes_begin_with_addresses_of_their_own() {
+        let first = |uid: &str| Addresses::of_node(uid).give("a", None).expect("one is free");
+        let firsts: BTreeSet<_> =
+            (0..100).map(|number| first(&format!("6f1c2a7e-0000-4000-8000-{number:012}"))).collect();
+        assert!(firsts.len() > 95, "{firsts:?}");
+        assert!(firsts.iter().all(|address| (FIRST..=LAST).contains(address)));
+        assert_eq!(first(""), first(""));
+    }
+
+    #[test]
     fn pods_have_addresses_of_their_own_and_keep_them() {
-        let mut addresses = Addresses::default();
+        let mut addresses = Addresses { taken: BTreeMap::new(), next: FIRST };
         assert_eq!(addresses.give("a", None), Some(FIRST));
         assert_eq!(addresses.give("b", None), Some(Ipv4Addr::new(127, 64, 0, 2)));
         let other = Ipv4Addr::new(127, 64, 0, 9);

@@ -53,15 +53,9 @@ impl Pods {
         table: PodTable,
         shutdown: CancellationToken,
     ) -> Self {
-        Self {
-            context,
-            node,
-            table,
-            addresses: Arc::default(),
-            workers: BTreeMap::new(),
-            running: JoinSet::new(),
-            shutdown,
-        }
+        let uid = node.metadata.uid.as_deref().unwrap_or_default();
+        let addresses = Arc::new(Mutex::new(Addresses::of_node(uid)));
+        Self { context, node, table, addresses, workers: BTreeMap::new(), running: JoinSet::new(), shutdown }
     }
 
     /// Watches the pods of the node until the node ends; then waits until all containers have ended.

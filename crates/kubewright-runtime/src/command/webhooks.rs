@@ -143,10 +143,9 @@ impl Operator {
     }
 }
 
-/// `127.0.0.1:9443`, or `:9443` for every address of the machine.
+/// `127.0.0.1:9443`, or `:9443` for every address that the program has.
 fn address(text: &str) -> Result<SocketAddr, Error> {
-    let whole = if text.starts_with(':') { format!("[::]{text}") } else { text.to_owned() };
-    whole.parse().map_err(|_| {
+    crate::serving::whole(text).parse().map_err(|_| {
         Error::Misconfigured(format!(
             "--webhook-bind-address={text:?} is no address: write :9443 or 127.0.0.1:9443"
         ))

@@ -1,6 +1,11 @@
 //! A listener and what it answers.
 
-use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    fmt, io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -80,7 +85,7 @@ impl Endpoint {
         let failed = |error: io::Error| {
             Error::Misconfigured(format!("cannot serve {} at {}: {error}", self.name, self.address))
         };
-        let listener = Listener::bind(self.name, normalized(&self.address)).await.map_err(failed)?;
+        let listener = Listener::bind(self.name, whole(&self.address)).await.map_err(failed)?;
         let address = listener.local_addr();
         self.announce.send_replace(Some(address));
         tracing::info!(%address, secure = self.tls.is_some(), "serving {}", self.name);
@@ -97,9 +102,22 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// `:8080`, as Go writes it, means every address of the machine.
-fn normalized(address: &str) -> String {
-    if address.starts_with(':') { format!("[::]{address}") } else { address.to_owned() }
+/// Where `address` is: `:8080`, as Go writes it, is every address that this program has to itself. That is the machine's or
+/// the container's own network; pods of Kubewright's process nodes share one, and are told the address that is theirs.
+pub(crate) fn whole(address: &str) -> String {
+    on(address, std::env::var(POD_ADDRESS).ok().as_deref())
+}
+
+/// The variable that tells a pod of a process node its address.
+const POD_ADDRESS: &str = "KUBEWRIGHT_POD_ADDRESS";
+
+pub(super) fn on(address: &str, own: Option<&str>) -> String {
+    match (address.strip_prefix(':'), own.map(str::parse::<IpAddr>)) {
+        (None, _) => address.to_owned(),
+        (Some(port), Some(Ok(own @ IpAddr::V6(_)))) => format!("[{own}]:{port}"),
+        (Some(port), Some(Ok(own))) => format!("{own}:{port}"),
+        (Some(port), _) => format!("[::]:{port}"),
+    }
 }
 
 /// An endpoint whose address is taken.

@@ -16,6 +16,8 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::endpoint::Endpoint;
+#[cfg(feature = "webhook")]
+pub(crate) use self::endpoint::whole;
 use self::endpoint::{Announce, Listening};
 pub use self::{access::Access, endpoint::Bound, health::HealthServer, metrics::MetricsServer, tls::Tls};
 use crate::{Error, health::Checks, journal::Journals, metrics::Metrics};

@@ -141,6 +141,20 @@ async fn where_everybody_may_read_the_log_level_is_changed_on_this_machine_alone
     assert_eq!(status, 404, "somebody else writes the logs");
 }
 
+#[test]
+fn all_addresses_are_those_that_the_program_has_to_itself() {
+    for (address, own, there) in [
+        (":8081", None, "[::]:8081"),
+        (":8081", Some("127.64.0.7"), "127.64.0.7:8081"),
+        (":8081", Some("fd00::7"), "[fd00::7]:8081"),
+        (":8081", Some("a name"), "[::]:8081"),
+        ("0.0.0.0:8081", Some("127.64.0.7"), "0.0.0.0:8081"),
+        ("localhost:8081", Some("127.64.0.7"), "localhost:8081"),
+    ] {
+        assert_eq!(super::endpoint::on(address, own), there, "{address} {own:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn only_who_may_reads_the_metrics_and_the_others_are_told_why_not() {
     let (client, _) = reviewer();

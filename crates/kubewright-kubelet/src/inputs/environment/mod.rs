@@ -14,7 +14,7 @@ use kubewright_image::Config;
 use super::expansion::expand;
 use super::fetched::{Fetched, find_or_refuse};
 use super::place::{self, PodPlace};
-use super::{fields, resources};
+use super::{fields, hosts, resources};
 use crate::newer::{self, FileKey};
 
 pub(super) use self::file::value_of;
@@ -22,9 +22,13 @@ pub(super) use self::file::value_of;
 /// Where programs are looked for when the image does not say (`containerd/pkg/oci`, `WithDefaultPathEnv`).
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// The address of its own that a pod has here. All pods share the network of this machine: what listens on all addresses
+/// takes its port from the others, and listens on this one in place of it (Kubewright's operators do).
+const POD_ADDRESS: &str = "KUBEWRIGHT_POD_ADDRESS";
+
 type Variables = BTreeMap<String, String>;
 
-/// What the kubelet makes: the variables of Services, overlaid by `envFrom`, overlaid by `env`. Any name goes, as since
+/// What the kubelet makes: the variables of Services and [`POD_ADDRESS`], overlaid by `envFrom`, overlaid by `env`. Any name goes, as since
 /// Kubernetes 1.34 (`RelaxedEnvironmentVariableValidation`). What is not UTF-8 in a Secret is replaced by `U+FFFD`.
 ///
 /// `file` reads a `fileKeyRef`: nothing when the key is not in its file.
@@ -36,8 +40,11 @@ pub(super) fn environment(
     file: impl Fn(FileKey<'_>) -> Result<Option<String>, String>,
 ) -> Result<Variables, String> {
     let links = pod.spec.as_ref().and_then(|spec| spec.enable_service_links).unwrap_or(true);
-    let of_services =
+    let mut given =
         services::variables(&fetched.services, place::namespace(pod), links, place.node.api_server);
+    if let Some(address) = place.pod_ips.first().filter(|_| !hosts::is_on_host_network(pod)) {
+        given.insert(POD_ADDRESS.to_owned(), address.to_string());
+    }
     let mut own = Variables::new();
     for source in container.env_from.iter().flatten() {
         take_all(source, fetched, &mut own)?;
@@ -51,11 +58,11 @@ pub(super) fn environment(
                     None => continue,
                 }
             }
-            _ => expand(text, |name| own.get(name).or_else(|| of_services.get(name)).cloned()),
+            _ => expand(text, |name| own.get(name).or_else(|| given.get(name)).cloned()),
         };
         own.insert(variable.name.clone(), value);
     }
-    let mut all = of_services;
+    let mut all = given;
     all.append(&mut own);
     Ok(all)
 }

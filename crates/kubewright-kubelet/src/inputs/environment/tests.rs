@@ -16,7 +16,7 @@ fn made(pod: &Pod, fetched: &Fetched) -> Result<Variables, String> {
 fn of_env(env: &Value, fetched: &Fetched) -> Result<Variables, String> {
     let pod = pod_of(json!({"env": env}));
     let mut variables = made(&pod, fetched)?;
-    variables.retain(|name, _| !name.starts_with("KUBERNETES_"));
+    variables.retain(|name, _| !name.starts_with("KUBE"));
     Ok(variables)
 }
 
@@ -36,8 +36,15 @@ fn the_api_server_is_where_it_really_listens_under_the_names_of_its_service() {
         ("KUBERNETES_PORT_443_TCP_PROTO", "tcp"),
         ("KUBERNETES_PORT_443_TCP_PORT", "6443"),
         ("KUBERNETES_PORT_443_TCP_ADDR", "127.0.0.1"),
+        ("KUBEWRIGHT_POD_ADDRESS", "10.1.0.7"),
     ]);
     assert_eq!(made(&pod, &Fetched::default()).unwrap(), expected);
+}
+
+#[test]
+fn a_pod_on_the_network_of_its_node_is_told_no_address_of_its_own() {
+    let pod = pod(json!({"containers": [{"name": "app"}], "hostNetwork": true}));
+    assert_eq!(made(&pod, &Fetched::default()).unwrap().get(POD_ADDRESS), None);
 }
 
 #[test]
