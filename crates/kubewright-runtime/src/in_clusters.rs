@@ -72,6 +72,7 @@ impl Follower for InClusters {
             member.cache().clone(),
             Kinds::of(&self.kinds, &self.applied),
         );
+        member.cache().add_applier(&self.sink.controller, &self.sink.predecessors);
         for kind in self.kinds.iter() {
             if let Err(mistake) = kind.declare(member.cache(), &self.metrics) {
                 tracing::error!(controller = %self.sink.controller, cluster = %name, mistake, "a cluster is not looked at as it should be");

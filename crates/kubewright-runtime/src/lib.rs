@@ -75,7 +75,7 @@ pub use kubewright_world::World;
 pub use tokio_util::sync::CancellationToken;
 
 pub use self::{
-    apply::{Apply, ChildChange, Desired, What},
+    apply::{AppliedAll, Apply, ChildChange, Desired, NotReady, What},
     backlog::{Backlog, Failing},
     cache::{Cache, Change, Index, Informer, Usage},
     client_layer::{ClientLayer, Layered},

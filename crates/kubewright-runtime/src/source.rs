@@ -69,6 +69,8 @@ pub(crate) struct Sink {
     pub(crate) dynamic_watches: DynamicWatches,
     /// Whether nothing comes of what the controller writes.
     pub(crate) is_dry_run: bool,
+    /// The field managers that the controller replaces.
+    pub(crate) predecessors: Arc<[String]>,
     /// The own kind's objects that lost a child; none without an own kind.
     pub(crate) orphan_guard: Option<OrphanGuard>,
 }

@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::{
     apps::v1::Deployment,
-    core::v1::{ConfigMap, Pod, Secret, ServiceAccount},
+    core::v1::{ConfigMap, Pod, Secret},
 };
 use kube::api::{Api, Patch, PatchParams};
 use kubewright_runtime::{
-    Context, Controller, Desired, Error, Key, Object, Outcome, Written,
+    Context, Controller, Error, Key, Object, Outcome, Written,
     conditions::{NewCondition, Status},
 };
 use parking_lot::Mutex;
@@ -81,7 +81,7 @@ pub(crate) async fn look_again(lab: &Lab, log: &Log<String>) -> (Vec<String>, us
     (log.take(), writes(lab) - before)
 }
 
-fn writes(lab: &Lab) -> usize {
+pub(crate) fn writes(lab: &Lab) -> usize {
     lab.requests().iter().filter(|line| !line.starts_with("GET")).count()
 }
 
@@ -322,106 +322,45 @@ async fn a_field_of_somebody_else_is_left_to_them_where_that_is_said() {
     });
 }
 
-/// Wants a Secret and a ServiceAccount for each name in a ConfigMap.
-fn applying_all(log: &Log<String>) -> Controller {
-    let log = log.clone();
-    let reconciler = does(move |ctx: &Context, key: &Key| {
-        let log = log.clone();
-        Box::pin(async move {
-            let Some(owner) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
-            let names: Vec<&String> = owner.data.iter().flatten().map(|(name, _)| name).collect();
-            let named = |name: &str| kube::api::ObjectMeta {
-                name: Some(name.to_owned()),
-                namespace: key.namespace.clone(),
-                ..kube::api::ObjectMeta::default()
-            };
-            let secrets = names.iter().map(|name| Secret { metadata: named(name), ..Secret::default() });
-            let accounts = names
-                .iter()
-                .map(|name| ServiceAccount { metadata: named(name), ..ServiceAccount::default() });
-            let desired = Desired::new().with_all(secrets).with_all(accounts);
-            for change in ctx.apply_all(&*owner, desired).await? {
-                log.push(change.to_string());
-            }
-            Ok(Outcome::Done)
-        })
-    });
-    Controller::new("test", reconciler)
-        .for_kind::<ConfigMap>()
-        .applies::<Secret>()
-        .applies::<ServiceAccount>()
+#[tokio::test(start_paused = true)]
+async fn what_a_predecessor_wrote_is_taken_away_like_what_the_controller_applied() {
+    takes_over_from("manager").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_desired_any_more_is_deleted_and_nothing_of_others_is() {
-    let (lab, log) = (Lab::new().await, Log::new());
-    let owner = lab.put("configmaps", "owner", json!({"data": {"a": "", "b": ""}})).await;
-    lab.put("secrets", "unowned", json!({})).await;
-    let reference = |controls: bool| json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"], "controller": controls}]);
-    lab.put("secrets", "shared", json!({"metadata": {"ownerReferences": reference(false)}})).await;
-    lab.put("pods", "another-kind", json!({"metadata": {"ownerReferences": reference(true)}})).await;
-    let running = run(&lab, [applying_all(&log)]);
-    lab.settle().await;
-    let made =
-        ["Created Secret a", "Created Secret b", "Created ServiceAccount a", "Created ServiceAccount b"];
-    assert_eq!(log.take(), made);
-    let before = writes(&lab);
-    lab.put("configmaps", "owner", json!({"data": {"a": "", "b": "2"}})).await;
-    lab.settle().await;
-    assert_eq!((log.take(), writes(&lab)), (Vec::new(), before), "what is there is not written again");
-    lab.put("configmaps", "owner", json!({"data": {"b": ""}})).await;
-    lab.settle().await;
-    assert_eq!(log.take(), ["Deleted Secret a", "Deleted ServiceAccount a"]);
-    assert_eq!(lab.names("secrets").await, ["b", "shared", "unowned"]);
-    assert_eq!(lab.names("pods").await, ["another-kind"]);
-    // Somebody deletes one: it comes back.
-    lab.remove("secrets", "b").await;
-    lab.settle().await;
-    assert_eq!(log.take(), ["Created Secret b"]);
-    // A finalizer holds one that is not wanted: it is deleted once.
-    lab.put(
-        "secrets",
-        "b",
-        json!({"metadata": {"finalizers": ["example.com/held"], "ownerReferences": reference(true)}}),
-    )
-    .await;
-    lab.settle().await;
-    log.take();
-    for number in ["1", "2"] {
-        lab.put("configmaps", "owner", json!({"data": {}, "metadata": {"labels": {"number": number}}})).await;
-        lab.settle().await;
-    }
-    assert_eq!(log.take(), ["Deleted Secret b", "Deleted ServiceAccount b"]);
-    lab.put("secrets", "b", json!({"metadata": {"finalizers": []}})).await;
-    assert_eq!(running.counters.of("test").errors, 0);
+async fn what_it_wrote_by_updates_under_its_own_name_is_taken_away_as_well() {
+    takes_over_from("test").await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_child_of_a_kind_that_nobody_would_take_away_is_refused() {
+/// The controller `test` applies to what this field manager made by an update.
+async fn takes_over_from(predecessor: &str) {
     let (lab, log) = (Lab::new().await, Log::new());
-    let seen = log.clone();
-    let reconciler = does(move |ctx: &Context, key: &Key| {
-        let seen = seen.clone();
-        Box::pin(async move {
-            let Some(owner) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
-            let mut secret = Secret::default();
-            secret.metadata.name = Some("child".to_owned());
-            secret.metadata.namespace.clone_from(&key.namespace);
-            let refused = ctx.apply_all(&*owner, Desired::new().with(secret)).await;
-            seen.push(refused.map_or_else(|error| error.to_string(), |_| "done".to_owned()));
-            Ok(Outcome::Done)
-        })
-    });
+    let secrets = Api::<Secret>::namespaced(lab.admin(), lab.namespace());
+    // An operator in Go made it by updates, and somebody else set a key of its own.
+    let made = |data: Value| {
+        let secret = json!({"metadata": {"name": "child", "namespace": lab.namespace()}, "data": data});
+        kubewright_objects::from_value::<Secret>(secret).expect("a Secret")
+    };
+    let manager = kube::api::PostParams { field_manager: Some(predecessor.into()), ..Default::default() };
+    secrets.create(&manager, &made(json!({"a": "eA==", "b": "eA=="}))).await.expect("created");
+    let theirs = Patch::Merge(json!({"data": {"theirs": "eA=="}}));
+    patch::<Secret>(&lab, &PatchParams::default(), &theirs).await;
+    let wanted = Wanted::new(&lab, json!({"data": {"a": "eA=="}}));
     lab.put("configmaps", "owner", json!({})).await;
-    let controller = Controller::new("test", reconciler).for_kind::<ConfigMap>().owns::<Secret>();
+    let controller = applying::<Secret>(&wanted, &log).takes_over_from([predecessor]);
     let _running = run(&lab, [controller]);
     lab.settle().await;
-    let told = format!(
-        "the controller test wants Secret {}/child but does not apply this kind: add .applies::<Secret>()",
-        lab.namespace()
-    );
-    assert_eq!(log.take(), [told]);
-    assert!(lab.names("secrets").await.is_empty());
+    let stored = lab.stored("secrets", "child").await.unwrap_or_default();
+    assert_eq!(stored["data"], json!({"a": "eA==", "theirs": "eA=="}), "{:?}", log.entries());
+    let owners: Vec<_> = stored["metadata"]["managedFields"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|entry| (entry["manager"].clone(), entry["operation"].clone()))
+        .collect();
+    assert!(owners.contains(&(json!("test"), json!("Apply"))), "{owners:?}");
+    assert!(!owners.contains(&(json!(predecessor), json!("Update"))), "{owners:?}");
+    assert_eq!(look_again(&lab, &log).await, nothing());
 }
 
 #[tokio::test(start_paused = true)]

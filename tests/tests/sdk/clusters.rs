@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::{
+    applies::writes,
     harness::{Log, does},
     lab::{Lab, Only},
 };
@@ -103,6 +104,14 @@ async fn a_controller_works_in_each_cluster_with_all_that_it_has_in_one() {
         assert_eq!(lab.events_of("copier", "events").await.len(), 1);
     }
     assert!(home.events_of("copier", "events").await.is_empty());
+
+    let mut same = east.stored("secrets", "a").await.unwrap_or_default();
+    same["metadata"]["labels"] = json!({"seen": "again"});
+    let before = writes(&east);
+    east.put("secrets", "a", same).await;
+    east.settle().await;
+    let again = (log.take(), writes(&east) - before);
+    assert_eq!(again, (vec![in_east.clone()], 0), "what is there is not written again");
 
     east.put("secrets", "a", json!({"data": {"one": "", "two": ""}})).await;
     east.remove("configmaps", "a").await;

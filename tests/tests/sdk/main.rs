@@ -4,6 +4,7 @@
 mod alike;
 mod applies;
 mod cache;
+mod children;
 mod client;
 mod clusters;
 mod days;

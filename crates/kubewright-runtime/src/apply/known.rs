@@ -39,6 +39,17 @@ impl<'a, K: Cached> Request<'a, K> {
         self.informer.as_ref()?.get(self.key)
     }
 
+    /// Whether one of these field managers owns anything of the part of `current` that is applied.
+    pub(super) fn has_predecessors(&self, current: &K, predecessors: &[String]) -> bool {
+        let Some(informer) = &self.informer else { return false };
+        let version = current.meta().resource_version.as_deref();
+        predecessors.iter().any(|manager| {
+            let manager = manager.as_str().into();
+            let applier = Applier { manager, is_replaced: true, ..self.applier.clone() };
+            informer.applied(self.key, version, &applier).is_some()
+        })
+    }
+
     /// Whether the applier owns the same fields of `current` as its last apply of the same left, with the same values; or, where
     /// no apply is known of, those that are wanted now, with the values that are wanted.
     pub(super) fn changes_nothing(&self, current: &K) -> Result<bool, Error> {

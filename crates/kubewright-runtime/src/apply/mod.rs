@@ -5,6 +5,9 @@
 mod all;
 mod body;
 mod known;
+mod mark;
+mod ready;
+mod take_over;
 
 use std::{future::IntoFuture, sync::Arc};
 
@@ -12,9 +15,12 @@ use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ObjectMeta, Patch};
 
-pub(crate) use self::all::AppliedKind;
-pub use self::all::{ChildChange, Desired, What};
-use self::known::Request;
+pub use self::all::{AppliedAll, ChildChange, Desired, NotReady, What};
+pub(crate) use self::{
+    all::AppliedKind,
+    mark::{Ownership, marked_key},
+};
+use self::{known::Request, mark::Mark};
 use crate::{
     Cached, Context, Error, Key, Written,
     cache::{Applier, Intent},
@@ -32,6 +38,8 @@ pub struct Apply<'a, K: Cached> {
     kind: KindOf<K>,
     desired: &'a K,
     owner: Option<&'a (dyn Owner + Sync)>,
+    /// The mark of its owner that is on `desired`.
+    mark: Option<&'a Mark>,
     options: WriteOptions,
     subresource: Option<&'static str>,
 }
@@ -39,7 +47,7 @@ pub struct Apply<'a, K: Cached> {
 impl<'a, K: Cached> Apply<'a, K> {
     pub(crate) fn new(context: &'a Context, kind: KindOf<K>, desired: &'a K) -> Self {
         let options = WriteOptions { force: true, ..WriteOptions::default() };
-        Self { context, kind, desired, owner: None, options, subresource: None }
+        Self { context, kind, desired, owner: None, mark: None, options, subresource: None }
     }
 
     /// Makes `owner` the controller of the object.
@@ -51,6 +59,12 @@ impl<'a, K: Cached> Apply<'a, K> {
     /// As [`Apply::owned_by`], if there is an owner.
     pub(crate) fn owned_by_any(mut self, owner: Option<&'a (dyn Owner + Sync)>) -> Self {
         self.owner = owner;
+        self
+    }
+
+    /// Says that `desired` has the mark of its owner on it.
+    fn marked(mut self, mark: &'a Mark) -> Self {
+        self.mark = Some(mark);
         self
     }
 
@@ -87,19 +101,29 @@ impl<'a, K: Cached> Apply<'a, K> {
         let owners = self.owners()?;
         let body = body::of(&kind, self.desired, self.subresource, owners.as_deref())?;
         let manager = self.options.field_owner.as_deref().unwrap_or(context.controller());
-        let applier = Applier { manager: manager.into(), subresource: self.subresource };
-        let request = Request::<K>::new(context, &kind, &key, applier, &body);
+        let applier = Applier { manager: manager.into(), subresource: self.subresource, is_replaced: false };
+        let request = Request::<K>::new(context, &kind, &key, applier.clone(), &body);
         let current = request.current();
         if let Some(current) = &current {
             owner::expect_controller(&kind, &**current, owners.as_deref().unwrap_or_default())?;
-            if request.changes_nothing(current)? {
-                return Ok(Written::Unchanged(current.clone()));
+            self.mark.map_or(Ok(()), |mark| mark.expect_on(&K::kind(&kind), current.meta()))?;
+            if request.has_predecessors(current, context.predecessors())
+                && !self.options.dry_run
+                && !context.is_dry_run()
+            {
+                take_over::take_over::<K>(context, &kind, &key, &applier).await?;
             }
+        }
+        let current = request.current();
+        if let Some(current) = &current
+            && request.changes_nothing(current)?
+        {
+            return Ok(Written::Unchanged(current.clone()));
         }
         if self.subresource.is_none() {
             let namespace = key.namespace.clone();
             let child = ObjectMeta { namespace, owner_references: owners, ..ObjectMeta::default() };
-            context.look_for_owner(&child).await?;
+            context.look_for_owner(self.mark.map_or(&child, |mark| &mark.owner)).await?;
         }
         let options = WriteOptions { field_owner: Some(manager.to_owned()), ..self.options };
         let (intent, action) = (Intent::Fields(&body), Action::Patch(Patch::Apply(&body)));

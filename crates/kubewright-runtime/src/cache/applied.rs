@@ -24,17 +24,28 @@ const APPLY: &str = "Apply";
 pub(crate) struct Applier {
     pub(crate) manager: Arc<str>,
     pub(crate) subresource: Option<&'static str>,
+    /// Whether it is one that a controller replaces: it may be called like that, as who wrote by updates before it applied.
+    pub(crate) is_replaced: bool,
 }
 
-/// The field managers whose fields are kept: the controllers of a manager. Clones share them.
+/// The field managers whose fields are kept: the controllers of a manager, and whom they replace. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Appliers(Arc<ArcSwap<BTreeSet<Arc<str>>>>);
+pub(crate) struct Appliers(Arc<ArcSwap<Managers>>);
+
+#[derive(Clone, Default)]
+struct Managers {
+    /// The fields of their applies are kept.
+    controllers: BTreeSet<Arc<str>>,
+    /// Of these it is kept that they own something, by whichever write.
+    predecessors: BTreeSet<Arc<str>>,
+}
 
 /// What an applier owns of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owned {
     manager: Arc<str>,
     subresource: Option<Box<str>>,
+    is_replaced: bool,
     /// The fields, as `FieldsV1`.
     fields: Box<str>,
 }
@@ -70,8 +81,17 @@ impl Appliers {
     /// Keeps the fields of one more, of all objects that come from now on.
     pub(crate) fn add(&self, manager: &str) {
         self.0.rcu(|known| {
-            let mut known = BTreeSet::clone(known);
-            known.insert(manager.into());
+            let mut known = Managers::clone(known);
+            known.controllers.insert(manager.into());
+            known
+        });
+    }
+
+    /// Keeps whether this manager, whom a controller replaces, owns anything, of all objects that come from now on.
+    pub(crate) fn add_predecessor(&self, manager: &str) {
+        self.0.rcu(|known| {
+            let mut known = Managers::clone(known);
+            known.predecessors.insert(manager.into());
             known
         });
     }
@@ -97,6 +117,9 @@ impl Appliers {
             #[serde(borrow, rename = "fieldsV1")]
             fields: Option<&'a RawValue>,
         }
+        if !self.may_be_in(managed_fields) {
+            return Vec::new();
+        }
         let entries: Vec<Entry<'_>> = serde_json::from_str(managed_fields).unwrap_or_default();
         let owned = |entry: &Entry<'_>| {
             let (manager, fields) = (entry.manager.as_deref()?, entry.fields?);
@@ -114,18 +137,21 @@ impl Appliers {
         subresource: Option<&str>,
         fields: impl FnOnce() -> String,
     ) -> Option<Owned> {
-        if operation != Some(APPLY) {
-            return None;
-        }
-        let manager = self.0.load().get(manager)?.clone();
+        let known = self.0.load();
         let subresource = subresource.filter(|part| !part.is_empty()).map(Into::into);
-        Some(Owned { manager, subresource, fields: fields().into() })
+        if let Some(manager) = known.controllers.get(manager).filter(|_| operation == Some(APPLY)) {
+            let (manager, fields) = (manager.clone(), fields().into());
+            return Some(Owned { manager, subresource, is_replaced: false, fields });
+        }
+        let manager = known.predecessors.get(manager)?.clone();
+        Some(Owned { manager, subresource, is_replaced: true, fields: "".into() })
     }
-}
 
-/// Whether managed fields, as JSON, may have an entry of an apply.
-pub(super) fn may_have_applied(managed_fields: &str) -> bool {
-    managed_fields.contains(APPLY)
+    /// Whether managed fields, as JSON, may have something to keep: most have not, and are not read then.
+    fn may_be_in(&self, managed_fields: &str) -> bool {
+        managed_fields.contains(APPLY)
+            || self.0.load().predecessors.iter().any(|manager| managed_fields.contains(&**manager))
+    }
 }
 
 /// What is known of applies to the objects of one kind.
@@ -146,7 +172,8 @@ impl Owned {
     }
 
     pub(crate) fn is_of(&self, applier: &Applier) -> bool {
-        self.manager == applier.manager && self.subresource.as_deref() == applier.subresource
+        (&self.manager, self.subresource.as_deref(), self.is_replaced)
+            == (&applier.manager, applier.subresource, applier.is_replaced)
     }
 }
 
@@ -172,7 +199,8 @@ impl AppliedFields {
                         // Nobody applies another part.
                         Some(_) => continue,
                     };
-                    let applier = Applier { manager: owned.manager, subresource };
+                    let Owned { manager, is_replaced, .. } = owned;
+                    let applier = Applier { manager, subresource, is_replaced };
                     known.appliers.push((applier, Applied { fields: owned.fields.into(), last: None }));
                 }
             }
@@ -220,7 +248,7 @@ mod tests {
     }
 
     fn web(subresource: Option<&'static str>) -> Applier {
-        Applier { manager: "web".into(), subresource }
+        Applier { manager: "web".into(), subresource, is_replaced: false }
     }
 
     #[test]
@@ -239,6 +267,37 @@ mod tests {
             [(None, r#"{"f:data":{"f:a":{},"f:b":{}}}"#), (Some("status"), r#"{"f:status":{}}"#)]
         );
         assert!(appliers.in_text("no list").is_empty());
+    }
+
+    #[test]
+    fn of_a_predecessor_it_is_kept_that_it_owns_something_whichever_way_it_wrote() {
+        let appliers = Appliers::default();
+        appliers.add("new");
+        appliers.add_predecessor("web");
+        let owned = appliers.in_text(&managed_fields().to_string());
+        let parts: Vec<_> = owned.iter().map(|owned| owned.subresource.as_deref()).collect();
+        assert_eq!(parts, [None, None, Some("status")]);
+        assert!(owned.iter().all(|owned| owned.fields.is_empty()));
+        let (key, mut applied) = (Key::namespaced("default", "a"), AppliedFields::default());
+        applied.note(&key, Some("1"), owned);
+        let replaced = Applier { is_replaced: true, ..web(None) };
+        assert!(applied.get(&key, Some("1"), &replaced).is_some());
+        assert!(applied.get(&key, Some("1"), &web(None)).is_none());
+    }
+
+    #[test]
+    fn who_updates_and_applies_under_one_name_is_known_as_both() {
+        let appliers = Appliers::default();
+        appliers.add("web");
+        appliers.add_predecessor("web");
+        let (key, mut applied) = (Key::namespaced("default", "a"), AppliedFields::default());
+        applied.note(&key, Some("1"), appliers.in_text(&managed_fields().to_string()));
+        let own = applied.get(&key, Some("1"), &web(None)).expect("it applied");
+        assert_eq!(&*own.fields, r#"{"f:data":{"f:a":{},"f:b":{}}}"#);
+        let replaced = Applier { is_replaced: true, ..web(None) };
+        assert!(applied.get(&key, Some("1"), &replaced).is_some(), "and updated");
+        let replaced = Applier { is_replaced: true, ..web(Some("status")) };
+        assert!(applied.get(&key, Some("1"), &replaced).is_none(), "it applied the status alone");
     }
 
     #[test]

@@ -117,9 +117,10 @@ impl Cache {
         Self(Arc::new(Inner { client, connection, world, stop, server, appliers, declared, kinds }))
     }
 
-    /// Keeps what this field manager applies, of objects that come from now on.
-    pub(crate) fn add_applier(&self, manager: &str) {
+    /// Keeps what this field manager applies, and whether those that it replaces own anything, of objects that come from now on.
+    pub(crate) fn add_applier(&self, manager: &str, predecessors: &[String]) {
         self.0.appliers.add(manager);
+        predecessors.iter().for_each(|predecessor| self.0.appliers.add_predecessor(predecessor));
     }
 
     /// The client that it is filled by: that of the manager, whoever a controller acts as.

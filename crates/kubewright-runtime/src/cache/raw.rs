@@ -10,8 +10,6 @@ use kube::{
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::value::RawValue;
 
-use super::applied::may_have_applied;
-
 /// An object as JSON, apart from what no cache keeps: kube's client and watcher are compiled for this, not for each kind. Of its
 /// metadata only uid and resource version are known.
 ///
@@ -19,7 +17,7 @@ use super::applied::may_have_applied;
 #[derive(Clone, Debug)]
 pub(super) struct Raw<const METADATA: bool> {
     pub(super) text: String,
-    /// Its managed fields, as JSON, if somebody may have applied some.
+    /// Its managed fields, as JSON.
     pub(super) managed_fields: Option<Box<str>>,
     head: ObjectMeta,
 }
@@ -45,8 +43,7 @@ impl<const METADATA: bool> Raw<METADATA> {
             serde_json::from_str(&text)?;
         let head = ObjectMeta { uid, resource_version, ..ObjectMeta::default() };
         // Half of most objects, and the part that takes most time and memory to read.
-        let applied =
-            managed_fields.map(RawValue::get).filter(|fields| may_have_applied(fields)).map(Box::from);
+        let apart = managed_fields.map(RawValue::get).map(Box::from);
         let cut = managed_fields.map(|fields| {
             let start = fields.get().as_ptr().addr() - text.as_ptr().addr();
             start..start + fields.get().len()
@@ -54,7 +51,7 @@ impl<const METADATA: bool> Raw<METADATA> {
         if let Some(cut) = cut {
             text.replace_range(cut, "null");
         }
-        Ok(Self { text, managed_fields: applied, head })
+        Ok(Self { text, managed_fields: apart, head })
     }
 
     /// All of its metadata.
@@ -142,15 +139,7 @@ mod tests {
             panic!("a change")
         };
         assert_eq!(object.text, KEPT);
-        assert_eq!(object.managed_fields, None, "nobody applied anything");
-    }
-
-    #[test]
-    fn managed_fields_are_apart_where_somebody_applied() {
-        let text = OBJECT.replace("é", "é\",\"operation\":\"Apply");
-        let object: Raw<false> = serde_json::from_str(&text).expect("an object");
-        assert_eq!(object.text, KEPT);
-        let fields = r#"[{"manager":"é","operation":"Apply","fieldsV1":{"f:data":{}}}]"#;
+        let fields = r#"[{"manager":"é","fieldsV1":{"f:data":{}}}]"#;
         assert_eq!(object.managed_fields.as_deref(), Some(fields));
     }
 

@@ -230,6 +230,11 @@ impl Context {
         &self.0.kinds.applied
     }
 
+    /// The field managers that the controller replaces.
+    pub(crate) fn predecessors(&self) -> &[String] {
+        &self.0.sink.predecessors
+    }
+
     /// What to do about a missing right, if that is what went wrong: whether code or cluster lacks it.
     pub(crate) fn remedy(&self, error: &Error) -> Option<String> {
         error.missing_right().map(|missing| missing.remedy(&self.0.rights))

@@ -71,6 +71,8 @@ pub struct Controller {
     owns_kinds: bool,
     /// The kinds of which it applies all that its owners have.
     pub(crate) applied: Vec<AppliedKind>,
+    /// The field managers that it replaces.
+    pub(crate) predecessors: Vec<String>,
     writes: Rights,
     /// What it does in each further cluster.
     writes_in_each: Rights,
@@ -127,6 +129,7 @@ impl Controller {
             own: None,
             owns_kinds: false,
             applied: Vec::new(),
+            predecessors: Vec::new(),
             writes: Rights::default(),
             writes_in_each: Rights::default(),
             in_each_cluster: false,

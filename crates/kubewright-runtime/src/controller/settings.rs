@@ -43,6 +43,32 @@ impl Controller {
         self.client_layer(ClientLayer::dry_run())
     }
 
+    /// Takes over what these field managers own of the objects that it [applies](crate::Context::apply): for an operator that took the place of
+    /// another, or that updated its objects before it applied them. `manager` is what client-go's clients of an operator are called unless they say
+    /// otherwise, by the name of its program.
+    ///
+    /// Who writes an object by updates owns its fields, and goes on to own them when another applies the same: a field that the
+    /// controller leaves out later would stay. Once for each object, before the first apply, its managed fields are read and written, with
+    /// the fields of these managers as the controller's own (`csaupgrade` of client-go). It is known for kinds that the controller looks at.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler};
+    /// # struct Shops;
+    /// # impl Reconciler for Shops {
+    /// #     async fn reconcile(&self, _: &Context, _: &Key) -> Result<Outcome, Error> { Ok(Outcome::Done) }
+    /// # }
+    /// let controller = Controller::new("shops", Shops)
+    ///     .for_kind::<ConfigMap>()
+    ///     .applies::<Secret>()
+    ///     .takes_over_from(["manager"]);
+    /// ```
+    #[must_use]
+    pub fn takes_over_from(mut self, managers: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.predecessors.extend(managers.into_iter().map(Into::into));
+        self
+    }
+
     /// Records its events in the older form: of the core API instead of `events.k8s.io`, counted, combined and limited as
     /// client-go's `tools/record` does it. kubectl shows both.
     #[must_use]

@@ -8,7 +8,7 @@ use kube::api::PartialObjectMeta;
 use super::{Controller, Last, OwnKind};
 use crate::{
     Key, Member, Object, Predicate,
-    apply::AppliedKind,
+    apply::{AppliedKind, Ownership, marked_key},
     error_policy::OnKind,
     orphan_guard::OrphanGuard,
     owner, pause,
@@ -54,10 +54,51 @@ impl Controller {
     /// more, is deleted by [`Context::apply_all`](crate::Context::apply_all).
     #[must_use]
     pub fn applies<K: Object>(self) -> Self {
-        let mut this = self.owns::<K>().writes::<K>([Verb::Create, Verb::Patch]);
+        self.owns::<K>().applied::<K>(Ownership::Reference)
+    }
+
+    /// As [`Controller::applies`], for objects that cannot have an owner reference to the own kind: those in another namespace than their
+    /// owner, and cluster-scoped ones of a namespaced owner. `label` marks whose an object is: as a label its value is the owner's uid, as an
+    /// annotation the owner's `namespace/name`. [`Context::apply_all`](crate::Context::apply_all) puts both on what it applies, and deletes what has the
+    /// owner's label and is not wanted any more; an object with the label of another owner is refused.
+    ///
+    /// The garbage collector does not know of this: the owner needs a [finalizer](crate::finalizer), whose clean-up applies an empty
+    /// [`Desired`](crate::Desired). All cached objects of the kind are looked through each time.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::{core::v1::ConfigMap, rbac::v1::ClusterRole};
+    /// # use kubewright_runtime::{Context, Controller, Desired, Error, Key, Outcome, Reconciler};
+    /// struct Shops;
+    ///
+    /// impl Reconciler for Shops {
+    ///     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+    ///         let Some(shop) = ctx.get::<ConfigMap>(key) else { return Ok(Outcome::Done) };
+    ///         let mut role = ClusterRole::default();
+    ///         role.metadata.name = Some(format!("{}-{}", key.namespace.as_deref().unwrap_or_default(), key.name));
+    ///         ctx.apply_all(&*shop, Desired::new().with(role)).await?;
+    ///         Ok(Outcome::Done)
+    ///     }
+    /// }
+    ///
+    /// let controller = Controller::new("shops", Shops)
+    ///     .for_kind::<ConfigMap>()
+    ///     .applies_labelled::<ClusterRole>("shops.example.com/owner");
+    /// ```
+    #[must_use]
+    pub fn applies_labelled<K: Object>(mut self, label: &'static str) -> Self {
+        if self.own.is_none() {
+            self.mistakes.push(format!("applies_labelled::<{}> comes before for_kind", type_name::<K>()));
+            return self;
+        }
+        self.watches(move |object: &K| marked_key(object.meta(), label).into_iter().collect())
+            .applied::<K>(Ownership::Label(label))
+    }
+
+    fn applied<K: Object>(self, ownership: Ownership) -> Self {
+        let mut this = self.writes::<K>([Verb::Create, Verb::Patch]);
         // Not each owner comes to want less.
         this.writes.imply(ResourceAttributes::of::<K>(None), [Verb::Delete]);
-        this.applied.push(AppliedKind::of::<K>());
+        this.applied.push(AppliedKind::of::<K>(ownership));
         this
     }
 

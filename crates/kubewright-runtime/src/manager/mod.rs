@@ -180,7 +180,7 @@ impl Manager {
         let metrics = self.metrics.controller(&controller.name);
         metrics.max_concurrent.set(i64::try_from(controller.workers()).unwrap_or(i64::MAX));
         self.counters.controllers.insert(controller.name.clone(), metrics);
-        self.cache.add_applier(&controller.name);
+        self.cache.add_applier(&controller.name, &controller.predecessors);
         for kind in controller.kinds.iter().filter(|kind| !matches!(kind.place(), Place::Members)) {
             if let Err(mistake) = kind.declare(&self.cache, &self.metrics) {
                 controller.mistakes.push(mistake);

@@ -193,6 +193,7 @@ impl Manager {
             own_events: controller.own_events,
             dynamic_watches: DynamicWatches::default(),
             is_dry_run: controller.client_layers.iter().any(ClientLayer::is_dry_run),
+            predecessors: controller.predecessors.into(),
             orphan_guard,
         };
         let (in_each, here): (Vec<_>, Vec<_>) =

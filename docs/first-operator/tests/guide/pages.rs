@@ -361,7 +361,7 @@ mod coming_from {
             ctx.patch_json::<ConfigMap>(key, JsonPatch::default()).await?;
             let _: Value = ctx.subresource::<ConfigMap>(key, "x").get().await?;
             ctx.apply(&*owner).status().await?;
-            ctx.apply_all(&*owner, Desired::new().with(desired)).await?;
+            ctx.apply_all(&*owner, Desired::new().with(desired).then()).await?;
             ctx.guard(&*owner, "example.com/cleanup", || async { Ok(()) }).await?;
             let wanted = NewCondition::new("Ready", Status::True, "AllGood");
             conditions::set(&mut Vec::new(), &wanted, ctx.world().clock.now());
@@ -394,6 +394,8 @@ mod coming_from {
             .own_events()
             .owns::<ConfigMap>()
             .applies::<Deployment>()
+            .applies_labelled::<Secret>("example.com/owner")
+            .takes_over_from(["manager"])
             .owns_metadata::<Secret>()
             .watches(|_: &K| Vec::new())
             .indexed(index)

@@ -1,0 +1,223 @@
+//! Whether an object does what it is there for: what a later wave of an apply waits for.
+//!
+//! The rules are those of kstatus (`sigs.k8s.io/cli-utils/pkg/kstatus/status`), but that a Job has to be complete.
+
+use serde_json::Value;
+
+/// Why an object is not ready, in words; none when it is. `group` and `kind` say what it is, `object` is its JSON.
+///
+/// Of each kind: it is not being deleted; its controller has seen this generation (`status.observedGeneration`, if there is one);
+/// its conditions `Reconciling` and `Stalled` are not true. Of workloads all replicas are updated and available, a Job is
+/// complete, a claim or volume is bound, a Pod is ready or has succeeded, a definition of a kind is established, an APIService available. Of all
+/// other kinds the condition `Ready`, if there is one, is true.
+pub(super) fn why_not(group: &str, kind: &str, object: &Value) -> Option<String> {
+    let (metadata, status) = (&object["metadata"], &object["status"]);
+    if !metadata["deletionTimestamp"].is_null() {
+        return Some("it is being deleted".to_owned());
+    }
+    if let (Some(generation), Some(seen)) =
+        (metadata["generation"].as_i64(), status["observedGeneration"].as_i64())
+        && generation != seen
+    {
+        return Some(format!("generation {generation} is not observed yet"));
+    }
+    let untrue = |name: &str| not_true(status, name);
+    match (group, kind) {
+        ("apps", "Deployment" | "StatefulSet" | "DaemonSet") if status["observedGeneration"].is_null() => {
+            Some("it is not observed yet".to_owned())
+        }
+        ("apps", "Deployment") => {
+            let wanted = wanted(object);
+            let counts = [("updatedReplicas", "updated"), ("availableReplicas", "available")];
+            counts.iter().find_map(|(field, word)| too_few(status, field, word, wanted)).or_else(|| {
+                let old = count(status, "replicas") - count(status, "updatedReplicas");
+                (old > 0).then(|| format!("{old} old replicas are to end"))
+            })
+        }
+        ("apps", "StatefulSet") => {
+            let wanted = wanted(object);
+            let strategy = &object["spec"]["updateStrategy"];
+            let kept = strategy["rollingUpdate"]["partition"].as_i64().unwrap_or_default();
+            let is_manual = strategy["type"] == "OnDelete";
+            let updated = if is_manual { 0 } else { (wanted - kept).max(0) };
+            too_few(status, "readyReplicas", "ready", wanted)
+                .or_else(|| too_few(status, "updatedReplicas", "updated", updated))
+        }
+        ("apps", "DaemonSet") => {
+            let wanted = count(status, "desiredNumberScheduled");
+            let is_manual = object["spec"]["updateStrategy"]["type"] == "OnDelete";
+            let updated = if is_manual { 0 } else { wanted };
+            too_few(status, "numberReady", "ready", wanted)
+                .or_else(|| too_few(status, "updatedNumberScheduled", "updated", updated))
+        }
+        ("apps", "ReplicaSet") | ("", "ReplicationController") => {
+            too_few(status, "availableReplicas", "available", wanted(object))
+        }
+        ("batch", "Job") => untrue("Complete").map(|why| match condition(status, "Failed") {
+            Some(_) => describe(status, "Failed"),
+            None => why,
+        }),
+        ("", "Pod") if status["phase"] == "Succeeded" => None,
+        ("", "Pod") => untrue("Ready"),
+        ("", "PersistentVolumeClaim" | "PersistentVolume") => {
+            let phase = status["phase"].as_str().unwrap_or_default();
+            let is_ready = phase == "Bound" || (kind == "PersistentVolume" && phase == "Available");
+            (!is_ready).then(|| format!("its phase is {phase:?}"))
+        }
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => untrue("Established"),
+        ("apiregistration.k8s.io", "APIService") => untrue("Available"),
+        _ => {
+            let hinders = ["Reconciling", "Stalled"]
+                .into_iter()
+                .find(|name| condition(status, name).is_some_and(|condition| condition["status"] == "True"));
+            hinders
+                .map(|name| describe(status, name))
+                .or_else(|| condition(status, "Ready").and_then(|_| untrue("Ready")))
+        }
+    }
+}
+
+/// How many replicas are wanted; one where nothing is said.
+fn wanted(object: &Value) -> i64 {
+    object["spec"]["replicas"].as_i64().unwrap_or(1)
+}
+
+fn count(status: &Value, field: &str) -> i64 {
+    status[field].as_i64().unwrap_or_default()
+}
+
+fn too_few(status: &Value, field: &str, word: &str, wanted: i64) -> Option<String> {
+    let there = count(status, field);
+    (there < wanted).then(|| format!("{there} of {wanted} {word}"))
+}
+
+fn condition<'a>(status: &'a Value, name: &str) -> Option<&'a Value> {
+    status["conditions"].as_array()?.iter().find(|condition| condition["type"] == name)
+}
+
+fn not_true(status: &Value, name: &str) -> Option<String> {
+    let is_true = condition(status, name).is_some_and(|condition| condition["status"] == "True");
+    (!is_true).then(|| describe(status, name))
+}
+
+/// A condition in words: `Ready is False: 3 of 5 members`.
+fn describe(status: &Value, name: &str) -> String {
+    let Some(condition) = condition(status, name) else { return format!("it is not {name} yet") };
+    let is = condition["status"].as_str().unwrap_or("Unknown");
+    match condition["message"].as_str().or_else(|| condition["reason"].as_str()).filter(|why| !why.is_empty())
+    {
+        Some(why) => format!("{name} is {is}: {why}"),
+        None => format!("{name} is {is}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_kind_is_ready_by_the_rules_of_its_own() {
+        let ready =
+            |name: &str, is: &str| json!({"conditions": [{"type": name, "status": is, "message": "why"}]});
+        let told = |text: &str| Some(text.to_owned());
+        for (group, kind, spec, status, expected) in [
+            ("", "ConfigMap", json!({}), json!(null), None),
+            ("apps", "Deployment", json!({"replicas": 2}), json!({}), told("it is not observed yet")),
+            (
+                "apps",
+                "Deployment",
+                json!({}),
+                json!({"observedGeneration": 1}),
+                told("generation 2 is not observed yet"),
+            ),
+            (
+                "apps",
+                "Deployment",
+                json!({"replicas": 2}),
+                json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1}),
+                told("1 of 2 updated"),
+            ),
+            (
+                "apps",
+                "Deployment",
+                json!({"replicas": 2}),
+                json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 1}),
+                told("1 of 2 available"),
+            ),
+            (
+                "apps",
+                "Deployment",
+                json!({}),
+                json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "availableReplicas": 2}),
+                told("1 old replicas are to end"),
+            ),
+            (
+                "apps",
+                "Deployment",
+                json!({}),
+                json!({"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1}),
+                None,
+            ),
+            (
+                "apps",
+                "StatefulSet",
+                json!({"replicas": 3}),
+                json!({"observedGeneration": 2, "readyReplicas": 3, "updatedReplicas": 2}),
+                told("2 of 3 updated"),
+            ),
+            (
+                "apps",
+                "StatefulSet",
+                json!({"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 1}}}),
+                json!({"observedGeneration": 2, "readyReplicas": 3, "updatedReplicas": 2}),
+                None,
+            ),
+            (
+                "apps",
+                "StatefulSet",
+                json!({"updateStrategy": {"type": "OnDelete"}}),
+                json!({"observedGeneration": 2, "readyReplicas": 1}),
+                None,
+            ),
+            (
+                "apps",
+                "DaemonSet",
+                json!({}),
+                json!({"observedGeneration": 2, "desiredNumberScheduled": 2, "numberReady": 2, "updatedNumberScheduled": 1}),
+                told("1 of 2 updated"),
+            ),
+            ("apps", "ReplicaSet", json!({"replicas": 0}), json!({}), None),
+            ("batch", "Job", json!({}), json!({}), told("it is not Complete yet")),
+            ("batch", "Job", json!({}), ready("Complete", "True"), None),
+            ("batch", "Job", json!({}), ready("Failed", "True"), told("Failed is True: why")),
+            ("", "Pod", json!({}), json!({"phase": "Succeeded"}), None),
+            ("", "Pod", json!({}), ready("Ready", "False"), told("Ready is False: why")),
+            (
+                "",
+                "PersistentVolumeClaim",
+                json!({}),
+                json!({"phase": "Pending"}),
+                told("its phase is \"Pending\""),
+            ),
+            ("", "PersistentVolume", json!({}), json!({"phase": "Available"}), None),
+            (
+                "apiextensions.k8s.io",
+                "CustomResourceDefinition",
+                json!({}),
+                ready("Established", "True"),
+                None,
+            ),
+            ("example.com", "Shop", json!({}), json!({}), None),
+            ("example.com", "Shop", json!({}), ready("Ready", "Unknown"), told("Ready is Unknown: why")),
+            ("example.com", "Shop", json!({}), ready("Stalled", "True"), told("Stalled is True: why")),
+            ("example.com", "Shop", json!({}), ready("Stalled", "False"), None),
+        ] {
+            let object = json!({"metadata": {"generation": 2}, "spec": spec, "status": status});
+            assert_eq!(why_not(group, kind, &object), expected, "{kind} {object}");
+        }
+        let ending = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        assert_eq!(why_not("", "ConfigMap", &ending), told("it is being deleted"));
+    }
+}
