@@ -49,6 +49,10 @@ impl Connect {
         let config = self.config().await?;
         let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
         let stack = ClientBuilder::try_from(config.clone()).map_err(misconfigured("the kubeconfig"))?;
+        #[cfg(feature = "otel")]
+        let stack = stack.with_layer(&tower::util::MapRequestLayer::new(
+            kubewright_telemetry::with_trace_context::<kube::client::Body>,
+        ));
         let stack = stack.with_layer(&requests.layer(&host));
         let client = stack.with_layer(&Addressed(host.clone())).build();
         let client = match self.queries_per_second {

@@ -71,6 +71,8 @@ pub use kube::{
 pub use kubewright_meta::difference::Differences;
 /// Kubernetes objects as JSON: one form to read and one to write, for all types.
 pub use kubewright_objects as object;
+#[cfg(feature = "otel")]
+pub use kubewright_telemetry as telemetry;
 pub use kubewright_world::World;
 pub use tokio_util::sync::CancellationToken;
 

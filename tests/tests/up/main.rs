@@ -18,4 +18,5 @@ mod project;
 mod python;
 mod registry;
 mod ship;
+mod telemetry;
 mod tutorials;

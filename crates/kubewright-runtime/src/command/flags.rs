@@ -86,6 +86,12 @@ pub struct Run {
     #[arg(long, value_name = "ADDRESS", env = "HEALTH_PROBE_BIND_ADDRESS", default_value = "0")]
     pub health_probe_bind_address: String,
 
+    /// Send spans and metrics to this OpenTelemetry collector (`http://collector:4318`), by OTLP over HTTP. Other variables of the
+    /// OpenTelemetry SDK are read too: `OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER` and their siblings
+    #[cfg(feature = "otel")]
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<String>,
+
     /// How its webhooks are served.
     #[cfg(feature = "webhook")]
     #[command(flatten)]
@@ -119,6 +125,8 @@ impl Default for Run {
     /// What an empty command line says, whatever the environment.
     fn default() -> Self {
         Self {
+            #[cfg(feature = "otel")]
+            otlp_endpoint: None,
             kubeconfig: None,
             context: None,
             namespaces: Vec::new(),

@@ -41,6 +41,8 @@ mod run;
 #[cfg(feature = "webhook")]
 mod selector;
 mod settings;
+#[cfg(feature = "otel")]
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod versions;
@@ -376,12 +378,29 @@ impl Operator {
     }
 
     async fn run_until_asked(mut self, run: &Run) -> Result<(), Error> {
+        #[cfg(feature = "otel")]
+        let traces = match &self.logs {
+            Logs::Ours(_) => self.collector(run)?.map(|collector| collector.traces()).transpose(),
+            Logs::Theirs => Ok(None),
+        };
+        #[cfg(feature = "otel")]
+        let traces = traces.map_err(|error| Error::Misconfigured(error.to_string()))?;
         match std::mem::take(&mut self.logs) {
-            Logs::Ours(layers) => logging::init_beside(layers, run.log_format, &run.log_level)?,
+            #[cfg_attr(not(feature = "otel"), expect(unused_mut, reason = "traces are one more"))]
+            Logs::Ours(mut layers) => {
+                #[cfg(feature = "otel")]
+                layers.extend(traces.iter().map(kubewright_telemetry::Traces::layer));
+                logging::init_beside(layers, run.log_format, &run.log_level)?;
+            }
             Logs::Theirs => {}
         }
         let stop = signals::shutdown().map_err(Error::new)?;
-        self.run(run, stop).await
+        let ended = self.run(run, stop).await;
+        #[cfg(feature = "otel")]
+        if let Some(traces) = traces {
+            traces.shutdown().await;
+        }
+        ended
     }
 }
 

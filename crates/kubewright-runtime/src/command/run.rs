@@ -5,6 +5,8 @@ use std::sync::Arc;
 use kubewright_world::World;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "otel")]
+use super::telemetry;
 use super::{Operator, Run};
 use crate::{
     Connect, Error, LeaderElection, Manager, Metrics, Sharding, logging,
@@ -71,7 +73,8 @@ impl Run {
 }
 
 impl Operator {
-    /// Runs the operator against the API server that `run` says, until `stop`.
+    /// Runs the operator against the API server that `run` says, until `stop`. With the feature `otel` its metrics go to the collector that `run` says; its
+    /// spans are those of [`main`](Operator::main) alone.
     ///
     /// # Errors
     /// [`Error::Misconfigured`] before anything starts, and what [`Manager::run`] fails with.
@@ -84,6 +87,8 @@ impl Operator {
         let client =
             observed.as_ref().map_or_else(|| client.clone(), |(_, observed)| observed.client(&client));
         let home = client.default_namespace().to_owned();
+        #[cfg(feature = "otel")]
+        let counted = metrics.clone();
         let manager = Manager::counting_in(metrics, client, World::real());
         #[cfg_attr(not(feature = "webhook"), expect(unused_mut, reason = "webhooks are put into it"))]
         let mut manager = self.manager(manager, run)?;
@@ -92,6 +97,12 @@ impl Operator {
             manager.serve(server);
         }
         let rights = manager.rights();
+        #[cfg(feature = "otel")]
+        let ended = match self.collector(run)? {
+            None => manager.run(stop).await,
+            Some(collector) => telemetry::beside(&collector, &counted, manager.run(stop)).await,
+        };
+        #[cfg(not(feature = "otel"))]
         let ended = manager.run(stop).await;
         if let Some((file, observed)) = observed {
             tracing::info!("{}", observed.report(&rights));
