@@ -469,18 +469,19 @@ async fn caches_that_are_not_filled_in_time_end_the_manager_with_the_kinds_and_t
 async fn what_a_controller_does_not_say_is_as_the_manager_says() {
     let lab = Lab::new().await;
     let mut manager = lab.manager();
-    manager.defaults(Defaults::new().concurrency(4));
-    let other = Controller::new("other", does(|_, _| Box::pin(async { Ok(Outcome::Done) })));
-    manager.add(by_name()).add(other.for_kind::<Secret>().concurrency(2));
+    manager.defaults(Defaults::new().concurrency(4).concurrency_of::<Secret>(3));
+    let of_secrets =
+        |name| Controller::new(name, does(|_, _| Box::pin(async { Ok(Outcome::Done) }))).for_kind::<Secret>();
+    manager.add(by_name()).add(of_secrets("by-kind")).add(of_secrets("other").concurrency(2));
     let workers = |name| {
         value(
             manager.metrics(),
             &format!(r#"controller_runtime_max_concurrent_reconciles{{controller="{name}"}}"#),
         )
     };
-    assert_eq!((workers("web"), workers("other")), (4.0, 2.0));
+    assert_eq!((workers("web"), workers("by-kind"), workers("other")), (4.0, 3.0, 2.0));
     let mut wrong = lab.manager();
-    wrong.defaults(Defaults::new().concurrency(0));
+    wrong.defaults(Defaults::new().concurrency_of::<Secret>(0));
     let told = wrong.run(CancellationToken::new()).await.expect_err("refused").to_string();
     assert_eq!(told, "a concurrency of 0 would do nothing");
 }

@@ -1,9 +1,9 @@
 //! What holds for all controllers of a manager that do not say otherwise.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{Controller, settings};
-use crate::workqueue::RateLimit;
+use crate::{Object, workqueue::RateLimit};
 
 /// Settings of all controllers of a manager that do not say otherwise themselves (controller-runtime's `config.Controller`). For
 /// [`Manager::defaults`](crate::Manager::defaults) and [`Operator::defaults`](crate::command::Operator::defaults).
@@ -17,6 +17,8 @@ use crate::workqueue::RateLimit;
 #[derive(Clone, Debug, Default)]
 pub struct Defaults {
     concurrency: Option<usize>,
+    /// By group and kind of the own kind.
+    concurrency_of: BTreeMap<(String, String), usize>,
     rate_limit: Option<RateLimit>,
     timeout: Option<Duration>,
     cache_sync_timeout: Option<Duration>,
@@ -35,6 +37,16 @@ impl Defaults {
     pub fn concurrency(mut self, workers: usize) -> Self {
         self.mistakes.extend(settings::concurrency_mistake(workers));
         self.concurrency = Some(workers);
+        self
+    }
+
+    /// As [`Controller::concurrency`], of the controllers whose own kind is `K`: before what [`Defaults::concurrency`] says
+    /// (controller-runtime's `GroupKindConcurrency`).
+    #[must_use]
+    pub fn concurrency_of<K: Object>(mut self, workers: usize) -> Self {
+        self.mistakes.extend(settings::concurrency_mistake(workers));
+        let kind = (K::group(&()).into_owned(), K::kind(&()).into_owned());
+        self.concurrency_of.insert(kind, workers);
         self
     }
 
@@ -64,7 +76,8 @@ impl Defaults {
 
     /// Gives a controller what it does not say itself.
     pub(crate) fn apply(&self, controller: &mut Controller) {
-        controller.concurrency = controller.concurrency.or(self.concurrency);
+        let of_kind = || self.concurrency_of.get(&controller.own_kind()?).copied();
+        controller.concurrency = controller.concurrency.or_else(of_kind).or(self.concurrency);
         controller.rate_limit = controller.rate_limit.or(self.rate_limit);
         controller.timeout = controller.timeout.or(self.timeout);
         controller.cache_sync_timeout = controller.cache_sync_timeout.or(self.cache_sync_timeout);
