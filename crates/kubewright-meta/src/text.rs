@@ -282,11 +282,6 @@ pub fn canonical_ip(text: &str) -> Vec<String> {
     }
 }
 
-/// An IP address in the words of endpoints.
-pub fn old_ip(text: &str) -> Vec<String> {
-    if ip(text).is_empty() { Vec::new() } else { vec!["must be a valid IP address".to_owned()] }
-}
-
 /// A range of IP addresses (an address, `/`, and the length of the prefix).
 pub fn cidr(text: &str) -> Vec<String> {
     if parse_cidr(text).is_some() {

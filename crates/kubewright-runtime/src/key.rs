@@ -56,6 +56,14 @@ impl Key {
         }
     }
 
+    /// The key that reads like this in its cluster: `namespace/name`, or `name`.
+    pub(crate) fn from_text(text: &str) -> Self {
+        match text.split_once('/') {
+            Some((namespace, name)) => Self::namespaced(namespace, name),
+            None => Self::cluster_scoped(text),
+        }
+    }
+
     /// The key of `object`. An object that has no name yet (`generateName` before its creation) has the empty name.
     #[must_use]
     pub fn of<K: Resource>(object: &K) -> Self {
@@ -93,6 +101,9 @@ mod tests {
     fn a_key_reads_as_kubernetes_writes_it() {
         assert_eq!(Key::namespaced("default", "web").to_string(), "default/web");
         assert_eq!(Key::cluster_scoped("node-1").to_string(), "node-1");
+        for text in ["default/web", "node-1"] {
+            assert_eq!(Key::from_text(text).to_string(), text);
+        }
         assert_eq!(Key::namespaced("default", "web").in_cluster("edge").to_string(), "edge:default/web");
         assert_eq!(
             Key::namespaced("default", "web").in_cluster("edge").sibling("db").to_string(),

@@ -105,5 +105,5 @@ pub use self::{
     runnable::{Phase, Runnable},
     shard::{Shard, Sharding},
     status::StatusWrite,
-    written::{Ensured, Written},
+    written::Written,
 };

@@ -36,9 +36,6 @@ pub enum Written<K> {
     Unchanged(Arc<K>),
 }
 
-/// What [`Written`] was called.
-pub type Ensured<K> = Written<K>;
-
 impl<K> Written<K> {
     /// The object as it is now.
     #[must_use]

@@ -135,13 +135,14 @@ async fn a_later_wave_waits_until_the_one_before_is_ready_and_nothing_is_deleted
             let account = ServiceAccount { metadata: named(namespace, "second"), ..Default::default() };
             let secret = |name| Secret { metadata: named(namespace, name), ..Default::default() };
             let is_open = |account: &ServiceAccount| account.metadata.labels.is_some();
-            let desired = Desired::new()
-                .with(pod)
-                .with_all(has("old").then(|| secret("old")))
-                .then()
-                .with_ready(account, is_open)
-                .then()
-                .with_all((!has("old")).then(|| secret("new")));
+            let first = Desired::new().with(pod).with_all(has("old").then(|| secret("old"))).then();
+            let desired = match has("none") {
+                true => first,
+                false => {
+                    let second = first.with_ready(account, is_open).then();
+                    second.with_all((!has("old")).then(|| secret("new")))
+                }
+            };
             let applied = ctx.apply_all(&*owner, desired).await?;
             assert_eq!(applied.is_complete(), applied.waits_for.is_empty());
             applied.waits_for.iter().for_each(|waits| seen.push(format!("waits for {waits}")));
@@ -159,7 +160,10 @@ async fn a_later_wave_waits_until_the_one_before_is_ready_and_nothing_is_deleted
     lab.settle().await;
     let waits = "waits for Pod first: it is not Ready yet";
     assert_eq!(log.take()[..3], [waits, "Created Pod first", "Created Secret old"]);
-    // What is not wanted any more stays as long as the first wave is not ready.
+    // What is not wanted any more stays as long as the first wave is not ready, also where nothing comes behind it.
+    lab.put("configmaps", "owner", json!({"data": {"none": ""}})).await;
+    lab.settle().await;
+    assert_eq!(lab.names("secrets").await, ["old"]);
     lab.put("configmaps", "owner", json!({"data": {}})).await;
     lab.settle().await;
     assert_eq!(log.take().last().map(String::as_str), Some(waits));

@@ -70,16 +70,17 @@ trait Child: Send + Sync {
 
     fn kind_and_key(&self) -> (String, Key);
 
-    /// Applies it; tells what was done, and why it is not ready.
+    /// Applies it; tells what was done, and why it is not ready where that is waited for.
     fn apply<'a>(
         &'a self,
         context: &'a Context,
         owner: &'a (dyn Owner + Sync),
         ownership: Ownership,
+        is_awaited: bool,
     ) -> BoxFuture<'a, Result<Outcome, Error>>;
 }
 
-/// What became of one object: what was done, and why it is not ready.
+/// What became of one object: what was done, and why it is not ready where that is waited for.
 type Outcome = (Option<What>, Option<String>);
 
 type IsReady<K> = Arc<dyn Fn(&K) -> bool + Send + Sync>;
@@ -216,6 +217,7 @@ impl<K: Object> Child for Typed<K> {
         context: &'a Context,
         owner: &'a (dyn Owner + Sync),
         ownership: Ownership,
+        is_awaited: bool,
     ) -> BoxFuture<'a, Result<Outcome, Error>> {
         let apply = async move {
             let written = match ownership {
@@ -227,7 +229,7 @@ impl<K: Object> Child for Typed<K> {
                     context.apply(&object).marked(&mark).await?
                 }
             };
-            let why = self.why_not_ready(written.object())?;
+            let why = if is_awaited { self.why_not_ready(written.object())? } else { None };
             let what = match written {
                 Written::Created(_) => Some(What::Created),
                 Written::Updated { changed, .. } => Some(What::Updated(changed)),
@@ -294,7 +296,7 @@ impl Context {
     /// [`Desired::then`] makes waves: the objects behind it wait until those before it are ready, and so does all that is to be
     /// deleted. [`AppliedAll::waits_for`] tells what is not ready.
     ///
-    /// An object that cannot be applied does not hold up the others, but nothing is deleted then: what it was to replace may still be
+    /// An object that cannot be applied does not hold up the others of its wave, but nothing is deleted then: what it was to replace may still be
     /// needed.
     ///
     /// ```
@@ -318,7 +320,7 @@ impl Context {
     /// The first of what [`Context::apply`] and [`Context::delete`] fail with; an object of a kind that the controller does not declare
     /// by [`Controller::applies`](crate::Controller::applies): nobody would take it away again.
     pub async fn apply_all(&self, owner: &(dyn Owner + Sync), desired: Desired) -> Result<AppliedAll, Error> {
-        let (kinds, Desired { children, .. }) = (self.applied_kinds(), desired);
+        let (kinds, Desired { children, wave: last }) = (self.applied_kinds(), desired);
         let ownerships: Vec<Ownership> = children
             .iter()
             .map(|(_, child)| {
@@ -336,7 +338,7 @@ impl Context {
             if waits_since.is_some_and(|since| since < *wave) {
                 break;
             }
-            match child.apply(self, owner, ownership).await {
+            match child.apply(self, owner, ownership, *wave < last).await {
                 Ok((what, why)) => {
                     let (kind, key) = child.kind_and_key();
                     if let Some(what) = what {
@@ -356,12 +358,9 @@ impl Context {
         if let Some(error) = failed {
             return Err(error);
         }
-        let last = children.last().map(|(wave, _)| *wave);
-        if waits_since.is_some() && waits_since < last {
+        if !applied.is_complete() {
             return Ok(applied);
         }
-        // Nobody waits for the last wave.
-        applied.waits_for.clear();
         let uid = owner.controller_reference()?.uid;
         for kind in kinds.iter().rev() {
             let wanted: BTreeSet<Key> = children

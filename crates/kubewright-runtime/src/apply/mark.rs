@@ -77,9 +77,5 @@ fn label_of<'a>(meta: &'a ObjectMeta, label: &str) -> Option<&'a str> {
 /// The key of the owner whose mark an object with this metadata has, if it has one.
 pub(crate) fn marked_key(meta: &ObjectMeta, label: &str) -> Option<Key> {
     label_of(meta, label)?;
-    let text = meta.annotations.as_ref()?.get(label)?;
-    Some(match text.split_once('/') {
-        Some((namespace, name)) => Key::new(Some(namespace.to_owned()), name),
-        None => Key::cluster_scoped(text),
-    })
+    Some(Key::from_text(meta.annotations.as_ref()?.get(label)?))
 }

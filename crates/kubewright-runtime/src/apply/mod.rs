@@ -103,18 +103,16 @@ impl<'a, K: Cached> Apply<'a, K> {
         let manager = self.options.field_owner.as_deref().unwrap_or(context.controller());
         let applier = Applier { manager: manager.into(), subresource: self.subresource, is_replaced: false };
         let request = Request::<K>::new(context, &kind, &key, applier.clone(), &body);
-        let current = request.current();
-        if let Some(current) = &current {
-            owner::expect_controller(&kind, &**current, owners.as_deref().unwrap_or_default())?;
-            self.mark.map_or(Ok(()), |mark| mark.expect_on(&K::kind(&kind), current.meta()))?;
-            if request.has_predecessors(current, context.predecessors())
-                && !self.options.dry_run
-                && !context.is_dry_run()
-            {
+        let is_dry_run = self.options.dry_run || context.is_dry_run();
+        let mut current = request.current();
+        if let Some(known) = &current {
+            owner::expect_controller(&kind, &**known, owners.as_deref().unwrap_or_default())?;
+            self.mark.map_or(Ok(()), |mark| mark.expect_on(&K::kind(&kind), known.meta()))?;
+            if !is_dry_run && request.has_predecessors(known, context.predecessors()) {
                 take_over::take_over::<K>(context, &kind, &key, &applier).await?;
+                current = request.current();
             }
         }
-        let current = request.current();
         if let Some(current) = &current
             && request.changes_nothing(current)?
         {
@@ -128,7 +126,7 @@ impl<'a, K: Cached> Apply<'a, K> {
         let options = WriteOptions { field_owner: Some(manager.to_owned()), ..self.options };
         let (intent, action) = (Intent::Fields(&body), Action::Patch(Patch::Apply(&body)));
         let answer = context.send_write(&kind, &key, self.subresource, &options, action, intent).await?;
-        if !options.dry_run && !context.is_dry_run() {
+        if !is_dry_run {
             request.remember(&answer.object)?;
         }
         written(context, &kind, self.subresource, current, answer)

@@ -113,45 +113,55 @@ fn describe(status: &Value, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::*;
+    use super::why_not;
+
+    /// A kind by group and name, spec and status of an object of generation 2, and why it is not ready.
+    type Case = (&'static str, &'static str, Value, Value, Option<&'static str>);
+
+    fn condition(name: &str, is: &str) -> Value {
+        json!({"conditions": [{"type": name, "status": is, "message": "why"}]})
+    }
+
+    fn expect(cases: impl IntoIterator<Item = Case>) {
+        for (group, kind, spec, status, expected) in cases {
+            let object = json!({"metadata": {"generation": 2}, "spec": spec, "status": status});
+            assert_eq!(why_not(group, kind, &object).as_deref(), expected, "{kind} {object}");
+        }
+    }
 
     #[test]
-    fn each_kind_is_ready_by_the_rules_of_its_own() {
-        let ready =
-            |name: &str, is: &str| json!({"conditions": [{"type": name, "status": is, "message": "why"}]});
-        let told = |text: &str| Some(text.to_owned());
-        for (group, kind, spec, status, expected) in [
-            ("", "ConfigMap", json!({}), json!(null), None),
-            ("apps", "Deployment", json!({"replicas": 2}), json!({}), told("it is not observed yet")),
+    fn a_workload_is_ready_when_all_of_it_is_updated_and_available() {
+        expect([
+            ("apps", "Deployment", json!({"replicas": 2}), json!({}), Some("it is not observed yet")),
             (
                 "apps",
                 "Deployment",
                 json!({}),
                 json!({"observedGeneration": 1}),
-                told("generation 2 is not observed yet"),
+                Some("generation 2 is not observed yet"),
             ),
             (
                 "apps",
                 "Deployment",
                 json!({"replicas": 2}),
                 json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1}),
-                told("1 of 2 updated"),
+                Some("1 of 2 updated"),
             ),
             (
                 "apps",
                 "Deployment",
                 json!({"replicas": 2}),
                 json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 1}),
-                told("1 of 2 available"),
+                Some("1 of 2 available"),
             ),
             (
                 "apps",
                 "Deployment",
                 json!({}),
                 json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "availableReplicas": 2}),
-                told("1 old replicas are to end"),
+                Some("1 old replicas are to end"),
             ),
             (
                 "apps",
@@ -165,7 +175,7 @@ mod tests {
                 "StatefulSet",
                 json!({"replicas": 3}),
                 json!({"observedGeneration": 2, "readyReplicas": 3, "updatedReplicas": 2}),
-                told("2 of 3 updated"),
+                Some("2 of 3 updated"),
             ),
             (
                 "apps",
@@ -186,38 +196,42 @@ mod tests {
                 "DaemonSet",
                 json!({}),
                 json!({"observedGeneration": 2, "desiredNumberScheduled": 2, "numberReady": 2, "updatedNumberScheduled": 1}),
-                told("1 of 2 updated"),
+                Some("1 of 2 updated"),
             ),
             ("apps", "ReplicaSet", json!({"replicas": 0}), json!({}), None),
-            ("batch", "Job", json!({}), json!({}), told("it is not Complete yet")),
-            ("batch", "Job", json!({}), ready("Complete", "True"), None),
-            ("batch", "Job", json!({}), ready("Failed", "True"), told("Failed is True: why")),
+            ("batch", "Job", json!({}), json!({}), Some("it is not Complete yet")),
+            ("batch", "Job", json!({}), condition("Complete", "True"), None),
+            ("batch", "Job", json!({}), condition("Failed", "True"), Some("Failed is True: why")),
+        ]);
+    }
+
+    #[test]
+    fn what_is_no_workload_is_ready_by_its_phase_or_conditions() {
+        expect([
+            ("", "ConfigMap", json!({}), json!(null), None),
             ("", "Pod", json!({}), json!({"phase": "Succeeded"}), None),
-            ("", "Pod", json!({}), ready("Ready", "False"), told("Ready is False: why")),
+            ("", "Pod", json!({}), condition("Ready", "False"), Some("Ready is False: why")),
             (
                 "",
                 "PersistentVolumeClaim",
                 json!({}),
                 json!({"phase": "Pending"}),
-                told("its phase is \"Pending\""),
+                Some("its phase is \"Pending\""),
             ),
             ("", "PersistentVolume", json!({}), json!({"phase": "Available"}), None),
             (
                 "apiextensions.k8s.io",
                 "CustomResourceDefinition",
                 json!({}),
-                ready("Established", "True"),
+                condition("Established", "True"),
                 None,
             ),
             ("example.com", "Shop", json!({}), json!({}), None),
-            ("example.com", "Shop", json!({}), ready("Ready", "Unknown"), told("Ready is Unknown: why")),
-            ("example.com", "Shop", json!({}), ready("Stalled", "True"), told("Stalled is True: why")),
-            ("example.com", "Shop", json!({}), ready("Stalled", "False"), None),
-        ] {
-            let object = json!({"metadata": {"generation": 2}, "spec": spec, "status": status});
-            assert_eq!(why_not(group, kind, &object), expected, "{kind} {object}");
-        }
+            ("example.com", "Shop", json!({}), condition("Ready", "Unknown"), Some("Ready is Unknown: why")),
+            ("example.com", "Shop", json!({}), condition("Stalled", "True"), Some("Stalled is True: why")),
+            ("example.com", "Shop", json!({}), condition("Stalled", "False"), None),
+        ]);
         let ending = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
-        assert_eq!(why_not("", "ConfigMap", &ending), told("it is being deleted"));
+        assert_eq!(why_not("", "ConfigMap", &ending).as_deref(), Some("it is being deleted"));
     }
 }

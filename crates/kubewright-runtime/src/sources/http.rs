@@ -116,13 +116,8 @@ fn key(path: &str) -> Option<Key> {
             |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | ':');
         (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(is_name_char)
     };
-    let path = path.strip_prefix('/')?;
-    match path.split_once('/') {
-        None => is_name(path).then(|| Key::cluster_scoped(path)),
-        Some((namespace, name)) => {
-            (is_name(namespace) && is_name(name)).then(|| Key::namespaced(namespace, name))
-        }
-    }
+    let key = Key::from_text(path.strip_prefix('/')?);
+    (is_name(&key.name) && key.namespace.as_deref().is_none_or(is_name)).then_some(key)
 }
 
 fn answer(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {

@@ -19,9 +19,6 @@ pub use plan::{Episode, Fault, Plan};
 #[deprecated(since = "0.1.0", note = "is called `FaultKind`")]
 pub type Kind = FaultKind;
 
-/// What [`Fault`] was called.
-#[deprecated(since = "0.1.0", note = "is called `Fault`")]
-pub type Mishap = Fault;
 pub(crate) use injector::FaultInjector;
 
 /// The users whom faults affect, and whom the checks judge: service accounts. The built-in controllers have some too, but
