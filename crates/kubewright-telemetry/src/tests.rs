@@ -48,9 +48,11 @@ async fn server() -> (String, Requests) {
     (address, asked)
 }
 
-/// Traces what this thread does, on which all of a test's tasks are.
-fn traced(traces: &Traces) -> tracing::subscriber::DefaultGuard {
-    tracing::subscriber::set_default(tracing_subscriber::registry().with(traces.layer()))
+/// Traces what this thread does, on which all of a test's tasks are. While there is one dispatcher, a span that the thread of another test
+/// comes to first is off for all of them (tracing-core's `Rebuilder::JustOne`): so there are two.
+fn traced(traces: &Traces) -> (tracing::subscriber::DefaultGuard, tracing::Dispatch) {
+    let traced = tracing::subscriber::set_default(tracing_subscriber::registry().with(traces.layer()));
+    (traced, tracing::Dispatch::new(tracing::subscriber::NoSubscriber::default()))
 }
 
 fn spans(asked: &Requests) -> Vec<Span> {

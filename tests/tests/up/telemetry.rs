@@ -87,6 +87,9 @@ async fn an_operator_sends_its_reconciles_its_requests_and_its_metrics_to_a_coll
     let collector = operator.collector(&run).expect("an address").expect("one is told");
     let traces = collector.traces().expect("an exporter");
     let traced = tracing::subscriber::set_default(tracing_subscriber::registry().with(traces.layer()));
+    // While there is one dispatcher, a span that the thread of another test comes to first is off for all of them: tracing asks that
+    // thread's default alone (tracing-core's `Rebuilder::JustOne`).
+    let _second = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::default());
     let (stop, connect) =
         (CancellationToken::new(), Connect { kubeconfig: Some(up.kubeconfig()), ..Connect::default() });
     let (client, _) = connect.client(Metrics::new().requests()).await.expect("a client");
@@ -124,12 +127,9 @@ async fn an_operator_sends_its_reconciles_its_requests_and_its_metrics_to_a_coll
         .filter(|span| span.parent_span_id == reconcile.span_id && span.trace_id == reconcile.trace_id)
         .filter_map(|span| Some((text_of(span, "http.method")?, text_of(span, "http.url")?)))
         .collect();
-    assert!(
-        writes
-            .iter()
-            .any(|(method, url)| *method == "PATCH" && url.contains("/namespaces/default/secrets/till")),
-        "{writes:?}"
-    );
+    let is_patch =
+        |(method, url): &(&str, &str)| *method == "PATCH" && url.contains("/namespaces/default/secrets/till");
+    assert!(writes.iter().any(is_patch), "{writes:?} of {spans:#?}");
     let metrics = told.iter().filter(|(path, _)| path == "/v1/metrics");
     let names: Vec<String> = metrics
         .map(|(_, body)| ExportMetricsServiceRequest::decode(body.clone()).expect("metrics"))
