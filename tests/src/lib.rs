@@ -156,9 +156,13 @@ impl Up {
     }
 }
 
-/// Starts `kubewright up` in `folder`, and waits until its kubeconfig is there.
+/// Starts `kubewright up` in `folder`, and waits until its kubeconfig is there. Samples are in a program of their own, beside the command.
 fn spawn(folder: &Path, arguments: &[String]) -> Child {
-    let mut process = Command::new(needed("KUBEWRIGHT"))
+    let mut program = needed("KUBEWRIGHT");
+    if arguments.iter().any(|argument| argument == "--samples") {
+        program.set_file_name("kubewright-samples");
+    }
+    let mut process = Command::new(program)
         .args(["up", "--port", "0", "--kubeconfig"])
         .arg(folder.join("kubeconfig"))
         .args(arguments)

@@ -144,7 +144,7 @@ pub(crate) fn tagged_reference(text: &str) -> Result<Reference, String> {
 /// What `kubewright up` takes.
 #[derive(Args, Debug)]
 pub(crate) struct UpArgs {
-    /// Run the sample operators under their own service accounts, and apply their samples
+    /// Run the sample operators under their own service accounts, and apply their samples; the program of Kubewright's repository has them
     #[arg(long)]
     pub(crate) samples: bool,
 
@@ -218,6 +218,10 @@ pub(crate) struct UpArgs {
     /// Serve /kubewright to this machine: let time pass, make requests fail, see who called what
     #[arg(long)]
     pub(crate) admin: bool,
+
+    /// End when standard input closes: when the program that started this one and holds the other end of the pipe has ended
+    #[arg(long)]
+    pub(crate) exit_with_stdin: bool,
 
     /// Say nothing but errors
     #[arg(long, short)]

@@ -16,77 +16,35 @@ use crate::{
     change::Id,
 };
 
-/// Where the samples live that mind no others.
+/// The namespace that is there anyway.
 const NAMESPACE: &str = "default";
-/// Where the image police acts, which would find fault with the others' images.
-#[cfg(feature = "samples")]
-const POLICED: &str = "policed";
+/// Gives the samples of a program.
+pub type LoadSamples = fn() -> anyhow::Result<Samples>;
 
-/// An operator with a sample of its kind.
-pub(crate) struct Sample {
+/// The operators that `up --samples` runs.
+pub struct Samples {
+    /// Each with an object of its kind.
+    pub samples: Vec<Sample>,
+    /// What to tell of operators that are not among them.
+    pub left_out: Option<String>,
+    /// What of their logs is shown unless `RUST_LOG` says otherwise: directives of `tracing_subscriber::EnvFilter`.
+    pub logs: &'static str,
+}
+
+/// An operator with an object of its kind.
+pub struct Sample {
     operator: Operator,
     object: DynamicObject,
-    /// The type of the condition by which the operator says that all is as the sample asks.
     condition: &'static str,
 }
 
-/// All of them.
-///
-/// # Errors
-/// When a sample that is compiled in is no object.
-#[cfg(feature = "samples")]
-pub(crate) fn samples() -> anyhow::Result<Vec<Sample>> {
-    use kubewright_app_service as app_service;
-    use kubewright_at as at;
-    use kubewright_crontab as crontab;
-    use kubewright_image_police as image_police;
-    use kubewright_memcached as memcached;
-    use kubewright_security_group as security_group;
-    use kubewright_whitelist as whitelist;
-
-    let mut samples = vec![
-        Sample::new(whitelist::operator(), whitelist::manifests::SAMPLE, NAMESPACE, "Available")?,
-        Sample::new(image_police::operator(), image_police::manifests::SAMPLE, POLICED, "Enforced")?,
-        Sample::new(at::operator(), at::manifests::SAMPLE, NAMESPACE, "Succeeded")?,
-        Sample::new(crontab::operator(), crontab::manifests::SAMPLE, NAMESPACE, "Scheduled")?,
-        Sample::new(app_service::operator(), app_service::manifests::SAMPLE, NAMESPACE, "Ready")?,
-        Sample::new(memcached::operator(), memcached::manifests::SAMPLE, NAMESPACE, "Available")?,
-    ];
-    if security_group::is_configured() {
-        let (operator, sample) = (security_group::operator(), security_group::manifests::SAMPLE);
-        samples.push(Sample::new(operator, sample, NAMESPACE, "Ready")?);
-    }
-    Ok(samples)
-}
-
-/// What the operators need that are not among [the samples](samples).
-#[cfg(feature = "samples")]
-pub(crate) fn left_out() -> Option<String> {
-    use kubewright_security_group as security_group;
-    let needs = security_group::WHAT_IT_NEEDS;
-    (!security_group::is_configured()).then(|| format!("operator security-group does not run: {needs}"))
-}
-
-/// None.
-///
-/// # Errors
-/// Always: it says how to get them.
-#[cfg(not(feature = "samples"))]
-pub(crate) fn samples() -> anyhow::Result<Vec<Sample>> {
-    anyhow::bail!(
-        "--samples: this kubewright is built without the sample operators; build it with `--features samples`"
-    )
-}
-
-/// Nothing: there are none.
-#[cfg(not(feature = "samples"))]
-pub(crate) fn left_out() -> Option<String> {
-    None
-}
-
 impl Sample {
-    #[cfg(feature = "samples")]
-    fn new(
+    /// An operator with `sample`, an object as YAML, in `namespace`, and the type of the condition by which the operator says that all
+    /// is as the sample asks.
+    ///
+    /// # Errors
+    /// When the sample is no object.
+    pub fn new(
         operator: Operator,
         sample: &str,
         namespace: &str,
@@ -103,7 +61,7 @@ impl Sample {
     }
 
     /// The namespace and the name of the operator's service account.
-    pub(crate) fn account(&self) -> (String, &str) {
+    pub fn account(&self) -> (String, &str) {
         (self.operator.home(&Installation::default()), self.operator.name())
     }
 
@@ -146,6 +104,11 @@ impl Sample {
         create(&mut objects, &self.object).await
     }
 
+    /// What the sample is called in what `up` tells: its kind in lower case, its namespace and its name.
+    pub fn id(&self) -> String {
+        self.awaited().0.to_string()
+    }
+
     /// Which object the sample is, and the type of the condition that says that it has converged.
     pub(crate) fn awaited(&self) -> (Id, &'static str) {
         let kind = self.object.types.as_ref().map_or_else(String::new, |types| types.kind.to_lowercase());
@@ -164,23 +127,5 @@ async fn create(objects: &mut Objects, object: &DynamicObject) -> anyhow::Result
         // It was kept (--data).
         Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
         Err(error) => Err(refused(&format!("{} cannot be created", called(object)), &error)),
-    }
-}
-
-#[cfg(all(test, feature = "samples"))]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn every_operator_has_an_account_of_its_own_and_a_sample_that_no_other_has() {
-        let samples = samples().expect("they are compiled in");
-        let accounts: BTreeSet<_> = samples.iter().map(Sample::account).collect();
-        assert_eq!(accounts.len(), samples.len());
-        assert!(accounts.contains(&("whitelist-system".to_owned(), "whitelist")));
-        let ids: Vec<String> = samples.iter().map(|sample| sample.awaited().0.to_string()).collect();
-        assert!(ids.contains(&"whitelist default/whitelist-sample".to_owned()), "{ids:?}");
-        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{ids:?}");
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{anyhow, bail};
 use kube::Client;
 use kubewright_runtime::CancellationToken;
 use kubewright_serve::signals::Signals;
-use tokio::{task::JoinSet, time::Instant};
+use tokio::{sync::oneshot, task::JoinSet, time::Instant};
 
 use crate::{
     args::UpArgs,
@@ -17,7 +17,7 @@ use crate::{
     kubeconfig::KubeconfigTarget,
     progress::Progress,
     report::Reporter,
-    samples::{self, Sample},
+    samples::{Sample, Samples},
     watch::{self, Changes},
 };
 
@@ -29,7 +29,7 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// In one line: when the port or the kubeconfig cannot be had, an operator fails, or a sample does not converge in time.
-pub(crate) async fn up(args: &UpArgs, started: Instant) -> anyhow::Result<()> {
+pub(crate) async fn up(args: &UpArgs, samples: Option<&Samples>, started: Instant) -> anyhow::Result<()> {
     kubeconfig_target(args).check_free()?;
     let mut signals = Signals::listen()?;
     let engine = Engine::start(args).await?;
@@ -39,7 +39,8 @@ pub(crate) async fn up(args: &UpArgs, started: Instant) -> anyhow::Result<()> {
         Ok(_) => tokio::select! {
             biased;
             () = signals.next() => Ok(()),
-            ran = run(args, &engine, started) => ran,
+            () = stdin_closed(), if args.exit_with_stdin => Ok(()),
+            ran = run(args, &engine, samples, started) => ran,
         },
     };
     // Who asks twice does not want to wait until all is finished.
@@ -56,21 +57,37 @@ pub(crate) async fn up(args: &UpArgs, started: Instant) -> anyhow::Result<()> {
     ran
 }
 
+/// Reads standard input to its end, on a thread that nothing waits for: nobody can end a read that waits.
+async fn stdin_closed() {
+    let (closed, is_closed) = oneshot::channel();
+    let read = move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        let _ = closed.send(());
+    };
+    if std::thread::Builder::new().name("stdin".to_owned()).spawn(read).is_ok() {
+        let _ = is_closed.await;
+    }
+}
+
 fn kubeconfig_target(args: &UpArgs) -> KubeconfigTarget<'_> {
     KubeconfigTarget { path: &args.kubeconfig, flag: "--kubeconfig" }
 }
 
 /// All that happens while the control plane is there.
-async fn run(args: &UpArgs, engine: &Engine, started: Instant) -> anyhow::Result<()> {
+async fn run(
+    args: &UpArgs,
+    engine: &Engine,
+    samples: Option<&Samples>,
+    started: Instant,
+) -> anyhow::Result<()> {
     let voice = Voice { quiet: args.quiet };
     greet(&voice, args, engine, started);
 
-    let samples = if args.samples { samples::samples()? } else { Vec::new() };
     let shutdown = CancellationToken::new();
     let _stop_operators = shutdown.clone().drop_guard();
-    let mut running = start(&voice, engine, &samples, &shutdown).await?;
+    let mut running = start(&voice, engine, samples, &shutdown).await?;
 
-    let progress = Progress::new(samples.iter().map(Sample::awaited));
+    let progress = Progress::new(samples.iter().flat_map(|samples| &samples.samples).map(Sample::awaited));
     tokio::select! {
         biased;
         Some(ended) = running.join_next() => bail!(ended?),
@@ -119,11 +136,12 @@ fn simulated(nodes: usize, runs: bool) -> Option<String> {
 async fn start(
     voice: &Voice,
     engine: &Engine,
-    samples: &[Sample],
+    samples: Option<&Samples>,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<JoinSet<anyhow::Error>> {
     let admin = engine.admin();
     let mut running = JoinSet::new();
+    let Some(Samples { samples, left_out, .. }) = samples else { return Ok(running) };
     for sample in samples {
         sample.install(&admin).await?;
         let (namespace, account) = sample.account();
@@ -141,8 +159,8 @@ async fn start(
         });
         voice.say(&format!("operator {account} runs as system:serviceaccount:{namespace}:{account}"));
     }
-    if let Some(reason) = samples::left_out().filter(|_| !samples.is_empty()) {
-        voice.say(&reason);
+    if let Some(reason) = left_out {
+        voice.say(reason);
     }
     for sample in samples {
         sample.apply(&admin).await?;

@@ -124,53 +124,9 @@ fn an_unknown_controller_is_told_with_the_known_ones() {
 fn unknown_flags_and_impossible_numbers_are_usage_errors() {
     let folder = Folder::new("usage");
     assert_refused(&folder.run("--sample"), 2, &["--sample", "--samples"]);
+    assert_refused(&folder.run("--samples"), 1, &["--samples", "cargo run --release -- up --samples"]);
     assert_refused(&folder.run("--nodes -1"), 2, &["-1", "0..=1000"]);
     assert_refused(&folder.run("--port 70000"), 2, &["70000", "0..=65535"]);
-}
-
-#[test]
-fn the_samples_converge_and_each_step_is_told() {
-    let folder = Folder::new("samples");
-    let output = folder.run("--port 0 --samples --exit-when-ready");
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
-    for line in [
-        "API server ready at https://127.0.0.1:",
-        "kubeconfig written to kubewright.kubeconfig",
-        "node-0 is simulated: its pods do not run, whatever their status says; kubewright up --runtime process runs them",
-        "operator whitelist runs as system:serviceaccount:whitelist-system:whitelist",
-        "whitelist default/whitelist-sample created",
-        "deployment default/whitelist-sample-deployment created",
-        "whitelist default/whitelist-sample ready",
-        "every sample has converged",
-    ] {
-        assert!(stdout.contains(line), "{line} is missing: {stdout}");
-    }
-    assert!(!folder.0.join("kubewright.kubeconfig").exists(), "it leads nowhere any more");
-    // WL-05
-    let log = String::from_utf8_lossy(&output.stderr);
-    assert!(log.contains("Creating Deployment default/whitelist-sample-deployment"), "{log}");
-}
-
-#[test]
-fn quiet_says_nothing() {
-    let folder = Folder::new("quiet");
-    let output = folder.run("--port 0 --samples --exit-when-ready --quiet");
-    assert_eq!(output.status.code(), Some(0));
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-}
-
-#[test]
-fn a_sample_that_does_not_converge_is_told_with_its_condition() {
-    let folder = Folder::new("stuck");
-    let output =
-        folder.run("--port 0 --samples --exit-when-ready --quiet --timeout 1 --controllers=*,-deployment");
-    assert_refused(
-        &output,
-        1,
-        &["not converged within 1 s", "whitelist default/whitelist-sample", "Available is False"],
-    );
 }
 
 /// A running `up`; killed when dropped.
@@ -199,13 +155,28 @@ impl Drop for Running {
     }
 }
 
+#[test]
+fn it_ends_with_its_standard_input_where_that_is_asked_for() {
+    let folder = Folder::new("stdin");
+    let mut command = folder.up("--port 0 --exit-with-stdin");
+    command.stdin(Stdio::piped());
+    let (mut running, mut output) = Running::start(command, "kubeconfig written");
+    assert!(running.0.try_wait().expect("a child").is_none());
+    drop(running.0.stdin.take());
+    output.read_to_string(&mut String::new()).expect("it ends");
+    assert_eq!(running.0.wait().expect("it ends").code(), Some(0));
+    assert!(!folder.0.join("kubewright.kubeconfig").exists());
+    let closed = folder.up("--port 0 --exit-with-stdin --quiet").stdin(Stdio::null()).output().expect("runs");
+    assert!(closed.status.success(), "{}", String::from_utf8_lossy(&closed.stderr));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_it_with_zero() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new("signal");
     for signal in ["-TERM", "-INT"] {
-        let (mut running, mut output) = Running::start(folder.up("--port 0 --samples"), "kubeconfig written");
+        let (mut running, mut output) = Running::start(folder.up("--port 0"), "kubeconfig written");
         let mode =
             fs::metadata(folder.0.join("kubewright.kubeconfig")).expect("written").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -215,46 +186,6 @@ fn a_signal_ends_it_with_zero() {
         assert_eq!(running.0.wait().expect("it ends").code(), Some(0), "{signal}");
         assert!(asked.elapsed() < Duration::from_secs(10), "it took {:?}", asked.elapsed());
     }
-}
-
-/// Whether a line says that the pod of the WhiteList is ready.
-fn is_ready(line: &str) -> bool {
-    line.starts_with("pod default/whitelist-sample-deployment-") && line.ends_with(" ready")
-}
-
-#[test]
-fn the_same_seed_gives_the_same_names() {
-    let folder = Folder::new("seed");
-    let pods = |seed: &str| -> Vec<String> {
-        let output = folder.run(&format!("--port 0 --samples --exit-when-ready --seed {seed}"));
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        stdout.lines().filter(|line| is_ready(line)).map(str::to_owned).collect()
-    };
-    let first = pods("7");
-    assert_eq!(first.len(), 1, "{first:?}");
-    assert_eq!(first, pods("7"));
-}
-
-/// The token in the kubeconfig of a folder.
-fn token(folder: &Folder) -> String {
-    let kubeconfig = fs::read_to_string(folder.0.join("kubewright.kubeconfig")).expect("written");
-    kubeconfig.lines().find(|line| line.contains("token:")).expect("a token").to_owned()
-}
-
-#[test]
-fn a_cluster_with_data_goes_on_where_it_was() {
-    let folder = Folder::new("data");
-    let first = folder.run("--port 0 --samples --exit-when-ready --data kept");
-    let stdout = String::from_utf8_lossy(&first.stdout).into_owned();
-    assert!(first.status.success(), "{stdout}{}", String::from_utf8_lossy(&first.stderr));
-    let pod = |stdout: &str| stdout.lines().find(|line| is_ready(line)).expect("a pod").to_owned();
-    let (before, name) = (token(&folder), pod(&stdout));
-
-    let again = folder.run("--port 0 --samples --exit-when-ready --data kept");
-    let stdout = String::from_utf8_lossy(&again.stdout).into_owned();
-    assert!(again.status.success(), "{stdout}{}", String::from_utf8_lossy(&again.stderr));
-    assert_eq!(pod(&stdout), name, "it is the pod of the first run");
-    assert_eq!(token(&folder), before);
 }
 
 #[test]
