@@ -23,4 +23,9 @@ mod kubelets;
 pub use builder::Builder;
 pub use cluster::Cluster;
 pub use kubelets::ProcessSettings;
-pub use kubewright_control_plane::*;
+pub use kubewright_control_plane::{
+    Bundle, ControlPlane, DataDirectory, DataError, Endpoint, FrontProxy, KubernetesVersion, NodePorts,
+    PublicKey, Remote, RuntimeConfig, Secret, ServeError, ServiceAccounts, ServiceCidrs, Serving,
+    ServingCertificate, StartError, TokenKey, TokenWebhook, User, admin, admission, authz, journal,
+    recording, token_file, version_of_data,
+};

@@ -32,7 +32,6 @@ pub use kubewright_engine::NodePorts;
 pub use kubewright_identity::authn::{
     FrontProxy, PublicKey, Secret, ServiceAccounts, TokenKey, TokenWebhook, User, token_file,
 };
-pub use kubewright_identity::authz;
 pub use kubewright_identity::trust::Bundle;
 pub use kubewright_identity::webhook::Remote;
 pub use kubewright_kinds::RuntimeConfig;
@@ -44,4 +43,9 @@ pub use serve::{Endpoint, ServeError, Serving};
 /// Which admission plugins are asked.
 pub mod admission {
     pub use kubewright_engine::admission::{Plugin, PluginError, Plugins};
+}
+
+/// Who may do what: the authorization modes, and what they are told.
+pub mod authz {
+    pub use kubewright_identity::authz::{Mode, ModeError, Policies, PolicyError, ReviewVersion, Reviewer};
 }

@@ -25,6 +25,7 @@ const NAMES: [&str; 6] = [
 
 /// Error of an endpoint that could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ServeError {
     /// The port cannot be had.
     #[error(transparent)]

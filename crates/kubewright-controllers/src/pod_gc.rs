@@ -80,12 +80,7 @@ impl Reconciler for Collector {
         }
         let mut next = Outcome::Done;
         for pod in ctx.list::<Pod>(None).iter().filter(|pod| pod::node_name(pod) == key.name) {
-            if let Outcome::RequeueAfter(wait) = self.look_at(ctx, &Key::of(&**pod)).await? {
-                next = match next {
-                    Outcome::RequeueAfter(before) => Outcome::RequeueAfter(before.min(wait)),
-                    Outcome::Done => Outcome::RequeueAfter(wait),
-                };
-            }
+            next = next.sooner(self.look_at(ctx, &Key::of(&**pod)).await?);
         }
         Ok(next)
     }

@@ -154,11 +154,7 @@ impl Reconciler for NodeReconciler {
             self.heartbeats.lock().insert(key.clone(), now);
             wait = Some(HEARTBEAT);
         }
-        let stage = staged.and_then(|outcome| match outcome {
-            Outcome::RequeueAfter(wait) => Some(wait),
-            Outcome::Done => None,
-        });
-        Ok(wait.into_iter().chain(stage).min().map_or(Outcome::Done, Outcome::RequeueAfter))
+        Ok(wait.map_or(Outcome::Done, Outcome::RequeueAfter).sooner(staged.unwrap_or(Outcome::Done)))
     }
 }
 

@@ -17,6 +17,7 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// A reconcile that returns any variant but [`Error::Terminal`] is tried again with exponential back-off.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The API server refused a request, or it could not be reached.
     #[error("{}", describe(.0))]

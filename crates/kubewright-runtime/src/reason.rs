@@ -39,7 +39,6 @@ pub struct ObjectReason {
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ObjectChange {
     /// It was there when the controller began to look, or is looked at again (a resync, another term of the lease).
     Listed,

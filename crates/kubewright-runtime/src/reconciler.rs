@@ -20,6 +20,7 @@ use crate::{Context, Error, Key};
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// Nothing until the next event. What this reconcile wrote itself [is none](crate::Controller::own_events).
     Done,
@@ -27,10 +28,37 @@ pub enum Outcome {
     RequeueAfter(Duration),
 }
 
+impl Outcome {
+    /// After how long another reconcile is asked for, if one is.
+    #[must_use]
+    pub fn requeue_after(self) -> Option<Duration> {
+        match self {
+            Self::Done => None,
+            Self::RequeueAfter(wait) => Some(wait),
+        }
+    }
+
+    /// What two parts of a reconcile ask for together: the earlier requeue, or none where neither asks for one (Cluster API's
+    /// `LowestNonZeroResult`).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use kubewright_runtime::Outcome;
+    /// let (minute, hour) = (Outcome::RequeueAfter(Duration::from_secs(60)), Outcome::RequeueAfter(Duration::from_secs(3600)));
+    /// assert_eq!(hour.sooner(minute).sooner(Outcome::Done), minute);
+    /// assert_eq!(Outcome::Done.sooner(Outcome::Done), Outcome::Done);
+    /// ```
+    #[must_use]
+    pub fn sooner(self, other: Self) -> Self {
+        let waits = [self.requeue_after(), other.requeue_after()];
+        waits.into_iter().flatten().min().map_or(Self::Done, Self::RequeueAfter)
+    }
+}
+
 /// Brings the world in line with what one object asks for.
 ///
 /// `reconcile` is given a key; the object may have changed many times since the event or be gone
-/// (`ctx.get::<K>(key)?` is `None`), and it may be called when nothing is to be done. It must not depend on what
+/// (`ctx.get::<K>(key)` is `None`), and it may be called when nothing is to be done. It must not depend on what
 /// happened, only on what is. Two calls for one key never overlap. A panic inside is caught, counted and retried.
 ///
 /// Write it as a plain `async fn`:

@@ -9,6 +9,7 @@ use crate::Error;
 
 /// Phase in which a runnable runs. In this order things are started, and stopped the other way round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Phase {
     /// Before any cache is filled, on every replica: what the API server may have to ask before it answers a list, such as a
     /// server of webhooks.

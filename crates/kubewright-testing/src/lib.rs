@@ -42,7 +42,12 @@ mod settle;
 mod snapshot;
 mod time;
 
-pub use kubewright_cluster::*;
+pub use kubewright_cluster::{
+    Builder, Bundle, ControlPlane, DataDirectory, DataError, Endpoint, FrontProxy, KubernetesVersion,
+    NodePorts, ProcessSettings, PublicKey, Remote, RuntimeConfig, Secret, ServeError, ServiceAccounts,
+    ServiceCidrs, Serving, ServingCertificate, StartError, TokenKey, TokenWebhook, User, admin, admission,
+    authz, journal, recording, token_file, version_of_data,
+};
 
 pub use cluster::Cluster;
 pub use conditions::Condition;

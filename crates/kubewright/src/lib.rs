@@ -2,7 +2,22 @@
 //!
 //! This is what an operator's author imports.
 
-pub use kubewright_runtime::*;
+#[cfg(feature = "otel")]
+pub use kubewright_runtime::telemetry;
+#[cfg(feature = "webhook")]
+pub use kubewright_runtime::webhook;
+pub use kubewright_runtime::{
+    AppliedAll, Apply, Backlog, BoxError, CLEANUP_FAILED, Cache, Cached, CancellationToken, Change,
+    ChildChange, ClientLayer, Clusters, Connect, Context, Controller, Counters, Counts, Defaults,
+    DeleteParams, Deletion, Desired, Differences, DynamicContext, DynamicKind, DynamicOwner, Error,
+    ErrorPolicy, Event, EventType, Expression, Failing, Failure, GRACEFUL_SHUTDOWN, Guarded, Index, Informer,
+    JsonPatch, Key, Layered, LeaderElection, Leadership, ListOptions, Manager, Member, MergeFrom, Metrics,
+    NewEvent, NotReady, Object, ObjectChange, ObjectReason, Outcome, Owner, PAUSED, Phase, Predicate, Reason,
+    Reasons, Reconciler, Runnable, SKIP_CLEANUP, Selector, Shard, Sharding, Shown, SpamFilter, StatusWrite,
+    Subresource, Usage, ValidationDirective, Watching, What, World, Write, Written, command, conditions,
+    finalizer, health, kube_rs, leader, metrics, object, owner, predicate, probes, rbac, serving, shard,
+    signals, sources, strict, workqueue,
+};
 
 /// The client and the types that this SDK is built on: a program that takes them from here has one version of each.
 ///

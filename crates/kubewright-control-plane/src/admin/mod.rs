@@ -70,6 +70,7 @@ const FARTHEST: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 
 /// Error of an advance: why time does not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AdvanceError {
     /// It is the machine's.
     #[error(

@@ -13,6 +13,7 @@ use super::{duration, request_info::RequestInfo};
 /// What goes wrong.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum ApiFault {
     /// 409 for an update, a patch or a deletion: the object is said to have changed.
     Conflict {},

@@ -24,6 +24,7 @@ use crate::{DataDirectory, DataError, Endpoint};
 
 /// Error of a control plane, or of a cluster, that did not start.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// The list of controllers is wrong.
     #[error(transparent)]

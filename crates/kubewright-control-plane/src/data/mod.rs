@@ -47,6 +47,7 @@ pub struct DataDirectory {
 
 /// Error of a folder that cannot keep a cluster.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DataError {
     /// There is something else in it.
     #[error("{} is not empty and keeps no cluster of kubewright", .0.display())]

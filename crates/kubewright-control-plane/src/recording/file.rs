@@ -61,6 +61,7 @@ struct ReadLine {
 
 /// Error of a file that is no recording.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BadRecording {
     /// It cannot be read.
     #[error(transparent)]

@@ -114,6 +114,7 @@ pub struct Run {
 
 /// How logs are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[non_exhaustive]
 pub enum LogFormat {
     /// For people.
     Text,

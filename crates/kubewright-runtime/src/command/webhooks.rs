@@ -49,6 +49,7 @@ pub struct WebhookFlags {
 
 /// [`Registration`] as a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[non_exhaustive]
 pub enum WebhookRegistration {
     /// The configurations, and the conversion of definitions that are there.
     Apply,

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// Verb of RBAC: what may be done with objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Verb {
     /// Create one.
     Create,

@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Access to an endpoint: who may read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Access {
     /// Who shows a token (of a service account, say) whose owner may `get` the path, as a non-resource URL. The API server
     /// decides (`TokenReview`, `SubjectAccessReview`), so the operator needs the right to `create` both.

@@ -17,6 +17,7 @@ use crate::{
 
 /// TLS of an endpoint: how it is encrypted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Tls {
     /// Not at all: plain HTTP.
     Off,

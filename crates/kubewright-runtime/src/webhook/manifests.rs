@@ -23,6 +23,7 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// Address at which the API server reaches the webhooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reach {
     /// Behind a Service: the operator runs in the cluster.
     Service {
@@ -73,6 +74,7 @@ impl Reach {
 
 /// Who says which certificates the API server trusts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Trust {
     /// These (PEM), written into the configurations.
     Bundle(String),

@@ -19,6 +19,7 @@ use crate::Error;
 
 /// What a server writes into the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Registration {
     /// The configurations of its webhooks, and the conversion of definitions that are there: by server-side apply, and
     /// again whenever somebody has changed them. Which rights that takes is told by [`Server::rights`](super::Server::rights).

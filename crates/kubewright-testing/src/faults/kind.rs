@@ -6,6 +6,7 @@ use std::str::FromStr;
 /// Kind of fault. All of them affect the operators of a test (who act as service accounts), their pods' nodes or their
 /// webhooks; never the built-in controllers, and never the test's own client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum FaultKind {
     /// Updates, patches and deletions are answered with 409.
     Conflict,

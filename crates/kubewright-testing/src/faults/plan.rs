@@ -18,6 +18,7 @@ const WAVES: u64 = 1 << 20;
 /// One thing that goes wrong.
 #[expect(clippy::large_enum_variant, reason = "a plan has a handful of them, most of which are rules")]
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Fault {
     /// Requests or watches fail, as a rule says.
     Rule(Rule),

@@ -59,6 +59,7 @@ pub struct Installation {
 /// Where the certificate of an installed operator's webhooks comes from.
 #[cfg(feature = "webhook")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[non_exhaustive]
 pub enum WebhookCertificate {
     /// An authority of its own, in the Secret `<operator>-webhook-ca`, that it makes and renews.
     #[default]
