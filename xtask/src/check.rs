@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
+    release,
     run::{cargo, run, workspace},
     test::test_all,
     tools,
@@ -32,6 +33,7 @@ pub(crate) fn ci() -> Result<()> {
     run(Command::new(&deny).args(["check", "bans", "licenses", "sources"]).current_dir(workspace()))?;
     let advisories = advisories(&deny)?;
     run(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    run(&mut release::dry_run())?;
     test_all()?;
     eprintln!("== {advisories}");
     Ok(())

@@ -1,6 +1,6 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask alone`, `cargo xtask acceptance`,
 //! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask spec`,
-//! `cargo xtask golden`, `cargo xtask parts`, `cargo xtask crds`, `cargo xtask bench`.
+//! `cargo xtask golden`, `cargo xtask parts`, `cargo xtask crds`, `cargo xtask bench`, `cargo xtask release`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
 //! leave out.
@@ -19,6 +19,7 @@ mod page;
 mod pages;
 mod parts;
 mod projects;
+mod release;
 mod run;
 mod running;
 mod spec;
@@ -60,6 +61,8 @@ enum Task {
     Parts(parts::Options),
     /// Apply a folder of CustomResourceDefinitions twice in both ways, and compare with another cluster if one is given
     Crds(crds::Options),
+    /// Make a release: its version, change log, commit and tag; or check that all crates can be published
+    Release(release::Options),
     /// Measure a release build, and compare it with a real Kubernetes if one is given
     Bench(bench::Options),
 }
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Task::Golden => golden::golden(),
         Task::Parts(options) => parts::parts(&options),
         Task::Crds(options) => crds::crds(&options),
+        Task::Release(options) => release::release(&options),
         Task::Bench(options) => bench::bench(&options),
     };
     times::print();

@@ -15,6 +15,8 @@ const KUBECTL: &str = "v1.36.3";
 /// The module of kubectl's own version; the Go linker writes into it.
 const VERSION: &str = "k8s.io/component-base/version";
 const CARGO_DENY: &str = "0.20.2";
+const CARGO_SEMVER_CHECKS: &str = "0.51.0";
+const GIT_CLIFF: &str = "2.14.2";
 /// The version of `kubernetes` on PyPI.
 const PYTHON_CLIENT: &str = "36.0.3";
 
@@ -153,6 +155,41 @@ pub(crate) fn python_with_client() -> Tool {
             .map_err(|error| format!("its Kubernetes client cannot be installed: {error:#}"))?;
     }
     Ok(inside)
+}
+
+/// git-cliff, of PyPI's package, which has the program.
+///
+/// # Errors
+/// When it cannot be installed.
+pub(crate) fn git_cliff() -> Result<PathBuf> {
+    python_program("git-cliff", GIT_CLIFF)
+}
+
+/// A program that PyPI has in a package of the same name, in a virtual environment of its own.
+fn python_program(name: &str, version: &str) -> Result<PathBuf> {
+    let environment = tools().join(format!("{name}-{version}"));
+    let program = environment.join("bin").join(name);
+    if !program.is_file() {
+        let python = python().map_err(anyhow::Error::msg)?;
+        run(Command::new(python).args(["-m", "venv", "--clear"]).arg(&environment))?;
+        let pip = environment.join("bin/python3");
+        run(Command::new(pip).args(["-m", "pip", "install", "--quiet", &format!("{name}=={version}")]))?;
+    }
+    Ok(program)
+}
+
+/// `cargo semver-checks`, built here.
+///
+/// # Errors
+/// When it cannot be built.
+pub(crate) fn cargo_semver_checks() -> Result<PathBuf> {
+    let built = tools().join("bin").join(format!("cargo-semver-checks{EXE_SUFFIX}"));
+    if !built.is_file() {
+        let mut install =
+            cargo(["install", "--locked", "--version", CARGO_SEMVER_CHECKS, "cargo-semver-checks"]);
+        run(install.arg("--root").arg(tools()))?;
+    }
+    Ok(built)
 }
 
 /// `cargo deny`: the one of the machine, or the one that is built here.

@@ -14,8 +14,26 @@ use kubewright_world::World;
 
 use crate::complain;
 
-/// Whether this version is on crates.io, where cargo finds the SDK by its version.
-pub(crate) const RELEASED: bool = false;
+/// Whether this program is one that was released, so that cargo finds the SDK of its version on crates.io: it was compiled from its
+/// package, whose folder ends in the version, or as what builds releases compiles it.
+pub(crate) const RELEASED: bool =
+    ends_with(env!("CARGO_MANIFEST_DIR"), concat!("-", env!("CARGO_PKG_VERSION")))
+        || option_env!("KUBEWRIGHT_COMMIT").is_some();
+
+const fn ends_with(text: &str, end: &str) -> bool {
+    match text.as_bytes().split_at_checked(text.len().wrapping_sub(end.len())) {
+        Some((_, last)) => is_same(last, end.as_bytes()),
+        None => false,
+    }
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    match (one, other) {
+        ([], []) => true,
+        ([a, one @ ..], [b, other @ ..]) => *a == *b && is_same(one, other),
+        _ => false,
+    }
+}
 
 /// Does it in the folder of the process; 2 when the command line has to say something else, 1 when it cannot be done.
 pub(crate) fn run(command: &Command) -> ExitCode {
@@ -64,9 +82,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_released_when_the_workspace_is_published() {
-        let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml"));
-        let is_private = manifest.expect("the workspace").lines().any(|line| line == "publish = false");
-        assert_eq!(RELEASED, !is_private);
+    fn a_build_of_a_package_is_released_and_one_of_a_checkout_is_not() {
+        assert!(ends_with("registry/src/index/kubewright-cli-0.1.0", "-0.1.0"));
+        for folder in ["kubewright/crates/kubewright-cli", "", "0.1.0", "kubewright-cli-0.1.01"] {
+            assert!(!ends_with(folder, "-0.1.0"), "{folder}");
+        }
+        let is_here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kubewright").is_dir();
+        assert_eq!(RELEASED, !is_here || option_env!("KUBEWRIGHT_COMMIT").is_some());
     }
 }

@@ -1,0 +1,114 @@
+//! Whether all crates can be published, and used by who has nothing but them.
+
+use std::{fs, path::Path, process::Command};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::registry::Registry;
+use crate::run::{cargo, run, target, workspace};
+
+/// What `cargo publish` will do, but for the upload and for building each crate.
+pub(crate) fn dry_run() -> Command {
+    cargo(["publish", "--workspace", "--dry-run", "--no-verify", "--allow-dirty", "--quiet"])
+}
+
+/// Builds each crate from its packaged files, and takes the packages as somebody who has no checkout.
+pub(super) fn check() -> Result<()> {
+    // Libraries choose no version of the Kubernetes types.
+    let mut verify = cargo(["publish", "--workspace", "--dry-run", "--allow-dirty"]);
+    run(verify.env("K8S_OPENAPI_ENABLED_VERSION", "1.36"))?;
+    semver()?;
+    let registry = Registry::fill(&target().join("release-check"))?;
+    guide(&registry)?;
+    install(&registry)
+}
+
+/// Compares the SDK with that of the last release, where there was one.
+fn semver() -> Result<()> {
+    let mut tags = Command::new("git");
+    tags.args(["tag", "--list", "v*", "--sort=-v:refname"]).current_dir(workspace());
+    let tags = tags.output().context("cannot run git")?;
+    let tags = String::from_utf8(tags.stdout)?;
+    let Some(last) = tags.lines().next() else {
+        eprintln!("== semver WAS NOT CHECKED: there is no release to compare with");
+        return Ok(());
+    };
+    let tool = crate::tools::cargo_semver_checks()?;
+    let arguments =
+        ["semver-checks", "--package", "kubewright", "--features", "v1_36", "--baseline-rev", last];
+    run(Command::new(tool).args(arguments).current_dir(workspace()))
+}
+
+/// Follows docs/first-operator.md: its `cargo` commands, its files, its test.
+fn guide(registry: &Registry) -> Result<()> {
+    let guide = workspace().join("docs/first-operator");
+    let text = fs::read_to_string(workspace().join("docs/first-operator.md"))?;
+    let commands: Vec<&str> = text.lines().filter(|line| line.starts_with("cargo add ")).collect();
+    ensure!(commands.len() > 3, "the guide's commands were not found");
+    let place = registry.folder().join("guide");
+    if place.exists() {
+        fs::remove_dir_all(&place)?;
+    }
+    fs::create_dir_all(&place)?;
+    run(registry.cargo(["new", "--vcs", "none", "website-operator"]).current_dir(&place))?;
+    let project = place.join("website-operator");
+    for command in commands {
+        run(registry.cargo(command.split_whitespace().skip(1)).current_dir(&project))?;
+    }
+    copy(&guide.join("src"), &project.join("src"))?;
+    fs::create_dir_all(project.join("tests"))?;
+    // The page's own tests come with the checkout.
+    let tests = fs::read_to_string(guide.join("tests/website.rs"))?.replace("mod guide;\n", "");
+    fs::write(project.join("tests/website.rs"), tests)?;
+    run(registry.cargo(["test"]).current_dir(&project))
+}
+
+/// Installs the command, and makes and tests a project with it.
+fn install(registry: &Registry) -> Result<()> {
+    let root = registry.folder().join("installed");
+    let root = root.to_str().context("a path that is no text")?;
+    run(&mut registry.cargo(["install", "--locked", "--force", "--root", root, "kubewright-cli"]))?;
+    let command = Path::new(root).join("bin/kubewright");
+    run(Command::new(&command).arg("version"))?;
+    let place = registry.folder().join("scaffold");
+    if place.exists() {
+        fs::remove_dir_all(&place)?;
+    }
+    fs::create_dir_all(&place)?;
+    let kubewright = |arguments: &[&str]| {
+        let mut run = Command::new(&command);
+        run.args(arguments).current_dir(&place).env("CARGO_HOME", registry.cargo_home());
+        run
+    };
+    run(&mut kubewright(&["init", "--domain", "example.org"]))?;
+    run(&mut kubewright(&[
+        "create",
+        "api",
+        "--group",
+        "web",
+        "--version",
+        "v1",
+        "--kind",
+        "Page",
+        "--resource",
+        "--controller",
+    ]))?;
+    let manifest = fs::read_to_string(place.join("Cargo.toml"))?;
+    if manifest.contains("path =") {
+        bail!("the project takes the SDK from a folder:\n{manifest}");
+    }
+    run(registry.cargo(["test"]).current_dir(&place))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to.join(entry.file_name()))?;
+        } else {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
