@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    release,
+    book, release,
     run::{cargo, run, workspace},
     test::test_all,
     tools,
@@ -34,6 +34,7 @@ pub(crate) fn ci() -> Result<()> {
     let advisories = advisories(&deny)?;
     run(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     run(&mut release::dry_run())?;
+    book::build_where_it_can_be()?;
     test_all()?;
     eprintln!("== {advisories}");
     Ok(())

@@ -1,12 +1,13 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask alone`, `cargo xtask acceptance`,
-//! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask spec`,
-//! `cargo xtask golden`, `cargo xtask parts`, `cargo xtask crds`, `cargo xtask bench`, `cargo xtask release`.
+//! //! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask spec`,
+//! `cargo xtask golden`, `cargo xtask book`, `cargo xtask parts`, `cargo xtask crds`, `cargo xtask bench`, `cargo xtask release`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
 //! leave out.
 
 mod acceptance;
 mod bench;
+mod book;
 mod check;
 mod crds;
 mod envtest;
@@ -47,6 +48,8 @@ enum Task {
     Alone,
     /// Write docs/acceptance.md: which test shows which promise
     Acceptance,
+    /// Build the book of the pages in docs, with mdBook, into target/book
+    Book,
     /// Run every operator beside a real Kubernetes, and write that section of docs/real-kubernetes.md
     Operators(operators::Options),
     /// Deploy what the scaffold makes to a real Kubernetes, and write that section of docs/real-kubernetes.md
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Task::Ci => check::ci(),
         Task::Alone => check::each_crate_alone(),
         Task::Acceptance => acceptance::write(),
+        Task::Book => book::build(),
         Task::Operators(options) => operators::operators(&options),
         Task::Projects(options) => projects::projects(&options),
         Task::Versions(options) => versions::versions(&options),

@@ -71,27 +71,61 @@ fn inside() -> Vec<PathBuf> {
     all
 }
 
+/// What a heading is called in links to it, as GitHub and mdBook call it.
+fn anchor(heading: &str) -> String {
+    let heading = heading.trim().to_lowercase();
+    let kept = heading.chars().filter(|one| one.is_alphanumeric() || matches!(one, ' ' | '-' | '_'));
+    kept.map(|one| if one == ' ' { '-' } else { one }).collect()
+}
+
+/// Whether a page has a heading that is called so.
+fn has_heading(page: &Path, name: &str) -> bool {
+    let text = prose(page);
+    let mut headings = text.lines().filter(|line| line.starts_with('#'));
+    headings.any(|line| anchor(line.trim_start_matches('#')) == name)
+}
+
 #[test]
 fn what_pages_link_to_is_there() {
     let mut all = Vec::new();
     pages(&workspace().join("docs"), &mut all);
-    all.extend(["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"].map(|page| workspace().join(page)));
-    let (mut missing, mut links) = (Vec::new(), 0);
+    let others =
+        ["ARCHITECTURE.md", "BENCHMARKS.md", "CONTRIBUTING.md", "README.md", "ROADMAP.md", "SECURITY.md"];
+    all.extend(others.map(|page| workspace().join(page)));
+    let (mut missing, mut links, mut anchors) = (Vec::new(), 0, 0);
     for page in all {
         let text = prose(&page);
         for link in between(&text, "](", ")") {
-            let target = link.split('#').next().unwrap_or_default();
-            if target.is_empty() || target.contains("://") {
+            let (target, heading) = link.split_once('#').unwrap_or((link, ""));
+            if target.contains("://") {
                 continue;
             }
             links += 1;
-            if !page.parent().expect("a folder").join(target).exists() {
+            let linked =
+                if target.is_empty() { page.clone() } else { page.parent().expect("a folder").join(target) };
+            let is_page = linked.extension().is_some_and(|extension| extension == "md");
+            anchors += usize::from(is_page && !heading.is_empty());
+            if !linked.exists() || (is_page && !heading.is_empty() && !has_heading(&linked, heading)) {
                 missing.push(format!("{}: {link}", page.display()));
             }
         }
     }
     assert_eq!(missing, [] as [String; 0]);
     assert!(links > 50, "only {links} links were found");
+    assert!(anchors > 50, "only {anchors} links to headings were found");
+}
+
+#[test]
+fn every_page_is_in_the_book() {
+    let docs = workspace().join("docs");
+    let summary = fs::read_to_string(docs.join("SUMMARY.md")).expect("a summary");
+    let named = between(&summary, "](", ")");
+    let mut all = Vec::new();
+    pages(&docs, &mut all);
+    let path = |page: &PathBuf| page.strip_prefix(&docs).expect("a page of docs").display().to_string();
+    let left_out: Vec<String> = all.iter().map(path).filter(|page| !named.contains(&page.as_str())).collect();
+    assert_eq!(left_out, ["SUMMARY.md"]);
+    assert_eq!(all.len(), named.len() + 1, "a page is there twice");
 }
 
 #[test]

