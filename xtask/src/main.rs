@@ -1,6 +1,7 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask alone`, `cargo xtask acceptance`,
 //! //! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask spec`,
-//! `cargo xtask golden`, `cargo xtask book`, `cargo xtask parts`, `cargo xtask crds`, `cargo xtask bench`, `cargo xtask release`.
+//! `cargo xtask golden`, `cargo xtask book`, `cargo xtask parts`, `cargo xtask crds`, `cargo xtask bench`, `cargo xtask release`,
+//! `cargo xtask dist`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
 //! leave out.
@@ -10,6 +11,7 @@ mod bench;
 mod book;
 mod check;
 mod crds;
+mod dist;
 mod envtest;
 mod golden;
 mod kubectl;
@@ -64,6 +66,8 @@ enum Task {
     Parts(parts::Options),
     /// Apply a folder of CustomResourceDefinitions twice in both ways, and compare with another cluster if one is given
     Crds(crds::Options),
+    /// Make what a release offers for download: static programs, images, a Debian package, a bill of materials
+    Dist(dist::Options),
     /// Make a release: its version, change log, commit and tag; or check that all crates can be published
     Release(release::Options),
     /// Measure a release build, and compare it with a real Kubernetes if one is given
@@ -84,6 +88,7 @@ fn main() -> ExitCode {
         Task::Golden => golden::golden(),
         Task::Parts(options) => parts::parts(&options),
         Task::Crds(options) => crds::crds(&options),
+        Task::Dist(options) => dist::dist(&options),
         Task::Release(options) => release::release(&options),
         Task::Bench(options) => bench::bench(&options),
     };

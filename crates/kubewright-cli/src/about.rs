@@ -1,7 +1,11 @@
-//! `kubewright version` and `completion`.
+//! `kubewright version`, `completion` and `man`.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
+use anyhow::Context;
 use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::Shell;
 use kubewright_spec::Version;
@@ -35,6 +39,14 @@ pub(crate) struct CompletionArgs {
     shell: Shell,
 }
 
+/// What `kubewright man` takes.
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    /// The folder for `kubewright.1` and a page for each of its commands; it is made if it is not there
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
 /// Says which kubewright this is.
 pub(crate) fn version(args: &VersionArgs) {
     let version = env!("CARGO_PKG_VERSION");
@@ -60,4 +72,14 @@ pub(crate) fn completion(args: &CompletionArgs) {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "kubewright", &mut script);
     let _ = io::stdout().write_all(&script);
+}
+
+/// Writes the manual pages.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub(crate) fn man(args: &ManArgs) -> anyhow::Result<()> {
+    let failed = || format!("cannot write manual pages into {}", args.folder.display());
+    std::fs::create_dir_all(&args.folder).with_context(failed)?;
+    clap_mangen::generate_to(Cli::command(), &args.folder).with_context(failed)
 }

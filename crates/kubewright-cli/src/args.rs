@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Doctor(doctor::DoctorArgs),
     /// Write what makes a shell complete the command's words
     Completion(about::CompletionArgs),
+    /// Write the command's manual pages into a folder
+    Man(about::ManArgs),
     /// Print the version of kubewright and of the Kubernetes API that it serves
     Version(about::VersionArgs),
 }

@@ -116,6 +116,7 @@ fn command(cli: &Cli, samples: Option<LoadSamples>) -> anyhow::Result<ExitCode> 
         Command::Test(args) => return test::test(args),
         Command::Doctor(args) => return wait(doctor::doctor(args)),
         Command::Completion(args) => about::completion(args),
+        Command::Man(args) => about::man(args)?,
         Command::Version(args) => about::version(args),
     }
     Ok(ExitCode::SUCCESS)

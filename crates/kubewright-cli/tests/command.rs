@@ -156,6 +156,24 @@ impl Drop for Running {
 }
 
 #[test]
+fn each_command_has_a_manual_page() {
+    let folder = Folder::new("man");
+    let output = Command::new(env!("CARGO_BIN_EXE_kubewright"))
+        .args(["man", "pages/man1"])
+        .current_dir(&folder.0)
+        .output();
+    let output = output.expect("kubewright runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = |name: &str| fs::read_to_string(folder.0.join("pages/man1").join(name)).expect("a page");
+    assert!(page("kubewright.1").contains("kubewright\\-up(1)"));
+    assert!(page("kubewright-up.1").contains("exit\\-with\\-stdin"));
+    fs::write(folder.0.join("file"), "").expect("written");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_kubewright")).args(["man", "file"]).current_dir(&folder.0).output();
+    assert_refused(&output.expect("kubewright runs"), 1, &["cannot write manual pages into file"]);
+}
+
+#[test]
 fn it_ends_with_its_standard_input_where_that_is_asked_for() {
     let folder = Folder::new("stdin");
     let mut command = folder.up("--port 0 --exit-with-stdin");

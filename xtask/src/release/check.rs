@@ -26,8 +26,8 @@ pub(super) fn check() -> Result<()> {
 fn all(registry: &Registry) -> Result<()> {
     let place = registry.fresh_folder("all")?;
     run(registry.cargo(["init", "--lib", "--vcs", "none", "--name", "all"]).current_dir(&place))?;
-    let mut add = registry.cargo(["add", "k8s-openapi@0.29", "--features", "k8s-openapi/v1_36"]);
-    run(add.args(registry.names()).current_dir(&place))?;
+    run(registry.cargo(["add", "k8s-openapi", "--features", "v1_36"]).current_dir(&place))?;
+    run(registry.cargo(["add"]).args(registry.names()).current_dir(&place))?;
     run(registry.cargo(["build"]).current_dir(&place))
 }
 
