@@ -20,7 +20,7 @@ pub(crate) fn files(project: &Project) -> Result<Vec<File>, Error> {
     let own = |path, template| File { whose: Whose::UsersOwn, ..File::new(path, text(template)) };
     Ok(vec![
         File::kept(PROJECT, project.text()?),
-        File::new(MANIFEST, text(include_str!("../templates/project/Cargo.toml"))),
+        File::new(MANIFEST, text(include_str!("../templates/project/manifest.toml"))),
         File::new("src/main.rs", rust(project, &text(include_str!("../templates/project/main.rs")))),
         File::new("src/lib.rs", rust(project, &text(include_str!("../templates/project/lib.rs")))),
         File::kept(registry::KINDS, registry::kinds(project)),

@@ -112,3 +112,36 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn manifests_below(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            match entry.file_type().expect("a type").is_dir() {
+                true => manifests_below(&entry.path(), found),
+                false if entry.file_name() == "Cargo.toml" => found.push(entry.path()),
+                false => {}
+            }
+        }
+    }
+
+    /// Cargo packages no folder that has a Cargo.toml: it takes it for another package.
+    #[test]
+    fn nothing_that_a_crate_compiles_is_left_out_of_its_package() {
+        let mut crates = 0;
+        for entry in fs::read_dir(workspace().join("crates")).expect("a folder").flatten() {
+            let mut found = Vec::new();
+            manifests_below(&entry.path(), &mut found);
+            let own = [entry.path().join("Cargo.toml")];
+            // What tests read need not be published.
+            found.retain(|manifest| !manifest.starts_with(entry.path().join("tests")));
+            assert_eq!(found, own);
+            crates += 1;
+        }
+        assert!(crates > 20, "only {crates} crates were looked at");
+    }
+}
