@@ -6,12 +6,12 @@ use std::{
 };
 
 use anyhow::Context;
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 use kubewright_spec::Version;
 use serde_json::json;
 
-use crate::args::Cli;
+use crate::args::program;
 
 /// What `kubewright version` takes.
 #[derive(Args, Debug)]
@@ -70,7 +70,7 @@ pub(crate) fn version(args: &VersionArgs) {
 /// Writes what makes a shell complete the command's words.
 pub(crate) fn completion(args: &CompletionArgs) {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "kubewright", &mut script);
+    clap_complete::generate(args.shell, &mut program(), "kubewright", &mut script);
     let _ = io::stdout().write_all(&script);
 }
 
@@ -81,5 +81,5 @@ pub(crate) fn completion(args: &CompletionArgs) {
 pub(crate) fn man(args: &ManArgs) -> anyhow::Result<()> {
     let failed = || format!("cannot write manual pages into {}", args.folder.display());
     std::fs::create_dir_all(&args.folder).with_context(failed)?;
-    clap_mangen::generate_to(Cli::command(), &args.folder).with_context(failed)
+    clap_mangen::generate_to(program(), &args.folder).with_context(failed)
 }

@@ -7,13 +7,13 @@ use std::{
 };
 
 use anyhow::Context;
-use clap::{Args, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 use kubewright_cluster::{KubernetesVersion, version_of_data};
 use kubewright_envtest::install::EnvtestCommand;
 use kubewright_image::Reference;
 use kubewright_world::Pacing;
 
-use crate::{about, controllers, doctor, generate, install, run, test};
+use crate::{about, controllers, doctor, examples::with_examples, generate, install, run, test};
 
 /// A Kubernetes in one process, and operators on it.
 #[derive(Debug, Parser)]
@@ -269,9 +269,24 @@ impl UpArgs {
     }
 }
 
-/// What clap says of a refused command line, in one line: the error, its tips, and where help is. `None` when it is no
+/// The command line of the program, with examples in its help.
+pub(crate) fn program() -> clap::Command {
+    with_examples(Cli::command())
+}
+
+/// Reads a command line.
+///
+/// # Errors
+/// When it is refused, or asks for help.
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut program = program();
+    let matches = program.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut program))
+}
+
+/// What clap says of a refused command line of these words, in one line: the error, its tips, and where help is. `None` when it is no
 /// refusal but the answer to `--help` or `--version`.
-pub(crate) fn refusal(error: &clap::Error) -> Option<String> {
+pub(crate) fn refusal(error: &clap::Error, words: &[OsString]) -> Option<String> {
     let no_refusal = [
         ErrorKind::DisplayHelp,
         ErrorKind::DisplayVersion,
@@ -286,7 +301,19 @@ pub(crate) fn refusal(error: &clap::Error) -> Option<String> {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .map(|line| line.trim_start_matches("error: ").trim_start_matches("tip: "))
         .collect();
-    Some(format!("{} (see kubewright help)", hints.join("; ")))
+    Some(format!("{} (see {} --help)", hints.join("; "), used(words)))
+}
+
+/// The command that a command line begins with, such as `kubewright create api`.
+fn used(words: &[OsString]) -> String {
+    let (program, mut used) = (Cli::command(), vec!["kubewright"]);
+    let mut command = &program;
+    for word in words.iter().skip(1) {
+        let Some(next) = word.to_str().and_then(|word| command.find_subcommand(word)) else { break };
+        used.push(next.get_name());
+        command = next;
+    }
+    used.join(" ")
 }
 
 #[cfg(test)]
@@ -295,10 +322,11 @@ mod tests {
 
     fn up(arguments: &str) -> Result<UpArgs, String> {
         let words = ["kubewright", "up"].into_iter().chain(arguments.split_whitespace());
-        match Cli::try_parse_from(words) {
+        let words: Vec<OsString> = words.map(OsString::from).collect();
+        match parse(words.clone()) {
             Ok(Cli { command: Command::Up(args) }) => Ok(args),
             Ok(other) => panic!("parsed as {other:?}"),
-            Err(error) => Err(refusal(&error).expect("a refusal")),
+            Err(error) => Err(refusal(&error, &words).expect("a refusal")),
         }
     }
 
@@ -356,7 +384,7 @@ mod tests {
         let refused = up("--sample").expect_err("there is no --sample");
         assert_eq!(
             refused,
-            "unexpected argument '--sample' found; a similar argument exists: '--samples' (see kubewright help)"
+            "unexpected argument '--sample' found; a similar argument exists: '--samples' (see kubewright up --help)"
         );
     }
 
@@ -381,6 +409,6 @@ mod tests {
     #[test]
     fn help_is_not_a_refusal() {
         let error = Cli::try_parse_from(["kubewright", "up", "--help"]).expect_err("help ends the parse");
-        assert_eq!(refusal(&error), None);
+        assert_eq!(refusal(&error, &[]), None);
     }
 }

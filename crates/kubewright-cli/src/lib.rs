@@ -12,6 +12,7 @@ mod convert;
 mod deploy;
 mod doctor;
 mod engine;
+mod examples;
 mod generate;
 mod image;
 mod install;
@@ -30,11 +31,11 @@ mod watch;
 
 use std::{
     env,
+    ffi::OsString,
     io::{self, Write},
     process::ExitCode,
 };
 
-use clap::Parser;
 use futures::{FutureExt, future::BoxFuture};
 use kubewright_cluster::Builder;
 use kubewright_control_plane::{Builder as ControlPlaneBuilder, ControlPlane, StartError};
@@ -70,10 +71,11 @@ pub fn main(samples: Option<LoadSamples>) -> ExitCode {
     if let Some((program, arguments)) = kubewright_envtest::called_as(env::args_os()) {
         return kubewright_envtest::run(program, arguments, Some(with_controllers));
     }
-    let cli = match Cli::try_parse() {
+    let words: Vec<OsString> = env::args_os().collect();
+    let cli = match args::parse(words.clone()) {
         Ok(cli) => cli,
         Err(error) => {
-            let Some(refusal) = args::refusal(&error) else { error.exit() };
+            let Some(refusal) = args::refusal(&error, &words) else { error.exit() };
             complain(&refusal);
             return ExitCode::from(2);
         }
