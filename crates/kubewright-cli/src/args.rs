@@ -147,47 +147,48 @@ pub(crate) fn tagged_reference(text: &str) -> Result<Reference, String> {
 #[derive(Args, Debug)]
 pub(crate) struct UpArgs {
     /// Run the sample operators under their own service accounts, and apply their samples; the program of Kubewright's repository has them
-    #[arg(long)]
+    #[arg(help_heading = "Samples", long)]
     pub(crate) samples: bool,
 
     /// End with 0 when every sample has converged, with 1 and the reason when one has not within --timeout
-    #[arg(long)]
+    #[arg(help_heading = "Samples", long)]
     pub(crate) exit_when_ready: bool,
 
     /// How many seconds --exit-when-ready waits
-    #[arg(long, value_name = "SECONDS", default_value = "60", allow_negative_numbers = true,
+    #[arg(help_heading = "Samples", long, value_name = "SECONDS", default_value = "60", allow_negative_numbers = true,
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
 
     /// The version of Kubernetes that is served: 1.35, 1.36 or 1.37, with its kinds, fields, discovery, OpenAPI, first roles, feature
     /// gates and rules; by default the newest, and with --data at least that of the cluster there
-    #[arg(long, value_name = "VERSION", env = "KUBEWRIGHT_KUBERNETES_VERSION")]
+    #[arg(help_heading = "Cluster", long, value_name = "VERSION", env = "KUBEWRIGHT_KUBERNETES_VERSION")]
     kubernetes_version: Option<KubernetesVersion>,
 
     /// The port of the API server on 127.0.0.1; 0 takes a free one
-    #[arg(long, default_value = "6443", allow_negative_numbers = true)]
+    #[arg(help_heading = "Cluster", long, default_value = "6443", allow_negative_numbers = true)]
     pub(crate) port: u16,
 
     /// How many simulated nodes there are, by default 1, or 0 with a --runtime; without any node pods stay Pending until
     /// there are nodes annotated as kwok's
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true,
+    #[arg(help_heading = "Nodes and pods", long, value_name = "NUMBER", allow_negative_numbers = true,
           value_parser = clap::value_parser!(u16).range(0..=10000))]
     nodes: Option<u16>,
 
     /// Run pods: with `process` there is a node whose containers are processes of this machine
-    #[arg(long, value_name = "RUNTIME", value_enum, conflicts_with_all = ["clock", "seed"])]
+    #[arg(help_heading = "Nodes and pods", long, value_name = "RUNTIME", value_enum, conflicts_with_all = ["clock", "seed"])]
     pub(crate) runtime: Option<RuntimeKind>,
 
     /// Let pods run commands of this machine where their image is not in the image store, and see its files
-    #[arg(long, requires = "runtime")]
+    #[arg(help_heading = "Nodes and pods", long, requires = "runtime")]
     pub(crate) allow_host_commands: bool,
 
     /// Where the images of this machine are; by default where `kubewright image` keeps them
-    #[arg(long, value_name = "DIR", requires = "runtime")]
+    #[arg(help_heading = "Nodes and pods", long, value_name = "DIR", requires = "runtime")]
     pub(crate) image_store: Option<PathBuf>,
 
     /// Which built-in controllers run: `*` for all, a name, or `-name` for all but that one; with --from, by default none
     #[arg(
+        help_heading = "Cluster",
         long,
         value_name = "LIST",
         default_value = "*",
@@ -197,32 +198,32 @@ pub(crate) struct UpArgs {
     pub(crate) controllers: String,
 
     /// Where the kubeconfig of an administrator is written
-    #[arg(long, value_name = "FILE", default_value = "kubewright.kubeconfig")]
+    #[arg(help_heading = "Cluster", long, value_name = "FILE", default_value = "kubewright.kubeconfig")]
     pub(crate) kubeconfig: PathBuf,
 
     /// Keep the cluster in this folder, and go on with what is there; without, it is gone when it ends
-    #[arg(long, value_name = "DIR")]
+    #[arg(help_heading = "Cluster", long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
 
     /// Start with what is in this recording, such as one of a test that failed: its objects as they were at its end
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "samples"])]
+    #[arg(help_heading = "For tests", long, value_name = "FILE", conflicts_with_all = ["data", "samples"])]
     pub(crate) from: Option<PathBuf>,
 
     /// Start with the objects of --from as they were at this revision (a resourceVersion)
-    #[arg(long, value_name = "REVISION", requires = "from")]
+    #[arg(help_heading = "For tests", long, value_name = "REVISION", requires = "from")]
     pub(crate) at: Option<u64>,
 
     /// What cluster time starts at and how fast it passes, such as `2030-01-01T00:00:00Z,speed=60`; at speed=0 it passes
     /// only when --admin is told to let it
-    #[arg(long, value_name = "START,speed=N", conflicts_with = "data")]
+    #[arg(help_heading = "For tests", long, value_name = "START,speed=N", conflicts_with = "data")]
     pub(crate) clock: Option<Pacing>,
 
     /// Serve /kubewright to this machine: let time pass, make requests fail, see who called what
-    #[arg(long)]
+    #[arg(help_heading = "For tests", long)]
     pub(crate) admin: bool,
 
     /// End when standard input closes: when the program that started this one and holds the other end of the pipe has ended
-    #[arg(long)]
+    #[arg(help_heading = "For tests", long)]
     pub(crate) exit_with_stdin: bool,
 
     /// Say nothing but errors
@@ -230,7 +231,13 @@ pub(crate) struct UpArgs {
     pub(crate) quiet: bool,
 
     /// Makes names and uids come out the same in every run
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, conflicts_with = "data")]
+    #[arg(
+        help_heading = "For tests",
+        long,
+        value_name = "NUMBER",
+        allow_negative_numbers = true,
+        conflicts_with = "data"
+    )]
     pub(crate) seed: Option<u64>,
 }
 
