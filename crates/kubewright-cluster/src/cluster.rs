@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode};
-use kubewright_control_plane::{ControlPlane, StartError, User};
+use kubewright_control_plane::{ControlPlane, StartError, User, admin::Admin};
 use kubewright_controllers::{Builtin, Setup};
 use kubewright_identity::webhook::Local;
 use kubewright_kubelet::ProcessNode;
@@ -64,6 +64,7 @@ impl Cluster {
             accounts: Arc::clone(control_plane.service_accounts()),
             authority: control_plane.authority().cloned(),
             kubernetes: control_plane.kubernetes_version(),
+            resets: control_plane.admin().map(Admin::resets),
         };
         let user = User::new("system:kube-controller-manager", Vec::<String>::new());
         let reader = control_plane.client_of_component(user, None, true);
@@ -98,7 +99,8 @@ impl Cluster {
         let api_server = control_plane.address().unwrap_or(nowhere);
         let (name, world) = (settings.node(), control_plane.world().clone());
         let client = control_plane.client_of_component(kubelets::user(&name), Some("kubelet"), false);
-        let settings = settings.kubelet(client, world.clone(), api_server);
+        let resets = control_plane.admin().map(Admin::resets);
+        let settings = settings.kubelet(client, world.clone(), api_server, resets);
         let (node, run) = ProcessNode::start(settings, control_plane.shutdown()).await?;
         let connection = KubeletConnection { node, clock: world.clock };
         control_plane.server().kubelets().register(name, Arc::new(connection));

@@ -13,7 +13,7 @@ use kubewright_image::Store;
 use kubewright_kubelet::container::{self, Runtime, log};
 use kubewright_kubelet::{self as kubelet, ProcessNode};
 use kubewright_world::{Clock, World};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// A node whose pods run as processes of this machine.
 #[derive(Debug)]
@@ -42,6 +42,7 @@ impl ProcessSettings {
         client: kube::Client,
         world: World,
         api_server: std::net::SocketAddr,
+        resets: Option<watch::Receiver<u64>>,
     ) -> kubelet::Settings {
         kubelet::Settings {
             name: self.node(),
@@ -53,6 +54,7 @@ impl ProcessSettings {
             api_server,
             host_access: self.host_access,
             max_pods: kubelet::MAX_PODS,
+            resets,
         }
     }
 }

@@ -7,6 +7,7 @@ use kubewright_identity::authn::ServiceAccounts;
 use kubewright_runtime::{Controller, Manager};
 use kubewright_serve::authority::Authority;
 use kubewright_spec::Version;
+use tokio::sync::watch;
 
 use crate::{
     bootstrap_tokens, certificates, cluster_roles, cronjob, daemonset, deployment, disruption,
@@ -32,6 +33,8 @@ pub struct Setup {
     pub authority: Option<Arc<Authority>>,
     /// The version of Kubernetes that they are those of.
     pub kubernetes: Version,
+    /// Tells that the cluster is as it was when it started, where it can be made so: up to which revision what there is is of before.
+    pub resets: Option<watch::Receiver<u64>>,
 }
 
 /// Who a controller is to the API server: its rights are those of Kubernetes' bootstrap roles for this user.
@@ -453,8 +456,8 @@ static TABLE: &[Builtin] = &[
         },
         by_default: true,
         build: |setup| match setup.all_nodes {
-            true => kubewright_node::simulated_nodes(setup.nodes),
-            false => kubewright_node::fake_nodes(setup.nodes),
+            true => kubewright_node::simulated_nodes(setup.nodes, setup.resets.clone()),
+            false => kubewright_node::fake_nodes(setup.nodes, setup.resets.clone()),
         },
     },
 ];
@@ -568,6 +571,7 @@ mod tests {
             accounts,
             authority: None,
             kubernetes: Version::DEFAULT,
+            resets: None,
         };
         for builtin in all() {
             assert!(!builtin.controllers(&setup).is_empty(), "{}", builtin.name);

@@ -15,6 +15,7 @@ use kubewright_image::Store;
 use kubewright_meta::text::is_dns_subdomain;
 use kubewright_world::World;
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::container::{Container, Isolation, Runtime, Session, Streams, log};
@@ -50,6 +51,8 @@ pub struct Settings {
     pub host_access: bool,
     /// How many pods it takes.
     pub max_pods: usize,
+    /// Tells that the cluster was made as it was at its start: the node registers again then.
+    pub resets: Option<watch::Receiver<u64>>,
 }
 
 /// Why a kubelet does not do what it is asked for, with its message.
@@ -105,8 +108,18 @@ impl ProcessNode {
         settings: Settings,
         shutdown: CancellationToken,
     ) -> kube::Result<(Self, impl Future<Output = ()> + Send)> {
-        let Settings { name, client, world, runtime, images, folder, api_server, host_access, max_pods } =
-            settings;
+        let Settings {
+            name,
+            client,
+            world,
+            runtime,
+            images,
+            folder,
+            api_server,
+            host_access,
+            max_pods,
+            resets,
+        } = settings;
         let host = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let machine = Machine::read(&folder);
         let node = Arc::new(Node {
@@ -135,7 +148,7 @@ impl ProcessNode {
             tokio::select! {
                 biased;
                 () = pods.run() => {}
-                () = heartbeat.run(registered) => {}
+                () = heartbeat.run(registered, resets) => {}
                 () = write_events => {}
             }
         };

@@ -16,6 +16,7 @@ pub mod storage;
 use k8s_openapi::api::core::v1::Node;
 use kubewright_runtime::Controller;
 use serde_json::Value;
+use tokio::sync::watch;
 
 pub use self::scheduler::scheduler;
 
@@ -31,25 +32,30 @@ pub fn is_simulated(count: usize, node: &Value) -> bool {
 ///
 /// Nodes that somebody creates are simulated too: all of them, but for those whose annotation `kwok.x-k8s.io/node` says
 /// something other than `fake`; with a `count` of 0 only those that say `fake`. No kubelet may be responsible for them.
-/// kwok's `Stage` objects, where there are any, say what happens to them.
+/// kwok's `Stage` objects, where there are any, say what happens to them. `resets` tells that the cluster was made as it was at its start, and
+/// up to which revision nodes are of before: those of the start are made again then.
 #[must_use]
-pub fn simulated_nodes(count: usize) -> Vec<Controller> {
-    controllers(count, managed::Managed::of(count))
+pub fn simulated_nodes(count: usize, resets: Option<watch::Receiver<u64>>) -> Vec<Controller> {
+    controllers(count, managed::Managed::of(count), resets)
 }
 
 /// As [`simulated_nodes`] beside nodes that are none: those that are there from the start say that they are fake, and of those that
 /// come later only the ones that say so are simulated.
 #[must_use]
-pub fn fake_nodes(count: usize) -> Vec<Controller> {
-    controllers(count, managed::Managed::Fake)
+pub fn fake_nodes(count: usize, resets: Option<watch::Receiver<u64>>) -> Vec<Controller> {
+    controllers(count, managed::Managed::Fake, resets)
 }
 
-fn controllers(count: usize, managed: managed::Managed) -> Vec<Controller> {
+fn controllers(
+    count: usize,
+    managed: managed::Managed,
+    resets: Option<watch::Receiver<u64>>,
+) -> Vec<Controller> {
     let stages = stages::Stages::default();
     let (reader, woken) = stages::controller(stages.clone());
     vec![
         reader,
-        nodes::controller(count, managed, stages.clone(), woken.nodes),
+        nodes::controller(count, managed, stages.clone(), woken.nodes, resets),
         pods::controller(managed, stages, woken.pods),
     ]
 }

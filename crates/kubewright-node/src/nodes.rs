@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::stream;
+use futures::{Stream, StreamExt, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Node;
@@ -20,7 +21,7 @@ use kubewright_meta::well_known::NODE_ANNOTATION;
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{mpsc::UnboundedReceiver, watch};
 
 use crate::addresses::Pool;
 use crate::facts::node_readiness;
@@ -44,25 +45,28 @@ const KUBELET: (&str, &str) = ("kubewright.dev/kubelet", "stopped");
 const LAST_LEASE_SECONDS: i32 = 40;
 
 /// The controller; `count` nodes, `node-0` and so on, are there from the start unless they exist already. One that is
-/// deleted later stays away.
+/// deleted later stays away, but for a reset of the cluster, after which they are made again.
 pub(crate) fn controller(
     count: usize,
     managed: Managed,
     stages: Stages,
     woken_by_stages: UnboundedReceiver<Key>,
+    resets: Option<watch::Receiver<u64>>,
 ) -> Controller {
     let names: Vec<_> = (0..count).map(|index| format!("node-{index}")).collect();
     let keys: Vec<_> = names.iter().map(Key::cluster_scoped).collect();
+    let unregistered = Arc::new(Mutex::new(names.into_iter().map(|name| (name, 0)).collect()));
+    let again = again(keys.clone(), Arc::clone(&unregistered), resets);
     let all_matter = stages.clone();
     let keeper = NodeReconciler {
         managed,
         stages,
-        unregistered: Mutex::new(names.into_iter().collect()),
+        unregistered,
         heartbeats: Mutex::default(),
         addresses: Mutex::new(Pool::of_nodes()),
     };
     Controller::new("simulated-nodes", keeper)
-        .source(stream::iter(keys))
+        .source(stream::iter(keys).chain(again))
         .source(pods::keys(woken_by_stages))
         .for_kind::<Node>()
         .predicate(Predicate::of(move |event: &Event<'_, Node>| match event {
@@ -91,11 +95,31 @@ pub(crate) fn is_stopped(node: &Node) -> bool {
 struct NodeReconciler {
     managed: Managed,
     stages: Stages,
-    /// The nodes that are still to be created.
-    unregistered: Mutex<BTreeSet<String>>,
+    unregistered: Arc<Mutex<Unregistered>>,
     /// When each node last renewed its lease.
     heartbeats: Mutex<BTreeMap<Key, Timestamp>>,
     addresses: Mutex<Pool>,
+}
+
+/// The nodes that are still to be created, each with the revision up to which what there is of it is of before.
+type Unregistered = BTreeMap<String, u64>;
+
+/// After each reset the nodes that are to be created again.
+fn again(
+    keys: Vec<Key>,
+    unregistered: Arc<Mutex<Unregistered>>,
+    resets: Option<watch::Receiver<u64>>,
+) -> impl Stream<Item = Key> {
+    let each = stream::unfold(resets, |resets| async {
+        let mut resets = resets?;
+        resets.changed().await.ok()?;
+        let since = *resets.borrow_and_update();
+        Some((since, Some(resets)))
+    });
+    each.flat_map(move |since| {
+        unregistered.lock().extend(keys.iter().map(|key| (key.name.clone(), since)));
+        stream::iter(keys.clone())
+    })
 }
 
 impl Reconciler for NodeReconciler {
@@ -103,7 +127,7 @@ impl Reconciler for NodeReconciler {
         let now = ctx.world().clock.now();
         let node = match ctx.get::<Node>(key) {
             Some(node) => {
-                self.unregistered.lock().remove(&key.name);
+                self.is_registered(&node);
                 node
             }
             None => {
@@ -159,9 +183,21 @@ impl Reconciler for NodeReconciler {
 }
 
 impl NodeReconciler {
+    /// A node need not be created any more, unless it is one of before a reset.
+    fn is_registered(&self, node: &Node) {
+        let (metadata, mut unregistered) = (&node.metadata, self.unregistered.lock());
+        let revision: Option<u64> =
+            metadata.resource_version.as_deref().and_then(|revision| revision.parse().ok());
+        if let Some(name) = &metadata.name
+            && unregistered.get(name).is_some_and(|since| revision.is_none_or(|revision| revision > *since))
+        {
+            unregistered.remove(name);
+        }
+    }
+
     /// Whether the node is there now and was not before.
     async fn register(&self, ctx: &Context, key: &Key) -> Result<bool, Error> {
-        if !self.unregistered.lock().contains(&key.name) {
+        if !self.unregistered.lock().contains_key(&key.name) {
             return Ok(false);
         }
         let registered = match ctx.create(&new_node(&key.name, self.managed)).await {

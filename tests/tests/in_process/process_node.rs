@@ -51,6 +51,7 @@ impl Machine {
             api_server: ([127, 0, 0, 1], 6443).into(),
             host_access,
             max_pods: MAX_PODS,
+            resets: None,
         };
         self.stop = CancellationToken::new();
         let (_, run) = ProcessNode::start(settings, self.stop.clone()).await.expect("a node");

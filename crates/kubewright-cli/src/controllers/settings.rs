@@ -78,7 +78,7 @@ impl FileArgs {
             }
         };
         let accounts = Arc::new(ServiceAccounts::new(key));
-        Ok((Setup { ca, nodes, all_nodes, accounts, authority, kubernetes }, without))
+        Ok((Setup { ca, nodes, all_nodes, accounts, authority, kubernetes, resets: None }, without))
     }
 }
 

@@ -35,6 +35,7 @@ use kubewright_store::Revision;
 use kubewright_world::{Pacer, World};
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -74,7 +75,7 @@ const FARTHEST: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 pub enum AdvanceError {
     /// It is the machine's.
     #[error(
-        "the cluster lives by the machine's clock: start it with KUBEWRIGHT_CLOCK, such as 2030-01-01T00:00:00Z or speed=1"
+        "the cluster lives by the machine's clock: start it with --clock (KUBEWRIGHT_CLOCK for kube-apiserver), such as 2030-01-01T00:00:00Z or speed=1"
     )]
     Machine,
     /// It is too much at once.
@@ -96,6 +97,8 @@ struct Inner {
     pacer: Option<Pacer>,
     shutdown: CancellationToken,
     state: Mutex<State>,
+    /// The last revision of what was there before the last reset.
+    resets: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -112,7 +115,8 @@ impl Admin {
         pacer: Option<Pacer>,
         shutdown: CancellationToken,
     ) -> Self {
-        Self(Arc::new(Inner { server, world, pacer, shutdown, state: Mutex::default() }))
+        let resets = watch::Sender::new(0);
+        Self(Arc::new(Inner { server, world, pacer, shutdown, state: Mutex::default(), resets }))
     }
 
     /// What time it is in the cluster.
@@ -145,7 +149,7 @@ impl Admin {
     }
 
     /// Makes the cluster as it was when it started ([`verbs::reset`]), removes all faults, and empties the log. Time does
-    /// not go back.
+    /// not go back. The cluster's own nodes register again, as after its start: a moment after this has returned.
     ///
     /// # Errors
     /// When the store has failed, or the cluster has ended.
@@ -154,7 +158,15 @@ impl Admin {
         self.remove_faults();
         verbs::reset(server.engine()).await?;
         self.forget_requests();
+        self.0.resets.send_replace(server.engine().store().revision().0);
         Ok(())
+    }
+
+    /// Tells of each reset that has been done: the revision up to which everything is of before it. Programs that register themselves when
+    /// they start, such as kubelets, do it again then.
+    #[must_use]
+    pub fn resets(&self) -> watch::Receiver<u64> {
+        self.0.resets.subscribe()
     }
 
     /// Makes requests or watches fail. A fault of watches without a schedule has affected those that are open when this

@@ -16,6 +16,7 @@ mod jobs;
 mod migrations;
 mod namespaces;
 mod quotas;
+mod resets;
 mod rollouts;
 mod scheduling;
 mod service_cidrs;

@@ -24,6 +24,7 @@ pub(crate) fn setup() -> Setup {
         accounts,
         authority: None,
         kubernetes: kubewright_spec::Version::DEFAULT,
+        resets: None,
     }
 }
 

@@ -10,6 +10,7 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use kubewright_world::World;
 use serde_json::json;
+use tokio::sync::watch;
 
 use super::object::Identity;
 use crate::events::{EventRecorder, EventType};
@@ -20,6 +21,17 @@ const LEASE_SECONDS: i32 = 40;
 /// How often the status is told though nothing has changed (`nodeStatusReportFrequency`).
 const REPORT: Duration = Duration::from_secs(300);
 const LEASES: &str = "kube-node-lease";
+
+/// Waits for the next reset; for ever where there are none.
+async fn reset(resets: &mut Option<watch::Receiver<u64>>) {
+    let is_reset = match resets {
+        Some(resets) => resets.changed().await.is_ok(),
+        None => false,
+    };
+    if !is_reset {
+        std::future::pending::<()>().await;
+    }
+}
 
 /// What keeps the node alive in the API.
 pub(crate) struct Heartbeat {
@@ -56,12 +68,22 @@ impl Heartbeat {
         Ok(node)
     }
 
-    /// Beats until it is dropped. A beat that fails is tried again with the next.
-    pub(crate) async fn run(self, mut node: Node) {
-        let mut reported = self.now();
+    /// Beats until it is dropped. A beat that fails is tried again with the next. When the cluster was made as it was at its start, the
+    /// node registers again.
+    pub(crate) async fn run(self, mut node: Node, mut resets: Option<watch::Receiver<u64>>) {
+        let (mut reported, mut is_gone) = (self.now(), false);
         loop {
-            tokio::time::sleep(BEAT).await;
+            tokio::select! {
+                biased;
+                () = reset(&mut resets) => is_gone = true,
+                () = tokio::time::sleep(BEAT) => {}
+            }
             let beat = async {
+                if is_gone {
+                    (node, reported) = (self.register().await?, self.now());
+                    is_gone = false;
+                    return Ok(());
+                }
                 let api: Api<Node> = Api::all(self.client.clone());
                 let now = self.now();
                 match api.get_opt(&self.identity.name).await? {
