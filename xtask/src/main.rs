@@ -1,13 +1,15 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask alone`, `cargo xtask acceptance`,
 //! //! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask spec`,
 //! `cargo xtask golden`, `cargo xtask book`, `cargo xtask parts`, `cargo xtask crds`, `cargo xtask bench`, `cargo xtask release`,
-//! `cargo xtask dist`.
+//! `cargo xtask dist`, `cargo xtask recording`,
+//! `cargo xtask bindings`.
 //!
 //! It needs a Rust toolchain. What else the tasks need they install into `target/tools`, or they say plainly what they
 //! leave out.
 
 mod acceptance;
 mod bench;
+mod bindings;
 mod book;
 mod check;
 mod crds;
@@ -22,6 +24,7 @@ mod page;
 mod pages;
 mod parts;
 mod projects;
+mod recording;
 mod release;
 mod run;
 mod running;
@@ -50,6 +53,8 @@ enum Task {
     Alone,
     /// Write docs/acceptance.md: which test shows which promise
     Acceptance,
+    /// Run the tests of the packages for other languages, on the debug build
+    Bindings,
     /// Build the book of the pages in docs, with mdBook, into target/book
     Book,
     /// Run every operator beside a real Kubernetes, and write that section of docs/real-kubernetes.md
@@ -66,6 +71,8 @@ enum Task {
     Parts(parts::Options),
     /// Apply a folder of CustomResourceDefinitions twice in both ways, and compare with another cluster if one is given
     Crds(crds::Options),
+    /// Run the first commands of the README, and write docs/first-minute.svg of what they say
+    Recording,
     /// Make what a release offers for download: static programs, images, a Debian package, a bill of materials
     Dist(dist::Options),
     /// Make a release: its version, change log, commit and tag; or check that all crates can be published
@@ -80,6 +87,7 @@ fn main() -> ExitCode {
         Task::Ci => check::ci(),
         Task::Alone => check::each_crate_alone(),
         Task::Acceptance => acceptance::write(),
+        Task::Bindings => bindings::bindings(),
         Task::Book => book::build(),
         Task::Operators(options) => operators::operators(&options),
         Task::Projects(options) => projects::projects(&options),
@@ -88,6 +96,7 @@ fn main() -> ExitCode {
         Task::Golden => golden::golden(),
         Task::Parts(options) => parts::parts(&options),
         Task::Crds(options) => crds::crds(&options),
+        Task::Recording => recording::record(),
         Task::Dist(options) => dist::dist(&options),
         Task::Release(options) => release::release(&options),
         Task::Bench(options) => bench::bench(&options),

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::{
+    bindings,
     envtest::{self, Assets},
     openstack::OpenStack,
     parts::{Parts, Programs, RECORDED},
@@ -88,6 +89,7 @@ pub(crate) fn test_all() -> Result<()> {
         Err(reason) => remarks.push(format!("the suites of Go operators DID NOT RUN: {reason}")),
     }
 
+    passed &= bindings::test(&mut remarks);
     passed &= beside_kubernetes(&mut remarks);
 
     match OpenStack::start() {

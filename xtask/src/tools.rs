@@ -221,6 +221,7 @@ pub(crate) fn cargo_deny() -> Result<PathBuf> {
     Ok(built)
 }
 
-fn tools() -> PathBuf {
+/// Where they are installed.
+pub(crate) fn tools() -> PathBuf {
     target().join("tools")
 }

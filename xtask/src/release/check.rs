@@ -1,6 +1,6 @@
 //! Whether all crates can be published, and used by who has nothing but them.
 
-use std::{fs, path::Path, process::Command};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -47,9 +47,8 @@ fn semver() -> Result<()> {
     run(Command::new(tool).args(arguments).current_dir(workspace()))
 }
 
-/// Follows docs/first-operator.md: its `cargo` commands, its files, its test.
+/// Follows docs/first-operator.md: its `cargo` commands, what it has typed into files, its test.
 fn guide(registry: &Registry) -> Result<()> {
-    let guide = workspace().join("docs/first-operator");
     let text = fs::read_to_string(workspace().join("docs/first-operator.md"))?;
     let commands: Vec<&str> = text.lines().filter(|line| line.starts_with("cargo add ")).collect();
     ensure!(commands.len() > 3, "the guide's commands were not found");
@@ -59,11 +58,11 @@ fn guide(registry: &Registry) -> Result<()> {
     for command in commands {
         run(registry.cargo(command.split_whitespace().skip(1)).current_dir(&project))?;
     }
-    copy(&guide.join("src"), &project.join("src"))?;
-    fs::create_dir_all(project.join("tests"))?;
-    // The page's own tests come with the checkout.
-    let tests = fs::read_to_string(guide.join("tests/website.rs"))?.replace("mod guide;\n", "");
-    fs::write(project.join("tests/website.rs"), tests)?;
+    for (file, content) in typed(&text) {
+        let file = project.join(file);
+        fs::create_dir_all(file.parent().context("a folder")?)?;
+        fs::write(file, content)?;
+    }
     run(registry.cargo(["test"]).current_dir(&project))
 }
 
@@ -94,23 +93,27 @@ fn install(registry: &Registry) -> Result<()> {
         "--controller",
     ]))?;
     let manifest = fs::read_to_string(place.join("Cargo.toml"))?;
-    if manifest.contains("path =") {
+    if manifest.lines().any(|line| line.starts_with("kubewright ") && line.contains("path")) {
         bail!("the project takes the SDK from a folder:\n{manifest}");
     }
     run(registry.cargo(["test"]).current_dir(&place))
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &to.join(entry.file_name()))?;
-        } else {
-            fs::copy(entry.path(), to.join(entry.file_name()))?;
+/// What a guide has typed into files: the blocks below a line that is a path.
+fn typed(guide: &str) -> BTreeMap<&str, String> {
+    let (mut file, mut is_open, mut files) = ("", false, BTreeMap::<&str, String>::new());
+    for line in guide.lines() {
+        match (is_open, line) {
+            (true, "```") => is_open = false,
+            (true, _) => *files.entry(file).or_default() += &format!("{line}\n"),
+            (false, "```rust" | "```yaml") => is_open = true,
+            (false, _) => {
+                let path = line.strip_prefix('`').and_then(|path| path.strip_suffix('`'));
+                file = path.filter(|path| !path.contains('`')).unwrap_or(file);
+            }
         }
     }
-    Ok(())
+    files
 }
 
 #[cfg(test)]

@@ -1,0 +1,2 @@
+export { ApiError } from "./api.js";
+export { Cluster } from "./cluster.js";
