@@ -16,6 +16,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
  *   <li>{@link KubewrightCluster}
  *   <li>{@code io.fabric8.kubernetes.client.KubernetesClient}, with fabric8's client on the class path
  *   <li>{@code io.kubernetes.client.openapi.ApiClient}, with the official client on the class path
+ *   <li>String with {@link Kubeconfig}: the kubeconfig, as YAML
  * </ul>
  *
  * <p>A test has its cluster to itself until it ends. The tests of a JVM share clusters: one that no test uses any more is

@@ -1,6 +1,8 @@
 package dev.kubewright.junit;
 
+import java.io.IOException;
 import java.lang.reflect.Parameter;
+import java.nio.file.Files;
 import java.util.Optional;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
@@ -22,7 +24,9 @@ final class KubewrightExtension implements ParameterResolver, TestInstantiationA
 
     @Override
     public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
-        return parameter.getParameter().getType() == KubewrightCluster.class || client(parameter.getParameter()).isPresent();
+        return parameter.isAnnotated(Kubeconfig.class)
+                || parameter.getParameter().getType() == KubewrightCluster.class
+                || client(parameter.getParameter()).isPresent();
     }
 
     @Override
@@ -32,9 +36,17 @@ final class KubewrightExtension implements ParameterResolver, TestInstantiationA
                     + "with @BeforeEach or @AfterEach, or of the constructor of a class whose instances live as long as a test. "
                     + "For @BeforeAll, start one with KubewrightCluster.start()");
         }
+        boolean isKubeconfig = parameter.isAnnotated(Kubeconfig.class);
+        if (isKubeconfig && parameter.getParameter().getType() != String.class) {
+            throw new ParameterResolutionException("A parameter with @Kubeconfig is a "
+                    + parameter.getParameter().getType().getName() + ": make it a String, or leave @Kubeconfig out");
+        }
         ExtensionContext.Store store = context.getStore(NAMESPACE);
         KubewrightCluster cluster =
                 store.getOrComputeIfAbsent(Lease.class, key -> lease(context), Lease.class).cluster();
+        if (isKubeconfig) {
+            return kubeconfig(cluster);
+        }
         return client(parameter.getParameter())
                 .<Object>map(client -> store.getOrComputeIfAbsent(client, made -> made.open(cluster), InjectedClient.Opened.class)
                         .client())
@@ -43,6 +55,14 @@ final class KubewrightExtension implements ParameterResolver, TestInstantiationA
 
     private static Optional<InjectedClient> client(Parameter parameter) {
         return InjectedClient.of(parameter.getType());
+    }
+
+    private static String kubeconfig(KubewrightCluster cluster) {
+        try {
+            return Files.readString(cluster.kubeconfig());
+        } catch (IOException error) {
+            throw new KubewrightException("The kubeconfig of the cluster cannot be read: " + error.getMessage(), error);
+        }
     }
 
     private static Lease lease(ExtensionContext context) {

@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
+import io.fabric8.kubernetes.client.Config;
 import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import java.net.URI;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -20,6 +22,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.testkit.engine.EngineExecutionResults;
 import org.junit.platform.testkit.engine.EngineTestKit;
@@ -146,6 +150,41 @@ class ExtensionTest {
         void second(KubewrightCluster cluster) {
             first(cluster);
         }
+    }
+
+    @Test
+    void theKubeconfigIsInjectedAsTextAndOtherStringsAreLeftAlone() {
+        run(Texts.class, false).testEvents().assertStatistics(statistics -> statistics.succeeded(2));
+    }
+
+    @Kubewright
+    static class Texts {
+        @ParameterizedTest
+        @ValueSource(strings = {"one", "other"})
+        void text(String value, @Kubeconfig String kubeconfig, KubewrightCluster cluster) {
+            assertTrue(value.equals("one") || value.equals("other"), value);
+            try (KubernetesClient client =
+                    new KubernetesClientBuilder().withConfig(Config.fromKubeconfig(kubeconfig)).build()) {
+                assertEquals(cluster.server().getPort(), client.getMasterUrl().getPort());
+                client.resource(configMap(value)).create();
+            }
+        }
+    }
+
+    @Test
+    void aKubeconfigThatIsNoStringIsRefusedWithTheRemedy() {
+        run(NoText.class, false).testEvents().failed().stream().findFirst().ifPresentOrElse(
+                event -> assertTrue(event.getRequiredPayload(TestExecutionResult.class)
+                        .getThrowable().orElseThrow().getMessage().contains("make it a String")),
+                () -> {
+                    throw new AssertionError("it was not refused");
+                });
+    }
+
+    @Kubewright
+    static class NoText {
+        @Test
+        void number(@Kubeconfig Integer kubeconfig) {}
     }
 
     @Test
