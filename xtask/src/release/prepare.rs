@@ -11,6 +11,22 @@ use crate::{
     tools,
 };
 
+/// Where the packages for other languages say their version: files, and how the lines begin that say it.
+const PACKAGES: [(&str, &[&str]); 9] = [
+    ("bindings/devcontainer/README.md", &["| `version` |"]),
+    (
+        "bindings/devcontainer/src/kubewright/devcontainer-feature.json",
+        &["    \"version\":", "            \"proposals\":", "            \"default\":"],
+    ),
+    ("bindings/docker/README.md", &["docker build --file bindings/docker/Dockerfile --build-arg"]),
+    ("bindings/github-action/README.md", &["- uses: kubewright", "    version:"]),
+    ("bindings/java/README.md", &["  <version>"]),
+    ("bindings/java/pom.xml", &["  <version>"]),
+    ("bindings/node/package.json", &["  \"version\":", "  \"optionalDependencies\":"]),
+    ("bindings/python/pyproject.toml", &["version ="]),
+    ("bindings/tilt/README.md", &["v1alpha1.extension_repo"]),
+];
+
 /// Writes the version and the change log, commits both and tags the commit.
 pub(super) fn prepare(version: &Version) -> Result<()> {
     let changes = git_says(&["status", "--porcelain"])?;
@@ -24,11 +40,16 @@ pub(super) fn prepare(version: &Version) -> Result<()> {
         "{version} does not come after {before}"
     );
     fs::write(&path, manifest)?;
+    for (file, lines) in PACKAGES {
+        let path = workspace().join(file);
+        let text = with_lines(&fs::read_to_string(&path)?, lines, &before, version);
+        fs::write(&path, text.with_context(|| file.to_owned())?)?;
+    }
     run(&mut cargo(["update", "--workspace"]))?;
     let tag = format!("v{version}");
     let cliff = tools::git_cliff()?;
     run(Command::new(cliff).args(["--tag", &tag, "--output", "CHANGELOG.md"]).current_dir(workspace()))?;
-    run(&mut git(&["add", "Cargo.toml", "Cargo.lock", "CHANGELOG.md"]))?;
+    run(&mut git(&["add", "--update"]))?;
     run(&mut git(&["commit", "--quiet", "--message", &format!("Release {version}")]))?;
     run(&mut git(&["tag", "--annotate", &tag, "--message", &format!("Kubewright {version}")]))
 }
@@ -60,6 +81,19 @@ fn with_version(manifest: &str, version: &Version) -> Result<(String, Version)> 
         }
     }
     Ok((document.to_string(), before))
+}
+
+/// A file in which the first line that begins with each of these has another version.
+fn with_lines(text: &str, begins: &[&str], before: &Version, version: &Version) -> Result<String> {
+    let (before, version) = (before.to_string(), version.to_string());
+    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    for begin in begins {
+        let line = lines.iter_mut().find(|line| line.starts_with(begin));
+        let line = line.with_context(|| format!("no line begins with {begin:?}"))?;
+        ensure!(line.contains(&before), "the version is not in {line:?}");
+        *line = line.replace(&before, &version);
+    }
+    Ok(lines.concat())
 }
 
 /// Sets a value and leaves the spaces around it.
@@ -118,5 +152,21 @@ kube = { version = "5", default-features = false }
         assert_eq!(written.matches("7.8.9").count(), manifest.matches(&before.to_string()).count());
         let crates = fs::read_dir(workspace().join("crates")).expect("crates").count();
         assert_eq!(written.matches("=7.8.9").count(), crates, "a crate's path has no version");
+    }
+
+    #[test]
+    fn the_packages_for_other_languages_have_the_version_of_the_crates() {
+        let manifest = fs::read_to_string(workspace().join("Cargo.toml")).expect("a manifest");
+        let (next, (_, before)) =
+            (Version::new(7, 8, 9), with_version(&manifest, &Version::new(7, 8, 9)).expect("a manifest"));
+        for (file, lines) in PACKAGES {
+            let text = fs::read_to_string(workspace().join(file)).expect(file);
+            let written = with_lines(&text, lines, &before, &next).expect(file);
+            let changed =
+                std::iter::zip(text.lines(), written.lines()).filter(|(one, other)| one != other).count();
+            assert_eq!(changed, lines.len(), "{file}");
+        }
+        with_lines("version = \"1.0.0\"\n", &["version"], &before, &next).expect_err("another version");
+        with_lines("", &["version"], &before, &next).expect_err("no line");
     }
 }
