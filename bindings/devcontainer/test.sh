@@ -26,7 +26,7 @@ install() {
   [[ ! -e $work/root ]] || chmod -R u+w "$work/root"
   rm -rf "$work/root"
   mkdir -p "$work/root/tmp"
-  env -i PATH=/usr/bin:/bin HOME=/nowhere TMPDIR="$work/root/tmp" KUBEWRIGHT_RELEASES="file://$work/releases" \
+  env -i PATH=/usr/bin:/bin HOME="$work/root/home" TMPDIR="$work/root/tmp" KUBEWRIGHT_RELEASES="file://$work/releases" \
     KUBEWRIGHT_PREFIX="$work/root/usr" KUBEWRIGHT_PROFILE="$work/root/etc/profile.d/kubewright.sh" "$@" \
     sh "$feature/install.sh" >"$work/said" 2>&1
 }

@@ -175,14 +175,16 @@ mod tests {
             fs::write(own.join("file"), "text").unwrap();
             fs::create_dir(image.join("run")).unwrap();
             symlink("/run", image.join("var")).unwrap();
-            symlink("/nowhere", image.join("dangling")).unwrap();
+            // A name that nothing else of this machine has.
+            let nowhere = format!("nowhere-{}", std::process::id());
+            symlink(format!("/{nowhere}"), image.join("dangling")).unwrap();
             let root = Held::open(&image).unwrap();
             bind_path(&own).unwrap().attach(&root, Path::new("/var/a/b")).unwrap();
             bind_path(&own.join("file")).unwrap().attach(&root, Path::new("/var/c/file")).unwrap();
             assert_eq!(fs::read(image.join("run/a/b/file")).unwrap(), b"text");
             assert_eq!(fs::read(image.join("run/c/file")).unwrap(), b"text");
             assert!(bind_path(&own).unwrap().attach(&root, Path::new("/dangling/x")).is_err());
-            assert!(!Path::new("/nowhere").exists() && !image.join("nowhere").exists());
+            assert!(!Path::new("/").join(&nowhere).exists() && !image.join(&nowhere).exists());
         });
     }
 }
