@@ -17,6 +17,6 @@ pub use self::{
     by_text::ByText,
     json::{convert, fields_of, from_json, from_value, split_fields, to_json, to_value},
     kinds::{DERIVED, KINDS},
-    object::{AnyObject, Cached, Head, Kept, Object, Owners, Reduce, decode, erase, typed},
+    object::{AnyObject, Cached, Head, Kept, Object, Owners, Reduce, decode, decode_compact, erase, typed},
     versions::{field, optional},
 };

@@ -183,6 +183,14 @@ pub type Reduce<'a> = &'a dyn Fn(&mut dyn AnyObject);
 /// # Errors
 /// As [`from_json`].
 pub fn decode<K: Cached>(text: &str, reduce: Reduce<'_>) -> serde_json::Result<Arc<dyn AnyObject>> {
+    Ok(erase(from_json::<K>(text)?, reduce))
+}
+
+/// As [`decode`], of an object that will be kept: it takes no more room than it needs, and longer to make.
+///
+/// # Errors
+/// As [`from_json`].
+pub fn decode_compact<K: Cached>(text: &str, reduce: Reduce<'_>) -> serde_json::Result<Arc<dyn AnyObject>> {
     let mut object = from_json::<K>(text)?;
     reduce(&mut object);
     // A decoder grows each list as it reads, and leaves room for four where there is one: of what a Pod takes it is more than

@@ -17,7 +17,10 @@ use kube::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
-use crate::object::{from_json, to_json};
+use crate::{
+    cache::Raw,
+    object::{from_json, to_json},
+};
 
 type Result<T> = std::result::Result<T, kube::Error>;
 type BuiltRequest = std::result::Result<http::Request<Vec<u8>>, request::Error>;
@@ -28,11 +31,13 @@ pub(crate) struct Endpoint<'a, K> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// What the server answered to a read or a write.
+/// What the server answered to a write, without managed fields: half of most objects, and what takes most time to read.
 pub(crate) struct ApiResponse<K> {
     pub(crate) object: K,
     /// The object as the server wrote it.
     pub(crate) text: String,
+    /// Its managed fields, as JSON.
+    pub(crate) managed_fields: Option<Box<str>>,
     /// Whether it was not there before.
     pub(crate) is_new: bool,
 }
@@ -129,22 +134,30 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
 
     /// The object `name`, if it is there.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<K>> {
-        match self.read(name).await {
-            Ok(answer) => Ok(Some(answer.object)),
+        match self.read(name).await.and_then(|text| decode(&text)) {
+            Ok(object) => Ok(Some(object)),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// The object `name`, which has to be there.
-    pub(crate) async fn read(&self, name: &str) -> Result<ApiResponse<K>> {
+    /// The object `name` as the server writes it; it has to be there.
+    pub(crate) async fn read(&self, name: &str) -> Result<String> {
+        Ok(send(self.client, self.got(name)).await?.0)
+    }
+
+    /// The object `name`, which has to be there, as the answer to a write of a part of it.
+    pub(crate) async fn read_again(&self, name: &str) -> Result<ApiResponse<K>> {
+        self.ask(self.got(name)).await
+    }
+
+    fn got(&self, name: &str) -> BuiltRequest {
         let params = GetParams::default();
-        let request = if K::metadata_api() {
+        if K::metadata_api() {
             self.request.get_metadata(name, &params)
         } else {
             self.request.get(name, &params)
-        };
-        self.ask(request).await
+        }
     }
 
     /// The objects that are selected: one page of them, if `params` have a limit.
@@ -226,7 +239,9 @@ impl<'a, K: Resource + DeserializeOwned> Endpoint<'a, K> {
 
     async fn ask(&self, request: BuiltRequest) -> Result<ApiResponse<K>> {
         let (text, status) = send(self.client, request).await?;
-        Ok(ApiResponse { object: decode(&text)?, text, is_new: status == StatusCode::CREATED })
+        let Raw { text, managed_fields, .. } = Raw::<false>::of(text).map_err(kube::Error::SerdeError)?;
+        let is_new = status == StatusCode::CREATED;
+        Ok(ApiResponse { object: decode(&text)?, text, managed_fields, is_new })
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::{Cached, Differences, Error, object::to_value};
+use crate::{Cached, Differences};
 
 /// What came of a write of what is desired, with the object as it is now: the answer of [`Context::apply`](crate::Context::apply),
-/// [`ensure`](crate::Context::ensure), [`status`](crate::Context::status) and all that write nothing when nothing would change.
+/// [`ensure`](crate::Context::ensure), [`status`](crate::Context::status) and all that write nothing when nothing would change. The object is without its managed fields, as in the cache.
 ///
 /// ```
 /// # use k8s_openapi::api::core::v1::Secret;
@@ -63,15 +63,15 @@ impl<K> Written<K> {
 /// What of the metadata each write changes, or no write.
 const NOT_TOLD: [&str; 4] = ["creationTimestamp", "generation", "managedFields", "resourceVersion"];
 
-/// What differs between two states of an object, but for its status, in words; or of this part of it.
+/// What differs between two states of an object (its JSON), but for its status, in words; or of this part of it.
 pub(crate) fn changes<K: Cached>(
     kind: &K::DynamicType,
-    before: &K,
-    now: &K,
+    before: Value,
+    now: Value,
     part: Option<&str>,
-) -> Result<String, Error> {
-    let told = |object: &K| -> Result<Value, Error> {
-        let Value::Object(mut fields) = to_value(object)? else { return Ok(Value::Null) };
+) -> String {
+    let told = |object| {
+        let Value::Object(mut fields) = object else { return Value::Null };
         match part {
             Some(part) => fields.retain(|field, _| field == part),
             None => drop(fields.remove("status")),
@@ -82,9 +82,9 @@ pub(crate) fn changes<K: Cached>(
         if K::group(kind).is_empty() && K::kind(kind) == "Secret" {
             fields.get_mut("data").and_then(Value::as_object_mut).into_iter().for_each(hide);
         }
-        Ok(Value::Object(fields))
+        Value::Object(fields)
     };
-    Ok(Differences::default().between("", &told(before)?, &told(now)?).join("; "))
+    Differences::default().between("", &told(before), &told(now)).join("; ")
 }
 
 /// Leaves of each value of a Secret its length: what is told of a change is for people who may not read it.
@@ -104,24 +104,20 @@ mod tests {
 
     #[test]
     fn what_changed_is_told_without_what_each_write_changes() {
-        let map = |value: Value| kubewright_objects::from_value::<ConfigMap>(value).expect("a ConfigMap");
-        let before = map(json!({"metadata": {"resourceVersion": "1"}, "data": {"a": "1", "b": "2"}}));
-        let now =
-            map(json!({"metadata": {"resourceVersion": "2", "labels": {"x": "y"}}, "data": {"a": "3"}}));
-        let told = changes(&(), &before, &now, None).expect("JSON");
+        let before = json!({"metadata": {"resourceVersion": "1"}, "data": {"a": "1", "b": "2"}});
+        let now = json!({"metadata": {"resourceVersion": "2", "labels": {"x": "y"}}, "data": {"a": "3"}});
+        let told = changes::<ConfigMap>(&(), before, now.clone(), None);
         assert_eq!(
             told,
             r#"data.a: "1" -> "3"; data.b: "2" -> (none); metadata.labels: (none) -> {"x":"y"}"#
         );
-        assert_eq!(changes(&(), &now, &now, None).expect("JSON"), "");
+        assert_eq!(changes::<ConfigMap>(&(), now.clone(), now, None), "");
     }
 
     #[test]
     fn what_a_secret_says_is_not_told() {
-        let secret = |value: Value| kubewright_objects::from_value::<Secret>(value).expect("a Secret");
-        let (before, now) =
-            (secret(json!({"data": {"a": "b2xk"}})), secret(json!({"data": {"a": "bmV3ZXI="}})));
-        let told = changes(&(), &before, &now, None).expect("JSON");
+        let (before, now) = (json!({"data": {"a": "b2xk"}}), json!({"data": {"a": "bmV3ZXI="}}));
+        let told = changes::<Secret>(&(), before, now, None);
         assert_eq!(told, r#"data.a: "4 characters" -> "8 characters""#);
     }
 }

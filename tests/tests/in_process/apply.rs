@@ -111,7 +111,8 @@ async fn what_an_apply_leaves_out_goes_and_what_others_set_stays() {
     scene.maps().patch("settings", &PatchParams::default(), &patch).await.unwrap();
     let changed = scene.apply(json!({"a": "3"}), false).await.unwrap();
     assert_eq!(data(&changed), json!({"a": "3", "c": "2"}));
-    let fields = changed.metadata.managed_fields.unwrap();
+    assert_eq!(changed.metadata.managed_fields, None, "as in the cache");
+    let fields = scene.maps().get("settings").await.unwrap().metadata.managed_fields.unwrap();
     let applied = fields.iter().find(|entry| entry.operation.as_deref() == Some("Apply")).unwrap();
     assert_eq!(applied.manager.as_deref(), Some("applier"));
 }

@@ -7,9 +7,16 @@ use serde_json::Value;
 
 use crate::{
     Cached, Context, Error, Informer, Key,
-    cache::{Applier, LastApply, hash},
+    cache::{Applier, LastApply, Owned, hash},
     object::to_value,
 };
+
+/// What an apply would do to the object as it is known.
+pub(super) enum Outlook {
+    ChangesNothing,
+    /// It may change it. The object's JSON, if it was made for this.
+    Changes(Option<Value>),
+}
 
 /// What is about to be applied to the object `key`.
 pub(super) struct Request<'a, K: Cached> {
@@ -52,36 +59,44 @@ impl<'a, K: Cached> Request<'a, K> {
 
     /// Whether the applier owns the same fields of `current` as its last apply of the same left, with the same values; or, where
     /// no apply is known of, those that are wanted now, with the values that are wanted.
-    pub(super) fn changes_nothing(&self, current: &K) -> Result<bool, Error> {
-        let Some(informer) = &self.informer else { return Ok(false) };
+    pub(super) fn outlook(&self, current: &K) -> Result<Outlook, Error> {
+        let Some(informer) = &self.informer else { return Ok(Outlook::Changes(None)) };
         let version = current.meta().resource_version.as_deref();
-        let Some(known) = informer.applied(self.key, version, &self.applier) else { return Ok(false) };
+        let Some(known) = informer.applied(self.key, version, &self.applier) else {
+            return Ok(Outlook::Changes(None));
+        };
         let last = known.last.filter(|last| last.asked == self.asked);
         if last.as_ref().is_some_and(|last| last.version.as_deref() == version && version.is_some()) {
-            return Ok(true);
+            return Ok(Outlook::ChangesNothing);
         }
         let fields: Value = serde_json::from_str(&known.fields)?;
         let object = to_value(current)?;
-        let values = applied::values(&fields, self.body, &object);
-        let seen = self.seen(&known.fields, &values, version);
+        let seen = || {
+            let values = applied::values(&fields, self.body, &object);
+            self.seen(&known.fields, &values, version)
+        };
         let is_same = match last {
-            Some(last) => (last.fields, last.values) == (seen.fields, seen.values),
+            Some(last) => {
+                let seen = seen();
+                (last.fields, last.values) == (seen.fields, seen.values)
+            }
             None => applied::is_applied(&fields, &named(self.body), &object),
         };
-        if is_same {
-            informer.remember(self.key, &self.applier, seen);
+        if !is_same {
+            return Ok(Outlook::Changes(Some(object)));
         }
-        Ok(is_same)
+        informer.remember(self.key, &self.applier, seen());
+        Ok(Outlook::ChangesNothing)
     }
 
-    /// Remembers what the apply left, as it was answered.
-    pub(super) fn remember(&self, answer: &K) -> Result<(), Error> {
+    /// Remembers what the apply left: the object that it was answered with, as JSON, of which appliers own this.
+    pub(super) fn remember(&self, answer: &Value, owned: &[Owned]) -> Result<(), Error> {
         let Some(informer) = &self.informer else { return Ok(()) };
-        let owned = informer.owned(answer.meta()).into_iter().find(|owned| owned.is_of(&self.applier));
+        let owned = owned.iter().find(|owned| owned.is_of(&self.applier));
         // A server that keeps no managed fields is asked each time.
         let Some(owned) = owned else { return Ok(()) };
         let fields: Value = serde_json::from_str(owned.fields())?;
-        let values = applied::values(&fields, self.body, &to_value(answer)?);
+        let values = applied::values(&fields, self.body, answer);
         // The version is left out: what is known may be newer by now.
         informer.remember(self.key, &self.applier, self.seen(owned.fields(), &values, None));
         Ok(())

@@ -9,24 +9,29 @@ mod mark;
 mod ready;
 mod take_over;
 
-use std::{future::IntoFuture, sync::Arc};
+use std::future::IntoFuture;
 
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ObjectMeta, Patch};
+use serde_json::Value;
 
 pub use self::all::{AppliedAll, ChildChange, Desired, NotReady, What};
 pub(crate) use self::{
     all::AppliedKind,
     mark::{Ownership, marked_key},
 };
-use self::{known::Request, mark::Mark};
+use self::{
+    known::{Outlook, Request},
+    mark::Mark,
+};
 use crate::{
     Cached, Context, Error, Key, Written,
     cache::{Applier, Intent},
     context::Answer,
     endpoint::{Action, WriteOptions, write_options},
     kind::KindOf,
+    object::to_value,
     owner::{self, Owner},
     written,
 };
@@ -113,11 +118,14 @@ impl<'a, K: Cached> Apply<'a, K> {
                 current = request.current();
             }
         }
-        if let Some(current) = &current
-            && request.changes_nothing(current)?
-        {
-            return Ok(Written::Unchanged(current.clone()));
-        }
+        let before = match current {
+            None => None,
+            Some(current) => match request.outlook(&current)? {
+                Outlook::ChangesNothing => return Ok(Written::Unchanged(current)),
+                Outlook::Changes(None) => Some(to_value(&*current)?),
+                Outlook::Changes(before) => before,
+            },
+        };
         if self.subresource.is_none() {
             let namespace = key.namespace.clone();
             let child = ObjectMeta { namespace, owner_references: owners, ..ObjectMeta::default() };
@@ -126,36 +134,35 @@ impl<'a, K: Cached> Apply<'a, K> {
         let options = WriteOptions { field_owner: Some(manager.to_owned()), ..self.options };
         let (intent, action) = (Intent::Fields(&body), Action::Patch(Patch::Apply(&body)));
         let answer = context.send_write(&kind, &key, self.subresource, &options, action, intent).await?;
+        let now = to_value(&*answer.object)?;
         if !is_dry_run {
-            request.remember(&answer.object)?;
+            request.remember(&now, &answer.owned)?;
         }
-        written(context, &kind, self.subresource, current, answer)
+        Ok(written(context, &kind, self.subresource, before, now, answer))
     }
 }
 
-/// What an answer says, beside the object as it was known before.
+/// What an answer says, beside the object as it was known before, as JSON, and is now.
 fn written<K: Cached>(
     context: &Context,
     kind: &K::DynamicType,
     part: Option<&str>,
-    before: Option<Arc<K>>,
+    before: Option<Value>,
+    now: Value,
     answer: Answer<K>,
-) -> Result<Written<K>, Error> {
-    let (key, is_known, now) = (Key::of(&answer.object), before.is_some(), Arc::new(answer.object));
+) -> Written<K> {
+    let (key, object) = (Key::of(&*answer.object), answer.object);
     if answer.is_new {
         tracing::debug!(controller = %context.controller(), kind = %K::kind(kind), %key, "created");
-        return Ok(Written::Created(now));
+        return Written::Created(object);
     }
-    let changed = before.map(|before| written::changes(kind, &*before, &*now, part)).transpose()?;
-    let Some(changed) = changed.filter(|changed| !changed.is_empty()) else {
-        return Ok(if is_known {
-            Written::Unchanged(now)
-        } else {
-            Written::Updated { object: now, changed: String::new() }
-        });
-    };
+    let Some(before) = before else { return Written::Updated { object, changed: String::new() } };
+    let changed = written::changes::<K>(kind, before, now, part);
+    if changed.is_empty() {
+        return Written::Unchanged(object);
+    }
     tracing::debug!(controller = %context.controller(), kind = %K::kind(kind), %key, %changed, "updated");
-    Ok(Written::Updated { object: now, changed })
+    Written::Updated { object, changed }
 }
 
 impl<'a, K: Cached> IntoFuture for Apply<'a, K> {

@@ -20,8 +20,8 @@ pub(super) async fn take_over<K: Cached>(
     applier: &Applier,
 ) -> Result<(), Error> {
     // What is cached has no managed fields.
-    let answer = context.endpoint_of::<K>(kind, key.namespace.as_deref()).read(&key.name).await?;
-    let object: Value = serde_json::from_str(&answer.text)?;
+    let text = context.endpoint_of::<K>(kind, key.namespace.as_deref()).read(&key.name).await?;
+    let object: Value = serde_json::from_str(&text)?;
     let metadata = &object["metadata"];
     let entries = metadata["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
     let Some(entries) = taken_over(entries, context.predecessors(), applier) else { return Ok(()) };

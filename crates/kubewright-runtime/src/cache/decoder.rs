@@ -8,7 +8,7 @@ use std::{
 
 use kubewright_objects::{AnyObject, Cached, Kept, Reduce};
 
-use super::{packed::Packing, raw::Raw};
+use super::packed::Packing;
 
 /// Takes away from an object what need not be kept.
 pub(crate) type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
@@ -34,7 +34,11 @@ impl Decoder {
             Box::new(move |object| object.downcast_mut().into_iter().for_each(|object| project(object)))
         });
         Self {
-            decode: kubewright_objects::decode::<K>,
+            // The value beside a text soon goes.
+            decode: match packs {
+                true => kubewright_objects::decode::<K>,
+                false => kubewright_objects::decode_compact::<K>,
+            },
             project,
             packing: packs.then(|| {
                 Packing::new(size_of::<K>(), |text| kubewright_objects::decode::<K>(text, &forget_managers))
@@ -62,13 +66,12 @@ impl Decoder {
         })
     }
 
-    /// What is kept of an object that was read from this JSON.
-    pub(super) fn keep<K: Cached>(&self, object: K, text: &str) -> Arc<dyn Kept> {
-        let value = self.transform(object);
-        let Some(packing) = &self.packing else { return value };
-        match Raw::<false>::of(text.to_owned()) {
-            Ok(raw) => packing.pack(value, &raw.text),
-            Err(_) => value,
+    /// What is kept of an object that was read from this JSON, in which there are no managed fields.
+    pub(super) fn keep<K: Cached>(&self, object: &Arc<K>, text: &str) -> Arc<dyn Kept> {
+        match &self.packing {
+            // Of what is kept as text nothing is taken away.
+            Some(packing) => packing.pack(object.clone(), text),
+            None => self.transform(K::clone(object)),
         }
     }
 
@@ -120,7 +123,7 @@ mod tests {
         let text = r#"{"metadata": {"name": "a", "finalizers": ["example.com/a"], "ownerReferences": [
             {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "c"}]}}"#;
         let kept = typed::<ConfigMap>(
-            Decoder::of::<ConfigMap>(None, false).decode(text).expect("it is JSON").value(),
+            Decoder::of::<ConfigMap>(None, true).decode(text).expect("it is JSON").value(),
         );
         let meta = &kept.as_ref().expect("a ConfigMap").metadata;
         assert_eq!(meta.finalizers.as_ref().map(Vec::capacity), Some(1));

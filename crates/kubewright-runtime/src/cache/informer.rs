@@ -160,7 +160,7 @@ impl<K: Cached> Informer<K> {
     }
 
     /// What is kept of an object that was read from this JSON.
-    pub(crate) fn keep(&self, object: K, text: &str) -> Arc<dyn Kept> {
+    pub(crate) fn keep(&self, object: &Arc<K>, text: &str) -> Arc<dyn Kept> {
         self.0.decoder.keep(object, text)
     }
 
@@ -170,6 +170,12 @@ impl<K: Cached> Informer<K> {
             return Vec::new();
         }
         self.0.appliers.in_entries(meta.managed_fields.as_deref().unwrap_or_default())
+    }
+
+    /// As [`Informer::owned`], of managed fields as JSON.
+    pub(crate) fn owned_in(&self, managed_fields: Option<&str>) -> Vec<Owned> {
+        let managed_fields = managed_fields.filter(|_| !self.0.is_partial());
+        managed_fields.map(|fields| self.0.appliers.in_text(fields)).unwrap_or_default()
     }
 
     /// What an applier owns of the object `key` in this version, if it is the one that is known.

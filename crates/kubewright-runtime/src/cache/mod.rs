@@ -43,10 +43,11 @@ use tokio_util::sync::CancellationToken;
 
 use self::{applied::Appliers, decoder::Decoder, outage::ServerOutage};
 pub(crate) use self::{
-    applied::{Applier, LastApply, hash},
+    applied::{Applier, LastApply, Owned, hash},
     decoder::Project,
     informer::AnyInformer,
     own_writes::{ActiveReconcile, ActiveReconcileGuard, Author, Delivery, Intent},
+    raw::Raw,
     scope::{Scope, ScopeRequest},
     version::is_newer,
 };

@@ -11,14 +11,14 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::value::RawValue;
 
 /// An object as JSON, apart from what no cache keeps: kube's client and watcher are compiled for this, not for each kind. Of its
-/// metadata only uid and resource version are known.
+/// metadata only its name, uid and resource version are known.
 ///
 /// Of a kind of which only the metadata is watched when `METADATA` is set.
 #[derive(Clone, Debug)]
-pub(super) struct Raw<const METADATA: bool> {
-    pub(super) text: String,
+pub(crate) struct Raw<const METADATA: bool> {
+    pub(crate) text: String,
     /// Its managed fields, as JSON.
-    pub(super) managed_fields: Option<Box<str>>,
+    pub(crate) managed_fields: Option<Box<str>>,
     head: ObjectMeta,
 }
 
@@ -31,6 +31,8 @@ struct Object<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Meta<'a> {
+    namespace: Option<String>,
+    name: Option<String>,
     uid: Option<String>,
     resource_version: Option<String>,
     #[serde(borrow)]
@@ -38,10 +40,10 @@ struct Meta<'a> {
 }
 
 impl<const METADATA: bool> Raw<METADATA> {
-    pub(super) fn of(mut text: String) -> serde_json::Result<Self> {
-        let Object { metadata: Meta { uid, resource_version, managed_fields } } =
-            serde_json::from_str(&text)?;
-        let head = ObjectMeta { uid, resource_version, ..ObjectMeta::default() };
+    pub(crate) fn of(mut text: String) -> serde_json::Result<Self> {
+        let Object { metadata } = serde_json::from_str(&text)?;
+        let Meta { namespace, name, uid, resource_version, managed_fields } = metadata;
+        let head = ObjectMeta { namespace, name, uid, resource_version, ..ObjectMeta::default() };
         // Half of most objects, and the part that takes most time and memory to read.
         let apart = managed_fields.map(RawValue::get).map(Box::from);
         let cut = managed_fields.map(|fields| {

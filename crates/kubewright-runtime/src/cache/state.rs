@@ -100,17 +100,25 @@ impl<K: Kept + ?Sized> State<K> {
         self.objects.get(key)
     }
 
+    /// The object that has this head, if it is known in this very version.
+    pub(super) fn in_version(&self, head: Head<'_>) -> Option<&Arc<K>> {
+        let is_same = |stored: &&Arc<K>| {
+            let stored = stored.head();
+            stored.uid == head.uid
+                && stored.resource_version == head.resource_version
+                && head.resource_version.is_some()
+        };
+        self.objects.get(&Key::at(head)).filter(is_same)
+    }
+
     /// All objects, or those of a namespace, by key.
     pub(super) fn list(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
-        match namespace {
-            None => self.objects.iter().cloned().collect(),
-            Some(namespace) => self.objects.of_namespace(namespace).cloned().collect(),
-        }
+        self.objects.list(namespace)
     }
 
     /// The objects that name `uid` as an owner, by key.
     pub(super) fn owned_by(&self, uid: &str) -> Vec<Arc<K>> {
-        self.objects.owned_by(uid).cloned().collect()
+        self.objects.owned_by(uid)
     }
 
     /// The watch, or a list, told of an object.
@@ -139,13 +147,8 @@ impl<K: Kept + ?Sized> State<K> {
 
     /// Appliers own this of an object with this head, which the watch or an answer just told of.
     pub(super) fn note_owned(&mut self, head: Head<'_>, owned: Vec<Owned>) {
-        let key = Key::at(head);
-        let is_known = |stored: &Arc<K>| {
-            let stored = stored.head();
-            stored.uid == head.uid && stored.resource_version == head.resource_version
-        };
-        if self.objects.get(&key).is_some_and(is_known) {
-            self.applied.note(&key, head.resource_version, owned);
+        if self.in_version(head).is_some() {
+            self.applied.note(&Key::at(head), head.resource_version, owned);
         }
     }
 

@@ -82,6 +82,11 @@ impl Store {
         self.part(key.namespace.as_deref())?.state.read().get(&key.local()).cloned()
     }
 
+    /// The object that has this head, if it is known in this very version.
+    pub(super) fn in_version(&self, head: Head<'_>) -> Option<Arc<dyn Kept>> {
+        self.part(head.namespace)?.state.read().in_version(head).cloned()
+    }
+
     pub(crate) fn list(&self, namespace: Option<&str>) -> Vec<Arc<dyn Kept>> {
         let parts = self.parts.iter().filter(|part| namespace.is_none() || part.has(namespace));
         parts.flat_map(|part| part.state.read().list(namespace)).collect()
@@ -157,6 +162,13 @@ impl Store {
                 state.note_owned(object.head(), owned);
                 deliveries
             });
+        }
+    }
+
+    /// The watch told of an object in the version that is known.
+    pub(super) fn watched_again(&self, known: &Arc<dyn Kept>) {
+        if let Some(part) = self.part(known.head().namespace) {
+            self.change(part, |state| state.watched(known.clone()));
         }
     }
 

@@ -151,6 +151,11 @@ impl Watch {
 
     /// Tells the store of an object that is there.
     fn watched<const METADATA: bool>(&self, object: &Raw<METADATA>) -> serde_json::Result<()> {
+        // What an own write returned comes once more by the watch: all of it is known.
+        if let Some(known) = self.store.in_version(Head::of(object.meta())) {
+            self.store.watched_again(&known);
+            return Ok(());
+        }
         let managed_fields = self.appliers.as_ref().zip(object.managed_fields.as_deref());
         let owned = managed_fields.map(|(appliers, fields)| appliers.in_text(fields)).unwrap_or_default();
         self.store.watched(&self.decoder.decode(&object.text)?, owned);

@@ -1,13 +1,21 @@
 //! What the server answers to a write, which the cache has before its caller.
 
+use std::sync::Arc;
+
 use super::Context;
-use crate::{Cached, Error, Key, cache::Intent, endpoint::ApiResponse};
+use crate::{
+    Cached, Error, Key,
+    cache::{Intent, Owned},
+    endpoint::ApiResponse,
+};
 
 /// What the server answered to a write.
 pub(crate) struct Answer<K> {
-    pub(crate) object: K,
+    pub(crate) object: Arc<K>,
     /// Whether it was not there before.
     pub(crate) is_new: bool,
+    /// What the appliers own of it, if it is kept whole.
+    pub(crate) owned: Vec<Owned>,
 }
 
 impl Context {
@@ -22,21 +30,20 @@ impl Context {
     ) -> Result<Answer<K>, Error> {
         let informer = self.0.cache.informer_of::<K>(kind);
         let write = informer.as_ref().map(|informer| (informer, informer.write(key, self.1.clone())));
-        let ApiResponse { mut object, text, is_new } = request.await?;
+        let ApiResponse { object, text, managed_fields, is_new } = request.await?;
+        let object = Arc::new(object);
+        let owned = informer.as_ref().map(|informer| informer.owned_in(managed_fields.as_deref()));
+        let owned = owned.unwrap_or_default();
         self.0.sink.metrics.writes.inc();
         if let Some((informer, write)) = write {
-            if ended_by_update(kind, &object) {
-                write.ended(&Key::of(&object), object.meta().uid.as_deref());
-            } else if informer.selects(&object) {
-                let owned = informer.owned(object.meta());
-                // They are not kept, and most of some objects.
-                let managed_fields = object.meta_mut().managed_fields.take();
-                let kept = informer.keep(object.clone(), &text);
-                object.meta_mut().managed_fields = managed_fields;
-                write.returned(&kept, owned, write.is_own() && intent.is_met_by(&text));
+            if ended_by_update(kind, &*object) {
+                write.ended(&Key::of(&*object), object.meta().uid.as_deref());
+            } else if informer.selects(&*object) {
+                let kept = informer.keep(&object, &text);
+                write.returned(&kept, owned.clone(), write.is_own() && intent.is_met_by(&text));
             }
         }
-        Ok(Answer { object, is_new })
+        Ok(Answer { object, is_new, owned })
     }
 }
 

@@ -85,7 +85,7 @@ impl<'a, K: Cached> Subresource<'a, K> {
             Intent::Opaque,
             async {
                 answer = Some(request.await?);
-                objects.read(name).await
+                objects.read_again(name).await
             },
         );
         match read.await {

@@ -1,6 +1,6 @@
 //! Writes of objects, which the cache sees before their caller does.
 
-use std::{borrow::Cow, future::IntoFuture};
+use std::{borrow::Cow, future::IntoFuture, sync::Arc};
 
 use futures::{FutureExt, future::BoxFuture};
 use json_patch::Patch as JsonPatch;
@@ -15,7 +15,7 @@ use crate::{
     kind::KindOf,
 };
 
-/// A write that is about to happen: it does when it is awaited, and gives the object as the server stored it. Made by
+/// A write that is about to happen: it does when it is awaited, and gives the object as the server stored it, without its managed fields. Made by
 /// [`Context::create`], [`Context::update`], [`Context::patch`] and their siblings.
 ///
 /// ```
@@ -134,7 +134,7 @@ impl<'a, K: Cached> Write<'a, K> {
                 body.intent(),
             )
             .await?;
-        Ok(answer.object)
+        Ok(Arc::unwrap_or_clone(answer.object))
     }
 }
 
@@ -283,7 +283,7 @@ impl Context {
         };
         if options.dry_run || self.is_dry_run() {
             let answer = request.await?;
-            return Ok(Answer { object: answer.object, is_new: answer.is_new });
+            return Ok(Answer { object: Arc::new(answer.object), is_new: answer.is_new, owned: Vec::new() });
         }
         self.write_answered(kind, (!key.name.is_empty()).then(|| key.clone()), intent, request).await
     }
