@@ -13,6 +13,7 @@ mod backlog;
 mod cache;
 mod client_layer;
 mod clusters;
+#[cfg(feature = "command")]
 pub mod command;
 pub mod conditions;
 mod connect;
@@ -33,7 +34,7 @@ mod key;
 mod kind;
 pub mod kube_rs;
 pub mod leader;
-mod logging;
+pub mod logging;
 mod manager;
 mod member;
 pub mod metrics;

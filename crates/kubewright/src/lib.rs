@@ -2,6 +2,8 @@
 //!
 //! This is what an operator's author imports.
 
+#[cfg(feature = "command")]
+pub use kubewright_runtime::command;
 #[cfg(feature = "otel")]
 pub use kubewright_runtime::telemetry;
 #[cfg(feature = "webhook")]
@@ -14,8 +16,8 @@ pub use kubewright_runtime::{
     JsonPatch, Key, Layered, LeaderElection, Leadership, ListOptions, Manager, Member, MergeFrom, Metrics,
     NewEvent, NotReady, Object, ObjectChange, ObjectReason, Outcome, Owner, PAUSED, Phase, Predicate, Reason,
     Reasons, Reconciler, Runnable, SKIP_CLEANUP, Selector, Shard, Sharding, Shown, SpamFilter, StatusWrite,
-    Subresource, Usage, ValidationDirective, Watching, What, World, Write, Written, command, conditions,
-    finalizer, health, kube_rs, leader, metrics, object, owner, predicate, probes, rbac, serving, shard,
+    Subresource, Usage, ValidationDirective, Watching, What, World, Write, Written, conditions, finalizer,
+    health, kube_rs, leader, logging, metrics, object, owner, predicate, probes, rbac, serving, shard,
     signals, sources, strict, workqueue,
 };
 

@@ -2,10 +2,11 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use kubewright_meta::duration::nanoseconds;
 
 use super::Installation;
+use crate::logging::LogFormat;
 
 /// Runs the operator, or says how to install it.
 #[derive(Parser)]
@@ -110,16 +111,6 @@ pub struct Run {
     /// What is logged: off, error, warn, info, debug, trace, or for each module (`info,kube=debug`)
     #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
     pub log_level: String,
-}
-
-/// How logs are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[non_exhaustive]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object in a line.
-    Json,
 }
 
 impl Default for Run {

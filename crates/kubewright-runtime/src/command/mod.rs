@@ -73,16 +73,31 @@ pub use self::{
     webhooks::{WebhookFlags, WebhookRegistration},
 };
 pub use self::{
-    flags::{LogFormat, Run},
+    flags::Run,
     manifests::{Installation, PodShape},
     settings::Settings,
 };
+pub use crate::logging::LogFormat;
 use crate::{
     Controller, Defaults, Error, Manager,
-    logging::{self, Logs},
+    logging::{self, OwnLayer},
     rbac::Rights,
     signals,
 };
+
+/// Who writes the logs of a program.
+enum Logs {
+    /// We, beside these layers.
+    Ours(Vec<OwnLayer>),
+    /// A subscriber that the author installs.
+    Theirs,
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self::Ours(Vec::new())
+    }
+}
 
 /// A function that makes a controller.
 type Make = Box<dyn Fn() -> Controller + Send + Sync>;

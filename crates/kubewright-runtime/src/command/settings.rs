@@ -12,8 +12,8 @@ use clap::{Arg, ArgMatches, Args, Command, CommandFactory, value_parser};
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 
-use super::{Operator, flags::Flags};
-use crate::{Controller, Error, Manager, logging::Logs};
+use super::{Logs, Operator, flags::Flags};
+use crate::{Controller, Error, Manager};
 
 /// The heading of the author's flags in `--help`.
 const HEADING: &str = "Options of this operator";

@@ -1,4 +1,5 @@
-//! How a program of an operator writes its logs.
+//! How a program of an operator writes its logs. The program of an `Operator` does so by its flags; one with a `main` of its own calls
+//! [`init`].
 
 mod json;
 mod level;
@@ -16,27 +17,28 @@ use tracing_subscriber::{
 };
 
 pub(crate) use self::level::LogLevel;
-use crate::{Error, command::LogFormat};
+use crate::Error;
+
+/// How logs are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "command", derive(clap::ValueEnum))]
+#[non_exhaustive]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object in a line.
+    Json,
+}
 
 /// A layer of the author's, under ours.
 pub(crate) type OwnLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Who writes the logs of a program.
-pub(crate) enum Logs {
-    /// We, beside these layers.
-    Ours(Vec<OwnLayer>),
-    /// A subscriber that the author installs.
-    Theirs,
-}
-
-impl Default for Logs {
-    fn default() -> Self {
-        Self::Ours(Vec::new())
-    }
-}
-
-/// Writes logs to standard error from now on.
-pub(crate) fn init(format: LogFormat, level: &str) -> Result<(), Error> {
+/// Writes logs to standard error from now on: what this `level` lets through (`info`, or for each module `info,kube=debug`). The endpoint of
+/// metrics shows the level and changes it ([`serving`](crate::serving)).
+///
+/// # Errors
+/// [`Error::Misconfigured`] when the level is none, or when the program has a subscriber already.
+pub fn init(format: LogFormat, level: &str) -> Result<(), Error> {
     init_beside(Vec::new(), format, level)
 }
 

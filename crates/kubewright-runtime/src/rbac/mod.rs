@@ -31,7 +31,9 @@ mod rights;
 mod roles;
 mod verb;
 
+#[cfg(feature = "command")]
+pub(crate) use self::roles::yaml;
 pub use self::{
     observed::Observed, refusal::Missing, report::Report, right::Right, rights::Rights, verb::Verb,
 };
-pub(crate) use self::{refusal::missing_in, rights::ResourceAttributes, roles::yaml};
+pub(crate) use self::{refusal::missing_in, rights::ResourceAttributes};

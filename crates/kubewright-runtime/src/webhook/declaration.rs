@@ -2,7 +2,6 @@
 
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
-use clap::ValueEnum;
 use k8s_openapi::{
     api::admissionregistration::v1::{MatchCondition, RuleWithOperations},
     apimachinery::pkg::apis::meta::v1::LabelSelector,
@@ -25,7 +24,8 @@ pub(crate) enum Purpose {
 }
 
 /// Failure policy: what becomes of a request when the webhook cannot be asked: it is down, too slow, or it panicked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "command", derive(clap::ValueEnum))]
 #[value(rename_all = "PascalCase")]
 pub enum FailurePolicy {
     /// It is refused. The default.
