@@ -84,13 +84,22 @@ fn node(folder: &Path, program: &Path) -> Result<()> {
 }
 
 fn python(folder: &Path, program: &Path) -> Result<()> {
+    let inside = python_environment()?;
+    run(on(program, folder, &inside).args(["-m", "pip", "install", "--quiet", ".[test]"]))?;
+    run(on(program, folder, &inside).args(["-m", "pytest", "-p", "no:cacheprovider", "tests"]))
+}
+
+/// The Python of an environment of its own, which has pip.
+///
+/// # Errors
+/// When it cannot be made.
+pub(crate) fn python_environment() -> Result<PathBuf> {
     let environment = tools::tools().join("bindings/python");
     let inside = environment.join("bin/python3");
     if !inside.is_file() {
         run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
     }
-    run(on(program, folder, &inside).args(["-m", "pip", "install", "--quiet", ".[test]"]))?;
-    run(on(program, folder, &inside).args(["-m", "pytest", "-p", "no:cacheprovider", "tests"]))
+    Ok(inside)
 }
 
 /// A command in a folder, for which `kubewright` is this program.

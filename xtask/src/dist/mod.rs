@@ -1,8 +1,9 @@
-//! `cargo xtask dist`: what a release offers for download: static programs in archives, images, a Debian package, a bill of materials, where
-//! they come from, and their checksums. The same commit gives the same bytes.
+//! `cargo xtask dist`: what a release offers for download: static programs in archives, images, a Debian package, a wheel, npm packages, a
+//! bill of materials, where they come from, and their checksums. The same commit gives the same bytes.
 
 mod bill;
 mod debian;
+mod packages;
 
 use std::{
     fs,
@@ -68,11 +69,13 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
             "there is no {triple} here: `rustup target add {triple}` installs it; dependencies in C need a C compiler for it, too"
         );
     }
+    packages::expect_tools()?;
     // What makes programs static and the same everywhere is the command's own `build`.
     run(&mut cargo(["build", "--package", "kubewright-cli"]))?;
     for triple in &options.targets {
         release.make(triple)?;
     }
+    packages::of_all(&release)?;
     release.checksums()
 }
 
@@ -99,6 +102,7 @@ impl Release {
             &self.output.join(format!("{name}.cdx.json")),
         )?;
         debian::write(self, &folder, platform)?;
+        packages::of_platform(self, &folder.join("kubewright"))?;
         let archive = self.output.join(format!("{name}.tar.gz"));
         self.pack(&folder, &name, &archive)?;
         fs::remove_dir_all(&folder)?;
