@@ -27,7 +27,7 @@ const SKEW: SignedDuration = SignedDuration::from_mins(5);
 /// What an authority calls itself and its servers, and how long what it issues is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Its own common name. `kubewright-ca`.
+    /// What its own common name begins with; a part of its key follows. `kubewright-ca`.
     pub name: &'static str,
     /// The common name of servers. `kube-apiserver`.
     pub server: &'static str,
@@ -121,11 +121,11 @@ impl Authority {
     pub fn with_profile(world: &World, profile: Profile) -> Result<Self, AuthorityError> {
         let now = world.clock.outside().now();
         let mut params = params(world, now, after(now, profile.lifetime))?;
-        params.distinguished_name.push(DnType::CommonName, profile.name);
+        let key = profile.keys.generate(world)?;
+        params.distinguished_name.push(DnType::CommonName, own_name(profile.name, &key));
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages =
             vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let key = profile.keys.generate(world)?;
         let certificate = params.self_signed(&key)?.der().clone();
         let (since, not_after) = validity(&parsed(&certificate)?)?;
         let issuer = Issuer::new(params, key);
@@ -355,6 +355,14 @@ fn params(world: &World, now: Timestamp, not_after: Timestamp) -> Result<Certifi
     Ok(params)
 }
 
+/// A name that no authority with another key has. Who verifies a certificate looks for its issuer by name: with one name for all,
+/// that of another cluster would be found, and the signature be wrong, where the issuer is unknown.
+fn own_name(name: &str, key: &KeyPair) -> String {
+    // The first byte says how the rest is written.
+    let own: String = key.public_key_raw().iter().skip(1).take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("{name}-{own}")
+}
+
 /// The time as rcgen wants it.
 fn calendar(time: Timestamp) -> Result<OffsetDateTime, AuthorityError> {
     OffsetDateTime::from_unix_timestamp(time.as_second()).map_err(|_| AuthorityError::Time(time))
@@ -439,6 +447,23 @@ mod tests {
         certificate
             .verify_signature(Some(parse(authority.ca_der()).public_key()))
             .expect("signed by the authority");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_authority_has_a_name_of_its_own_that_its_certificates_give_as_issuer() {
+        let world = World::simulated(7);
+        let two = [(); 2].map(|()| Authority::new(&world).expect("an authority"));
+        let names = two.each_ref().map(|authority| {
+            let ca = parse(authority.ca_der());
+            ca.subject().iter_common_name().next().expect("a name").as_str().expect("text").to_owned()
+        });
+        for name in &names {
+            let own = name.strip_prefix("kubewright-ca-").expect("what it is comes first");
+            assert!(own.len() == 8 && own.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
+        }
+        assert_ne!(names[0], names[1]);
+        let issued = two[0].serving_certificate(&["localhost"]).expect("a certificate");
+        assert_eq!(parse(issued.certificate_der()).issuer(), parse(two[0].ca_der()).subject());
     }
 
     #[tokio::test(start_paused = true)]
