@@ -308,7 +308,24 @@ pub(crate) fn refusal(error: &clap::Error, words: &[OsString]) -> Option<String>
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .map(|line| line.trim_start_matches("error: ").trim_start_matches("tip: "))
         .collect();
-    Some(format!("{} (see {} --help)", hints.join("; "), used(words)))
+    Some(format!("{} (see {} --help)", in_one_line(&hints), used(words)))
+}
+
+/// Lines as one: what a line that ends in a colon announces follows it.
+fn in_one_line(lines: &[&str]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let gap = if text.is_empty() {
+            ""
+        } else if text.ends_with(':') {
+            " "
+        } else {
+            "; "
+        };
+        text += gap;
+        text += line;
+    }
+    text
 }
 
 /// The command that a command line begins with, such as `kubewright create api`.
@@ -393,6 +410,15 @@ mod tests {
             refused,
             "unexpected argument '--sample' found; a similar argument exists: '--samples' (see kubewright up --help)"
         );
+    }
+
+    #[test]
+    fn what_else_is_needed_is_named_in_the_same_sentence() {
+        assert_eq!(
+            up("--at 3").expect_err("of which recording?"),
+            "the following required arguments were not provided: --from <FILE> (see kubewright up --help)"
+        );
+        assert_eq!(in_one_line(&["no:", "a", "b"]), "no: a; b");
     }
 
     #[test]
