@@ -23,6 +23,9 @@ const COMMANDS: [&str; 5] = [
     "kubectl get pods",
 ];
 
+/// What the folder is called in the picture, wherever it is.
+const HOME: &str = "/home/me";
+
 /// How wide a character of 14 pixels is, and how high a line, in pixels.
 const CHARACTER: f64 = 8.43;
 const LINE: usize = 20;
@@ -42,9 +45,9 @@ pub(crate) fn record() -> Result<()> {
     fs::create_dir_all(&folder)?;
     let mut up = Up::start(&folder)?;
     let mut lines = vec!["$ kubewright up".to_owned()];
-    lines.extend(up.said()?);
+    lines.extend(up.said()?.into_iter().map(|line| line.replace(&*folder.to_string_lossy(), HOME)));
     lines.push(String::new());
-    lines.push("$ export KUBECONFIG=$PWD/kubewright.kubeconfig      # in another terminal".to_owned());
+    lines.push(format!("$ export KUBECONFIG={HOME}/kubewright.kubeconfig      # in another terminal"));
     for command in COMMANDS {
         lines.push(format!("$ {command}"));
         let words = command.split_whitespace().skip(1);

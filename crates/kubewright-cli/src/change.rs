@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::DynamicObject;
 use serde_json::Value;
 
@@ -39,10 +40,10 @@ impl Change {
         Id { kind: self.kind.clone(), namespace: metadata.namespace.clone(), name }
     }
 
-    /// The uid of the object that controls this one.
-    pub(crate) fn controller(&self) -> Option<&str> {
+    /// The object that controls this one.
+    pub(crate) fn controller(&self) -> Option<&OwnerReference> {
         let owners = self.object.metadata.owner_references.as_deref().unwrap_or_default();
-        owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
+        owners.iter().find(|owner| owner.controller == Some(true))
     }
 }
 

@@ -18,6 +18,7 @@ mod image;
 mod install;
 mod kubeconfig;
 mod output;
+mod printer;
 mod process_node;
 mod progress;
 mod project;
@@ -169,7 +170,7 @@ fn log(quiet: bool, operators: &str) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
-        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+        .with_ansi(printer::shows_colours(&io::stderr()))
         .log_internal_errors(false)
         .without_time()
         .compact()

@@ -1,11 +1,14 @@
-//! From what happens in the cluster to the lines that a person wants to see.
+//! From what happens in the cluster to what a person wants to be told.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use kube::api::DynamicObject;
 use serde_json::Value;
 
-use crate::change::{Change, Id, holds};
+use crate::{
+    change::{Change, Id, condition, holds},
+    printer::{Event, Tone},
+};
 
 /// So many objects that were deleted are remembered, in case they come back.
 const REMEMBERED: usize = 256;
@@ -30,10 +33,19 @@ struct Deleted {
 struct Seen {
     running: bool,
     ready: bool,
+    /// Why it is in trouble.
+    trouble: Option<String>,
+    /// How a pod has ended.
+    ended: bool,
     shape: Shape,
     /// How it was before it was last changed, and when that was.
     before: Option<(Shape, Duration)>,
+    /// How often the same was to be told of it.
+    times: BTreeMap<String, u32>,
 }
+
+/// What is said, and how it is meant.
+type Said = (String, Tone);
 
 /// The part of a Deployment's spec that people change: how many pods of which images.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,89 +55,159 @@ struct Shape {
 }
 
 impl Reporter {
-    /// The lines for `change`, which was seen `at` this time since the start. The same state twice gives no line twice.
-    pub(crate) fn observe(&mut self, change: &Change, at: Duration) -> Vec<String> {
+    /// What there is to tell of `change`, which was seen `at` this time since the start. The same state twice is told once, and what
+    /// happens over and over ever less often.
+    pub(crate) fn observe(&mut self, change: &Change, at: Duration) -> Vec<Event> {
         let id = change.id();
+        let mut all = Vec::new();
         if change.gone {
-            return self.gone(change, &id, at).into_iter().collect();
+            all.extend(self.gone(change, &id, at));
+        } else {
+            let known = self.seen.get(&id).cloned();
+            if known.is_none() {
+                all.extend(self.appeared(change, &id, at));
+            }
+            let mut seen =
+                known.unwrap_or_else(|| Seen { shape: Shape::of(&change.object), ..Seen::default() });
+            all.extend(seen.reshaped(change, &id, at));
+            all.extend(seen.progressed(change, &id));
+            all = all.into_iter().filter_map(|said| seen.counted(said)).collect();
+            self.seen.insert(id.clone(), seen);
         }
-        let mut lines = Vec::new();
-        let known = self.seen.get(&id).cloned();
-        if known.is_none() {
-            lines.extend(self.appeared(change, &id, at));
-        }
-        let mut seen = known.unwrap_or_else(|| Seen { shape: Shape::of(&change.object), ..Seen::default() });
-        lines.extend(seen.reshaped(change, &id, at));
-        lines.extend(seen.progressed(change, &id));
-        self.seen.insert(id, seen);
-        lines
+        let of = change.controller().map(|owner| owner.name.clone());
+        all.into_iter().map(|(what, tone)| Event { at, id: id.clone(), of: of.clone(), what, tone }).collect()
     }
 
-    fn gone(&mut self, change: &Change, id: &Id, at: Duration) -> Option<String> {
+    fn gone(&mut self, change: &Change, id: &Id, at: Duration) -> Option<Said> {
         self.seen.remove(id)?;
         if let Some(controller) = change.controller() {
-            self.deleted.insert(id.clone(), Deleted { at, controller: controller.to_owned() });
+            self.deleted.insert(id.clone(), Deleted { at, controller: controller.uid.clone() });
         }
         if self.deleted.len() > REMEMBERED {
             let oldest = self.deleted.iter().min_by_key(|(_, deleted)| deleted.at).map(|(id, _)| id.clone());
             oldest.and_then(|id| self.deleted.remove(&id));
         }
-        Some(format!("{id} deleted"))
+        Some(("deleted".to_owned(), Tone::Gone))
     }
 
     /// What is told when an object is seen first. Of pods it is told when they run, of CRDs when they are served.
-    fn appeared(&mut self, change: &Change, id: &Id, at: Duration) -> Option<String> {
+    fn appeared(&mut self, change: &Change, id: &Id, at: Duration) -> Option<Said> {
         let deleted = self.deleted.remove(id);
+        let is_its = |deleted: &Deleted| change.controller().is_some_and(|by| by.uid == deleted.controller);
         match (id.kind.as_str(), deleted) {
             ("pod" | "customresourcedefinition", _) => None,
-            (_, Some(deleted)) if change.controller() == Some(&deleted.controller) => {
-                Some(format!("{id} healed: it is back {} after it was deleted", milliseconds(deleted.at, at)))
+            (_, Some(deleted)) if is_its(&deleted) => {
+                let back =
+                    format!("healed: it is back {} after it was deleted", milliseconds(deleted.at, at));
+                Some((back, Tone::Good))
             }
-            _ => Some(format!("{id} created")),
+            _ => Some(("created".to_owned(), Tone::Plain)),
         }
     }
 }
 
 impl Seen {
     /// What is told when a Deployment is changed, or changed back by its controller.
-    fn reshaped(&mut self, change: &Change, id: &Id, at: Duration) -> Option<String> {
+    fn reshaped(&mut self, change: &Change, id: &Id, at: Duration) -> Option<Said> {
         let shape = Shape::of(&change.object);
         if id.kind != "deployment" || shape == self.shape {
             return None;
         }
         let old = std::mem::replace(&mut self.shape, shape);
         let what = old.difference(&self.shape);
-        match self.before.take() {
+        Some(match self.before.take() {
             Some((before, changed)) if before == self.shape && change.controller().is_some() => {
-                Some(format!("{id} healed: {what} again {} after it was changed", milliseconds(changed, at)))
+                let when = milliseconds(changed, at);
+                (format!("healed: {what} again {when} after it was changed"), Tone::Good)
             }
             _ => {
                 self.before = Some((old, at));
-                Some(format!("{id} changed: {what}"))
+                (format!("changed: {what}"), Tone::Plain)
             }
-        }
+        })
     }
 
-    /// What is told when an object gets further: served, running, ready; or is no longer ready.
-    fn progressed(&mut self, change: &Change, id: &Id) -> Vec<String> {
+    /// What is told when an object gets further: served, running, ready, at its end; or is no longer ready, or in trouble.
+    fn progressed(&mut self, change: &Change, id: &Id) -> Vec<Said> {
         let object = &change.object;
-        let mut lines = Vec::new();
-        if id.kind == "pod" && !self.running && text(object, "/status/phase") == Some("Running") {
-            self.running = true;
-            let node = text(object, "/spec/nodeName").unwrap_or("no node");
-            lines.push(format!("{id} running on {node}"));
+        let mut all = Vec::new();
+        if id.kind == "pod" {
+            let phase = text(object, "/status/phase");
+            if !self.running && phase == Some("Running") {
+                self.running = true;
+                let node = text(object, "/spec/nodeName").unwrap_or("no node");
+                all.push((format!("running on {node}"), Tone::Good));
+            }
+            if !self.ended
+                && let Some(end) = phase.and_then(|phase| ended(phase, object))
+            {
+                // It is not ready any more, which goes without saying.
+                (self.ended, self.ready) = (true, false);
+                all.push(end);
+            }
+            let trouble = trouble(object);
+            if trouble != self.trouble {
+                self.trouble = trouble;
+                all.extend(self.trouble.clone().map(|why| (why, Tone::Bad)));
+            }
         }
         let ready = is_ready(object, &id.kind);
         if ready != self.ready {
             self.ready = ready;
-            lines.push(match (id.kind.as_str(), ready) {
-                ("customresourcedefinition", true) => format!("{id} installed"),
-                (_, true) => format!("{id} ready"),
-                (_, false) => format!("{id} no longer ready"),
+            all.push(match (id.kind.as_str(), ready) {
+                ("customresourcedefinition", true) => ("installed".to_owned(), Tone::Good),
+                (_, true) => ("ready".to_owned(), Tone::Good),
+                (_, false) => ("no longer ready".to_owned(), Tone::Bad),
             });
         }
-        lines
+        all
     }
+
+    /// What happens over and over is told the first, the second, the fourth, the eighth time and so on.
+    fn counted(&mut self, (what, tone): Said) -> Option<Said> {
+        let times = self.times.entry(what.clone()).or_default();
+        *times = times.saturating_add(1);
+        match *times {
+            1 | 2 => Some((what, tone)),
+            times if times.is_power_of_two() => Some((format!("{what} ({times} times by now)"), tone)),
+            _ => None,
+        }
+    }
+}
+
+/// How a pod has ended that has.
+fn ended(phase: &str, object: &DynamicObject) -> Option<Said> {
+    match phase {
+        "Succeeded" => Some(("succeeded".to_owned(), Tone::Good)),
+        "Failed" => {
+            let why = text(object, "/status/reason").map_or_else(String::new, |reason| format!(": {reason}"));
+            Some((format!("failed{why}"), Tone::Bad))
+        }
+        _ => None,
+    }
+}
+
+/// Why a pod does not get further, in the words of the scheduler or of its node; `None` where it does.
+fn trouble(object: &DynamicObject) -> Option<String> {
+    let words = |told: &Value| {
+        let reason = told["reason"].as_str()?;
+        let message = told["message"].as_str().and_then(|message| message.lines().next());
+        // When it is tried again changes from one time to the next.
+        let message = message.filter(|_| reason != "CrashLoopBackOff");
+        Some(message.map_or_else(|| reason.to_owned(), |message| format!("{reason}: {message}")))
+    };
+    let unscheduled = condition(object, "PodScheduled").filter(|told| told["reason"] == "Unschedulable");
+    let containers = ["/status/initContainerStatuses", "/status/containerStatuses"]
+        .into_iter()
+        .filter_map(|list| object.data.pointer(list)?.as_array())
+        .flatten();
+    let mut waiting = containers.map(|container| &container["state"]["waiting"]);
+    let is_trouble = |told: &&Value| {
+        told["reason"]
+            .as_str()
+            .is_some_and(|reason| !["ContainerCreating", "PodInitializing"].contains(&reason))
+    };
+    unscheduled.or_else(|| waiting.find(is_trouble)).and_then(words)
 }
 
 /// By the condition that its kind has for it: `Ready` of pods, `Established` of CRDs, `Available` of Deployments; custom
@@ -197,7 +279,8 @@ mod tests {
     fn describe(changes: &[Change]) -> Vec<String> {
         let mut reporter = Reporter::default();
         let times = (0..).map(|n| Duration::from_millis(10 * n));
-        changes.iter().zip(times).flat_map(|(change, at)| reporter.observe(change, at)).collect()
+        let told = changes.iter().zip(times).flat_map(|(change, at)| reporter.observe(change, at));
+        told.map(|told| format!("{} {}", told.id, told.what)).collect()
     }
 
     #[test]
@@ -246,25 +329,77 @@ mod tests {
 
     #[test]
     fn a_pod_is_told_when_it_runs_and_when_it_is_ready_once_each() {
-        let pod = |status: Value| {
-            let metadata = json!({"name": "p", "namespace": "default"});
-            change(
-                "pod",
-                false,
-                json!({"metadata": metadata, "spec": {"nodeName": "node-0"}, "status": status}),
-            )
-        };
         let running = json!({"phase": "Running"});
         let ready = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
         assert_eq!(
             describe(&[
-                pod(json!({"phase": "Pending"})),
-                pod(running.clone()),
-                pod(ready.clone()),
-                pod(ready),
-                pod(running)
+                pod(&json!({"phase": "Pending"})),
+                pod(&running),
+                pod(&ready),
+                pod(&ready),
+                pod(&running)
             ]),
             ["pod default/p running on node-0", "pod default/p ready", "pod default/p no longer ready"]
+        );
+    }
+
+    fn pod(status: &Value) -> Change {
+        let metadata = json!({"name": "p", "namespace": "default"});
+        change("pod", false, json!({"metadata": metadata, "spec": {"nodeName": "node-0"}, "status": status}))
+    }
+
+    #[test]
+    fn a_pod_that_does_not_get_further_is_told_with_the_reason() {
+        let waiting = |reason: &str, message: &str| {
+            let state = json!({"waiting": {"reason": reason, "message": message}});
+            pod(&json!({"phase": "Pending", "containerStatuses": [{"state": state}]}))
+        };
+        let nowhere = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                             "message": "0/1 nodes are available"});
+        assert_eq!(
+            describe(&[
+                pod(&json!({"phase": "Pending", "conditions": [nowhere]})),
+                waiting("ContainerCreating", ""),
+                waiting("ErrImagePull", "not in the store"),
+                waiting("ErrImagePull", "not in the store"),
+                waiting("CrashLoopBackOff", "back-off 10s"),
+                waiting("CrashLoopBackOff", "back-off 20s"),
+            ]),
+            [
+                "pod default/p Unschedulable: 0/1 nodes are available",
+                "pod default/p ErrImagePull: not in the store",
+                "pod default/p CrashLoopBackOff",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_pod_that_is_done_is_told_as_done_and_not_as_unready() {
+        let ready = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
+        let done = |phase: &str| pod(&json!({"phase": phase, "reason": "Evicted"}));
+        assert_eq!(
+            describe(&[pod(&ready), done("Succeeded"), done("Succeeded")])[2..],
+            ["pod default/p succeeded"]
+        );
+        assert_eq!(describe(&[pod(&ready), done("Failed")])[2..], ["pod default/p failed: Evicted"]);
+    }
+
+    #[test]
+    fn what_happens_over_and_over_is_told_ever_less_often() {
+        let condition = |status: &str| {
+            pod(&json!({"phase": "Running", "conditions": [{"type": "Ready", "status": status}]}))
+        };
+        let changes: Vec<Change> = (0..5).flat_map(|_| [condition("True"), condition("False")]).collect();
+        assert_eq!(
+            describe(&changes)[1..],
+            [
+                "pod default/p ready",
+                "pod default/p no longer ready",
+                "pod default/p ready",
+                "pod default/p no longer ready",
+                "pod default/p ready (4 times by now)",
+                "pod default/p no longer ready (4 times by now)",
+            ]
         );
     }
 

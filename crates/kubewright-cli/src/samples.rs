@@ -27,6 +27,8 @@ pub struct Samples {
     pub samples: Vec<Sample>,
     /// What to tell of operators that are not among them.
     pub left_out: Option<String>,
+    /// What to try when all have converged.
+    pub hint: Option<&'static str>,
     /// What of their logs is shown unless `RUST_LOG` says otherwise: directives of `tracing_subscriber::EnvFilter`.
     pub logs: &'static str,
 }

@@ -1,11 +1,9 @@
 //! `kubewright up`: a control plane on this machine, with the sample operators if they are asked for.
 
-use std::{
-    io::{self, Write},
-    time::Duration,
-};
+use std::{io, time::Duration};
 
 use anyhow::{anyhow, bail};
+use futures::FutureExt;
 use kube::Client;
 use kubewright_runtime::CancellationToken;
 use kubewright_serve::signals::Signals;
@@ -13,8 +11,10 @@ use tokio::{sync::oneshot, task::JoinSet, time::Instant};
 
 use crate::{
     args::UpArgs,
+    change::Change,
     engine::Engine,
     kubeconfig::KubeconfigTarget,
+    printer::Printer,
     progress::Progress,
     report::Reporter,
     samples::{Sample, Samples},
@@ -23,6 +23,8 @@ use crate::{
 
 /// For what has happened by the time that all samples have converged, and is told by other watches a little later.
 const LAST_WORDS: Duration = Duration::from_millis(100);
+/// What happens within so long is told together, so that the same of many objects is one line.
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// Starts the control plane and keeps it until a signal, or until the samples have converged if that was asked for.
 /// `started` is when the process was.
@@ -31,16 +33,23 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 /// In one line: when the port or the kubeconfig cannot be had, an operator fails, or a sample does not converge in time.
 pub(crate) async fn up(args: &UpArgs, samples: Option<&Samples>, started: Instant) -> anyhow::Result<()> {
     kubeconfig_target(args).check_free()?;
+    let printer = Printer::new(args.quiet);
     let mut signals = Signals::listen()?;
+    if let Some(data) = args.data.as_ref().filter(|data| data.exists()) {
+        printer.progress(&format!("opening the cluster in {}", data.display()));
+    }
     let engine = Engine::start(args).await?;
     let written = engine.access().write(kubeconfig_target(args));
     let ran = match &written {
         Err(_) => Ok(()),
         Ok(_) => tokio::select! {
             biased;
-            () = signals.next() => Ok(()),
+            () = signals.next() => {
+                printer.end(&ended(args));
+                Ok(())
+            }
             () = stdin_closed(), if args.exit_with_stdin => Ok(()),
-            ran = run(args, &engine, samples, started) => ran,
+            ran = run(args, &printer, &engine, samples, started) => ran,
         },
     };
     // Who asks twice does not want to wait until all is finished.
@@ -55,6 +64,14 @@ pub(crate) async fn up(args: &UpArgs, samples: Option<&Samples>, started: Instan
         written.remove();
     }
     ran
+}
+
+/// What becomes of the cluster that is ended.
+fn ended(args: &UpArgs) -> String {
+    match &args.data {
+        Some(path) => format!("ending; kubewright up --data {} goes on with it", path.display()),
+        None => "ending; nothing is kept".to_owned(),
+    }
 }
 
 /// Reads standard input to its end, on a thread that nothing waits for: nobody can end a read that waits.
@@ -76,48 +93,61 @@ fn kubeconfig_target(args: &UpArgs) -> KubeconfigTarget<'_> {
 /// All that happens while the control plane is there.
 async fn run(
     args: &UpArgs,
+    printer: &Printer,
     engine: &Engine,
     samples: Option<&Samples>,
     started: Instant,
 ) -> anyhow::Result<()> {
-    let voice = Voice { quiet: args.quiet };
-    greet(&voice, args, engine, started);
+    greet(printer, args, engine, started)?;
 
     let shutdown = CancellationToken::new();
     let _stop_operators = shutdown.clone().drop_guard();
-    let mut running = start(&voice, engine, samples, &shutdown).await?;
-
-    let progress = Progress::new(samples.iter().flat_map(|samples| &samples.samples).map(Sample::awaited));
+    let operators = async {
+        let mut running = start(printer, engine, samples, &shutdown).await?;
+        match running.join_next().await {
+            Some(ended) => Err(ended?),
+            None => std::future::pending().await,
+        }
+    };
+    // From before the operators start, so that what they do is told in its order.
     tokio::select! {
         biased;
-        Some(ended) = running.join_next() => bail!(ended?),
-        followed = follow(args, &voice, engine.admin(), progress, started) => followed,
+        ended = operators => ended,
+        followed = follow(args, printer, engine.admin(), samples, started) => followed,
     }
 }
 
-fn greet(voice: &Voice, args: &UpArgs, engine: &Engine, started: Instant) {
-    let path = args.kubeconfig.display();
-    voice.say(&format!(
-        "API server ready at {} in {} ms",
+/// Says what runs, how kubectl finds it, what does not run, and how it is ended.
+fn greet(printer: &Printer, args: &UpArgs, engine: &Engine, started: Instant) -> anyhow::Result<()> {
+    let ready = format!(
+        "API server ready at {} in {} ms (Kubernetes v{}, kubewright {})",
         engine.access().server,
-        started.elapsed().as_millis()
-    ));
-    voice.say(&format!("kubeconfig written to {path}: KUBECONFIG={path} kubectl get all -A"));
+        started.elapsed().as_millis(),
+        args.kubernetes_version()?,
+        env!("CARGO_PKG_VERSION"),
+    );
+    printer.ready(&ready, &args.kubeconfig);
     if let Some(past) = engine.past() {
-        voice.say(past);
+        printer.say(past);
     }
     if let Some(machine) = engine.machine() {
-        voice.say(&machine);
+        printer.say(&machine);
     }
     if let Some(simulated) = simulated(args.nodes(), args.runtime.is_some()) {
-        voice.say(&simulated);
+        printer.say(&simulated);
     }
     if !args.exit_when_ready {
-        voice.say(&match &args.data {
+        printer.say(&match &args.data {
             Some(path) => format!("Ctrl-C ends the cluster; --data {} goes on with it", path.display()),
-            None => "Ctrl-C ends the cluster, and everything in it is gone".to_owned(),
+            None => {
+                "Ctrl-C ends the cluster, and everything in it is gone; --data DIR would keep it".to_owned()
+            }
         });
     }
+    if !args.exit_when_ready || args.samples {
+        printer.say("");
+    }
+    Ok(())
 }
 
 /// What there is to say of the nodes on which nothing runs; of those that run pods it is said already where `runs` some.
@@ -134,7 +164,7 @@ fn simulated(nodes: usize, runs: bool) -> Option<String> {
 /// Installs the operators, starts each under its own service account, and applies their samples. What comes out of the
 /// set is why an operator ended.
 async fn start(
-    voice: &Voice,
+    printer: &Printer,
     engine: &Engine,
     samples: Option<&Samples>,
     shutdown: &CancellationToken,
@@ -157,10 +187,10 @@ async fn start(
                 Err(error) => anyhow!(error).context(format!("the operator {name} failed")),
             }
         });
-        voice.say(&format!("operator {account} runs as system:serviceaccount:{namespace}:{account}"));
+        printer.say(&format!("operator {account} runs as system:serviceaccount:{namespace}:{account}"));
     }
     if let Some(reason) = left_out {
-        voice.say(reason);
+        printer.say(reason);
     }
     for sample in samples {
         sample.apply(&admin).await?;
@@ -171,9 +201,9 @@ async fn start(
 /// Tells what happens. Ends when every sample has converged, or has not in time, if that was asked for.
 async fn follow(
     args: &UpArgs,
-    voice: &Voice,
+    printer: &Printer,
     admin: Client,
-    mut progress: Progress,
+    samples: Option<&Samples>,
     started: Instant,
 ) -> anyhow::Result<()> {
     let mut kinds = Vec::new();
@@ -183,6 +213,9 @@ async fn follow(
     if !args.quiet || args.exit_when_ready {
         kinds.push(watch::crds());
     }
+    let mut progress =
+        Progress::new(samples.iter().flat_map(|samples| &samples.samples).map(Sample::awaited));
+    let mut has_converged = samples.is_none();
     let mut changes = Changes::of(admin, &kinds);
     let mut reporter = Reporter::default();
     let deadline = Instant::now() + args.timeout();
@@ -194,37 +227,42 @@ async fn follow(
                 bail!("not converged within {} s: {}", args.timeout().as_secs(), progress.reasons());
             }
         };
-        for line in reporter.observe(&change, started.elapsed()) {
-            voice.say(&line);
-        }
         progress.observe(&change);
+        let mut told = reporter.observe(&change, started.elapsed());
+        let end = Instant::now() + MOMENT;
+        while !told.is_empty()
+            && let Some(change) = soon(&mut changes, end, args).await
+        {
+            progress.observe(&change);
+            told.extend(reporter.observe(&change, started.elapsed()));
+        }
+        printer.print(told);
+        if !has_converged && progress.is_done() && !args.exit_when_ready {
+            has_converged = true;
+            let hint =
+                samples.and_then(|samples| samples.hint).map_or_else(String::new, |hint| format!("; {hint}"));
+            printer.say(&format!("every sample has converged{hint}"));
+        }
     }
-    let end = Instant::now() + LAST_WORDS;
+    let (end, mut told) = (Instant::now() + LAST_WORDS, Vec::new());
     while !args.quiet
         && let Ok(change) = tokio::time::timeout_at(end, changes.next()).await
     {
-        for line in reporter.observe(&change, started.elapsed()) {
-            voice.say(&line);
-        }
+        told.extend(reporter.observe(&change, started.elapsed()));
     }
+    printer.print(told);
     if args.samples {
-        voice.say("every sample has converged");
+        printer.say("every sample has converged");
     }
     Ok(())
 }
 
-/// Says things to a person, unless it is to be quiet.
-struct Voice {
-    quiet: bool,
-}
-
-impl Voice {
-    /// Nobody may be listening any more (`kubewright up | head`): that is no reason to end.
-    fn say(&self, line: &str) {
-        if !self.quiet {
-            let _ = writeln!(io::stdout(), "{line}");
-        }
+/// What happens until then. Where the clock may stand still, only what has happened.
+async fn soon(changes: &mut Changes, end: Instant, args: &UpArgs) -> Option<Change> {
+    if args.clock.is_some() {
+        return changes.next().now_or_never();
     }
+    tokio::time::timeout_at(end, changes.next()).await.ok()
 }
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ fn samples() -> anyhow::Result<Samples> {
         let needs = security_group::WHAT_IT_NEEDS;
         left_out = Some(format!("operator security-group does not run: {needs}"));
     }
-    Ok(Samples { samples, left_out, logs: LOGS })
+    let hint = Some("try: kubectl delete deployment whitelist-sample-deployment (it comes back)");
+    Ok(Samples { samples, left_out, hint, logs: LOGS })
 }
 
 #[cfg(test)]

@@ -34,9 +34,11 @@ impl Drop for Folder {
     }
 }
 
-/// Whether a line says that the pod of the WhiteList is ready.
-fn is_ready(line: &str) -> bool {
-    line.starts_with("pod default/whitelist-sample-deployment-") && line.ends_with(" ready")
+/// The name of the pod of the WhiteList, where a line says that it is ready.
+fn ready_pod(line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_its = |word: &&&str| word.starts_with("pod/whitelist-sample-deployment-");
+    words.get(1).filter(is_its).filter(|_| words.last() == Some(&"ready")).map(|&name| name.to_owned())
 }
 
 /// The token in the kubeconfig of a folder.
@@ -51,18 +53,25 @@ fn the_samples_converge_and_each_step_is_told() {
     let output = folder.run("");
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    let lines: Vec<String> =
+        stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let mut from = 0;
     for line in [
         "API server ready at https://127.0.0.1:",
         "kubeconfig written to kubewright.kubeconfig",
+        "export KUBECONFIG=/",
         "node-0 is simulated: its pods do not run, whatever their status says; kubewright up --runtime process runs them",
         "operator whitelist runs as system:serviceaccount:whitelist-system:whitelist",
-        "whitelist default/whitelist-sample created",
-        "deployment default/whitelist-sample-deployment created",
-        "whitelist default/whitelist-sample ready",
+        "whitelist/whitelist-sample created",
         "every sample has converged",
     ] {
-        assert!(stdout.contains(line), "{line} is missing: {stdout}");
+        let next = lines[from..].iter().position(|said| said.contains(line));
+        from += next.unwrap_or_else(|| panic!("{line} is missing, or too early: {stdout}"));
     }
+    for line in ["deployment/whitelist-sample-deployment created", "whitelist/whitelist-sample ready"] {
+        assert!(lines.iter().any(|said| said.contains(line)), "{line} is missing: {stdout}");
+    }
+    assert!(!stdout.contains('\u{1b}'), "what is piped has no colours: {stdout}");
     assert!(!folder.0.join("kubewright.kubeconfig").exists(), "it leads nowhere any more");
     // WL-05
     let log = String::from_utf8_lossy(&output.stderr);
@@ -96,7 +105,7 @@ fn the_same_seed_gives_the_same_names() {
     let pods = |seed: &str| -> Vec<String> {
         let output = folder.run(&format!("--seed {seed}"));
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        stdout.lines().filter(|line| is_ready(line)).map(str::to_owned).collect()
+        stdout.lines().filter_map(ready_pod).collect()
     };
     let first = pods("7");
     assert_eq!(first.len(), 1, "{first:?}");
@@ -109,7 +118,7 @@ fn a_cluster_with_data_goes_on_where_it_was() {
     let first = folder.run("--data kept");
     let stdout = String::from_utf8_lossy(&first.stdout).into_owned();
     assert!(first.status.success(), "{stdout}{}", String::from_utf8_lossy(&first.stderr));
-    let pod = |stdout: &str| stdout.lines().find(|line| is_ready(line)).expect("a pod").to_owned();
+    let pod = |stdout: &str| stdout.lines().find_map(ready_pod).expect("a pod");
     let (before, name) = (token(&folder), pod(&stdout));
 
     let again = folder.run("--data kept");

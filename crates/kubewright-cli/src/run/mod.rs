@@ -32,6 +32,7 @@ use crate::{
     engine::Engine,
     install,
     kubeconfig::KubeconfigTarget,
+    printer::Printer,
     project::{Program, Project, ProjectArgs},
 };
 
@@ -124,9 +125,8 @@ async fn embedded(
     engine: &Engine,
     signals: &mut Signals,
 ) -> anyhow::Result<ExitCode> {
-    let path = args.write_kubeconfig.display();
-    say(args, &format!("API server ready at {}", engine.access().server));
-    say(args, &format!("kubeconfig written to {path}: KUBECONFIG={path} kubectl get all -A"));
+    let ready = format!("API server ready at {}", engine.access().server);
+    Printer::new(args.quiet).ready(&ready, &args.write_kubeconfig);
     let written = ClusterArgs { kubeconfig: Some(args.write_kubeconfig.clone()), context: None };
     on(args, program, &written.access().await?, signals).await
 }
