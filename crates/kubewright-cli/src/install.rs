@@ -61,8 +61,10 @@ pub(crate) struct UninstallArgs {
 /// # Errors
 /// When there is no project or no cluster, objects that are stored are in the way, or the cluster refuses one.
 pub(crate) async fn install(args: &InstallArgs) -> anyhow::Result<()> {
-    let definitions = definitions(&args.project)?;
+    let project = Project::find(&args.project)?;
+    // Before it is built, which may take minutes.
     let mut objects = Objects::new(&args.cluster.access().await?.client);
+    let definitions = definitions(&project)?;
     served(&mut objects, &definitions, args.stored, |line| print(&format!("{line}\n"))).await
 }
 
@@ -91,8 +93,9 @@ async fn served(
 /// When one is not there (unless that is to be ignored), cannot be deleted, or does not go; or when objects would be lost and
 /// that is not allowed.
 pub(crate) async fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
-    let definitions = definitions(&args.project)?;
+    let project = Project::find(&args.project)?;
     let client = args.cluster.access().await?.client;
+    let definitions = definitions(&project)?;
     let missing = removed(&client, &definitions, args.yes, |line| print(&format!("{line}\n"))).await?;
     match missing.is_empty() || args.ignore_not_found {
         true => Ok(()),
@@ -135,8 +138,8 @@ async fn removed(
     Ok(missing)
 }
 
-fn definitions(project: &ProjectArgs) -> anyhow::Result<Vec<DynamicObject>> {
-    let definitions = Project::find(project)?.build()?.manifests(&["--crds-only"])?;
+fn definitions(project: &Project) -> anyhow::Result<Vec<DynamicObject>> {
+    let definitions = project.build()?.manifests(&["--crds-only"])?;
     if definitions.is_empty() {
         bail!("the operator has no kinds of its own: there is nothing to install");
     }

@@ -184,8 +184,9 @@ pub(crate) async fn undeploy(args: &UndeployArgs) -> anyhow::Result<()> {
     let project = Project::select(&args.selection, Needed::Operator)?;
     let last = Last::read(&project.state());
     let program = last.as_ref().and_then(Last::program);
-    let plan = Plan::new(manifests::of(&project, program, None, &args.manifests)?)?;
+    // Before it is built, which may take minutes.
     let (client, server) = reach(&args.cluster).await?;
+    let plan = Plan::new(manifests::of(&project, program, None, &args.manifests)?)?;
     let removal = Removal {
         client: &client,
         deadline: tokio::time::Instant::now() + Duration::from_secs(args.timeout),
