@@ -83,3 +83,19 @@ pub(crate) fn man(args: &ManArgs) -> anyhow::Result<()> {
     std::fs::create_dir_all(&args.folder).with_context(failed)?;
     clap_mangen::generate_to(program(), &args.folder).with_context(failed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_of_the_command_line_is_what_it_takes() {
+        let made_by = "cargo test -p kubewright-cli --lib reference";
+        kubewright_reference::check_part(
+            "cli.md",
+            "commands",
+            made_by,
+            &kubewright_reference::command_page(program()),
+        );
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, time::Duration};
 
+use clap::CommandFactory;
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ConfigMap, Node},
@@ -93,6 +94,22 @@ fn the_help_says_what_the_program_does_and_names_every_group_of_flags() {
     }
     let message = parse(&["--help"]).err().expect("help");
     assert!(message.starts_with("Runs the operator, or says how to install it"), "{message}");
+}
+
+#[cfg(all(feature = "otel", feature = "webhook"))]
+#[test]
+fn the_reference_of_an_operators_program_is_what_it_takes() {
+    /// The file of some operator.
+    #[derive(Default, serde::Deserialize)]
+    struct OwnFile {}
+    let made_by = "cargo test -p kubewright-runtime --lib reference";
+    let mut program = operator().config::<OwnFile>().own.augment(super::Flags::command());
+    program.build();
+    for name in ["run", "manifests"] {
+        let command = program.find_subcommand(name).expect("a command");
+        let tables = kubewright_reference::flag_tables(command);
+        kubewright_reference::check_part("operator.md", name, made_by, &tables);
+    }
 }
 
 #[tokio::test]

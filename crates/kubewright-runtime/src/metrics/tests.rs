@@ -1,7 +1,7 @@
 //! Held against controller-runtime's sources and Kubebuilder's dashboards.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
         atomic::{AtomicI32, Ordering},
@@ -11,7 +11,7 @@ use std::{
 
 use kubewright_world::Clock;
 
-use super::{Load, Metrics};
+use super::{Load, Metrics, family::REGISTERED};
 use crate::{Leadership, webhook, workqueue::Priority};
 
 /// Every family of controller-runtime v0.24.1 that this crate has something to say about: name, type, labels in the order of
@@ -114,6 +114,22 @@ fn names_types_labels_and_buckets_are_controller_runtimes() {
             .filter(|line| line.starts_with(&format!("{name}_bucket{{")) && !line.contains("le=\"+Inf\""));
         assert_eq!(finite.count(), *buckets, "{name}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_reference_has_every_family_that_there_is() {
+    REGISTERED.take();
+    let found = kubewright_reference::families(&used().text());
+    let names: BTreeSet<String> = found.iter().map(|family| family.name.clone()).collect();
+    assert_eq!(names, REGISTERED.take(), "a family without a value is in no text: use it in used()");
+    let made_by = "cargo test -p kubewright-runtime --lib reference";
+    kubewright_reference::check_part(
+        "metrics.md",
+        "operator",
+        made_by,
+        &kubewright_reference::metric_table(&found),
+    );
 }
 
 #[test]

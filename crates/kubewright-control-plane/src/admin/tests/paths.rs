@@ -173,3 +173,93 @@ async fn each_example_of_the_index_works() {
     let (status, answer) = call(&cluster, Request::post("/kubewright/clock"), Value::Null).await;
     assert_eq!((status, &answer["message"]), (405, &"there is only GET /kubewright/clock".into()));
 }
+
+/// What stands in backticks behind `expected`: what a refusal says that there is.
+fn expected(refusal: &str) -> Vec<String> {
+    let (_, known) = refusal.split_once("expected").unwrap_or_default();
+    known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// The fields and values of a rule, as it is read and refused.
+fn fields_of_rules() -> String {
+    use kubewright_reference::{code, table};
+    let refused = |json: Value| Rule::read(json.to_string().as_bytes()).expect_err("refused");
+    let all = |known: Vec<String>| known.iter().map(|one| code(one)).collect::<Vec<_>>().join(", ");
+    let of_rules = all(expected(&refused(json!({"fault": "error", "?": 0}))));
+    let of_matches = all(expected(&refused(json!({"fault": "error", "match": {"?": 0}}))));
+    let verbs = all(expected(&refused(json!({"fault": "error", "match": {"verbs": ["?"]}}))));
+    let mut rows = Vec::new();
+    for fault in expected(&refused(json!({"fault": "?"}))) {
+        let fields = expected(&refused(json!({"fault": {&fault: {"?": 0}}})));
+        let plain = Rule::read(json!({"fault": fault}).to_string().as_bytes());
+        let defaults = plain.as_ref().map_or(Value::Null, |rule| json!(rule.fault)[&fault].clone());
+        let shown = fields.iter().map(|field| match (&plain, &defaults[field]) {
+            (Err(why), _) if why.contains(&format!("missing field `{field}`")) => {
+                format!("{} (required)", code(field))
+            }
+            (_, Value::Null) => code(field),
+            (_, default) => format!("{} ({})", code(field), code(&default.to_string())),
+        });
+        let is_of_watches = match &plain {
+            Ok(rule) => rule.fault.is_of_watches(),
+            Err(_) => false,
+        };
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        rows.push(vec![code(&fault), (if is_of_watches { "watches" } else { "requests" }).to_owned(), shown]);
+    }
+    let faults = table(&["fault", "of", "fields (defaults)"], &rows);
+    format!("A rule: {of_rules}.\n\nIts `match`: {of_matches}.\n\nIts `verbs`: {verbs}.\n\n{faults}")
+}
+
+/// A request that the log's example finds.
+async fn write_status(cluster: &ControlPlane) {
+    let operator = User::new("system:admin", ["system:masters"]);
+    let request = Request::patch("/apis/apps/v1/namespaces/default/deployments/web/status")
+        .header("user-agent", "manager/v1.0")
+        .header("content-type", "application/merge-patch+json");
+    assert_eq!(send(cluster, operator, request, &json!({})).await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_reference_has_each_path_with_what_it_answers() {
+    use std::fmt::Write;
+    let cluster = cluster().await;
+    let (_, index) = get(&cluster, "/kubewright").await;
+    let (mut rows, mut sections) = (Vec::new(), String::new());
+    for endpoint in index["endpoints"].as_array().expect("endpoints") {
+        let text = |key: &str| endpoint[key].as_str().expect("text").to_owned();
+        let (method, path, does, example) = (text("method"), text("path"), text("does"), text("example"));
+        if path.ends_with("/{id}") {
+            admin(&cluster).inject(Rule::new(ApiFault::Conflict {}));
+        }
+        let id = admin(&cluster).show_faults()["faults"]
+            .as_array()
+            .and_then(|all| Some(all.last()?["id"].to_string()));
+        let (query, body) = if example.starts_with('?') { (&*example, "") } else { ("", &*example) };
+        let asked = format!("{}{query}", path.replace("{id}", &id.unwrap_or_default()));
+        let sent = serde_json::from_str(body).unwrap_or_default();
+        let request = Request::builder().method(&*method).uri(&asked);
+        let mut answer = call(&cluster, request, sent).await.1;
+        if path == "/kubewright/reset" {
+            // The log is empty now.
+            write_status(&cluster).await;
+        }
+        if let Some(endpoints) = answer.get_mut("endpoints").and_then(Value::as_array_mut) {
+            endpoints.truncate(2);
+        }
+        let named = format!("{method} {path}");
+        rows.push(vec![format!("`{named}`"), kubewright_reference::cell(&does)]);
+        let shown = format!("{method} {asked}\n{body}");
+        let answer = serde_json::to_string_pretty(&answer).expect("JSON");
+        let _ = write!(
+            sections,
+            "\n## `{named}`\n\nIt {}.\n\n```http\n{}\n```\n\n```json\n{answer}\n```\n",
+            kubewright_reference::cell(&does),
+            shown.trim_end()
+        );
+    }
+    let page = format!("{}{sections}", kubewright_reference::table(&["request", "what it does"], &rows));
+    let made_by = "cargo test -p kubewright-control-plane --lib reference";
+    kubewright_reference::check_part("admin.md", "paths", made_by, &page);
+    kubewright_reference::check_part("admin.md", "fields", made_by, &fields_of_rules());
+}

@@ -194,6 +194,16 @@ async fn a_webhook_that_fails_open_is_counted() {
     assert_eq!(ask(&api, "Ignore", "").await.0, 201);
     let line = format!("{COUNT}{{name=\"{HOOK}\",type=\"validating\"}} 1\n");
     assert!(metrics().await.contains(&line), "{}", metrics().await);
+
+    // Now each family has a value.
+    let found = kubewright_reference::families(&metrics().await);
+    let made_by = "cargo test -p kubewright-apiserver --test it counted";
+    kubewright_reference::check_part(
+        "metrics.md",
+        "api-server",
+        made_by,
+        &kubewright_reference::metric_table(&found),
+    );
 }
 
 /// An engine that is served by nobody reaches no pod.
