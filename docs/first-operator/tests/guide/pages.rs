@@ -434,6 +434,130 @@ mod coming_from {
     }
 }
 
+/// `docs/migrating`
+mod migrating {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+    use kube::{CustomResource, runtime::controller::Action};
+    use kubewright::{Guarded, kube_rs};
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use website_operator::types::Website as Page;
+
+    use super::*;
+
+    struct Pages;
+
+    impl Reconciler for Pages {
+        async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+            ctx.remove_finalizer(&*ctx.get::<Page>(key).unwrap(), "old").await?;
+            Ok(Outcome::Done)
+        }
+    }
+
+    fn of_another_field_manager() -> Controller {
+        let controller = Controller::new("pages", Pages)
+            .for_kind::<Page>()
+            .applies::<ConfigMap>()
+            .takes_over_from(["manager"]);
+        controller.core_events().event_source("name")
+    }
+
+    struct Data {
+        client: Client,
+    }
+
+    async fn reconcile(_: Arc<Page>, data: Arc<Data>) -> Result<Action, kube::Error> {
+        data.client.apiserver_version().await?;
+        Ok(Action::await_change())
+    }
+
+    fn error_policy(_: Arc<Page>, _: &kube::Error, _: Arc<Data>) -> Action {
+        Action::await_change()
+    }
+
+    fn pages(client: Client) -> Controller {
+        Controller::new("pages", kube_rs::reconciler(reconcile, error_policy, Arc::new(Data { client })))
+            .for_kind::<Page>()
+            .owns::<ConfigMap>()
+            .all_own_events()
+    }
+
+    fn operator() -> Operator {
+        let mut rights = Rights::default();
+        rights.add::<Page>([Verb::Get, Verb::List, Verb::Watch]);
+        rights.add::<ConfigMap>([Verb::Get, Verb::List, Verb::Watch, Verb::Create, Verb::Patch]);
+        Operator::new("pages", env!("CARGO_PKG_VERSION")).definition::<Page>().may(rights).setup(|manager| {
+            manager.add(pages(manager.client().clone()));
+            Ok(())
+        })
+    }
+
+    #[derive(CustomResource, JsonSchema, Clone, Debug, Serialize, Deserialize)]
+    #[kube(group = "example.com", version = "v1", kind = "Site", namespaced, status = "SiteStatus")]
+    struct SiteSpec {
+        page: String,
+    }
+
+    #[derive(JsonSchema, Clone, Debug, Default, Serialize, Deserialize)]
+    struct SiteStatus {
+        reachable: bool,
+    }
+
+    struct Sites {
+        dns: Dns,
+    }
+
+    impl Reconciler for Sites {
+        async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+            let Some(site) = ctx.get::<Site>(key) else { return Ok(Outcome::Done) };
+            let host = format!("{}.example.com", key.name);
+            if ctx.guard(&*site, "example.com/dns", || self.dns.remove(&host)).await? == Guarded::Cleaned {
+                return Ok(Outcome::Done);
+            }
+            self.dns.add(&host).await?;
+            ctx.apply(&page_of(&site)).owned_by(&*site).await?;
+            let reachable = self.dns.resolves(&host).await?;
+            ctx.status(&*site).set(|status| status.reachable = reachable).await?;
+            Ok(Outcome::RequeueAfter(Duration::from_secs(60)))
+        }
+    }
+
+    fn page_of(site: &Site) -> ConfigMap {
+        let (name, namespace) = (site.metadata.name.clone(), site.metadata.namespace.clone());
+        let data = [("index.html".to_owned(), site.spec.page.clone())];
+        ConfigMap {
+            metadata: ObjectMeta { name, namespace, ..ObjectMeta::default() },
+            data: Some(data.into()),
+            ..ConfigMap::default()
+        }
+    }
+
+    fn sites() -> Controller {
+        Controller::new("sites", Sites { dns: Dns })
+            .for_kind::<Site>()
+            .applies::<ConfigMap>()
+            .writes_subresource::<Site>("status", [Verb::Patch])
+            .may(|rights| rights.guarding::<Site>())
+    }
+
+    /// A service outside of the cluster.
+    struct Dns;
+
+    impl Dns {
+        async fn add(&self, _: &str) -> Result<(), Error> {
+            Ok(())
+        }
+
+        async fn remove(&self, _: &str) -> Result<(), Error> {
+            Ok(())
+        }
+
+        async fn resolves(&self, _: &str) -> Result<bool, Error> {
+            Ok(true)
+        }
+    }
+}
+
 fn page(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -449,11 +573,21 @@ fn flat(text: &str) -> String {
 fn what_the_pages_show_is_compiled_here() {
     let elsewhere = page("../crates/kubewright/examples/quotas.rs");
     let compiled = flat(include_str!("pages.rs")) + &flat(&elsewhere);
-    for name in ["client.md", "clusters.md", "coming-from.md", "production.md", "webhooks.md"] {
+    for name in [
+        "client.md",
+        "clusters.md",
+        "coming-from.md",
+        "migrating/from-controller-runtime.md",
+        "migrating/from-josdk.md",
+        "migrating/from-kopf.md",
+        "migrating/from-kube-rs.md",
+        "production.md",
+        "webhooks.md",
+    ] {
         let page = page(name);
         let blocks: Vec<_> =
             page.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-        assert!(blocks.len() > 1, "{name}");
+        assert!(!blocks.is_empty(), "{name}");
         for block in blocks {
             // Items and statements stand in different places.
             for part in block.split("\nlet webhooks = ") {
