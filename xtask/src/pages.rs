@@ -89,8 +89,15 @@ fn has_heading(page: &Path, name: &str) -> bool {
 fn what_pages_link_to_is_there() {
     let mut all = Vec::new();
     pages(&workspace().join("docs"), &mut all);
-    let others =
-        ["ARCHITECTURE.md", "BENCHMARKS.md", "CONTRIBUTING.md", "README.md", "ROADMAP.md", "SECURITY.md"];
+    let others = [
+        "ARCHITECTURE.md",
+        "BENCHMARKS.md",
+        "CONTRIBUTING.md",
+        "README.md",
+        "ROADMAP.md",
+        "SECURITY.md",
+        "examples/README.md",
+    ];
     all.extend(others.map(|page| workspace().join(page)));
     let (mut missing, mut links, mut anchors) = (Vec::new(), 0, 0);
     for page in all {
@@ -113,6 +120,38 @@ fn what_pages_link_to_is_there() {
     assert_eq!(missing, [] as [String; 0]);
     assert!(links > 50, "only {links} links were found");
     assert!(anchors > 50, "only {anchors} links to headings were found");
+}
+
+#[test]
+fn there_are_twenty_short_examples_and_the_table_has_each() {
+    let folder = workspace().join("examples");
+    let table = fs::read_to_string(folder.join("README.md")).expect("a table");
+    let program = fs::read_to_string(folder.join("main.rs")).expect("a test program");
+    let mut files = Vec::new();
+    rust_files(&folder, &mut files);
+    files.retain(|file| !file.ends_with("main.rs"));
+    files.sort();
+    assert_eq!(files.len(), 20);
+    for (index, file) in files.iter().enumerate() {
+        let name = file.strip_prefix(&folder).expect("a file of the folder").display().to_string();
+        let number = format!("{:02}", index + 1);
+        assert!(name.starts_with(&format!("{number}_")), "{name} is not number {number}");
+        assert!(
+            table.contains(&format!("| {number} | [{name}]({name}) | ")),
+            "the table has no row of {name}"
+        );
+        assert!(program.contains(&format!("#[path = \"{name}\"]")), "{name} is not run");
+        let text = fs::read_to_string(file).expect("an example");
+        let lines = text.lines().count();
+        assert!(lines <= 60, "{name} has {lines} lines");
+        let said = text.lines().take_while(|line| line.starts_with("//!")).collect::<String>();
+        let pages = between(&said, "`docs/", "`");
+        assert!(!pages.is_empty(), "{name} names no page at its beginning");
+        for page in pages {
+            assert!(workspace().join("docs").join(page).exists(), "{name}: there is no docs/{page}");
+        }
+        assert!(text.contains("#[kubewright::test") || text.contains("#[tokio::test"), "{name} has no test");
+    }
 }
 
 #[test]
