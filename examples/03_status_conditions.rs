@@ -1,5 +1,5 @@
 //! A Shift says by a condition whether enough people are on it, and by `observedGeneration` which spec that is about.
-//! `docs/coming-from.md` names what it is in controller-runtime; the documentation of `Context::status` says the rest.
+//! `docs/patterns.md` explains it.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;

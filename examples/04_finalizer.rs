@@ -1,5 +1,5 @@
 //! Each Bucket has a bucket in a cloud, which Kubernetes' garbage collector knows nothing of. `ctx.guard` keeps a finalizer on the Bucket
-//! until its cleanup has succeeded. The whole of it is `crates/kubewright/examples/bucket.rs`; the page is `docs/coming-from.md`.
+//! until its cleanup has succeeded. The whole of it is `crates/kubewright/examples/bucket.rs`; the page is `docs/patterns.md`.
 
 use std::{collections::BTreeSet, sync::Arc};
 

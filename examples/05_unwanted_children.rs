@@ -1,5 +1,5 @@
 //! Each Team has a ConfigMap for each of its members. `ctx.apply_all` is given all that there is to be, and deletes what it made before
-//! and is not in the list any more. `docs/first-operator.md` explains it.
+//! and is not in the list any more. `docs/patterns.md` explains it.
 
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{CustomResource, ResourceExt};

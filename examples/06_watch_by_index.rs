@@ -1,5 +1,5 @@
 //! An App names a Secret that is not its own. An index finds the Apps of a Secret that has changed, so that only these are reconciled, and
-//! each notes the version of the Secret that it uses. `docs/coming-from.md` explains indexes.
+//! each notes the version of the Secret that it uses. `docs/patterns.md` explains indexes.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{CustomResource, ResourceExt};

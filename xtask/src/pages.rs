@@ -155,6 +155,21 @@ fn there_are_twenty_short_examples_and_the_table_has_each() {
 }
 
 #[test]
+fn the_code_of_patterns_is_that_of_examples() {
+    let page = fs::read_to_string(workspace().join("docs/patterns.md")).expect("a page");
+    let mut files = Vec::new();
+    rust_files(&workspace().join("examples"), &mut files);
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let examples: String =
+        files.iter().map(|file| flat(&fs::read_to_string(file).expect("an example")) + "\n").collect();
+    let blocks = between(&page, "```rust\n", "```");
+    assert!(blocks.len() > 5, "only {} blocks were found", blocks.len());
+    for block in blocks {
+        assert!(examples.contains(&flat(block)), "no example has these lines:\n{block}");
+    }
+}
+
+#[test]
 fn every_page_is_in_the_book() {
     let docs = workspace().join("docs");
     let summary = fs::read_to_string(docs.join("SUMMARY.md")).expect("a summary");
