@@ -1,7 +1,7 @@
 //! Each Greeting gets a ConfigMap with its text: a kind, a reconciler, a controller, an operator, and a test.
 //! `docs/first-operator.md` explains each part.
 
-use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::CustomResource;
 use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, command::Operator, testing::Cluster};
 use schemars::JsonSchema;
@@ -20,11 +20,7 @@ impl Reconciler for Greetings {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let Some(greeting) = ctx.get::<Greeting>(key) else { return Ok(Outcome::Done) };
         let map = ConfigMap {
-            metadata: ObjectMeta {
-                name: Some(key.name.clone()),
-                namespace: key.namespace.clone(),
-                ..ObjectMeta::default()
-            },
+            metadata: key.into(),
             data: Some([("text".to_owned(), greeting.spec.text.clone())].into()),
             ..ConfigMap::default()
         };

@@ -17,8 +17,7 @@ struct Robots;
 impl Reconciler for Robots {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let Some(robot) = ctx.get::<Robot>(key) else { return Ok(Outcome::Done) };
-        let (name, namespace) = (Some(key.name.clone()), key.namespace.clone());
-        let metadata = ObjectMeta { name, namespace, ..ObjectMeta::default() };
+        let metadata = ObjectMeta::from(key);
         let account = ServiceAccount { metadata: metadata.clone(), ..ServiceAccount::default() };
         ctx.apply(&account).owned_by(&*robot).await?;
         ctx.apply(&ConfigMap { metadata, ..ConfigMap::default() }).owned_by(&*robot).await?;

@@ -4,9 +4,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use kubewright::conditions::NewCondition;
-use kubewright::{
-    Context, Controller, Error, Key, Outcome, Reconciler, command::Operator, rbac::Verb, testing::Cluster,
-};
+use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, command::Operator, testing::Cluster};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -38,11 +36,9 @@ impl Reconciler for Shifts {
 }
 
 fn operator() -> Operator {
-    Operator::new("shift", "0.1.0").definition::<Shift>().controller(|| {
-        Controller::new("shift", Shifts)
-            .for_kind::<Shift>()
-            .writes_subresource::<Shift>("status", [Verb::Patch])
-    })
+    Operator::new("shift", "0.1.0")
+        .definition::<Shift>()
+        .controller(|| Controller::new("shift", Shifts).for_kind::<Shift>().writes_status::<Shift>())
 }
 
 #[kubewright::test]

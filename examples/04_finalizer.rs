@@ -36,9 +36,7 @@ impl Reconciler for Buckets {
 
 fn operator(cloud: Cloud) -> Operator {
     Operator::new("bucket", "0.1.0").definition::<Bucket>().controller(move || {
-        Controller::new("bucket", Buckets(cloud.clone()))
-            .for_kind::<Bucket>()
-            .may(|rights| rights.guarding::<Bucket>())
+        Controller::new("bucket", Buckets(cloud.clone())).for_kind::<Bucket>().guards::<Bucket>()
     })
 }
 

@@ -1,7 +1,7 @@
 //! Each Team has a ConfigMap for each of its members. `ctx.apply_all` is given all that there is to be, and deletes what it made before
 //! and is not in the list any more. `docs/patterns.md` explains it.
 
-use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{CustomResource, ResourceExt};
 use kubewright::{
     Context, Controller, Desired, Error, Key, Outcome, Reconciler, command::Operator, testing::Cluster,
@@ -22,11 +22,7 @@ impl Reconciler for Teams {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let Some(team) = ctx.get::<Team>(key) else { return Ok(Outcome::Done) };
         let of_member = |member: &String| ConfigMap {
-            metadata: ObjectMeta {
-                name: Some(format!("{}-{member}", key.name)),
-                namespace: key.namespace.clone(),
-                ..ObjectMeta::default()
-            },
+            metadata: key.sibling(format!("{}-{member}", key.name)).into(),
             ..ConfigMap::default()
         };
         let maps = team.spec.members.iter().map(of_member);

@@ -4,8 +4,7 @@
 use k8s_openapi::api::core::v1::Secret;
 use kube::{CustomResource, ResourceExt};
 use kubewright::{
-    Context, Controller, Error, Index, Key, Outcome, Reconciler, command::Operator, rbac::Verb,
-    testing::Cluster,
+    Context, Controller, Error, Index, Key, Outcome, Reconciler, command::Operator, testing::Cluster,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,10 +40,8 @@ fn secret_of(app: &App) -> String {
 fn controller() -> Controller {
     let apps = Index::new("by-secret", |app: &App| vec![secret_of(app)]);
     let controller = Controller::new("app", Apps).for_kind::<App>().indexed(&apps);
-    let users = move |secret: &Secret| {
-        apps.get(&Key::of(secret).to_string()).iter().map(|app| Key::of(&**app)).collect()
-    };
-    controller.watches(users).writes_subresource::<App>("status", [Verb::Patch])
+    let users = move |secret: &Secret| apps.keys(&Key::of(secret).to_string());
+    controller.watches(users).writes_status::<App>()
 }
 
 #[kubewright::test]

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;
-use kubewright::{
-    Context, Controller, Error, Key, Outcome, Reconciler, command::Operator, rbac::Verb, testing::Cluster,
-};
+use kubewright::{Context, Controller, Error, Key, Outcome, Reconciler, command::Operator, testing::Cluster};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,9 +33,7 @@ impl Reconciler for Reminders {
 
 fn operator() -> Operator {
     Operator::new("reminder", "0.1.0").definition::<Reminder>().controller(|| {
-        Controller::new("reminder", Reminders)
-            .for_kind::<Reminder>()
-            .writes_subresource::<Reminder>("status", [Verb::Patch])
+        Controller::new("reminder", Reminders).for_kind::<Reminder>().writes_status::<Reminder>()
     })
 }
 

@@ -19,8 +19,7 @@ impl Reconciler for Notices {
         if ctx.get::<Notice>(key).is_none() {
             return Ok(Outcome::Done);
         }
-        let (name, namespace) = (Some(key.name.clone()), key.namespace.clone());
-        let metadata = ObjectMeta { name, namespace, ..ObjectMeta::default() };
+        let metadata = ObjectMeta::from(key);
         let map = ConfigMap { metadata, ..ConfigMap::default() };
         for cluster in ctx.clusters() {
             // It may have gone since the line above.

@@ -22,12 +22,8 @@ impl Reconciler for Logins {
         if ctx.get::<Secret>(key).is_some() {
             return Ok(Outcome::Done);
         }
-        let metadata = ObjectMeta {
-            name: Some(key.name.clone()),
-            namespace: key.namespace.clone(),
-            owner_references: Some(vec![owner::controller_reference(&*login)]),
-            ..ObjectMeta::default()
-        };
+        let metadata =
+            ObjectMeta { owner_references: Some(vec![owner::controller_reference(&*login)]), ..key.into() };
         let password = [("password".to_owned(), ctx.world().dice.uid())];
         let secret = Secret { metadata, string_data: Some(password.into()), ..Secret::default() };
         // Where the cache is old and the Secret is there, this fails, and the next try finds it.

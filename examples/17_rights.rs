@@ -18,8 +18,7 @@ struct Notes;
 impl Reconciler for Notes {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let Some(note) = ctx.get::<Note>(key) else { return Ok(Outcome::Done) };
-        let (name, namespace) = (Some(key.name.clone()), key.namespace.clone());
-        let metadata = ObjectMeta { name, namespace, ..ObjectMeta::default() };
+        let metadata = ObjectMeta::from(key);
         ctx.apply(&ConfigMap { metadata, ..ConfigMap::default() }).owned_by(&*note).await?;
         Ok(Outcome::Done)
     }

@@ -25,8 +25,7 @@ struct Machines {
 impl Reconciler for Machines {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
         let Some(machine) = ctx.get::<Machine>(key) else { return Ok(Outcome::Done) };
-        let (name, namespace) = (Some(key.name.clone()), key.namespace.clone());
-        let metadata = ObjectMeta { name, namespace, ..ObjectMeta::default() };
+        let metadata = ObjectMeta::from(key);
         let data = Some([("region".to_owned(), self.region.clone())].into());
         ctx.apply(&ConfigMap { metadata, data, ..ConfigMap::default() }).owned_by(&*machine).await?;
         Ok(Outcome::Done)

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Parser;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kube::api::ObjectMeta;
 use kube::{Client, CustomResource};
 use kubewright_runtime::{
     CancellationToken, Context, Controller, Error, Key, Manager, Outcome, Reconciler, World, owner,
@@ -65,11 +64,7 @@ impl Reconciler for Widgets {
         let has_value = |map: &ConfigMap| map.data.as_ref().and_then(|data| data.get("value")) == Some(value);
         if !map.is_some_and(|map| has_value(&map) && owner::is_controlled_by(&*map, &*widget)) {
             let desired = ConfigMap {
-                metadata: ObjectMeta {
-                    name: Some(key.name.clone()),
-                    namespace: key.namespace.clone(),
-                    ..ObjectMeta::default()
-                },
+                metadata: key.into(),
                 data: Some([("value".to_owned(), value.clone())].into()),
                 ..ConfigMap::default()
             };

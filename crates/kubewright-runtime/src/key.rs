@@ -81,6 +81,28 @@ impl Key {
     }
 }
 
+/// The namespace and the name of an object that is to be made there.
+///
+/// ```
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kubewright_runtime::Key;
+/// # fn example(key: &Key) {
+/// let settings = ConfigMap { metadata: key.into(), ..ConfigMap::default() };
+/// let backup = ConfigMap { metadata: key.sibling("backup").into(), ..ConfigMap::default() };
+/// # }
+/// ```
+impl From<Key> for ObjectMeta {
+    fn from(key: Key) -> Self {
+        Self { name: Some(key.name), namespace: key.namespace, ..Self::default() }
+    }
+}
+
+impl From<&Key> for ObjectMeta {
+    fn from(key: &Key) -> Self {
+        key.clone().into()
+    }
+}
+
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(cluster) = &self.cluster {

@@ -13,7 +13,7 @@ use k8s_openapi::{
 use kube::{CustomResource, KubeSchema, ResourceExt};
 use kubewright::{
     Context, Controller, Error, ErrorPolicy, Guarded, Key, Outcome, Reconciler, command::Operator,
-    conditions::NewCondition, rbac::Verb,
+    conditions::NewCondition,
 };
 use serde::{Deserialize, Serialize};
 
@@ -96,8 +96,8 @@ pub fn operator<B: Buckets>(buckets: &Arc<B>) -> Operator {
         Controller::new("shop", Shops(buckets.clone()))
             .for_kind::<Shop>()
             .applies::<Deployment>()
-            .writes_subresource::<Shop>("status", [Verb::Patch])
-            .may(|rights| rights.guarding::<Shop>())
+            .writes_status::<Shop>()
+            .guards::<Shop>()
             // An error that lasts is told by the condition, and by an Event.
             .on_error(ErrorPolicy::default().sets_false("Ready"))
     })

@@ -57,7 +57,7 @@ async fn keep(ctx: &Context, site: &Site, regions: &[String]) -> Result<(), Erro
 fn controller() -> Controller {
     Controller::new("site", Sites)
         .for_kind::<Site>()
-        .may(|rights| rights.guarding::<Site>())
+        .guards::<Site>()
         .watches_in_each(|map: &ConfigMap| vec![Key::of(map)])
         .writes_in_each::<ConfigMap>([Verb::Create, Verb::Patch, Verb::Delete])
 }

@@ -2,10 +2,7 @@
 //! Apps of a Secret that has changed. Of Secrets the operator keeps their metadata alone.
 #![expect(unreachable_pub, reason = "the derive of KubeSchema repeats each struct inside a function")]
 
-use k8s_openapi::{
-    api::core::v1::{ConfigMap, Secret},
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
-};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{CustomResource, KubeSchema, ResourceExt, core::PartialObjectMeta};
 use kubewright::{Context, Controller, Error, Index, Key, Outcome, Reconciler, command::Operator};
 use serde::{Deserialize, Serialize};
@@ -27,8 +24,7 @@ impl Reconciler for Apps {
         let Some(app) = ctx.get::<App>(key) else { return Ok(Outcome::Done) };
         let secret = ctx.get::<PartialObjectMeta<Secret>>(&secret_of(&app));
         let version = secret.and_then(|secret| secret.metadata.resource_version.clone());
-        let metadata =
-            ObjectMeta { name: Some(app.name_any()), namespace: app.namespace(), ..ObjectMeta::default() };
+        let metadata = key.into();
         // Without the Secret there is no such key; one that is there already goes.
         let data = version.map(|version| [("secretVersion".to_owned(), version)].into());
         ctx.apply(&ConfigMap { metadata, data, ..ConfigMap::default() }).owned_by(&*app).await?;
@@ -43,9 +39,7 @@ fn secret_of(app: &App) -> Key {
 fn controller() -> Controller {
     let by_secret = Index::new("by-secret", |app: &App| vec![secret_of(app).to_string()]);
     let apps = by_secret.clone();
-    let users = move |secret: &PartialObjectMeta<Secret>| {
-        apps.get(&Key::of(secret).to_string()).iter().map(|app| Key::of(&**app)).collect()
-    };
+    let users = move |secret: &PartialObjectMeta<Secret>| apps.keys(&Key::of(secret).to_string());
     Controller::new("app", Apps)
         .for_kind::<App>()
         .indexed(&by_secret)

@@ -1,5 +1,5 @@
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
-use kubewright::{Context, Controller, Desired, Error, Key, Outcome, Reconciler, rbac::Verb};
+use kubewright::{Context, Controller, Desired, Error, Key, Outcome, Reconciler};
 
 use crate::{
     plan::{Plan, plan},
@@ -32,5 +32,5 @@ pub fn controller() -> Controller {
         .for_kind::<Website>()
         .applies::<ConfigMap>()
         .applies::<Deployment>()
-        .writes_subresource::<Website>("status", [Verb::Patch])
+        .writes_status::<Website>()
 }

@@ -29,7 +29,7 @@ pub fn controller(checks: Checks) -> Controller {
         .source(answers)
         .writes::<Pod>([Verb::Create, Verb::Delete])
         .writes_subresource::<Pod>("exec", [Verb::Create, Verb::Get])
-        .writes_subresource::<AppService>("status", [Verb::Patch])
+        .writes_status::<AppService>()
 }
 
 /// Keeps the pods of each AppService as they are meant to be.

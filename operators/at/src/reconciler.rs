@@ -52,7 +52,7 @@ fn of_kind<K: AtKind>(name: &str) -> Controller {
         .watches(orphaned)
         .labelled(managed())
         .writes::<K>([Verb::Get, Verb::Delete])
-        .writes_subresource::<K>("status", [Verb::Patch])
+        .writes_status::<K>()
         .writes::<Pod>([Verb::Create, Verb::Patch, Verb::Delete])
         .writes_subresource::<Pod>("log", [Verb::Get])
         .concurrency(WORKERS)

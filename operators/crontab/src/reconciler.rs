@@ -35,7 +35,7 @@ pub fn controller() -> Controller {
         .for_kind::<CronTab>()
         .owns::<Job>()
         .writes::<CronTab>([Verb::Get])
-        .writes_subresource::<CronTab>("status", [Verb::Patch])
+        .writes_status::<CronTab>()
         .writes::<Job>([Verb::Create, Verb::Delete])
         .concurrency(WORKERS)
 }

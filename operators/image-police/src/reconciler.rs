@@ -81,8 +81,8 @@ pub fn controller(police: &Police, counts: &Counts) -> Controller {
     controller
         .writes::<ValidatingAdmissionPolicy>(keep)
         .writes::<ValidatingAdmissionPolicyBinding>(keep)
-        .writes_subresource::<WhiteList>("status", [Verb::Patch])
-        .writes_subresource::<ClusterWhiteList>("status", [Verb::Patch])
+        .writes_status::<WhiteList>()
+        .writes_status::<ClusterWhiteList>()
 }
 
 /// Looks at a kind, keeps only what is judged of it, and may act on it.

@@ -9,7 +9,6 @@ use k8s_openapi::api::{
 };
 use kubewright::{
     Context, Controller, Desired, Error, EventType, Index, Key, Outcome, Reconciler, Written, probes::Probes,
-    rbac::Verb,
 };
 
 use crate::{
@@ -39,7 +38,7 @@ pub fn controller(stats: Stats) -> Controller {
         .labelled(kube::core::Expression::Equal("app".to_owned(), "memcached".to_owned()))
         .indexed(&pods)
         .source(answers)
-        .writes_subresource::<Memcached>("status", [Verb::Patch])
+        .writes_status::<Memcached>()
 }
 
 fn key_of_pod(pod: &Pod) -> Option<Key> {

@@ -44,7 +44,7 @@ pub fn controller_in(clouds: Clouds) -> Controller {
         .watches(move |group: &SecurityGroup| of_groups.in_group(group))
         .predicate(interest::id_changed())
         .writes::<SecurityGroup>([Verb::Patch])
-        .writes_subresource::<SecurityGroup>("status", [Verb::Patch])
+        .writes_status::<SecurityGroup>()
         .writes::<Secret>([Verb::Get])
         .concurrency(WORKERS)
         .rate_limit(RateLimit::per_key(BACK_OFF.0, BACK_OFF.1))

@@ -21,7 +21,7 @@ pub fn controller() -> Controller {
         .for_kind::<WhiteList>()
         .owns::<Deployment>()
         .writes::<Deployment>([Verb::Create, Verb::Patch, Verb::Update])
-        .writes_subresource::<WhiteList>("status", [Verb::Patch])
+        .writes_status::<WhiteList>()
 }
 
 /// Keeps the Deployment of each WhiteList as it is meant to be.

@@ -68,14 +68,10 @@ fn operations() -> Vec<Operation> {
                 async { ctx.patch::<ConfigMap>(key, patch).await.map(drop) }.boxed()
             },
         ),
-        of(
-            "status",
-            |one| one.writes_subresource::<Deployment>("status", [Verb::Patch]),
-            |ctx, _| {
-                let patch = json!({"status": {"observedGeneration": 7}});
-                async move { ctx.patch_status::<Deployment>(&named("web"), patch).await.map(drop) }.boxed()
-            },
-        ),
+        of("status", Controller::writes_status::<Deployment>, |ctx, _| {
+            let patch = json!({"status": {"observedGeneration": 7}});
+            async move { ctx.patch_status::<Deployment>(&named("web"), patch).await.map(drop) }.boxed()
+        }),
         of(
             "apply",
             |one| one.writes::<Secret>([Verb::Create, Verb::Patch]),
@@ -121,15 +117,10 @@ fn operations() -> Vec<Operation> {
                 },
             )
         },
-        of(
-            "guard",
-            |one| one.may(|rights| rights.guarding::<ConfigMap>()),
-            |ctx, key| {
-                let cleanup = || async { Ok(()) };
-                async move { ctx.guard(&*own(ctx, key), "example.com/guard", cleanup).await.map(drop) }
-                    .boxed()
-            },
-        ),
+        of("guard", Controller::guards::<ConfigMap>, |ctx, key| {
+            let cleanup = || async { Ok(()) };
+            async move { ctx.guard(&*own(ctx, key), "example.com/guard", cleanup).await.map(drop) }.boxed()
+        }),
         of(
             "live",
             |one| one.may(|rights| rights.live_reads::<Secret>()),

@@ -75,7 +75,7 @@ fn copier(log: &Log<String>) -> Controller {
     Controller::new("copier", reconciler)
         .for_kind::<Secret>()
         .applies::<ConfigMap>()
-        .may(|rights| rights.guarding::<Secret>())
+        .guards::<Secret>()
         .in_each_cluster()
 }
 

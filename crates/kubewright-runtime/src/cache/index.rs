@@ -77,6 +77,22 @@ impl<K: Object> Index<K> {
     /// When no controller declares it (`.indexed(&index)` behind the kind): the answer would be "none" whatever is there.
     #[must_use]
     pub fn get(&self, value: &str) -> Vec<Arc<K>> {
+        let informer = self.informer();
+        self.keys(value).iter().filter_map(|key| informer.get(key)).collect()
+    }
+
+    /// The keys of the objects that have this value, in order: what a [watch](crate::Controller::watches) of something else gives for the
+    /// objects that name it.
+    ///
+    /// # Panics
+    /// As [`Index::get`].
+    #[must_use]
+    pub fn keys(&self, value: &str) -> Vec<Key> {
+        self.informer();
+        self.0.keys.read().get(value).into_iter().flatten().cloned().collect()
+    }
+
+    fn informer(&self) -> &Informer<K> {
         let Some(informer) = self.0.informer.get() else {
             panic!(
                 "the index {} is on no controller: add .indexed(&index) behind {}",
@@ -84,8 +100,7 @@ impl<K: Object> Index<K> {
                 type_name::<K>()
             )
         };
-        let keys = self.0.keys.read().get(value).cloned().unwrap_or_default();
-        keys.iter().filter_map(|key| informer.get(key)).collect()
+        informer
     }
 
     /// Keeps it up to date from now on; says what is wrong when it is on other caches already.

@@ -29,6 +29,20 @@ impl Controller {
         self
     }
 
+    /// Declares that it writes the status of objects of a kind, for its [rights](Controller::rights): what
+    /// [`Context::status`](crate::Context::status) takes.
+    #[must_use]
+    pub fn writes_status<K: Object>(self) -> Self {
+        self.writes_subresource::<K>("status", [Verb::Patch])
+    }
+
+    /// Declares that it guards objects of a kind with a finalizer, for its [rights](Controller::rights): what
+    /// [`Context::guard`](crate::Context::guard) takes.
+    #[must_use]
+    pub fn guards<K: Object>(self) -> Self {
+        self.may(|rights| rights.guarding::<K>())
+    }
+
     /// Declares what it does with objects of a kind in each further cluster ([`Context::in_cluster`](crate::Context::in_cluster)), for its
     /// [rights there](Controller::rights_in_clusters).
     #[must_use]

@@ -41,6 +41,7 @@ impl Missing {
             ("", Verb::Get) => format!("{} {kind}", may("live_reads::<K>")),
             ("scale", _) => format!("{} {kind}", may("scaling::<K>")),
             ("", verb) => format!(".writes::<K>([Verb::{verb:?}]) {kind}"),
+            ("status", Verb::Patch) => format!(".writes_status::<K>() {kind}"),
             (part, verb) => format!(".writes_subresource::<K>({part:?}, [Verb::{verb:?}]) {kind}"),
         }
     }

@@ -1,7 +1,6 @@
 //! What happens with each @Kind@.
 
 use kubewright::conditions::NewCondition;
-use kubewright::rbac::Verb;
 use kubewright::{Context, Controller, Error, ErrorPolicy, Key, Outcome, Reconciler};
 
 use super::@Kind@;
@@ -10,7 +9,7 @@ use super::@Kind@;
 pub fn controller() -> Controller {
     Controller::new("@controller@", @Kind@Reconciler)
         .for_kind::<@Kind@>()
-        .writes_subresource::<@Kind@>("status", [Verb::Patch])
+        .writes_status::<@Kind@>()
         // An error that lasts is shown on the object: Ready is False with its reason, and there is an Event.
         .on_error(ErrorPolicy::default().sets_false("Ready"))
 }

@@ -18,7 +18,7 @@ pub fn controller() -> Controller {
         .for_kind::<@Kind@>()
         .owns::<Deployment>()
         .writes::<Deployment>([Verb::Create, Verb::Patch])
-        .writes_subresource::<@Kind@>("status", [Verb::Patch])
+        .writes_status::<@Kind@>()
         // An error that lasts is shown on the object: Ready is False with its reason, and there is an Event.
         .on_error(ErrorPolicy::default().sets_false("Ready"))
 }

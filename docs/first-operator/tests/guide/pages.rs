@@ -109,7 +109,7 @@ mod production {
             .for_kind::<WhiteList>()
             .owns::<Deployment>()
             .writes::<Deployment>([Verb::Create, Verb::Patch])
-            .writes_subresource::<WhiteList>("status", [Verb::Patch])
+            .writes_status::<WhiteList>()
             .may(|rights| rights.scaling::<Deployment>().live_reads::<Secret>())
     }
 
@@ -536,8 +536,8 @@ mod migrating {
         Controller::new("sites", Sites { dns: Dns })
             .for_kind::<Site>()
             .applies::<ConfigMap>()
-            .writes_subresource::<Site>("status", [Verb::Patch])
-            .may(|rights| rights.guarding::<Site>())
+            .writes_status::<Site>()
+            .guards::<Site>()
     }
 
     /// A service outside of the cluster.

@@ -73,7 +73,7 @@ fn controller(bug: Option<Bug>) -> Controller {
     let controller = Controller::new("press", press)
         .for_kind::<Page>()
         .writes::<Page>([Verb::Patch])
-        .writes_subresource::<Page>("status", [Verb::Patch])
+        .writes_status::<Page>()
         .writes::<ConfigMap>(writes);
     match bug {
         Some(Bug::MissedDelete) => controller.reads::<ConfigMap>(),

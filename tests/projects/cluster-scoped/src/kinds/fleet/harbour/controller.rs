@@ -23,7 +23,7 @@ pub fn controller() -> Controller {
         .for_kind::<Harbour>()
         .owns::<Deployment>()
         .writes::<Deployment>([Verb::Create, Verb::Patch])
-        .writes_subresource::<Harbour>("status", [Verb::Patch])
+        .writes_status::<Harbour>()
         // An error that lasts is shown on the object: Ready is False with its reason, and there is an Event.
         .on_error(ErrorPolicy::default().sets_false("Ready"))
 }

@@ -22,7 +22,7 @@ pub fn controller() -> Controller {
         .for_kind::<Memcached>()
         .owns::<Deployment>()
         .writes::<Deployment>([Verb::Create, Verb::Patch])
-        .writes_subresource::<Memcached>("status", [Verb::Patch])
+        .writes_status::<Memcached>()
         // An error that lasts is shown on the object: Ready is False with its reason, and there is an Event.
         .on_error(ErrorPolicy::default().sets_false("Ready"))
 }

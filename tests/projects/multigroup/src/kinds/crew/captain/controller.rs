@@ -4,7 +4,6 @@
 //! What happens with each Captain.
 
 use kubewright::conditions::NewCondition;
-use kubewright::rbac::Verb;
 use kubewright::{Context, Controller, Error, ErrorPolicy, Key, Outcome, Reconciler};
 
 use super::Captain;
@@ -13,7 +12,7 @@ use super::Captain;
 pub fn controller() -> Controller {
     Controller::new("captain", CaptainReconciler)
         .for_kind::<Captain>()
-        .writes_subresource::<Captain>("status", [Verb::Patch])
+        .writes_status::<Captain>()
         // An error that lasts is shown on the object: Ready is False with its reason, and there is an Event.
         .on_error(ErrorPolicy::default().sets_false("Ready"))
 }

@@ -21,7 +21,7 @@ pub fn controller() -> Controller {
         .for_kind::<WhiteList>()
         .owns::<Deployment>()
         .writes::<Deployment>([Verb::Create, Verb::Patch])
-        .writes_subresource::<WhiteList>("status", [Verb::Patch])
+        .writes_status::<WhiteList>()
         // An error that lasts is shown on the object: Ready is False with its reason, and there is an Event.
         .on_error(ErrorPolicy::default().sets_false("Ready"))
 }
