@@ -229,7 +229,9 @@ fn target(object: &Value) -> Value {
 fn samples(tree: &mut Tree, input: &Input) -> Result<(), Error> {
     if !input.samples.is_empty() {
         let names: Vec<&str> = input.samples.iter().map(|sample| sample.file.as_str()).collect();
-        tree.kustomization("samples", &names);
+        let resources: String = names.iter().map(|name| format!("- {name}\n")).collect();
+        // Under this name kustomize finds it, and `kubectl apply -f config/samples/`, which reads `.yaml`, passes over it.
+        tree.files.marked("config/samples/Kustomization", &format!("resources:\n{resources}"));
     }
     Ok(())
 }
@@ -332,7 +334,7 @@ mod tests {
                 "config/rbac/role.yaml",
                 "config/rbac/role_binding.yaml",
                 "config/rbac/service_account.yaml",
-                "config/samples/kustomization.yaml",
+                "config/samples/Kustomization",
             ]
         );
     }

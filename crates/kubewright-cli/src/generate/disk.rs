@@ -73,7 +73,7 @@ fn read(path: &Path) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// The files of `config/samples`, the kustomization apart.
+/// The files of `config/samples`, but for a kustomization of one's own.
 ///
 /// # Errors
 /// When one cannot be read.
