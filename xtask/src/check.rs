@@ -19,16 +19,11 @@ use crate::{
 pub(crate) fn ci() -> Result<()> {
     run(&mut cargo(["fmt", "--all", "--check"]))?;
     run(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    run(&mut cargo([
-        "clippy",
-        "--package",
-        "kubewright",
-        "--all-targets",
-        "--no-default-features",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
+    // What the SDK is without anything, and with the command line but no webhooks.
+    for features in ["", "command"] {
+        let package = ["clippy", "--package", "kubewright", "--all-targets", "--no-default-features"];
+        run(cargo(package).args(["--features", features, "--", "-D", "warnings"]))?;
+    }
     let deny = tools::cargo_deny()?;
     run(Command::new(&deny).args(["check", "bans", "licenses", "sources"]).current_dir(workspace()))?;
     let advisories = advisories(&deny)?;

@@ -230,7 +230,8 @@ async fn follow(
         progress.observe(&change);
         let mut told = reporter.observe(&change, started.elapsed());
         let end = Instant::now() + MOMENT;
-        while !told.is_empty()
+        // Who waits for the samples alone does not wait for more to tell.
+        while !(told.is_empty() || args.exit_when_ready && progress.is_done())
             && let Some(change) = soon(&mut changes, end, args).await
         {
             progress.observe(&change);
