@@ -1,6 +1,6 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask alone`, `cargo xtask acceptance`,
 //! //! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask spec`,
-//! `cargo xtask golden`, `cargo xtask book`, `cargo xtask parts`, `cargo xtask crds`, `cargo xtask bench`, `cargo xtask release`,
+//! `cargo xtask golden`, `cargo xtask book`, `cargo xtask parts`, `cargo xtask crds`, `cargo xtask differ`, `cargo xtask bench`, `cargo xtask release`,
 //! `cargo xtask dist`, `cargo xtask recording`,
 //! `cargo xtask bindings`.
 //!
@@ -13,6 +13,7 @@ mod bindings;
 mod book;
 mod check;
 mod crds;
+mod differ;
 mod dist;
 mod envtest;
 mod golden;
@@ -71,6 +72,8 @@ enum Task {
     Parts(parts::Options),
     /// Apply a folder of CustomResourceDefinitions twice in both ways, and compare with another cluster if one is given
     Crds(crds::Options),
+    /// Compare a release build with a real Kubernetes by conversations made from seeds
+    Differ(differ::Options),
     /// Run the first commands of the README, and write docs/first-minute.svg of what they say
     Recording,
     /// Make what a release offers for download: static programs, images, a Debian package, a bill of materials
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Task::Golden => golden::golden(),
         Task::Parts(options) => parts::parts(&options),
         Task::Crds(options) => crds::crds(&options),
+        Task::Differ(options) => differ::differ(&options),
         Task::Recording => recording::record(),
         Task::Dist(options) => dist::dist(&options),
         Task::Release(options) => release::release(&options),

@@ -70,10 +70,13 @@ impl Shaper {
         }
     }
 
-    /// The object of a bookmark: nothing but its metadata.
+    /// The object of a bookmark: its metadata, and of a built-in kind what Go writes of fields that nobody set.
     pub fn bookmark(&mut self, metadata: &Value) -> Bytes {
-        let object =
+        let mut object =
             json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata});
+        if self.kind.custom.is_none() {
+            let _ = self.kind.schema().decode(&mut object);
+        }
         match self.shape {
             Shape::Object | Shape::Discovery(_) => encode::bytes(&self.kind, &object),
             Shape::Metadata(version) | Shape::MetadataList(version) => {
@@ -129,8 +132,11 @@ impl Shaper {
         let head = match self.shape {
             Shape::Object | Shape::Discovery(_) => list.head(),
             Shape::Metadata(_) => {
-                let of =
-                    if self.kind.custom.is_some() { "unstructured.Unstructured" } else { &self.kind.kind };
+                let of = match (&self.kind.custom, self.kind.group.split('.').next()) {
+                    (Some(_), _) => "unstructured.Unstructured".to_owned(),
+                    (None, None | Some("")) => format!("core.{}", self.kind.kind),
+                    (None, Some(group)) => format!("{group}.{}", self.kind.kind),
+                };
                 return Err(ApiError::new(
                     StatusCode::NOT_ACCEPTABLE,
                     "NotAcceptable",

@@ -54,6 +54,7 @@ pub fn set_type(kind: &Kind, value: &mut Value) {
 pub fn draft(kind: &Kind, mut object: Value) -> Draft<Summary> {
     if let Some(custom) = &kind.custom {
         custom.versions.store(&mut object);
+        whole_numbers(&mut object);
     } else if !kind.is_storage() {
         kind.to_storage(&mut object);
     }
@@ -63,6 +64,25 @@ pub fn draft(kind: &Kind, mut object: Value) -> Draft<Summary> {
     bytes.extend_from_slice(head(&kind.kind, &kind.storage_api_version()).as_bytes());
     let revision_at = write_rest(&mut bytes, &object);
     Draft { bytes, revision_at, tag }
+}
+
+/// Writes numbers as Go's encoder does once it has read them: `5.0` is `5`, and what 64 bits with a sign do not hold is a
+/// double (`k8s.io/apimachinery/pkg/util/json`).
+pub fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.as_i64().is_none() => {
+            // A double without an exponent, of as few digits as tell it from others.
+            let digits = number.as_f64().map(|float| float.to_string()).unwrap_or_default();
+            if let Ok(whole) = digits.parse::<i64>() {
+                *value = whole.into();
+            } else if let Ok(whole) = digits.parse::<u64>() {
+                *value = whole.into();
+            }
+        }
+        Value::Object(members) => members.values_mut().for_each(whole_numbers),
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        _ => {}
+    }
 }
 
 /// An object's bytes as they would be stored and served, with the resource version it has (none for one never stored).

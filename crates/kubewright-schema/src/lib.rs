@@ -165,6 +165,11 @@ impl Schema {
         default::set(&self.root, object);
     }
 
+    /// Sets the defaults of the schema, and leaves nulls.
+    pub fn default_with_nulls(&self, object: &mut Value) {
+        default::set(&self.root, object);
+    }
+
     /// Whether [`Schema::default`] leaves an object as it is. Of an odd one it is not said, though it does: nulls in lists.
     pub fn is_defaulted(&self, object: &Value) -> bool {
         default::is_done(&self.root, object)

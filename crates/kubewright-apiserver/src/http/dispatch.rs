@@ -31,6 +31,9 @@ use super::upgrade::Upgrade;
 use super::websocket;
 use std::sync::Arc;
 
+/// Subresources that are kinds of their own, which have no table.
+const COMPUTED: [&str; 3] = ["binding", "eviction", "token"];
+
 /// A request whose body has been read.
 pub(super) struct RequestInfo<'a> {
     pub server: &'a ApiServer,
@@ -82,6 +85,9 @@ pub(super) async fn answer(
         ("watch", false) => Offer::Watch,
         ("watch", true) => Offer::CustomWatch,
         ("list", false) => Offer::List,
+        (_, false) if kind.verbs == Verbs::CreateOnly || COMPUTED.contains(&&*target.subresource) => {
+            Offer::Computed
+        }
         (_, false) => Offer::Object,
         (_, true) => Offer::Custom,
     };
@@ -287,7 +293,9 @@ async fn objects(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiEr
             let shaper = info.shaper()?;
             info.listed(shaper.list(verbs::list(engine, call, &options).await?)?)
         }
-        "create" if !named && !everywhere => {
+        // kube-apiserver takes a POST to the path of a custom object, too, and looks at the name in the body alone.
+        "create" if !everywhere && (!named || call.kind.custom.is_some()) => {
+            let call = Call { name: "", ..call };
             let options = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
             info.written(verbs::create(engine, call, info.decoded()?, options).await?)
         }
@@ -296,8 +304,8 @@ async fn objects(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiEr
             info.written(verbs::update(engine, call, Part::Main, info.decoded()?, options).await?)
         }
         "patch" if named => {
-            let options = WriteOptions::of_patch(info.query, info.headers)?;
-            info.written(verbs::patch(engine, call, Part::Main, info.patch()?, options).await?)
+            let (patch, options) = info.patch()?;
+            info.written(verbs::patch(engine, call, Part::Main, patch, options).await?)
         }
         "delete" => info.written(verbs::delete(engine, call, &info.delete_options()?).await?),
         "deletecollection" if call.kind.verbs == Verbs::All && !everywhere => {
@@ -382,12 +390,34 @@ impl RequestInfo<'_> {
         }
     }
 
-    /// The body as a patch.
-    pub(super) fn patch(&self) -> Result<Patch, ApiError> {
+    /// The body as a patch, and its options. What is wrong is told in the order of kube-apiserver: a media type that is none of a
+    /// patch, options, that there is no such object, and only then what the patch itself says
+    /// (`k8s.io/apiserver/pkg/endpoints/handlers/patch.go`).
+    pub(super) fn patch(&self) -> Result<(Patch, WriteOptions), ApiError> {
         let kind = self.call.kind;
         let schema = kind.custom.is_none().then(|| kind.schema());
-        let version = self.server.engine().kinds().version();
-        super::patch_words::parse(version, media_type(self.headers), &self.body, schema)
+        let engine = self.server.engine();
+        let version = engine.kinds().version();
+        let media_type = media_type(self.headers);
+        match super::patch_words::parse(version, media_type, &self.body, schema) {
+            Err(error) if error.code == StatusCode::UNSUPPORTED_MEDIA_TYPE => Err(error),
+            parsed => {
+                let options = WriteOptions::of_patch(self.query, self.headers)?;
+                let patch = parsed.map_err(|error| {
+                    let is_first = error.message == super::patch_words::NO_JSON || media_type == patch::APPLY;
+                    if is_first || self.is_there() {
+                        error
+                    } else {
+                        ApiError::not_found(kind, self.call.name)
+                    }
+                })?;
+                Ok((patch, options))
+            }
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        self.server.engine().snapshot().get(&self.call.kind.collection, &self.call.key()).is_some()
     }
 
     fn delete_options(&self) -> Result<DeleteOptions, ApiError> {

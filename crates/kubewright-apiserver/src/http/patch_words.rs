@@ -8,6 +8,9 @@ use kubewright_schema::Schema;
 use kubewright_schema::patch::{self, Patch};
 use kubewright_spec::Version;
 
+/// What v1.37 says of a patch that is no JSON, before it looks for the object.
+pub(super) const NO_JSON: &str = "invalid JSON patch";
+
 /// Reads a patch.
 ///
 /// # Errors
@@ -20,7 +23,7 @@ pub(super) fn parse(
 ) -> Result<Patch, ApiError> {
     let is_late = version >= Version::V1_37;
     if is_late && content_type != patch::APPLY && kubewright_codec::json::decode(body).is_err() {
-        return Err(ApiError::bad_request("invalid JSON patch"));
+        return Err(ApiError::bad_request(NO_JSON));
     }
     Patch::parse(content_type, body, schema).map_err(|error| {
         let words = [

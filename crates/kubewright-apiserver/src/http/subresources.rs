@@ -63,8 +63,8 @@ async fn part(info: &RequestInfo<'_>, part: Part) -> Result<Response<ResponseBod
             info.written(verbs::update(engine, call, part, info.decoded()?, options).await?)
         }
         "patch" => {
-            let options = WriteOptions::of_patch(info.query, info.headers)?;
-            info.written(verbs::patch(engine, call, part, info.patch()?, options).await?)
+            let (patch, options) = info.patch()?;
+            info.written(verbs::patch(engine, call, part, patch, options).await?)
         }
         _ => Err(ApiError::method_not_allowed()),
     }
@@ -91,8 +91,8 @@ async fn scale(
             written
         }
         "patch" => {
-            let options = WriteOptions::of_patch(info.query, info.headers)?;
-            verbs::patch_scale(engine, call, &paths, info.patch()?, options).await?
+            let (patch, options) = info.patch()?;
+            verbs::patch_scale(engine, call, &paths, patch, options).await?
         }
         _ => return Err(ApiError::method_not_allowed()),
     };

@@ -38,9 +38,11 @@ impl<'a> BodyEncoding<'a> {
             (Some("application/yaml"), _) => Ok(Self::Text(TextEncoding::Yaml)),
             (Some(protobuf::MEDIA_TYPE), Some(object)) => Ok(Self::Protobuf(object)),
             _ if value.is_empty() => Ok(Self::Text(TextEncoding::Json)),
-            (_, protobuf) => {
+            (media_type, protobuf) => {
+                // kube-apiserver names protobuf for custom resources, too, where it has no answer to it.
+                let named = protobuf.is_some() || media_type != Some(protobuf::MEDIA_TYPE);
                 let accepted = ["application/json", "application/yaml", protobuf::MEDIA_TYPE];
-                Err(ApiError::unsupported_media_type(&accepted[..2 + usize::from(protobuf.is_some())]))
+                Err(ApiError::unsupported_media_type(&accepted[..2 + usize::from(named)]))
             }
         }
     }
@@ -101,7 +103,7 @@ mod tests {
         {
             assert_eq!(
                 of(other),
-                Err("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml".to_owned()),
+                Err("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf".to_owned()),
                 "{other}"
             );
         }

@@ -105,6 +105,8 @@ impl DiscoveryVersion {
 pub enum Offer {
     /// An object or a write of a built-in kind.
     Object,
+    /// What is computed and never listed, such as a review: it has no table.
+    Computed,
     /// A list of a built-in kind.
     List,
     /// A watch of a built-in kind.
@@ -139,7 +141,9 @@ impl Offer {
             Self::Custom | Self::CustomWatch => None,
             Self::JsonAlone => Some(vec![MEDIA_TYPES[0]]),
             Self::List | Self::Watch => Some(MEDIA_TYPES.into_iter().chain(STREAMS).collect()),
-            Self::Object | Self::Discovery | Self::PlainDiscovery => Some(MEDIA_TYPES.to_vec()),
+            Self::Object | Self::Computed | Self::Discovery | Self::PlainDiscovery => {
+                Some(MEDIA_TYPES.to_vec())
+            }
         }
     }
 
@@ -175,6 +179,7 @@ impl Offer {
                     _ => return None,
                 };
                 match clause.kind {
+                    "Table" if self == Self::Computed => None,
                     "Table" if encoding != Encoding::Protobuf => Some(Shape::Table(version)),
                     "PartialObjectMetadata" => Some(Shape::Metadata(version)),
                     "PartialObjectMetadataList" => Some(Shape::MetadataList(version)),

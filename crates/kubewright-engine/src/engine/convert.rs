@@ -144,6 +144,7 @@ pub(crate) async fn as_read_back(engine: &Engine, kind: &Kind, object: Value) ->
     } else {
         versions.read(&kind.version, false, &mut object);
     }
+    encode::whole_numbers(&mut object);
     Ok(encode::bytes(kind, &object))
 }
 

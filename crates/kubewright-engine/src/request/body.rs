@@ -170,6 +170,18 @@ pub(crate) fn single_owners(value: &mut Value, when: &str) -> Option<String> {
 /// Sets what the schema and the kind set by default.
 pub fn default(kind: &Kind, value: &mut Value) {
     kind.schema().default(value);
+    by_rules(kind, value);
+}
+
+/// Sets the defaults of what applying a configuration made. A null that no schema allows stays, to be refused: Kubernetes drops
+/// nulls where it decodes a body, and an applied configuration is none
+/// (`k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go`, `schemaCoercingDecoder`).
+pub(crate) fn default_applied(kind: &Kind, value: &mut Value) {
+    kind.schema().default_with_nulls(value);
+    by_rules(kind, value);
+}
+
+fn by_rules(kind: &Kind, value: &mut Value) {
     kind.rules.default(value);
     if kind.behaviour.role == Role::Definition {
         definition::default(value);

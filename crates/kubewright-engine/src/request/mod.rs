@@ -36,7 +36,8 @@ pub struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// The key of the object in its collection.
-    pub(crate) fn key(&self) -> Name {
+    #[must_use]
+    pub fn key(&self) -> Name {
         key(self.namespace, self.name)
     }
 

@@ -11,6 +11,9 @@ use serde_json::Value;
 use super::place::place;
 use super::{Call, FieldValidation};
 
+/// What is said of a body that is no Scale, for the scale of a custom resource.
+const NO_SCALE: &str = r#"no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111""#;
+
 /// The body of a request for a subresource of the object that `call` names: typed, pruned, in the right namespace.
 /// Warnings are added to `warnings`.
 ///
@@ -25,7 +28,10 @@ pub fn part_of(
 ) -> Result<Value, ApiError> {
     let Decoded { mut value, origin } = decoded;
     let Some((group, version, kind)) = subresource.body_kind() else { return Ok(value) };
-    check_type(&value, group, kind)?;
+    check_type(&value, group, kind).map_err(|error| match subresource {
+        Subresource::CustomScale(_) if value.is_object() => ApiError::bad_request(NO_SCALE),
+        _ => error,
+    })?;
     let wrong = |why: String| {
         ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
     };

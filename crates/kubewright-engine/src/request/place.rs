@@ -12,18 +12,9 @@ fn elsewhere() -> ApiError {
     )
 }
 
-/// The object belongs where the URL says: its namespace and name are the URL's, or are not given. (What namespace an
-/// object of the cluster names does not matter.)
+/// The object belongs where the URL says: its namespace and name are the URL's, or are not given.
 pub(crate) fn place(call: Call<'_>, draft: &mut Value) -> Result<(), ApiError> {
-    let given = object::namespace(draft);
-    if call.kind.namespaced() {
-        if !given.is_empty() && given != call.namespace {
-            return Err(elsewhere());
-        }
-        object::set_meta(draft, "namespace", Some(call.namespace.into()));
-    } else {
-        object::set_meta(draft, "namespace", None);
-    }
+    place_in_namespace(call, draft)?;
     let given = object::name(draft);
     if !call.name.is_empty() {
         if !given.is_empty() && given != call.name {
@@ -33,6 +24,21 @@ pub(crate) fn place(call: Call<'_>, draft: &mut Value) -> Result<(), ApiError> {
             )));
         }
         object::set_meta(draft, "name", Some(call.name.into()));
+    }
+    Ok(())
+}
+
+/// The object's namespace is the URL's, or is not given. What namespace an object of the cluster names does not matter
+/// (`k8s.io/apiserver/pkg/registry/rest/meta.go`, `EnsureObjectNamespaceMatchesRequestNamespace`).
+pub(crate) fn place_in_namespace(call: Call<'_>, draft: &mut Value) -> Result<(), ApiError> {
+    let given = object::namespace(draft);
+    if call.kind.namespaced() {
+        if !given.is_empty() && given != call.namespace {
+            return Err(elsewhere());
+        }
+        object::set_meta(draft, "namespace", Some(call.namespace.into()));
+    } else if !given.is_empty() {
+        object::set_meta(draft, "namespace", None);
     }
     Ok(())
 }

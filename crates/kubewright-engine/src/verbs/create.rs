@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use http::StatusCode;
 use kubewright_codec::body::Decoded;
-use kubewright_kinds::encode;
+use kubewright_kinds::{Kind, encode};
 use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::patch::Configuration;
 use kubewright_schema::{Candidate, Extent};
@@ -54,13 +54,21 @@ async fn create_of_body(
     let epoch = begin_creation(engine, call)?;
     let mut draft = body::object_of(call.kind, decoded, options.validation, warnings)?;
     place(call, &mut draft)?;
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
-        object::set_meta(&mut draft, field, None);
+    if call.name.is_empty() {
+        wipe(&mut draft);
     }
     definitions::may_come(call.kind, object::name(&draft))?;
     body::default(call.kind, &mut draft);
     ownership::own(engine, call, "", options, None, &mut draft);
     create_draft(engine, epoch, call, draft, options, warnings).await
+}
+
+/// Takes away what a POST may not set. Who creates by PUT or apply may (`k8s.io/apiserver/pkg/endpoints/handlers/create.go`,
+/// `WipeObjectMetaSystemFields`, which `update.go` and `patch.go` do not call).
+fn wipe(draft: &mut Value) {
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        object::set_meta(draft, field, None);
+    }
 }
 
 /// Creates what an applied configuration says.
@@ -80,8 +88,6 @@ pub(super) async fn create_by_apply(
         );
         return Err(ApiError::conflict(call.kind, call.name, &why));
     }
-    update::may_create(engine, call).await?;
-    definitions::may_come(call.kind, call.name)?;
     let mut warnings = Vec::new();
     let outcome = create_of_config(engine, call, config, options, &mut warnings).await;
     Written::new(StatusCode::CREATED, outcome, warnings)
@@ -99,7 +105,10 @@ async fn create_of_config(
     check_name(call, object::name(&config.value))?;
     object::set_meta(&mut draft, "resourceVersion", None);
     place(call, &mut draft)?;
-    body::default(call.kind, &mut draft);
+    // Who may not create is told so of a good configuration alone, as in Kubernetes.
+    update::may_create(engine, call).await?;
+    definitions::may_come(call.kind, call.name)?;
+    body::default_applied(call.kind, &mut draft);
     create_draft(engine, epoch, call, draft, options, warnings).await
 }
 
@@ -143,8 +152,8 @@ async fn create_draft(
 
 /// The parts of metadata that only the server sets.
 fn begin(engine: &Engine, call: Call<'_>, draft: &mut Value) {
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
-        object::set_meta(draft, field, None);
+    if call.name.is_empty() {
+        wipe(draft);
     }
     let now = object::time(engine.world().clock.now());
     object::set_meta(draft, "creationTimestamp", Some(now));
@@ -191,9 +200,8 @@ async fn create_object(
     admission::validate(&Review::of_new(engine, call, "", options), &object, warnings).await?;
     let key = key(call.namespace, &name);
     if options.dry_run {
-        let there = engine.snapshot().get(&kind.collection, &key).is_some();
-        return if there {
-            Err(ApiError::already_exists(kind, &name))
+        return if engine.snapshot().get(&kind.collection, &key).is_some() {
+            Err(already_exists(engine, kind, &key, &name))
         } else {
             convert::as_read_back(engine, kind, object).await
         };
@@ -206,10 +214,21 @@ async fn create_object(
     let entry = engine
         .commit(epoch, kind, &key, Expect::Absent, change)
         .await?
-        .ok_or_else(|| ApiError::already_exists(kind, &name))?;
+        .ok_or_else(|| already_exists(engine, kind, &key, &name))?;
     follow_up::follow_up(engine, kind, &name).await;
     addresses::changed(engine, call.namespace, &name, &BTreeSet::new(), &addresses).await;
     Ok(encode::object(kind, &*convert::viewed(engine, kind, entry).await?))
+}
+
+/// 409, which says when the object of that name is on its way out (`k8s.io/apiserver/pkg/registry/generic/registry/store.go`).
+fn already_exists(engine: &Engine, kind: &Kind, key: &str, name: &str) -> ApiError {
+    let mut error = ApiError::already_exists(kind, name);
+    let snapshot = engine.snapshot();
+    let there = snapshot.get(&kind.collection, key).map(|entry| encode::value(kind, entry));
+    if there.is_some_and(|there| !object::meta_text(&there, "deletionTimestamp").is_empty()) {
+        error.message.insert_str(0, "object is being deleted: ");
+    }
+    error
 }
 
 fn errors_of_new(call: Call<'_>, object: &Value, warnings: &mut Vec<String>) -> Vec<FieldError> {

@@ -21,7 +21,7 @@ use crate::admission::{self, Edit, Operation, Options, Review};
 use crate::engine::allocate::{self, addresses_of};
 use crate::engine::epochs::Epoch;
 use crate::engine::{Engine, convert};
-use crate::request::place::check_name;
+use crate::request::place::{check_name, place_in_namespace};
 use crate::request::{Call, WriteOptions, body};
 
 /// How the next object comes from the current one.
@@ -115,10 +115,14 @@ async fn try_swap(
     };
     let mut next = next(engine, &review, part, step, options, &current, warnings).await?;
     if matches!(step, Step::Change(_) | Step::Apply(_)) {
+        place_in_namespace(call, &mut next)?;
         check_name(call, object::name(&next))?;
     }
     let conditional = check_version(call, &current, &next, matches!(step, Step::Replace(_)))?;
-    body::default(call.kind, &mut next);
+    match step {
+        Step::Apply(_) => body::default_applied(call.kind, &mut next),
+        _ => body::default(call.kind, &mut next),
+    }
     if matches!(step, Step::Replace(_) | Step::Change(_)) {
         ownership::own(engine, call, part.subresource(), options, Some(&current), &mut next);
     }
@@ -128,7 +132,7 @@ async fn try_swap(
         admission::mutate(&review, &mut next, warnings).await?;
     }
     prepare(call.kind, part, &mut next, &current);
-    if part == Part::Main {
+    if matches!(part, Part::Main | Part::Status) {
         stamp(engine, call.kind, &mut next, Some(&current));
     }
     let _allocation = allocate::allocate(engine, call.kind, &mut next, Some(&current)).await?;

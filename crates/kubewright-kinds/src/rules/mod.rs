@@ -271,7 +271,7 @@ impl Rules {
     pub fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
         let raised = || old.is_some_and(|old| self.generation.raised(object, old));
         let mut found = match self.finalizers {
-            Finalizers::Warned => metadata::finalizer_warnings(object),
+            Finalizers::Warned => metadata::finalizer_warnings(object, old),
             Finalizers::Strict | Finalizers::Syntax => Vec::new(),
         };
         self.within(|| (self.warn)(&warnings::WarningContext::new(object, old, &raised), &mut found));

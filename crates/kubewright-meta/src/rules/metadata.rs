@@ -62,13 +62,17 @@ pub fn validate_finalizers(object: &Value) -> Vec<FieldError> {
     })
 }
 
-/// The warnings for finalizers of custom resources that have no domain
+/// The warnings for finalizers of custom resources that have no domain and that `old` has not
 /// (`apiextensions-apiserver/pkg/registry/customresource/validator.go`).
 #[must_use]
-pub fn finalizer_warnings(object: &Value) -> Vec<String> {
-    let finalizers = At::root(object).dig(&["metadata", "finalizers"]);
+pub fn finalizer_warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let names = |object: &Value| -> BTreeSet<String> {
+        let finalizers = At::root(object).dig(&["metadata", "finalizers"]);
+        finalizers.items().map(|finalizer| finalizer.text().to_owned()).collect()
+    };
+    let before = old.map(names).unwrap_or_default();
     let mut warnings = Vec::new();
-    for name in finalizers.items().map(|finalizer| finalizer.text()) {
+    for name in names(object).difference(&before).map(String::as_str) {
         warnings.extend(
             text::label_key(name).into_iter().map(|why| format!("metadata.finalizers: {name:?}: {why}")),
         );

@@ -14,16 +14,24 @@ use super::zeros;
 /// Decodes an object in place. Returns the paths of its unknown fields, each after `prefix`.
 ///
 /// # Errors
-/// The first value of a wrong type, in the words of Go's decoder.
+/// In the words of Go's decoder: the first value that a type's own decoder refuses (a time, a quantity), which ends the decoding; else
+/// the first value of a wrong type, after which Go reads on.
 pub(crate) fn decode(node: &Node, value: &mut Value, prefix: &str) -> Result<Vec<String>, String> {
-    let mut decoder =
-        Decoder { unknown: Vec::new(), path: prefix.to_owned(), fields: String::new(), owner: String::new() };
+    let mut decoder = Decoder {
+        unknown: Vec::new(),
+        wrong: None,
+        path: prefix.to_owned(),
+        fields: String::new(),
+        owner: String::new(),
+    };
     decoder.value(node, value)?;
-    Ok(decoder.unknown)
+    decoder.wrong.map_or(Ok(decoder.unknown), Err)
 }
 
 struct Decoder {
     unknown: Vec<String>,
+    /// The first value of a wrong type.
+    wrong: Option<String>,
     /// Where it is, as strict decoding says it: `spec.containers[0].name`.
     path: String,
     /// Where it is, as Go's type errors say it: `spec.containers.name`.
@@ -48,7 +56,20 @@ impl Decoder {
             Coding::IntOrString => self.integer(Some("int32"), value),
             Coding::Time => self.time(Precision::Seconds, value),
             Coding::MicroTime => self.time(Precision::Micros, value),
-            Coding::SchemaOr(other) => self.schema_or(other, node, value),
+            Coding::SchemaOr(other) => {
+                // A decoder within the decoder: what it finds wrong ends this one.
+                let before = self.wrong.take();
+                self.schema_or(other, node, value)?;
+                self.wrong.take().map_or(Ok(()), Err)?;
+                self.wrong = before;
+                Ok(())
+            }
+        }
+    }
+
+    fn remember(&mut self, found: Result<(), String>) {
+        if let (Err(wrong), None) = (found, &self.wrong) {
+            self.wrong = Some(wrong);
         }
     }
 
@@ -59,14 +80,25 @@ impl Decoder {
             }
             (Some(Type::String), Value::String(text)) => {
                 if node.format.as_deref() == Some("byte") {
-                    *text = scalar::base64(text)?;
+                    match scalar::base64(text) {
+                        Ok(canonical) => *text = canonical,
+                        Err(wrong) => self.remember(Err(wrong)),
+                    }
                 }
                 Ok(())
             }
-            (Some(Type::Integer), Value::Number(_)) => self.integer(node.format.as_deref(), value),
+            (Some(Type::Integer), Value::Number(_)) => {
+                let found = self.integer(node.format.as_deref(), value);
+                self.remember(found);
+                Ok(())
+            }
             (Some(Type::Object), Value::Object(object)) => self.object(node, object),
             (Some(Type::Array), Value::Array(list)) => self.list(node, list),
-            _ => Err(self.mismatch(value, &go_type(node))),
+            _ => {
+                let found = Err(self.mismatch(value, &go_type(node)));
+                self.remember(found);
+                Ok(())
+            }
         }
     }
 

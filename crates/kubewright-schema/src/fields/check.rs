@@ -13,7 +13,7 @@ use super::shape::{Form, List, ListKind, Object, Scalar, Shape};
 /// What is wrong with a configuration.
 #[must_use]
 pub(super) fn check(shape: Shape<'_>, value: &Value) -> Option<String> {
-    let mut checker = Checker { path: String::new(), errors: Vec::new() };
+    let mut checker = Checker { path: String::new(), errors: Vec::new(), refuses_twins: true };
     checker.value(shape, value);
     match checker.errors.as_slice() {
         [] => None,
@@ -22,9 +22,18 @@ pub(super) fn check(shape: Shape<'_>, value: &Value) -> Option<String> {
     }
 }
 
+/// Whether an object fits a schema: its lists may have items twice (`typed.AllowDuplicates`).
+pub(super) fn fits(shape: Shape<'_>, value: &Value) -> bool {
+    let mut checker = Checker { path: String::new(), errors: Vec::new(), refuses_twins: false };
+    checker.value(shape, value);
+    checker.errors.is_empty()
+}
+
 struct Checker {
     path: String,
     errors: Vec<String>,
+    /// Whether items that have the same key are an error.
+    refuses_twins: bool,
 }
 
 impl Checker {
@@ -100,7 +109,7 @@ impl Checker {
                 match item::element(list, value) {
                     Err(why) => return self.report(&format!("element {at}: {why}")),
                     Ok(step) => {
-                        if seen.contains(&step) {
+                        if self.refuses_twins && seen.contains(&step) {
                             self.report(&format!("duplicate entries for key {step}"));
                         }
                         self.path.push_str(&step.to_string());

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use super::check::fits;
 use super::differences::Differences;
 use super::managed::{Entry, Managed, Manager, Operation, is_reset};
 use super::reconcile::reconcile;
@@ -53,11 +54,18 @@ pub struct Write<'a> {
 impl Write<'_> {
     /// Sets `metadata.managedFields` of `next`, an object as the client sent it (typed and defaulted): what `live` has,
     /// or, where the client brought other entries along, those; with the fields that the write changes given to its
-    /// manager. `live` is `None` for a creation. An object that cannot be compared loses its entries.
+    /// manager. `live` is `None` for a creation. An object that cannot be compared, or does not fit
+    /// the schema (its status, say, which is not written), loses its entries
+    /// (`k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go`, `UpdateNoErrors`).
     pub fn update(&self, live: Option<&Value>, next: &mut Value) {
         let given = take_managed(next);
         let old = live.and_then(|live| live.get("metadata")?.get("managedFields"));
         let Ok(managed) = self.start(old, given.as_ref()) else { return };
+        // Built-in kinds were decoded by their types.
+        let written = self.versions.written();
+        if written.is_custom() && !fits(Shape::of(written), next) {
+            return;
+        }
         // An object whose entries were cleared stays without them until somebody applies.
         if live.is_some() && managed.entries.is_empty() {
             return;

@@ -112,6 +112,9 @@ impl<'a> Checker<'a> {
                     found.add(match mistake {
                         number::Mistake::Value(value, words) => self.invalid(path, value, &words),
                         number::Mistake::Whole(words) => self.without_path(&words),
+                        number::Mistake::Named(value, words) => {
+                            FieldError::invalid(self.field(path), value, words)
+                        }
                     });
                 }
             }

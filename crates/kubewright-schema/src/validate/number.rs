@@ -10,6 +10,8 @@ pub(super) enum Mistake {
     Value(Value, String),
     /// A sentence of its own.
     Whole(String),
+    /// The value, and a sentence that names the path itself.
+    Named(Value, String),
 }
 
 /// A number as Go has it: JSON numbers that are whole and fit are `int64`, the others `float64`.
@@ -141,7 +143,7 @@ fn multiple(value: Go, factor: Go, native: bool, path: &str) -> Option<Mistake> 
 }
 
 fn not_positive(path: &str, factor: &str, value: Value) -> Mistake {
-    Mistake::Value(value, format!("factor MultipleOf declared for {path} must be positive: {factor}"))
+    Mistake::Named(value, format!("factor MultipleOf declared for {path} must be positive: {factor}"))
 }
 
 #[allow(clippy::cast_possible_truncation)]

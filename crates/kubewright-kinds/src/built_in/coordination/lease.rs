@@ -4,6 +4,7 @@ use kubewright_meta::rules::at::At;
 use kubewright_meta::rules::errors::Errors;
 use kubewright_meta::rules::fill;
 use kubewright_table as table;
+use serde_json::Value;
 
 use crate::rules::{Finalizers, Rules};
 use crate::{Behaviour, BuiltIn};
@@ -22,17 +23,24 @@ const RULES: Rules = Rules {
         fill::object(lease, "spec");
     },
     // Coordinated leader election is an alpha feature.
-    prepare_create: |lease| {
-        if let Some(spec) = fill::present(lease, "spec") {
-            fill::remove(spec, "strategy");
-            fill::remove(spec, "preferredHolder");
-        }
-    },
+    prepare_create: |lease| drop_disabled(lease, &Value::Null),
+    prepare_update: |new, old| drop_disabled(new, old),
     finalizers: Finalizers::Syntax,
     validate: |lease| Errors::of(|errors| check_lease(&At::root(lease).get("spec"), errors)),
     validate_update: |new, _| Errors::of(|errors| check_lease(&At::root(new).get("spec"), errors)),
     ..Rules::none()
 };
+
+/// Takes away what an alpha feature is for, where the object had it not before.
+fn drop_disabled(lease: &mut Value, old: &Value) {
+    if let Some(spec) = fill::present(lease, "spec") {
+        for field in ["strategy", "preferredHolder"] {
+            if old["spec"].get(field).is_none() {
+                fill::remove(spec, field);
+            }
+        }
+    }
+}
 
 fn check_lease(spec: &At<'_>, errors: &mut Errors) {
     errors.positive(&spec.get("leaseDurationSeconds"));

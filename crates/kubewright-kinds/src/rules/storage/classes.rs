@@ -31,19 +31,29 @@ pub(crate) const fn rules() -> Rules {
 /// The rules of volume attributes classes.
 pub(crate) const fn attributes_classes() -> Rules {
     Rules {
-        validate: |class| {
+        validate: |class| Errors::of(|errors| check_attributes_class(&At::root(class), errors)),
+        validate_update: |new, old| {
             Errors::of(|errors| {
-                let class = At::root(class);
-                check_provisioner(&class.get("driverName"), errors);
-                check_parameters(&class.get("parameters"), errors);
-                if class.get("parameters").is_empty() {
-                    errors.required(&class.get("parameters"), "must contain at least one key/value pair");
+                for field in ["driverName", "parameters"] {
+                    if new.get(field) != old.get(field) {
+                        let path = At::root(new).get(field).path;
+                        errors
+                            .push(FieldError::forbidden(path, format!("updates to {field} are forbidden.")));
+                    }
                 }
+                check_attributes_class(&At::root(new), errors);
             })
         },
-        validate_update: |new, old| immutable(new, old, &["driverName", "parameters"]),
         again: Again::Metadata,
         ..Rules::none()
+    }
+}
+
+fn check_attributes_class(class: &At<'_>, errors: &mut Errors) {
+    check_provisioner(&class.get("driverName"), errors);
+    check_parameters(&class.get("parameters"), errors);
+    if class.get("parameters").is_empty() {
+        errors.required(&class.get("parameters"), "must contain at least one key/value pair");
     }
 }
 

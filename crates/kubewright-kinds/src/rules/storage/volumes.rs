@@ -52,6 +52,15 @@ pub(crate) const fn rules() -> Rules {
             let born = volume["metadata"]["creationTimestamp"].clone();
             fill::set(volume, "status", json!({"phase": "Pending", "lastPhaseTransitionTime": born}));
         },
+        stamp: |volume, old, now| {
+            let Some(old) = old.map(|old| &old["status"]) else { return };
+            let Some(status) = fill::present(volume, "status") else { return };
+            let since = "lastPhaseTransitionTime";
+            let is_left = status.get(since).is_none_or(|time| time.is_null() || Some(time) == old.get(since));
+            if status.get("phase") != old.get("phase") && is_left {
+                status[since] = now.into();
+            }
+        },
         again: Again::Object,
         validate: |volume| Errors::of(|errors| check(&At::root(volume).get("spec"), errors)),
         validate_update: |new, old| {

@@ -1,0 +1,343 @@
+//! Comparing what two servers answered. What they choose by themselves (uids, revisions, times, addresses) becomes a token: the same value the same one.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::sync::atomic::AtomicBool;
+
+use regex::Regex;
+
+use crate::hold::Got;
+use crate::ordered::Ordered;
+
+/// A difference between two answers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Difference {
+    /// Where in the answer: `status`, `warnings`, `body.spec.replicas`.
+    pub(crate) path: String,
+    pub(crate) reference: String,
+    pub(crate) ours: String,
+}
+
+/// The tokens of one server's values.
+#[derive(Default)]
+pub(crate) struct Tokens {
+    uids: BTreeMap<String, usize>,
+    revisions: BTreeMap<String, usize>,
+}
+
+static UID: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
+static TIME: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"));
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b10\.\d+\.\d+\.\d+\b"));
+static REVISION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(resourceVersion[\\"': ]*)\d+|(too old resource version: |Too large resource version: |current: )\d+"#,
+    )
+});
+static GENERATED: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bgen-[a-z0-9]{5}\b"));
+static UNDECLARED: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.[^ ]*: field not declared"));
+static PORT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b3[0-2]\d{3}\b"));
+/// Objects that a message quotes, as Go prints them: the README lists them as different.
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| pattern(r#"Invalid value: "?(\{.*\}|\[.*\])"?: "#));
+/// Differences between structs, as Go prints them.
+static STRUCTS: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?s)(for bound claims|previously negative\))\n.*"));
+static SUFFIX: LazyLock<Regex> = LazyLock::new(|| pattern(r"kube-api-access-[a-z0-9]{5}"));
+static GO_ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"0x[0-9a-f]{6,}"));
+
+#[expect(clippy::expect_used, reason = "the patterns are constants, and a test compiles them")]
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern")
+}
+
+impl Tokens {
+    fn text(&mut self, text: &str) -> String {
+        let uids = &mut self.uids;
+        let text = UID.replace_all(text, |found: &regex::Captures<'_>| {
+            if found[0].starts_with("11111111") {
+                return found[0].to_owned();
+            }
+            let next = uids.len();
+            format!("<uid{}>", uids.entry(found[0].to_owned()).or_insert(next))
+        });
+        let text = TIME.replace_all(&text, |found: &regex::Captures<'_>| {
+            if found[0].starts_with("2026-01-01") || found[0].starts_with("2020-01-01") {
+                found[0].to_owned()
+            } else {
+                "<time>".into()
+            }
+        });
+        let text = ADDRESS.replace_all(&text, "<ip>");
+        let text = REVISION.replace_all(&text, "${1}${2}<rv>");
+        let text = GENERATED.replace_all(&text, "gen-<x>");
+        let text = QUOTED.replace_all(&text, "Invalid value: <object>: ");
+        let text = STRUCTS.replace_all(&text, "<difference>");
+        let text = SUFFIX.replace_all(&text, "kube-api-access-<x>");
+        GO_ADDRESS.replace_all(&text, "<pointer>").into_owned()
+    }
+
+    fn value(&mut self, key: &str, value: Ordered, list: bool) -> Ordered {
+        match value {
+            Ordered::Text(text) => match key {
+                "uid" if text.len() < 30 => Ordered::Text(text),
+                "resourceVersion" if list => Ordered::Text("<rv>".into()),
+                "resourceVersion" => {
+                    let next = self.revisions.len();
+                    Ordered::Text(format!("<rv{}>", self.revisions.entry(text).or_insert(next)))
+                }
+                "continue" if !text.is_empty() => Ordered::Text("<continue>".into()),
+                _ => Ordered::Text(self.text(&text)),
+            },
+            Ordered::Number(_) if ["nodePort", "healthCheckNodePort"].contains(&key) => {
+                Ordered::Text("<port>".into())
+            }
+            Ordered::Number(_) if key == "remainingItemCount" => Ordered::Text("<count>".into()),
+            Ordered::List(items) => {
+                Ordered::List(items.into_iter().map(|item| self.value(key, item, false)).collect())
+            }
+            Ordered::Object(members) => {
+                let is_list = members.iter().any(|(key, _)| key == "items" || key == "rows")
+                    || members.iter().any(|(key, value)| key == "kind" && value.text() == Some("Table"));
+                let list = (list && key == "metadata") || is_list;
+                Ordered::Object(
+                    members
+                        .into_iter()
+                        .map(|(key, value)| (self.text(&key), self.value(&key, value, list)))
+                        .collect(),
+                )
+            }
+            other => other,
+        }
+    }
+}
+
+/// Whether the order of an object's fields is compared.
+pub(crate) static ORDER: AtomicBool = AtomicBool::new(false);
+
+/// What differs between two answers to one request.
+pub(crate) fn compare(
+    reference: &Got,
+    ours: &Got,
+    theirs: &mut Tokens,
+    own: &mut Tokens,
+    stream: bool,
+) -> Vec<Difference> {
+    let mut found = Vec::new();
+    if reference.status != ours.status {
+        found.push(difference(
+            "status",
+            &format!("{} {}", reference.status, brief(&reference.body)),
+            &format!("{} {}", ours.status, brief(&ours.body)),
+        ));
+        return found;
+    }
+    if reference.media != ours.media {
+        found.push(difference("content-type", &reference.media, &ours.media));
+    }
+    let warnings = |got: &Got, tokens: &mut Tokens| -> Vec<String> {
+        got.warnings.iter().map(|text| tokens.text(text)).collect()
+    };
+    let (left, right) = (warnings(reference, theirs), warnings(ours, own));
+    if left != right {
+        found.push(difference("warnings", &left.join(" | "), &right.join(" | ")));
+    }
+    if stream {
+        let (left, right) = (events(&reference.body, theirs), events(&ours.body, own));
+        if left.len() != right.len() {
+            found.push(difference("events", &names(&left), &names(&right)));
+        }
+        for (at, (left, right)) in left.iter().zip(&right).enumerate() {
+            differ(&format!("event{at}"), left, right, &mut found);
+        }
+    } else if reference.media.contains("json") {
+        match (parse(&reference.body), parse(&ours.body)) {
+            (Some(left), Some(right)) => {
+                differ("body", &theirs.value("", left, false), &own.value("", right, false), &mut found);
+            }
+            (None, None) => {}
+            _ => found.push(difference("body", &brief(&reference.body), &brief(&ours.body))),
+        }
+    } else if !reference.media.contains("protobuf") {
+        // YAML has more than one way to write a text.
+        let text = |got: &Got, tokens: &mut Tokens| {
+            PORT.replace_all(&tokens.text(&String::from_utf8_lossy(&got.body)), "<port>")
+                .replace(['"', '\'', '\\'], "")
+        };
+        let (left, right) = (text(reference, theirs), text(ours, own));
+        // And long ones are folded.
+        let words = |text: &str| {
+            text.split_whitespace()
+                .filter(|word| !word.chars().all(|one| one.is_ascii_digit()))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let (left, right) = (words(&left), words(&right));
+        if left != right {
+            let at = left
+                .iter()
+                .zip(&right)
+                .position(|(left, right)| left != right)
+                .unwrap_or(left.len().min(right.len()));
+            let around = |words: &[String]| {
+                words[at.saturating_sub(4).min(words.len())..(at + 6).min(words.len())].join(" ")
+            };
+            found.push(difference("text", &around(&left), &around(&right)));
+        }
+    }
+    found
+}
+
+fn parse(body: &[u8]) -> Option<Ordered> {
+    serde_json::from_slice(body).ok()
+}
+
+fn events(body: &[u8], tokens: &mut Tokens) -> Vec<Ordered> {
+    let is_bookmark = |event: &Ordered| event.get("type").and_then(Ordered::text) == Some("BOOKMARK");
+    let read = body.split(|byte| *byte == b'\n').filter_map(parse);
+    let mut events: Vec<Ordered> = read
+        .map(|event| {
+            let bookmark = is_bookmark(&event);
+            tokens.value("", event, bookmark)
+        })
+        .collect();
+    // Bookmarks come by the clock, but for the one that ends the initial events.
+    let mut seen = 0;
+    events.retain(|event| {
+        seen += usize::from(is_bookmark(event));
+        !is_bookmark(event) || seen == 1
+    });
+    events
+}
+
+fn names(events: &[Ordered]) -> String {
+    let name = |event: &Ordered| {
+        let kind = event.get("type").and_then(Ordered::text).unwrap_or("?").to_owned();
+        let name = event
+            .get("object")
+            .and_then(|object| object.get("metadata"))
+            .and_then(|metadata| metadata.get("name"))
+            .and_then(Ordered::text)
+            .unwrap_or("")
+            .to_owned();
+        format!("{kind} {name}")
+    };
+    events.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+fn differ(path: &str, reference: &Ordered, ours: &Ordered, found: &mut Vec<Difference>) {
+    match (reference, ours) {
+        (Ordered::Object(left), Ordered::Object(right)) => {
+            if is_failure(reference) && is_failure(ours) && same_failure(reference, ours) {
+                return;
+            }
+            for (key, value) in left {
+                match ours.get(key) {
+                    Some(other) => {
+                        if path.ends_with("metadata") && key == "managedFields" && same_managers(value, other)
+                        {
+                            continue;
+                        }
+                        differ(&format!("{path}.{key}"), value, other, found);
+                    }
+                    None => found.push(difference(&format!("{path}.{key}"), &value.short(), "(absent)")),
+                }
+            }
+            for (key, value) in right.iter().filter(|(key, _)| reference.get(key).is_none()) {
+                found.push(difference(&format!("{path}.{key}"), "(absent)", &value.short()));
+            }
+            if !ORDER.load(std::sync::atomic::Ordering::Relaxed) {
+                return;
+            }
+            let order = |members: &[(String, Ordered)]| {
+                members.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>()
+            };
+            let (left, right) = (order(left), order(right));
+            if left.len() == right.len() && left != right && left.iter().all(|key| right.contains(key)) {
+                found.push(difference(&format!("{path}(order)"), &left.join(","), &right.join(",")));
+            }
+        }
+        (Ordered::List(left), Ordered::List(right)) => {
+            if left.len() != right.len() {
+                found.push(difference(path, &reference.short(), &ours.short()));
+                return;
+            }
+            for (at, (left, right)) in left.iter().zip(right).enumerate() {
+                differ(&format!("{path}.{at}"), left, right, found);
+            }
+        }
+        _ if reference == ours => {}
+        _ if path.contains(".cells.") && is_age(reference) && is_age(ours) => {}
+        _ => found.push(difference(path, &reference.short(), &ours.short())),
+    }
+}
+
+/// Entries written in the same second come in an order that the second decides.
+fn same_managers(reference: &Ordered, ours: &Ordered) -> bool {
+    let sorted = |list: &Ordered| match list {
+        Ordered::List(items) => {
+            let mut texts: Vec<String> = items.iter().map(|item| format!("{item:?}")).collect();
+            texts.sort();
+            texts
+        }
+        _ => Vec::new(),
+    };
+    sorted(reference) == sorted(ours)
+}
+
+fn is_age(cell: &Ordered) -> bool {
+    cell.text().is_some_and(|text| text.ends_with('s') && text.len() < 5)
+}
+
+fn is_failure(body: &Ordered) -> bool {
+    body.get("kind").and_then(Ordered::text) == Some("Status")
+}
+
+/// Go's maps have no order: neither have errors about several of their members.
+fn same_failure(reference: &Ordered, ours: &Ordered) -> bool {
+    let causes = |body: &Ordered| {
+        let list = body.get("details").and_then(|details| details.get("causes")).cloned();
+        let mut texts = match list {
+            Some(Ordered::List(causes)) => causes.iter().map(|cause| format!("{cause:?}")).collect(),
+            _ => Vec::new(),
+        };
+        texts.sort();
+        texts
+    };
+    let letters = |body: &Ordered| {
+        let mut letters: Vec<char> =
+            body.get("message").and_then(Ordered::text).unwrap_or_default().chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let message = |body: &Ordered| {
+        UNDECLARED
+            .replace_all(
+                body.get("message").and_then(Ordered::text).unwrap_or_default(),
+                "<field>: field not declared",
+            )
+            .into_owned()
+    };
+    if message(reference).contains("<field>: field not declared")
+        && message(reference) == message(ours)
+        && reference.get("code") == ours.get("code")
+    {
+        return true;
+    }
+    causes(reference).len() > 1
+        && causes(reference) == causes(ours)
+        && letters(reference) == letters(ours)
+        && ["reason", "code", "status"].iter().all(|key| reference.get(key) == ours.get(key))
+}
+
+fn brief(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let message = serde_json::from_slice::<serde_json::Value>(body)
+        .ok()
+        .and_then(|body| body["message"].as_str().map(str::to_owned));
+    message.unwrap_or_else(|| text.into_owned()).chars().take(300).collect()
+}
+
+fn difference(path: &str, reference: &str, ours: &str) -> Difference {
+    Difference { path: path.to_owned(), reference: reference.to_owned(), ours: ours.to_owned() }
+}

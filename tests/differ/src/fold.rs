@@ -1,0 +1,72 @@
+//! Folding: differences of one sort are one finding.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::compare::Difference;
+use crate::conversation::Ask;
+
+/// Differences that look alike.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    by_sort: BTreeMap<String, Finding>,
+}
+
+/// One sort of difference.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) sort: String,
+    pub(crate) times: usize,
+    pub(crate) seeds: Vec<u64>,
+    /// The first one: which request of the conversation, and what differs.
+    pub(crate) at: usize,
+    pub(crate) first: Difference,
+    pub(crate) request: String,
+}
+
+#[expect(clippy::expect_used, reason = "constants, compiled by the tests")]
+static VOLATILE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"d\d+r\d+|\d+|"[^"]*"|'[^']*'"#).expect("a pattern"));
+#[expect(clippy::expect_used, reason = "constants, compiled by the tests")]
+static INDEX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\.\d+|event\d+").expect("a pattern"));
+
+impl Findings {
+    pub(crate) fn add(&mut self, seed: u64, at: usize, ask: &Ask, sent: &str, difference: &Difference) {
+        let sort = sort_of(ask, difference);
+        let finding = self.by_sort.entry(sort.clone()).or_insert_with(|| Finding {
+            sort,
+            times: 0,
+            seeds: Vec::new(),
+            at,
+            first: difference.clone(),
+            request: sent.to_owned(),
+        });
+        finding.times += 1;
+        if finding.seeds.last() != Some(&seed) && finding.seeds.len() < 20 {
+            finding.seeds.push(seed);
+        }
+    }
+
+    /// The most frequent first.
+    pub(crate) fn sorted(&self) -> Vec<Finding> {
+        let mut all: Vec<Finding> = self.by_sort.values().cloned().collect();
+        all.sort_by_key(|finding| std::cmp::Reverse(finding.seeds.len() * 1000 + finding.times));
+        all
+    }
+}
+
+/// What is alike in differences of one cause: the place and the shape of both values, whatever object it was and which verb.
+pub(crate) fn sort_of(ask: &Ask, difference: &Difference) -> String {
+    let kind =
+        if ask.place.resource.group.contains("@run@") { "custom" } else { ask.place.resource.kind.as_str() };
+    let shape =
+        |text: &str| VOLATILE.replace_all(&text.chars().take(160).collect::<String>(), "#").into_owned();
+    format!(
+        "{kind} {} {} → {}",
+        INDEX.replace_all(&difference.path, ""),
+        shape(&difference.reference),
+        shape(&difference.ours)
+    )
+}

@@ -1,0 +1,243 @@
+//! Compares two API servers by conversations that it makes out of seeds. `cargo xtask differ` runs it.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "it waits for servers in real time, and prints what it finds"
+)]
+
+mod compare;
+mod conversation;
+mod corpus;
+mod custom;
+mod edit;
+mod fold;
+mod hold;
+mod make;
+mod mutate;
+mod ordered;
+mod scenario;
+mod schema;
+mod shrink;
+mod side;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use tokio::sync::Mutex;
+
+use crate::corpus::Corpus;
+use crate::fold::Findings;
+use crate::make::Scope;
+use crate::mutate::Maker;
+use crate::schema::Served;
+use crate::shrink::Pair;
+use crate::side::Side;
+
+/// Compare two API servers by conversations made from seeds
+#[derive(Parser)]
+struct Options {
+    /// The kubeconfig of the API server that is right
+    #[arg(long)]
+    reference: PathBuf,
+    /// The kubeconfig of the API server that is compared with it
+    #[arg(long)]
+    kubeconfig: PathBuf,
+    /// Which seeds, the last one not
+    #[arg(long, default_value = "0..200", value_parser = seeds)]
+    seeds: std::ops::Range<u64>,
+    /// Kinds or resources to speak of (all), or `custom` for generated definitions
+    #[arg(long, value_delimiter = ',')]
+    kinds: Vec<String>,
+    /// End after this many minutes
+    #[arg(long, default_value_t = 60)]
+    minutes: u64,
+    /// Conversations held side by side
+    #[arg(long, default_value_t = 4)]
+    jobs: usize,
+    /// Objects to begin with: a folder of recorded conversations
+    #[arg(long)]
+    corpus: PathBuf,
+    /// A folder for the shortest conversation of each sort of difference, as golden.py records it
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Print every request of the seeds and both answers
+    #[arg(long)]
+    show: bool,
+    /// Compare the order of fields, too
+    #[arg(long)]
+    order: bool,
+    /// How many sorts of difference are shrunk
+    #[arg(long, default_value_t = 20)]
+    shrink: usize,
+}
+
+fn seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
+    let (from, to) = text.split_once("..").ok_or("give A..B")?;
+    let number = |text: &str| text.parse::<u64>().map_err(|error| format!("{text}: {error}"));
+    let range = number(from)?..number(to)?;
+    if range.is_empty() { Err(format!("{text} has no seed in it")) } else { Ok(range) }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let options = Options::parse();
+    compare::ORDER.store(options.order, Ordering::Relaxed);
+    let pair =
+        Pair { reference: Side::of(&options.reference).await?, ours: Side::of(&options.kubeconfig).await? };
+    let served = Served::of(&pair.reference).await.context("asking the reference what it serves")?;
+    let corpus = Corpus::read(&options.corpus)?;
+    let scope = Scope { maker: Maker { served: &served, corpus: &corpus }, kinds: options.kinds.clone() };
+    if options.show {
+        return show(&options, &scope, &pair).await;
+    }
+    let (findings, coverage) = compare_all(&options, &scope, &pair).await?;
+    coverage.print();
+    let all = findings.sorted();
+    for finding in &all {
+        println!(
+            "\n{} × in seeds {:?}\n  {}\n  {}\n    reference  {}\n    ours       {}",
+            finding.times,
+            finding.seeds,
+            finding.sort,
+            finding.request,
+            finding.first.reference,
+            finding.first.ours
+        );
+    }
+    if let Some(folder) = &options.out {
+        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+        for (number, finding) in all.iter().take(options.shrink).enumerate() {
+            let Some(seed) = finding.seeds.first() else { continue };
+            let whole = make::conversation(&scope, *seed);
+            let short = pair.shrink(&whole, finding.at, &finding.sort, &format!("d{seed}x{number}")).await;
+            let outcome = pair.hold(&short, &format!("d{seed}y{number}")).await?;
+            let file = folder.join(format!("seed-{seed}-{number}.py"));
+            std::fs::write(
+                &file,
+                scenario::write(&short, &outcome.reference, &format!("d{seed}y{number}"), &finding.sort),
+            )?;
+            println!("{}: {} of {} requests", file.display(), short.asks.len(), whole.asks.len());
+        }
+    }
+    println!("\n{} conversations, {} differ in {} ways", coverage.held, coverage.differing, all.len());
+    if coverage.differing > 0 {
+        bail!("{} of {} conversations differ", coverage.differing, coverage.held);
+    }
+    Ok(())
+}
+
+/// Holds the conversations one after the other, and prints them.
+async fn show(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Result<()> {
+    for seed in options.seeds.clone() {
+        let conversation = make::conversation(scope, seed);
+        let outcome = pair.hold(&conversation, &format!("d{seed}w{}", std::process::id())).await?;
+        for (at, (left, right)) in outcome.reference.iter().zip(&outcome.ours).enumerate() {
+            println!(
+                "{at}. {} {} {}",
+                left.sent.method,
+                left.sent.path,
+                left.sent.body.as_deref().unwrap_or_default()
+            );
+            println!("   reference {} {}", left.status, String::from_utf8_lossy(&left.body).trim());
+            println!("   ours      {} {}", right.status, String::from_utf8_lossy(&right.body).trim());
+            for difference in
+                outcome.differences.iter().filter(|(number, _)| *number == at).flat_map(|(_, found)| found)
+            {
+                println!("   ! {}: {} → {}", difference.path, difference.reference, difference.ours);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What was spoken of.
+#[derive(Default)]
+struct Coverage {
+    held: usize,
+    differing: usize,
+    requests: std::collections::BTreeMap<String, usize>,
+    kinds: std::collections::BTreeMap<String, usize>,
+    statuses: std::collections::BTreeMap<u16, usize>,
+}
+
+impl Coverage {
+    fn print(&self) {
+        let line = |of: &mut dyn Iterator<Item = String>| of.collect::<Vec<_>>().join(", ");
+        println!(
+            "requests: {}",
+            line(&mut self.requests.iter().map(|(name, times)| format!("{name} {times}")))
+        );
+        println!("kinds: {}", line(&mut self.kinds.iter().map(|(name, times)| format!("{name} {times}"))));
+        println!(
+            "answers: {}",
+            line(&mut self.statuses.iter().map(|(status, times)| format!("{status} {times}")))
+        );
+    }
+}
+
+async fn compare_all(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Result<(Findings, Coverage)> {
+    let state = Arc::new(Mutex::new((Findings::default(), Coverage::default())));
+    let next = AtomicU64::new(options.seeds.start);
+    let failed = AtomicUsize::new(0);
+    let end = Instant::now() + Duration::from_secs(options.minutes * 60);
+    let began = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs() % 100_000);
+    let work = || async {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= options.seeds.end || Instant::now() > end || failed.load(Ordering::Relaxed) > 20 {
+                return;
+            }
+            let conversation = make::conversation(scope, seed);
+            match pair.hold(&conversation, &format!("d{seed}r{began}")).await {
+                Ok(outcome) => {
+                    let mut state = state.lock().await;
+                    let (findings, coverage) = &mut *state;
+                    coverage.held += 1;
+                    coverage.differing += usize::from(!outcome.differences.is_empty());
+                    for (ask, got) in conversation.asks.iter().zip(&outcome.reference) {
+                        *coverage.requests.entry(ask.what.clone()).or_default() += 1;
+                        *coverage.kinds.entry(ask.place.resource.kind.clone()).or_default() += 1;
+                        *coverage.statuses.entry(got.status).or_default() += 1;
+                    }
+                    for (at, differences) in &outcome.differences {
+                        let sent = &outcome.reference[*at].sent;
+                        let text = format!(
+                            "{} {} {}",
+                            sent.method,
+                            sent.path,
+                            sent.body.as_deref().unwrap_or_default().chars().take(1500).collect::<String>()
+                        );
+                        for difference in differences.iter().take(3) {
+                            findings.add(seed, *at, &conversation.asks[*at], &text, difference);
+                        }
+                    }
+                    if coverage.held.is_multiple_of(100) {
+                        eprintln!(
+                            "{} held, {} differ in {} ways",
+                            coverage.held,
+                            coverage.differing,
+                            findings.sorted().len()
+                        );
+                    }
+                }
+                Err(error) => {
+                    failed.fetch_add(1, Ordering::Relaxed);
+                    eprintln!("seed {seed}: {error:#}");
+                }
+            }
+        }
+    };
+    futures::future::join_all((0..options.jobs.max(1)).map(|_| work())).await;
+    let failed = failed.load(Ordering::Relaxed);
+    if failed > 20 {
+        bail!("{failed} conversations could not be held");
+    }
+    let Ok(state) = Arc::try_unwrap(state) else { bail!("a conversation is still being held") };
+    Ok(state.into_inner())
+}

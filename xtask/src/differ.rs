@@ -1,0 +1,83 @@
+//! `cargo xtask differ`: a release build beside a real Kubernetes, by conversations made from seeds (`tests/differ`).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::kubectl::eventually;
+use crate::run::{cargo, run, target};
+use crate::running::Running;
+
+/// What `cargo xtask differ` is told.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The kubeconfig of a real Kubernetes, on which nothing else works: no controllers, no nodes
+    #[arg(long, value_name = "FILE")]
+    reference: PathBuf,
+    /// The version of Kubernetes that it is
+    #[arg(long, default_value = "1.36", value_name = "VERSION")]
+    kubernetes_version: String,
+    /// Which seeds, the last one not
+    #[arg(long, default_value = "0..1000", value_name = "A..B")]
+    seeds: String,
+    /// Kinds or resources to speak of, `custom` for generated definitions (default: all)
+    #[arg(long, value_name = "KINDS")]
+    kinds: Option<String>,
+    /// End after this many minutes
+    #[arg(long, default_value_t = 60)]
+    minutes: u64,
+    /// Print every request of the seeds and both answers
+    #[arg(long)]
+    show: bool,
+    /// Compare the order of fields, too
+    #[arg(long)]
+    order: bool,
+    /// A folder for the shortest conversation of each sort of difference, for `tests/golden/golden.py record`
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+/// Compares them.
+///
+/// # Errors
+/// Where a server does not answer, and where a conversation differs.
+pub(crate) fn differ(options: &Options) -> Result<()> {
+    run(&mut cargo(["build", "--release", "--package", "kubewright-cli", "--package", "kubewright-differ"]))?;
+    let built = target().join("release");
+    let folder = target().join("differ");
+    std::fs::create_dir_all(&folder)?;
+    let kubeconfig = folder.join("kubeconfig");
+    let log = folder.join("up.log");
+    let mut up = Command::new(built.join("kubewright"));
+    up.args(["up", "--quiet", "--nodes", "0", "--port", "0", "--controllers", "namespace-controller"]);
+    up.args(["--kubernetes-version", &options.kubernetes_version]).arg("--kubeconfig").arg(&kubeconfig);
+    let mut up = Running::start(&mut up, &log)?;
+    eventually("the control plane is ready", || {
+        up.check().with_context(|| format!("see {}", log.display()))?;
+        Ok(kubeconfig.exists().then_some(()))
+    })?;
+    let status = compared(&built.join("differ"), options, &kubeconfig).status()?;
+    up.end()?;
+    if status.success() { Ok(()) } else { bail!("the two differ") }
+}
+
+fn compared(program: &Path, options: &Options, kubeconfig: &Path) -> Command {
+    let mut differ = Command::new(program);
+    differ.arg("--reference").arg(&options.reference).arg("--kubeconfig").arg(kubeconfig);
+    differ.args(["--corpus", "tests/golden/recorded", "--seeds", &options.seeds]);
+    differ.args(["--minutes", &options.minutes.to_string()]);
+    if let Some(kinds) = &options.kinds {
+        differ.args(["--kinds", kinds]);
+    }
+    for (name, is_given) in [("--show", options.show), ("--order", options.order)] {
+        if is_given {
+            differ.arg(name);
+        }
+    }
+    if let Some(out) = &options.out {
+        differ.arg("--out").arg(out);
+    }
+    differ
+}
