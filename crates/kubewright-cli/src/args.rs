@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Up(UpArgs),
     /// Run the built-in controllers, and the scheduler and simulated nodes where they are asked for, on the API server of a kubeconfig
     Controllers(Box<controllers::ControllersArgs>),
+    /// Look at a recording in a browser: its objects at any moment, who wrote what, and what changed
+    View(crate::view::ViewArgs),
     /// Let suites that start kube-apiserver and etcd start kubewright in their place
     #[command(subcommand)]
     Envtest(EnvtestCommand),
@@ -221,6 +223,11 @@ pub(crate) struct UpArgs {
     /// Serve /kubewright to this machine: let time pass, make requests fail, see who called what
     #[arg(help_heading = "For tests", long)]
     pub(crate) admin: bool,
+
+    /// Serve a page on 127.0.0.1 that shows what happens: objects below their owners, writes, requests, time and faults; its link is
+    /// printed. --ui=PORT takes this port, else a free one. It has what --admin serves, too
+    #[arg(help_heading = "Cluster", long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    pub(crate) ui: Option<u16>,
 
     /// End when standard input closes: when the program that started this one and holds the other end of the pipe has ended
     #[arg(help_heading = "For tests", long)]

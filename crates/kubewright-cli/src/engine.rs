@@ -10,6 +10,7 @@ use kube::Client;
 use kubewright_cluster::recording::{Did, Recording, Revision, Write};
 use kubewright_cluster::{Cluster, DataDirectory, Endpoint, Secret, ServeError};
 use kubewright_runtime::webhook;
+use kubewright_view::View;
 use kubewright_world::World;
 
 use crate::{
@@ -17,6 +18,9 @@ use crate::{
     kubeconfig::Access,
     process_node::Machine,
 };
+
+/// The writes that are kept for the view until it takes them over, which it does at each.
+const JOURNALED: usize = 10_000;
 
 /// A cluster that is served on a port of this machine.
 pub(crate) struct Engine {
@@ -35,7 +39,8 @@ impl Engine {
         let world = args.seed.map_or_else(World::real, World::seeded);
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
         let version = args.kubernetes_version()?;
-        let mut builder = Cluster::builder().admin(args.admin).kubernetes_version(version);
+        let mut builder =
+            Cluster::builder().admin(args.admin || args.ui.is_some()).kubernetes_version(version);
         let (endpoint, token) = match &args.data {
             Some(path) => {
                 let data = DataDirectory::open(path, &world, version).context("--data")?;
@@ -57,6 +62,9 @@ impl Engine {
         };
         if let Some(machine) = &machine {
             builder = builder.process_node(machine.settings());
+        }
+        if args.ui.is_some() {
+            builder = builder.journal(JOURNALED);
         }
         if let Some(pacing) = args.clock {
             builder = builder.pacing(pacing);
@@ -107,6 +115,11 @@ impl Engine {
 
     pub(crate) fn world(&self) -> World {
         self.cluster.world().clone()
+    }
+
+    /// What `--ui` shows; none without it.
+    pub(crate) fn view(&self) -> Option<View> {
+        View::of_control_plane(&self.cluster, &self.access.server)
     }
 
     /// What there is to say of the node of this machine, where there is one.

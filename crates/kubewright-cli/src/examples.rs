@@ -17,16 +17,18 @@ const FIRST_STEPS: &str = "First steps:
 `kubewright COMMAND --help` has an example of each command, https://github.com/kubewright/kubewright the documentation.";
 
 /// The words of a command, and lines that can be typed.
-const EXAMPLES: [(&str, &[&str]); 27] = [
+const EXAMPLES: [(&str, &[&str]); 28] = [
     (
         "up",
         &[
             "kubewright up",
             "kubewright up --port 0 --nodes 3 --data cluster",
             "kubewright up --runtime process",
+            "kubewright up --ui",
         ],
     ),
     ("controllers", &["kubewright controllers --kubeconfig kubeconfig --controllers '*' --nodes 2"]),
+    ("view", &["kubewright view target/kubewright/recordings/heals.jsonl"]),
     ("envtest install", &["kubewright envtest install --version 1.36"]),
     ("envtest env", &["eval \"$(kubewright envtest env)\" && go test ./..."]),
     ("envtest use", &["kubewright envtest use 1.36.x -p path"]),

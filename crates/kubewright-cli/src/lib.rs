@@ -28,6 +28,7 @@ mod samples;
 mod scaffold;
 mod test;
 mod up;
+mod view;
 mod watch;
 
 use std::{
@@ -102,6 +103,7 @@ fn command(cli: &Cli, samples: Option<LoadSamples>) -> anyhow::Result<ExitCode> 
             log(args.quiet, "");
             wait(controllers::controllers(args))?;
         }
+        Command::View(args) => wait(view::view(args))?,
         Command::Build(args) => wait(build::run(args))?,
         Command::Convert(args) => return convert::run(args),
         Command::Deploy(args) => wait(deploy::deploy(args))?,

@@ -7,6 +7,7 @@ use futures::FutureExt;
 use kube::Client;
 use kubewright_runtime::CancellationToken;
 use kubewright_serve::signals::Signals;
+use kubewright_view::Server;
 use tokio::{sync::oneshot, task::JoinSet, time::Instant};
 
 use crate::{
@@ -18,6 +19,7 @@ use crate::{
     progress::Progress,
     report::Reporter,
     samples::{Sample, Samples},
+    view,
     watch::{self, Changes},
 };
 
@@ -38,7 +40,12 @@ pub(crate) async fn up(args: &UpArgs, samples: Option<&Samples>, started: Instan
     if let Some(data) = args.data.as_ref().filter(|data| data.exists()) {
         printer.progress(&format!("opening the cluster in {}", data.display()));
     }
+    let page = match args.ui {
+        Some(port) => Some(view::bind(port, "--ui").await?),
+        None => None,
+    };
     let engine = Engine::start(args).await?;
+    let link = page.as_ref().map(Server::link);
     let written = engine.access().write(kubeconfig_target(args));
     let ran = match &written {
         Err(_) => Ok(()),
@@ -49,7 +56,8 @@ pub(crate) async fn up(args: &UpArgs, samples: Option<&Samples>, started: Instan
                 Ok(())
             }
             () = stdin_closed(), if args.exit_with_stdin => Ok(()),
-            ran = run(args, &printer, &engine, samples, started) => ran,
+            ran = run(args, &printer, &engine, samples, Start { at: started, link }) => ran,
+            () = serve_page(&engine, page) => Ok(()),
         },
     };
     // Who asks twice does not want to wait until all is finished.
@@ -64,6 +72,14 @@ pub(crate) async fn up(args: &UpArgs, samples: Option<&Samples>, started: Instan
         written.remove();
     }
     ran
+}
+
+/// Serves the page of `--ui` for as long as the cluster is there.
+async fn serve_page(engine: &Engine, page: Option<Server>) {
+    if let (Some(page), Some(shown)) = (page, engine.view()) {
+        page.serve(shown).await;
+    }
+    std::future::pending().await
 }
 
 /// What becomes of the cluster that is ended.
@@ -90,15 +106,24 @@ fn kubeconfig_target(args: &UpArgs) -> KubeconfigTarget<'_> {
     KubeconfigTarget { path: &args.kubeconfig, flag: "--kubeconfig" }
 }
 
+/// What there is to say of a start.
+struct Start {
+    /// When the process was started.
+    at: Instant,
+    /// What opens the page of `--ui`.
+    link: Option<String>,
+}
+
 /// All that happens while the control plane is there.
 async fn run(
     args: &UpArgs,
     printer: &Printer,
     engine: &Engine,
     samples: Option<&Samples>,
-    started: Instant,
+    start_of: Start,
 ) -> anyhow::Result<()> {
-    greet(printer, args, engine, started)?;
+    greet(printer, args, engine, &start_of)?;
+    let started = start_of.at;
 
     let shutdown = CancellationToken::new();
     let _stop_operators = shutdown.clone().drop_guard();
@@ -118,15 +143,18 @@ async fn run(
 }
 
 /// Says what runs, how kubectl finds it, what does not run, and how it is ended.
-fn greet(printer: &Printer, args: &UpArgs, engine: &Engine, started: Instant) -> anyhow::Result<()> {
+fn greet(printer: &Printer, args: &UpArgs, engine: &Engine, start: &Start) -> anyhow::Result<()> {
     let ready = format!(
         "API server ready at {} in {} ms (Kubernetes v{}, kubewright {})",
         engine.access().server,
-        started.elapsed().as_millis(),
+        start.at.elapsed().as_millis(),
         args.kubernetes_version()?,
         env!("CARGO_PKG_VERSION"),
     );
     printer.ready(&ready, &args.kubeconfig);
+    if let Some(link) = &start.link {
+        printer.say(&format!("what happens, in a browser: {link}"));
+    }
     if let Some(past) = engine.past() {
         printer.say(past);
     }

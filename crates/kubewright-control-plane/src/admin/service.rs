@@ -13,6 +13,8 @@ use kubewright_codec::request::Query;
 use tokio::time::Instant;
 use tower::Service;
 
+use crate::journal;
+
 use super::body::{self, Body, Cut, Watch};
 use super::history::{self, Gone};
 use super::request_info::RequestInfo;
@@ -119,7 +121,8 @@ impl AdminService {
                 None => {}
             }
         }
-        let response = self.serve(request).await;
+        // Whose a write is that came over a socket, for the journal.
+        let response = journal::under(Arc::clone(info), self.serve(request)).await;
         if info.verb != "watch" || response.status() != StatusCode::OK {
             return response.map(Body::from);
         }

@@ -1,0 +1,330 @@
+// The page: its state is in the address, so that a link shows what its sender saw.
+
+import { follow, get, takeToken, token } from './client.js';
+import { Controls } from './controls.js';
+import { byId, described, el, throttled, time } from './dom.js';
+import { Model } from './model.js';
+import { ObjectPanel } from './object.js';
+import { Requests } from './requests.js';
+import { Timeline } from './timeline.js';
+import { Tree } from './tree.js';
+
+const PAGE = 5000;
+const PAGES = ['objects', 'requests', 'controls'];
+const model = new Model();
+const state = { page: 'objects', object: null, tab: 'yaml', revision: null, search: '', states: '', filters: {} };
+let about = { live: false };
+let now = null;
+
+// The state as it stands behind the #, and back.
+function read() {
+  const found = new URLSearchParams(location.hash.slice(1));
+  const [collection, key] = (found.get('object') ?? '').split('|');
+  state.page = PAGES.includes(found.get('page')) ? found.get('page') : 'objects';
+  state.object = key ? { collection, key } : null;
+  state.tab = found.get('tab') === 'history' ? 'history' : 'yaml';
+  state.revision = /^\d+$/.test(found.get('at') ?? '') ? Number(found.get('at')) : null;
+  state.search = found.get('search') ?? '';
+  state.states = found.get('states') ?? '';
+  state.filters = Object.fromEntries(['who', 'verb', 'what', 'status'].map((name) => [name, found.get(name) ?? '']));
+}
+
+function written() {
+  const fields = {
+    page: state.page === 'objects' ? '' : state.page,
+    object: state.object ? `${state.object.collection}|${state.object.key}` : '',
+    tab: state.tab === 'yaml' ? '' : state.tab,
+    at: state.revision ?? '',
+    search: state.search,
+    states: state.states,
+    ...state.filters,
+  };
+  return new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== '')).toString();
+}
+
+function go(changes) {
+  const before = state.object && `${state.object.collection}|${state.object.key}`;
+  if (changes.object) changes = { ...changes, object: { collection: changes.object.collection, key: changes.object.key } };
+  Object.assign(state, changes);
+  const after = state.object && `${state.object.collection}|${state.object.key}`;
+  const text = `#${written()}`;
+  if (text !== location.hash) history[before !== after || changes.page ? 'pushState' : 'replaceState'](null, '', text);
+  render();
+}
+
+const isLive = () => state.revision === null;
+const tree = new Tree((row) => go({ object: row }));
+const panel = new ObjectPanel((changes) => go(changes));
+panel.seen = (collection, key) => model.latest.get(`${collection}\n${key}`)?.revision;
+const timeline = new Timeline(model, (count, row) => {
+  const changes = { revision: count >= model.rows.length && about.live ? null : count ? model.rows[count - 1].revision : model.through };
+  go(row ? { ...changes, object: row } : changes);
+});
+const requests = new Requests((changes) => go(changes));
+const controls = new Controls();
+
+// Whether an object is among those that are searched.
+function wanted() {
+  const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
+  const states = state.states.split(',').filter(Boolean);
+  const events = states.includes('events') || words.includes('event');
+  const only = states.filter((one) => one !== 'events');
+  return (row) => {
+    if (row.kind === 'Event' && !events) return false;
+    if (only.length && !only.includes(row.state)) return false;
+    if (!words.length) return true;
+    const text = `${row.kind} ${row.key} ${row.collection} ${row.message ?? ''}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
+}
+
+function render() {
+  for (const page of PAGES) {
+    byId(page).hidden = state.page !== page;
+    const tab = byId(`page-${page}`);
+    tab.setAttribute('aria-selected', String(state.page === page));
+    tab.tabIndex = state.page === page ? 0 : -1;
+  }
+  if (state.page === 'requests') attempt(() => requests.show(state.filters));
+  else if (state.page === 'controls') attempt(() => controls.show());
+  else renderObjects();
+}
+
+function renderObjects() {
+  model.show(isLive() ? model.rows.length : model.countAt(state.revision));
+  const rows = [...model.current.values()];
+  const search = byId('search');
+  if (document.activeElement !== search) search.value = state.search;
+  const only = state.states.replace(/,?events/, '') !== '';
+  tree.show(rows, wanted(), state.search !== '' || only);
+  const empty = byId('tree-empty');
+  empty.hidden = tree.visible.length > 0;
+  empty.textContent = rows.length ? 'No object is as you search.' : 'There are no objects at this moment.';
+  renderChips(rows);
+  renderMoment();
+  timeline.draw();
+  const row = state.object && model.find(state.object.collection, state.object.key);
+  tree.select(row ?? null);
+  if (!state.object) {
+    panel.empty();
+    return;
+  }
+  panel.show({ ...state.object, tab: state.tab, revision: model.revision(), live: isLive() && about.live, owners: row ? ownersOf(row) : [] });
+}
+
+function ownersOf(row) {
+  const byUid = model.byUid();
+  const chain = [];
+  for (let at = row; chain.length < 16;) {
+    at = (at.owners ?? []).map((uid) => byUid.get(uid)).find((found) => found && found !== row && !chain.includes(found));
+    if (!at) break;
+    chain.unshift(at);
+  }
+  return chain;
+}
+
+function renderChips(rows) {
+  const counts = { failing: 0, progressing: 0, ready: 0, events: 0 };
+  for (const row of rows) {
+    if (row.kind === 'Event') counts.events += 1;
+    else if (row.state in counts) counts[row.state] += 1;
+  }
+  const chosen = new Set(state.states.split(',').filter(Boolean));
+  const box = byId('states');
+  if (!box.children.length) {
+    for (const name of Object.keys(counts)) {
+      box.append(el('button', { class: 'chip', 'data-state': name, onclick: () => {
+        const states = new Set(state.states.split(',').filter(Boolean));
+        if (!states.delete(name)) states.add(name);
+        go({ states: [...states].join(',') });
+      } }, el('span', { class: `dot ${name === 'events' ? 'plain' : name}`, 'aria-hidden': 'true' }), `${name} `, el('b', {})));
+    }
+  }
+  for (const chip of box.children) {
+    chip.setAttribute('aria-pressed', String(chosen.has(chip.dataset.state)));
+    chip.querySelector('b').textContent = counts[chip.dataset.state];
+  }
+}
+
+function renderMoment() {
+  const slider = byId('slider');
+  slider.max = model.rows.length;
+  slider.value = model.applied;
+  const row = model.rows[model.applied - 1];
+  const text = row ? `revision ${row.revision} of ${model.last()}, ${time(row.time, true)}` : `revision ${model.through}`;
+  byId('moment').textContent = text;
+  slider.setAttribute('aria-valuetext', row ? `${text}: ${row.did} ${described(row)}` : text);
+  const live = byId('live');
+  live.textContent = about.live ? 'Live' : 'End';
+  live.setAttribute('aria-pressed', String(isLive()));
+  document.body.classList.toggle('past', !isLive());
+}
+
+function renderClock() {
+  byId('clock').textContent = now === null ? '' : `${time(now, true)} UTC`;
+}
+
+function notice(text) {
+  const box = byId('notice');
+  box.hidden = !text;
+  box.textContent = text ?? '';
+}
+
+function status(text, kind) {
+  const pill = byId('status');
+  if (pill.textContent !== text) pill.textContent = text;
+  pill.className = `pill ${kind}`;
+}
+
+async function attempt(work) {
+  try {
+    await work();
+    notice('');
+  } catch (error) {
+    if (error.name !== 'AbortError') notice(error.message);
+  }
+}
+
+async function load() {
+  about = await get('about');
+  document.title = `Kubewright: ${about.title}`;
+  byId('title').textContent = about.title;
+  byId('page-requests').hidden = byId('page-controls').hidden = !about.admin;
+  for (let skip = 0; ; skip += PAGE) {
+    const { through, rows, more } = await get('objects', { skip, limit: PAGE });
+    model.begin(through, rows);
+    if (!more) break;
+  }
+  await more();
+}
+
+async function more() {
+  for (;;) {
+    const answer = await get('writes', { after: model.last(), limit: PAGE });
+    now = answer.now;
+    model.add(answer.rows, isLive());
+    if (answer.missed) notice(`${answer.missed} writes were made faster than they could be kept, and are not shown.`);
+    if (answer.rows.length < PAGE) return;
+    status(`loading, revision ${model.last()}`, 'busy');
+  }
+}
+
+const update = throttled(async () => {
+  try {
+    await more();
+    renderClock();
+    if (state.page === 'objects') renderObjects();
+  } catch (error) {
+    status('ended', 'ended');
+    notice(error.message);
+  }
+}, 250);
+
+async function stayLive() {
+  for (let failures = 0; failures < 3;) {
+    try {
+      status('live', 'live');
+      await follow(() => { failures = 0; update(); });
+      failures += 1;
+    } catch {
+      failures += 1;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  status('ended', 'ended');
+  notice('The cluster has ended. What you see is what it was.');
+}
+
+function step(by) {
+  const count = Math.max(0, Math.min(model.rows.length, model.applied + by));
+  go({ revision: count === model.rows.length && by > 0 ? null : count ? model.rows[count - 1].revision : model.through });
+}
+
+function wire() {
+  const search = byId('search');
+  search.addEventListener('input', throttled(() => go({ search: search.value.trim() }), 120));
+  search.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') { search.value = ''; go({ search: '' }); byId('tree').focus(); }
+    if (event.key === 'Enter' || event.key === 'ArrowDown') { event.preventDefault(); go({ search: search.value.trim() }); tree.first(); byId('tree').focus(); }
+  });
+  byId('slider').addEventListener('input', () => {
+    const count = Number(byId('slider').value);
+    go({ revision: count === model.rows.length ? null : count ? model.rows[count - 1].revision : model.through });
+  });
+  byId('back').addEventListener('click', () => step(-1));
+  byId('forward').addEventListener('click', () => step(1));
+  byId('live').addEventListener('click', () => go({ revision: isLive() ? model.revision() : null }));
+  byId('axis').addEventListener('click', () => {
+    timeline.setByOrder(!timeline.byOrder);
+    byId('axis').setAttribute('aria-pressed', String(timeline.byOrder));
+  });
+  byId('zoom-in').addEventListener('click', () => timeline.zoom(0.6, 0.5));
+  byId('zoom-out').addEventListener('click', () => timeline.zoom(1.6, 0.5));
+  byId('zoom-fit').addEventListener('click', () => timeline.fit());
+  byId('pages').addEventListener('click', (event) => event.target.dataset.page && go({ page: event.target.dataset.page }));
+  byId('pages').addEventListener('keydown', (event) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!by) return;
+    const shown = PAGES.filter((page) => !byId(`page-${page}`).hidden);
+    const next = shown[(shown.indexOf(state.page) + by + shown.length) % shown.length];
+    go({ page: next });
+    byId(`page-${next}`).focus();
+  });
+  byId('copy').addEventListener('click', async () => {
+    const fields = new URLSearchParams(written());
+    fields.set('token', token());
+    await navigator.clipboard.writeText(`${location.origin}/#${fields}`);
+    byId('copy').textContent = 'Copied';
+    setTimeout(() => { byId('copy').textContent = 'Copy link'; }, 1500);
+  });
+  addEventListener('keydown', (event) => {
+    if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === '/') { event.preventDefault(); go({ page: 'objects' }); search.focus(); search.select(); }
+    if (event.key === '[') step(-1);
+    if (event.key === ']') step(1);
+  });
+  addEventListener('hashchange', () => { if (takeToken()) { read(); render(); } });
+  addEventListener('popstate', () => { read(); render(); });
+  const grip = byId('grip');
+  const width = (pixels) => document.documentElement.style.setProperty('--side', `${Math.max(220, Math.min(innerWidth - 320, pixels))}px`);
+  grip.addEventListener('pointerdown', (event) => {
+    event.preventDefault();
+    const move = (at) => width(at.clientX);
+    addEventListener('pointermove', move);
+    addEventListener('pointerup', () => removeEventListener('pointermove', move), { once: true });
+  });
+  grip.addEventListener('keydown', (event) => {
+    const by = { ArrowLeft: -24, ArrowRight: 24 }[event.key];
+    if (by) width(grip.getBoundingClientRect().left + by);
+  });
+}
+
+async function start() {
+  wire();
+  if (!takeToken()) {
+    status('locked', 'ended');
+    notice('This page needs the token of the link that kubewright has printed: open that link, all of it.');
+    return;
+  }
+  read();
+  try {
+    await load();
+  } catch (error) {
+    status('ended', 'ended');
+    notice(error.message);
+    return;
+  }
+  status(about.live ? 'live' : 'recording', about.live ? 'live' : 'recording');
+  renderClock();
+  render();
+  byId('tree').focus({ preventScroll: true });
+  if (!about.live) return;
+  stayLive();
+  setInterval(() => {
+    if (document.hidden) return;
+    if (state.page === 'requests') attempt(() => requests.show(state.filters));
+    get('about').then((found) => { now = found.now; renderClock(); }, () => {});
+  }, 2000);
+}
+
+start();

@@ -1,0 +1,258 @@
+// Writes over time on a canvas: a lane for each of the writers that write most, a mark for each write.
+
+import { byId, described, duration, time, writer } from './dom.js';
+
+const LANES = 6;
+const LANE = 17;
+const TOP = 20;
+const NAMES = 132;
+
+export class Timeline {
+  // `go` is called with a count of writes.
+  constructor(model, go) {
+    Object.assign(this, { model, go, byOrder: false, from: null, to: null, wanted: false });
+    this.canvas = byId('canvas');
+    this.tip = byId('tip');
+    const { canvas } = this;
+    canvas.addEventListener('wheel', (event) => {
+      event.preventDefault();
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan(event.deltaX / this.#width());
+      else this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.#share(event));
+    }, { passive: false });
+    canvas.addEventListener('pointerdown', (event) => this.#press(event));
+    canvas.addEventListener('pointermove', (event) => this.#hover(event));
+    canvas.addEventListener('pointerleave', () => { this.tip.hidden = true; });
+    canvas.addEventListener('keydown', (event) => {
+      const moves = {
+        ArrowLeft: () => this.pan(-0.2), ArrowRight: () => this.pan(0.2), '+': () => this.zoom(0.7, 0.5), '=': () => this.zoom(0.7, 0.5),
+        '-': () => this.zoom(1.4, 0.5), 0: () => this.fit(),
+      };
+      if (!moves[event.key] || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      moves[event.key]();
+    });
+    new ResizeObserver(() => this.draw()).observe(canvas.parentElement);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.draw());
+  }
+
+  draw() {
+    if (this.wanted) return;
+    this.wanted = true;
+    requestAnimationFrame(() => {
+      this.wanted = false;
+      this.#paint();
+    });
+  }
+
+  setByOrder(byOrder) {
+    this.byOrder = byOrder;
+    this.fit();
+  }
+
+  fit() {
+    this.from = this.to = null;
+    this.draw();
+  }
+
+  zoom(by, around) {
+    const [from, to] = this.#span();
+    const at = from + (to - from) * around;
+    const least = this.byOrder ? 10 : 5;
+    if ((to - from) * by < least) return;
+    [this.from, this.to] = [at - (at - from) * by, at + (to - at) * by];
+    const [low, high] = this.#all();
+    if (this.from <= low && this.to >= high) this.from = this.to = null;
+    this.draw();
+  }
+
+  pan(share) {
+    const [from, to] = this.#span();
+    const by = (to - from) * share;
+    [this.from, this.to] = [from + by, to + by];
+    this.draw();
+  }
+
+  #width() {
+    return Math.max(1, this.canvas.clientWidth - NAMES - 8);
+  }
+
+  #share(event) {
+    return Math.min(1, Math.max(0, (event.offsetX - NAMES) / this.#width()));
+  }
+
+  #value(at) {
+    return this.byOrder ? at : this.model.rows[at].time;
+  }
+
+  #all() {
+    const { rows } = this.model;
+    if (!rows.length) return [0, 1];
+    const [low, high] = [this.#value(0), this.#value(rows.length - 1)];
+    const room = Math.max((high - low) * 0.01, this.byOrder ? 1 : 50);
+    return [low - room, high + room];
+  }
+
+  #span() {
+    return this.from === null ? this.#all() : [this.from, this.to];
+  }
+
+  // The first write at or after a place on the axis.
+  #index(value) {
+    let [low, high] = [0, this.model.rows.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#value(middle) < value) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #lanes() {
+    const { rows } = this.model;
+    if (this.counted !== rows.length || this.countedOf !== rows) {
+      // Names are kept with the rows: they do not change.
+      const counts = new Map();
+      for (const row of rows) {
+        row.writer ??= writer(row);
+        counts.set(row.writer, (counts.get(row.writer) ?? 0) + 1);
+      }
+      const most = [...counts].sort((one, other) => other[1] - one[1]);
+      const own = most.length > LANES ? LANES - 1 : LANES;
+      this.names = most.slice(0, own).map(([name]) => name);
+      if (most.length > own) this.names.push(`${most.length - own} others`);
+      [this.counted, this.countedOf] = [rows.length, rows];
+      this.laneOf = new Map(this.names.map((name, lane) => [name, lane]));
+    }
+    return this.names;
+  }
+
+  #lane(row) {
+    return this.laneOf.get(row.writer) ?? this.names.length - 1;
+  }
+
+  #paint() {
+    const { canvas, model } = this;
+    const names = this.#lanes();
+    const [width, height] = [canvas.parentElement.clientWidth, TOP + Math.max(names.length, 1) * LANE + 6];
+    const scale = devicePixelRatio || 1;
+    if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+      [canvas.width, canvas.height] = [Math.round(width * scale), Math.round(height * scale)];
+      canvas.style.height = `${height}px`;
+    }
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+    const pen = canvas.getContext('2d');
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    pen.font = `11px ${style.fontFamily || 'sans-serif'}`;
+    pen.textBaseline = 'middle';
+    const [from, to] = this.#span();
+    const across = this.#width();
+    const x = (value) => NAMES + ((value - from) / (to - from)) * across;
+    this.#grid(pen, { from, to, x, height, width, line: colour('line'), text: colour('muted') });
+    names.forEach((name, lane) => {
+      const y = TOP + lane * LANE;
+      pen.fillStyle = colour('muted');
+      pen.fillText(name.length > 20 ? `${name.slice(0, 19)}…` : name, 8, y + LANE / 2, NAMES - 14);
+      pen.fillStyle = colour('lane');
+      pen.fillRect(NAMES, y + 2, across, LANE - 4);
+    });
+    const colours = { create: colour('create'), update: colour('update'), delete: colour('delete') };
+    // One mark for each place and lane, of the weightiest of what is there.
+    const seen = new Map();
+    const weight = { update: 0, create: 1, delete: 2 };
+    const end = this.#index(to);
+    for (let at = this.#index(from); at < end; at += 1) {
+      const row = model.rows[at];
+      const slot = this.#lane(row) * 8192 + Math.round(x(this.#value(at)) / 2);
+      const there = seen.get(slot);
+      if (there === undefined || weight[there] < weight[row.did]) seen.set(slot, row.did);
+    }
+    for (const [slot, did] of seen) {
+      pen.fillStyle = colours[did];
+      pen.fillRect((slot % 8192) * 2 - 1, TOP + Math.floor(slot / 8192) * LANE + 3, 2.5, LANE - 6);
+    }
+    if (model.applied > 0) {
+      const at = x(this.#value(model.applied - 1));
+      if (at >= NAMES - 1 && at <= width) {
+        pen.fillStyle = colour('accent');
+        pen.fillRect(at - 0.75, TOP - 4, 1.5, height - TOP);
+        pen.beginPath();
+        pen.arc(at, TOP - 5, 3.5, 0, 7);
+        pen.fill();
+      }
+    }
+    if (!model.rows.length) {
+      pen.fillStyle = colour('muted');
+      pen.fillText('No writes yet', NAMES, TOP + LANE / 2);
+    }
+  }
+
+  #grid(pen, { from, to, x, height, width, line, text }) {
+    const steps = this.byOrder
+      ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000]
+      : [1, 5, 10, 50, 100, 500, 1000, 5000, 10000, 30000, 60000, 300000, 900000, 3600000, 10800000, 43200000, 86400000, 604800000, 2592000000, 31536000000];
+    const step = steps.find((size) => ((to - from) / size) * 90 < width - NAMES) ?? steps[steps.length - 1];
+    for (let value = Math.ceil(from / step) * step; value <= to; value += step) {
+      const at = x(value);
+      if (at < NAMES) continue;
+      pen.fillStyle = line;
+      pen.fillRect(at, 14, 1, height);
+      pen.fillStyle = text;
+      const label = this.byOrder ? String(this.model.rows[value]?.revision ?? '')
+        : step >= 86400000 ? time(value, true).slice(0, 10) : step < 1000 ? time(value) : time(value).slice(0, 8);
+      if (at + 56 < width) pen.fillText(label, at + 3, 8);
+    }
+  }
+
+  // The write at a place of the canvas, of the lane there where it has one near.
+  #near(event) {
+    const { rows } = this.model;
+    if (!rows.length) return -1;
+    const [from, to] = this.#span();
+    const value = from + this.#share(event) * (to - from);
+    const lane = Math.floor((event.offsetY - TOP) / LANE);
+    const reach = ((to - from) / this.#width()) * 6;
+    let best = -1;
+    for (let at = this.#index(value - reach); at < rows.length && this.#value(at) <= value + reach; at += 1) {
+      if (this.#lane(rows[at]) !== lane) continue;
+      if (best < 0 || Math.abs(this.#value(at) - value) < Math.abs(this.#value(best) - value)) best = at;
+    }
+    return best >= 0 ? best : -1;
+  }
+
+  #press(event) {
+    this.canvas.focus({ preventScroll: true });
+    const start = { x: event.clientX, span: this.#span(), moved: false };
+    const move = (at) => {
+      const by = at.clientX - start.x;
+      if (Math.abs(by) < 4 && !start.moved) return;
+      start.moved = true;
+      const shift = (by / this.#width()) * (start.span[1] - start.span[0]);
+      [this.from, this.to] = start.span.map((value) => value - shift);
+      this.draw();
+    };
+    const up = () => {
+      removeEventListener('pointermove', move);
+      if (start.moved || event.offsetX < NAMES) return;
+      const near = this.#near(event);
+      const [from, to] = start.span;
+      const count = near >= 0 ? near + 1 : this.#index(from + this.#share(event) * (to - from));
+      this.go(count, near >= 0 ? this.model.rows[near] : null);
+    };
+    addEventListener('pointermove', move);
+    addEventListener('pointerup', up, { once: true });
+  }
+
+  #hover(event) {
+    const near = event.buttons ? -1 : this.#near(event);
+    this.tip.hidden = near < 0;
+    if (near < 0) return;
+    const row = this.model.rows[near];
+    const first = this.model.rows[0].time;
+    this.tip.textContent = `${row.did} ${described(row)}\n${row.writer}, revision ${row.revision}\n${time(row.time, true)}, ${duration(row.time - first)} in`;
+    const { clientWidth } = this.canvas.parentElement;
+    this.tip.style.left = `${Math.min(event.offsetX + 12, clientWidth - 290)}px`;
+    this.tip.style.bottom = `${this.canvas.clientHeight - event.offsetY + 10}px`;
+  }
+}

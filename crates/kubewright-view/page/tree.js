@@ -1,0 +1,154 @@
+// The tree: only what can be seen is in the document, so that ten thousand objects scroll as ten do.
+
+import { byId, el } from './dom.js';
+import { forest } from './model.js';
+
+const HEIGHT = 24;
+const WORDS = { ready: 'ready', progressing: 'progressing', failing: 'failing', plain: '' };
+
+export class Tree {
+  // `choose` is called with the row of an object.
+  constructor(choose) {
+    this.choose = choose;
+    this.box = byId('tree');
+    this.space = el('div', { class: 'space', role: 'presentation' });
+    this.box.append(this.space);
+    this.toggled = new Map();
+    this.visible = [];
+    this.active = null;
+    this.searching = false;
+    this.box.addEventListener('scroll', () => this.draw(), { passive: true });
+    this.box.addEventListener('keydown', (event) => this.#key(event));
+    new ResizeObserver(() => this.draw()).observe(this.box);
+  }
+
+  // Shows these objects, of which `keep` says which are wanted.
+  show(rows, keep, searching) {
+    this.tops = forest(rows, keep);
+    this.searching = searching;
+    this.#flatten();
+    this.draw();
+  }
+
+  #open(node, depth) {
+    if (this.searching) return true;
+    if (this.toggled.has(node.id)) return this.toggled.get(node.id);
+    if (node.group) return depth === 0 && node.id !== 'cluster' && !node.name.startsWith('kube-');
+    return true;
+  }
+
+  #flatten() {
+    this.visible = [];
+    const walk = (nodes, depth, parent) => {
+      nodes.forEach((node, place) => {
+        const open = node.children.length > 0 && this.#open(node, depth);
+        const at = this.visible.push({ node, depth, open, parent, place, of: nodes.length }) - 1;
+        if (open) walk(node.children, depth + 1, at);
+      });
+    };
+    walk(this.tops, 0, -1);
+    this.space.style.height = `${this.visible.length * HEIGHT}px`;
+  }
+
+  draw() {
+    const first = Math.max(0, Math.floor(this.box.scrollTop / HEIGHT) - 8);
+    const last = Math.min(this.visible.length, first + Math.ceil(this.box.clientHeight / HEIGHT) + 16);
+    const lines = [];
+    for (let at = first; at < last; at += 1) lines.push(this.#line(at));
+    this.space.replaceChildren(...lines);
+    const at = this.#at();
+    if (at >= first && at < last) this.box.setAttribute('aria-activedescendant', `line-${at}`);
+    else this.box.removeAttribute('aria-activedescendant');
+  }
+
+  #line(at) {
+    const { node, depth, open, place, of } = this.visible[at];
+    const state = open ? node.state : node.below;
+    const twisty = node.children.length ? (open ? '▾' : '▸') : '';
+    const words = [WORDS[state], node.row?.message].filter(Boolean).join(': ');
+    const line = el(
+      'div',
+      {
+        class: `line${node.group ? ' group' : ''}${node.id === this.active ? ' active' : ''}`,
+        id: `line-${at}`,
+        role: 'treeitem',
+        'aria-level': depth + 1,
+        'aria-setsize': of,
+        'aria-posinset': place + 1,
+        'aria-expanded': node.children.length ? String(open) : undefined,
+        'aria-selected': String(node.id === this.active),
+        onclick: (event) => {
+          if (event.target.closest('.twisty') || node.group) this.#toggle(at);
+          if (!event.target.closest('.twisty')) this.#choose(at);
+        },
+      },
+      el('span', { class: 'twisty', 'aria-hidden': 'true' }, twisty),
+      el('span', { class: `dot ${state}`, title: words || state, 'aria-hidden': 'true' }),
+      node.row && el('span', { class: 'kind' }, node.row.kind),
+      el('span', { class: 'name' }, node.name),
+      node.group && el('span', { class: 'count' }, String(node.count)),
+      node.row?.message && el('span', { class: 'message' }, node.row.message),
+      words && el('span', { class: 'visually-hidden' }, words),
+    );
+    line.style.top = `${at * HEIGHT}px`;
+    line.style.paddingLeft = `${8 + depth * 14}px`;
+    return line;
+  }
+
+  #at() {
+    return this.visible.findIndex(({ node }) => node.id === this.active);
+  }
+
+  #toggle(at) {
+    const { node, open } = this.visible[at];
+    if (!node.children.length) return;
+    this.toggled.set(node.id, !open);
+    this.#flatten();
+    this.draw();
+  }
+
+  #choose(at) {
+    const entry = this.visible[at];
+    if (!entry) return;
+    this.active = entry.node.id;
+    const [top, bottom] = [at * HEIGHT, (at + 1) * HEIGHT];
+    if (top < this.box.scrollTop) this.box.scrollTop = top;
+    if (bottom > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = bottom - this.box.clientHeight;
+    this.draw();
+    if (entry.node.row) this.choose(entry.node.row);
+  }
+
+  // Marks the object that is shown, and opens what it is in.
+  select(row) {
+    this.active = row ? row.uid || `${row.collection}\n${row.key}` : null;
+    this.draw();
+  }
+
+  // The first object that is there.
+  first() {
+    const at = this.visible.findIndex(({ node }) => node.row);
+    if (at >= 0) this.#choose(at);
+  }
+
+  #key(event) {
+    const at = Math.max(0, this.#at());
+    const entry = this.visible[at];
+    if (!entry || event.ctrlKey || event.metaKey || event.altKey) return;
+    const page = Math.max(1, Math.floor(this.box.clientHeight / HEIGHT) - 1);
+    const moves = {
+      ArrowDown: () => this.#choose(this.#at() < 0 ? 0 : Math.min(this.visible.length - 1, at + 1)),
+      ArrowUp: () => this.#choose(Math.max(0, at - 1)),
+      PageDown: () => this.#choose(Math.min(this.visible.length - 1, at + page)),
+      PageUp: () => this.#choose(Math.max(0, at - page)),
+      Home: () => this.#choose(0),
+      End: () => this.#choose(this.visible.length - 1),
+      ArrowRight: () => (entry.open || !entry.node.children.length ? this.#choose(Math.min(this.visible.length - 1, at + 1)) : this.#toggle(at)),
+      ArrowLeft: () => (entry.open ? this.#toggle(at) : this.#choose(Math.max(0, entry.parent))),
+      Enter: () => this.#choose(at),
+      ' ': () => this.#toggle(at),
+    };
+    if (!moves[event.key]) return;
+    event.preventDefault();
+    moves[event.key]();
+  }
+}

@@ -1,0 +1,28 @@
+//! The live view: a page on loopback that shows what happens in a cluster, or what has happened in a recording.
+//!
+//! [`View`] is what is shown, [`Server`] the port on which it is. The page (`page/`: HTML, CSS and JavaScript without a build) is in the
+//! program. It is there for anyone on this machine and says nothing; all data takes the token of the [link](Server::link),
+//! which a browser keeps to itself, as it stands after the `#`.
+//!
+//! What the page gets are pure functions of the writes: a [row](row) for each, an object as [lines](fields) with who owns
+//! them, its [changes](change). The page makes the tree of any moment of the rows by itself, so that a look at the past
+//! costs the cluster nothing.
+
+mod answer;
+mod api;
+mod assets;
+mod change;
+mod fields;
+mod history;
+mod row;
+mod secrets;
+mod server;
+mod state;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use server::Server;
+pub use view::View;

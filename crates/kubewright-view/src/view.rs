@@ -1,0 +1,123 @@
+//! What is shown: a cluster that runs, or a recording.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube::Client;
+use kubewright_control_plane::ControlPlane;
+use kubewright_control_plane::admin::Admin;
+use kubewright_control_plane::journal::Journal;
+use kubewright_control_plane::recording::{Did, Recording, Revision, Write, Writer};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::history::{History, LIVE};
+
+/// What is shown; clones are of the same.
+#[derive(Clone)]
+pub struct View(Arc<Inner>);
+
+struct Inner {
+    title: String,
+    history: Mutex<History>,
+    live: Option<Live>,
+}
+
+/// What there is of a cluster that runs.
+pub(crate) struct Live {
+    journal: Journal,
+    pub(crate) admin: Option<Admin>,
+    /// An administrator, for the paths under `/kubewright`.
+    pub(crate) client: Client,
+}
+
+impl View {
+    /// A view of a recording; `title` says what it is of.
+    #[must_use]
+    pub fn of_recording(recording: &Recording, title: impl Into<String>) -> Self {
+        let history = Mutex::new(History::of_recording(recording));
+        Self(Arc::new(Inner { title: title.into(), history, live: None }))
+    }
+
+    /// A view of a control plane that runs, from now on: the objects that are there, and the writes to come. It shows requests, time
+    /// and faults where the control plane has an [`Admin`].
+    ///
+    /// `None` where it has no [journal](kubewright_control_plane::Builder::journal).
+    #[must_use]
+    pub fn of_control_plane(control_plane: &ControlPlane, title: impl Into<String>) -> Option<Self> {
+        let journal = control_plane.journal()?.clone();
+        let snapshot = control_plane.server().engine().store().snapshot();
+        let now = control_plane.world().clock.now();
+        // Whose the writes of before the journal were is not known, and when is in the objects.
+        let objects = snapshot.collections().flat_map(|collection| {
+            snapshot.range(collection, "", None).map(move |entry| Write {
+                revision: entry.revision,
+                time: now,
+                by: Writer::default(),
+                did: Did::Create,
+                collection: Arc::clone(collection),
+                key: Arc::clone(&entry.key),
+                bytes: entry.bytes.clone(),
+            })
+        });
+        let mut history = History::of_journal(&journal)
+            .unwrap_or_else(|| History::starting_from(objects, snapshot.revision(), LIVE));
+        history.follow(&journal);
+        let live = Live { journal, admin: control_plane.admin().cloned(), client: control_plane.client() };
+        Some(Self(Arc::new(Inner { title: title.into(), history: Mutex::new(history), live: Some(live) })))
+    }
+
+    /// What it is of.
+    pub(crate) fn title(&self) -> &str {
+        &self.0.title
+    }
+
+    /// The cluster that runs; none for a recording.
+    pub(crate) fn live(&self) -> Option<&Live> {
+        self.0.live.as_ref()
+    }
+
+    /// The past, as far as it has come.
+    pub(crate) fn history<T>(&self, look: impl FnOnce(&History) -> T) -> T {
+        let mut history = self.0.history.lock();
+        if let Some(live) = &self.0.live {
+            history.follow(&live.journal);
+        }
+        look(&history)
+    }
+
+    /// Changes with every write; none for a recording.
+    pub(crate) fn changes(&self) -> Option<watch::Receiver<Revision>> {
+        self.0.live.as_ref().map(|live| live.journal.follow())
+    }
+
+    /// What time it is in the cluster, where that can be known.
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        self.0.live.as_ref()?.admin.as_ref().map(Admin::now)
+    }
+
+    /// Takes over what was written, until `self` is all that is left: so that nothing is missed while no page is open.
+    pub(crate) async fn keep_up(&self) {
+        let Some(mut changes) = self.changes() else { return std::future::pending().await };
+        while changes.changed().await.is_ok() {
+            self.history(|_| ());
+        }
+    }
+}
+
+impl History {
+    /// All that a journal has; `None` when it does not have the beginning.
+    fn of_journal(journal: &Journal) -> Option<Self> {
+        let first = journal.written(|_| true);
+        let begins = journal.forgotten() == 0 && first.first().is_some_and(|one| one.revision == Revision(1));
+        begins.then(|| Self::starting_from([], Revision(0), LIVE))
+    }
+
+    /// Adds what a journal has and this does not.
+    fn follow(&mut self, journal: &Journal) {
+        let last = self.last();
+        for written in journal.written(|one| one.revision > last) {
+            self.add(Arc::new(Write::from(written)));
+        }
+    }
+}
